@@ -1,0 +1,28 @@
+# SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""MIMO receivers for GNU Radio: soft detectors, OFDM synchronisation and estimation, decoding.
+
+``detectors``, ``constellation``, ``channel``, ``coding``, ``ofdm`` and ``recording`` work on arrays
+and need no flowgraph. The blocks are names of this module itself: ``mimopack.nway_detector(...)``.
+They are imported when first used, so ``import gnuradio.mimopack`` stays light.
+"""
+
+from importlib import import_module
+
+__version__ = "0.1.0"
+
+
+def __getattr__(name):
+    if name in {"apps", "blocks", "channel", "coding", "constellation", "detectors", "ofdm",
+                "recording", "reference"}:
+        return import_module(f"{__name__}.{name}")
+    if not name.startswith("_"):
+        blocks = import_module(f"{__name__}.blocks")
+        if name in blocks.__all__:
+            return getattr(blocks, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__():
+    return sorted({*globals(), "channel", "coding", "constellation", "detectors", "ofdm",
+                   "recording", "reference", *import_module(f"{__name__}.blocks").__all__})

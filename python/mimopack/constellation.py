@@ -1,0 +1,178 @@
+# SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Constellations: unit-energy points whose index, in binary, MSB first, is their label."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+_QAM_BITS = {"qpsk": 2, "qam16": 4, "qam64": 6, "qam256": 8}
+BUILT_IN = ("bpsk", *_QAM_BITS, "wlan_bpsk", *("wlan_" + name for name in _QAM_BITS))
+
+
+@dataclass(frozen=True)
+class SquareQAM:
+    """A square QAM with Gray labels per axis, as the slicing detectors need it.
+
+    A point is ``scale * ((2 k_re - (side - 1)) + 1j (2 k_im - (side - 1)))`` with k = 0..side-1.
+    Label bit i (MSB first) is bit ``bits[i][1]`` (0 = most significant) of the binary reflected
+    Gray code of k on axis ``bits[i][0]`` (0 = real), inverted where ``bits[i][2]`` is 1.
+    """
+
+    side: int
+    scale: float
+    bits: tuple
+
+
+class Constellation:
+    """M points of unit mean energy; ``points[label]`` carries the bits of label, MSB first.
+
+    Args:
+        points: M complex numbers, M = 2, 4, ... 1024, E|x|^2 = 1 (within 1e-3).
+        labels: M distinct integers 0..M-1, labels[i] belongs to points[i]; default 0..M-1.
+        name: shown in messages.
+
+    Raises:
+        ValueError: size, energy or labels are not as above.
+    """
+
+    def __init__(self, points, labels=None, name="custom"):
+        points = np.asarray(points, dtype=np.complex128).ravel()
+        size = len(points)
+        if size not in [2**m for m in range(1, 11)]:
+            raise ValueError(
+                f"constellation: got {size} points, allowed are 2, 4, 8, ... 1024")
+        if not np.all(np.isfinite(points)):
+            raise ValueError("constellation: points must be finite")
+        if len(np.unique(points)) != size:
+            raise ValueError("constellation: two points are equal, all must differ")
+        energy = np.mean(np.abs(points) ** 2)
+        if abs(energy - 1) > 1e-3:
+            raise ValueError(f"constellation: mean energy is {energy:.4g}, must be 1: "
+                             "scale the points (and H accordingly)")
+        labels = np.arange(size) if labels is None else np.asarray(labels)
+        if labels.shape != (size,) or not np.array_equal(np.sort(labels), np.arange(size)):
+            raise ValueError(f"constellation: labels must be a permutation of 0..{size - 1}, "
+                             "one for each point")
+        self.points = np.empty(size, np.complex128)
+        self.points[labels] = points
+        self.points.setflags(write=False)
+        self.name = name
+        self.size = size
+        self.bits_per_symbol = size.bit_length() - 1
+
+    def __repr__(self):
+        return f"Constellation({self.name!r}, {self.size} points)"
+
+    @cached_property
+    def bits(self):
+        """(M, m) uint8: the label of each point, MSB first."""
+        shifts = np.arange(self.bits_per_symbol - 1, -1, -1)
+        return ((np.arange(self.size)[:, None] >> shifts) & 1).astype(np.uint8)
+
+    def modulate(self, bits):
+        """Map bits (..., k*m), MSB first, to complex64 points (..., k)."""
+        bits = np.asarray(bits)
+        m = self.bits_per_symbol
+        if bits.shape[-1] % m:
+            raise ValueError(
+                f"bits: got {bits.shape[-1]} in the last axis, must be a multiple of {m}")
+        groups = bits.reshape(*bits.shape[:-1], -1, m).astype(np.int64)
+        labels = groups @ (1 << np.arange(m - 1, -1, -1))
+        return self.points[labels].astype(np.complex64)
+
+    @cached_property
+    def square_qam(self):
+        """Its SquareQAM description, or None where it is none."""
+        side = round(np.sqrt(self.size))
+        if side * side != self.size:
+            return None
+        scale = np.sqrt(1.5 / (self.size - 1))
+        levels = np.stack([self.points.real, self.points.imag]) / scale
+        k = np.rint((levels + side - 1) / 2).astype(int)
+        if np.max(np.abs(levels - (2 * k - (side - 1)))) > 0.02:
+            return None
+        gray = k ^ (k >> 1)
+        width = side.bit_length() - 1
+        codes = [(axis, g, gray[axis] >> (width - 1 - g) & 1)
+                 for axis in range(2) for g in range(width)]
+        found = []
+        for label_bit in self.bits.T:
+            match = [(axis, g, invert) for axis, g, code in codes for invert in (0, 1)
+                     if np.array_equal(label_bit, code ^ invert)]
+            if not match:
+                return None
+            found.append(match[0])
+        return SquareQAM(side, float(scale), tuple(found))
+
+
+def _pam_3gpp(bits):
+    """3GPP TS 38.211 §5.1: (1-2b0)(2^(w-1) - (1-2b1)(2^(w-2) - ...)), bits (..., w)."""
+    level = np.ones(bits.shape[:-1])
+    for i in range(bits.shape[-1] - 1, -1, -1):
+        inner = 1 - 2.0 * bits[..., i]
+        level = inner * (level if i == bits.shape[-1] - 1
+                         else 2.0 ** (bits.shape[-1] - 1 - i) - level)
+    return level
+
+
+def _pam_wlan(bits):
+    """IEEE 802.11-2020 §17.3.5.8: binary reflected Gray code from the lowest level up."""
+    binary = np.bitwise_xor.accumulate(bits.astype(int), axis=-1)
+    width = bits.shape[-1]
+    return 2.0 * (binary @ (1 << np.arange(width - 1, -1, -1))) - (2**width - 1)
+
+
+def _built_in(name):
+    wlan = name.startswith("wlan_")
+    plain = name.removeprefix("wlan_")
+    if plain == "bpsk":
+        return np.array([-1, 1], complex) if wlan else np.array([1 + 1j, -1 - 1j]) / np.sqrt(2)
+    m = _QAM_BITS[plain]
+    bits = (np.arange(2**m)[:, None] >> np.arange(m - 1, -1, -1)) & 1
+    if wlan:
+        points = _pam_wlan(bits[:, :m // 2]) + 1j * _pam_wlan(bits[:, m // 2:])
+    else:
+        points = _pam_3gpp(bits[:, 0::2]) + 1j * _pam_3gpp(bits[:, 1::2])
+    return points / np.sqrt(np.mean(np.abs(points) ** 2))
+
+
+def get(spec):
+    """Make a Constellation of a name, a GNU Radio constellation object, or points.
+
+    Args:
+        spec: one of ``BUILT_IN`` ("bpsk", "qpsk", "qam16", "qam64", "qam256" with the Gray
+            mapping of 3GPP TS 38.211, the same with "wlan_" before them with that of IEEE
+            802.11); a ``digital.constellation`` object (one complex dimension; scaled to unit
+            energy; its pre-differential code is applied where it has one); points, whose index
+            is their label; a pair (points, labels); or a Constellation.
+    """
+    if isinstance(spec, Constellation):
+        return spec
+    if isinstance(spec, str):
+        if spec not in BUILT_IN:
+            raise ValueError(f"constellation: got {spec!r}, allowed are {', '.join(BUILT_IN)}, "
+                             "points, (points, labels) or a digital.constellation object")
+        return Constellation(_built_in(spec), name=spec)
+    base = getattr(spec, "base", None)
+    if hasattr(spec, "pre_diff_code") or (callable(base) and hasattr(base(), "pre_diff_code")):
+        return _from_gnuradio(spec)
+    if isinstance(spec, (tuple, list)) and len(spec) == 2 and np.ndim(spec[0]) == 1:
+        return Constellation(spec[0], labels=spec[1])
+    try:
+        return Constellation(spec)
+    except TypeError as error:
+        raise ValueError(f"constellation: cannot read {type(spec).__name__!r}") from error
+
+
+def _from_gnuradio(spec):
+    if spec.dimensionality() != 1:
+        raise ValueError(f"constellation: got a digital.constellation of dimension "
+                         f"{spec.dimensionality()}, must be 1")
+    points = np.array(spec.points(), complex)
+    points /= np.sqrt(np.mean(np.abs(points) ** 2))
+    # The pre-differential code maps a label to the index of the point that carries it.
+    code = list(spec.pre_diff_code()) if spec.apply_pre_diff_code() else []
+    labels = np.argsort(code) if code else None
+    return Constellation(points, labels, name=type(spec).__name__)
