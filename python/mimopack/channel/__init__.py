@@ -1,0 +1,15 @@
+# SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Channel simulator on arrays: fading, delay, correlation, offsets and noise, all seeded.
+
+``MIMOChannel`` turns the samples of num_tx antennas into those of num_rx antennas. The functions
+draw what detector simulations need: flat matrices (``flat_rayleigh``) and noise (``awgn``).
+"""
+
+from .correlation import exponential_correlation
+from .flat import awgn, flat_rayleigh
+from .mimo import MIMOChannel
+from .profiles import PROFILES, PowerDelayProfile, power_delay_profile
+
+__all__ = ["PROFILES", "MIMOChannel", "PowerDelayProfile", "awgn", "exponential_correlation",
+           "flat_rayleigh", "power_delay_profile"]

@@ -1,0 +1,35 @@
+# SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Draws for simulations that need no waveform: flat channel matrices and noise."""
+
+import numpy as np
+
+from .correlation import KroneckerCorrelation
+
+
+def flat_rayleigh(n, num_rx, num_tx, rng, rho_tx=0.0, rho_rx=0.0):
+    """n independent flat Rayleigh channels.
+
+    Args:
+        n: how many matrices.
+        num_rx, num_tx: antennas.
+        rng: ``numpy.random.Generator``.
+        rho_tx, rho_rx: exponential correlation between neighbouring antennas, 0 <= rho < 1.
+
+    Returns:
+        (n, num_rx, num_tx) complex64, each entry CN(0, 1).
+    """
+    gains = rng.standard_normal((n, num_rx, num_tx, 2)) * np.sqrt(0.5)
+    gains = gains.view(np.complex128)[..., 0]
+    return KroneckerCorrelation(num_tx, num_rx, rho_tx, rho_rx)(gains).astype(np.complex64)
+
+
+def awgn(shape, noise_var, rng):
+    """Circular complex white Gaussian noise, E|n|^2 = noise_var, complex64 of ``shape``.
+
+    Values are drawn in the order of memory, so one long draw equals several short ones that
+    split the first axis.
+    """
+    noise = rng.standard_normal((*np.atleast_1d(shape), 2), dtype=np.float32)
+    noise *= np.float32(np.sqrt(noise_var / 2))
+    return noise.view(np.complex64)[..., 0]
