@@ -1,0 +1,38 @@
+# SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The ``mimopack`` command. A subcommand's module is imported when it is called, so that help is
+quick and ``doctor`` runs where GNU Radio or NumPy does not."""
+
+from importlib import import_module
+
+import click
+
+from .. import __version__
+
+# name: (module of this package, click command in it, line of the help text)
+_COMMANDS = {
+    "bench": ("bench", "bench_command", "Time the detectors."),
+    "doctor": ("doctor", "doctor_command", "Check the installation and say how to mend it."),
+    "play": ("play", "play_command", "Play a recording through the receiver."),
+}
+
+
+class _LazyGroup(click.Group):
+    def list_commands(self, ctx):
+        return sorted(_COMMANDS)
+
+    def get_command(self, ctx, name):
+        if name not in _COMMANDS:
+            return None
+        module, command, _ = _COMMANDS[name]
+        return getattr(import_module(f"{__package__}.{module}"), command)
+
+    def format_commands(self, ctx, formatter):
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, _COMMANDS[name][2]) for name in sorted(_COMMANDS)])
+
+
+@click.group(cls=_LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="mimopack")
+def main():
+    """MIMO receivers for GNU Radio, on the command line."""

@@ -1,0 +1,233 @@
+# SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""``mimopack doctor``: does everything the module needs work, and if not, what mends it?
+
+What may be broken is tried in a process of its own: a NumPy that GNU Radio was not compiled for,
+or an instruction that the processor lacks, can end the interpreter.
+"""
+
+import json
+import os
+import subprocess
+import sys
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import click
+
+_COLOURS = {"ok": "green", "warning": "yellow", "error": "red"}
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A line of the report: ``status`` is "ok", "warning" or "error", ``mend`` says what to do."""
+
+    name: str
+    status: str
+    text: str
+    mend: str = ""
+
+
+class ProbeError(Exception):
+    """What a probe said last before it failed."""
+
+
+def probe(code):
+    """Run Python code in a process of its own and return the JSON that it prints last.
+
+    Raises:
+        ProbeError: it did not exit with 0, or took more than two minutes.
+    """
+    try:
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True,
+                              timeout=120)
+    except subprocess.TimeoutExpired:
+        raise ProbeError("no answer after two minutes") from None
+    if done.returncode < 0:
+        raise ProbeError(f"the process was ended by signal {-done.returncode}")
+    if done.returncode:
+        lines = done.stderr.strip().splitlines()
+        raise ProbeError(lines[-1] if lines else f"exit status {done.returncode}")
+    return json.loads(done.stdout.strip().splitlines()[-1])
+
+
+def check_prefix():
+    """Where this package lies, and whether another copy stands on Python's path."""
+    import gnuradio.mimopack
+
+    here = Path(gnuradio.mimopack.__file__).parent.resolve()
+    copies = []
+    for folder in gnuradio.__path__:
+        copy = (Path(folder) / "mimopack").resolve()
+        if (copy / "__init__.py").exists() and copy not in [here, *copies]:
+            copies.append(copy)
+    if copies:
+        return [Finding("installation", "warning",
+                        f"{here} is used, but other copies are installed: "
+                        + ", ".join(map(str, copies)),
+                        "remove those that are out of date (cmake --build build --target "
+                        "uninstall in the build that installed them)")]
+    return [Finding("installation", "ok", f"gr-mimopack {gnuradio.mimopack.__version__} in {here}")]
+
+
+def check_gnuradio():
+    """GNU Radio, and the NumPy that it runs with."""
+    try:
+        numpy = probe("import json, numpy; print(json.dumps([numpy.__version__, numpy.__file__]))")
+    except ProbeError as error:
+        return [Finding("NumPy", "error", f"not importable: {error}",
+                        "apt install python3-numpy, and take other copies of NumPy off "
+                        "PYTHONPATH")]
+    version, path = numpy[0], str(Path(numpy[1]).parent)
+    try:
+        gr = probe("import json; from gnuradio import gr; "
+                   "print(json.dumps([gr.version(), gr.prefix()]))")
+    except ProbeError as error:
+        if "numpy" in str(error) or "initialization failed" in str(error):
+            return [Finding("NumPy", "error",
+                            f"GNU Radio cannot be imported with NumPy {version} from {path}: it "
+                            f"was compiled for another one ({error})",
+                            "remove that NumPy (pip uninstall numpy) so that the distribution's "
+                            "is found, or pip install 'numpy<2'")]
+        return [Finding("GNU Radio", "error", f"not importable by {sys.executable}: {error}",
+                        "apt install gnuradio, and run mimopack with the Python that it is "
+                        "installed for (/usr/bin/python3 on Debian and Ubuntu)")]
+    numpy_line = Finding("NumPy", "ok", f"{version} in {path}, which GNU Radio accepts")
+    if tuple(int(part) for part in gr[0].lstrip("v").split(".")[:2]) < (3, 10):
+        return [numpy_line, Finding("GNU Radio", "error", f"{gr[0]}: 3.10 or newer is needed",
+                                    "install GNU Radio 3.10")]
+    return [numpy_line, Finding("GNU Radio", "ok", f"{gr[0]} in {gr[1]}")]
+
+
+def check_core():
+    """The compiled detectors: the instruction set in use, and threads."""
+    try:
+        core = probe("import json; from gnuradio.mimopack import _core; "
+                     "print(json.dumps([_core.isa(), list(_core.available_isas()), "
+                     "_core.max_threads()]))")
+    except ProbeError as error:
+        return [Finding("CPU detectors", "error", f"_core is not importable: {error}",
+                        "build and install again: scripts/setup.sh, or cmake --build build && "
+                        "cmake --install build, with the same Python")]
+    isa, available, threads = core
+    found = [Finding("CPU detectors", "ok",
+                     f"instruction set {isa} (this machine can run: {', '.join(available)})")]
+    cores = len(os.sched_getaffinity(0))
+    if threads < cores:
+        found.append(Finding("threads", "warning",
+                             f"{threads} of {cores} processor cores are used",
+                             "unset OMP_NUM_THREADS and OMP_THREAD_LIMIT, or set them to "
+                             f"{cores}"))
+    else:
+        found.append(Finding("threads", "ok", f"{threads} on {cores} processor cores"))
+    return found
+
+
+def installed_grc_folder():
+    """The folder of this installation's GRC blocks, or None: it lies in the same prefix."""
+    for folder in Path(__file__).resolve().parents:
+        blocks = folder / "share/gnuradio/grc/blocks"
+        if any(blocks.glob("mimopack_*.block.yml")):
+            return blocks
+    return None
+
+
+def check_companion():
+    """Will GNU Radio Companion find the blocks of this installation?"""
+    try:
+        paths = probe("import json; from gnuradio import gr; "
+                      "from gnuradio.grc.core.Config import Config; "
+                      "print(json.dumps(Config(gr.version(), prefs=gr.prefs()).block_paths))")
+    except ProbeError as error:
+        return [Finding("GRC blocks", "error", f"GNU Radio Companion's library fails: {error}",
+                        "mend GNU Radio and NumPy first, if they are in error too; otherwise "
+                        "apt install gnuradio")]
+    ours = installed_grc_folder()
+    seen = [Path(path).resolve() for path in paths
+            if any(Path(path).glob("mimopack_*.block.yml"))]
+    if ours is None:
+        return [Finding("GRC blocks", "warning",
+                        "this copy of the package has no GRC blocks beside it: it is a source "
+                        "tree, or they were not installed",
+                        "scripts/setup.sh, or cmake --install build")]
+    if ours.resolve() not in seen:
+        return [Finding("GRC blocks", "warning",
+                        f"GNU Radio Companion does not look in {ours}",
+                        f"export GRC_BLOCKS_PATH={ours}, or in a checkout start it with "
+                        "scripts/companion.sh")]
+    if len(seen) > 1:
+        return [Finding("GRC blocks", "warning",
+                        "found in more than one folder: " + ", ".join(map(str, seen)),
+                        "uninstall the copies that are out of date")]
+    count = len(list(ours.glob("mimopack_*.block.yml")))
+    return [Finding("GRC blocks", "ok", f"{ours}: {count}")]
+
+
+def check_sigmf():
+    """The SigMF package, without which no recording can be read."""
+    try:
+        version = probe("import json, sigmf; print(json.dumps(sigmf.__version__))")
+    except ProbeError as error:
+        return [Finding("SigMF", "error", f"recordings cannot be read: {error}",
+                        f"{sys.executable} -m pip install sigmf (in a virtual environment made "
+                        "with --system-site-packages)")]
+    return [Finding("SigMF", "ok", version)]
+
+
+def check_gpu():
+    """CuPy and an NVIDIA GPU. Neither is needed; what is there shall work."""
+    driver = Path("/proc/driver/nvidia/version").exists()
+    try:
+        version = probe("import json, cupy; print(json.dumps(cupy.__version__))")
+    except ProbeError as error:
+        missing = "No module named 'cupy'" in str(error)
+        if missing and not driver:
+            return [Finding("GPU", "ok", "no NVIDIA driver and no CuPy: everything runs on the "
+                                         "CPU")]
+        return [Finding("CuPy", "warning",
+                        "an NVIDIA driver is here, CuPy is not" if missing
+                        else f"not importable: {error}",
+                        "scripts/setup.sh --with-cupy, or pip install 'cupy-cuda12x==13.6.*' "
+                        "'numpy<2'")]
+    found = [Finding("CuPy", "ok", version)]
+    try:
+        device = probe(
+            "import json, cupy; cupy.RawKernel('extern \"C\" __global__ void f(float* x) "
+            "{ x[threadIdx.x] += 1; }', 'f')((1,), (32,), (cupy.zeros(32, 'f'),)); "
+            "p = cupy.cuda.runtime.getDeviceProperties(0); "
+            "print(json.dumps([p['name'].decode(), p['totalGlobalMem'] / 2**30, "
+            "cupy.cuda.runtime.getDeviceCount()]))")
+    except ProbeError as error:
+        found.append(Finding("GPU", "warning", f"CuPy cannot run a kernel: {error}",
+                             "check the driver with nvidia-smi, and that CuPy's CUDA version "
+                             "(cupy-cuda12x, cupy-cuda13x) is one the driver knows"))
+    else:
+        found.append(Finding("GPU", "ok", f"{device[2]} x {device[0]}, {device[1]:.0f} GiB"))
+    return found
+
+
+CHECKS = (check_prefix, check_gnuradio, check_core, check_companion, check_sigmf, check_gpu)
+
+
+@click.command("doctor")
+@click.option("--json", "as_json", is_flag=True, help="Print the findings as JSON.")
+def doctor_command(as_json):
+    """Check the installation: GNU Radio, NumPy, the compiled detectors, Companion, SigMF, GPU.
+
+    The exit status is 1 if something is in error; warnings do not count.
+    """
+    findings = []
+    for check in CHECKS:
+        new = check()
+        findings += new
+        if not as_json:
+            for finding in new:
+                click.echo(click.style(f"{finding.status:8}", fg=_COLOURS[finding.status])
+                           + f"{finding.name}: {finding.text}")
+                if finding.mend:
+                    click.echo(f"{'':8}-> {finding.mend}")
+    failed = any(finding.status == "error" for finding in findings)
+    if as_json:
+        click.echo(json.dumps({"ok": not failed, "findings": [asdict(f) for f in findings]},
+                              indent=2))
+    sys.exit(1 if failed else 0)

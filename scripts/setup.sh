@@ -1,0 +1,149 @@
+#!/usr/bin/env bash
+# SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+#
+# Installs what Debian or Ubuntu packages, makes .venv over the system's Python, builds in build/
+# and installs into .venv. Run again, it only does what is missing.
+set -euo pipefail
+
+usage() {
+    cat <<'EOF'
+usage: scripts/setup.sh [--tests] [--with-cupy | --without-cupy]
+
+  --tests          also pytest and ruff
+  --with-cupy      also CuPy, for NVIDIA GPUs (default: where an NVIDIA driver is found)
+  --without-cupy   no CuPy
+EOF
+}
+
+tests=no
+cupy=auto
+for argument in "$@"; do
+    case $argument in
+        --tests) tests=yes ;;
+        --with-cupy) cupy=yes ;;
+        --without-cupy) cupy=no ;;
+        -h | --help) usage; exit 0 ;;
+        *) usage >&2; exit 2 ;;
+    esac
+done
+
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+root=$PWD
+log=$root/build/setup.log
+venv_python=$root/.venv/bin/python
+# GNU Radio's Python is the system's. Whatever leads to another one (pyenv, conda, packages in the
+# user's home) would mix two sets of compiled modules.
+unset PYTHONPATH PYTHONHOME
+export PYTHONNOUSERSITE=1
+export PATH=/usr/sbin:/usr/bin:/sbin:/bin:$PATH
+
+say() { printf '%s\n' "setup: $*"; }
+
+# Runs a step with its output in the log, and shows the end of that where the step fails.
+step() {
+    local what=$1 from
+    shift
+    say "$what"
+    printf '\n== %s\n+ %s\n' "$what" "$*" >> "$log"
+    from=$(wc -l < "$log")
+    if ! "$@" >> "$log" 2>&1 < /dev/null; then
+        tail -n +"$((from + 1))" "$log" | tail -n 40 >&2
+        say "failed: $what (all of it: $log)" >&2
+        exit 1
+    fi
+}
+
+mkdir -p build
+printf '== setup of %s\n' "$(date)" > "$log"
+
+packages=(
+    gnuradio gnuradio-dev pybind11-dev cmake ninja-build g++
+    python3-dev python3-venv python3-numpy python3-scipy python3-matplotlib python3-click python3-yaml
+)
+missing=()
+if command -v dpkg-query > /dev/null; then
+    for package in "${packages[@]}"; do
+        state=$(dpkg-query -W -f '${db:Status-Status}' "$package" 2> /dev/null || true)
+        [ "$state" = installed ] || missing+=("$package")
+    done
+else
+    say "no dpkg here: taking it that these are installed: ${packages[*]}"
+fi
+if [ ${#missing[@]} -gt 0 ]; then
+    as_root=()
+    if [ "$(id -u)" != 0 ]; then
+        if command -v sudo > /dev/null && sudo -n true 2> /dev/null; then
+            as_root=(sudo -n)
+        else
+            say "missing packages: ${missing[*]}" >&2
+            say "not root, so please run this first:" >&2
+            printf '    sudo apt-get update && sudo apt-get install %s\n' "${missing[*]}" >&2
+            exit 1
+        fi
+    fi
+    step "apt-get update" "${as_root[@]}" apt-get update
+    step "apt-get install ${missing[*]} (minutes where GNU Radio is new)" \
+        "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive \
+        apt-get install -y --no-install-recommends \
+        -o DPkg::Lock::Timeout=300 "${missing[@]}"
+fi
+
+# Missing, left behind by a Python that was upgraded, or not over the system's packages.
+if ! "$venv_python" -c 'import sys, numpy, pip; sys.exit(sys.base_prefix != "/usr")' 2> /dev/null
+then
+    step "make .venv over /usr/bin/python3" \
+        /usr/bin/python3 -m venv --clear --system-site-packages .venv
+fi
+
+# The distribution's GNU Radio was compiled against the distribution's NumPy: pip must not bring
+# another one (NumPy 2 breaks the GNU Radio of Debian 12 and Ubuntu 24.04).
+/usr/bin/python3 -c 'import numpy; print(f"numpy=={numpy.__version__}")' > build/constraints.txt
+
+# Arguments: a module to import, then what pip calls it.
+need() {
+    local module=$1
+    shift
+    "$venv_python" -c "import $module" 2> /dev/null ||
+        step "pip install $*" "$venv_python" -m pip install --disable-pip-version-check \
+            --constraint build/constraints.txt "$@"
+}
+
+need sigmf "sigmf>=1.2"
+if [ $tests = yes ]; then
+    need pytest "pytest>=7"
+    need ruff ruff
+fi
+
+if [ $cupy = auto ] && [ ! -e /proc/driver/nvidia/version ] && ! nvidia-smi > /dev/null 2>&1; then
+    cupy=no
+fi
+if [ $cupy != no ]; then
+    driver=$(nvidia-smi --query-gpu=driver_version --format=csv,noheader 2> /dev/null |
+        sed -n '1s/\..*//p' || true)
+    # CUDA 13 needs driver 580 or newer; without a driver to ask, take the newer one.
+    if [ "${driver:-580}" -ge 580 ]; then
+        need cupy "cupy-cuda13x==13.6.*"
+    else
+        need cupy "cupy-cuda12x==13.6.*"
+    fi
+fi
+
+# A build folder holds absolute paths, and may have been configured by hand for another prefix.
+cached() { sed -n "s/^$1:[A-Z]*=//p" build/CMakeCache.txt 2> /dev/null || true; }
+if [ -e build/CMakeCache.txt ] && [ "$(cached CMAKE_HOME_DIRECTORY)" != "$root" ]; then
+    step "remove the build of $(cached CMAKE_HOME_DIRECTORY)" \
+        rm -rf build/CMakeCache.txt build/CMakeFiles build/python
+fi
+if [ "$(cached CMAKE_INSTALL_PREFIX)" != "$root/.venv" ] ||
+    [ "$(cached PYTHON_EXECUTABLE)" != "$venv_python" ] ||
+    [ ! -e build/CMakeFiles/TargetDirectories.txt ]; then
+    generator=()
+    [ -e build/CMakeCache.txt ] || generator=(-G Ninja)
+    step "configure" cmake -S . -B build ${generator[@]+"${generator[@]}"} \
+        -DCMAKE_INSTALL_PREFIX="$root/.venv" -DPYTHON_EXECUTABLE="$venv_python"
+fi
+step "build" cmake --build build
+# A module that was renamed or deleted would live on in the installed copy.
+rm -rf .venv/lib/python3*/site-packages/gnuradio/mimopack .venv/share/gnuradio/grc/blocks
+step "install into .venv" cmake --install build

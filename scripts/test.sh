@@ -1,0 +1,21 @@
+#!/usr/bin/env bash
+# SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+#
+# Sets up what is missing, then runs ruff and pytest. Arguments go to pytest.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+bash scripts/setup.sh --tests
+unset PYTHONPATH PYTHONHOME
+export PYTHONNOUSERSITE=1
+
+echo "test: ruff"
+.venv/bin/python -m ruff check
+
+marked=()
+if ! .venv/bin/python -c 'import cupy; cupy.zeros(1).sum().get()' 2> /dev/null; then
+    echo "test: no NVIDIA GPU with CuPy here, so the tests marked gpu are left out"
+    marked=(-m "not gpu")
+fi
+echo "test: pytest"
+exec .venv/bin/python -m pytest ${marked[@]+"${marked[@]}"} "$@"
