@@ -1,0 +1,12 @@
+# SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Multi-antenna recordings in SigMF: one interleaved dataset, or a Collection of one per antenna.
+
+Needs the Python package ``sigmf``.
+"""
+
+from .datatypes import DATATYPES
+from .reader import Reader
+from .writer import LAYOUTS, Writer, write
+
+__all__ = ["DATATYPES", "LAYOUTS", "Reader", "Writer", "write"]

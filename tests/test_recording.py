@@ -1,0 +1,224 @@
+# SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""SigMF recordings of several channels: round trips, metadata, and what is amiss."""
+
+import json
+
+import numpy as np
+import pytest
+import sigmf
+from gnuradio.mimopack import recording
+
+KINDS = [(layout, datatype) for layout in recording.LAYOUTS for datatype in recording.DATATYPES]
+
+
+def _samples(channels, n, datatype, seed=0):
+    rng = np.random.default_rng(seed)
+    if datatype == "ci16_le":
+        parts = rng.integers(-32768, 32768, (channels, n, 2)) / np.float32(32768)
+        parts[0, 0] = (-1.0, 32767 / 32768)
+    else:
+        parts = rng.standard_normal((channels, n, 2))
+    return parts.astype(np.float32).view(np.complex64)[..., 0]
+
+
+@pytest.mark.parametrize(("layout", "datatype"), KINDS)
+@pytest.mark.parametrize("channels", [1, 3])
+def test_round_trip_is_exact_in_pieces(tmp_path, layout, datatype, channels):
+    samples = _samples(channels, 1001, datatype)
+    with recording.Writer(tmp_path / "test", channels, 20e6, datatype, layout) as writer:
+        for start, stop in [(0, 1), (1, 500), (500, 500), (500, 1001)]:
+            writer.write(samples[:, start:stop])
+    assert writer.clipped == 0
+    reader = recording.Reader(tmp_path / "test", verify=True)
+    assert (reader.num_channels, reader.num_samples) == (channels, 1001)
+    assert reader.datatype == datatype
+    assert reader.sample_rate == 20e6
+    assert reader.notes == []
+    assert np.array_equal(reader.read(), samples)
+    assert np.array_equal(np.concatenate(list(reader.pieces(300)), axis=1), samples)
+    assert np.array_equal(reader.read(17, 5), samples[:, 17:22])
+
+
+@pytest.mark.parametrize(("layout", "datatype"), KINDS)
+def test_the_sigmf_library_reads_what_is_written(tmp_path, layout, datatype):
+    samples = _samples(2, 64, datatype)
+    with recording.Writer(tmp_path / "a.b", 2, 1e6, datatype, layout, frequency=5.2e9,
+                          description="SIMULATED", datetime="2026-01-02T03:04:05Z",
+                          fields={"mimopack:num_tx": 2}) as writer:
+        writer.write(samples)
+        writer.annotate(10, 5, label="frame", **{"mimopack:snr_db": 3.5})
+    loaded = sigmf.fromfile(writer.path)
+    if layout == "collection":
+        assert len(loaded) == 2
+        assert loaded.get_collection_info()["core:description"] == "SIMULATED"
+        assert loaded.get_collection_info()["mimopack:num_tx"] == 2
+        parts = [loaded.get_SigMFFile(stream_index=i) for i in range(2)]
+        assert parts[0].get_global_info()["core:collection"] == "a.b"
+        read = np.stack([part.read_samples() for part in parts])
+    else:
+        parts = [loaded]
+        read = loaded.read_samples().T
+    assert np.array_equal(read.astype(np.complex64), samples)
+    for part in parts:
+        part.validate()
+        info = part.get_global_info()
+        assert info["core:description"] == "SIMULATED"
+        assert info["core:extensions"] == [
+            {"name": "mimopack", "version": "0.1.0", "optional": True}]
+        assert part.get_captures() == [{"core:sample_start": 0, "core:frequency": 5.2e9,
+                                        "core:datetime": "2026-01-02T03:04:05Z"}]
+        assert part.get_annotations() == [{"core:sample_start": 10, "core:sample_count": 5,
+                                           "core:label": "frame", "mimopack:snr_db": 3.5}]
+    reader = recording.Reader(writer.path)
+    assert reader.frequency == 5.2e9
+    assert reader.global_info["mimopack:num_tx"] == 2
+    assert reader.annotations[0]["mimopack:snr_db"] == 3.5
+
+
+def test_a_file_made_by_the_sigmf_library_is_read(tmp_path):
+    samples = _samples(3, 50, "cf32_le")
+    np.ascontiguousarray(samples.T).tofile(tmp_path / "x.sigmf-data")
+    meta = sigmf.SigMFFile(data_file=tmp_path / "x.sigmf-data", global_info={
+        "core:datatype": "cf32_le", "core:num_channels": 3, "core:sample_rate": 5e6})
+    meta.add_capture(0)
+    meta.tofile(tmp_path / "x")
+    reader = recording.Reader(tmp_path / "x.sigmf-data", verify=True)
+    assert np.array_equal(reader.read(), samples)
+
+
+def test_integers_clip_at_full_scale_and_are_counted(tmp_path):
+    samples = np.array([[1.5 - 2j, 0.5 + 1j, np.nan + 0.25j, -1 + 0.99999j]], np.complex64)
+    with recording.Writer(tmp_path / "c", 1, 1e6, "ci16_le") as writer:
+        writer.write(samples)
+    # 1.5, -2, 1 (which is one step above the largest integer), NaN, and 0.99999 that rounds up.
+    assert writer.clipped == 5
+    top = 32767 / 32768
+    assert recording.Reader(tmp_path / "c").read()[0] == pytest.approx(
+        np.array([top - 1j, 0.5 + top * 1j, 0.25j, -1 + top * 1j]))
+
+
+def test_the_same_samples_give_the_same_bytes(tmp_path):
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+        with recording.Writer(tmp_path / name / "r", 2, 1e6, "ci16_le", "collection") as writer:
+            writer.write(_samples(2, 100, "ci16_le"))
+            writer.annotate(1, 2)
+    names = sorted(path.name for path in (tmp_path / "one").iterdir())
+    assert names == ["r-0.sigmf-data", "r-0.sigmf-meta", "r-1.sigmf-data", "r-1.sigmf-meta",
+                     "r.sigmf-collection"]
+    for name in names:
+        assert (tmp_path / "one" / name).read_bytes() == (tmp_path / "two" / name).read_bytes()
+
+
+def test_nothing_is_overwritten_unless_asked(tmp_path):
+    recording.write(tmp_path / "r", np.zeros((1, 10)), 1e6)
+    with pytest.raises(FileExistsError, match="overwrite"):
+        recording.write(tmp_path / "r", np.ones((1, 20)), 1e6)
+    assert recording.Reader(tmp_path / "r").num_samples == 10
+    recording.write(tmp_path / "r", np.ones((1, 20)), 1e6, overwrite=True)
+    assert recording.Reader(tmp_path / "r").num_samples == 20
+
+
+def test_saving_in_between_leaves_a_whole_recording(tmp_path):
+    writer = recording.Writer(tmp_path / "r", 1, 1e6, layout="collection")
+    writer.write(np.ones((1, 10)))
+    writer.save()
+    assert recording.Reader(tmp_path / "r", verify=True).num_samples == 10
+    writer.write(np.ones((1, 5)))
+    writer.close()
+    reader = recording.Reader(tmp_path / "r", verify=True)
+    assert (reader.num_samples, reader.notes) == (15, [])
+
+
+def _change(path, change):
+    metadata = json.loads(path.read_text())
+    change(metadata)
+    path.write_text(json.dumps(metadata))
+
+
+@pytest.fixture
+def collection(tmp_path):
+    path = recording.write(tmp_path / "r", _samples(3, 100, "cf32_le"), 1e6, layout="collection")
+    return path
+
+
+def test_unequal_streams_are_cut_to_the_common_length(collection):
+    data = collection.with_name("r-1.sigmf-data")
+    data.write_bytes(data.read_bytes()[:60 * 8 + 3])
+    reader = recording.Reader(collection)
+    assert reader.num_samples == 60
+    assert np.array_equal(reader.read(), _samples(3, 100, "cf32_le")[:, :60])
+    assert any("common 60 samples" in note and "r-0 has 100" in note for note in reader.notes)
+    assert any("last 3 bytes" in note for note in reader.notes)
+
+
+def test_sample_rates_that_differ_are_an_error(collection):
+    _change(collection.with_name("r-2.sigmf-meta"),
+            lambda m: m["global"].update({"core:sample_rate": 2e6}))
+    with pytest.raises(ValueError, match=r"sample rates differ \(r-0: 1000000.0, .*r-2: 2000000"):
+        recording.Reader(collection)
+
+
+def test_changed_stream_metadata_is_noted(collection):
+    _change(collection.with_name("r-2.sigmf-meta"),
+            lambda m: m["global"].update({"core:author": "someone else"}))
+    assert ["r-2.sigmf-meta" in note for note in recording.Reader(collection).notes] == [True]
+
+
+def test_missing_files_are_named(collection, tmp_path):
+    with pytest.raises(FileNotFoundError, match="nothing.sigmf-meta"):
+        recording.Reader(tmp_path / "nothing")
+    collection.with_name("r-1.sigmf-data").unlink()
+    with pytest.raises(FileNotFoundError, match="r-1.sigmf-data"):
+        recording.Reader(collection)
+    collection.with_name("r-1.sigmf-meta").unlink()
+    with pytest.raises(FileNotFoundError, match="'r-1'"):
+        recording.Reader(collection)
+
+
+@pytest.mark.parametrize(("change", "said"), [
+    (lambda m: m["global"].update({"core:datatype": "ci8"}),
+     "datatype: got 'ci8', allowed are cf32_le, ci16_le"),
+    (lambda m: m["global"].pop("core:datatype"), "not valid SigMF"),
+    (lambda m: m["captures"][0].update({"core:header_bytes": 4}), "header or trailing bytes"),
+    (lambda m: m["global"].update({"core:sha512": "0" * 128}), "checksum"),
+])
+def test_metadata_that_cannot_be_used_is_refused(tmp_path, change, said):
+    path = recording.write(tmp_path / "r", np.ones((2, 10)), 1e6)
+    _change(path, change)
+    with pytest.raises(ValueError, match=said):
+        recording.Reader(path, verify=True)
+
+
+def test_what_is_not_metadata_is_refused(tmp_path):
+    (tmp_path / "r.sigmf-meta").write_text("{")
+    with pytest.raises(ValueError, match="not JSON"):
+        recording.Reader(tmp_path / "r")
+    with pytest.raises(ValueError, match="extract it"):
+        recording.Reader(tmp_path / "r.sigmf")
+
+
+def test_an_empty_dataset_is_refused(tmp_path):
+    path = recording.write(tmp_path / "r", np.ones((2, 0)), 1e6)
+    with pytest.raises(ValueError, match="no samples"):
+        recording.Reader(path)
+
+
+@pytest.mark.parametrize(("options", "said"), [
+    (dict(num_channels=0), "num_channels: got 0"),
+    (dict(sample_rate=0.0), "sample_rate: got 0.0"),
+    (dict(datatype="ci8"), "datatype: got 'ci8', allowed are cf32_le, ci16_le"),
+    (dict(layout="planar"), "layout: got 'planar', allowed are interleaved, collection"),
+])
+def test_bad_writer_parameters_are_named(tmp_path, options, said):
+    with pytest.raises(ValueError, match=said):
+        recording.Writer(tmp_path / "r", **{"num_channels": 2, "sample_rate": 1e6, **options})
+
+
+def test_pieces_outside_the_recording_are_refused(tmp_path):
+    reader = recording.Reader(recording.write(tmp_path / "r", np.ones((2, 10)), 1e6))
+    with pytest.raises(ValueError, match="got 5, 6"):
+        reader.read(5, 6)
+    with pytest.raises(ValueError, match=r"samples: got shape \(3, 4\)"):
+        recording.Writer(tmp_path / "w", 2, 1e6).write(np.ones((3, 4)))
