@@ -1,0 +1,194 @@
+/* SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+ * SPDX-License-Identifier: GPL-3.0-or-later */
+/* Python bindings of the CPU detectors. Arguments are checked by the Python layer above
+ * (detectors/base.py) and once more here where a mistake would read or write past an array. */
+#include "../cpu/plan.h"
+#include <omp.h>
+#include <pybind11/numpy.h>
+#include <pybind11/pybind11.h>
+#include <pybind11/stl.h>
+#include <complex>
+#include <limits>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace py = pybind11;
+using namespace mimopack;
+
+namespace {
+
+using complex_array = py::array_t<std::complex<float>, py::array::c_style>;
+using float_array = py::array_t<float, py::array::c_style>;
+
+const isa_build& find_build(const std::string& name)
+{
+    int count;
+    const isa_build* const* builds = available_builds(count);
+    if (name == "auto")
+        return *builds[0];
+    for (int i = 0; i < count; ++i)
+        if (name == builds[i]->name)
+            return *builds[i];
+    throw std::invalid_argument("isa: " + name + " is not available on this machine");
+}
+
+class detector
+{
+public:
+    detector(const std::string& kind,
+             int num_tx,
+             int num_rx,
+             const std::vector<std::complex<float>>& points,
+             int width,
+             float scale,
+             const std::vector<int>& bit_source,
+             const std::vector<float>& bit_sign,
+             int passes,
+             float llr_clip,
+             const std::string& isa)
+        : d_plan(), d_build(find_build(isa))
+    {
+        const std::pair<const char*, detector_kind> kinds[] = {
+            { "omap", detector_kind::omap }, { "mla", detector_kind::mla },
+            { "zf", detector_kind::zf },     { "mmse", detector_kind::mmse },
+            { "nway", detector_kind::nway },
+        };
+        bool found = false;
+        for (const auto& [name, value] : kinds) {
+            if (kind == name) {
+                d_plan.kind = value;
+                found = true;
+            }
+        }
+        constellation& c = d_plan.points;
+        c.bits = static_cast<int>(bit_source.size());
+        c.size = static_cast<int>(points.size());
+        if (!found || num_tx < 1 || num_rx < num_tx || c.bits < 1 ||
+            c.bits > max_bits_per_symbol || c.size != 1 << c.bits ||
+            bit_sign.size() != bit_source.size() || (width && 2 * width != c.bits))
+            throw std::invalid_argument("detector: inconsistent arguments");
+        const bool exhaustive =
+            d_plan.kind == detector_kind::omap || d_plan.kind == detector_kind::mla;
+        if (num_tx > (exhaustive || d_plan.kind == detector_kind::nway ? 16 : 64) ||
+            num_rx > 256 || (d_plan.kind == detector_kind::nway && !width))
+            throw std::invalid_argument("detector: size or constellation not supported");
+        d_plan.num_tx = num_tx;
+        d_plan.num_rx = num_rx;
+        c.width = width;
+        c.scale = scale;
+        for (int b = 0; b < c.bits; ++b) {
+            if (bit_source[b] < 0 || bit_source[b] >= c.bits)
+                throw std::invalid_argument("detector: bit_source out of range");
+            c.bit_source[b] = bit_source[b];
+            c.bit_sign[b] = bit_sign[b];
+        }
+        for (int s = 0; s < c.size; ++s) {
+            c.re[s] = points[s].real();
+            c.im[s] = points[s].imag();
+        }
+        d_plan.passes = passes;
+        d_plan.llr_clip = llr_clip;
+    }
+
+    std::size_t detect(const complex_array& y,
+                       const complex_array& h,
+                       const float_array& noise_var,
+                       const py::object& prior,
+                       py::array& out,
+                       float int8_scale,
+                       int threads) const
+    {
+        batch b{};
+        b.n = y.shape(0);
+        const std::size_t matrices = h.shape(0);
+        const std::size_t num_llr = d_plan.num_tx * d_plan.points.bits;
+        float_array prior_array;
+        if (!prior.is_none()) {
+            prior_array = prior.cast<float_array>();
+            b.prior = prior_array.data();
+        }
+        if (y.ndim() != 2 || y.shape(1) != d_plan.num_rx || h.ndim() != 3 ||
+            h.shape(1) != d_plan.num_rx || h.shape(2) != d_plan.num_tx ||
+            (b.n ? matrices == 0 || b.n % matrices : matrices != 0) ||
+            static_cast<std::size_t>(noise_var.size()) != b.n ||
+            (b.prior && static_cast<std::size_t>(prior_array.size()) != b.n * num_llr) ||
+            static_cast<std::size_t>(out.size()) != b.n * num_llr ||
+            !(out.flags() & py::array::c_style))
+            throw std::invalid_argument("detect: array shapes do not fit");
+        if (b.n == 0)
+            return 0;
+        b.per_channel = b.n / matrices;
+        b.y = reinterpret_cast<const float*>(y.data());
+        b.h = reinterpret_cast<const float*>(h.data());
+        b.noise_var = noise_var.data();
+        if (py::isinstance<py::array_t<float>>(out))
+            b.llr = static_cast<float*>(out.mutable_data());
+        else if (py::isinstance<py::array_t<std::int8_t>>(out))
+            b.llr_int8 = static_cast<std::int8_t*>(out.mutable_data());
+        else
+            throw std::invalid_argument("detect: out must be float32 or int8");
+        b.int8_scale = int8_scale;
+        b.threads = threads > 0 ? threads : omp_get_max_threads();
+        py::gil_scoped_release release;
+        return d_build.run(d_plan, b);
+    }
+
+    std::string isa() const { return d_build.name; }
+
+private:
+    plan d_plan;
+    const isa_build& d_build;
+};
+
+} // namespace
+
+PYBIND11_MODULE(_core, m)
+{
+    m.doc() = "CPU detectors of gr-mimopack; use gnuradio.mimopack.detectors instead.";
+    m.def("available_isas", [] {
+        int count;
+        const isa_build* const* builds = available_builds(count);
+        std::vector<std::string> names;
+        for (int i = 0; i < count; ++i)
+            names.push_back(builds[i]->name);
+        return names;
+    });
+    m.def("isa", [] { return std::string(find_build("auto").name); });
+    m.def("max_threads", [] { return omp_get_max_threads(); });
+    py::class_<detector>(m, "Detector")
+        .def(py::init<const std::string&,
+                      int,
+                      int,
+                      const std::vector<std::complex<float>>&,
+                      int,
+                      float,
+                      const std::vector<int>&,
+                      const std::vector<float>&,
+                      int,
+                      float,
+                      const std::string&>(),
+             py::kw_only(),
+             py::arg("kind"),
+             py::arg("num_tx"),
+             py::arg("num_rx"),
+             py::arg("points"),
+             py::arg("width"),
+             py::arg("scale"),
+             py::arg("bit_source"),
+             py::arg("bit_sign"),
+             py::arg("passes") = 1,
+             py::arg("llr_clip") = std::numeric_limits<float>::infinity(),
+             py::arg("isa") = "auto")
+        .def("detect",
+             &detector::detect,
+             py::arg("y").noconvert(),
+             py::arg("h").noconvert(),
+             py::arg("noise_var").noconvert(),
+             py::arg("prior"),
+             py::arg("out").noconvert(),
+             py::arg("int8_scale"),
+             py::arg("threads"))
+        .def_property_readonly("isa", &detector::isa);
+}

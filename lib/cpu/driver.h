@@ -1,0 +1,224 @@
+/* SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+ * SPDX-License-Identifier: GPL-3.0-or-later */
+/* A batch through a kernel: chunks of vectors to lanes, groups of lanes to threads.
+ *
+ * Included once per instruction set, so nothing of the standard library that is compiled
+ * inline may be used here (see config.h). */
+#pragma once
+#include "../kernels/exhaustive.h"
+#include "../kernels/linear.h"
+#include "../kernels/nway.h"
+#include "plan.h"
+#include "transpose.h"
+#include <stdlib.h>
+
+namespace mimopack {
+namespace MIMOPACK_ISA {
+
+/* A lane takes this many consecutive vectors, so that what depends on H alone is done once for
+ * them: as many as share a matrix, or fewer where lanes or threads would stay empty. */
+MP_FN std::size_t chunk_length(const batch& b)
+{
+    const std::size_t wanted = static_cast<std::size_t>(simd::width) * b.threads;
+    std::size_t chunk = b.per_channel;
+    while (chunk > 1 && b.n / chunk < wanted) {
+        do
+            --chunk;
+        while (b.per_channel % chunk);
+    }
+    return chunk;
+}
+
+MP_FN simd gather(const float* base, const std::size_t* index)
+{
+    float values[simd::width];
+    for (int l = 0; l < simd::width; ++l)
+        values[l] = base[index[l]];
+    return simd::load(values);
+}
+
+/* NT, NR: sizes known when compiling, 0 where not. make(arena) constructs the kernel. */
+MP_FN void store_int8(const batch&, const std::size_t*, std::size_t, int, int, const simd*);
+
+template <int NT, int NR, class Make>
+std::size_t drive(const plan& p, const batch& b, Make make)
+{
+    constexpr int W = simd::width;
+    const extent<NT> nt(p.num_tx);
+    const extent<NR> nr(p.num_rx);
+    const int bits = p.points.bits, num_llr = nt * bits;
+    const std::size_t chunk = chunk_length(b);
+    const std::size_t chunks = b.n / chunk;
+    const std::size_t groups = (chunks + W - 1) / W;
+    const int threads = groups < static_cast<std::size_t>(b.threads) ? (groups ? groups : 1)
+                                                                     : b.threads;
+    std::size_t erased = 0;
+#pragma omp parallel num_threads(threads) reduction(+ : erased) if (threads > 1)
+    {
+        arena<simd> space;
+        make(space); /* counts what the kernel takes */
+        const std::size_t own = 2 * nr * nt + 2 * nr + 3 * num_llr;
+        void* memory = nullptr;
+        if (posix_memalign(&memory, 64, (space.used + own) * sizeof(simd)))
+            abort();
+        space = arena<simd>{ static_cast<simd*>(memory), 0 };
+        simd* const h = space.take(2 * nr * nt);
+        simd* const y = space.take(2 * nr);
+        simd* const prior = space.take(num_llr);
+        simd* const llr = space.take(num_llr);
+        simd* const ordered = space.take(num_llr);
+        auto kernel = make(space);
+
+#pragma omp for schedule(static)
+        for (std::size_t g = 0; g < groups; ++g) {
+            const int count = chunks - g * W < static_cast<std::size_t>(W)
+                                  ? static_cast<int>(chunks - g * W)
+                                  : W;
+            /* Lanes past the end repeat the last chunk and are not stored. */
+            std::size_t vector[W];
+            const float* rows[W];
+            for (int l = 0; l < W; ++l) {
+                vector[l] = (g * W + (l < count ? l : count - 1)) * chunk;
+                rows[l] = b.h + vector[l] / b.per_channel * (2 * nr * nt);
+            }
+            load_rows(rows, 2 * nr * nt, h);
+            kernel.prepare(h);
+            for (std::size_t t = 0; t < chunk; ++t) {
+                for (int l = 0; l < W; ++l)
+                    rows[l] = b.y + (vector[l] + t) * (2 * nr);
+                load_rows(rows, 2 * nr, y);
+                const simd noise_var = gather(b.noise_var + t, vector);
+                auto usable = (simd(1e-37f) < noise_var) & (noise_var < simd(1e37f));
+                if (b.prior) {
+                    for (int l = 0; l < W; ++l)
+                        rows[l] = b.prior + (vector[l] + t) * num_llr;
+                    load_rows(rows, num_llr, prior);
+                    simd sum(0.0f);
+                    for (int i = 0; i < num_llr; ++i)
+                        sum = sum + abs(prior[i]);
+                    usable = usable & (sum < simd(1e30f));
+                }
+                usable = usable & kernel.detect(y, noise_var, b.prior ? prior : nullptr, llr);
+                for (int i = 0; i < nt; ++i) {
+                    for (int k = 0; k < bits; ++k) {
+                        const simd value = llr[i * bits + p.points.bit_source[k]] *
+                                           simd(p.points.bit_sign[k]);
+                        const auto good = usable & (abs(value) < simd(1e37f));
+                        ordered[i * bits + k] = select(good, value, simd(0.0f));
+                    }
+                }
+                for (int l = 0; l < count; ++l)
+                    erased += !usable[l];
+                if (b.llr) {
+                    float* out[W];
+                    for (int l = 0; l < W; ++l)
+                        out[l] = b.llr + (vector[l] + t) * num_llr;
+                    store_rows(out, count, num_llr, ordered);
+                } else {
+                    store_int8(b, vector, t, count, num_llr, ordered);
+                }
+            }
+        }
+        free(memory);
+    }
+    return erased;
+}
+
+MP_FN void store_int8(const batch& b,
+                      const std::size_t* vector,
+                      std::size_t t,
+                      int count,
+                      int num_llr,
+                      const simd* llr)
+{
+    for (int i = 0; i < num_llr; ++i) {
+        const simd scaled = llr[i] * simd(b.int8_scale);
+        float values[simd::width];
+        max(min(scaled, simd(127.0f)), simd(-127.0f)).to_word().to_float().store(values);
+        for (int l = 0; l < count; ++l)
+            b.llr_int8[(vector[l] + t) * num_llr + i] = static_cast<std::int8_t>(values[l]);
+    }
+}
+
+template <int NT, int NR, int WIDTH>
+std::size_t run_nway(const plan& p, const batch& b)
+{
+    return drive<NT, NR>(p, b, [&](arena<simd>& a) {
+        return nway<simd, NT, NR, WIDTH>(
+            a, p.points, p.num_tx, p.num_rx, p.passes, p.llr_clip);
+    });
+}
+
+template <int NT, int NR, int WIDTH, bool MMSE>
+std::size_t run_linear(const plan& p, const batch& b)
+{
+    return drive<NT, NR>(p, b, [&](arena<simd>& a) {
+        return linear<simd, NT, NR, WIDTH, MMSE>(a, p.points, p.num_tx, p.num_rx);
+    });
+}
+
+template <template <class> class Combination>
+std::size_t run_exhaustive(const plan& p, const batch& b)
+{
+    return drive<0, 0>(p, b, [&](arena<simd>& a) {
+        return exhaustive<simd, Combination>(a, p.points, p.num_tx, p.num_rx);
+    });
+}
+
+/* The sizes worth a build of their own, else the general one. */
+template <int NT, int NR>
+std::size_t run_sized(const plan& p, const batch& b)
+{
+    const int width = p.points.width;
+    if (p.kind == detector_kind::nway) {
+        switch (width) {
+        case 1:
+            return run_nway<NT, NR, 1>(p, b);
+        case 2:
+            return run_nway<NT, NR, 2>(p, b);
+        case 3:
+            return run_nway<NT, NR, 3>(p, b);
+        case 4:
+            return run_nway<NT, NR, 4>(p, b);
+        default:
+            return run_nway<0, 0, 5>(p, b);
+        }
+    }
+    const bool mmse = p.kind == detector_kind::mmse;
+    switch (width) {
+    case 1:
+        return mmse ? run_linear<NT, NR, 1, true>(p, b) : run_linear<NT, NR, 1, false>(p, b);
+    case 2:
+        return mmse ? run_linear<NT, NR, 2, true>(p, b) : run_linear<NT, NR, 2, false>(p, b);
+    case 3:
+        return mmse ? run_linear<NT, NR, 3, true>(p, b) : run_linear<NT, NR, 3, false>(p, b);
+    case 4:
+        return mmse ? run_linear<0, 0, 4, true>(p, b) : run_linear<0, 0, 4, false>(p, b);
+    case 5:
+        return mmse ? run_linear<0, 0, 5, true>(p, b) : run_linear<0, 0, 5, false>(p, b);
+    default:
+        return mmse ? run_linear<0, 0, 0, true>(p, b) : run_linear<0, 0, 0, false>(p, b);
+    }
+}
+
+inline std::size_t run(const plan& p, const batch& b)
+{
+    if (p.kind == detector_kind::omap)
+        return run_exhaustive<log_sum>(p, b);
+    if (p.kind == detector_kind::mla)
+        return run_exhaustive<best_metric>(p, b);
+    if (p.num_tx == p.num_rx) {
+        switch (p.num_tx) {
+        case 2:
+            return run_sized<2, 2>(p, b);
+        case 3:
+            return run_sized<3, 3>(p, b);
+        case 4:
+            return run_sized<4, 4>(p, b);
+        }
+    }
+    return run_sized<0, 0>(p, b);
+}
+
+} // namespace MIMOPACK_ISA
+} // namespace mimopack

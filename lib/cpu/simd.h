@@ -1,0 +1,198 @@
+/* SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+ * SPDX-License-Identifier: GPL-3.0-or-later */
+/* The CPU's lane types: a SIMD vector of floats, each element another received vector.
+ *
+ * What a lane type F offers the kernels: arithmetic, fma(a,b,c) = a*b + c, fnma = c - a*b,
+ * min, max, abs, rsqrt, F(float); comparison to F::mask with &, |, ~; select(mask, a, b);
+ * masked_min(a, mask, b) = mask ? min(a, b) : a; and the integers in a float's bits as F::word.
+ * simd<N> uses the compiler's vector types, for any machine; AVX-512 has a type of its own for
+ * its mask registers. */
+#pragma once
+#include "../kernels/config.h"
+#if defined(__SSE2__)
+#include <immintrin.h>
+#endif
+
+namespace mimopack {
+namespace MIMOPACK_ISA {
+
+#if defined(__AVX512F__)
+
+struct simd {
+    static constexpr int width = 16;
+    struct mask {
+        __mmask16 m;
+        MP_FN friend mask operator&(mask a, mask b)
+        {
+            return { static_cast<__mmask16>(a.m & b.m) };
+        }
+        MP_FN friend mask operator|(mask a, mask b)
+        {
+            return { static_cast<__mmask16>(a.m | b.m) };
+        }
+        MP_FN mask operator~() const { return { static_cast<__mmask16>(~m) }; }
+        MP_FN bool operator[](int i) const { return m >> i & 1; }
+    };
+    struct word {
+        __m512i v;
+        MP_FN mask bit(int b) const { return { _mm512_test_epi32_mask(v, _mm512_set1_epi32(1 << b)) }; }
+        MP_FN mask not_bit(int b) const
+        {
+            return { _mm512_testn_epi32_mask(v, _mm512_set1_epi32(1 << b)) };
+        }
+        MP_FN word operator>>(int b) const { return { _mm512_srli_epi32(v, b) }; }
+        MP_FN word operator<<(int b) const { return { _mm512_slli_epi32(v, b) }; }
+        MP_FN word operator&(unsigned b) const
+        {
+            return { _mm512_and_si512(v, _mm512_set1_epi32(static_cast<int>(b))) };
+        }
+        MP_FN word operator^(word b) const { return { _mm512_xor_si512(v, b.v) }; }
+        MP_FN word operator+(int b) const { return { _mm512_add_epi32(v, _mm512_set1_epi32(b)) }; }
+        MP_FN word operator-(int b) const { return *this + -b; }
+        MP_FN simd as_float() const;
+        MP_FN simd to_float() const;
+    };
+    __m512 v;
+
+    simd() = default;
+    MP_FN simd(__m512 v_) : v(v_) {}
+    MP_FN explicit simd(float x) : v(_mm512_set1_ps(x)) {}
+    MP_FN static simd load(const float* p) { return _mm512_loadu_ps(p); }
+    MP_FN void store(float* p) const { _mm512_storeu_ps(p, v); }
+    MP_FN word as_word() const { return { _mm512_castps_si512(v) }; }
+    MP_FN word to_word() const { return { _mm512_cvtps_epi32(v) }; }
+
+    MP_FN friend simd operator+(simd a, simd b) { return _mm512_add_ps(a.v, b.v); }
+    MP_FN friend simd operator-(simd a, simd b) { return _mm512_sub_ps(a.v, b.v); }
+    MP_FN friend simd operator*(simd a, simd b) { return _mm512_mul_ps(a.v, b.v); }
+    MP_FN friend simd operator/(simd a, simd b) { return _mm512_div_ps(a.v, b.v); }
+    MP_FN friend mask operator<(simd a, simd b)
+    {
+        return { _mm512_cmp_ps_mask(a.v, b.v, _CMP_LT_OQ) };
+    }
+    MP_FN friend simd fma(simd a, simd b, simd c) { return _mm512_fmadd_ps(a.v, b.v, c.v); }
+    MP_FN friend simd fnma(simd a, simd b, simd c) { return _mm512_fnmadd_ps(a.v, b.v, c.v); }
+    MP_FN friend simd min(simd a, simd b) { return _mm512_min_ps(a.v, b.v); }
+    MP_FN friend simd max(simd a, simd b) { return _mm512_max_ps(a.v, b.v); }
+    MP_FN friend simd abs(simd a) { return _mm512_abs_ps(a.v); }
+    MP_FN friend simd select(mask m, simd a, simd b)
+    {
+        return _mm512_mask_blend_ps(m.m, b.v, a.v);
+    }
+    MP_FN friend simd masked_min(simd a, mask m, simd b)
+    {
+        return _mm512_mask_min_ps(a.v, m.m, a.v, b.v);
+    }
+    /* 1 / sqrt(a): the hardware's estimate and one Newton step, relative error below 2^-22 */
+    MP_FN friend simd rsqrt(simd a)
+    {
+        const simd e = _mm512_rsqrt14_ps(a.v);
+        return e * fnma(a * e, e * simd(0.5f), simd(1.5f));
+    }
+};
+
+MP_FN simd simd::word::as_float() const { return _mm512_castsi512_ps(v); }
+MP_FN simd simd::word::to_float() const { return _mm512_cvtepi32_ps(v); }
+
+#else
+
+#if defined(__AVX2__)
+constexpr int simd_width = 8;
+#else
+constexpr int simd_width = 4;
+#endif
+
+struct simd {
+    static constexpr int width = simd_width;
+    typedef float raw __attribute__((vector_size(4 * width)));
+    typedef int integers __attribute__((vector_size(4 * width)));
+
+    struct mask {
+        integers m; /* all ones where true */
+        MP_FN friend mask operator&(mask a, mask b) { return { a.m & b.m }; }
+        MP_FN friend mask operator|(mask a, mask b) { return { a.m | b.m }; }
+        MP_FN mask operator~() const { return { ~m }; }
+        MP_FN bool operator[](int i) const { return m[i] != 0; }
+    };
+    struct word {
+        integers v;
+        MP_FN mask bit(int b) const { return { (v << (31 - b)) >> 31 }; }
+        MP_FN mask not_bit(int b) const { return { ~((v << (31 - b)) >> 31) }; }
+        MP_FN word operator>>(int b) const { return { (integers)((unsigneds)v >> b) }; }
+        MP_FN word operator<<(int b) const { return { v << b }; }
+        MP_FN word operator&(unsigned b) const { return { v & static_cast<int>(b) }; }
+        MP_FN word operator^(word b) const { return { v ^ b.v }; }
+        MP_FN word operator+(int b) const { return { v + b }; }
+        MP_FN word operator-(int b) const { return { v - b }; }
+        MP_FN simd as_float() const;
+        MP_FN simd to_float() const;
+        typedef unsigned unsigneds __attribute__((vector_size(4 * width)));
+    };
+    raw v;
+
+    simd() = default;
+    MP_FN simd(raw v_) : v(v_) {}
+    MP_FN explicit simd(float x) : v(raw{} + x) {}
+    MP_FN static simd load(const float* p)
+    {
+        raw r;
+        __builtin_memcpy(&r, p, sizeof r);
+        return r;
+    }
+    MP_FN void store(float* p) const { __builtin_memcpy(p, &v, sizeof v); }
+    MP_FN word as_word() const { return { (integers)v }; }
+    MP_FN word to_word() const
+    {
+        const raw magic = raw{} + 12582912.0f; /* 1.5 * 2^23: rounds to nearest */
+        return { __builtin_convertvector((v + magic) - magic, integers) };
+    }
+
+    MP_FN friend simd operator+(simd a, simd b) { return a.v + b.v; }
+    MP_FN friend simd operator-(simd a, simd b) { return a.v - b.v; }
+    MP_FN friend simd operator*(simd a, simd b) { return a.v * b.v; }
+    MP_FN friend simd operator/(simd a, simd b) { return a.v / b.v; }
+    MP_FN friend mask operator<(simd a, simd b) { return { (integers)(a.v < b.v) }; }
+    MP_FN friend simd fma(simd a, simd b, simd c) { return a.v * b.v + c.v; }
+    MP_FN friend simd fnma(simd a, simd b, simd c) { return c.v - a.v * b.v; }
+    MP_FN friend simd abs(simd a) { return (raw)((integers)a.v & 0x7fffffff); }
+    MP_FN friend simd select(mask m, simd a, simd b) { return m.m ? a.v : b.v; }
+    MP_FN friend simd masked_min(simd a, mask m, simd b)
+    {
+        return min(a, select(m, b, a));
+    }
+#if defined(__AVX2__)
+    MP_FN friend simd min(simd a, simd b) { return (raw)_mm256_min_ps((__m256)a.v, (__m256)b.v); }
+    MP_FN friend simd max(simd a, simd b) { return (raw)_mm256_max_ps((__m256)a.v, (__m256)b.v); }
+    MP_FN friend simd rsqrt(simd a)
+    {
+        const simd e = (raw)_mm256_rsqrt_ps((__m256)a.v);
+        return e * fnma(a * e, e * simd(0.5f), simd(1.5f));
+    }
+#elif defined(__SSE2__)
+    MP_FN friend simd min(simd a, simd b) { return (raw)_mm_min_ps((__m128)a.v, (__m128)b.v); }
+    MP_FN friend simd max(simd a, simd b) { return (raw)_mm_max_ps((__m128)a.v, (__m128)b.v); }
+    MP_FN friend simd rsqrt(simd a)
+    {
+        const simd e = (raw)_mm_rsqrt_ps((__m128)a.v);
+        return e * fnma(a * e, e * simd(0.5f), simd(1.5f));
+    }
+#else
+    MP_FN friend simd min(simd a, simd b) { return a.v < b.v ? a.v : b.v; }
+    MP_FN friend simd max(simd a, simd b) { return a.v > b.v ? a.v : b.v; }
+    MP_FN friend simd rsqrt(simd a)
+    {
+        raw r;
+        for (int i = 0; i < width; ++i)
+            r[i] = 1.0f / __builtin_sqrtf(a.v[i]);
+        return r;
+    }
+#endif
+};
+
+MP_FN simd simd::word::as_float() const { return (simd::raw)v; }
+MP_FN simd simd::word::to_float() const { return __builtin_convertvector(v, simd::raw); }
+
+#endif
+
+} // namespace MIMOPACK_ISA
+} // namespace mimopack

@@ -1,0 +1,46 @@
+/* SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+ * SPDX-License-Identifier: GPL-3.0-or-later */
+/* What lets g++ and NVRTC compile the same kernels.
+ *
+ * Every kernel lives in mimopack::MIMOPACK_ISA, a namespace of its own for each instruction
+ * set, so that the linker can never merge an inline function compiled for AVX-512 with one
+ * for plain x86-64. */
+#pragma once
+
+#ifdef __CUDACC__
+#define MP_FN __device__ __forceinline__
+#define MP_UNROLL _Pragma("unroll")
+#else
+#define MP_FN inline __attribute__((always_inline))
+#define MP_UNROLL _Pragma("GCC unroll 16")
+#endif
+
+#ifndef MIMOPACK_ISA
+#define MIMOPACK_ISA device
+#endif
+
+namespace mimopack {
+
+constexpr int max_bits_per_symbol = 10;
+constexpr int max_points = 1 << max_bits_per_symbol;
+
+/* A constellation as kernels see it: points[label]. For square QAM with Gray labels per axis
+ * a point is scale * ((2 k_re - (side-1)) + 1j (2 k_im - (side-1))); such detectors compute
+ * their LLRs in the canonical order (real axis first, Gray bits from the most significant),
+ * and bit_source[b], bit_sign[b] say from which canonical bit, with which sign, label bit b
+ * comes. */
+struct constellation {
+    int size;
+    int bits;
+    int width; /* Gray bits per axis; 0 where it is no such QAM */
+    float scale;
+    int bit_source[max_bits_per_symbol];
+    float bit_sign[max_bits_per_symbol];
+    float re[max_points];
+    float im[max_points];
+};
+
+/* A column whose norm falls below this share of its own norm after projection is dependent. */
+constexpr float rank_tolerance = 1e-6f;
+
+} // namespace mimopack

@@ -1,0 +1,233 @@
+/* SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+ * SPDX-License-Identifier: GPL-3.0-or-later */
+/* ZF and MMSE with soft demapping of each stream (002 §2.2).
+ *
+ * ZF: x_hat = R^-1 Q^H y; stream i's noise is sigma^2 |row i of R^-1|^2.
+ * MMSE: with the QR decomposition of [H; sigma I] = [Q1; Q2] R, x_hat = Q2 Q1^H y / sigma and
+ * the mean squared error of stream i is e_i = |row i of Q2|^2, without squaring H's condition
+ * number; unbiased, mu_i = 1 - e_i, x_hat_i / mu_i has noise e_i / mu_i. */
+#pragma once
+#include "qr.h"
+
+namespace mimopack {
+namespace MIMOPACK_ISA {
+
+/* Max-log LLRs of one stream, square QAM with Gray labels: 2*WIDTH lanes, canonical order. */
+template <int WIDTH, class F>
+MP_FN void demap_axes(const F* x, F inverse_noise, float scale, F* llr)
+{
+    constexpr int side = 1 << WIDTH;
+    MP_UNROLL
+    for (int axis = 0; axis < 2; ++axis) {
+        F low[2 * WIDTH];
+        MP_UNROLL
+        for (int k = 0; k < side; ++k) {
+            const F e = x[axis] - F(scale * (2 * k - (side - 1)));
+            const F metric = e * e;
+            const int gray = k ^ (k >> 1);
+            MP_UNROLL
+            for (int g = 0; g < WIDTH; ++g) {
+                const int value = gray >> (WIDTH - 1 - g) & 1;
+                /* k = 0 has Gray code 0, and bit g is first set at k = 2^(WIDTH-1-g) */
+                const bool first = value ? k == 1 << (WIDTH - 1 - g) : k == 0;
+                low[2 * g + value] = first ? metric : min(low[2 * g + value], metric);
+            }
+        }
+        MP_UNROLL
+        for (int g = 0; g < WIDTH; ++g)
+            llr[axis * WIDTH + g] = (low[2 * g] - low[2 * g + 1]) * inverse_noise;
+    }
+}
+
+/* The same for any constellation: c.bits lanes, label order. */
+template <class F>
+MP_FN void demap_points(const F* x, F inverse_noise, const constellation& c, F* llr)
+{
+    F low[2 * max_bits_per_symbol];
+    for (int b = 0; b < 2 * c.bits; ++b)
+        low[b] = F(1e30f);
+    for (int s = 0; s < c.size; ++s) {
+        const F re = x[0] - F(c.re[s]), im = x[1] - F(c.im[s]);
+        const F metric = fma(re, re, im * im);
+        for (int b = 0; b < c.bits; ++b) {
+            F& entry = low[2 * b + (s >> (c.bits - 1 - b) & 1)];
+            entry = min(entry, metric);
+        }
+    }
+    for (int b = 0; b < c.bits; ++b)
+        llr[b] = (low[2 * b] - low[2 * b + 1]) * inverse_noise;
+}
+
+/* WIDTH = 0: any constellation. */
+template <class F, int NT, int NR, int WIDTH, bool MMSE>
+class linear
+{
+public:
+    using mask = decltype(F() < F());
+    static constexpr bool takes_prior = false;
+
+    MP_FN linear(arena<F>& a, const constellation& c, int nt, int nr)
+        : d_constellation(c),
+          d_nt(nt),
+          d_nr(nr),
+          d_qr(a, nt, nr),
+          d_h(nullptr),
+          d_z(a, 2 * nt),
+          d_inverse(a, 2 * nt * nt),
+          d_spread(a, nt),
+          d_extended(a, MMSE ? nt : 0, MMSE ? nr + nt : 0),
+          d_stacked(a, MMSE ? 2 * nt * (nr + nt) : 0)
+    {
+    }
+
+    MP_FN void prepare(const F* h)
+    {
+        d_h = h;
+        d_qr.decompose(h, 0);
+        if (!MMSE)
+            invert();
+    }
+
+    MP_FN mask detect(const F* y, F noise_var, const F*, F* llr)
+    {
+        const int nt = d_nt, nr = d_nr;
+        const F sigma_inverse = rsqrt(noise_var);
+        F finite_energy(0.0f);
+        MP_UNROLL
+        for (int i = 0; i < 2 * nr; ++i)
+            finite_energy = fma(y[i], y[i], finite_energy);
+        if (MMSE) {
+            extend(noise_var * sigma_inverse);
+            MP_UNROLL
+            for (int i = 0; i < nt; ++i)
+                project_extended(i, y);
+        } else {
+            d_qr.rotate(y, &d_z[0]);
+        }
+        MP_UNROLL
+        for (int i = 0; i < nt; ++i) {
+            F x[2] = { F(0.0f), F(0.0f) };
+            MP_UNROLL
+            for (int j = i; j < nt; ++j) {
+                const F re = d_inverse[2 * (i * nt + j)], im = d_inverse[2 * (i * nt + j) + 1];
+                x[0] = fma(re, d_z[2 * j], fnma(im, d_z[2 * j + 1], x[0]));
+                x[1] = fma(re, d_z[2 * j + 1], fma(im, d_z[2 * j], x[1]));
+            }
+            F inverse_noise;
+            if (MMSE) {
+                const F mu = max(F(1.0f) - d_spread[i], F(1e-20f));
+                const F unbiased = sigma_inverse / mu;
+                x[0] = x[0] * unbiased;
+                x[1] = x[1] * unbiased;
+                inverse_noise = mu / d_spread[i];
+            } else {
+                inverse_noise = F(1.0f) / (noise_var * d_spread[i]);
+            }
+            if (WIDTH > 0)
+                demap_axes<(WIDTH > 0 ? WIDTH : 1)>(
+                    x, inverse_noise, d_constellation.scale, llr + 2 * WIDTH * i);
+            else
+                demap_points(x, inverse_noise, d_constellation, llr + d_constellation.bits * i);
+        }
+        return d_qr.usable & (finite_energy < F(1e37f));
+    }
+
+private:
+    static constexpr int extended_nr = NT > 0 && NR > 0 ? NT + NR : 0;
+    const constellation& d_constellation;
+    const extent<NT> d_nt;
+    const extent<NR> d_nr;
+    qr<F, NT, NR> d_qr;
+    const F* d_h;
+    buffer<F, 2 * NT> d_z;
+    buffer<F, 2 * NT * NT> d_inverse; /* R^-1, or Q2: upper triangular */
+    buffer<F, NT> d_spread;           /* |row i of d_inverse|^2 */
+    qr<F, NT, extended_nr> d_extended;
+    buffer<F, 2 * NT * extended_nr> d_stacked;
+
+    /* d_inverse = R^-1 by back substitution, column by column */
+    MP_FN void invert()
+    {
+        const int nt = d_nt;
+        MP_UNROLL
+        for (int j = 0; j < nt; ++j) {
+            d_inverse[2 * (j * nt + j)] = d_qr.inverse[j];
+            d_inverse[2 * (j * nt + j) + 1] = F(0.0f);
+            MP_UNROLL
+            for (int i = j - 1; i >= 0; --i) {
+                F re(0.0f), im(0.0f);
+                MP_UNROLL
+                for (int k = i + 1; k <= j; ++k) {
+                    const F r_re = d_qr.r[2 * (i * nt + k)], r_im = d_qr.r[2 * (i * nt + k) + 1];
+                    const F x_re = d_inverse[2 * (k * nt + j)];
+                    const F x_im = d_inverse[2 * (k * nt + j) + 1];
+                    re = fma(r_im, x_im, fnma(r_re, x_re, re));
+                    im = fnma(r_im, x_re, fnma(r_re, x_im, im));
+                }
+                d_inverse[2 * (i * nt + j)] = re * d_qr.inverse[i];
+                d_inverse[2 * (i * nt + j) + 1] = im * d_qr.inverse[i];
+            }
+        }
+        measure_spread();
+    }
+
+    MP_FN void measure_spread()
+    {
+        const int nt = d_nt;
+        MP_UNROLL
+        for (int i = 0; i < nt; ++i) {
+            F sum(0.0f);
+            MP_UNROLL
+            for (int j = 2 * i; j < 2 * nt; ++j)
+                sum = fma(d_inverse[2 * i * nt + j], d_inverse[2 * i * nt + j], sum);
+            d_spread[i] = sum;
+        }
+    }
+
+    /* QR of [H; sigma I]; d_inverse = Q2 */
+    MP_FN void extend(F sigma)
+    {
+        const int nt = d_nt, nr = d_nr;
+        MP_UNROLL
+        for (int i = 0; i < 2 * nr * nt; ++i)
+            d_stacked[i] = d_h[i];
+        MP_UNROLL
+        for (int i = 0; i < nt; ++i) {
+            MP_UNROLL
+            for (int j = 0; j < nt; ++j) {
+                const int entry = 2 * ((nr + i) * nt + j);
+                d_stacked[entry] = i == j ? sigma : F(0.0f);
+                d_stacked[entry + 1] = F(0.0f);
+            }
+        }
+        d_extended.decompose(&d_stacked[0], 0);
+        MP_UNROLL
+        for (int i = 0; i < nt; ++i) {
+            MP_UNROLL
+            for (int j = i; j < nt; ++j) {
+                const int entry = 2 * ((nr + nt) * j + nr + i);
+                d_inverse[2 * (i * nt + j)] = d_extended.q[entry];
+                d_inverse[2 * (i * nt + j) + 1] = d_extended.q[entry + 1];
+            }
+        }
+        measure_spread();
+    }
+
+    /* z_i = (Q1^H y)_i */
+    MP_FN void project_extended(int i, const F* y)
+    {
+        const int nt = d_nt, nr = d_nr;
+        F re(0.0f), im(0.0f);
+        const F* q = &d_extended.q[2 * (nr + nt) * i];
+        MP_UNROLL
+        for (int r = 0; r < nr; ++r) {
+            re = fma(q[2 * r], y[2 * r], fma(q[2 * r + 1], y[2 * r + 1], re));
+            im = fma(q[2 * r], y[2 * r + 1], fnma(q[2 * r + 1], y[2 * r], im));
+        }
+        d_z[2 * i] = re;
+        d_z[2 * i + 1] = im;
+    }
+};
+
+} // namespace MIMOPACK_ISA
+} // namespace mimopack

@@ -1,0 +1,31 @@
+# SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Soft MIMO detectors on arrays, behind one contract (see ``Detector``).
+
+    det = detectors.NWay(num_tx=4, num_rx=4, constellation="qam16")
+    llr = det.detect(y, h, noise_var)          # (n, nt*m) float32, ln P(1)/P(0)
+    det = detectors.create("nway", num_tx=4)   # by name
+"""
+
+from .base import Detector
+from .exhaustive import MLA, OMAP
+from .linear import MMSE, ZF
+from .nway import NWay
+
+REGISTRY = {detector.name: detector for detector in (ZF, MMSE, NWay, MLA, OMAP)}
+
+
+def create(name, **parameters):
+    """A detector by its name (a key of ``REGISTRY``)."""
+    if name not in REGISTRY:
+        raise ValueError(f"detector: got {name!r}, allowed are {', '.join(REGISTRY)}")
+    return REGISTRY[name](**parameters)
+
+
+def hard_decisions(llr):
+    """Bits (uint8) of LLRs of any shape: 1 where the LLR is positive."""
+    return (llr > 0).astype("uint8")
+
+
+__all__ = ["MLA", "MMSE", "OMAP", "REGISTRY", "ZF", "Detector", "NWay", "create",
+           "hard_decisions"]

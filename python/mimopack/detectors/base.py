@@ -1,0 +1,206 @@
+# SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What all detectors share: the contract's checks, the choice of backend, erasures."""
+
+import operator
+
+import numpy as np
+
+from .. import constellation as constellations
+from .. import reference
+from .parameters import BACKENDS, COMMON, LLR_TYPES
+
+
+class Detector:
+    """A soft MIMO detector; use one of its subclasses.
+
+    Model: y = H x + n with y in C^nr, H in C^(nr x nt), x from the constellation with
+    E|x_i|^2 = 1, n ~ CN(0, noise_var I).
+
+    An object serves one thread at a time.
+
+    Attributes:
+        erasures: how many vectors the last ``detect`` could not detect (NaN, Inf, a
+            noise_var that is not positive, H of deficient rank); their LLRs are 0.
+    """
+
+    name = ""
+    summary = ""
+    PARAMETERS = ()           # beyond COMMON
+    SUPPORTS_PRIOR = False
+    NEEDS_SQUARE_QAM = False
+    MAX_TX = 16
+    MAX_RX = 256
+
+    def __init__(self, num_tx=4, num_rx=4, constellation="qam16", backend="auto", threads=0,
+                 llr_type="float32", llr_scale=8.0, isa="auto"):
+        """See ``detectors.parameters.COMMON``; isa ("auto", "avx512", "avx2", "baseline")
+        restricts the cpu backend to one instruction set, for tests and comparisons."""
+        self.num_tx = _integer("num_tx", num_tx, 1, self.MAX_TX)
+        self.num_rx = _integer("num_rx", num_rx, 1, self.MAX_RX)
+        if self.num_rx < self.num_tx:
+            raise ValueError(f"num_rx: got {num_rx}, must be at least num_tx = {num_tx}")
+        self.constellation = constellations.get(constellation)
+        if self.NEEDS_SQUARE_QAM and self.constellation.square_qam is None:
+            raise ValueError(
+                f"constellation: got {self.constellation.name}, {self.name} needs square QAM "
+                "with Gray labels per axis (qpsk, qam16, qam64, qam256, wlan_qpsk, ...); "
+                "mla and omap take any")
+        self.backend = _choice("backend", backend, BACKENDS)
+        self.llr_dtype = np.dtype(_choice("llr_type", llr_type, LLR_TYPES))
+        self.llr_scale = _real("llr_scale", llr_scale)
+        self.threads = threads
+        self.erasures = 0
+        self._check_size()
+        self._core = None if self.backend == "reference" else self._make_core(isa)
+
+    @property
+    def threads(self):
+        """CPU threads of the next ``detect``; 0 takes all cores."""
+        return self._threads
+
+    @threads.setter
+    def threads(self, threads):
+        self._threads = _integer("threads", threads, 0, 1024)
+
+    @property
+    def bits_per_vector(self):
+        """nt*m, the LLRs of one vector."""
+        return self.num_tx * self.constellation.bits_per_symbol
+
+    @property
+    def isa(self):
+        """The instruction set in use; None for the reference backend."""
+        return self._core.isa if self._core else None
+
+    def detect(self, y, h, noise_var, prior=None, out=None):
+        """LLRs of a batch of received vectors.
+
+        Args:
+            y: (n, nr) complex64, C-contiguous.
+            h: (n/T, nr, nt) complex64, C-contiguous: matrix k holds for the vectors
+                k*T ... (k+1)*T - 1. T is n / len(h).
+            noise_var: noise power per complex receive dimension, linear; a positive scalar,
+                or (n,) float32, one per vector.
+            prior: (n, nt*m) float32 a-priori LLRs, where the detector takes them; the
+                result is then a-posteriori.
+            out: (n, nt*m) float32 (int8 with llr_type="int8"), C-contiguous; made if None.
+
+        Returns:
+            out: ln P(b=1)/P(b=0), layer-major, MSB first: out[:, i*m + k] is bit k of
+            antenna i. Vectors that cannot be detected get 0; ``erasures`` counts them.
+
+        Raises:
+            ValueError: an argument is not as above.
+        """
+        y = _array("y", y, np.complex64, (None, self.num_rx))
+        n = len(y)
+        h = _array("h", h, np.complex64, (None, self.num_rx, self.num_tx))
+        if (n % len(h) if len(h) else n) or (len(h) and not n):
+            raise ValueError(f"h: got {len(h)} matrices for {n} vectors, "
+                             "allowed is any number that divides the vectors")
+        noise_var = self._noise(noise_var, n)
+        width = self.bits_per_vector
+        if prior is not None:
+            if not self.SUPPORTS_PRIOR:
+                raise ValueError(f"prior: {self.name} takes no a-priori LLRs")
+            prior = _array("prior", prior, np.float32, (n, width))
+        if out is None:
+            out = np.empty((n, width), self.llr_dtype)
+        else:
+            out = _array("out", out, self.llr_dtype, (n, width))
+            if not out.flags.writeable:
+                raise ValueError("out: got a read-only array, must be writable")
+        if self._core:
+            self.erasures = self._core.detect(y, h, noise_var, prior, out, self.llr_scale,
+                                              self._threads)
+        else:
+            llr, erased = reference.run(self._reference, y, h, noise_var, self.constellation,
+                                        prior)
+            self.erasures = int(erased.sum())
+            if self.llr_dtype == np.int8:
+                llr = np.clip(np.rint(llr * self.llr_scale), -127, 127)
+            out[...] = llr
+        return out
+
+    def _noise(self, noise_var, n):
+        if np.ndim(noise_var) == 0:
+            return np.full(n, _real("noise_var", noise_var), np.float32)
+        return _array("noise_var", noise_var, np.float32, (n,))
+
+    def _check_size(self):
+        """Raise ValueError where the search is too large to finish."""
+
+    def _reference(self, y, h, noise_var, constellation, **prior):
+        return getattr(reference, self.name)(y, h, noise_var, constellation, **prior)
+
+    def _core_options(self):
+        """Keyword arguments of ``_core.Detector`` beyond the common ones."""
+        return {}
+
+    def _make_core(self, isa):
+        from .. import _core
+
+        qam = self.constellation.square_qam
+        bits = self.constellation.bits_per_symbol
+        canonical = qam is not None and self.CANONICAL_ORDER
+        if canonical:
+            width = bits // 2
+            source = [axis * width + g for axis, g, _ in qam.bits]
+            sign = [-1.0 if invert else 1.0 for _, _, invert in qam.bits]
+        else:
+            source, sign = list(range(bits)), [1.0] * bits
+        return _core.Detector(
+            kind=self.name, num_tx=self.num_tx, num_rx=self.num_rx,
+            points=list(self.constellation.points.astype(np.complex64)),
+            width=bits // 2 if canonical else 0, scale=qam.scale if qam else 1.0,
+            bit_source=source, bit_sign=sign, isa=isa, **self._core_options())
+
+    CANONICAL_ORDER = True    # the kernel works per axis where the constellation allows it
+
+    @classmethod
+    def all_parameters(cls):
+        """COMMON and the detector's own, in order."""
+        return (*COMMON, *cls.PARAMETERS)
+
+
+def _integer(name, value, low, high):
+    try:
+        value = operator.index(value)
+    except TypeError:
+        raise ValueError(f"{name}: got {value!r}, must be an integer") from None
+    if not low <= value <= high:
+        raise ValueError(f"{name}: got {value}, allowed are {low} to {high}")
+    return value
+
+
+def _real(name, value):
+    try:
+        value = float(value)
+    except (TypeError, ValueError):
+        raise ValueError(f"{name}: got {value!r}, must be a number") from None
+    if not 0 < value < np.inf:
+        raise ValueError(f"{name}: got {value}, must be positive and finite")
+    return value
+
+
+def _choice(name, value, allowed):
+    if value not in allowed:
+        raise ValueError(f"{name}: got {value!r}, allowed are {', '.join(allowed)}")
+    return value
+
+
+def _array(name, array, dtype, shape):
+    if not isinstance(array, np.ndarray):
+        raise ValueError(f"{name}: got {type(array).__name__}, must be a NumPy array")
+    if array.dtype != dtype:
+        raise ValueError(f"{name}: got type {array.dtype}, must be {np.dtype(dtype)}")
+    if array.ndim != len(shape) or any(
+            want is not None and have != want
+            for have, want in zip(array.shape, shape, strict=True)):
+        wanted = ", ".join("n" if size is None else str(size) for size in shape)
+        raise ValueError(f"{name}: got shape {array.shape}, must be ({wanted})")
+    if not array.flags.c_contiguous:
+        raise ValueError(f"{name}: got a strided array, must be C-contiguous "
+                         "(numpy.ascontiguousarray)")
+    return array

@@ -1,0 +1,51 @@
+# SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The N-way detector."""
+
+from .. import reference
+from .base import Detector, _integer, _real
+from .parameters import Parameter
+
+
+class NWay(Detector):
+    """N-way detector of Wu, Yin and Cavallaro (001): N tree searches, each with another layer
+    on top.
+
+    Each pass rotates H's columns cyclically, QR-decomposes them (modified Gram-Schmidt),
+    expands the top layer fully and slices the layers below, which gives M candidates; LLRs are
+    max-log over all N*M candidates (eq. 6). N = 1 is SSFE. N = nt comes close to max-log, as
+    every layer is expanded once and each bit has candidates of either value. Needs square QAM
+    with Gray labels per axis. Complexity O(N M nt^2) per vector. No a-priori LLRs: the slicing
+    is by distance alone.
+    """
+
+    name = "nway"
+    summary = "N-way detector: N greedy tree searches, near max-log for N = nt"
+    NEEDS_SQUARE_QAM = True
+    PARAMETERS = (
+        Parameter("num_passes", "Passes N", None, "int",
+                  "Tree searches, 1 to num_tx; default num_tx, the most accurate.",
+                  optional=True),
+        Parameter("llr_clip", "LLR clipping", None, "float",
+                  "LLRs are limited to +- this; default 8 where num_passes < num_tx (there a "
+                  "bit may lack candidates of one value), no limit where they are equal.",
+                  optional=True),
+    )
+
+    def __init__(self, num_tx=4, num_rx=4, constellation="qam16", num_passes=None, llr_clip=None,
+                 **common):
+        """See ``detectors.parameters.COMMON`` and ``NWay.PARAMETERS``."""
+        limit = _integer("num_tx", num_tx, 1, self.MAX_TX)
+        self.num_passes = limit if num_passes is None else _integer(
+            "num_passes", num_passes, 1, limit)
+        if llr_clip is None and self.num_passes < limit:
+            llr_clip = 8.0
+        self.llr_clip = None if llr_clip is None else _real("llr_clip", llr_clip)
+        super().__init__(num_tx, num_rx, constellation, **common)
+
+    def _reference(self, y, h, noise_var, constellation):
+        return reference.nway(y, h, noise_var, constellation, self.num_passes, self.llr_clip)
+
+    def _core_options(self):
+        clip = {} if self.llr_clip is None else {"llr_clip": self.llr_clip}
+        return {"passes": self.num_passes, **clip}

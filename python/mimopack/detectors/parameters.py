@@ -1,0 +1,48 @@
+# SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Parameters of detectors, declared once: blocks, command line, GRC and docs read them here."""
+
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A keyword argument of a detector.
+
+    Attributes:
+        name: as in Python.
+        label: what a user interface calls it.
+        default: its default value.
+        kind: "int", "float", "enum", "bool" or "constellation" (what GRC shows).
+        doc: one sentence with unit and allowed values.
+        choices: the values of an enum.
+        optional: None is allowed, and means what ``doc`` says.
+    """
+
+    name: str
+    label: str
+    default: Any
+    kind: str
+    doc: str
+    choices: tuple = ()
+    optional: bool = False
+
+
+BACKENDS = ("auto", "cpu", "reference")
+LLR_TYPES = ("float32", "int8")
+
+COMMON = (
+    Parameter("num_tx", "Transmit antennas", 4, "int", "Number of layers nt."),
+    Parameter("num_rx", "Receive antennas", 4, "int", "Number of receive antennas nr >= nt."),
+    Parameter("constellation", "Constellation", "qam16", "constellation",
+              "A built-in name, a digital.constellation object, points, or (points, labels)."),
+    Parameter("backend", "Backend", "auto", "enum",
+              "cpu: C++ with SIMD and OpenMP; reference: NumPy in double precision, slow; "
+              "auto: the fastest there is.", BACKENDS),
+    Parameter("threads", "Threads", 0, "int", "CPU threads; 0 takes all cores."),
+    Parameter("llr_type", "LLR type", "float32", "enum",
+              "Type of the LLRs; int8 saturates at +-127.", LLR_TYPES),
+    Parameter("llr_scale", "LLR scale", 8.0, "float",
+              "int8 only: an LLR of 1 becomes this many steps."),
+)

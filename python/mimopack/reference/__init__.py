@@ -1,0 +1,16 @@
+# SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The papers' pseudo-code in NumPy, complex128, one vector at a time: the oracle of all tests.
+
+Every detector here has the form ``f(y, h, noise_var, constellation, ...) -> llr`` for one
+received vector: y (nr,), h (nr, nt), noise_var the noise power per complex receive dimension,
+llr (nt*m,) = ln P(b=1)/P(b=0), layer-major, most significant bit first. ``run`` applies one to
+a batch and erases (LLR 0) the vectors that cannot be detected.
+"""
+
+from .batch import RANK_TOLERANCE, run, usable
+from .exhaustive import mla, omap
+from .linear import mmse, zf
+from .nway import nway
+
+__all__ = ["RANK_TOLERANCE", "mla", "mmse", "nway", "omap", "run", "usable", "zf"]

@@ -1,0 +1,51 @@
+# SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A batch of vectors through a reference detector, with the contract's erasures."""
+
+import numpy as np
+
+from .qr import modified_gram_schmidt
+
+# A column of H counts as dependent on the ones before it where less than this share of its
+# norm is left after projection. It is what float32 can still tell from zero.
+RANK_TOLERANCE = 1e-6
+
+
+def usable(y, h, noise_var):
+    """True where y and h are finite, noise_var is positive, and h has full column rank."""
+    if not (np.all(np.isfinite(y)) and np.all(np.isfinite(h)) and 0 < noise_var < np.inf):
+        return False
+    norms = np.linalg.norm(h, axis=0)
+    if not np.all(norms > 0):
+        return False
+    _, r = modified_gram_schmidt(h / norms)
+    return bool(np.all(np.diag(r).real > RANK_TOLERANCE))
+
+
+def run(detector, y, h, noise_var, constellation, prior=None, **parameters):
+    """Apply a reference detector to a batch.
+
+    Args:
+        detector: one of this package's functions.
+        y: (n, nr); h: (n/T, nr, nt), each matrix holds for T consecutive vectors.
+        noise_var: (n,) noise power per complex receive dimension.
+        prior: None or (n, nt*m) a-priori LLRs.
+
+    Returns:
+        (llr (n, nt*m) float64, erased (n,) bool).
+    """
+    y = np.asarray(y, np.complex128)
+    h = np.asarray(h, np.complex128)
+    n, num_tx = len(y), h.shape[2]
+    per_channel = n // len(h) if n else 1
+    llr = np.zeros((n, num_tx * constellation.bits_per_symbol))
+    erased = np.zeros(n, bool)
+    for i in range(n):
+        matrix = h[i // per_channel]
+        known = {} if prior is None else {"prior": np.asarray(prior[i], np.float64)}
+        if not usable(y[i], matrix, noise_var[i]) or (known and
+                                                      not np.all(np.isfinite(known["prior"]))):
+            erased[i] = True
+            continue
+        llr[i] = detector(y[i], matrix, noise_var[i], constellation, **known, **parameters)
+    return llr, erased
