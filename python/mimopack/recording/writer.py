@@ -36,6 +36,7 @@ class Writer:
 
     Attributes:
         num_samples: written so far, per channel.
+        frequency, datetime: as above; may be set until the metadata is written.
         clipped: components that exceeded full scale or were not a number.
 
     Raises:
@@ -64,8 +65,8 @@ class Writer:
             "core:recorder": _RECORDER, **(fields or {})}
         if description:
             self._global["core:description"] = description
-        self._capture = {"core:frequency": frequency, "core:datetime": datetime}
-        self._capture = {key: value for key, value in self._capture.items() if value is not None}
+        self.frequency = frequency
+        self.datetime = datetime
         self._open(overwrite)
 
     def _open(self, overwrite):
@@ -127,7 +128,7 @@ class Writer:
             if self.layout == "collection":
                 info["core:collection"] = self._base.name
             meta = sigmf.SigMFFile(global_info=self._with_extensions(info))
-            meta.add_capture(0, metadata=dict(self._capture))
+            meta.add_capture(0, metadata=self._capture())
             for annotation in sorted(copy.deepcopy(self.annotations),
                                      key=lambda entry: entry["core:sample_start"]):
                 meta.add_annotation(annotation.pop("core:sample_start"),
@@ -142,6 +143,10 @@ class Writer:
                 if key in ("core:description", "core:extensions") or not key.startswith("core:"):
                     collection.set_collection_field(key, value)
             _dump(collection, self.path)
+
+    def _capture(self):
+        known = {"core:frequency": self.frequency, "core:datetime": self.datetime}
+        return {key: value for key, value in known.items() if value is not None}
 
     def _with_extensions(self, info):
         keys = [*info, *(key for annotation in self.annotations for key in annotation)]
