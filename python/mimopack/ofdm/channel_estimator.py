@@ -1,0 +1,165 @@
+# SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Channel, noise and residual phase of a frame: what a MIMO detector needs to know."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from . import waveform
+from .data_field import check_group, group_items
+from .parameters import NUM_DATA_CARRIERS
+
+_DATA = waveform.CENTRE + waveform.DATA_CARRIERS
+_PILOT = waveform.CENTRE + waveform.PILOT_CARRIERS
+_USED = waveform.CENTRE + waveform.USED_CARRIERS
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A frame as a detector takes it: y = H x + n with E|x_i|^2 = 1, n ~ CN(0, noise_var I).
+
+    Attributes:
+        y: complex64 (n, T * num_rx), n = 52 * num_symbols / T, item (group of T symbols, carrier).
+        h: complex64 (n, num_rx, num_tx), one per item. The cyclic shifts belong to it.
+        noise_var: noise power per complex receive dimension of y.
+        snr_db: mean over antennas and carriers of the received signal's power over noise_var.
+        condition_db: condition number of H in dB, mean over the data carriers.
+        phase: float64 (num_symbols,), radians, taken out of each symbol.
+        slope: radians per carrier and symbol, taken out: sampling clock offset.
+    """
+
+    y: np.ndarray
+    h: np.ndarray
+    noise_var: float
+    snr_db: float
+    condition_db: float
+    phase: np.ndarray
+    slope: float
+
+
+class ChannelEstimator:
+    """Least squares over the long training fields, then phase tracking by the pilots.
+
+    Layer i sends P[i, n] L_k in long training field n, so its channel on carrier k is
+    (1 / N) sum_n Y_n[k] P[i, n] L_k, the least squares solution since P P^T = N I (IEEE
+    802.11-2020 §19.3.9.4.6). The noise variance is half the mean power of the difference of the
+    first field's halves, over all 56 carriers and all antennas.
+
+    Args:
+        parameters: :class:`Parameters`.
+        num_rx: receive antennas.
+        symbols_per_channel: T, data symbols that share one item of h; must divide every frame's
+            number of symbols.
+
+    Raises:
+        ValueError: num_rx < 1, or T does not divide ``parameters.num_symbols``.
+    """
+
+    def __init__(self, parameters, num_rx, symbols_per_channel=1):
+        if num_rx < 1:
+            raise ValueError(f"num_rx: got {num_rx}, must be at least 1")
+        check_group(symbols_per_channel, parameters.num_symbols)
+        self.parameters = parameters
+        self.num_rx = num_rx
+        self.symbols_per_channel = symbols_per_channel
+        num_tx, num_ltf = parameters.num_tx, parameters.num_ltf
+        mapping = waveform.LTF_MAPPING[:num_tx, :num_ltf] / num_ltf
+        # (num_tx, num_ltf + 1): the first field came twice, each half counts one half.
+        self._demapping = np.concatenate([mapping[:, :1] / 2, mapping[:, :1] / 2, mapping[:, 1:]],
+                                         axis=1).astype(np.float32)
+
+    def estimate(self, symbols):
+        """Estimate one frame.
+
+        Args:
+            symbols: complex (num_rx, num_training_symbols + num_symbols, 64): a frame's symbols
+                after the FFT, carriers in ascending frequency (:func:`to_subcarriers`). How many
+                data symbols there are is taken from its shape.
+
+        Returns:
+            :class:`Estimate`.
+
+        Raises:
+            ValueError: another shape.
+        """
+        symbols = np.asarray(symbols)
+        training = self.parameters.num_training_symbols
+        if (symbols.ndim != 3 or symbols.shape[0] != self.num_rx or symbols.shape[1] <= training
+                or symbols.shape[2] != 64):
+            raise ValueError(f"symbols: got shape {symbols.shape}, must be ({self.num_rx}, "
+                             f"more than {training}, 64)")
+        num_symbols = symbols.shape[1] - training
+        check_group(self.symbols_per_channel, num_symbols)
+        channel = self._channel(symbols[:, :training])
+        noise_var = self._noise(symbols)
+        phase, slope = self._phase(symbols[:, training:, _PILOT], channel[_PILOT])
+        data = symbols[:, training:, _DATA]
+        turn = np.exp(-1j * (phase[:, None] + slope * np.outer(
+            np.arange(num_symbols), waveform.DATA_CARRIERS))).astype(np.complex64)
+        y = (data * turn).transpose(1, 2, 0).reshape(-1, self.num_rx)
+        h = channel[_DATA]
+        groups = num_symbols // self.symbols_per_channel
+        power = np.mean(np.sum(h.real**2 + h.imag**2, axis=2, dtype=np.float64))
+        return Estimate(
+            y=group_items(y, self.symbols_per_channel),
+            h=np.tile(h, (groups, 1, 1)).reshape(groups * NUM_DATA_CARRIERS, self.num_rx, -1),
+            noise_var=noise_var,
+            snr_db=_decibels(power / noise_var if noise_var > 0 else np.inf),
+            condition_db=_condition_db(h),
+            phase=phase,
+            slope=slope)
+
+    def _channel(self, training):
+        """(64, num_rx, num_tx), zero on unused carriers."""
+        channel = self._demapping @ training
+        channel *= waveform.LTF_CARRIERS.astype(np.float32)
+        return np.ascontiguousarray(channel.transpose(2, 0, 1))
+
+    @staticmethod
+    def _noise(symbols):
+        difference = symbols[:, 0, _USED] - symbols[:, 1, _USED]
+        return float(np.mean(difference.real**2 + difference.imag**2, dtype=np.float64) / 2)
+
+    def _phase(self, received, channel):
+        """Phase of each symbol, and its slope over carriers per symbol, from the pilots.
+
+        With c[s, p] = sum_r y conj(H x) the phase of symbol s is the angle of sum_p c, the maximum
+        likelihood estimate; a sampling clock offset turns carrier k by slope * k * s more.
+        """
+        num_symbols = received.shape[1]
+        sent = waveform.pilots(self.parameters.num_tx, num_symbols)
+        expected = np.einsum("pri,spi->rsp", channel, sent)
+        matched = np.einsum("rsp,rsp->sp", received, expected.conj())
+        carriers = waveform.PILOT_CARRIERS
+        time = np.arange(num_symbols)
+        slope = 0.0
+        # The slope is fitted to small angles: take out what was found and look again.
+        for _ in range(3):
+            turned = matched * np.exp(-1j * slope * np.outer(time, carriers))
+            common = np.exp(-1j * np.angle(turned.sum(axis=1)))
+            angle = np.angle(turned * common[:, None])
+            weight = np.abs(turned)
+            lever = np.outer(time, carriers)
+            total = np.sum(weight * lever**2)
+            if not total > 0:
+                break
+            slope += float(np.sum(weight * angle * lever) / total)
+        turned = matched * np.exp(-1j * slope * np.outer(time, carriers))
+        return np.angle(turned.sum(axis=1)), slope
+
+
+def _decibels(ratio):
+    with np.errstate(divide="ignore"):
+        return float(10 * np.log10(ratio))
+
+
+def _condition_db(h):
+    """Mean over carriers of 20 log10 of the ratio of the extreme singular values, at most 200."""
+    if not np.isfinite(h).all():
+        return float("nan")
+    gram = np.linalg.eigvalsh((h.conj().transpose(0, 2, 1) @ h).astype(np.complex128))
+    largest = gram[:, -1]
+    smallest = np.maximum(gram[:, 0], largest * 1e-20)
+    with np.errstate(all="ignore"):
+        return float(np.mean(np.where(largest > 0, 10 * np.log10(largest / smallest), 200.0)))

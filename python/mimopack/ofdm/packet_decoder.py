@@ -1,0 +1,84 @@
+# SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""LLRs of a frame to its payload."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..coding import (
+    ConvolutionalCode,
+    bit_order,
+    bits_to_bytes,
+    check_crc32,
+    scramble,
+    seed_from_service,
+)
+from ..coding.convolutional import TAIL
+from .data_field import ungroup_items
+from .parameters import SERVICE
+
+
+@dataclass(frozen=True)
+class Packet:
+    """A decoded frame.
+
+    Attributes:
+        payload: bytes, also where the CRC fails.
+        crc_ok: whether the CRC-32 fits.
+        scrambler_seed: found in the SERVICE field; 0 where there was none.
+        coded_bit_errors: coded bits in which hard decisions on the LLRs differ from the decoded
+            packet encoded again. Where crc_ok, that is the number of channel bit errors.
+        coded_bits: how many were compared.
+    """
+
+    payload: bytes
+    crc_ok: bool
+    scrambler_seed: int
+    coded_bit_errors: int
+    coded_bits: int
+
+
+class PacketDecoder:
+    """Deinterleave, decode (Viterbi, GNU Radio's gr-fec), descramble and check frames.
+
+    Args:
+        parameters: :class:`Parameters`.
+
+    Not to be shared between threads.
+    """
+
+    def __init__(self, parameters):
+        self.parameters = parameters
+        self._code = ConvolutionalCode(parameters.code_rate)
+        self._order = bit_order(parameters.num_tx, parameters.bits_per_symbol)
+
+    def decode(self, llr, symbols_per_channel=1):
+        """Decode one frame.
+
+        Args:
+            llr: (52 * num_symbols / T, T * num_tx * m) in detector order, ln P(1)/P(0), any real
+                type and scale; NaN is an erasure.
+            symbols_per_channel: T.
+
+        Returns:
+            :class:`Packet`.
+
+        Raises:
+            ValueError: llr has another shape.
+        """
+        p = self.parameters
+        llr = np.asarray(llr)
+        shape = (p.num_items // symbols_per_channel,
+                 symbols_per_channel * p.num_tx * p.bits_per_symbol)
+        if llr.shape != shape:
+            raise ValueError(f"llr: got shape {llr.shape}, must be {shape}")
+        symbols = ungroup_items(llr, symbols_per_channel).reshape(p.num_symbols, -1)
+        coded = symbols[:, self._order].ravel()[:p.num_coded_bits]
+        scrambled = self._code.decode(coded)
+        errors = np.count_nonzero(
+            (coded > 0) != self._code.encode(np.append(scrambled, np.zeros(TAIL, np.uint8))))
+        seed = seed_from_service(scrambled)
+        bits = scramble(scrambled, seed or p.scrambler_seed)
+        payload, crc_ok = check_crc32(bits_to_bytes(bits[SERVICE:]))
+        return Packet(payload, crc_ok, seed, int(errors), coded.size)

@@ -1,0 +1,131 @@
+# SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What transmitter and receiver must agree on before a frame is sent."""
+
+from dataclasses import dataclass, replace
+
+from .. import constellation as constellations
+from ..coding import CODE_RATES, ConvolutionalCode
+from ..coding.convolutional import TAIL
+
+SAMPLE_RATE = 20e6
+FFT_SIZE = 64
+GUARD = 16
+SYMBOL = FFT_SIZE + GUARD
+STF = 160
+LTF1 = 160
+NUM_DATA_CARRIERS = 52
+SERVICE = 16
+CRC = 32
+MAX_PAYLOAD = 65531
+CONSTELLATIONS = ("wlan_bpsk", "wlan_qpsk", "wlan_qam16", "wlan_qam64")
+_NUM_LTF = {1: 1, 2: 2, 3: 4, 4: 4}
+
+
+@dataclass(frozen=True)
+class Parameters:
+    """Format of a frame: one spatial layer per transmit antenna, IEEE 802.11n HT20 numerology.
+
+    There is no signal field yet, so both sides are given these.
+
+    Args:
+        num_tx: 1..4 transmit antennas.
+        constellation: one of ``CONSTELLATIONS``, the same for all layers.
+        code_rate: "1/2", "2/3", "3/4" or "5/6".
+        payload_length: bytes in a frame without the CRC, 1..65531.
+        scrambler_seed: 1..127; the receiver finds the transmitter's in the SERVICE field.
+
+    Raises:
+        ValueError: naming the parameter that is not as above.
+    """
+
+    num_tx: int = 4
+    constellation: str = "wlan_qam16"
+    code_rate: str = "1/2"
+    payload_length: int = 500
+    scrambler_seed: int = 93
+
+    def __post_init__(self):
+        if self.num_tx not in _NUM_LTF:
+            raise ValueError(f"num_tx: got {self.num_tx!r}, allowed are 1, 2, 3, 4")
+        if self.constellation not in CONSTELLATIONS:
+            raise ValueError(f"constellation: got {self.constellation!r}, allowed are "
+                             f"{', '.join(CONSTELLATIONS)}")
+        if self.code_rate not in CODE_RATES:
+            raise ValueError(f"code_rate: got {self.code_rate!r}, allowed are "
+                             f"{', '.join(CODE_RATES)}")
+        if not 1 <= self.payload_length <= MAX_PAYLOAD:
+            raise ValueError(f"payload_length: got {self.payload_length!r}, allowed are "
+                             f"1..{MAX_PAYLOAD}")
+        if not 1 <= self.scrambler_seed <= 127:
+            raise ValueError(f"scrambler_seed: got {self.scrambler_seed!r}, allowed are 1..127")
+
+    def with_payload(self, length):
+        """The same format with another payload length."""
+        return replace(self, payload_length=length)
+
+    @property
+    def sample_rate(self):
+        """Samples per second."""
+        return SAMPLE_RATE
+
+    @property
+    def num_ltf(self):
+        """HT long training fields: 1, 2, 4, 4 for 1..4 layers."""
+        return _NUM_LTF[self.num_tx]
+
+    @property
+    def num_training_symbols(self):
+        """64-sample symbols before the data: the first LTF holds two, each other one."""
+        return self.num_ltf + 1
+
+    @property
+    def bits_per_symbol(self):
+        """m: coded bits per constellation point."""
+        return constellations.get(self.constellation).bits_per_symbol
+
+    @property
+    def coded_bits_per_ofdm_symbol(self):
+        """N_CBPS: coded bits in an OFDM symbol, all layers together."""
+        return NUM_DATA_CARRIERS * self.num_tx * self.bits_per_symbol
+
+    @property
+    def data_bits_per_ofdm_symbol(self):
+        """N_DBPS: bits before the encoder in an OFDM symbol."""
+        numerator, denominator = map(int, self.code_rate.split("/"))
+        return self.coded_bits_per_ofdm_symbol * numerator // denominator
+
+    @property
+    def data_bits(self):
+        """Bits before the encoder without padding: SERVICE, payload, CRC and tail."""
+        return SERVICE + 8 * self.payload_length + CRC + TAIL
+
+    @property
+    def num_symbols(self):
+        """OFDM data symbols."""
+        return -(-self.data_bits // self.data_bits_per_ofdm_symbol)
+
+    @property
+    def num_coded_bits(self):
+        """Coded bits of ``data_bits``: what the decoder reads; the rest is padding."""
+        return ConvolutionalCode(self.code_rate).coded_length(self.data_bits)
+
+    @property
+    def num_fft_items(self):
+        """64-sample symbols in a frame: training and data."""
+        return self.num_training_symbols + self.num_symbols
+
+    @property
+    def num_items(self):
+        """Received vectors (subcarrier, data symbol) in a frame."""
+        return NUM_DATA_CARRIERS * self.num_symbols
+
+    @property
+    def preamble_samples(self):
+        """Samples before the first data symbol."""
+        return STF + LTF1 + SYMBOL * (self.num_ltf - 1)
+
+    @property
+    def frame_samples(self):
+        """Samples from the first of the short training field to the last of the data."""
+        return self.preamble_samples + SYMBOL * self.num_symbols
