@@ -1,0 +1,85 @@
+# SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The mimo_channel block in flowgraphs: the array result, whatever the scheduler does."""
+
+import numpy as np
+import pmt
+import pytest
+from gnuradio import blocks, gr, mimopack
+from gnuradio.mimopack.channel import MIMOChannel
+
+LENGTH = 30011
+SETTINGS = dict(profile="tdl_a", delay_spread=50e-9, snr_db=20.0, cfo=30e3, seed=1)
+
+
+def _samples(num_tx=2, n=LENGTH):
+    parts = np.random.default_rng(0).standard_normal((num_tx, n, 2)).astype(np.float32)
+    return parts.view(np.complex64)[..., 0]
+
+
+def _connect(channel, samples, num_rx):
+    top = gr.top_block()
+    for port, row in enumerate(samples):
+        top.connect(blocks.vector_source_c(row.tolist()), (channel, port))
+    sinks = [blocks.vector_sink_c() for _ in range(num_rx)]
+    for port, sink in enumerate(sinks):
+        top.connect((channel, port), sink)
+    return top, sinks
+
+
+@pytest.mark.parametrize("ppm", [0.0, 300.0, -700.0])
+@pytest.mark.parametrize("max_noutput_items", [100000, 512, 37, 2])
+def test_result_does_not_depend_on_buffer_sizes(ppm, max_noutput_items):
+    n = LENGTH if max_noutput_items > 100 else 3001
+    samples = _samples(n=n)
+    expected = MIMOChannel(2, 3, sampling_offset=ppm, **SETTINGS).process(samples)
+    channel = mimopack.mimo_channel(2, 3, sampling_offset=ppm, **SETTINGS)
+    top, sinks = _connect(channel, samples, 3)
+    top.run(max_noutput_items)
+    received = np.array([sink.data() for sink in sinks])
+    assert received.shape == expected.shape
+    assert received == pytest.approx(expected, abs=2e-5)
+
+
+def test_setters_and_messages_reach_the_stream():
+    channel = mimopack.mimo_channel(1, 1, seed=2)
+    channel.set_cfo(1e6)
+    channel.set_snr_db(30.0)
+    assert (channel.cfo(), channel.snr_db()) == (1e6, 30.0)
+    post = channel.to_basic_block()._post
+    command = pmt.intern("command")
+    post(command, pmt.cons(pmt.intern("snr_db"), pmt.from_double(60.0)))
+    post(command, pmt.to_pmt({"cfo": -2.5e6}))
+    post(command, pmt.to_pmt({"gain": 3.0}))  # unknown: reported, nothing else
+    post(command, pmt.to_pmt({"cfo": "much"}))
+    top, (sink,) = _connect(channel, np.ones((1, 4000), np.complex64), 1)
+    top.run()
+    received = np.array(sink.data())
+    assert len(received) == 4000
+    assert (channel.cfo(), channel.snr_db()) == (-2.5e6, 60.0)
+    step = np.angle(np.mean(received[1:] * received[:-1].conj())) * 20e6 / (2 * np.pi)
+    assert step == pytest.approx(-2.5e6, rel=1e-3)
+
+
+def test_bad_setter_values_are_refused_and_change_nothing():
+    channel = mimopack.mimo_channel(1, 1, snr_db=10.0)
+    with pytest.raises(ValueError, match="snr_db: got inf"):
+        channel.set_snr_db(float("inf"))
+    with pytest.raises(ValueError, match="cfo"):
+        channel.set_cfo(1e9)
+    assert (channel.cfo(), channel.snr_db()) == (0.0, 10.0)
+    with pytest.raises(ValueError, match="profile: got 'urban'"):
+        mimopack.mimo_channel(2, 2, profile="urban")
+
+
+def test_the_stream_goes_on_after_stop_and_start():
+    samples = _samples()
+    expected = MIMOChannel(2, 3, **SETTINGS).process(samples)
+    channel = mimopack.mimo_channel(2, 3, **SETTINGS)
+    received = []
+    for half in np.array_split(samples, 2, axis=1):
+        top, sinks = _connect(channel, half, 3)
+        top.run()
+        received.append(np.array([sink.data() for sink in sinks]))
+        top.disconnect_all()
+    assert np.concatenate(received, axis=1) == pytest.approx(expected, abs=2e-5)
