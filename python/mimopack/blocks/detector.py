@@ -1,0 +1,188 @@
+# SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The detector blocks: one adapter, and a class of it for every detector in the registry."""
+
+import inspect
+import time
+
+import numpy as np
+import pmt
+from gnuradio import gr
+
+from .. import detectors
+
+# Items per work() call to aim at, and the size of the largest port's share of them. Larger
+# batches were not faster, and the buffers round the block take about twice this memory.
+BATCH_VECTORS = 16384
+BATCH_BYTES = 2**22
+REPORT_SECONDS = 1.0
+
+NOISE_VAR = pmt.intern("noise_var")
+CONTROL = pmt.intern("control")
+STATUS = pmt.intern("status")
+
+
+class detector_block(gr.sync_block):
+    """A detector of ``gnuradio.mimopack.detectors`` as a sync block.
+
+    Ports:
+        in 0 ``y``: complex, vlen T*nr, T received vectors after each other.
+        in 1 ``h``: complex, vlen nr*nt, row-major, the channel of these T vectors.
+        in 2 ``prior`` (with prior_input=True): float, vlen T*nt*m, a-priori LLRs.
+        out 0 ``llr``: float (or int8), vlen T*nt*m, ln P(1)/P(0), layer-major, MSB first.
+        message in ``control``: a dict or pair with ``noise_var`` and ``threads``.
+        message out ``status``: a dict with the totals ``vectors`` and ``erasures``, once a
+            second at most, when vectors had to be erased.
+
+    A tag ``noise_var`` on ``y`` sets the noise power from its item on, as ``set_noise_var``
+    does from the next work() call on. Tags pass from every input to the output. Each input
+    item leaves as one output item; vectors that cannot be detected leave as LLRs of 0.
+    """
+
+    DETECTOR = None
+
+    def __init__(self, noise_var=0.1, symbols_per_channel=1, prior_input=False, **parameters):
+        self._detector = self.DETECTOR(**parameters)
+        det = self._detector
+        if prior_input and not det.SUPPORTS_PRIOR:
+            raise ValueError(f"prior_input: {det.name} takes no a-priori LLRs")
+        if int(symbols_per_channel) != symbols_per_channel or symbols_per_channel < 1:
+            raise ValueError(f"symbols_per_channel: got {symbols_per_channel}, "
+                             "must be an integer of at least 1")
+        self._period = int(symbols_per_channel)
+        self.set_noise_var(noise_var)
+        self._vectors = self._erasures = self._reported = 0
+        self._last_report = 0.0
+        width = self._period * det.bits_per_vector
+        inputs = [(np.complex64, self._period * det.num_rx),
+                  (np.complex64, det.num_rx * det.num_tx)]
+        if prior_input:
+            inputs.append((np.float32, width))
+        output = (det.llr_dtype.type, width)
+        gr.sync_block.__init__(self, f"mimopack_{det.name}_detector", inputs, [output])
+        largest = max(np.dtype(kind).itemsize * size for kind, size in (*inputs, output))
+        self._batch = max(1, min(BATCH_VECTORS // self._period, BATCH_BYTES // largest))
+        # An output multiple makes the scheduler give the block and its neighbours buffers
+        # of this size; start() takes it back so that the tail of a stream is not kept, and
+        # the minimum waits until a full batch has room instead of trickling.
+        self.set_output_multiple(self._batch)
+        self.set_min_noutput_items(self._batch)
+        self.message_port_register_in(CONTROL)
+        self.set_msg_handler(CONTROL, self._on_control)
+        self.message_port_register_out(STATUS)
+
+    def start(self):
+        self.set_output_multiple(1)
+        return True
+
+    def stop(self):
+        self._report(final=True)
+        self.set_output_multiple(self._batch)    # for the buffers of the next start
+        return True
+
+    def set_noise_var(self, noise_var):
+        """Noise power per complex receive dimension, linear, positive."""
+        if not 0 < noise_var < np.inf:
+            raise ValueError(f"noise_var: got {noise_var}, must be positive and finite")
+        self._noise_var = float(noise_var)
+
+    def noise_var(self):
+        return self._noise_var
+
+    def set_threads(self, threads):
+        """CPU threads, 0 for all cores."""
+        self._detector.threads = threads
+
+    def threads(self):
+        return self._detector.threads
+
+    def vectors(self):
+        """Vectors that have passed since the block was made."""
+        return self._vectors
+
+    def erasures(self):
+        """How many of them were erased."""
+        return self._erasures
+
+    def work(self, input_items, output_items):
+        det, out = self._detector, output_items[0]
+        items = len(out)
+        n = items * self._period
+        y = input_items[0].reshape(n, det.num_rx)
+        h = input_items[1].reshape(items, det.num_rx, det.num_tx)
+        prior = (input_items[2].reshape(n, det.bits_per_vector)
+                 if len(input_items) > 2 else None)
+        try:
+            det.detect(y, h, self._noise(items, n), prior=prior,
+                       out=out.reshape(n, det.bits_per_vector))
+            self._erasures += det.erasures
+        except Exception as error:    # the stream goes on: these vectors are erased, and said
+            out[...] = 0
+            self._erasures += n
+            self.logger.error(f"{n} vectors erased: {error!r}")
+        self._vectors += n
+        self._report()
+        return items
+
+    def _noise(self, items, n):
+        noise = np.full(n, self._noise_var, np.float32)
+        for tag in self.get_tags_in_window(0, 0, items, NOISE_VAR):
+            first = (tag.offset - self.nitems_read(0)) * self._period
+            value = pmt.to_python(tag.value)
+            usable = isinstance(value, (int, float)) and 0 < value < np.inf
+            # An unusable value erases what it would have applied to.
+            noise[first:] = self._noise_var = float(value) if usable else np.nan
+        return noise
+
+    def _on_control(self, message):
+        setters = {"noise_var": self.set_noise_var, "threads": self.set_threads}
+        try:
+            request = pmt.to_python(message)
+            if isinstance(request, tuple):
+                request = dict([request])
+            for name, value in request.items():
+                setters[name](value)
+        except Exception as error:
+            self.logger.warn(f"control message refused: {error!r}; "
+                             f"allowed are a dict or pair with {', '.join(setters)}")
+
+    def _report(self, final=False):
+        now = time.monotonic()
+        if self._erasures == self._reported or (
+                not final and now - self._last_report < REPORT_SECONDS):
+            return
+        self._last_report, self._reported = now, self._erasures
+        self.logger.warn(f"{self._erasures} of {self._vectors} vectors erased so far "
+                         "(NaN, Inf, noise_var or rank of H)")
+        self.message_port_pub(STATUS, pmt.to_pmt(
+            {"vectors": self._vectors, "erasures": self._erasures}))
+
+
+def _signature(detector):
+    own = detector.all_parameters()
+    keyword = inspect.Parameter.KEYWORD_ONLY
+    return inspect.Signature(
+        [inspect.Parameter(p.name, inspect.Parameter.POSITIONAL_OR_KEYWORD, default=p.default)
+         for p in own if p.name in ("num_tx", "num_rx", "constellation")]
+        + [inspect.Parameter(name, keyword, default=default)
+           for name, default in (("noise_var", 0.1), ("symbols_per_channel", 1),
+                                 ("prior_input", False))]
+        + [inspect.Parameter(p.name, keyword, default=p.default)
+           for p in own if p.name not in ("num_tx", "num_rx", "constellation")])
+
+
+def _make(detector):
+    name = f"{detector.name}_detector"
+
+    def __init__(self, num_tx=4, num_rx=4, constellation="qam16", **keywords):
+        detector_block.__init__(self, num_tx=num_tx, num_rx=num_rx,
+                                constellation=constellation, **keywords)
+
+    return type(name, (detector_block,), {
+        "DETECTOR": detector, "__init__": __init__, "__signature__": _signature(detector),
+        "__module__": __name__,
+        "__doc__": f"{inspect.cleandoc(detector.__doc__)}\n\n"
+                   f"{inspect.cleandoc(detector_block.__doc__)}"})
+
+
+DETECTOR_BLOCKS = {f"{d.name}_detector": _make(d) for d in detectors.REGISTRY.values()}
