@@ -63,8 +63,12 @@ class ConvolutionalCode:
         No tail is added: end bits with six zeros to return to state 0.
         """
         bits = np.asarray(bits, np.uint8)
-        pairs = np.stack([np.convolve(bits, g)[:bits.size] & 1 for g in _GENERATORS], axis=1)
-        return pairs.ravel()[self._positions(bits.size)].astype(np.uint8)
+        history = np.concatenate([np.zeros(TAIL, np.uint8), bits])
+        pairs = np.zeros((bits.size, 2), np.uint8)
+        for output, generator in enumerate(_GENERATORS):
+            for delay in np.flatnonzero(generator):
+                pairs[:, output] ^= history[TAIL - delay:history.size - delay]
+        return pairs.ravel()[self._positions(bits.size)]
 
     def decode(self, llr):
         """Viterbi decoding of a block that began and ended in state 0.

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from . import waveform
-from .parameters import FFT_SIZE, GUARD, LTF1, SAMPLE_RATE, STF, SYMBOL
+from .parameters import FFT_SIZE, GUARD, SAMPLE_RATE, STF, SYMBOL
 
 # A short-training window that lies best may begin so far before or after the field itself.
 _EARLY, _LATE = 14, 64
@@ -18,6 +18,17 @@ _LTF1_START = STF + 2 * GUARD
 # Taps past the first one that belong to the channel when the long training field is searched.
 _SEARCH_DELAY = 8
 _LAG64_THRESHOLD = 0.4
+
+# Delays that the 64 taps of a channel estimate stand for, ascending, and where a forward FFT of
+# the carriers (the taps in reverse) has them.
+_DELAYS = np.arange(-FFT_SIZE // 2, FFT_SIZE // 2)
+_TAP_INDEX = -_DELAYS % FFT_SIZE
+_NEAR = np.abs(_DELAYS) <= GUARD + 8
+# Shifts of the FFT window, and by how many samples a path of each delay lies outside the guard
+# interval of a window shifted so: it disturbs the more, the further out.
+_SHIFTS = np.arange(-GUARD - 8, GUARD + 1)
+_OUTSIDE = (np.maximum(_SHIFTS[:, None] - _DELAYS, 0)
+            + np.maximum(_DELAYS - _SHIFTS[:, None] - GUARD, 0)).astype(float)
 
 
 @dataclass(frozen=True)
@@ -63,9 +74,9 @@ class PreambleAcquirer:
         self._taps = np.arange(-self._advance - 4, GUARD - 3)
         share = width / FFT_SIZE
         self._concentration = share + 0.35 * (1 - share)
-        self._demapping = (waveform.LTF_MAPPING[:num_tx, :num_ltf] / num_ltf).T
+        self._demapping = (waveform.LTF_MAPPING[:num_tx, :num_ltf] / num_ltf).astype(np.float32)
         self._unshift = (np.conj(waveform.cyclic_shift(num_tx))
-                         * (waveform.LTF_CARRIERS * self._hann())[:, None])
+                         * (waveform.LTF_CARRIERS * _hann())[:, None]).T.astype(np.complex64)
 
     @property
     def samples_needed(self):
@@ -135,29 +146,22 @@ class PreambleAcquirer:
     def _timing(self, training):
         """(delay of the first path, best shift of the FFT window), from all layers' channels."""
         # (num_rx, num_tx, 64): with the layers apart their cyclic advances can be taken back.
-        channel = (self._demapping.T @ training) * self._unshift.T
-        taps = np.fft.ifft(np.fft.ifftshift(channel, -1), axis=-1)
-        power = np.sum(taps.real**2 + taps.imag**2, axis=(0, 1))
-        power = np.roll(power, FFT_SIZE // 2)
-        delays = np.arange(FFT_SIZE) - FFT_SIZE // 2
+        channel = (self._demapping @ training) * self._unshift
+        # The carriers run from -32, so tap d carries the sign (-1)^d, which its power does not.
+        taps = np.fft.fft(channel, axis=-1)
+        power = np.sum(taps.real**2 + taps.imag**2, axis=(0, 1))[_TAP_INDEX]
         floor = np.median(power) * (1 + 4 / np.sqrt(channel.shape[0] * channel.shape[1]))
-        power = np.where((power > floor) & (np.abs(delays) <= GUARD + 8), power - floor, 0)
+        power = np.maximum(power - floor, 0) * _NEAR
         if not power.any():
             return 0, -GUARD // 4
         # The Hann window spreads a path to its neighbours at a quarter of its power.
-        delay = delays[np.argmax(power > 0.3 * power.max())]
-        # A path outside [window, window + guard] disturbs the more samples the further it lies
-        # out. Take the middle of the best windows: it leaves room on both sides.
-        shifts = np.arange(-GUARD - 8, GUARD + 1)
-        lateness = delays - shifts[:, None]
-        cost = (np.maximum(-lateness, 0) + np.maximum(lateness - GUARD, 0)) @ power
-        best = shifts[cost <= cost.min() + 0.01 * power.sum()]
+        delay = _DELAYS[np.argmax(power > 0.4 * power.max())]
+        # Take the middle of the best windows: it leaves room on both sides.
+        cost = _OUTSIDE @ power
+        best = _SHIFTS[cost <= cost.min() + 0.01 * power.sum()]
         return int(delay), int(best[(best.size - 1) // 2])
 
-    @staticmethod
-    def _hann():
-        k = np.arange(FFT_SIZE) - waveform.CENTRE
-        return np.where(np.abs(k) <= 28, 0.5 + 0.5 * np.cos(np.pi * k / 29), 0)
 
-
-assert LTF1 == 2 * GUARD + 2 * FFT_SIZE
+def _hann():
+    k = np.arange(FFT_SIZE) - waveform.CENTRE
+    return np.where(np.abs(k) <= 28, 0.5 + 0.5 * np.cos(np.pi * k / 29), 0)

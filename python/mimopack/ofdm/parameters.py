@@ -3,6 +3,7 @@
 """What transmitter and receiver must agree on before a frame is sent."""
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 from .. import constellation as constellations
 from ..coding import CODE_RATES, ConvolutionalCode
@@ -79,7 +80,7 @@ class Parameters:
         """64-sample symbols before the data: the first LTF holds two, each other one."""
         return self.num_ltf + 1
 
-    @property
+    @cached_property
     def bits_per_symbol(self):
         """m: coded bits per constellation point."""
         return constellations.get(self.constellation).bits_per_symbol
@@ -89,7 +90,7 @@ class Parameters:
         """N_CBPS: coded bits in an OFDM symbol, all layers together."""
         return NUM_DATA_CARRIERS * self.num_tx * self.bits_per_symbol
 
-    @property
+    @cached_property
     def data_bits_per_ofdm_symbol(self):
         """N_DBPS: bits before the encoder in an OFDM symbol."""
         numerator, denominator = map(int, self.code_rate.split("/"))
@@ -100,12 +101,12 @@ class Parameters:
         """Bits before the encoder without padding: SERVICE, payload, CRC and tail."""
         return SERVICE + 8 * self.payload_length + CRC + TAIL
 
-    @property
+    @cached_property
     def num_symbols(self):
         """OFDM data symbols."""
         return -(-self.data_bits // self.data_bits_per_ofdm_symbol)
 
-    @property
+    @cached_property
     def num_coded_bits(self):
         """Coded bits of ``data_bits``: what the decoder reads; the rest is padding."""
         return ConvolutionalCode(self.code_rate).coded_length(self.data_bits)
