@@ -47,11 +47,11 @@ def test_setters_and_messages_reach_the_stream():
     channel.set_snr_db(30.0)
     assert (channel.cfo(), channel.snr_db()) == (1e6, 30.0)
     post = channel.to_basic_block()._post
-    command = pmt.intern("command")
-    post(command, pmt.cons(pmt.intern("snr_db"), pmt.from_double(60.0)))
-    post(command, pmt.to_pmt({"cfo": -2.5e6}))
-    post(command, pmt.to_pmt({"gain": 3.0}))  # unknown: reported, nothing else
-    post(command, pmt.to_pmt({"cfo": "much"}))
+    control = pmt.intern("control")
+    post(control, pmt.cons(pmt.intern("snr_db"), pmt.from_double(60.0)))
+    post(control, pmt.to_pmt({"cfo": -2.5e6}))
+    post(control, pmt.to_pmt({"gain": 3.0}))  # unknown: reported, nothing else
+    post(control, pmt.to_pmt({"cfo": "much"}))
     top, (sink,) = _connect(channel, np.ones((1, 4000), np.complex64), 1)
     top.run()
     received = np.array(sink.data())

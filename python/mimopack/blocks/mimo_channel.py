@@ -21,7 +21,7 @@ class mimo_channel(gr.basic_block):
     The result does not depend on how the scheduler cuts the stream.
 
     ``snr_db`` and ``cfo`` can be set while running: by their setters, or by a message at port
-    "command", a pair or a dictionary with the keys "snr_db" and "cfo" and numbers as values.
+    "control", a pair or a dictionary with the keys "snr_db" and "cfo" and numbers as values.
 
     Raises:
         ValueError: a parameter that ``channel.MIMOChannel`` refuses.
@@ -37,8 +37,8 @@ class mimo_channel(gr.basic_block):
         gr.basic_block.__init__(self, "mimo_channel", [np.complex64] * num_tx,
                                 [np.complex64] * num_rx)
         self._lock = threading.Lock()
-        self.message_port_register_in(pmt.intern("command"))
-        self.set_msg_handler(pmt.intern("command"), self._command)
+        self.message_port_register_in(pmt.intern("control"))
+        self.set_msg_handler(pmt.intern("control"), self._control)
 
     @property
     def latency(self):
@@ -63,7 +63,7 @@ class mimo_channel(gr.basic_block):
         with self._lock:
             self._channel.cfo = cfo
 
-    def _command(self, message):
+    def _control(self, message):
         setters = {"snr_db": self.set_snr_db, "cfo": self.set_cfo}
         try:
             content = pmt.to_python(message)
@@ -71,7 +71,7 @@ class mimo_channel(gr.basic_block):
                 setters[key](value)
         except (KeyError, TypeError, ValueError) as error:
             # A message must not stop the stream.
-            self._log().warn(f"message at port command ignored: {error!r}, allowed are "
+            self._log().warn(f"message at port control ignored: {error!r}, allowed are "
                              f"{', '.join(setters)} with a number")
 
     def _log(self):
