@@ -1,0 +1,195 @@
+#!/usr/bin/env python3
+# SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Write grc/mimopack_<name>_detector.block.yml for every registered detector.
+
+    PYTHONPATH=build/python .venv/bin/python scripts/generate_grc.py [--check]
+
+--check writes nothing, names the files that are out of date, and exits with 1 if there are any.
+"""
+
+import argparse
+import inspect
+import sys
+from pathlib import Path
+
+import yaml
+from gnuradio.mimopack import constellation, detectors
+from gnuradio.mimopack.blocks import DETECTOR_BLOCKS
+from gnuradio.mimopack.detectors.parameters import Parameter
+
+GRC = Path(__file__).resolve().parent.parent / "grc"
+
+HEADER = """\
+# SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Written by scripts/generate_grc.py from the detector's class: change it there.
+
+"""
+
+# What the block has beyond the detector; the defaults are those of the block.
+NOISE_VAR = ("noise_var", "Noise Variance", "float",
+             "Noise power per complex receive dimension, linear; a tag noise_var on y sets it too.")
+PERIOD = ("symbols_per_channel", "Vectors per Channel", "int",
+          "T, how many consecutive received vectors share a channel matrix: each item of y "
+          "holds T of them.")
+PRIOR = ("prior_input", "A-priori Input", "bool",
+         "Adds an input for a-priori LLRs; the result is then a-posteriori.")
+
+# Dialogue order, and what is shown on the block only when it differs from its default.
+FIRST = ("num_tx", "num_rx", "constellation")
+LAST = ("llr_type", "llr_scale", "backend", "threads")
+DTYPES = {"int": "int", "float": "real", "bool": "bool", "enum": "enum", "constellation": "raw"}
+
+
+def block_parameters(detector, block):
+    """All parameters of a detector's block, in the order of GRC's dialogue."""
+    signature = inspect.signature(block)
+    declared = {p.name: p for p in detector.all_parameters()}
+    own = [name for name in declared if name not in (*FIRST, *LAST)]
+    extra = [NOISE_VAR, PERIOD] + ([PRIOR] if detector.SUPPORTS_PRIOR else [])
+    added = [Parameter(name, label, signature.parameters[name].default, kind, doc)
+             for name, label, kind, doc in extra]
+    return ([declared[name] for name in (*FIRST, *own)] + added
+            + [declared[name] for name in LAST])
+
+
+def title(label):
+    """A label in GRC's manner: capitals, except where the word has its own."""
+    return " ".join(word.capitalize() if word.islower() and word != "per" else word
+                    for word in label.split())
+
+
+def grc_parameter(parameter):
+    """The YAML entry of one parameter."""
+    default = parameter.default
+    entry = {"id": parameter.name, "label": title(parameter.label),
+             # An optional number may be None, which only a raw expression can say.
+             "dtype": "raw" if parameter.optional else DTYPES[parameter.kind],
+             "default": repr(default) if parameter.kind != "constellation" else f'"{default}"'}
+    if parameter.kind == "enum":
+        entry["default"] = default
+        entry["options"] = list(parameter.choices)
+    elif parameter.kind == "bool":
+        entry["options"] = ["False", "True"]
+        entry["option_labels"] = ["No", "Yes"]
+    elif parameter.kind == "constellation":
+        # Raw with options: a menu in which any other expression can be typed.
+        entry["options"] = [f'"{name}"' for name in constellation.BUILT_IN]
+    if parameter.name == "llr_type":
+        entry["option_attributes"] = {"dtype": ["byte" if "int8" in choice else "float"
+                                                for choice in parameter.choices]}
+    if parameter.name == "llr_scale":
+        entry["hide"] = "${ 'none' if llr_type == 'int8' else 'all' }"
+    elif parameter.name in LAST or parameter.name == "symbols_per_channel":
+        shown = f"'{default}'" if parameter.kind == "enum" else repr(default)
+        entry["hide"] = f"${{ 'part' if {parameter.name} == {shown} else 'none' }}"
+    return entry
+
+
+def asserts(detector):
+    """What GRC can refuse before the flowgraph runs; the block itself checks everything."""
+    checks = [f"1 <= num_tx <= {detector.MAX_TX}", f"num_tx <= num_rx <= {detector.MAX_RX}",
+              "noise_var > 0", "symbols_per_channel >= 1", "threads >= 0", "llr_scale > 0"]
+    if detector.NEEDS_SQUARE_QAM:
+        checks.append("mimopack.constellation.get(constellation).square_qam is not None")
+    return [f"${{ {check} }}" for check in checks]
+
+
+def documentation(detector, parameters):
+    lines = [inspect.cleandoc(detector.__doc__), "", "Model: y = H x + n, n ~ CN(0, noise_var I), "
+             "E|x_i|^2 = 1.", "", "Ports:",
+             "  y: Vectors per Channel times num_rx values, received vectors after each other.",
+             "  h: the num_rx x num_tx channel matrix of these vectors, row by row."]
+    if detector.SUPPORTS_PRIOR:
+        lines.append("  prior: a-priori LLRs, in the order of llr.")
+    lines += ["  llr: ln P(1)/P(0), antenna by antenna, most significant bit first; 0 for a vector "
+              "that cannot be detected.",
+              "  control: a pair or dictionary with noise_var and threads.",
+              "  status: totals of vectors and erasures, when vectors were erased.", "",
+              "Parameters:"]
+    lines += [f"  {grc_parameter(p)['label']}: {p.doc}" for p in parameters]
+    return "\n".join(lines)
+
+
+def block_yaml(detector):
+    """The text of a detector's .block.yml."""
+    name = f"{detector.name}_detector"
+    parameters = block_parameters(detector, DETECTOR_BLOCKS[name])
+    bits = "symbols_per_channel * num_tx * mimopack.constellation.get(constellation)" \
+           ".bits_per_symbol"
+    inputs = [
+        {"label": "y", "domain": "stream", "dtype": "complex",
+         "vlen": "${ symbols_per_channel * num_rx }"},
+        {"label": "h", "domain": "stream", "dtype": "complex", "vlen": "${ num_rx * num_tx }"}]
+    if detector.SUPPORTS_PRIOR:
+        inputs.append({"label": "prior", "domain": "stream", "dtype": "float",
+                       "vlen": f"${{ {bits} }}", "hide": "${ not prior_input }"})
+    inputs.append({"id": "control", "domain": "message", "optional": True})
+    arguments = [f"{p.name}='${{{p.name}}}'" if p.kind == "enum" else f"{p.name}=${{{p.name}}}"
+                 for p in parameters]
+    head = {
+        "id": f"mimopack_{name}",
+        "label": f"{detector.__name__} Detector",
+        "category": "[MIMO]/Detectors",
+        "flags": ["python"]}
+    sections = {
+        "parameters": [grc_parameter(p) for p in parameters],
+        "inputs": inputs,
+        "outputs": [{"label": "llr", "domain": "stream", "dtype": "${ llr_type.dtype }",
+                     "vlen": f"${{ {bits} }}"},
+                    {"id": "status", "domain": "message", "optional": True}],
+        "asserts": asserts(detector),
+        "templates": {
+            "imports": "from gnuradio import mimopack",
+            "make": f"mimopack.{name}(\n    " + ",\n    ".join(arguments) + ")",
+            "callbacks": ["set_noise_var(${noise_var})", "set_threads(${threads})"]},
+        "documentation": documentation(detector, parameters),
+        "file_format": 1,
+    }
+    return HEADER + "\n".join(
+        yaml.dump(part, Dumper=_Dumper, sort_keys=False, width=99, allow_unicode=True)
+        for part in (head, *({key: value} for key, value in sections.items())))
+
+
+class _Dumper(yaml.SafeDumper):
+    """Text of several lines as a block, as a person would write it."""
+
+    def text(self, value):
+        return self.represent_scalar("tag:yaml.org,2002:str", value,
+                                     style="|" if "\n" in value else None)
+
+
+_Dumper.add_representer(str, _Dumper.text)
+
+
+def out_of_date(write):
+    """Names of the files that differ from what they should be; they are rewritten if asked."""
+    wanted = {f"mimopack_{d.name}_detector.block.yml": block_yaml(d)
+              for d in detectors.REGISTRY.values()}
+    changed = [path.name for path in GRC.glob("mimopack_*_detector.block.yml")
+               if path.name not in wanted]
+    if write:
+        for name in changed:
+            (GRC / name).unlink()
+    for name, text in wanted.items():
+        path = GRC / name
+        if not path.exists() or path.read_text(encoding="utf-8") != text:
+            changed.append(name)
+            if write:
+                path.write_text(text, encoding="utf-8")
+    return sorted(changed)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--check", action="store_true", help="write nothing, exit with 1")
+    check = parser.parse_args().check
+    changed = out_of_date(write=not check)
+    for name in changed:
+        print(f"{name}: {'out of date' if check else 'written'}")
+    sys.exit(1 if check and changed else 0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,171 @@
+# SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The blocks in GNU Radio Companion: the detectors' generated YAML, and every example compiles."""
+
+import importlib.util
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+from gnuradio import mimopack
+from gnuradio.mimopack import detectors
+
+ROOT = Path(__file__).resolve().parent.parent
+PACKAGES = Path(mimopack.__file__).parents[2]
+BLOCKS = sorted((ROOT / "grc").glob("*.block.yml"))
+
+
+@pytest.fixture(scope="module")
+def companion(tmp_path_factory):
+    """GNU Radio Companion's library with our blocks: compile(path, folder) -> script, messages."""
+    home = tmp_path_factory.mktemp("home")
+    with pytest.MonkeyPatch.context() as patch:
+        # A home of its own keeps GRC's caches and hierarchical blocks out of the user's.
+        patch.setenv("HOME", str(home))
+        patch.setenv("GRC_BLOCKS_PATH", str(ROOT / "grc"))
+        from gnuradio import gr
+        from gnuradio.grc.core import Messages
+        from gnuradio.grc.core.platform import Platform
+
+        platform = Platform(name="tests", prefs=gr.prefs(), version=gr.version(),
+                            version_parts=(gr.major_version(), gr.api_version(),
+                                           gr.minor_version()))
+        said = []
+        Messages.register_messenger(said.append)
+        platform.build_library()
+        assert not any("mimopack" in line for line in said), said
+
+        def compile_flowgraph(path, folder):
+            said.clear()
+            _, script = platform.load_and_generate_flow_graph(str(path), str(folder))
+            return script, "".join(said)
+
+        yield compile_flowgraph
+
+
+def run(script, folder):
+    return subprocess.run(
+        [sys.executable, str(script)], cwd=folder, capture_output=True, text=True, timeout=120,
+        env={**os.environ, "PYTHONPATH": str(PACKAGES), "HOME": str(folder)})
+
+
+def block(name, key, **parameters):
+    return {"name": name, "id": key, "parameters": parameters,
+            "states": {"coordinate": [0, 0], "rotation": 0, "state": "enabled"}}
+
+
+def flowgraph(blocks, connections):
+    options = {"id": "generated", "title": "generated", "generate_options": "no_gui",
+               "run_options": "run", "output_language": "python"}
+    return yaml.dump({
+        "options": {"parameters": options, "states": {"coordinate": [0, 0], "rotation": 0,
+                                                      "state": "enabled"}},
+        "blocks": blocks, "connections": connections, "metadata": {"file_format": 1}})
+
+
+def detector_flowgraph(name, output, period=3, **parameters):
+    """Zero vectors through a detector block into a file: 2 transmit, 3 receive antennas."""
+    bits = 2 * period * int(parameters.pop("bits", 4))
+    kind = "byte" if parameters.get("llr_type") == "int8" else "float"
+    count = 1000
+
+    def source(label, dtype, vlen):
+        return [block(f"{label}_source", "blocks_null_source", type=dtype, vlen=str(vlen)),
+                block(f"{label}_head", "blocks_head", type=dtype, vlen=str(vlen),
+                      num_items=str(count))]
+
+    blocks = [*source("y", "complex", 3 * period), *source("h", "complex", 6),
+              block("sigma2", "variable", value="0.05"),
+              block("points", "variable", value="[1, 1j, -1, -1j]"),
+              block("detector", f"mimopack_{name}_detector", num_tx="2", num_rx="3",
+                    symbols_per_channel=str(period), noise_var="sigma2", **parameters),
+              block("sink", "blocks_file_sink", type=kind, vlen=str(bits), file=str(output))]
+    labels = ["y", "h"]
+    if parameters.get("prior_input") == "True":
+        blocks += source("prior", "float", bits)
+        labels.append("prior")
+    connections = [["detector", "0", "sink", "0"]]
+    for port, label in enumerate(labels):
+        connections += [[f"{label}_source", "0", f"{label}_head", "0"],
+                        [f"{label}_head", "0", "detector", str(port)]]
+    size = count * bits * (1 if kind == "byte" else 4)
+    return flowgraph(blocks, connections), size
+
+
+def test_detector_blocks_are_up_to_date():
+    spec = importlib.util.spec_from_file_location("generate_grc", ROOT / "scripts/generate_grc.py")
+    generator = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(generator)
+    changed = generator.out_of_date(write=False)
+    assert not changed, "run scripts/generate_grc.py"
+
+
+@pytest.mark.parametrize("path", BLOCKS, ids=lambda path: path.name)
+def test_block_description(path):
+    description = yaml.safe_load(path.read_text(encoding="utf-8"))
+    assert f"{description['id']}.block.yml" == path.name
+    name = description["id"].removeprefix("mimopack_")
+    assert name in mimopack.blocks.__all__
+    assert description["category"].startswith("[MIMO]/")
+    assert len(description["documentation"]) > 100
+    # Every parameter reaches the block, and every setter named here exists.
+    make = description["templates"]["make"]
+    for parameter in description["parameters"]:
+        assert f"{{{parameter['id']}" in make or "hide" in parameter, parameter["id"]
+    for callback in description["templates"].get("callbacks", []):
+        setter = re.match(r"(?:self\.\$\{id\}\.)?(\w+)\(", callback).group(1)
+        assert callable(getattr(getattr(mimopack, name), setter)), callback
+
+
+def test_every_block_is_in_companion():
+    assert {path.name.removeprefix("mimopack_").removesuffix(".block.yml") for path in BLOCKS} \
+        == set(mimopack.blocks.__all__)
+
+
+@pytest.mark.parametrize(("name", "parameters"), [
+    *((name, {}) for name in detectors.REGISTRY),
+    ("mla", {"prior_input": "True"}),
+    ("omap", {"prior_input": "True", "llr_type": "int8", "llr_scale": "4.0"}),
+    ("zf", {"llr_type": "int8"}),
+    ("mmse", {"constellation": "digital.constellation_8psk().base()", "bits": "3"}),
+    ("mla", {"constellation": "points", "bits": "2"}),
+    ("nway", {"constellation": '"wlan_qam64"', "bits": "6", "num_passes": "1",
+              "llr_clip": "10.0"}),
+])
+def test_detector_in_a_compiled_flowgraph(companion, tmp_path, name, parameters):
+    text, size = detector_flowgraph(name, tmp_path / "llr", **parameters)
+    if "digital" in parameters.get("constellation", ""):
+        description = yaml.safe_load(text)
+        description["blocks"].append(block("imported", "import",
+                                           imports="from gnuradio import digital"))
+        text = yaml.dump(description)
+    (tmp_path / "generated.grc").write_text(text)
+    script, said = companion(tmp_path / "generated.grc", tmp_path)
+    assert script, said
+    assert "self.detector.set_noise_var(self.sigma2)" in Path(script).read_text()
+    ran = run(script, tmp_path)
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    assert (tmp_path / "llr").stat().st_size == size
+
+
+@pytest.mark.parametrize(("name", "parameters", "said"), [
+    ("mmse", {"noise_var": "0.0"}, "noise_var"),
+    ("mmse", {"num_rx": "1"}, "num_tx <= num_rx"),
+    ("mmse", {"constellation": '"qam32"'}, "qam32"),
+    ("mla", {"num_tx": "17", "num_rx": "17"}, "num_tx"),
+    ("nway", {"constellation": '"bpsk"'}, "square_qam"),
+    ("mla", {"threads": "-1"}, "threads"),
+])
+def test_companion_refuses(companion, tmp_path, name, parameters, said):
+    text, _ = detector_flowgraph(name, tmp_path / "llr")
+    description = yaml.safe_load(text)
+    detector = next(b for b in description["blocks"] if b["name"] == "detector")
+    detector["parameters"].update(parameters)
+    (tmp_path / "generated.grc").write_text(yaml.dump(description))
+    script, messages = companion(tmp_path / "generated.grc", tmp_path)
+    assert script is None
+    assert said in messages
