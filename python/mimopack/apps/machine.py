@@ -1,0 +1,56 @@
+# SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What a measurement was made on, for the JSON files of benchmarks."""
+
+import platform
+import shlex
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+
+from .. import __version__, _core
+
+
+def _processor():
+    try:
+        for line in Path("/proc/cpuinfo").read_text().splitlines():
+            if line.startswith("model name"):
+                return line.split(":", 1)[1].strip()
+    except OSError:
+        pass
+    return platform.processor() or platform.machine()
+
+
+def _commit():
+    """The checkout's commit where the command runs inside one of this project, else None."""
+    def git(*arguments):
+        return subprocess.run(["git", *arguments], capture_output=True, text=True,
+                              check=True).stdout.strip()
+
+    try:
+        if not (Path(git("rev-parse", "--show-toplevel")) / "MANIFEST.md").exists():
+            return None
+        changed = git("status", "--porcelain", "--untracked-files=no")
+        return git("rev-parse", "--short=12", "HEAD") + ("-dirty" if changed else "")
+    except (OSError, subprocess.CalledProcessError):
+        return None
+
+
+def _gnuradio():
+    try:
+        from gnuradio import gr
+    except ImportError:
+        return None
+    return gr.version()
+
+
+def describe():
+    """A dict: processor, instruction set, threads, versions, commit, command, date."""
+    return {"processor": _processor(), "isa": _core.isa(), "threads": _core.max_threads(),
+            "system": platform.platform(), "mimopack": __version__, "commit": _commit(),
+            "python": platform.python_version(), "numpy": np.__version__,
+            "gnuradio": _gnuradio(), "command": shlex.join(["mimopack", *sys.argv[1:]]),
+            "date": time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime())}
