@@ -222,3 +222,26 @@ def test_pieces_outside_the_recording_are_refused(tmp_path):
         reader.read(5, 6)
     with pytest.raises(ValueError, match=r"samples: got shape \(3, 4\)"):
         recording.Writer(tmp_path / "w", 2, 1e6).write(np.ones((3, 4)))
+
+
+def test_frame_format_and_truth_travel_in_the_metadata(tmp_path):
+    parameters = dict(num_tx=2, constellation="wlan_qpsk", code_rate="3/4", payload_length=4,
+                      scrambler_seed=5)
+    fields = recording.format_fields(**parameters)
+    with recording.Writer(tmp_path / "r", 2, 20e6, fields=fields) as writer:
+        writer.write(np.zeros((2, 100)))
+        recording.annotate_frame(writer, 50, 30, b"\x00\xff\x01\x02", 12.5)
+        recording.annotate_frame(writer, 10, 30, b"abcd", 20)
+        writer.annotate(0, 100, comment="not a frame")
+    reader = recording.Reader(tmp_path / "r")
+    assert recording.read_format(reader.global_info) == parameters
+    assert recording.read_frames(reader.annotations) == [
+        recording.TrueFrame(10, 30, b"abcd", 20.0),
+        recording.TrueFrame(50, 30, b"\x00\xff\x01\x02", 12.5)]
+
+
+def test_damaged_frame_metadata_is_named():
+    with pytest.raises(ValueError, match="mimopack:num_tx: got '4', must be of type int"):
+        recording.read_format({"mimopack:num_tx": "4"})
+    with pytest.raises(ValueError, match="sample 7 is not base64"):
+        recording.read_frames([{"core:sample_start": 7, "mimopack:payload": "a*"}])
