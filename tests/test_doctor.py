@@ -168,6 +168,20 @@ def test_another_copy_is_reported(tmp_path):
     assert "status='warning'" in done.stdout and str(tmp_path) in done.stdout, done.stderr
 
 
+def test_prefix_that_python_does_not_search(tmp_path):
+    # As in the installed command: its own prefix is put on the path of this process only.
+    code = (f"import sys; sys.path.insert(1, {str(PACKAGES)!r})\n"
+            "from gnuradio.mimopack.apps.cli import main; main(['doctor', '--json'])")
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120,
+                          cwd=tmp_path, env={k: v for k, v in os.environ.items()
+                                             if k != "PYTHONPATH"})
+    found = {f["name"]: f for f in json.loads(done.stdout)["findings"]}
+    assert found["CPU detectors"]["status"] == "ok"
+    in_site = str(PACKAGES) in [p for p in sys.path if "site-packages" in p or "dist-packages" in p]
+    assert found["installation"]["status"] == ("ok" if in_site else "warning")
+    assert in_site or f"export PYTHONPATH={PACKAGES}" in found["installation"]["mend"]
+
+
 def test_process_that_crashes_is_reported():
     with pytest.raises(doctor.ProbeError, match="signal 11"):
         doctor.probe("import os; os.kill(os.getpid(), 11)")

@@ -32,15 +32,24 @@ class ProbeError(Exception):
     """What a probe said last before it failed."""
 
 
-def probe(code):
+# The folder on Python's path that holds this copy of gnuradio/mimopack.
+PACKAGES = Path(__file__).absolute().parents[3]
+
+
+def probe(code, extra_path=PACKAGES):
     """Run Python code in a process of its own and return the JSON that it prints last.
+
+    ``extra_path`` comes after PYTHONPATH: the ``mimopack`` command finds its own prefix, a new
+    process would not.
 
     Raises:
         ProbeError: it did not exit with 0, or took more than two minutes.
     """
+    path = [os.environ.get("PYTHONPATH"), extra_path and str(extra_path)]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, path))}
     try:
-        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True,
-                              timeout=120)
+        done = subprocess.run([sys.executable, "-c", code], env=environment, text=True,
+                              capture_output=True, timeout=120)
     except subprocess.TimeoutExpired:
         raise ProbeError("no answer after two minutes") from None
     if done.returncode < 0:
@@ -67,6 +76,12 @@ def check_prefix():
                         + ", ".join(map(str, copies)),
                         "remove those that are out of date (cmake --build build --target "
                         "uninstall in the build that installed them)")]
+    try:
+        probe("import json, gnuradio.mimopack; print(json.dumps(None))", extra_path=None)
+    except ProbeError:
+        return [Finding("installation", "warning",
+                        f"{here} is not on Python's path: flowgraphs will not find it",
+                        f"export PYTHONPATH={PACKAGES}${{PYTHONPATH:+:$PYTHONPATH}}")]
     return [Finding("installation", "ok", f"gr-mimopack {gnuradio.mimopack.__version__} in {here}")]
 
 
@@ -169,8 +184,8 @@ def check_sigmf():
         version = probe("import json, sigmf; print(json.dumps(sigmf.__version__))")
     except ProbeError as error:
         return [Finding("SigMF", "error", f"recordings cannot be read: {error}",
-                        f"{sys.executable} -m pip install sigmf (in a virtual environment made "
-                        "with --system-site-packages)")]
+                        f"{sys.executable} -m pip install sigmf (a virtual environment made with "
+                        "--system-site-packages keeps it out of the distribution's packages)")]
     return [Finding("SigMF", "ok", version)]
 
 

@@ -1,0 +1,83 @@
+# SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The files round the code: versions, manifests, licence lines, and set-up without root."""
+
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import yaml
+from gnuradio import mimopack
+
+ROOT = Path(__file__).resolve().parent.parent
+CODE = sorted(
+    path for folder in ("apps", "bench", "cmake", "examples", "grc", "lib", "python", "scripts",
+                        "tests", ".ci")
+    for path in (ROOT / folder).rglob("*")
+    if path.suffix in {".py", ".cc", ".cpp", ".h", ".cu", ".sh", ".in", ".yml"}
+    or path.name in {"CMakeLists.txt", "run"})
+
+
+def manifest(text):
+    return yaml.safe_load(text.split("\n---\n")[0])
+
+
+def test_one_version_everywhere():
+    cmake = (ROOT / "CMakeLists.txt").read_text()
+    numbers = [re.search(rf"set\(VERSION_{part}\s+(\d+)\)", cmake).group(1)
+               for part in ("MAJOR", "API", "ABI")]
+    assert ".".join(numbers) == mimopack.__version__
+    assert yaml.safe_load((ROOT / "MANIFEST.yml").read_text())["version"] == mimopack.__version__
+    assert yaml.safe_load((ROOT / "CITATION.cff").read_text())["version"] == mimopack.__version__
+    assert mimopack.__version__ in (ROOT / "CHANGELOG.md").read_text()
+
+
+def test_manifests_say_the_same():
+    old = manifest((ROOT / "MANIFEST.md").read_text())
+    new = yaml.safe_load((ROOT / "MANIFEST.yml").read_text())
+    for key in ("title", "brief", "tags", "author", "copyright_owner", "license"):
+        assert old[key] == new[key], key
+    assert old["gr_supported_version"] == ", ".join(new["gr_supported_version"])
+
+
+def test_licence_lines():
+    assert len(CODE) > 50
+    lines = ("SPDX-FileCopyrightText: 2026 The gr-mimopack authors",
+             "SPDX-License-Identifier: GPL-3.0-or-later")
+    without = [str(path.relative_to(ROOT)) for path in CODE
+               if not all(line in path.read_text(encoding="utf-8")[:400] for line in lines)]
+    assert without == []
+
+
+def test_modtool_knows_the_module():
+    done = subprocess.run(["gr_modtool", "info"], cwd=ROOT, capture_output=True, text=True,
+                          timeout=60)
+    assert "Module name: mimopack" in done.stdout, done.stderr
+
+
+def setup(folder, *functions):
+    """Run a copy of setup.sh in which shell functions stand in for commands."""
+    (folder / "scripts").mkdir()
+    shutil.copy(ROOT / "scripts/setup.sh", folder / "scripts")
+    exported = "\n".join(f"{function}\nexport -f {function.split('()')[0]}"
+                         for function in functions)
+    return subprocess.run(["bash", "-c", f"{exported}\nbash scripts/setup.sh"], cwd=folder,
+                          capture_output=True, text=True, timeout=60)
+
+
+def test_set_up_without_root_names_the_missing_packages(tmp_path):
+    done = setup(tmp_path, "id() { echo 1000; }", "sudo() { return 1; }",
+                 'dpkg-query() { [ "${@: -1}" != gnuradio-dev ] && [ "${@: -1}" != cmake ] '
+                 "&& echo installed; }")
+    assert done.returncode == 1
+    assert "missing packages: gnuradio-dev cmake\n" in done.stderr
+    assert "sudo apt-get update && sudo apt-get install gnuradio-dev cmake\n" in done.stderr
+    assert not (tmp_path / ".venv").exists()
+
+
+def test_set_up_takes_only_its_options():
+    done = subprocess.run(["bash", ROOT / "scripts/setup.sh", "--fast"], capture_output=True,
+                          text=True, timeout=60)
+    assert done.returncode == 2
+    assert "usage:" in done.stderr
