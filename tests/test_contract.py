@@ -1,0 +1,214 @@
+# SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Bad arguments: ValueErrors that name the argument, what it got and what is allowed."""
+
+import numpy as np
+import pytest
+from simulated import problem
+
+from gnuradio.mimopack import _core, constellation, detectors
+
+CONSTRUCTOR = [
+    ({"num_tx": 0}, "num_tx: got 0, allowed are 1 to 16"),
+    ({"num_tx": 17, "num_rx": 17}, "num_tx: got 17, allowed are 1 to 16"),
+    ({"num_tx": 2.5}, "num_tx: got 2.5, must be an integer"),
+    ({"num_rx": 3}, "num_rx: got 3, must be at least num_tx = 4"),
+    ({"num_rx": 257}, "num_rx: got 257, allowed are 1 to 256"),
+    ({"constellation": "qam17"}, "constellation: got 'qam17', allowed are bpsk, qpsk, qam16"),
+    ({"constellation": [1, -1, 1j]}, "got 3 points, allowed are 2, 4, 8"),
+    ({"constellation": [2, -2]}, "mean energy is 4, must be 1"),
+    ({"constellation": [1, 1]}, "two points are equal"),
+    ({"constellation": [np.nan, 1]}, "points must be finite"),
+    ({"constellation": ([1, -1], [0, 0])}, "labels must be a permutation of 0..1"),
+    ({"backend": "gpu"}, "backend: got 'gpu', allowed are auto, cpu, reference"),
+    ({"threads": -1}, "threads: got -1, allowed are 0 to 1024"),
+    ({"llr_type": "int16"}, "llr_type: got 'int16', allowed are float32, int8"),
+    ({"llr_scale": 0}, "llr_scale: got 0.0, must be positive and finite"),
+    ({"llr_scale": "x"}, "llr_scale: got 'x', must be a number"),
+]
+
+
+@pytest.mark.parametrize("name", list(detectors.REGISTRY))
+@pytest.mark.parametrize("arguments, message", CONSTRUCTOR)
+def test_constructor(name, arguments, message):
+    if name in ("zf", "mmse"):
+        message = message.replace("1 to 16", "1 to 64")
+        if arguments.get("num_tx") == 17:
+            return    # linear detectors go to 64
+    with pytest.raises(ValueError) as caught:
+        detectors.create(name, **arguments)
+    assert message in str(caught.value)
+
+
+def test_unknown_detector():
+    with pytest.raises(ValueError, match="detector: got 'zff', allowed are zf, mmse, nway"):
+        detectors.create("zff")
+
+
+def test_linear_detectors_stop_at_64():
+    with pytest.raises(ValueError, match="num_tx: got 65, allowed are 1 to 64"):
+        detectors.ZF(num_tx=65, num_rx=65)
+
+
+@pytest.mark.parametrize("arguments, message", [
+    ({"num_passes": 0}, "num_passes: got 0, allowed are 1 to 4"),
+    ({"num_passes": 5}, "num_passes: got 5, allowed are 1 to 4"),
+    ({"llr_clip": -1}, "llr_clip: got -1.0, must be positive"),
+    ({"constellation": "bpsk"}, "nway needs square QAM"),
+])
+def test_nway(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        detectors.NWay(**arguments)
+
+
+def test_nway_defaults():
+    assert detectors.NWay().num_passes == 4
+    assert detectors.NWay().llr_clip is None
+    assert detectors.NWay(num_passes=3).llr_clip == 8.0
+    assert detectors.NWay(llr_clip=5).llr_clip == 5.0
+
+
+@pytest.mark.parametrize("name", ["mla", "omap"])
+@pytest.mark.parametrize("num_tx, points, backend", [
+    (8, "qam16", "cpu"), (4, "qam256", "auto"), (5, "qam16", "reference"), (16, "qpsk", "cpu")])
+def test_search_that_cannot_finish_is_refused(name, num_tx, points, backend):
+    with pytest.raises(ValueError) as caught:
+        detectors.create(name, num_tx=num_tx, num_rx=num_tx, constellation=points,
+                         backend=backend)
+    assert f"^{num_tx} = " in str(caught.value) and "use nway" in str(caught.value)
+
+
+def arrays(**changed):
+    y, h, noise_var, _ = problem(12, 4, 4, "qam16", 20)
+    return {"y": y, "h": h, "noise_var": noise_var, **changed}
+
+
+STRIDED = np.zeros((12, 8), np.complex64)[:, ::2]
+DETECT = [
+    ({"y": np.zeros((12, 4))}, "y: got type float64, must be complex64"),
+    ({"y": np.zeros((12, 4), complex)}, "y: got type complex128, must be complex64"),
+    ({"y": np.zeros((12, 3), np.complex64)}, "y: got shape (12, 3), must be (n, 4)"),
+    ({"y": np.zeros(48, np.complex64)}, "y: got shape (48,), must be (n, 4)"),
+    ({"y": [1, 2, 3, 4]}, "y: got list, must be a NumPy array"),
+    ({"y": STRIDED}, "y: got a strided array, must be C-contiguous"),
+    ({"h": np.zeros((12, 4, 3), np.complex64)}, "h: got shape (12, 4, 3), must be (n, 4, 4)"),
+    ({"h": np.zeros((5, 4, 4), np.complex64)}, "h: got 5 matrices for 12 vectors"),
+    ({"h": np.zeros((24, 4, 4), np.complex64)}, "h: got 24 matrices for 12 vectors"),
+    ({"h": np.zeros((0, 4, 4), np.complex64)}, "h: got 0 matrices for 12 vectors"),
+    ({"noise_var": 0}, "noise_var: got 0.0, must be positive and finite"),
+    ({"noise_var": -0.1}, "noise_var: got -0.1, must be positive and finite"),
+    ({"noise_var": np.nan}, "noise_var: got nan, must be positive and finite"),
+    ({"noise_var": "0.1 W"}, "noise_var: got '0.1 W', must be a number"),
+    ({"noise_var": np.ones(3, np.float32)}, "noise_var: got shape (3,), must be (12)"),
+    ({"noise_var": np.ones(12)}, "noise_var: got type float64, must be float32"),
+    ({"out": np.zeros((12, 15), np.float32)}, "out: got shape (12, 15), must be (12, 16)"),
+    ({"out": np.zeros((12, 16), np.int8)}, "out: got type int8, must be float32"),
+]
+
+
+@pytest.mark.parametrize("backend", ["cpu", "reference"])
+@pytest.mark.parametrize("changed, message", DETECT)
+def test_detect(changed, message, backend):
+    det = detectors.MMSE(backend=backend)
+    with pytest.raises(ValueError) as caught:
+        det.detect(**arrays(**changed))
+    assert message in str(caught.value)
+
+
+def test_read_only_out():
+    out = np.zeros((12, 16), np.float32)
+    out.flags.writeable = False
+    with pytest.raises(ValueError, match="out: got a read-only array"):
+        detectors.ZF().detect(**arrays(out=out))
+
+
+@pytest.mark.parametrize("name", list(detectors.REGISTRY))
+def test_prior_where_there_is_none(name):
+    det = detectors.create(name, num_tx=2, num_rx=2)
+    y, h, noise_var, bits = problem(6, 2, 2, "qam16", 20)
+    prior = np.zeros(bits.shape, np.float32)
+    if det.SUPPORTS_PRIOR:
+        with pytest.raises(ValueError, match=r"prior: got shape \(5, 8\), must be \(6, 8\)"):
+            det.detect(y, h, noise_var, prior=prior[:5])
+    else:
+        with pytest.raises(ValueError, match=f"prior: {name} takes no a-priori LLRs"):
+            det.detect(y, h, noise_var, prior=prior)
+
+
+def test_core_checks_shapes_itself():
+    """The binding must not read past an array, whoever calls it."""
+    det = detectors.ZF()._core
+    y, h, noise_var, bits = problem(8, 4, 4, "qam16", 20)
+    noise = np.full(8, noise_var, np.float32)
+    out = np.zeros((8, 16), np.float32)
+    for broken in ((y[:, :3].copy(), h, noise, None, out), (y, h[:3].copy(), noise, None, out),
+                   (y, h, noise[:7].copy(), None, out),
+                   (y, h, noise, None, out[:7].copy()),
+                   (y, h, noise, np.zeros(5, np.float32), out)):
+        with pytest.raises(ValueError):
+            det.detect(*broken, 1.0, 1)
+    with pytest.raises(TypeError):
+        det.detect(y.astype(complex), h, noise, None, out, 1.0, 1)
+
+
+def test_unknown_instruction_set():
+    with pytest.raises(ValueError, match="isa: mmx is not available"):
+        detectors.ZF(isa="mmx")
+    assert _core.isa() == _core.available_isas()[0]
+    assert _core.available_isas()[-1] == "baseline"
+
+
+class TestConstellation:
+    def test_every_name(self):
+        for name in constellation.BUILT_IN:
+            points = constellation.get(name)
+            assert np.mean(np.abs(points.points) ** 2) == pytest.approx(1)
+            assert points.size == 2**points.bits_per_symbol
+
+    def test_3gpp_16qam(self):
+        """TS 38.211 §5.1.4: (1-2b0)(2-(1-2b2)) + j(1-2b1)(2-(1-2b3)), over sqrt(10)."""
+        points = constellation.get("qam16")
+        for label in range(16):
+            b0, b1, b2, b3 = (label >> 3 & 1, label >> 2 & 1, label >> 1 & 1, label & 1)
+            expected = ((1 - 2 * b0) * (2 - (1 - 2 * b2))
+                        + 1j * (1 - 2 * b1) * (2 - (1 - 2 * b3))) / np.sqrt(10)
+            assert points.points[label] == pytest.approx(expected)
+
+    def test_80211_64qam(self):
+        """IEEE 802.11-2020 table 17-15: bits 000 ... 100 run from -7 to 7 on each axis."""
+        points = constellation.get("wlan_qam64").points * np.sqrt(42)
+        order = [0b000, 0b001, 0b011, 0b010, 0b110, 0b111, 0b101, 0b100]
+        for i, bits in enumerate(order):
+            assert points[bits << 3].real == pytest.approx(2 * i - 7)
+            assert points[bits].imag == pytest.approx(2 * i - 7)
+
+    def test_gnuradio_objects(self):
+        from gnuradio import digital
+
+        for made in (digital.constellation_bpsk(), digital.constellation_qpsk(),
+                     digital.constellation_8psk(), digital.constellation_16qam(),
+                     digital.qam_constellation(16, mod_code="none")):
+            ours = constellation.get(made)
+            assert np.mean(np.abs(ours.points) ** 2) == pytest.approx(1)
+            scale = np.sqrt(np.mean(np.abs(np.array(made.points())) ** 2))
+            label = np.array([made.decision_maker_v([complex(p) * scale]) for p in ours.points])
+            np.testing.assert_array_equal(label, np.arange(ours.size))
+        assert constellation.get(digital.constellation_qpsk()).square_qam is not None
+
+    def test_gnuradio_decisions_agree(self):
+        """The signs of max-log LLRs of one antenna are the bits of the nearest point."""
+        from gnuradio import digital
+
+        made = digital.constellation_16qam()
+        points = constellation.get(made)
+        scale = float(np.sqrt(np.mean(np.abs(np.array(made.points())) ** 2)))
+        rng = np.random.default_rng(0)
+        y = (rng.standard_normal((500, 1)) + 1j * rng.standard_normal((500, 1))).astype(
+            np.complex64)
+        llr = detectors.MLA(1, 1, points).detect(y, np.ones((1, 1, 1), np.complex64), 0.1)
+        label = np.array([made.decision_maker_v([complex(v) * scale]) for v in y[:, 0]])
+        np.testing.assert_array_equal(llr > 0, points.bits[label])
+
+    def test_modulate_refuses_part_of_a_symbol(self):
+        with pytest.raises(ValueError, match="bits: got 3 in the last axis, must be a multiple"):
+            constellation.get("qpsk").modulate([0, 1, 1])
