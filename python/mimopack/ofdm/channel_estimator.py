@@ -13,6 +13,8 @@ from .parameters import NUM_DATA_CARRIERS
 _DATA = waveform.CENTRE + waveform.DATA_CARRIERS
 _PILOT = waveform.CENTRE + waveform.PILOT_CARRIERS
 _USED = waveform.CENTRE + waveform.USED_CARRIERS
+# Detectors divide by the noise variance: a signal without noise counts as one of 70 dB.
+_LEAST_NOISE = 1e-7
 
 
 @dataclass(frozen=True)
@@ -22,7 +24,7 @@ class Estimate:
     Attributes:
         y: complex64 (n, T * num_rx), n = 52 * num_symbols / T, item (group of T symbols, carrier).
         h: complex64 (n, num_rx, num_tx), one per item. The cyclic shifts belong to it.
-        noise_var: noise power per complex receive dimension of y.
+        noise_var: noise power per complex receive dimension of y, at least 1e-7 of the signal's.
         snr_db: mean over antennas and carriers of the received signal's power over noise_var.
         condition_db: condition number of H in dB, mean over the data carriers.
         phase: float64 (num_symbols,), radians, taken out of each symbol.
@@ -92,7 +94,6 @@ class ChannelEstimator:
         num_symbols = symbols.shape[1] - training
         check_group(self.symbols_per_channel, num_symbols)
         channel = self._channel(symbols[:, :training])
-        noise_var = self._noise(symbols)
         phase, slope = self._phase(symbols[:, training:, _PILOT], channel[_PILOT])
         data = symbols[:, training:, _DATA]
         turn = np.exp(-1j * (phase[:, None] + slope * np.outer(
@@ -101,11 +102,12 @@ class ChannelEstimator:
         h = channel[_DATA]
         groups = num_symbols // self.symbols_per_channel
         power = np.mean(np.sum(h.real**2 + h.imag**2, axis=2, dtype=np.float64))
+        noise_var = float(np.maximum(self._noise(symbols), max(power * _LEAST_NOISE, 1e-30)))
         return Estimate(
             y=group_items(y, self.symbols_per_channel),
             h=np.tile(h, (groups, 1, 1)).reshape(groups * NUM_DATA_CARRIERS, self.num_rx, -1),
             noise_var=noise_var,
-            snr_db=_decibels(power / noise_var if noise_var > 0 else np.inf),
+            snr_db=_decibels(power / noise_var),
             condition_db=_condition_db(h),
             phase=phase,
             slope=slope)

@@ -1,0 +1,137 @@
+# SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Output that waits for room, and input cut into frames: shared by the OFDM blocks."""
+
+from collections import deque
+
+import numpy as np
+import pmt
+from gnuradio import gr
+
+FRAME_TAG = pmt.intern("frame")
+
+
+def log(block):
+    """The block's logger, by its present alias."""
+    return gr.logger(block.alias())
+
+
+class OutputQueue:
+    """Arrays that wait until the output buffers have room, and what to tag their first items with.
+
+    A block that has consumed all its input is not called again once its sources are done. So as
+    long as items wait, one input item that was already looked at is left unconsumed.
+    """
+
+    def __init__(self):
+        self._waiting = deque()
+        self._position = 0
+
+    def __bool__(self):
+        return bool(self._waiting)
+
+    def put(self, arrays, tags=()):
+        """Append one array (items, ...) per port; tags: (port, key, value) for their first item."""
+        if len(arrays[0]):
+            self._waiting.append((arrays, tags))
+
+    def clear(self):
+        """Forget what waits."""
+        self._waiting.clear()
+        self._position = 0
+
+    def general_work(self, block, input_items, output_items, take):
+        """What a block's general_work has to do, its forecast being one item of each input.
+
+        take(inputs) is called with new input items, equally many per port, unless items wait.
+        """
+        if self._waiting:
+            seen = 1
+        else:
+            seen = min(map(len, input_items))
+            take([x[:seen] for x in input_items])
+        produced = self.produce(block, output_items)
+        block.consume_each(seen - 1 if self._waiting else seen)
+        return produced
+
+    def produce(self, block, output_items):
+        """Fill the outputs as far as they go; returns the number of items."""
+        written, space = 0, min(map(len, output_items))
+        while self._waiting and written < space:
+            arrays, tags = self._waiting[0]
+            if self._position == 0:
+                for port, key, value in tags:
+                    block.add_item_tag(port, block.nitems_written(port) + written, key, value)
+            count = min(space - written, len(arrays[0]) - self._position)
+            part = slice(self._position, self._position + count)
+            for out, array in zip(output_items, arrays, strict=True):
+                out[written:written + count] = array[part]
+            written += count
+            self._position += count
+            if self._position == len(arrays[0]):
+                self._waiting.popleft()
+                self._position = 0
+        return written
+
+
+class FrameCollector:
+    """Cuts streams of items into frames by their "frame" tags, each of which says "items".
+
+    ``items_outside`` counts items that belong to no frame, ``frames_broken`` frames that another
+    tag or the end of the stream cut short.
+    """
+
+    def __init__(self):
+        self.items_outside = 0
+        self.frames_broken = 0
+        self._info = None
+        self._missing = 0
+        self._parts = []
+
+    def feed(self, arrays, tags, offset):
+        """Take items, one array per port; yields (tag's dictionary, arrays) of complete frames.
+
+        Args:
+            arrays: equally long, (items, ...).
+            tags: GNU Radio tags of these items; others than "frame" are passed over.
+            offset: absolute number of the first item.
+        """
+        length = len(arrays[0])
+        starts = {tag.offset - offset: tag.value for tag in tags if pmt.eq(tag.key, FRAME_TAG)}
+        edges = sorted({0, length, *starts})
+        for begin, end in zip(edges[:-1], edges[1:], strict=True):
+            if begin in starts:
+                self.close()
+                self._info = _read_info(starts[begin])
+                self._missing = self._info["items"] if self._info else 0
+            take = min(end - begin, self._missing)
+            self.items_outside += end - begin - take
+            if take:
+                # The arrays are windows on GNU Radio's buffers: keep copies.
+                self._parts.append([array[begin:begin + take].copy() for array in arrays])
+                self._missing -= take
+                if not self._missing:
+                    parts, self._parts = self._parts, []
+                    yield self._info, [_join(port) for port in zip(*parts, strict=True)]
+                    self._info = None
+
+    def close(self):
+        """Give up an unfinished frame: returns its dictionary, or None."""
+        info = self._info if self._missing else None
+        if info is not None:
+            self.frames_broken += 1
+        self._info, self._missing, self._parts = None, 0, []
+        return info
+
+
+def _read_info(value):
+    info = pmt.to_python(value)
+    if isinstance(info, dict) and isinstance(info.get("items"), int) and info["items"] > 0:
+        return info
+    return None
+
+
+def _join(parts):
+    if len(parts) == 1:
+        return parts[0]
+    return np.concatenate(parts)

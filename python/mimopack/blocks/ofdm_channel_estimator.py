@@ -1,0 +1,94 @@
+# SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Block: channel, noise and phase of OFDM frames, in the form that detectors take."""
+
+import numpy as np
+import pmt
+from gnuradio import gr
+
+from ..ofdm import ChannelEstimator, Parameters
+from .frame_stream import FRAME_TAG, FrameCollector, OutputQueue, log
+
+_NOISE_VAR = pmt.intern("noise_var")
+# Items; it sizes the buffers before the block starts.
+_MULTIPLE = 52 * 64
+
+
+class ofdm_channel_estimator(gr.basic_block):
+    """Least-squares channel estimate, noise variance and pilot phase tracking of OFDM frames.
+
+    Inputs are num_rx streams of 64 carriers in ascending frequency (``fft.fft_vcc(64, True, [],
+    True)`` behind ``ofdm_frame_sync``) with "frame" tags. Output 0 is y (complex, vlen T * num_rx),
+    output 1 is h (complex, vlen num_rx * num_tx, row-major), one item per data carrier and group of
+    T = symbols_per_channel data symbols: y = H x + n. The first item of a frame carries on output
+    0 the tag "frame", the input's dictionary with these keys added or changed,
+
+        items (of this output), snr_db, condition_db (mean over the carriers), noise_var
+
+    and the tag "noise_var", which a detector block takes over from that item on. A frame whose
+    samples are not finite passes with noise_var 1 for the detector to erase. See
+    ``ofdm.ChannelEstimator``.
+
+    Raises:
+        ValueError: a parameter that ``ofdm.Parameters`` or ``ofdm.ChannelEstimator`` refuses.
+    """
+
+    def __init__(self, num_tx=4, num_rx=4, constellation="wlan_qam16", code_rate="1/2",
+                 payload_length=500, symbols_per_channel=1):
+        parameters = Parameters(num_tx, constellation, code_rate, payload_length)
+        self._estimator = ChannelEstimator(parameters, num_rx, symbols_per_channel)
+        self._collector = FrameCollector()
+        self._queue = OutputQueue()
+        self._frames = 0
+        gr.basic_block.__init__(
+            self, "ofdm_channel_estimator", [(np.complex64, 64)] * num_rx,
+            [(np.complex64, symbols_per_channel * num_rx), (np.complex64, num_rx * num_tx)])
+        self.set_tag_propagation_policy(gr.TPP_DONT)
+        # An item in makes about 52 / T out. The multiple makes the scheduler allocate large
+        # buffers; start() takes it back.
+        self.set_relative_rate(52, symbols_per_channel)
+        self.set_output_multiple(_MULTIPLE)
+
+    def start(self):
+        self.set_output_multiple(1)
+        return gr.basic_block.start(self)
+
+    def frames(self):
+        """Frames estimated."""
+        return self._frames
+
+    def items_outside(self):
+        """Input items that belonged to no frame, or to one of another format."""
+        return self._collector.items_outside
+
+    def forecast(self, noutput_items, ninputs):
+        return [1] * ninputs
+
+    def general_work(self, input_items, output_items):
+        return self._queue.general_work(self, input_items, output_items, self._take)
+
+    def stop(self):
+        self._collector.close()
+        self._queue.clear()
+        self.set_output_multiple(_MULTIPLE)
+        return gr.basic_block.stop(self)
+
+    def _take(self, inputs):
+        tags = self.get_tags_in_window(0, 0, len(inputs[0]), FRAME_TAG)
+        for info, symbols in self._collector.feed(inputs, tags, self.nitems_read(0)):
+            try:
+                with np.errstate(all="ignore"):
+                    estimate = self._estimator.estimate(np.stack(symbols))
+            except ValueError as error:
+                # A frame of another length than T divides: nothing else is wrong with the stream.
+                self._collector.items_outside += len(symbols[0])
+                log(self).warn(f"frame {info.get('frame')} left out: {error}")
+                continue
+            self._frames += 1
+            finite = np.isfinite(estimate.noise_var)
+            noise_var = estimate.noise_var if finite else 1.0
+            info = {**info, "items": len(estimate.y), "noise_var": noise_var,
+                    "snr_db": estimate.snr_db, "condition_db": estimate.condition_db}
+            self._queue.put([estimate.y, estimate.h.reshape(len(estimate.h), -1)],
+                            [(0, FRAME_TAG, pmt.to_pmt(info)),
+                             (0, _NOISE_VAR, pmt.from_double(noise_var))])

@@ -1,0 +1,92 @@
+# SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Block: find OFDM frames in the samples of several antennas."""
+
+import numpy as np
+import pmt
+from gnuradio import gr
+
+from ..ofdm import FrameSync, Parameters
+from .frame_stream import FRAME_TAG, OutputQueue, log
+
+_FRAMES = pmt.intern("frames")
+# Items; it sizes the buffers before the block starts.
+_MULTIPLE = 512
+
+
+class ofdm_frame_sync(gr.basic_block):
+    """Detection, timing and carrier offset of OFDM frames, from all antennas together.
+
+    Inputs are the samples of num_rx antennas (complex, 20 MS/s), outputs their symbols of 64
+    samples with cyclic prefix and carrier offset removed: the first long training field twice, the
+    others, the data. Frames follow each other without anything between. The first item of a frame
+    carries on every output the tag "frame", a dictionary:
+
+        frame (number), start (sample of the stream), cfo (Hz), items (symbols of this frame)
+
+    Message port "frames": a dictionary per frame with the keys event ("found" or "truncated"),
+    frame, start, cfo and samples. A frame is truncated if another begins inside it, or the stream
+    ends; none of its symbols come out. At the end of the stream the message may come too late for
+    the receiver; the counts and the logger have it in any case. See ``ofdm.FrameSync``.
+
+    Raises:
+        ValueError: a parameter that ``ofdm.Parameters`` or ``ofdm.FrameSync`` refuses.
+    """
+
+    def __init__(self, num_tx=4, num_rx=4, constellation="wlan_qam16", code_rate="1/2",
+                 payload_length=500, threshold=0.45):
+        self.parameters = Parameters(num_tx, constellation, code_rate, payload_length)
+        self._sync = FrameSync(self.parameters, num_rx, threshold)
+        self._queue = OutputQueue()
+        gr.basic_block.__init__(self, "ofdm_frame_sync", [np.complex64] * num_rx,
+                                [(np.complex64, 64)] * num_rx)
+        self.message_port_register_out(_FRAMES)
+        self.set_tag_propagation_policy(gr.TPP_DONT)
+        # One item is 80 samples. The multiple makes the scheduler allocate large buffers; start()
+        # takes it back.
+        self.set_relative_rate(1, 80)
+        self.set_output_multiple(_MULTIPLE)
+
+    def start(self):
+        self.set_output_multiple(1)
+        return gr.basic_block.start(self)
+
+    def samples_seen(self):
+        """Samples per antenna since the block was made."""
+        return self._sync.samples_seen
+
+    def frames_found(self):
+        """Complete frames."""
+        return self._sync.frames_found
+
+    def frames_truncated(self):
+        """Frames that broke off."""
+        return self._sync.frames_truncated
+
+    def forecast(self, noutput_items, ninputs):
+        return [1] * ninputs
+
+    def general_work(self, input_items, output_items):
+        return self._queue.general_work(
+            self, input_items, output_items,
+            lambda samples: self._report(self._sync.process(np.stack(samples))))
+
+    def stop(self):
+        self._report(self._sync.finish())
+        self._queue.clear()
+        self.set_output_multiple(_MULTIPLE)
+        return gr.basic_block.stop(self)
+
+    def _report(self, frames):
+        for frame in frames:
+            info = {"frame": frame.number, "start": frame.start, "cfo": frame.cfo}
+            self.message_port_pub(_FRAMES, pmt.to_pmt(
+                {"event": "truncated" if frame.truncated else "found", **info,
+                 "samples": frame.num_samples}))
+            if frame.truncated:
+                log(self).warn(f"frame {frame.number} at sample {frame.start} breaks off after "
+                               f"{frame.num_samples} of {frame.parameters.frame_samples} samples")
+            else:
+                tag = pmt.to_pmt({**info, "items": frame.symbols.shape[1]})
+                self._queue.put(list(frame.symbols),
+                                [(port, FRAME_TAG, tag) for port in range(len(frame.symbols))])

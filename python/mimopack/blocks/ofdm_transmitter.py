@@ -1,0 +1,172 @@
+# SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Block: payloads to OFDM frames, one stream of samples per antenna."""
+
+import threading
+from collections import deque
+
+import numpy as np
+import pmt
+from gnuradio import gr
+
+from ..ofdm import Parameters, Transmitter
+from .frame_stream import OutputQueue, log
+
+_PDUS = pmt.intern("pdus")
+_INPUTS = ("pdu", "bytes")
+
+
+class ofdm_transmitter(gr.hier_block2):
+    """MIMO-OFDM transmitter: PDUs or bytes in, one stream of samples per antenna out (20 MS/s).
+
+    Each payload becomes a frame (see ``ofdm.Transmitter``) with ``gap`` samples of silence behind
+    it; the first sample carries on output 0 the tags "packet_len" (frame and gap, in samples) and
+    "frame" (its number). Between frames nothing is sent: the streams wait. Mean total power of all
+    antennas is 1 during a frame.
+
+    Args:
+        num_tx, constellation, code_rate, payload_length: see ``ofdm.Parameters``.
+        gap: samples of silence after each frame; 320 are the standard's 16 us.
+        input: "pdu": message port "pdus" takes u8vectors, bare or as a PDU, of payload_length
+            bytes; another length or type is logged and counted (``pdus_refused``). The message
+            PMT_EOF ends the streams once everything is sent.
+            "bytes": a byte stream is cut into payloads. Where it ends inside one, the last payload
+            is filled with zeros, and the number of them logged (``bytes_padded``).
+        scrambler_seed: 1..127.
+
+    Raises:
+        ValueError: a parameter that ``ofdm.Parameters`` refuses, gap < 0, another input.
+    """
+
+    def __init__(self, num_tx=4, constellation="wlan_qam16", code_rate="1/2", payload_length=500,
+                 gap=320, input="pdu", scrambler_seed=93):
+        parameters = Parameters(num_tx, constellation, code_rate, payload_length, scrambler_seed)
+        if gap < 0:
+            raise ValueError(f"gap: got {gap}, must be at least 0")
+        if input not in _INPUTS:
+            raise ValueError(f"input: got {input!r}, allowed are {', '.join(_INPUTS)}")
+        from_bytes = input == "bytes"
+        gr.hier_block2.__init__(
+            self, "ofdm_transmitter", gr.io_signature(from_bytes, from_bytes, 1),
+            gr.io_signature(num_tx, num_tx, gr.sizeof_gr_complex))
+        self.parameters = parameters
+        self._modulator = _Modulator(parameters, gap, from_bytes)
+        for port in range(num_tx):
+            self.connect((self._modulator, port), (self, port))
+        if from_bytes:
+            self._end = _EndOfStream(self._modulator.input_ended)
+            self.connect(self, self._modulator)
+            self.connect(self, self._end)
+        else:
+            self.message_port_register_hier_in("pdus")
+            self.msg_connect(self, "pdus", self._modulator, "pdus")
+
+    def frames(self):
+        """Frames made."""
+        return self._modulator.frames
+
+    def pdus_refused(self):
+        """Messages that were no payload."""
+        return self._modulator.pdus_refused
+
+    def bytes_padded(self):
+        """Zeros that filled the last payload."""
+        return self._modulator.bytes_padded
+
+
+class _Modulator(gr.basic_block):
+    """The work of ``ofdm_transmitter``: asks for no input, so that it can wait and end by itself.
+
+    GNU Radio ends a block that asks for input as soon as its source is done, and would so lose an
+    incomplete last payload.
+    """
+
+    def __init__(self, parameters, gap, from_bytes):
+        self._transmitter = Transmitter(parameters)
+        self._length = parameters.payload_length
+        self._gap = np.zeros((parameters.num_tx, gap), np.complex64)
+        self._queue = OutputQueue()
+        self._payloads = deque()
+        self._bytes = bytearray()
+        self._ending = self._ended = False
+        self.input_ended = threading.Event()
+        self.frames = self.pdus_refused = self.bytes_padded = 0
+        gr.basic_block.__init__(self, "ofdm_modulator", [np.uint8] if from_bytes else None,
+                                [np.complex64] * parameters.num_tx)
+        self.set_tag_propagation_policy(gr.TPP_DONT)
+        self.set_min_output_buffer(65536)
+        if not from_bytes:
+            self.message_port_register_in(_PDUS)
+            self.set_msg_handler(_PDUS, self._take_pdu)
+
+    def forecast(self, noutput_items, ninputs):
+        return [0] * ninputs
+
+    def general_work(self, input_items, output_items):
+        # Bytes wait in the input buffer while a payload does here.
+        if input_items and not self._payloads:
+            self._take_bytes(input_items[0])
+        if not self._queue and self._payloads:
+            self._modulate(self._payloads.popleft())
+        produced = self._queue.produce(self, output_items)
+        if produced == 0 and not self._payloads:
+            if self._ended:
+                return -1
+            # Messages are handled between calls, so do not sleep long.
+            self.input_ended.wait(0.001)
+        return produced
+
+    def _take_bytes(self, data):
+        # Once the stream has ended and nothing is left in the buffer, there will be no more. The
+        # flag is read in one call and the buffer in the next, for it was counted before the call.
+        if len(data) == 0 and self._ending and not self._ended:
+            self._ended = True
+            if self._bytes:
+                self.bytes_padded = self._length - len(self._bytes)
+                log(self).info(f"last payload filled with {self.bytes_padded} zeros")
+                self._bytes.extend(bytes(self.bytes_padded))
+        self._ending = self.input_ended.is_set()
+        count = min(len(data), self._length - len(self._bytes))
+        self._bytes.extend(data[:count].tobytes())
+        self.consume(0, count)
+        if len(self._bytes) == self._length:
+            self._payloads.append(bytes(self._bytes))
+            self._bytes.clear()
+
+    def _take_pdu(self, message):
+        if pmt.is_eof_object(message):
+            self._ended = True
+            return
+        data = pmt.cdr(message) if pmt.is_pair(message) else message
+        if pmt.is_u8vector(data) and pmt.length(data) == self._length:
+            self._payloads.append(bytes(pmt.u8vector_elements(data)))
+            return
+        self.pdus_refused += 1
+        got = f"{pmt.length(data)} bytes" if pmt.is_u8vector(data) else "no u8vector"
+        log(self).warn(f"PDU left out: got {got}, must be {self._length} bytes")
+
+    def _modulate(self, payload):
+        frame = np.concatenate([self._transmitter.frame(payload), self._gap], axis=1)
+        self._queue.put(list(frame), [
+            (0, pmt.intern("packet_len"), pmt.from_long(frame.shape[1])),
+            (0, pmt.intern("frame"), pmt.from_long(self.frames))])
+        self.frames += 1
+
+
+class _EndOfStream(gr.sync_block):
+    """Sets an event when its input is over, which GNU Radio tells no block in its work()."""
+
+    def __init__(self, event):
+        self._event = event
+        gr.sync_block.__init__(self, "end_of_stream", [np.uint8], None)
+
+    def start(self):
+        self._event.clear()
+        return gr.sync_block.start(self)
+
+    def work(self, input_items, _output_items):
+        return len(input_items[0])
+
+    def stop(self):
+        self._event.set()
+        return gr.sync_block.stop(self)

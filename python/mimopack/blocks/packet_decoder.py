@@ -1,0 +1,89 @@
+# SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Block: LLRs of OFDM frames to packets."""
+
+import numpy as np
+import pmt
+from gnuradio import gr
+
+from ..ofdm import PacketDecoder, Parameters
+from .frame_stream import FRAME_TAG, FrameCollector, log
+
+_PACKETS = pmt.intern("packets")
+
+
+class packet_decoder(gr.sync_block):
+    """Deinterleaver, Viterbi decoder, descrambler and CRC check behind a detector block.
+
+    The input are LLRs (ln P(1)/P(0), float or int8, vlen T * num_tx * m) with "frame" tags.
+    Message port "packets": a PDU per frame whether its CRC fits or not, the payload (u8vector)
+    with a dictionary: the keys of the frame's tag (frame, start, cfo, snr_db, condition_db,
+    noise_var, items) and
+
+        crc_ok, coded_bit_errors (hard decisions that differ from the decoded packet encoded
+        again: where crc_ok, the channel bit errors), coded_bits (how many there were)
+
+    Args:
+        num_tx, constellation, code_rate, payload_length: see ``ofdm.Parameters``.
+        symbols_per_channel: T.
+        llr_type: "float" or "int8".
+
+    Raises:
+        ValueError: a parameter that ``ofdm.Parameters`` refuses, or another llr_type.
+    """
+
+    def __init__(self, num_tx=4, constellation="wlan_qam16", code_rate="1/2", payload_length=500,
+                 symbols_per_channel=1, llr_type="float"):
+        types = {"float": np.float32, "int8": np.int8}
+        if llr_type not in types:
+            raise ValueError(f"llr_type: got {llr_type!r}, allowed are {', '.join(types)}")
+        parameters = Parameters(num_tx, constellation, code_rate, payload_length)
+        self._decoder = PacketDecoder(parameters)
+        self._symbols_per_channel = symbols_per_channel
+        self._collector = FrameCollector()
+        self._packets = 0
+        self._crc_failures = 0
+        width = symbols_per_channel * num_tx * parameters.bits_per_symbol
+        gr.sync_block.__init__(self, "packet_decoder", [(types[llr_type], width)], None)
+        self.message_port_register_out(_PACKETS)
+
+    def packets(self):
+        """Packets put out, with fitting CRC or not."""
+        return self._packets
+
+    def crc_failures(self):
+        """Packets whose CRC did not fit."""
+        return self._crc_failures
+
+    def items_outside(self):
+        """Input items that belonged to no frame, or to one of another format."""
+        return self._collector.items_outside
+
+    def frames_broken(self):
+        """Frames of which not all items came."""
+        return self._collector.frames_broken
+
+    def work(self, input_items, _output_items):
+        llr = input_items[0]
+        tags = self.get_tags_in_window(0, 0, len(llr), FRAME_TAG)
+        for info, items in self._collector.feed([llr], tags, self.nitems_read(0)):
+            try:
+                packet = self._decoder.decode(items[0], self._symbols_per_channel)
+            except ValueError as error:
+                self._collector.items_outside += len(items[0])
+                log(self).warn(f"frame {info.get('frame')} left out: {error}")
+                continue
+            self._packets += 1
+            self._crc_failures += not packet.crc_ok
+            info.update(crc_ok=packet.crc_ok, coded_bit_errors=packet.coded_bit_errors,
+                        coded_bits=packet.coded_bits)
+            payload = np.frombuffer(packet.payload, np.uint8)
+            self.message_port_pub(_PACKETS, pmt.cons(
+                pmt.to_pmt(info), pmt.init_u8vector(len(payload), payload)))
+        return len(llr)
+
+    def stop(self):
+        info = self._collector.close()
+        if info is not None:
+            log(self).warn(f"frame {info.get('frame')} ended before its last LLRs")
+        return gr.sync_block.stop(self)
