@@ -8,8 +8,8 @@ from gnuradio import gr
 
 from ..recording import Reader
 
-# Large output buffers let what follows work on long pieces.
-_BUFFER_ITEMS = 65536
+# Items per work() call to aim at: large pieces are what the blocks behind like.
+_BATCH = 16384
 
 
 class sigmf_multichannel_source(gr.sync_block):
@@ -40,7 +40,9 @@ class sigmf_multichannel_source(gr.sync_block):
                                [np.complex64] * self.reader.num_channels)
         self._repeat = bool(repeat)
         self._position = 0
-        self.set_min_output_buffer(_BUFFER_ITEMS)
+        # The multiple makes the scheduler allocate large buffers; start() takes it back so that
+        # the end of the recording comes out.
+        self.set_output_multiple(_BATCH)
         for note in self.reader.notes:
             gr.logger(self.alias()).warn(note)
 
@@ -55,6 +57,14 @@ class sigmf_multichannel_source(gr.sync_block):
     def set_repeat(self, repeat):
         """Start again at the end, or stop there."""
         self._repeat = bool(repeat)
+
+    def start(self):
+        self.set_output_multiple(1)
+        return True
+
+    def stop(self):
+        self.set_output_multiple(_BATCH)
+        return True
 
     def work(self, _input_items, output_items):
         if self._position == self.reader.num_samples:
