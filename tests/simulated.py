@@ -3,7 +3,6 @@
 """Random detection problems for the tests."""
 
 import numpy as np
-
 from gnuradio.mimopack import channel, constellation
 
 

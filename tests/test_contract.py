@@ -4,9 +4,8 @@
 
 import numpy as np
 import pytest
-from simulated import problem
-
 from gnuradio.mimopack import _core, constellation, detectors
+from simulated import problem
 
 CONSTRUCTOR = [
     ({"num_tx": 0}, "num_tx: got 0, allowed are 1 to 16"),

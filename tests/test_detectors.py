@@ -4,9 +4,8 @@
 
 import numpy as np
 import pytest
-from simulated import assert_close, problem
-
 from gnuradio.mimopack import _core, detectors
+from simulated import assert_close, problem
 
 ALL = list(detectors.REGISTRY)
 PRIOR = [name for name in ALL if detectors.REGISTRY[name].SUPPORTS_PRIOR]

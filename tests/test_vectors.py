@@ -6,7 +6,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-
 from gnuradio.mimopack import _core, constellation, detectors, reference
 
 FILES = sorted((Path(__file__).parent / "data").glob("*.npz"))

@@ -37,6 +37,10 @@ class detector_block(gr.sync_block):
     A tag ``noise_var`` on ``y`` sets the noise power from its item on, as ``set_noise_var``
     does from the next work() call on. Tags pass from every input to the output. Each input
     item leaves as one output item; vectors that cannot be detected leave as LLRs of 0.
+
+    When a running flowgraph is changed (lock, unlock), GNU Radio 3.10 drops what waits in its
+    buffers, not always as many items of ``y`` as of ``h`` (GNU Radio issue 6105); stop and start
+    it instead.
     """
 
     DETECTOR = None
