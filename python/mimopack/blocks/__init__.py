@@ -3,12 +3,14 @@
 """The GNU Radio blocks: thin adapters over the array interface."""
 
 from .detector import DETECTOR_BLOCKS
+from .layer_symbols import layer_symbols
 from .mimo_channel import mimo_channel
 from .ofdm_channel_estimator import ofdm_channel_estimator
 from .ofdm_frame_sync import ofdm_frame_sync
 from .ofdm_receiver import ofdm_receiver
 from .ofdm_transmitter import ofdm_transmitter
 from .packet_decoder import packet_decoder
+from .packet_meter import packet_meter
 from .sigmf_multichannel_sink import sigmf_multichannel_sink
 from .sigmf_multichannel_source import sigmf_multichannel_source
 
@@ -17,12 +19,14 @@ globals().update(DETECTOR_BLOCKS)
 
 __all__ = [
     *DETECTOR_BLOCKS,
+    "layer_symbols",
     "mimo_channel",
     "ofdm_channel_estimator",
     "ofdm_frame_sync",
     "ofdm_receiver",
     "ofdm_transmitter",
     "packet_decoder",
+    "packet_meter",
     "sigmf_multichannel_sink",
     "sigmf_multichannel_source",
 ]
