@@ -121,6 +121,11 @@ def test_read_only_out():
         detectors.ZF().detect(**arrays(out=out))
 
 
+def test_extrinsic_where_there_is_no_prior():
+    with pytest.raises(ValueError, match="extrinsic: mmse takes no a-priori LLRs"):
+        detectors.MMSE(extrinsic=True)
+
+
 @pytest.mark.parametrize("name", list(detectors.REGISTRY))
 def test_prior_where_there_is_none(name):
     det = detectors.create(name, num_tx=2, num_rx=2)

@@ -192,6 +192,18 @@ class TestPrior:
         llr = create(name, backend).detect(y, h, 1e6, prior=prior)
         np.testing.assert_allclose(llr, prior, atol=2e-3)
 
+    def test_extrinsic_is_the_result_less_the_prior(self, name, backend):
+        y, h, noise_var, bits = problem(20, 2, 2, "qam16", 10)
+        prior = np.random.default_rng(2).normal(0, 2, bits.shape).astype(np.float32)
+        posterior = create(name, backend, 2, 2).detect(y, h, noise_var, prior=prior)
+        det = create(name, backend, 2, 2, extrinsic=True)
+        np.testing.assert_allclose(det.detect(y, h, noise_var, prior=prior), posterior - prior,
+                                   rtol=1e-4, atol=1e-4)
+        np.testing.assert_array_equal(det.detect(y, h, noise_var),
+                                      create(name, backend, 2, 2).detect(y, h, noise_var))
+        y[3] = np.nan
+        assert np.all(det.detect(y, h, noise_var, prior=prior)[3] == 0)
+
     def test_bad_prior_is_an_erasure(self, name, backend):
         y, h, noise_var, bits = problem(20, 3, 4, "qam16", 10)
         prior = np.zeros(bits.shape, np.float32)

@@ -47,6 +47,7 @@ public:
              const std::vector<float>& bit_sign,
              int passes,
              float llr_clip,
+             bool extrinsic,
              const std::string& isa)
         : d_plan(), d_build(find_build(isa))
     {
@@ -90,6 +91,7 @@ public:
         }
         d_plan.passes = passes;
         d_plan.llr_clip = llr_clip;
+        d_plan.extrinsic = extrinsic;
     }
 
     std::size_t detect(const complex_array& y,
@@ -168,6 +170,7 @@ PYBIND11_MODULE(_core, m)
                       const std::vector<float>&,
                       int,
                       float,
+                      bool,
                       const std::string&>(),
              py::kw_only(),
              py::arg("kind"),
@@ -180,6 +183,7 @@ PYBIND11_MODULE(_core, m)
              py::arg("bit_sign"),
              py::arg("passes") = 1,
              py::arg("llr_clip") = std::numeric_limits<float>::infinity(),
+             py::arg("extrinsic") = false,
              py::arg("isa") = "auto")
         .def("detect",
              &detector::detect,

@@ -101,8 +101,10 @@ std::size_t drive(const plan& p, const batch& b, Make make)
                 usable = usable & kernel.detect(y, noise_var, b.prior ? prior : nullptr, llr);
                 for (int i = 0; i < nt; ++i) {
                     for (int k = 0; k < bits; ++k) {
-                        const simd value = llr[i * bits + p.points.bit_source[k]] *
-                                           simd(p.points.bit_sign[k]);
+                        simd value = llr[i * bits + p.points.bit_source[k]] *
+                                     simd(p.points.bit_sign[k]);
+                        if (b.prior && p.extrinsic)
+                            value = value - prior[i * bits + k];
                         const auto good = usable & (abs(value) < simd(1e37f));
                         ordered[i * bits + k] = select(good, value, simd(0.0f));
                     }

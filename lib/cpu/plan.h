@@ -17,6 +17,7 @@ struct plan {
     constellation points;
     int passes;     /* nway */
     float llr_clip; /* nway; infinity where not clipped */
+    bool extrinsic; /* subtract the prior from the result */
 };
 
 /* n vectors in the contract's layout; each matrix holds for per_channel of them. */

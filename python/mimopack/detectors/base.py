@@ -8,7 +8,7 @@ import numpy as np
 
 from .. import constellation as constellations
 from .. import reference
-from .parameters import BACKENDS, COMMON, LLR_TYPES
+from .parameters import BACKENDS, COMMON, LLR_TYPES, PRIOR
 
 
 class Detector:
@@ -26,14 +26,14 @@ class Detector:
 
     name = ""
     summary = ""
-    PARAMETERS = ()           # beyond COMMON
+    PARAMETERS = ()           # beyond the common ones
     SUPPORTS_PRIOR = False
     NEEDS_SQUARE_QAM = False
     MAX_TX = 16
     MAX_RX = 256
 
     def __init__(self, num_tx=4, num_rx=4, constellation="qam16", backend="auto", threads=0,
-                 llr_type="float32", llr_scale=8.0, isa="auto"):
+                 llr_type="float32", llr_scale=8.0, extrinsic=False, isa="auto"):
         """See ``detectors.parameters.COMMON``; isa ("auto", "avx512", "avx2", "baseline")
         restricts the cpu backend to one instruction set, for tests and comparisons."""
         self.num_tx = _integer("num_tx", num_tx, 1, self.MAX_TX)
@@ -50,6 +50,9 @@ class Detector:
         self.llr_dtype = np.dtype(_choice("llr_type", llr_type, LLR_TYPES))
         self.llr_scale = _real("llr_scale", llr_scale)
         self.threads = threads
+        if extrinsic and not self.SUPPORTS_PRIOR:
+            raise ValueError(f"extrinsic: {self.name} takes no a-priori LLRs to subtract")
+        self.extrinsic = bool(extrinsic)
         self.erasures = 0
         self._check_size()
         self._core = None if self.backend == "reference" else self._make_core(isa)
@@ -83,7 +86,7 @@ class Detector:
             noise_var: noise power per complex receive dimension, linear; a positive scalar,
                 or (n,) float32, one per vector.
             prior: (n, nt*m) float32 a-priori LLRs, where the detector takes them; the
-                result is then a-posteriori.
+                result is then a-posteriori, or less the prior with ``extrinsic=True``.
             out: (n, nt*m) float32 (int8 with llr_type="int8"), C-contiguous; made if None.
 
         Returns:
@@ -118,6 +121,8 @@ class Detector:
             llr, erased = reference.run(self._reference, y, h, noise_var, self.constellation,
                                         prior)
             self.erasures = int(erased.sum())
+            if self.extrinsic and prior is not None:
+                llr[~erased] -= prior[~erased]
             if self.llr_dtype == np.int8:
                 llr = np.clip(np.rint(llr * self.llr_scale), -127, 127)
             out[...] = llr
@@ -154,14 +159,15 @@ class Detector:
             kind=self.name, num_tx=self.num_tx, num_rx=self.num_rx,
             points=list(self.constellation.points.astype(np.complex64)),
             width=bits // 2 if canonical else 0, scale=qam.scale if qam else 1.0,
-            bit_source=source, bit_sign=sign, isa=isa, **self._core_options())
+            bit_source=source, bit_sign=sign, extrinsic=self.extrinsic, isa=isa,
+            **self._core_options())
 
     CANONICAL_ORDER = True    # the kernel works per axis where the constellation allows it
 
     @classmethod
     def all_parameters(cls):
-        """COMMON and the detector's own, in order."""
-        return (*COMMON, *cls.PARAMETERS)
+        """COMMON, those of a-priori LLRs where it takes them, and the detector's own."""
+        return (*COMMON, *(PRIOR if cls.SUPPORTS_PRIOR else ()), *cls.PARAMETERS)
 
 
 def _integer(name, value, low, high):

@@ -25,8 +25,8 @@ class OMAP(_Exhaustive):
     """Optimum soft MAP: the exact LLR, by a sum over all M^nt candidates (000 §4.1, eq. 11).
 
     Log-sum-exp with a running reference, stable at any SNR. Takes a-priori LLRs (002 eq. 3),
-    the result is then a-posteriori. Complexity O(M^nt) per vector; more than 2^24 candidates
-    are refused.
+    the result is then a-posteriori (extrinsic=True subtracts them). Complexity O(M^nt) per
+    vector; more than 2^24 candidates are refused.
     """
 
     name = "omap"
@@ -36,8 +36,9 @@ class OMAP(_Exhaustive):
 class MLA(_Exhaustive):
     """Max-log approximation: the exact max-log LLR over all M^nt candidates (000 §4.1, eq. 12).
 
-    Takes a-priori LLRs (002 eq. 4), the result is then a-posteriori. Complexity O(M^nt) per
-    vector; more than 2^24 candidates are refused.
+    Takes a-priori LLRs (002 eq. 4), the result is then a-posteriori
+    (extrinsic=True subtracts them). Complexity O(M^nt) per vector; more than 2^24 candidates
+    are refused.
     """
 
     name = "mla"

@@ -46,3 +46,10 @@ COMMON = (
     Parameter("llr_scale", "LLR scale", 8.0, "float",
               "int8 only: an LLR of 1 becomes this many steps."),
 )
+
+# Of the detectors that take a-priori LLRs.
+PRIOR = (
+    Parameter("extrinsic", "Extrinsic output", False, "bool",
+              "Where a-priori LLRs come in: subtract them from the result, which is then "
+              "extrinsic instead of a-posteriori."),
+)
