@@ -6,9 +6,16 @@ Needs the Python package ``sigmf``.
 """
 
 from .datatypes import DATATYPES
-from .frames import TrueFrame, annotate_frame, format_fields, read_format, read_frames
+from .frames import (
+    FORMAT_FIELDS,
+    TrueFrame,
+    annotate_frame,
+    format_fields,
+    read_format,
+    read_frames,
+)
 from .reader import Reader
 from .writer import LAYOUTS, Writer, write
 
-__all__ = ["DATATYPES", "LAYOUTS", "Reader", "TrueFrame", "Writer", "annotate_frame",
-           "format_fields", "read_format", "read_frames", "write"]
+__all__ = ["DATATYPES", "FORMAT_FIELDS", "LAYOUTS", "Reader", "TrueFrame", "Writer",
+           "annotate_frame", "format_fields", "read_format", "read_frames", "write"]
