@@ -52,6 +52,10 @@ std::size_t drive(const plan& p, const batch& b, Make make)
     const std::size_t groups = (chunks + W - 1) / W;
     const int threads = groups < static_cast<std::size_t>(b.threads) ? (groups ? groups : 1)
                                                                      : b.threads;
+    /* Shares are handed out as threads get free: in a flowgraph other blocks run on the same
+     * cores, and the batch would wait for the thread that was held up. */
+    const std::size_t eighth = groups / (8 * threads);
+    const int share = static_cast<int>(eighth < 1 ? 1 : eighth > 32 ? 32 : eighth);
     std::size_t erased = 0;
 #pragma omp parallel num_threads(threads) reduction(+ : erased) if (threads > 1)
     {
@@ -69,7 +73,7 @@ std::size_t drive(const plan& p, const batch& b, Make make)
         simd* const ordered = space.take(num_llr);
         auto kernel = make(space);
 
-#pragma omp for schedule(static)
+#pragma omp for schedule(dynamic, share)
         for (std::size_t g = 0; g < groups; ++g) {
             const int count = chunks - g * W < static_cast<std::size_t>(W)
                                   ? static_cast<int>(chunks - g * W)

@@ -7,7 +7,12 @@ and need no flowgraph. The blocks are names of this module itself: ``mimopack.nw
 They are imported when first used, so ``import gnuradio.mimopack`` stays light.
 """
 
+import os
 from importlib import import_module
+
+# OpenMP's idle threads would otherwise spin on cores that the flowgraph's other blocks need. It
+# counts only before the first OpenMP library is loaded; a user's own setting stays.
+os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 
 __version__ = "0.1.0"
 
