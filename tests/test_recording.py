@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import sigmf
 from gnuradio.mimopack import recording
+from sigmf.sigmffile import fromfile
 
 KINDS = [(layout, datatype) for layout in recording.LAYOUTS for datatype in recording.DATATYPES]
 
@@ -48,7 +49,7 @@ def test_the_sigmf_library_reads_what_is_written(tmp_path, layout, datatype):
                           fields={"mimopack:num_tx": 2}) as writer:
         writer.write(samples)
         writer.annotate(10, 5, label="frame", **{"mimopack:snr_db": 3.5})
-    loaded = sigmf.fromfile(writer.path)
+    loaded = fromfile(writer.path)
     if layout == "collection":
         assert len(loaded) == 2
         assert loaded.get_collection_info()["core:description"] == "SIMULATED"
@@ -210,10 +211,14 @@ def test_an_empty_dataset_is_refused(tmp_path):
     (dict(sample_rate=0.0), "sample_rate: got 0.0"),
     (dict(datatype="ci8"), "datatype: got 'ci8', allowed are cf32_le, ci16_le"),
     (dict(layout="planar"), "layout: got 'planar', allowed are interleaved, collection"),
+    (dict(fields={"core:hw": 5}), "fields.*not valid in SigMF"),
+    (dict(fields={"mimopack:num_tx": np.int64(4)}), "fields.*not valid in SigMF"),
+    (dict(frequency="high"), "frequency.*not valid in SigMF"),
 ])
 def test_bad_writer_parameters_are_named(tmp_path, options, said):
     with pytest.raises(ValueError, match=said):
         recording.Writer(tmp_path / "r", **{"num_channels": 2, "sample_rate": 1e6, **options})
+    assert not list(tmp_path.iterdir())
 
 
 def test_pieces_outside_the_recording_are_refused(tmp_path):

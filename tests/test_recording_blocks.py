@@ -2,12 +2,14 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """SigMF source and sink blocks in flowgraphs: bit-exact, aligned, valid metadata."""
 
+import shutil
+
 import numpy as np
 import pmt
 import pytest
-import sigmf
 from gnuradio import blocks, gr, mimopack
 from gnuradio.mimopack import recording
+from sigmf.sigmffile import fromfile
 
 LENGTH = 100003
 KINDS = [(layout, datatype) for layout in recording.LAYOUTS for datatype in recording.DATATYPES]
@@ -42,7 +44,7 @@ def test_flowgraph_round_trip_is_bit_exact(tmp_path, layout, datatype):
     sink = mimopack.sigmf_multichannel_sink(str(tmp_path / "r"), 3, datatype, 2e6, layout,
                                             frequency=2.4e9, description="a test")
     _record(sink, samples)
-    loaded = sigmf.fromfile(sink.writer.path)
+    loaded = fromfile(sink.writer.path)
     metas = ([loaded] if layout == "interleaved"
              else [loaded.get_SigMFFile(stream_index=i) for i in range(3)])
     for meta in metas:
@@ -72,6 +74,14 @@ def test_clipping_is_counted(tmp_path):
     sink = mimopack.sigmf_multichannel_sink(str(tmp_path / "r"), 1, "ci16_le")
     _record(sink, np.array([[2.0, 0.5, -3j]], np.complex64))
     assert sink.writer.clipped == 2
+
+
+def test_an_error_at_the_end_does_not_end_the_process(tmp_path):
+    (tmp_path / "folder").mkdir()
+    sink = mimopack.sigmf_multichannel_sink(str(tmp_path / "folder" / "r"), 1)
+    shutil.rmtree(tmp_path / "folder")
+    _record(sink, np.ones((1, 10), np.complex64))
+    assert not (tmp_path / "folder").exists()
 
 
 def test_source_tags_its_first_sample(tmp_path):

@@ -103,8 +103,7 @@ def play(path, detectors=DEFAULT_DETECTORS, output=Path("demo-output"), show=Non
     tallies, rows = [], []
     for name in names:
         lines = name == show and not quiet
-        if lines:
-            echo(f"\nPackets with the detector {name}:")
+        echo(f"\nPackets with the detector {name}:" if lines else f"Playing with {name}")
         tally = Tally(name, truth, on_line=(
             lambda line: echo(format_packet(line, sample_rate))) if lines else None)
         statistics = playback.decode(name, tally.add_packet, tally.add_frame)

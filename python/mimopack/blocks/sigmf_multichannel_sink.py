@@ -55,6 +55,6 @@ class sigmf_multichannel_sink(gr.sync_block):
                      "scale the signal down")
         try:
             self.writer.save()
-        except OSError as error:
-            log.error(f"no metadata written: {error}")
+        except Exception as error:  # one that leaves stop() would end the process
+            log.error(f"no metadata written: {error!r}")
         return True

@@ -67,6 +67,7 @@ class Writer:
             self._global["core:description"] = description
         self.frequency = frequency
         self.datetime = datetime
+        self._check()
         self._open(overwrite)
 
     def _open(self, overwrite):
@@ -118,31 +119,47 @@ class Writer:
 
     def save(self):
         """Write the metadata of what was written so far. Writing may go on."""
-        sigmf = files.library()
-        names = []
+        streams = []
         for stem, handle, digest in zip(self._bases, self._handles, self._hashes, strict=True):
             handle.flush()
-            channels = self.num_channels if self.layout == "interleaved" else 1
-            info = {**self._global, "core:num_channels": channels,
-                    "core:sha512": digest.hexdigest()}
-            if self.layout == "collection":
-                info["core:collection"] = self._base.name
-            meta = sigmf.SigMFFile(global_info=self._with_extensions(info))
-            meta.add_capture(0, metadata=self._capture())
-            for annotation in sorted(copy.deepcopy(self.annotations),
-                                     key=lambda entry: entry["core:sample_start"]):
-                meta.add_annotation(annotation.pop("core:sample_start"),
-                                    annotation.pop("core:sample_count"), metadata=annotation)
+            meta = self._metadata()
+            meta.set_global_field("core:sha512", digest.hexdigest())
             meta.validate()
-            names.append(files.with_extension(stem, files.META))
-            _dump(meta, names[-1])
+            path = files.with_extension(stem, files.META)
+            _dump(meta, path)
+            streams.append({"name": stem.name,
+                            "hash": hashlib.sha512(path.read_bytes()).hexdigest()})
         if self.layout == "collection":
-            collection = sigmf.SigMFCollection([name.name for name in names],
-                                               base_path=self._base.parent)
+            collection = files.library().SigMFCollection()
+            collection.set_collection_field("core:streams", streams)
             for key, value in self._with_extensions(self._global).items():
                 if key in ("core:description", "core:extensions") or not key.startswith("core:"):
                     collection.set_collection_field(key, value)
             _dump(collection, self.path)
+
+    def _metadata(self):
+        info = {**self._global,
+                "core:num_channels": self.num_channels if self.layout == "interleaved" else 1}
+        if self.layout == "collection":
+            info["core:collection"] = self._base.name
+        meta = files.library().SigMFFile(global_info=self._with_extensions(info))
+        meta.add_capture(0, metadata=self._capture())
+        for annotation in sorted(copy.deepcopy(self.annotations),
+                                 key=lambda entry: entry["core:sample_start"]):
+            meta.add_annotation(annotation.pop("core:sample_start"),
+                                annotation.pop("core:sample_count"), metadata=annotation)
+        return meta
+
+    def _check(self):
+        """Refuse now what would keep the metadata from being written at the end."""
+        try:
+            meta = self._metadata()
+            meta.validate()
+            meta.dumps()
+        except Exception as error:
+            reason = str(error).splitlines()[0]
+            raise ValueError(f"fields, frequency, datetime, description: not valid in SigMF: "
+                             f"{reason}") from error
 
     def _capture(self):
         known = {"core:frequency": self.frequency, "core:datetime": self.datetime}
