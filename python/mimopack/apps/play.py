@@ -107,6 +107,9 @@ def play(path, detectors=DEFAULT_DETECTORS, output=Path("demo-output"), show=Non
         tally = Tally(name, truth, on_line=(
             lambda line: echo(format_packet(line, sample_rate))) if lines else None)
         statistics = playback.decode(name, tally.add_packet, tally.add_frame)
+        if statistics["packets"] > len(tally.lines):
+            echo(f"note: {statistics['packets'] - len(tally.lines)} packets came after the "
+                 "flowgraph had ended and are not counted")
         samples, seconds = playback.time(name, _TIMED_SAMPLES)
         row = tally.summary()
         row["vectors_per_s"] = (detector_rate(name, parameters, reader.num_channels, tally.kept,
