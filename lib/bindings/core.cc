@@ -8,10 +8,8 @@
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 #include <complex>
-#include <limits>
 #include <stdexcept>
 #include <string>
-#include <utility>
 #include <vector>
 
 namespace py = pybind11;
@@ -34,10 +32,28 @@ const isa_build& find_build(const std::string& name)
     throw std::invalid_argument("isa: " + name + " is not available on this machine");
 }
 
+/* Sets the named members of detector_options; the others keep their defaults. */
+detector_options read_options(const py::dict& given)
+{
+    detector_options options;
+    for (const auto& [key, value] : given) {
+        const auto name = key.cast<std::string>();
+        if (name == "num_passes")
+            options.num_passes = value.cast<int>();
+        else if (name == "llr_clip")
+            options.llr_clip = value.cast<float>();
+        else if (name == "extrinsic")
+            options.extrinsic = value.cast<bool>();
+        else
+            throw std::invalid_argument("detector: unknown option " + name);
+    }
+    return options;
+}
+
 class detector
 {
 public:
-    detector(const std::string& kind,
+    detector(const std::string& name,
              int num_tx,
              int num_rx,
              const std::vector<std::complex<float>>& points,
@@ -45,38 +61,25 @@ public:
              float scale,
              const std::vector<int>& bit_source,
              const std::vector<float>& bit_sign,
-             int passes,
-             float llr_clip,
-             bool extrinsic,
+             const py::dict& options,
              const std::string& isa)
-        : d_plan(), d_build(find_build(isa))
+        : d_plan(), d_build(find_build(isa)), d_run(nullptr)
     {
-        const std::pair<const char*, detector_kind> kinds[] = {
-            { "omap", detector_kind::omap }, { "mla", detector_kind::mla },
-            { "zf", detector_kind::zf },     { "mmse", detector_kind::mmse },
-            { "nway", detector_kind::nway },
-        };
-        bool found = false;
-        for (const auto& [name, value] : kinds) {
-            if (kind == name) {
-                d_plan.kind = value;
-                found = true;
-            }
-        }
+        for (const detector_entry* entry = d_build.detectors; entry->name; ++entry)
+            if (name == entry->name)
+                d_run = entry->run;
         constellation& c = d_plan.points;
         c.bits = static_cast<int>(bit_source.size());
         c.size = static_cast<int>(points.size());
-        if (!found || num_tx < 1 || num_rx < num_tx || c.bits < 1 ||
+        if (!d_run)
+            throw std::invalid_argument("detector: " + name + " has no cpu backend");
+        if (num_tx < 1 || num_tx > 64 || num_rx < num_tx || num_rx > 256 || c.bits < 1 ||
             c.bits > max_bits_per_symbol || c.size != 1 << c.bits ||
             bit_sign.size() != bit_source.size() || (width && 2 * width != c.bits))
             throw std::invalid_argument("detector: inconsistent arguments");
-        const bool exhaustive =
-            d_plan.kind == detector_kind::omap || d_plan.kind == detector_kind::mla;
-        if (num_tx > (exhaustive || d_plan.kind == detector_kind::nway ? 16 : 64) ||
-            num_rx > 256 || (d_plan.kind == detector_kind::nway && !width))
-            throw std::invalid_argument("detector: size or constellation not supported");
         d_plan.num_tx = num_tx;
         d_plan.num_rx = num_rx;
+        d_plan.options = read_options(options);
         c.width = width;
         c.scale = scale;
         for (int b = 0; b < c.bits; ++b) {
@@ -89,9 +92,6 @@ public:
             c.re[s] = points[s].real();
             c.im[s] = points[s].imag();
         }
-        d_plan.passes = passes;
-        d_plan.llr_clip = llr_clip;
-        d_plan.extrinsic = extrinsic;
     }
 
     std::size_t detect(const complex_array& y,
@@ -134,7 +134,7 @@ public:
         b.int8_scale = int8_scale;
         b.threads = threads > 0 ? threads : omp_get_max_threads();
         py::gil_scoped_release release;
-        return d_build.run(d_plan, b);
+        return d_run(d_plan, b);
     }
 
     std::string isa() const { return d_build.name; }
@@ -142,6 +142,7 @@ public:
 private:
     plan d_plan;
     const isa_build& d_build;
+    run_function d_run;
 };
 
 } // namespace
@@ -168,12 +169,10 @@ PYBIND11_MODULE(_core, m)
                       float,
                       const std::vector<int>&,
                       const std::vector<float>&,
-                      int,
-                      float,
-                      bool,
+                      const py::dict&,
                       const std::string&>(),
+             py::arg("name"),
              py::kw_only(),
-             py::arg("kind"),
              py::arg("num_tx"),
              py::arg("num_rx"),
              py::arg("points"),
@@ -181,9 +180,7 @@ PYBIND11_MODULE(_core, m)
              py::arg("scale"),
              py::arg("bit_source"),
              py::arg("bit_sign"),
-             py::arg("passes") = 1,
-             py::arg("llr_clip") = std::numeric_limits<float>::infinity(),
-             py::arg("extrinsic") = false,
+             py::arg("options") = py::dict(),
              py::arg("isa") = "auto")
         .def("detect",
              &detector::detect,

@@ -2,12 +2,10 @@
  * SPDX-License-Identifier: GPL-3.0-or-later */
 /* A batch through a kernel: chunks of vectors to lanes, groups of lanes to threads.
  *
- * Included once per instruction set, so nothing of the standard library that is compiled
+ * Compiled once per instruction set, so nothing of the standard library that is compiled
  * inline may be used here (see config.h). */
 #pragma once
-#include "../kernels/exhaustive.h"
-#include "../kernels/linear.h"
-#include "../kernels/nway.h"
+#include "../kernels/storage.h"
 #include "plan.h"
 #include "transpose.h"
 #include <stdlib.h>
@@ -107,7 +105,7 @@ std::size_t drive(const plan& p, const batch& b, Make make)
                     for (int k = 0; k < bits; ++k) {
                         simd value = llr[i * bits + p.points.bit_source[k]] *
                                      simd(p.points.bit_sign[k]);
-                        if (b.prior && p.extrinsic)
+                        if (b.prior && p.options.extrinsic)
                             value = value - prior[i * bits + k];
                         const auto good = usable & (abs(value) < simd(1e37f));
                         ordered[i * bits + k] = select(good, value, simd(0.0f));
@@ -144,86 +142,6 @@ MP_FN void store_int8(const batch& b,
         for (int l = 0; l < count; ++l)
             b.llr_int8[(vector[l] + t) * num_llr + i] = static_cast<std::int8_t>(values[l]);
     }
-}
-
-template <int NT, int NR, int WIDTH>
-std::size_t run_nway(const plan& p, const batch& b)
-{
-    return drive<NT, NR>(p, b, [&](arena<simd>& a) {
-        return nway<simd, NT, NR, WIDTH>(
-            a, p.points, p.num_tx, p.num_rx, p.passes, p.llr_clip);
-    });
-}
-
-template <int NT, int NR, int WIDTH, bool MMSE>
-std::size_t run_linear(const plan& p, const batch& b)
-{
-    return drive<NT, NR>(p, b, [&](arena<simd>& a) {
-        return linear<simd, NT, NR, WIDTH, MMSE>(a, p.points, p.num_tx, p.num_rx);
-    });
-}
-
-template <template <class> class Combination>
-std::size_t run_exhaustive(const plan& p, const batch& b)
-{
-    return drive<0, 0>(p, b, [&](arena<simd>& a) {
-        return exhaustive<simd, Combination>(a, p.points, p.num_tx, p.num_rx);
-    });
-}
-
-/* The sizes worth a build of their own, else the general one. */
-template <int NT, int NR>
-std::size_t run_sized(const plan& p, const batch& b)
-{
-    const int width = p.points.width;
-    if (p.kind == detector_kind::nway) {
-        switch (width) {
-        case 1:
-            return run_nway<NT, NR, 1>(p, b);
-        case 2:
-            return run_nway<NT, NR, 2>(p, b);
-        case 3:
-            return run_nway<NT, NR, 3>(p, b);
-        case 4:
-            return run_nway<NT, NR, 4>(p, b);
-        default:
-            return run_nway<0, 0, 5>(p, b);
-        }
-    }
-    const bool mmse = p.kind == detector_kind::mmse;
-    switch (width) {
-    case 1:
-        return mmse ? run_linear<NT, NR, 1, true>(p, b) : run_linear<NT, NR, 1, false>(p, b);
-    case 2:
-        return mmse ? run_linear<NT, NR, 2, true>(p, b) : run_linear<NT, NR, 2, false>(p, b);
-    case 3:
-        return mmse ? run_linear<NT, NR, 3, true>(p, b) : run_linear<NT, NR, 3, false>(p, b);
-    case 4:
-        return mmse ? run_linear<0, 0, 4, true>(p, b) : run_linear<0, 0, 4, false>(p, b);
-    case 5:
-        return mmse ? run_linear<0, 0, 5, true>(p, b) : run_linear<0, 0, 5, false>(p, b);
-    default:
-        return mmse ? run_linear<0, 0, 0, true>(p, b) : run_linear<0, 0, 0, false>(p, b);
-    }
-}
-
-inline std::size_t run(const plan& p, const batch& b)
-{
-    if (p.kind == detector_kind::omap)
-        return run_exhaustive<log_sum>(p, b);
-    if (p.kind == detector_kind::mla)
-        return run_exhaustive<best_metric>(p, b);
-    if (p.num_tx == p.num_rx) {
-        switch (p.num_tx) {
-        case 2:
-            return run_sized<2, 2>(p, b);
-        case 3:
-            return run_sized<3, 3>(p, b);
-        case 4:
-            return run_sized<4, 4>(p, b);
-        }
-    }
-    return run_sized<0, 0>(p, b);
 }
 
 } // namespace MIMOPACK_ISA

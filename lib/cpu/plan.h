@@ -8,16 +8,18 @@
 
 namespace mimopack {
 
-enum class detector_kind { omap, mla, zf, mmse, nway };
+/* The detectors' own parameters, by the names that Python uses. */
+struct detector_options {
+    int num_passes = 1;
+    float llr_clip = __builtin_inff();
+    bool extrinsic = false; /* subtract the prior from the result */
+};
 
 struct plan {
-    detector_kind kind;
     int num_tx;
     int num_rx;
     constellation points;
-    int passes;     /* nway */
-    float llr_clip; /* nway; infinity where not clipped */
-    bool extrinsic; /* subtract the prior from the result */
+    detector_options options;
 };
 
 /* n vectors in the contract's layout; each matrix holds for per_channel of them. */
@@ -34,15 +36,20 @@ struct batch {
     int threads;
 };
 
-/* Each build runs a batch and returns how many vectors it erased. */
+/* Runs a batch and returns how many vectors it erased. */
+using run_function = std::size_t (*)(const plan&, const batch&);
+
+struct detector_entry {
+    const char* name;
+    run_function run;
+};
+
 struct isa_build {
     const char* name;
     int lanes;
     bool (*available)();
-    std::size_t (*run)(const plan&, const batch&);
+    const detector_entry* detectors; /* ends with a null name */
 };
-
-extern const isa_build isa_baseline, isa_avx2, isa_avx512;
 
 /* The best available first. */
 const isa_build* const* available_builds(int& count);

@@ -140,7 +140,7 @@ class Detector:
         return getattr(reference, self.name)(y, h, noise_var, constellation, **prior)
 
     def _core_options(self):
-        """Keyword arguments of ``_core.Detector`` beyond the common ones."""
+        """The detector's own members of the C++ ``detector_options``."""
         return {}
 
     def _make_core(self, isa):
@@ -156,11 +156,11 @@ class Detector:
         else:
             source, sign = list(range(bits)), [1.0] * bits
         return _core.Detector(
-            kind=self.name, num_tx=self.num_tx, num_rx=self.num_rx,
+            self.name, num_tx=self.num_tx, num_rx=self.num_rx,
             points=list(self.constellation.points.astype(np.complex64)),
             width=bits // 2 if canonical else 0, scale=qam.scale if qam else 1.0,
-            bit_source=source, bit_sign=sign, extrinsic=self.extrinsic, isa=isa,
-            **self._core_options())
+            bit_source=source, bit_sign=sign, isa=isa,
+            options={"extrinsic": self.extrinsic, **self._core_options()})
 
     CANONICAL_ORDER = True    # the kernel works per axis where the constellation allows it
 

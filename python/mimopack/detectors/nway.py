@@ -48,4 +48,4 @@ class NWay(Detector):
 
     def _core_options(self):
         clip = {} if self.llr_clip is None else {"llr_clip": self.llr_clip}
-        return {"passes": self.num_passes, **clip}
+        return {"num_passes": self.num_passes, **clip}

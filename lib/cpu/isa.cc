@@ -1,0 +1,39 @@
+/* SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+ * SPDX-License-Identifier: GPL-3.0-or-later */
+/* This instruction set's build: which detectors there are, and whether the machine has it. */
+#include "run.h"
+#include "simd.h"
+
+namespace mimopack {
+namespace MIMOPACK_ISA {
+
+namespace {
+
+bool available()
+{
+#if defined(__AVX512F__)
+    return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
+           __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl");
+#elif defined(__AVX2__)
+    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+#else
+    return true;
+#endif
+}
+
+const detector_entry detectors[] = {
+    { "mla", run_mla }, { "mmse", run_mmse }, { "nway", run_nway },
+    { "omap", run_omap }, { "zf", run_zf }, { nullptr, nullptr },
+};
+
+} // namespace
+
+#define MIMOPACK_STRING(x) MIMOPACK_STRING_(x)
+#define MIMOPACK_STRING_(x) #x
+
+extern const isa_build build = {
+    MIMOPACK_STRING(MIMOPACK_ISA), simd::width, available, detectors
+};
+
+} // namespace MIMOPACK_ISA
+} // namespace mimopack

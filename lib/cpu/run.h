@@ -1,0 +1,39 @@
+/* SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+ * SPDX-License-Identifier: GPL-3.0-or-later */
+/* What each detector's translation unit offers, and the sizes worth a build of their own. */
+#pragma once
+#include "plan.h"
+
+namespace mimopack {
+namespace MIMOPACK_ISA {
+
+template <int N>
+struct constant {
+    static constexpr int value = N;
+};
+
+/* body(nt, nr) with constants 2x2, 3x3 or 4x4, or 0, 0 for a general build */
+template <class Body>
+std::size_t by_size(const plan& p, Body body)
+{
+    if (p.num_tx == p.num_rx) {
+        switch (p.num_tx) {
+        case 2:
+            return body(constant<2>(), constant<2>());
+        case 3:
+            return body(constant<3>(), constant<3>());
+        case 4:
+            return body(constant<4>(), constant<4>());
+        }
+    }
+    return body(constant<0>(), constant<0>());
+}
+
+std::size_t run_mla(const plan&, const batch&);
+std::size_t run_mmse(const plan&, const batch&);
+std::size_t run_nway(const plan&, const batch&);
+std::size_t run_omap(const plan&, const batch&);
+std::size_t run_zf(const plan&, const batch&);
+
+} // namespace MIMOPACK_ISA
+} // namespace mimopack
