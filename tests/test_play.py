@@ -34,7 +34,7 @@ def golden():
 
 @pytest.fixture(autouse=True)
 def _short_timing(monkeypatch):
-    monkeypatch.setattr(play_module, "_TIMED_SAMPLES", 1)
+    monkeypatch.setattr(play_module, "_TIMED_SECONDS", 0.0)
     monkeypatch.setattr(play_module, "_DETECTOR_SECONDS", 0.0)
 
 
@@ -154,6 +154,14 @@ def test_without_annotations_errors_are_counted_against_decoded_packets(small, t
             errors += np.count_nonzero((frame.llr > 0) != frame.bits)
             bits += frame.bits.size
     assert unknown["bit_error_rate_before_decoding"] == pytest.approx(errors / bits, rel=0.1)
+
+
+def test_timing_plays_the_recording_as_often_as_asked(small):
+    reader = recording.Reader(small)
+    parameters = ofdm.Parameters(**recording.read_format(reader.global_info))
+    samples, seconds = Playback(reader, parameters).time("mmse", 2.6 * reader.num_samples)
+    assert samples == 3 * reader.num_samples
+    assert seconds > 0
 
 
 def _packet(start, crc_ok, **more):

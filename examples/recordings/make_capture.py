@@ -90,6 +90,7 @@ def main(output, frames, snrs, seed, delay_spread, correlation, cfo, num_rx, lay
     fields |= {"core:author": "The gr-mimopack authors",
                "core:license": "https://www.gnu.org/licenses/gpl-3.0.html",
                "mimopack:simulated": True}
+    output.parent.mkdir(parents=True, exist_ok=True)
     with recording.Writer(output, num_rx, parameters.sample_rate, datatype="ci16_le",
                           layout=layout, frequency=CARRIER, description=description,
                           fields=fields, overwrite=True) as writer:

@@ -16,8 +16,8 @@ from .machine import describe
 from .tally import Tally, Truth
 
 DEFAULT_DETECTORS = ("zf", "mmse", "nway", "mla")
-# The speed of a flowgraph is taken over so many samples, the recording played again and again.
-_TIMED_SAMPLES = 2_000_000
+# The speed of a flowgraph is taken over about so long, a short recording played again and again.
+_TIMED_SECONDS = 2.0
 _DETECTOR_SECONDS = 0.3
 
 
@@ -106,11 +106,14 @@ def play(path, detectors=DEFAULT_DETECTORS, output=Path("demo-output"), show=Non
         echo(f"\nPackets with the detector {name}:" if lines else f"Playing with {name}")
         tally = Tally(name, truth, on_line=(
             lambda line: echo(format_packet(line, sample_rate))) if lines else None)
+        start = time.perf_counter()
         statistics = playback.decode(name, tally.add_packet, tally.add_frame)
+        samples, seconds = reader.num_samples, time.perf_counter() - start
         if statistics["packets"] > len(tally.lines):
             echo(f"note: {statistics['packets'] - len(tally.lines)} packets came after the "
                  "flowgraph had ended and are not counted")
-        samples, seconds = playback.time(name, _TIMED_SAMPLES)
+        if seconds < _TIMED_SECONDS:
+            samples, seconds = playback.time(name, samples * _TIMED_SECONDS / seconds)
         row = tally.summary()
         row["vectors_per_s"] = (detector_rate(name, parameters, reader.num_channels, tally.kept,
                                               backend) if tally.kept else None)
