@@ -21,8 +21,8 @@ class packet_meter(gr.basic_block):
     of them three ports put out a PDU of floats, as ``qtgui.time_sink_f`` takes it, with a value
     for each of the last ``length`` packets, newest last (zeros before the first packet):
     "lost" (1 where the CRC failed), "snr_db", and "coded_ber" (share of bits that were wrong
-    before decoding, as far as the decoded packet tells). Port "text" puts out a line with the
-    totals, as ``qtgui.edit_box_msg`` takes it.
+    before decoding, as far as the decoded packet tells). ``text`` has the totals in a line, for a
+    function probe.
 
     Raises:
         ValueError: length is not positive.
@@ -36,7 +36,7 @@ class packet_meter(gr.basic_block):
         self._packets = self._lost = self._bits = self._bit_errors = 0
         self.message_port_register_in(_PACKETS)
         self.set_msg_handler(_PACKETS, self._take)
-        for name in (*_CURVES, "text"):
+        for name in _CURVES:
             self.message_port_register_out(pmt.intern(name))
 
     def packets(self):
@@ -50,6 +50,12 @@ class packet_meter(gr.basic_block):
     def coded_ber(self):
         """Share of bits that were wrong before decoding, over all packets that were not lost."""
         return self._bit_errors / max(self._bits, 1)
+
+    def text(self):
+        """The totals in a line."""
+        return (f"{self._packets} packets, {self._lost} lost "
+                f"({100 * self._lost / max(self._packets, 1):.1f} %), "
+                f"{100 * self.coded_ber():.2f} % of bits wrong before decoding")
 
     def history(self, name):
         """The curve "lost", "snr_db" or "coded_ber" as an array."""
@@ -74,7 +80,3 @@ class packet_meter(gr.basic_block):
             curve = self.history(name)
             self.message_port_pub(pmt.intern(name), pmt.cons(
                 pmt.PMT_NIL, pmt.init_f32vector(len(curve), curve)))
-        self.message_port_pub(pmt.intern("text"), pmt.intern(
-            f"{self._packets} packets, {self._lost} lost "
-            f"({100 * self._lost / self._packets:.1f} %), "
-            f"{100 * self.coded_ber():.2f} % of bits wrong before decoding"))
