@@ -16,6 +16,11 @@ def log(block):
     return gr.logger(block.alias())
 
 
+def vector(dtype, width):
+    """Port type for items of width values; NumPy has no vectors of one."""
+    return dtype if width == 1 else (dtype, width)
+
+
 class OutputQueue:
     """Arrays that wait until the output buffers have room, and what to tag their first items with.
 
@@ -65,7 +70,8 @@ class OutputQueue:
             count = min(space - written, len(arrays[0]) - self._position)
             part = slice(self._position, self._position + count)
             for out, array in zip(output_items, arrays, strict=True):
-                out[written:written + count] = array[part]
+                place = out[written:written + count]
+                place[...] = array[part].reshape(place.shape)
             written += count
             self._position += count
             if self._position == len(arrays[0]):

@@ -7,7 +7,7 @@ import pmt
 from gnuradio import gr
 
 from ..ofdm import ChannelEstimator, Parameters
-from .frame_stream import FRAME_TAG, FrameCollector, OutputQueue, log
+from .frame_stream import FRAME_TAG, FrameCollector, OutputQueue, log, vector
 
 _NOISE_VAR = pmt.intern("noise_var")
 # Items; it sizes the buffers before the block starts.
@@ -42,7 +42,8 @@ class ofdm_channel_estimator(gr.basic_block):
         self._frames = 0
         gr.basic_block.__init__(
             self, "ofdm_channel_estimator", [(np.complex64, 64)] * num_rx,
-            [(np.complex64, symbols_per_channel * num_rx), (np.complex64, num_rx * num_tx)])
+            [vector(np.complex64, symbols_per_channel * num_rx),
+             vector(np.complex64, num_rx * num_tx)])
         self.set_tag_propagation_policy(gr.TPP_DONT)
         # An item in makes about 52 / T out. The multiple makes the scheduler allocate large
         # buffers; start() takes it back.

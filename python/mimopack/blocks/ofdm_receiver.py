@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Block: MIMO-OFDM receiver from samples to packets."""
 
+import numpy as np
 from gnuradio import fft, gr
 
 from .. import constellation as constellations
@@ -16,8 +17,9 @@ class ofdm_receiver(gr.hier_block2):
     Inputs are the samples of num_rx antennas (complex, 20 MS/s). Message port "packets" carries a
     PDU per frame (see ``packet_decoder``), "frames" an event per frame found or truncated (see
     ``ofdm_frame_sync``). The outputs are for views and need not be connected: 0 the LLRs (float,
-    vlen T * num_tx * m), 1 the received vectors y (complex, vlen T * num_rx), 2 the channels h
-    (complex, vlen num_rx * num_tx), item by item, with the tags of ``ofdm_channel_estimator``.
+    or int8 where detector_options say so, vlen T * num_tx * m), 1 the received vectors y
+    (complex, vlen T * num_rx), 2 the channels h (complex, vlen num_rx * num_tx), item by item,
+    with the tags of ``ofdm_channel_estimator``.
 
     The parts are attributes: ``frame_sync``, ``estimator``, ``detector``, ``decoder``.
 
@@ -25,7 +27,7 @@ class ofdm_receiver(gr.hier_block2):
         num_tx, constellation, code_rate, payload_length: see ``ofdm.Parameters``.
         num_rx: receive antennas.
         detector: name of a detector: "nway", "mmse", "mla" ...; its block is made.
-        detector_options: keyword arguments of its own, such as {"passes": 4}.
+        detector_options: keyword arguments of its own, such as {"num_passes": 1}.
         backend: "auto", "cpu", "cuda" or "reference".
         symbols_per_channel: T, data symbols that share a channel item at the detector.
         threshold: of the frame synchroniser.
@@ -44,10 +46,13 @@ class ofdm_receiver(gr.hier_block2):
             known = sorted(name.removesuffix("_detector") for name in dir(mimopack)
                            if name.endswith("_detector"))
             raise ValueError(f"detector: got {detector!r}, allowed are {', '.join(known)}")
-        m = constellations.get(constellation).bits_per_symbol
+        options = dict(detector_options or {})
+        llr_type = options.get("llr_type", "float32")
+        llr_size = (symbols_per_channel * num_tx * np.dtype(llr_type).itemsize
+                    * constellations.get(constellation).bits_per_symbol)
         gr.hier_block2.__init__(
             self, "ofdm_receiver", gr.io_signature(num_rx, num_rx, gr.sizeof_gr_complex),
-            gr.io_signature.makev(3, 3, [symbols_per_channel * num_tx * m * gr.sizeof_float,
+            gr.io_signature.makev(3, 3, [llr_size,
                                          symbols_per_channel * num_rx * gr.sizeof_gr_complex,
                                          num_rx * num_tx * gr.sizeof_gr_complex]))
         frame_format = (constellation, code_rate, payload_length)
@@ -56,8 +61,9 @@ class ofdm_receiver(gr.hier_block2):
                                                 symbols_per_channel)
         self.detector = make_detector(
             num_tx=num_tx, num_rx=num_rx, constellation=constellation, backend=backend,
-            symbols_per_channel=symbols_per_channel, **(detector_options or {}))
-        self.decoder = packet_decoder(num_tx, *frame_format, symbols_per_channel)
+            symbols_per_channel=symbols_per_channel, **options)
+        self.decoder = packet_decoder(num_tx, *frame_format, symbols_per_channel, llr_type,
+                                      options.get("llr_scale", 8.0))
         self._ffts = [fft.fft_vcc(64, True, [], True, 1) for _ in range(num_rx)]
         for port, transform in enumerate(self._ffts):
             self.connect((self, port), (self.frame_sync, port))

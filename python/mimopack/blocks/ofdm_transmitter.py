@@ -13,6 +13,8 @@ from ..ofdm import Parameters, Transmitter
 from .frame_stream import OutputQueue, log
 
 _PDUS = pmt.intern("pdus")
+# GNU Radio tells a block here that the sender of its messages is done.
+_SYSTEM = pmt.intern("system")
 _INPUTS = ("pdu", "bytes")
 
 
@@ -28,8 +30,9 @@ class ofdm_transmitter(gr.hier_block2):
         num_tx, constellation, code_rate, payload_length: see ``ofdm.Parameters``.
         gap: samples of silence after each frame; 320 are the standard's 16 us.
         input: "pdu": message port "pdus" takes u8vectors, bare or as a PDU, of payload_length
-            bytes; another length or type is logged and counted (``pdus_refused``). The message
-            PMT_EOF ends the streams once everything is sent.
+            bytes; another length or type is logged and counted (``pdus_refused``). The streams
+            end, once everything is sent, after the message PMT_EOF or with the block that sends
+            the messages.
             "bytes": a byte stream is cut into payloads. Where it ends inside one, the last payload
             is filled with zeros, and the number of them logged (``bytes_padded``).
         scrambler_seed: 1..127.
@@ -88,7 +91,7 @@ class _Modulator(gr.basic_block):
         self._queue = OutputQueue()
         self._payloads = deque()
         self._bytes = bytearray()
-        self._ending = self._ended = False
+        self._reset()
         self.input_ended = threading.Event()
         self.frames = self.pdus_refused = self.bytes_padded = 0
         gr.basic_block.__init__(self, "ofdm_modulator", [np.uint8] if from_bytes else None,
@@ -98,6 +101,22 @@ class _Modulator(gr.basic_block):
         if not from_bytes:
             self.message_port_register_in(_PDUS)
             self.set_msg_handler(_PDUS, self._take_pdu)
+            self.set_msg_handler(_SYSTEM, self._sender_is_done)
+
+    def _reset(self):
+        self._ended = False
+        # Calls since the end was announced in which nothing was left to do.
+        self._idle_calls = 0
+
+    def start(self):
+        self._reset()
+        return gr.basic_block.start(self)
+
+    def stop(self):
+        self._queue.clear()
+        self._payloads.clear()
+        self._bytes.clear()
+        return gr.basic_block.stop(self)
 
     def forecast(self, noutput_items, ninputs):
         return [0] * ninputs
@@ -109,29 +128,37 @@ class _Modulator(gr.basic_block):
         if not self._queue and self._payloads:
             self._modulate(self._payloads.popleft())
         produced = self._queue.produce(self, output_items)
-        if produced == 0 and not self._payloads:
-            if self._ended:
+        if produced or self._payloads or (input_items and len(input_items[0])):
+            return produced
+        # The input was counted, and messages handled, before this call: what came just before the
+        # end was announced shows in the next one.
+        if self._ended or self.input_ended.is_set():
+            self._idle_calls += 1
+            if self._idle_calls == 2 and self._bytes:
+                self._fill_payload()
+            elif self._idle_calls >= 2:
                 return -1
-            # Messages are handled between calls, so do not sleep long.
-            self.input_ended.wait(0.001)
-        return produced
+            return 0
+        # Messages are handled between calls, so do not sleep long.
+        self.input_ended.wait(0.001)
+        return 0
 
     def _take_bytes(self, data):
-        # Once the stream has ended and nothing is left in the buffer, there will be no more. The
-        # flag is read in one call and the buffer in the next, for it was counted before the call.
-        if len(data) == 0 and self._ending and not self._ended:
-            self._ended = True
-            if self._bytes:
-                self.bytes_padded = self._length - len(self._bytes)
-                log(self).info(f"last payload filled with {self.bytes_padded} zeros")
-                self._bytes.extend(bytes(self.bytes_padded))
-        self._ending = self.input_ended.is_set()
         count = min(len(data), self._length - len(self._bytes))
         self._bytes.extend(data[:count].tobytes())
         self.consume(0, count)
         if len(self._bytes) == self._length:
             self._payloads.append(bytes(self._bytes))
             self._bytes.clear()
+
+    def _fill_payload(self):
+        self.bytes_padded = self._length - len(self._bytes)
+        log(self).info(f"last payload filled with {self.bytes_padded} zeros")
+        self._payloads.append(bytes(self._bytes) + bytes(self.bytes_padded))
+        self._bytes.clear()
+
+    def _sender_is_done(self, _message):
+        self._ended = True
 
     def _take_pdu(self, message):
         if pmt.is_eof_object(message):

@@ -7,7 +7,7 @@ import pmt
 from gnuradio import gr
 
 from ..ofdm import PacketDecoder, Parameters
-from .frame_stream import FRAME_TAG, FrameCollector, log
+from .frame_stream import FRAME_TAG, FrameCollector, log, vector
 
 _PACKETS = pmt.intern("packets")
 
@@ -26,17 +26,22 @@ class packet_decoder(gr.sync_block):
     Args:
         num_tx, constellation, code_rate, payload_length: see ``ofdm.Parameters``.
         symbols_per_channel: T.
-        llr_type: "float" or "int8".
+        llr_type: "float32" or "int8".
+        llr_scale: int8 only: steps that an LLR of 1 has become, as at the detector.
 
     Raises:
-        ValueError: a parameter that ``ofdm.Parameters`` refuses, or another llr_type.
+        ValueError: a parameter that ``ofdm.Parameters`` refuses, another llr_type, or
+            llr_scale <= 0.
     """
 
     def __init__(self, num_tx=4, constellation="wlan_qam16", code_rate="1/2", payload_length=500,
-                 symbols_per_channel=1, llr_type="float"):
-        types = {"float": np.float32, "int8": np.int8}
+                 symbols_per_channel=1, llr_type="float32", llr_scale=8.0):
+        types = {"float32": np.float32, "int8": np.int8}
         if llr_type not in types:
             raise ValueError(f"llr_type: got {llr_type!r}, allowed are {', '.join(types)}")
+        if not llr_scale > 0:
+            raise ValueError(f"llr_scale: got {llr_scale}, must be positive")
+        self._scale = np.float32(1 / llr_scale if llr_type == "int8" else 1)
         parameters = Parameters(num_tx, constellation, code_rate, payload_length)
         self._decoder = PacketDecoder(parameters)
         self._symbols_per_channel = symbols_per_channel
@@ -44,7 +49,7 @@ class packet_decoder(gr.sync_block):
         self._packets = 0
         self._crc_failures = 0
         width = symbols_per_channel * num_tx * parameters.bits_per_symbol
-        gr.sync_block.__init__(self, "packet_decoder", [(types[llr_type], width)], None)
+        gr.sync_block.__init__(self, "packet_decoder", [vector(types[llr_type], width)], None)
         self.message_port_register_out(_PACKETS)
 
     def packets(self):
@@ -68,7 +73,8 @@ class packet_decoder(gr.sync_block):
         tags = self.get_tags_in_window(0, 0, len(llr), FRAME_TAG)
         for info, items in self._collector.feed([llr], tags, self.nitems_read(0)):
             try:
-                packet = self._decoder.decode(items[0], self._symbols_per_channel)
+                llr_of_frame = items[0].reshape(len(items[0]), -1) * self._scale
+                packet = self._decoder.decode(llr_of_frame, self._symbols_per_channel)
             except ValueError as error:
                 self._collector.items_outside += len(items[0])
                 log(self).warn(f"frame {info.get('frame')} left out: {error}")

@@ -40,9 +40,12 @@ class ConvolutionalCode:
     An object keeps decoder memory: do not share it between threads.
     """
 
-    # LLRs become unsigned bytes, 128 + _MEAN_LEVEL * llr / mean(|llr|). Over AWGN the bit error
-    # rate at 2 to 3 dB is flat between 50 and 80, and rises on both sides.
+    # LLRs become unsigned bytes, 128 + _MEAN_LEVEL * llr / min(mean(|llr|), _LARGEST_MEAN). Over
+    # AWGN the bit error rate at 2 to 3 dB is flat for levels between 50 and 80, and rises on both
+    # sides. The limit keeps a strong layer's large LLRs from rounding a weak one's to nothing;
+    # over 4x4 channels 8 to 16 lost the fewest packets.
     _MEAN_LEVEL = 60.0
+    _LARGEST_MEAN = 12.0
 
     def __init__(self, rate="1/2"):
         if rate not in _PUNCTURING:
@@ -74,8 +77,8 @@ class ConvolutionalCode:
         """Viterbi decoding of a block that began and ended in state 0.
 
         Args:
-            llr: ln P(1)/P(0), (coded_length(n + 6),) of n bits and six tail zeros. The scale does
-                not matter; NaN counts as an erasure.
+            llr: ln P(1)/P(0), (coded_length(n + 6),) of n bits and six tail zeros. Their scale
+                matters little: all beyond +-25 are equally certain. NaN counts as an erasure.
 
         Returns:
             uint8 (n,): the bits without the tail.
@@ -91,7 +94,7 @@ class ConvolutionalCode:
         if not np.isfinite(llr).all():
             llr = np.nan_to_num(llr, nan=0.0)
         mean = np.mean(np.abs(llr), dtype=np.float64)
-        scale = self._MEAN_LEVEL / mean if mean > 0 else 0.0
+        scale = self._MEAN_LEVEL / min(mean, self._LARGEST_MEAN) if mean > 0 else 0.0
         soft = np.full(2 * num_bits, 128, np.uint8)
         soft[self._positions(num_bits)] = np.clip(llr * np.float32(scale) + 128, 0, 255)
         bits = np.empty(num_bits - TAIL, np.uint8)

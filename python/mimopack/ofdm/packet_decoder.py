@@ -58,7 +58,7 @@ class PacketDecoder:
 
         Args:
             llr: (52 * num_symbols / T, T * num_tx * m) in detector order, ln P(1)/P(0), any real
-                type and scale; NaN is an erasure.
+                type; NaN is an erasure.
             symbols_per_channel: T.
 
         Returns:

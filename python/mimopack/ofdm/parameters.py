@@ -32,7 +32,8 @@ class Parameters:
     Args:
         num_tx: 1..4 transmit antennas.
         constellation: one of ``CONSTELLATIONS``, the same for all layers.
-        code_rate: "1/2", "2/3", "3/4" or "5/6".
+        code_rate: "1/2" or "3/4"; "2/3" or "5/6" where an OFDM symbol then carries whole bits
+            (64-QAM, or three layers).
         payload_length: bytes in a frame without the CRC, 1..65531.
         scrambler_seed: 1..127; the receiver finds the transmitter's in the SERVICE field.
 
@@ -55,6 +56,12 @@ class Parameters:
         if self.code_rate not in CODE_RATES:
             raise ValueError(f"code_rate: got {self.code_rate!r}, allowed are "
                              f"{', '.join(CODE_RATES)}")
+        denominator = int(self.code_rate[-1])
+        if self.coded_bits_per_ofdm_symbol % denominator:
+            raise ValueError(f"code_rate: got {self.code_rate!r}, {self.num_tx} layers of "
+                             f"{self.constellation} carry {self.coded_bits_per_ofdm_symbol} coded "
+                             f"bits in an OFDM symbol, no multiple of {denominator}; allowed are "
+                             "1/2, 3/4")
         if not 1 <= self.payload_length <= MAX_PAYLOAD:
             raise ValueError(f"payload_length: got {self.payload_length!r}, allowed are "
                              f"1..{MAX_PAYLOAD}")
