@@ -34,7 +34,7 @@ class ofdm_frame_sync(gr.basic_block):
     """
 
     def __init__(self, num_tx=4, num_rx=4, constellation="wlan_qam16", code_rate="1/2",
-                 payload_length=500, threshold=0.45):
+                 payload_length=500, threshold=0.35):
         self.parameters = Parameters(num_tx, constellation, code_rate, payload_length)
         self._sync = FrameSync(self.parameters, num_rx, threshold)
         self._queue = OutputQueue()

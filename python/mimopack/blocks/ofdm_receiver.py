@@ -38,7 +38,7 @@ class ofdm_receiver(gr.hier_block2):
 
     def __init__(self, num_tx=4, num_rx=4, constellation="wlan_qam16", code_rate="1/2",
                  payload_length=500, detector="nway", detector_options=None, backend="auto",
-                 symbols_per_channel=1, threshold=0.45):
+                 symbols_per_channel=1, threshold=0.35):
         from gnuradio import mimopack
 
         make_detector = getattr(mimopack, f"{detector}_detector", None)

@@ -3,6 +3,7 @@
 """Channel, noise and residual phase of a frame: what a MIMO detector needs to know."""
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
@@ -96,8 +97,9 @@ class ChannelEstimator:
         channel = self._channel(symbols[:, :training])
         phase, slope = self._phase(symbols[:, training:, _PILOT], channel[_PILOT])
         data = symbols[:, training:, _DATA]
-        turn = np.exp(-1j * (phase[:, None] + slope * np.outer(
-            np.arange(num_symbols), waveform.DATA_CARRIERS))).astype(np.complex64)
+        carriers = waveform.DATA_CARRIERS
+        drift = slope * np.arange(num_symbols)
+        turn = np.exp(-1j * (phase[:, None] + drift[:, None] * carriers)).astype(np.complex64)
         y = (data * turn).transpose(1, 2, 0).reshape(-1, self.num_rx)
         h = channel[_DATA]
         groups = num_symbols // self.symbols_per_channel
@@ -129,26 +131,27 @@ class ChannelEstimator:
         With c[s, p] = sum_r y conj(H x) the phase of symbol s is the angle of sum_p c, the maximum
         likelihood estimate; a sampling clock offset turns carrier k by slope * k * s more.
         """
-        num_symbols = received.shape[1]
-        sent = waveform.pilots(self.parameters.num_tx, num_symbols)
+        sent, lever = _pilot_tables(self.parameters.num_tx, received.shape[1])
         expected = np.einsum("pri,spi->rsp", channel, sent)
-        matched = np.einsum("rsp,rsp->sp", received, expected.conj())
-        carriers = waveform.PILOT_CARRIERS
-        time = np.arange(num_symbols)
+        matched = np.einsum("rsp,rsp->sp", received, expected.conj()).astype(np.complex128)
+        leverage = np.abs(matched) * lever
+        total = np.sum(leverage * lever)
         slope = 0.0
         # The slope is fitted to small angles: take out what was found and look again.
         for _ in range(3):
-            turned = matched * np.exp(-1j * slope * np.outer(time, carriers))
-            common = np.exp(-1j * np.angle(turned.sum(axis=1)))
-            angle = np.angle(turned * common[:, None])
-            weight = np.abs(turned)
-            lever = np.outer(time, carriers)
-            total = np.sum(weight * lever**2)
-            if not total > 0:
-                break
-            slope += float(np.sum(weight * angle * lever) / total)
-        turned = matched * np.exp(-1j * slope * np.outer(time, carriers))
-        return np.angle(turned.sum(axis=1)), slope
+            common = matched.sum(axis=1)
+            if total > 0:
+                step = np.sum(leverage * np.angle(matched * common.conj()[:, None])) / total
+                matched *= np.exp(-1j * step * lever)
+                slope += float(step)
+        return np.angle(matched.sum(axis=1)), slope
+
+
+@lru_cache(maxsize=16)
+def _pilot_tables(num_tx, num_symbols):
+    """Pilots (num_symbols, 4, num_tx), and symbol number times carrier (num_symbols, 4)."""
+    pilots = waveform.pilots(num_tx, num_symbols).astype(np.float32)
+    return pilots, np.outer(np.arange(num_symbols), waveform.PILOT_CARRIERS).astype(float)
 
 
 def _decibels(ratio):
