@@ -9,11 +9,24 @@ import pmt
 from gnuradio import gr
 
 FRAME_TAG = pmt.intern("frame")
+_ITEMS = pmt.intern("items")
 
 
 def log(block):
     """The block's logger, by its present alias."""
     return gr.logger(block.alias())
+
+
+def extended(info, **values):
+    """A PMT dictionary with keys added or changed; converting all of it would take far longer."""
+    for key, value in values.items():
+        info = pmt.dict_add(info, pmt.intern(key), pmt.to_pmt(value))
+    return info
+
+
+def frame_number(info):
+    """The number in a frame's PMT dictionary, for messages."""
+    return pmt.to_python(pmt.dict_ref(info, FRAME_TAG, pmt.PMT_NIL))
 
 
 def vector(dtype, width):
@@ -95,7 +108,7 @@ class FrameCollector:
         self._parts = []
 
     def feed(self, arrays, tags, offset):
-        """Take items, one array per port; yields (tag's dictionary, arrays) of complete frames.
+        """Take items, one array per port; yields (tag's PMT dictionary, arrays) of complete frames.
 
         Args:
             arrays: equally long, (items, ...).
@@ -108,8 +121,8 @@ class FrameCollector:
         for begin, end in zip(edges[:-1], edges[1:], strict=True):
             if begin in starts:
                 self.close()
-                self._info = _read_info(starts[begin])
-                self._missing = self._info["items"] if self._info else 0
+                self._info = starts[begin]
+                self._missing = _num_items(self._info)
             take = min(end - begin, self._missing)
             self.items_outside += end - begin - take
             if take:
@@ -122,7 +135,7 @@ class FrameCollector:
                     self._info = None
 
     def close(self):
-        """Give up an unfinished frame: returns its dictionary, or None."""
+        """Give up an unfinished frame: returns its PMT dictionary, or None."""
         info = self._info if self._missing else None
         if info is not None:
             self.frames_broken += 1
@@ -130,11 +143,10 @@ class FrameCollector:
         return info
 
 
-def _read_info(value):
-    info = pmt.to_python(value)
-    if isinstance(info, dict) and isinstance(info.get("items"), int) and info["items"] > 0:
-        return info
-    return None
+def _num_items(info):
+    """What a "frame" tag says; 0 where it is none of ours."""
+    items = pmt.dict_ref(info, _ITEMS, pmt.PMT_NIL) if pmt.is_dict(info) else pmt.PMT_NIL
+    return max(pmt.to_long(items), 0) if pmt.is_integer(items) else 0
 
 
 def _join(parts):

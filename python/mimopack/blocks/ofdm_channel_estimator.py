@@ -7,7 +7,15 @@ import pmt
 from gnuradio import gr
 
 from ..ofdm import ChannelEstimator, Parameters
-from .frame_stream import FRAME_TAG, FrameCollector, OutputQueue, log, vector
+from .frame_stream import (
+    FRAME_TAG,
+    FrameCollector,
+    OutputQueue,
+    extended,
+    frame_number,
+    log,
+    vector,
+)
 
 _NOISE_VAR = pmt.intern("noise_var")
 # Items; it sizes the buffers before the block starts.
@@ -83,13 +91,13 @@ class ofdm_channel_estimator(gr.basic_block):
             except ValueError as error:
                 # A frame of another length than T divides: nothing else is wrong with the stream.
                 self._collector.items_outside += len(symbols[0])
-                log(self).warn(f"frame {info.get('frame')} left out: {error}")
+                log(self).warn(f"frame {frame_number(info)} left out: {error}")
                 continue
             self._frames += 1
             finite = np.isfinite(estimate.noise_var)
             noise_var = estimate.noise_var if finite else 1.0
-            info = {**info, "items": len(estimate.y), "noise_var": noise_var,
-                    "snr_db": estimate.snr_db, "condition_db": estimate.condition_db}
+            info = extended(info, items=len(estimate.y), noise_var=noise_var,
+                            snr_db=estimate.snr_db, condition_db=estimate.condition_db)
             self._queue.put([estimate.y, estimate.h.reshape(len(estimate.h), -1)],
-                            [(0, FRAME_TAG, pmt.to_pmt(info)),
+                            [(0, FRAME_TAG, info),
                              (0, _NOISE_VAR, pmt.from_double(noise_var))])

@@ -7,7 +7,7 @@ import pmt
 from gnuradio import gr
 
 from ..ofdm import PacketDecoder, Parameters
-from .frame_stream import FRAME_TAG, FrameCollector, log, vector
+from .frame_stream import FRAME_TAG, FrameCollector, extended, frame_number, log, vector
 
 _PACKETS = pmt.intern("packets")
 
@@ -77,19 +77,18 @@ class packet_decoder(gr.sync_block):
                 packet = self._decoder.decode(llr_of_frame, self._symbols_per_channel)
             except ValueError as error:
                 self._collector.items_outside += len(items[0])
-                log(self).warn(f"frame {info.get('frame')} left out: {error}")
+                log(self).warn(f"frame {frame_number(info)} left out: {error}")
                 continue
             self._packets += 1
             self._crc_failures += not packet.crc_ok
-            info.update(crc_ok=packet.crc_ok, coded_bit_errors=packet.coded_bit_errors,
-                        coded_bits=packet.coded_bits)
-            payload = np.frombuffer(packet.payload, np.uint8)
-            self.message_port_pub(_PACKETS, pmt.cons(
-                pmt.to_pmt(info), pmt.init_u8vector(len(payload), payload)))
+            info = extended(info, crc_ok=packet.crc_ok, coded_bit_errors=packet.coded_bit_errors,
+                            coded_bits=packet.coded_bits)
+            payload = pmt.init_u8vector(len(packet.payload), list(packet.payload))
+            self.message_port_pub(_PACKETS, pmt.cons(info, payload))
         return len(llr)
 
     def stop(self):
         info = self._collector.close()
         if info is not None:
-            log(self).warn(f"frame {info.get('frame')} ended before its last LLRs")
+            log(self).warn(f"frame {frame_number(info)} ended before its last LLRs")
         return gr.sync_block.stop(self)

@@ -67,11 +67,10 @@ class ConvolutionalCode:
         """
         bits = np.asarray(bits, np.uint8)
         history = np.concatenate([np.zeros(TAIL, np.uint8), bits])
-        pairs = np.zeros((bits.size, 2), np.uint8)
-        for output, generator in enumerate(_GENERATORS):
-            for delay in np.flatnonzero(generator):
-                pairs[:, output] ^= history[TAIL - delay:history.size - delay]
-        return pairs.ravel()[self._positions(bits.size)]
+        delayed = [history[TAIL - delay:history.size - delay] for delay in range(TAIL + 1)]
+        pairs = [np.bitwise_xor.reduce([delayed[i] for i in range(TAIL + 1) if generator[i]])
+                 for generator in _GENERATORS]
+        return np.stack(pairs, axis=1).ravel()[self._positions(bits.size)]
 
     def decode(self, llr):
         """Viterbi decoding of a block that began and ended in state 0.
