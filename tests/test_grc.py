@@ -16,6 +16,7 @@ from gnuradio.mimopack import detectors
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGES = Path(mimopack.__file__).parents[2]
+EXAMPLES = sorted((ROOT / "examples").glob("*.grc"))
 BLOCKS = sorted((ROOT / "grc").glob("*.block.yml"))
 
 
@@ -47,10 +48,10 @@ def companion(tmp_path_factory):
         yield compile_flowgraph
 
 
-def run(script, folder):
+def run(script, folder, *arguments):
     return subprocess.run(
-        [sys.executable, str(script)], cwd=folder, capture_output=True, text=True, timeout=120,
-        env={**os.environ, "PYTHONPATH": str(PACKAGES), "HOME": str(folder)})
+        [sys.executable, str(script), *arguments], cwd=folder, capture_output=True, text=True,
+        timeout=120, env={**os.environ, "PYTHONPATH": str(PACKAGES), "HOME": str(folder)})
 
 
 def block(name, key, **parameters):
@@ -169,3 +170,70 @@ def test_companion_refuses(companion, tmp_path, name, parameters, said):
     script, messages = companion(tmp_path / "generated.grc", tmp_path)
     assert script is None
     assert said in messages
+
+
+# Opens the windows off screen until some packets were counted, and prints packets and lost ones.
+WATCH = """
+import importlib, sys
+from PyQt5 import Qt
+name, arguments = sys.argv[1], sys.argv[2:]
+application = Qt.QApplication(sys.argv)
+graph = getattr(importlib.import_module(name), name)(*arguments)
+watch, deadline = Qt.QTimer(), Qt.QTimer()
+watch.timeout.connect(lambda: graph.meter.packets() >= 50 and application.quit())
+deadline.timeout.connect(application.quit)
+watch.start(50)
+deadline.start(60000)
+graph.start()
+graph.show()
+application.exec_()
+graph.stop()
+graph.wait()
+print(graph.meter.packets(), graph.meter.lost())
+"""
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.name)
+def test_example_compiles_and_runs(companion, tmp_path, path):
+    script, said = companion(path, tmp_path)
+    assert script, said
+    recording = ROOT / "examples/recordings/mimo_4x4_qam16.sigmf-meta"
+    arguments = [str(recording)] if path.stem == "play_recording" else []
+    ran = subprocess.run(
+        [sys.executable, "-c", WATCH, path.stem, *arguments], cwd=tmp_path, text=True, timeout=120,
+        env={**os.environ, "PYTHONPATH": f"{PACKAGES}{os.pathsep}{tmp_path}",
+             "HOME": str(tmp_path), "XDG_RUNTIME_DIR": str(tmp_path),
+             "QT_QPA_PLATFORM": "offscreen"}, capture_output=True)
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    packets, lost = map(int, ran.stdout.split()[-2:])
+    assert packets >= 50
+    assert lost < packets / 2
+
+
+def headless(name, folder, *arguments):
+    """Last lines of an example without windows."""
+    done = run(ROOT / "examples" / f"{name}_headless.py", folder, *arguments)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout.splitlines()
+
+
+def test_every_example_has_a_headless_twin():
+    assert EXAMPLES
+    for path in EXAMPLES:
+        assert path.with_name(f"{path.stem}_headless.py").exists()
+
+
+def test_loopback_without_windows(tmp_path):
+    lines = headless("mimo_loopback", tmp_path, "--packets", "40", "--snr", "35")
+    assert lines[-2:] == ["mmse: 40 received, 0 lost", "nway: 40 received, 0 lost"]
+    lines = headless("mimo_loopback", tmp_path, "--packets", "100", "--snr", "18")
+    lost = {line.split(":")[0]: int(line.split()[-2]) for line in lines[-2:]}
+    assert lost["nway"] < lost["mmse"]
+
+
+def test_recording_without_windows(tmp_path):
+    lines = headless("play_recording", tmp_path)
+    assert len(lines) == 121
+    failed = sum(line.endswith("CRC failed") for line in lines)
+    assert lines[-1] == f"120 packets, {failed} lost"
+    assert failed < 30
