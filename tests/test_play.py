@@ -164,6 +164,19 @@ def test_timing_plays_the_recording_as_often_as_asked(small):
     assert seconds > 0
 
 
+@pytest.mark.parametrize("broken", [0, 1])
+def test_an_error_while_listening_ends_the_flowgraph_and_is_raised(small, broken):
+    def fail(*_):
+        raise RuntimeError("cannot listen")
+
+    listeners = [lambda *_: None] * 2
+    listeners[broken] = fail
+    reader = recording.Reader(small)
+    parameters = ofdm.Parameters(**recording.read_format(reader.global_info))
+    with pytest.raises(RuntimeError, match="cannot listen"):
+        Playback(reader, parameters).decode("mmse", *listeners)
+
+
 def _packet(start, crc_ok, **more):
     return {"frame": 0, "start": start, "cfo": 0.0, "snr_db": 20.0, "condition_db": 10.0,
             "crc_ok": crc_ok, **more}

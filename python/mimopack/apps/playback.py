@@ -18,12 +18,16 @@ class _PacketListener(gr.basic_block):
     def __init__(self, on_packet):
         gr.basic_block.__init__(self, "packet_listener", None, None)
         self._on_packet = on_packet
+        self.error = None
         self.message_port_register_in(pmt.intern("packets"))
         self.set_msg_handler(pmt.intern("packets"), self._take)
 
     def _take(self, message):
         payload = bytes(pmt.u8vector_elements(pmt.cdr(message)))
-        self._on_packet(pmt.to_python(pmt.car(message)), payload)
+        try:
+            self._on_packet(pmt.to_python(pmt.car(message)), payload)
+        except Exception as error:  # the scheduler would swallow it; decode() raises it
+            self.error = self.error or error
 
 
 class _FrameListener(gr.sync_block):
@@ -33,13 +37,18 @@ class _FrameListener(gr.sync_block):
         kinds = [np.float32, np.complex64, np.complex64]
         gr.sync_block.__init__(self, "frame_listener", list(zip(kinds, widths, strict=True)), None)
         self._on_frame = on_frame
+        self.error = None
         self._collector = FrameCollector()
 
     def work(self, input_items, _output_items):
         count = len(input_items[0])
         tags = self.get_tags_in_window(0, 0, count)
-        for information, arrays in self._collector.feed(input_items, tags, self.nitems_read(0)):
-            self._on_frame(information, *arrays)
+        try:
+            for frame, arrays in self._collector.feed(input_items, tags, self.nitems_read(0)):
+                self._on_frame(pmt.to_python(frame), *arrays)
+        except Exception as error:  # would leave the flowgraph hanging; decode() raises it
+            self.error = error
+            return -1
         return count
 
 
@@ -86,6 +95,9 @@ class Playback:
             top.connect((receiver, port), (frames, port))
         top.msg_connect(receiver, "packets", packets, "packets")
         top.run()
+        for listener in (packets, frames):
+            if listener.error is not None:
+                raise listener.error
         return receiver.statistics()
 
     def time(self, detector, samples):
