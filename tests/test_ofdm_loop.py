@@ -72,6 +72,23 @@ def test_estimate_is_the_channel():
     assert estimate.snr_db == pytest.approx(10 * np.log10(true / 64e-3), abs=1)
 
 
+@pytest.mark.parametrize(("num_tx", "excess"), [(1, 1 / 2), (2, 3 / 4), (4, 7 / 8)])
+def test_estimation_error_is_that_of_least_squares(num_tx, excess):
+    # Of N training fields with N layers each layer's error is noise / N^2 per field, half of it
+    # for the first, which came twice: over all layers (N - 1/2) / N of the noise.
+    rng = np.random.default_rng([10, num_tx])
+    p = ofdm.Parameters(num_tx=num_tx, constellation="wlan_qpsk", payload_length=100 * num_tx)
+    ratios = []
+    for _ in range(20):
+        payload, transmitter, frame = loop(rng, p, 6, snr_db=25)
+        estimate, _ = air.detect(frame)
+        # In the first data symbol the pilots' phase errs least against the training.
+        y, h = estimate.y[:52], estimate.h[:52]
+        error = y - np.einsum("nri,ni->nr", h, transmitter.layers(payload)[:52])
+        ratios.append(np.mean(np.abs(error) ** 2) / (64 * 10**-2.5))
+    assert np.mean(ratios) == pytest.approx(1 + excess, rel=0.07)
+
+
 def test_noise_variance_is_unbiased():
     rng = np.random.default_rng(2)
     p = ofdm.Parameters(num_tx=2, constellation="wlan_bpsk", payload_length=20)
