@@ -5,7 +5,6 @@
 from functools import lru_cache
 
 import numpy as np
-from scipy.special import logsumexp
 
 
 @lru_cache(maxsize=16)
@@ -26,10 +25,16 @@ def _log_likelihoods(y, h, noise_var, constellation, prior):
     return metric, bits
 
 
+def _log_sum(metric):
+    """ln sum exp(metric), stable: the largest term is 1."""
+    largest = np.max(metric)
+    return largest + np.log(np.sum(np.exp(metric - largest)))
+
+
 def omap(y, h, noise_var, constellation, prior=None):
     """Exact MAP LLRs, 000 eq. 11 (with priors: 002 eq. 3); a-posteriori."""
     metric, bits = _log_likelihoods(y, h, noise_var, constellation, prior)
-    return np.array([logsumexp(metric[bits[:, k]]) - logsumexp(metric[~bits[:, k]])
+    return np.array([_log_sum(metric[bits[:, k]]) - _log_sum(metric[~bits[:, k]])
                      for k in range(bits.shape[1])])
 
 
