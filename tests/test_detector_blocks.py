@@ -109,6 +109,24 @@ def test_prior_port(name):
     np.testing.assert_allclose(llr, expected, rtol=1e-5, atol=1e-4)
 
 
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("constellation", ["bpsk", "qam16"])
+def test_one_antenna(constellation):
+    """Ports of one value per item."""
+    y, h, noise_var, _ = problem(333, 1, 1, constellation, 10)
+    expected = detectors.MMSE(1, 1, constellation).detect(y, h, noise_var)
+    block = make("mmse", num_tx=1, num_rx=1, constellation=constellation, noise_var=noise_var)
+    width = expected.shape[1]
+    tb = gr.top_block()
+    sources = [blocks.vector_source_c(a.ravel().tolist()) for a in (y, h)]
+    sink = blocks.vector_sink_f(width)
+    for port in range(2):
+        tb.connect(sources[port], (block, port))
+    tb.connect(block, sink)
+    tb.run()
+    np.testing.assert_allclose(np.reshape(sink.data(), (-1, width)), expected, rtol=1e-5, atol=1e-4)
+
+
 def test_int8():
     y, h, noise_var, _ = problem(999, 4, 4, "qam16", 20)
     parameters = {"llr_type": "int8", "llr_scale": 4.0}

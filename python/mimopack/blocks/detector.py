@@ -10,6 +10,7 @@ import pmt
 from gnuradio import gr
 
 from .. import detectors
+from .frame_stream import vector
 
 # Items per work() call to aim at, and the size of the largest port's share of them. Larger
 # batches were not faster, and the buffers round the block take about twice this memory.
@@ -63,7 +64,8 @@ class detector_block(gr.sync_block):
         if prior_input:
             inputs.append((np.float32, width))
         output = (det.llr_dtype.type, width)
-        gr.sync_block.__init__(self, f"mimopack_{det.name}_detector", inputs, [output])
+        gr.sync_block.__init__(self, f"mimopack_{det.name}_detector",
+                               [vector(*port) for port in inputs], [vector(*output)])
         largest = max(np.dtype(kind).itemsize * size for kind, size in (*inputs, output))
         self._batch = max(1, min(BATCH_VECTORS // self._period, BATCH_BYTES // largest))
         # An output multiple makes the scheduler give the block and its neighbours buffers
