@@ -15,9 +15,7 @@ import time
 from pathlib import Path
 
 import numpy as np
-from gnuradio import blocks, gr
-
-from gnuradio import mimopack
+from gnuradio import blocks, gr, mimopack
 from gnuradio.mimopack import detectors
 from gnuradio.mimopack.apps.bench import simulate
 from gnuradio.mimopack.apps.machine import describe
