@@ -59,8 +59,9 @@ printf '== setup of %s\n' "$(date)" > "$log"
 
 packages=(
     gnuradio gnuradio-dev gir1.2-gtk-3.0 pybind11-dev cmake ninja-build g++
-    python3-dev python3-venv python3-numpy python3-scipy python3-matplotlib python3-click python3-yaml
+    python3-dev python3-venv python3-numpy python3-matplotlib python3-click
 )
+[ $tests = no ] || packages+=(python3-scipy python3-yaml)
 missing=()
 if command -v dpkg-query > /dev/null; then
     for package in "${packages[@]}"; do

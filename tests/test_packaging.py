@@ -2,11 +2,14 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The files round the code: versions, manifests, licence lines, and set-up without root."""
 
+import os
 import re
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
+import pytest
 import yaml
 from gnuradio import mimopack
 
@@ -48,6 +51,29 @@ def test_licence_lines():
     without = [str(path.relative_to(ROOT)) for path in CODE
                if not all(line in path.read_text(encoding="utf-8")[:400] for line in lines)]
     assert without == []
+
+
+def test_readme_names_every_block():
+    text = (ROOT / "README.md").read_text()
+    assert [name for name in mimopack.blocks.__all__ if f"`{name}`" not in text] == []
+
+
+@pytest.mark.parametrize("code", re.findall(r"```python\n(.*?)```",
+                                            (ROOT / "README.md").read_text(), re.DOTALL))
+def test_readme_code_runs(code):
+    packages = str(Path(mimopack.__file__).parents[2])
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True,
+                          timeout=60, env={**os.environ, "PYTHONPATH": packages})
+    assert done.returncode == 0, done.stderr
+    assert done.stdout
+
+
+def test_links_lead_somewhere():
+    texts = [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")]
+    broken = [f"{path.name}: {link}" for path in texts
+              for link in re.findall(r"\]\(([^)#:]+)\)", path.read_text())
+              if not (path.parent / link).exists()]
+    assert broken == []
 
 
 def test_modtool_knows_the_module():
