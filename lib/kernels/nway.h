@@ -187,35 +187,55 @@ private:
         return layer < nt ? layer : layer - nt;
     }
 
-    /* Algorithm 3: each bit's nearest candidate of either value */
+    /* Algorithm 3: each bit's nearest candidate of either value. One value's is the pass's best
+     * candidate, so that only those whose bit differs from it have to be looked at. */
     MP_FN void collect(int pass)
     {
         const int nt = d_nt;
         collect_top(&d_nearest[2 * bits * layer_of(nt - 1, pass, nt)]);
-        for (int i = 0; i < nt - 1; ++i) {
-            F* const nearest = &d_nearest[2 * bits * layer_of(i, pass, nt)];
-            F low[2 * bits];
+        F best = d_distance[0];
+        for (int i = 0; i < nt - 1; ++i)
+            d_k[i] = d_words[i];
+        for (int candidate = 1; candidate < side * side; ++candidate) {
+            const mask better = d_distance[candidate] < best;
+            best = min(best, d_distance[candidate]);
             MP_UNROLL
-            for (int b = 0; b < 2 * bits; ++b)
-                low[b] = nearest[b];
+            for (int i = 0; i < nt - 1; ++i)
+                d_k[i] = select(better, d_words[candidate * nt + i], d_k[i]);
+        }
+        for (int i = 0; i < nt - 1; ++i) {
+            const word chosen = d_k[i].as_word();
+            F other[bits];
+            MP_UNROLL
+            for (int b = 0; b < bits; ++b)
+                other[b] = F(1e30f);
             for (int candidate = 0; candidate < side * side; ++candidate) {
                 const F d = d_distance[candidate];
-                /* Gray code of both axes; the upper axis must not leak into the lower */
-                const word k = d_words[candidate * nt + i].as_word();
-                const word gray = k ^ ((k >> 1) & gray_mask);
+                const word differs = gray(d_words[candidate * nt + i].as_word() ^ chosen);
                 MP_UNROLL
-                for (int b = 0; b < bits; ++b) {
-                    const int axis = b / WIDTH, g = b % WIDTH;
-                    const int place = axis * WIDTH + WIDTH - 1 - g;
-                    low[2 * b] = masked_min(low[2 * b], gray.not_bit(place), d);
-                    low[2 * b + 1] = masked_min(low[2 * b + 1], gray.bit(place), d);
-                }
+                for (int b = 0; b < bits; ++b)
+                    other[b] = masked_min(other[b], differs.bit(place(b)), d);
             }
+            const word value = gray(chosen);
+            F* const nearest = &d_nearest[2 * bits * layer_of(i, pass, nt)];
             MP_UNROLL
-            for (int b = 0; b < 2 * bits; ++b)
-                nearest[b] = low[b];
+            for (int b = 0; b < bits; ++b) {
+                const mask one = value.bit(place(b));
+                nearest[2 * b] = min(nearest[2 * b], select(one, other[b], best));
+                nearest[2 * b + 1] = min(nearest[2 * b + 1], select(one, best, other[b]));
+            }
         }
     }
+
+    /* Where canonical bit b stands in a word of Gray codes */
+    MP_FN static constexpr int place(int b)
+    {
+        return b / WIDTH * WIDTH + WIDTH - 1 - b % WIDTH;
+    }
+
+    /* Gray codes of both axes of k_re + side * k_im; the upper axis must not leak into the
+     * lower. It is linear: gray(a ^ b) = gray(a) ^ gray(b). */
+    MP_FN static word gray(word k) { return k ^ ((k >> 1) & gray_mask); }
 
     static constexpr unsigned gray_mask =
         ((1u << (WIDTH - 1)) - 1) | (((1u << (WIDTH - 1)) - 1) << WIDTH);
