@@ -1,0 +1,75 @@
+# SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Fixed-complexity sphere decoders: HFSD, SFSD (000 §4.2, 003) and FPFSD (000 §4.3)."""
+
+import numpy as np
+
+from .tree import Tree, list_llr
+
+
+def fsd_order(h, levels):
+    """The FSD ordering of Barbero and Thompson (2008): layers from level 0 to the top.
+
+    From the top down: a fully expanded level takes the layer with the largest noise
+    amplification (row of the pseudo-inverse), as its reliability does not matter; a level
+    below takes the one with the smallest.
+    """
+    left = list(range(h.shape[1]))
+    order = []
+    for i in range(h.shape[1]):
+        amplification = np.linalg.norm(np.linalg.pinv(h[:, left]), axis=1)
+        pick = np.argmax(amplification) if i < levels else np.argmin(amplification)
+        order.append(left.pop(pick))
+    return order[::-1]
+
+
+def norm_order(h, top):
+    """FPFSD's ordering: layer ``top`` first, then by falling column norm (000 table 1)."""
+    by_norm = np.argsort(-np.linalg.norm(h, axis=0), kind="stable")
+    return [layer for layer in by_norm[::-1] if layer != top] + [top]
+
+
+def hfsd_list(tree, levels):
+    """Full expansion of the top levels, then one path each (SIC): (paths, metric)."""
+    paths = tree.complete(tree.full_expansion(levels), len(tree.order) - levels - 1)
+    return paths, tree.metric(paths)
+
+
+def extension(tree, paths, levels):
+    """Each bit of each level below the expanded ones negated, then completed by SIC."""
+    m = tree.constellation.bits_per_symbol
+    added = []
+    for level in range(len(tree.order) - levels):
+        for k in range(m):
+            flipped = paths.copy()
+            flipped[:, level] ^= 1 << (m - 1 - k)
+            added.append(tree.complete(flipped, level - 1))
+    return np.concatenate(added) if added else paths[:0]
+
+
+def hfsd(y, h, noise_var, constellation, prior=None, levels=1):
+    """Hard decisions of the best path, as LLRs of +-1."""
+    tree = Tree(y, h, noise_var, constellation, fsd_order(h, levels), prior)
+    paths, metric = hfsd_list(tree, levels)
+    best = tree.labels(paths[np.argmin(metric)][None])[0]
+    return 2.0 * constellation.bits[best].ravel() - 1
+
+
+def sfsd(y, h, noise_var, constellation, prior=None, levels=1, num_paths=4):
+    """Max-log LLRs of HFSD's list and its extension from the num_paths best paths."""
+    tree = Tree(y, h, noise_var, constellation, fsd_order(h, levels), prior)
+    paths, metric = hfsd_list(tree, levels)
+    best = paths[np.argsort(metric, kind="stable")[:num_paths]]
+    paths = np.concatenate([paths, extension(tree, best, levels)])
+    return list_llr(tree.labels(paths), tree.metric(paths), constellation)
+
+
+def fpfsd(y, h, noise_var, constellation, prior=None):
+    """Max-log LLRs of nt hard searches with L = 1, each with another layer on top."""
+    labels, metrics = [], []
+    for top in range(h.shape[1]):
+        tree = Tree(y, h, noise_var, constellation, norm_order(h, top), prior)
+        paths, metric = hfsd_list(tree, 1)
+        labels.append(tree.labels(paths))
+        metrics.append(metric)
+    return list_llr(np.concatenate(labels), np.concatenate(metrics), constellation)

@@ -1,0 +1,48 @@
+# SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""MMSE with parallel interference cancellation."""
+
+import numpy as np
+
+
+def soft_symbols(prior, constellation):
+    """Mean and variance (nt,) of the symbols whose bits have the a-priori LLRs (nt, m)."""
+    log_p = prior @ constellation.bits.T.astype(float)
+    p = np.exp(log_p - log_p.max(axis=1, keepdims=True))
+    p /= p.sum(axis=1, keepdims=True)
+    mean = p @ constellation.points
+    return mean, p @ np.abs(constellation.points) ** 2 - np.abs(mean) ** 2
+
+
+def demap_with_prior(x, noise_var, constellation, prior):
+    """A-posteriori max-log LLRs (nt, m) of streams x (nt,) with noise (nt,), prior (nt, m)."""
+    metric = -np.abs(x[:, None] - constellation.points) ** 2 / noise_var[:, None]
+    metric = metric + prior @ constellation.bits.T
+    ones = constellation.bits.astype(bool)
+    return np.stack([np.max(metric[:, one], axis=1) - np.max(metric[:, ~one], axis=1)
+                     for one in ones.T], axis=1)
+
+
+def mmsepic(y, h, noise_var, constellation, prior=None, num_iterations=1):
+    """A-posteriori max-log LLRs of MMSE-PIC (Studer, Fateh, Seethaler: IEEE JSSC 46 (7), 2011).
+
+    Each iteration makes soft symbols (mean, variance) of the LLRs, cancels all other layers from
+    each, filters what is left with W = (H^H H Lambda + sigma^2 I)^-1 H^H, Lambda = diag(variance),
+    and demaps each layer with its prior. The next iteration takes the result for its LLRs.
+    """
+    num_tx = h.shape[1]
+    shape = num_tx, constellation.bits_per_symbol
+    prior = np.zeros(shape) if prior is None else np.reshape(prior, shape)
+    known = posterior = prior
+    gram, matched = h.conj().T @ h, h.conj().T @ y
+    for _ in range(num_iterations):
+        mean, variance = soft_symbols(known, constellation)
+        inverse = np.linalg.inv(gram * variance + noise_var * np.eye(num_tx))
+        # column i: H^H (y - sum_{j != i} h_j mean_j)
+        cancelled = (matched - gram @ mean)[:, None] + gram * mean
+        mu = np.einsum("ij,ji->i", inverse, gram).real
+        x = np.einsum("ij,ji->i", inverse, cancelled) / mu
+        effective = (1 - variance * mu) / mu
+        posterior = demap_with_prior(x, effective, constellation, known)
+        known = posterior
+    return posterior.ravel()

@@ -1,0 +1,46 @@
+# SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Soft-output trellis detector (reference [7] of 001: Wu, Sun, Gupta, Cavallaro, J. Signal
+Processing Systems 64, 2011).
+
+What we take it to be, from its description in 001 and its abstract: the tree's levels as stages
+of M vertices, one per symbol; each vertex keeps the best of the M paths that come in (edge
+reduction), so that M paths survive each stage. The survivors of the last stage hold all symbols
+of its layer, which gives that layer's LLRs; each layer is last in a pass of its own.
+"""
+
+import numpy as np
+
+from .tree import Tree, list_llr
+
+
+def survivors(tree):
+    """The M paths that reach the last stage, one per symbol of level 0: (paths, metric)."""
+    nt, size = len(tree.order), tree.constellation.size
+    paths, metric = np.zeros((1, nt), int), np.zeros(1)
+    for level in range(nt - 1, -1, -1):
+        b = tree.residual(paths, level)
+        points = tree.r[level, level] * tree.constellation.points
+        step = np.abs(b[:, None] - points) ** 2 / tree.noise_var + tree.prior_metric[level]
+        arriving = metric[:, None] + step                # (paths, vertices)
+        best = np.argmin(arriving, axis=0)
+        paths = paths[best]
+        paths[:, level] = np.arange(size)
+        metric = arriving[best, np.arange(size)]
+    return paths, metric
+
+
+def trellis(y, h, noise_var, constellation, prior=None):
+    """Max-log LLRs over the survivors of all nt passes, each with another layer at the end.
+
+    The layers above it come by falling column norm from the top.
+    """
+    labels, metrics = [], []
+    rising = np.argsort(np.linalg.norm(h, axis=0), kind="stable")
+    for last in range(h.shape[1]):
+        order = [last] + [layer for layer in rising if layer != last]
+        tree = Tree(y, h, noise_var, constellation, order, prior)
+        paths, metric = survivors(tree)
+        labels.append(tree.labels(paths))
+        metrics.append(metric)
+    return list_llr(np.concatenate(labels), np.concatenate(metrics), constellation)
