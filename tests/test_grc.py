@@ -232,8 +232,10 @@ def test_loopback_without_windows(tmp_path):
 
 
 def test_recording_without_windows(tmp_path):
+    # GNU Radio's own log lines may stand between them.
     lines = headless("play_recording", tmp_path)
-    assert len(lines) == 121
-    failed = sum(line.endswith("CRC failed") for line in lines)
+    packets = [line for line in lines if line.startswith("sample ")]
+    assert len(packets) == 120
+    failed = sum(line.endswith("CRC failed") for line in packets)
     assert lines[-1] == f"120 packets, {failed} lost"
     assert failed < 30

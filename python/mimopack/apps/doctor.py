@@ -203,7 +203,7 @@ def check_gpu():
                         "an NVIDIA driver is here, CuPy is not" if missing
                         else f"not importable: {error}",
                         "scripts/setup.sh --with-cupy, or pip install 'cupy-cuda12x==13.6.*' "
-                        "'numpy<2'")]
+                        "(cupy-cuda13x from driver 580 on), keeping NumPy as it is")]
     found = [Finding("CuPy", "ok", version)]
     try:
         device = probe(
