@@ -82,6 +82,18 @@ def test_modtool_knows_the_module():
     assert "Module name: mimopack" in done.stdout, done.stderr
 
 
+def test_cmake_keeps_the_python_that_it_was_given(tmp_path):
+    # GNU Radio's CMake package names another one, each time that CMake runs again.
+    python = tmp_path / "python"
+    python.write_text(f'#!/bin/sh\nexec {sys.executable} "$@"\n')
+    python.chmod(0o755)
+    build = tmp_path / "build"
+    for arguments in (["-S", ROOT, "-B", build, f"-DPYTHON_EXECUTABLE={python}"], [build]):
+        done = subprocess.run(["cmake", *arguments], capture_output=True, text=True, timeout=120)
+        assert done.returncode == 0, done.stderr
+        assert (build / "apps/mimopack").read_text().startswith(f"#!{python}\n")
+
+
 def setup(folder, *functions):
     """Run a copy of setup.sh in which shell functions stand in for commands."""
     (folder / "scripts").mkdir()
