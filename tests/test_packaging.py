@@ -18,8 +18,10 @@ CODE = sorted(
     path for folder in ("apps", "bench", "cmake", "examples", "grc", "lib", "python", "scripts",
                         "tests", ".ci")
     for path in (ROOT / folder).rglob("*")
-    if path.suffix in {".py", ".cc", ".cpp", ".h", ".cu", ".sh", ".in", ".yml"}
-    or path.name in {"CMakeLists.txt", "run"})
+    if (path.suffix in {".py", ".cc", ".cpp", ".h", ".cu", ".sh", ".in", ".yml"}
+        or path.name in {"CMakeLists.txt", "run"})
+    # What Companion generates beside its flowgraph is not ours.
+    and not path.with_suffix(".grc").exists())
 
 
 def manifest(text):
@@ -85,7 +87,7 @@ def test_modtool_knows_the_module():
 def test_cmake_keeps_the_python_that_it_was_given(tmp_path):
     # GNU Radio's CMake package names another one, each time that CMake runs again.
     python = tmp_path / "python"
-    python.write_text(f'#!/bin/sh\nexec {sys.executable} "$@"\n')
+    python.write_text(f'#!/bin/sh\nexec "{sys.executable}" "$@"\n')
     python.chmod(0o755)
     build = tmp_path / "build"
     for arguments in (["-S", ROOT, "-B", build, f"-DPYTHON_EXECUTABLE={python}"], [build]):
