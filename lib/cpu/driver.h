@@ -59,7 +59,7 @@ std::size_t drive(const plan& p, const batch& b, Make make)
     {
         arena<simd> space;
         make(space); /* counts what the kernel takes */
-        const std::size_t own = 2 * nr * nt + 2 * nr + 3 * num_llr;
+        const std::size_t own = 2 * nr * nt + 2 * nr + 4 * num_llr;
         void* memory = nullptr;
         if (posix_memalign(&memory, 64, (space.used + own) * sizeof(simd)))
             abort();
@@ -67,6 +67,7 @@ std::size_t drive(const plan& p, const batch& b, Make make)
         simd* const h = space.take(2 * nr * nt);
         simd* const y = space.take(2 * nr);
         simd* const prior = space.take(num_llr);
+        simd* const canonical = space.take(num_llr);
         simd* const llr = space.take(num_llr);
         simd* const ordered = space.take(num_llr);
         auto kernel = make(space);
@@ -96,11 +97,17 @@ std::size_t drive(const plan& p, const batch& b, Make make)
                         rows[l] = b.prior + (vector[l] + t) * num_llr;
                     load_rows(rows, num_llr, prior);
                     simd sum(0.0f);
-                    for (int i = 0; i < num_llr; ++i)
-                        sum = sum + abs(prior[i]);
+                    for (int i = 0; i < nt; ++i) {
+                        for (int k = 0; k < bits; ++k) {
+                            const simd value = prior[i * bits + k];
+                            sum = sum + abs(value);
+                            canonical[i * bits + p.points.bit_source[k]] =
+                                value * simd(p.points.bit_sign[k]);
+                        }
+                    }
                     usable = usable & (sum < simd(1e30f));
                 }
-                usable = usable & kernel.detect(y, noise_var, b.prior ? prior : nullptr, llr);
+                usable = usable & kernel.detect(y, noise_var, b.prior ? canonical : nullptr, llr);
                 for (int i = 0; i < nt; ++i) {
                     for (int k = 0; k < bits; ++k) {
                         simd value = llr[i * bits + p.points.bit_source[k]] *

@@ -22,8 +22,9 @@ bool available()
 }
 
 const detector_entry detectors[] = {
-    { "mla", run_mla }, { "mmse", run_mmse }, { "nway", run_nway },
-    { "omap", run_omap }, { "zf", run_zf }, { nullptr, nullptr },
+    { "fpfsd", run_fpfsd }, { "mla", run_mla },   { "mmse", run_mmse },
+    { "nway", run_nway },   { "omap", run_omap }, { "zf", run_zf },
+    { nullptr, nullptr },
 };
 
 } // namespace

@@ -1,6 +1,6 @@
 /* SPDX-FileCopyrightText: 2026 The gr-mimopack authors
  * SPDX-License-Identifier: GPL-3.0-or-later */
-#include "../kernels/nway.h"
+#include "../kernels/passes.h"
 #include "driver.h"
 #include "run.h"
 
@@ -10,36 +10,46 @@ namespace MIMOPACK_ISA {
 namespace {
 
 template <int NT, int NR, int WIDTH>
-std::size_t run_size(const plan& p, const batch& b)
+std::size_t run_size(const plan& p, const batch& b, int passes, column_order order)
 {
     return drive<NT, NR>(p, b, [&](arena<simd>& a) {
-        return nway<simd, NT, NR, WIDTH>(
-            a, p.points, p.num_tx, p.num_rx, p.options.num_passes, p.options.llr_clip);
+        return pass_detector<simd, NT, NR, WIDTH>(
+            a, p.points, p.num_tx, p.num_rx, passes, p.options.llr_clip, order);
     });
 }
 
-template <int NT, int NR>
-std::size_t run_width(const plan& p, const batch& b)
+std::size_t run_passes(const plan& p, const batch& b, int passes, column_order order)
 {
     switch (p.points.width) {
     case 1:
-        return run_size<NT, NR, 1>(p, b);
+        return by_size(p, [&](auto nt, auto nr) {
+            return run_size<nt.value, nr.value, 1>(p, b, passes, order);
+        });
     case 2:
-        return run_size<NT, NR, 2>(p, b);
+        return by_size(p, [&](auto nt, auto nr) {
+            return run_size<nt.value, nr.value, 2>(p, b, passes, order);
+        });
     case 3:
-        return run_size<NT, NR, 3>(p, b);
+        return by_size(p, [&](auto nt, auto nr) {
+            return run_size<nt.value, nr.value, 3>(p, b, passes, order);
+        });
     case 4:
-        return run_size<NT, NR, 4>(p, b);
+        return run_size<0, 0, 4>(p, b, passes, order);
     default:
-        return run_size<0, 0, 5>(p, b);
+        return run_size<0, 0, 5>(p, b, passes, order);
     }
 }
 
 } // namespace
 
+std::size_t run_fpfsd(const plan& p, const batch& b)
+{
+    return run_passes(p, b, p.num_tx, column_order::raise);
+}
+
 std::size_t run_nway(const plan& p, const batch& b)
 {
-    return by_size(p, [&](auto nt, auto nr) { return run_width<nt.value, nr.value>(p, b); });
+    return run_passes(p, b, p.options.num_passes, column_order::rotate);
 }
 
 } // namespace MIMOPACK_ISA

@@ -12,7 +12,7 @@ struct constant {
     static constexpr int value = N;
 };
 
-/* body(nt, nr) with constants 2x2, 3x3 or 4x4, or 0, 0 for a general build */
+/* body(nt, nr) with constants 2x2 or 4x4, or 0, 0 for a general build */
 template <class Body>
 std::size_t by_size(const plan& p, Body body)
 {
@@ -20,8 +20,6 @@ std::size_t by_size(const plan& p, Body body)
         switch (p.num_tx) {
         case 2:
             return body(constant<2>(), constant<2>());
-        case 3:
-            return body(constant<3>(), constant<3>());
         case 4:
             return body(constant<4>(), constant<4>());
         }
@@ -29,6 +27,7 @@ std::size_t by_size(const plan& p, Body body)
     return body(constant<0>(), constant<0>());
 }
 
+std::size_t run_fpfsd(const plan&, const batch&);
 std::size_t run_mla(const plan&, const batch&);
 std::size_t run_mmse(const plan&, const batch&);
 std::size_t run_nway(const plan&, const batch&);

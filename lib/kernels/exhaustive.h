@@ -55,7 +55,6 @@ class exhaustive
 public:
     using mask = decltype(F() < F());
     using combination = Combination<F>;
-    static constexpr bool takes_prior = true;
 
     MP_FN exhaustive(arena<F>& a, const constellation& c, int nt, int nr)
         : d_c(c),
@@ -70,7 +69,7 @@ public:
     {
     }
 
-    MP_FN void prepare(const F* h) { d_qr.decompose(h, 0); }
+    MP_FN void prepare(const F* h) { d_qr.decompose(h); }
 
     /* llr: nt*bits lanes in label order; returns where the vector could be detected */
     MP_FN mask detect(const F* y, F noise_var, const F* prior, F* llr)

@@ -64,7 +64,6 @@ class linear
 {
 public:
     using mask = decltype(F() < F());
-    static constexpr bool takes_prior = false;
 
     MP_FN linear(arena<F>& a, const constellation& c, int nt, int nr)
         : d_constellation(c),
@@ -83,7 +82,7 @@ public:
     MP_FN void prepare(const F* h)
     {
         d_h = h;
-        d_qr.decompose(h, 0);
+        d_qr.decompose(h);
         if (!MMSE)
             invert();
     }
@@ -200,7 +199,7 @@ private:
                 d_stacked[entry + 1] = F(0.0f);
             }
         }
-        d_extended.decompose(&d_stacked[0], 0);
+        d_extended.decompose(&d_stacked[0]);
         MP_UNROLL
         for (int i = 0; i < nt; ++i) {
             MP_UNROLL

@@ -1,6 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 The gr-mimopack authors
  * SPDX-License-Identifier: GPL-3.0-or-later */
-/* The N-way detector of Wu, Yin and Cavallaro (001), in complex arithmetic (see qr.h).
+/* The N-way detector of Wu, Yin and Cavallaro (001), in complex arithmetic (see qr.h), and the
+ * fully parallel fixed sphere decoder (000 §4.3), which differs in the order of the columns.
  *
  * Symbols are integers k = 0..side-1 on each axis, x = scale (2k - (side-1)(1+j)). With
  * v_i = (Q^H y)_i / (2 scale r_ii) + (side-1)/2 (1+j) sum_{j>=i} c_ij and c_ij = r_ij / r_ii,
@@ -17,20 +18,32 @@ namespace MIMOPACK_ISA {
 
 constexpr float round_magic = 12582912.0f; /* 1.5 * 2^23, bits 0x4b400000 */
 
+/* Which column of H stands where in pass p: N-way rotates them; FPFSD, whose columns come sorted
+ * by norm, puts p on top and leaves the others in order. */
+enum class column_order { rotate, raise };
+
+MP_FN int column_source(column_order order, int column, int pass, int nt)
+{
+    if (order == column_order::rotate)
+        return column + pass < nt ? column + pass : column + pass - nt;
+    return column == nt - 1 ? pass : column < pass ? column : column + 1;
+}
+
 template <class F, int NT, int NR, int WIDTH>
 class nway
 {
 public:
     using mask = decltype(F() < F());
     using word = decltype(F().as_word());
-    static constexpr bool takes_prior = false;
     static constexpr int side = 1 << WIDTH;
     static constexpr int bits = 2 * WIDTH;
 
-    MP_FN nway(arena<F>& a, const constellation& c, int nt, int nr, int passes, float clip)
+    MP_FN nway(arena<F>& a, const constellation& c, int nt, int nr, int passes, float clip,
+               column_order order)
         : d_nt(nt),
           d_nr(nr),
           d_passes(passes),
+          d_order(order),
           d_scale(c.scale),
           d_clip(clip),
           d_qr(a, nt, nr),
@@ -43,6 +56,7 @@ public:
           d_w(a, nt),
           d_k(a, 2 * nt),
           d_nearest(a, 2 * nt * bits),
+          d_prior(a, nt * bits),
           d_distance(a, side * side),
           d_words(a, side * side * nt)
     {
@@ -57,24 +71,32 @@ public:
             prepare_pass(0);
     }
 
-    /* llr: nt*bits lanes in canonical order; returns where the vector could be detected */
-    MP_FN mask detect(const F* y, F noise_var, const F*, F* llr)
+    /* prior, llr: nt*bits lanes in canonical order; returns where the vector could be detected.
+     * Clipping limits how far an LLR moves from its prior. */
+    MP_FN mask detect(const F* y, F noise_var, const F* prior, F* llr)
     {
         const int nt = d_nt;
         for (int b = 0; b < 2 * nt * bits; ++b)
             d_nearest[b] = F(1e30f);
+        /* metrics are distances here, so the prior comes in units of the noise */
+        d_has_prior = prior != nullptr;
+        for (int b = 0; d_has_prior && b < nt * bits; ++b)
+            d_prior[b] = prior[b] * noise_var;
         mask usable = F(0.0f) < F(1.0f);
         for (int pass = 0; pass < d_passes; ++pass) {
             if (d_passes > 1)
                 prepare_pass(pass);
             usable = usable & d_qr.usable & search(y);
+            if (d_has_prior)
+                add_prior(pass);
             collect(pass);
         }
         const F r = rsqrt(noise_var);
         const F unit = r * r;
         for (int b = 0; b < nt * bits; ++b) {
             const F difference = (d_nearest[2 * b] - d_nearest[2 * b + 1]) * unit;
-            llr[b] = max(min(difference, F(d_clip)), F(-d_clip));
+            const F known = d_has_prior ? prior[b] : F(0.0f);
+            llr[b] = known + max(min(difference - known, F(d_clip)), F(-d_clip));
         }
         return usable;
     }
@@ -83,6 +105,7 @@ private:
     const extent<NT> d_nt;
     const extent<NR> d_nr;
     const int d_passes;
+    const column_order d_order;
     const float d_scale, d_clip;
     qr<F, NT, NR> d_qr;
     const F* d_h;
@@ -91,13 +114,15 @@ private:
     buffer<F, NT> d_w;
     buffer<F, 2 * NT> d_k;
     buffer<F, 2 * NT * bits> d_nearest;
+    buffer<F, NT * bits> d_prior;
+    bool d_has_prior = false;
     buffer<F, NT == 0 ? 0 : side * side> d_distance;
     buffer<F, NT == 0 ? 0 : side * side * NT> d_words;
 
     MP_FN void prepare_pass(int pass)
     {
         const int nt = d_nt;
-        d_qr.decompose(d_h, pass);
+        d_qr.decompose(d_h, [=](int c) { return column_source(d_order, c, pass, nt); });
         const F half_side(0.5f * (side - 1));
         MP_UNROLL
         for (int i = 0; i < nt; ++i) {
@@ -181,10 +206,29 @@ private:
         return finite;
     }
 
-    MP_FN static int layer_of(int column, int pass, int nt)
+    /* To each candidate's distance, minus the prior LLRs of its ones (002 eq. 4) */
+    MP_FN void add_prior(int pass)
     {
-        const int layer = column + pass;
-        return layer < nt ? layer : layer - nt;
+        const int nt = d_nt;
+        for (int candidate = 0; candidate < side * side; ++candidate) {
+            F sum = d_distance[candidate];
+            for (int i = 0; i < nt; ++i) {
+                const F* const layer = &d_prior[bits * column_source(d_order, i, pass, nt)];
+                if (i == nt - 1) {
+                    const int k_re = candidate / side, k_im = candidate % side;
+                    const int codes[2] = { k_re ^ (k_re >> 1), k_im ^ (k_im >> 1) };
+                    for (int b = 0; b < bits; ++b)
+                        if (codes[b / WIDTH] >> (WIDTH - 1 - b % WIDTH) & 1)
+                            sum = sum - layer[b];
+                } else {
+                    const word code = gray(d_words[candidate * nt + i].as_word());
+                    MP_UNROLL
+                    for (int b = 0; b < bits; ++b)
+                        sum = select(code.bit(place(b)), sum - layer[b], sum);
+                }
+            }
+            d_distance[candidate] = sum;
+        }
     }
 
     /* Algorithm 3: each bit's nearest candidate of either value. One value's is the pass's best
@@ -192,7 +236,7 @@ private:
     MP_FN void collect(int pass)
     {
         const int nt = d_nt;
-        collect_top(&d_nearest[2 * bits * layer_of(nt - 1, pass, nt)]);
+        collect_top(&d_nearest[2 * bits * column_source(d_order, nt - 1, pass, nt)]);
         F best = d_distance[0];
         for (int i = 0; i < nt - 1; ++i)
             d_k[i] = d_words[i];
@@ -217,7 +261,7 @@ private:
                     other[b] = masked_min(other[b], differs.bit(place(b)), d);
             }
             const word value = gray(chosen);
-            F* const nearest = &d_nearest[2 * bits * layer_of(i, pass, nt)];
+            F* const nearest = &d_nearest[2 * bits * column_source(d_order, i, pass, nt)];
             MP_UNROLL
             for (int b = 0; b < bits; ++b) {
                 const mask one = value.bit(place(b));

@@ -13,7 +13,7 @@ namespace MIMOPACK_ISA {
 
 /* A complex matrix is an array of lanes, row-major, real and imaginary part adjacent. */
 
-/* h = Q R for columns in the order (c + rotation) % nt. NT, NR as in extent. */
+/* h = Q R; column c of h is column source(c) of what is given. NT, NR as in extent. */
 template <class F, int NT, int NR>
 struct qr {
     using mask = decltype(F() < F());
@@ -37,17 +37,22 @@ struct qr {
     {
     }
 
-    MP_FN void decompose(const F* h, int rotation)
+    MP_FN void decompose(const F* h)
+    {
+        decompose(h, [](int c) { return c; });
+    }
+
+    template <class Source>
+    MP_FN void decompose(const F* h, Source source)
     {
         const int nt = d_nt, nr = d_nr;
         MP_UNROLL
         for (int c = 0; c < nt; ++c) {
-            int source = c + rotation;
-            source = source < nt ? source : source - nt;
+            const int from = source(c);
             F sum(0.0f);
             MP_UNROLL
             for (int i = 0; i < nr; ++i) {
-                const F re = h[2 * (i * nt + source)], im = h[2 * (i * nt + source) + 1];
+                const F re = h[2 * (i * nt + from)], im = h[2 * (i * nt + from) + 1];
                 q[2 * (nr * c + i)] = re;
                 q[2 * (nr * c + i) + 1] = im;
                 sum = fma(re, re, fma(im, im, sum));

@@ -10,9 +10,9 @@
 from .base import Detector
 from .exhaustive import MLA, OMAP
 from .linear import MMSE, ZF
-from .nway import NWay
+from .nway import FPFSD, NWay
 
-REGISTRY = {detector.name: detector for detector in (ZF, MMSE, NWay, MLA, OMAP)}
+REGISTRY = {detector.name: detector for detector in (ZF, MMSE, NWay, FPFSD, MLA, OMAP)}
 
 
 def create(name, **parameters):
@@ -27,5 +27,5 @@ def hard_decisions(llr):
     return (llr > 0).astype("uint8")
 
 
-__all__ = ["MLA", "MMSE", "OMAP", "REGISTRY", "ZF", "Detector", "NWay", "create",
+__all__ = ["FPFSD", "MLA", "MMSE", "OMAP", "REGISTRY", "ZF", "Detector", "NWay", "create",
            "hard_decisions"]

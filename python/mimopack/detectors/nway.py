@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The N-way detector."""
+"""Detectors of several greedy tree searches."""
 
 from .. import reference
 from .base import Detector, _integer, _real
@@ -14,20 +14,21 @@ class NWay(Detector):
     Each pass rotates H's columns cyclically, QR-decomposes them (modified Gram-Schmidt),
     expands the top layer fully and slices the layers below, which gives M candidates; LLRs are
     max-log over all N*M candidates (eq. 6). N = 1 is SSFE. N = nt comes close to max-log, as
-    every layer is expanded once and each bit has candidates of either value. Needs square QAM
-    with Gray labels per axis. Complexity O(N M nt^2) per vector. No a-priori LLRs: the slicing
-    is by distance alone.
+    every layer is expanded once and each bit has candidates of either value. A-priori LLRs
+    count in the candidates' metrics (002 eq. 4), not in the slicing. Needs square QAM with Gray
+    labels per axis. Complexity O(N M nt^2) per vector.
     """
 
     name = "nway"
     summary = "N-way detector: N greedy tree searches, near max-log for N = nt"
+    SUPPORTS_PRIOR = True
     NEEDS_SQUARE_QAM = True
     PARAMETERS = (
         Parameter("num_passes", "Passes N", None, "int",
                   "Tree searches, 1 to num_tx; default num_tx, the most accurate.",
                   optional=True),
         Parameter("llr_clip", "LLR clipping", None, "float",
-                  "LLRs are limited to +- this; default 8 where num_passes < num_tx (there a "
+                  "LLRs are limited to +- this (from the prior, if any); default 8 where num_passes < num_tx (there a "
                   "bit may lack candidates of one value), no limit where they are equal.",
                   optional=True),
     )
@@ -43,9 +44,26 @@ class NWay(Detector):
         self.llr_clip = None if llr_clip is None else _real("llr_clip", llr_clip)
         super().__init__(num_tx, num_rx, constellation, **common)
 
-    def _reference(self, y, h, noise_var, constellation):
-        return reference.nway(y, h, noise_var, constellation, self.num_passes, self.llr_clip)
+    def _reference(self, y, h, noise_var, constellation, **prior):
+        return reference.nway(y, h, noise_var, constellation, passes=self.num_passes,
+                              llr_clip=self.llr_clip, **prior)
 
     def _core_options(self):
         clip = {} if self.llr_clip is None else {"llr_clip": self.llr_clip}
         return {"num_passes": self.num_passes, **clip}
+
+
+class FPFSD(Detector):
+    """Fully parallel fixed-complexity sphere decoder (000 §4.3).
+
+    nt searches, each with another layer on top, fully expanded, and the others below it by
+    falling column norm (table 1), one path each (SIC, eq. 14). LLRs are max-log over the nt*M
+    candidates (eq. 12 on the list); each bit has candidates of either value. A-priori LLRs count
+    in the candidates' metrics (002 eq. 4), not in the slicing. Needs square QAM with Gray labels
+    per axis. Complexity O(nt^3 M) per vector.
+    """
+
+    name = "fpfsd"
+    summary = "Fully parallel fixed sphere decoder: nt searches, near max-log"
+    SUPPORTS_PRIOR = True
+    NEEDS_SQUARE_QAM = True

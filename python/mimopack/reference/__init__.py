@@ -10,7 +10,8 @@ a batch and erases (LLR 0) the vectors that cannot be detected.
 
 from .batch import RANK_TOLERANCE, run, usable
 from .exhaustive import mla, omap
+from .fsd import fpfsd
 from .linear import mmse, zf
 from .nway import nway
 
-__all__ = ["RANK_TOLERANCE", "mla", "mmse", "nway", "omap", "run", "usable", "zf"]
+__all__ = ["RANK_TOLERANCE", "fpfsd", "mla", "mmse", "nway", "omap", "run", "usable", "zf"]

@@ -40,28 +40,29 @@ def search(y, h, side, scale):
     return p, distance
 
 
-def nway(y, h, noise_var, constellation, passes=1, llr_clip=8.0):
+def nway(y, h, noise_var, constellation, prior=None, passes=1, llr_clip=8.0):
     """Max-log LLRs from the lists of N passes over cyclically rotated columns, 001 eq. 6.
 
     Pass k has column (nt - 1 + k) mod nt on top. A bit value that is in no list counts as
-    infinitely far. LLRs are clipped to +-llr_clip; None does not clip.
+    infinitely far. With a-priori LLRs the metric of a candidate is less those of its ones
+    (002 eq. 4). LLRs are limited to +-llr_clip from the prior; None does not limit.
     """
     nt = h.shape[1]
     qam = constellation.square_qam
     m = constellation.bits_per_symbol
     nearest = np.full((2, nt * m), np.inf)     # [bit value, bit]
+    known = np.zeros(nt * m) if prior is None else np.asarray(prior)
     for k in range(passes):
         order = (np.arange(nt) + k) % nt
         p, distance = search(y, h[:, order], qam.side, qam.scale)
+        labels = np.empty((len(p), nt), int)
         for column, layer in enumerate(order):
             points = qam.scale * (p[:, 2 * column] + 1j * p[:, 2 * column + 1])
-            label = np.argmin(np.abs(points[:, None] - constellation.points), axis=1)
-            bits = constellation.bits[label]
-            for j in range(m):
-                for value in (0, 1):
-                    found = distance[bits[:, j] == value]
-                    if len(found):
-                        bit = layer * m + j
-                        nearest[value, bit] = min(nearest[value, bit], found.min())
-    llr = (nearest[0] - nearest[1]) / noise_var
-    return llr if llr_clip is None else np.clip(llr, -llr_clip, llr_clip)
+            labels[:, layer] = np.argmin(np.abs(points[:, None] - constellation.points), axis=1)
+        bits = constellation.bits[labels].reshape(len(p), -1)
+        metric = distance / noise_var - bits @ known
+        for value in (0, 1):
+            found = np.where(bits == value, metric[:, None], np.inf).min(axis=0)
+            nearest[value] = np.minimum(nearest[value], found)
+    llr = nearest[0] - nearest[1]
+    return llr if llr_clip is None else known + np.clip(llr - known, -llr_clip, llr_clip)
