@@ -2,12 +2,11 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What all detectors share: the contract's checks, the choice of backend, erasures."""
 
-import operator
-
 import numpy as np
 
 from .. import constellation as constellations
 from .. import reference
+from ..checks import array, choice, integer, positive
 from .parameters import BACKENDS, COMMON, LLR_TYPES, PRIOR
 
 
@@ -36,8 +35,8 @@ class Detector:
                  llr_type="float32", llr_scale=8.0, extrinsic=False, isa="auto"):
         """See ``detectors.parameters.COMMON``; isa ("auto", "avx512", "avx2", "baseline")
         restricts the cpu backend to one instruction set, for tests and comparisons."""
-        self.num_tx = _integer("num_tx", num_tx, 1, self.MAX_TX)
-        self.num_rx = _integer("num_rx", num_rx, 1, self.MAX_RX)
+        self.num_tx = integer("num_tx", num_tx, 1, self.MAX_TX)
+        self.num_rx = integer("num_rx", num_rx, 1, self.MAX_RX)
         if self.num_rx < self.num_tx:
             raise ValueError(f"num_rx: got {num_rx}, must be at least num_tx = {num_tx}")
         self.constellation = constellations.get(constellation)
@@ -46,9 +45,9 @@ class Detector:
                 f"constellation: got {self.constellation.name}, {self.name} needs square QAM "
                 "with Gray labels per axis (qpsk, qam16, qam64, qam256, wlan_qpsk, ...); "
                 "mla and omap take any")
-        self.backend = _choice("backend", backend, BACKENDS)
-        self.llr_dtype = np.dtype(_choice("llr_type", llr_type, LLR_TYPES))
-        self.llr_scale = _real("llr_scale", llr_scale)
+        self.backend = choice("backend", backend, BACKENDS)
+        self.llr_dtype = np.dtype(choice("llr_type", llr_type, LLR_TYPES))
+        self.llr_scale = positive("llr_scale", llr_scale)
         self.threads = threads
         if extrinsic and not self.SUPPORTS_PRIOR:
             raise ValueError(f"extrinsic: {self.name} takes no a-priori LLRs to subtract")
@@ -64,7 +63,7 @@ class Detector:
 
     @threads.setter
     def threads(self, threads):
-        self._threads = _integer("threads", threads, 0, 1024)
+        self._threads = integer("threads", threads, 0, 1024)
 
     @property
     def bits_per_vector(self):
@@ -96,9 +95,9 @@ class Detector:
         Raises:
             ValueError: an argument is not as above.
         """
-        y = _array("y", y, np.complex64, (None, self.num_rx))
+        y = array("y", y, np.complex64, (None, self.num_rx))
         n = len(y)
-        h = _array("h", h, np.complex64, (None, self.num_rx, self.num_tx))
+        h = array("h", h, np.complex64, (None, self.num_rx, self.num_tx))
         if (n % len(h) if len(h) else n) or (len(h) and not n):
             raise ValueError(f"h: got {len(h)} matrices for {n} vectors, "
                              "allowed is any number that divides the vectors")
@@ -107,11 +106,11 @@ class Detector:
         if prior is not None:
             if not self.SUPPORTS_PRIOR:
                 raise ValueError(f"prior: {self.name} takes no a-priori LLRs")
-            prior = _array("prior", prior, np.float32, (n, width))
+            prior = array("prior", prior, np.float32, (n, width))
         if out is None:
             out = np.empty((n, width), self.llr_dtype)
         else:
-            out = _array("out", out, self.llr_dtype, (n, width))
+            out = array("out", out, self.llr_dtype, (n, width))
             if not out.flags.writeable:
                 raise ValueError("out: got a read-only array, must be writable")
         if self._core:
@@ -130,8 +129,8 @@ class Detector:
 
     def _noise(self, noise_var, n):
         if np.ndim(noise_var) == 0:
-            return np.full(n, _real("noise_var", noise_var), np.float32)
-        return _array("noise_var", noise_var, np.float32, (n,))
+            return np.full(n, positive("noise_var", noise_var), np.float32)
+        return array("noise_var", noise_var, np.float32, (n,))
 
     def _check_size(self):
         """Raise ValueError where the search is too large to finish."""
@@ -168,45 +167,3 @@ class Detector:
     def all_parameters(cls):
         """COMMON, those of a-priori LLRs where it takes them, and the detector's own."""
         return (*COMMON, *(PRIOR if cls.SUPPORTS_PRIOR else ()), *cls.PARAMETERS)
-
-
-def _integer(name, value, low, high):
-    try:
-        value = operator.index(value)
-    except TypeError:
-        raise ValueError(f"{name}: got {value!r}, must be an integer") from None
-    if not low <= value <= high:
-        raise ValueError(f"{name}: got {value}, allowed are {low} to {high}")
-    return value
-
-
-def _real(name, value):
-    try:
-        value = float(value)
-    except (TypeError, ValueError):
-        raise ValueError(f"{name}: got {value!r}, must be a number") from None
-    if not 0 < value < np.inf:
-        raise ValueError(f"{name}: got {value}, must be positive and finite")
-    return value
-
-
-def _choice(name, value, allowed):
-    if value not in allowed:
-        raise ValueError(f"{name}: got {value!r}, allowed are {', '.join(allowed)}")
-    return value
-
-
-def _array(name, array, dtype, shape):
-    if not isinstance(array, np.ndarray):
-        raise ValueError(f"{name}: got {type(array).__name__}, must be a NumPy array")
-    if array.dtype != dtype:
-        raise ValueError(f"{name}: got type {array.dtype}, must be {np.dtype(dtype)}")
-    if array.ndim != len(shape) or any(
-            want is not None and have != want
-            for have, want in zip(array.shape, shape, strict=True)):
-        wanted = ", ".join("n" if size is None else str(size) for size in shape)
-        raise ValueError(f"{name}: got shape {array.shape}, must be ({wanted})")
-    if not array.flags.c_contiguous:
-        raise ValueError(f"{name}: got a strided array, must be C-contiguous "
-                         "(numpy.ascontiguousarray)")
-    return array

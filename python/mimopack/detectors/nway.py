@@ -3,7 +3,8 @@
 """Detectors of several greedy tree searches."""
 
 from .. import reference
-from .base import Detector, _integer, _real
+from ..checks import integer, positive
+from .base import Detector
 from .parameters import Parameter
 
 
@@ -36,12 +37,12 @@ class NWay(Detector):
     def __init__(self, num_tx=4, num_rx=4, constellation="qam16", num_passes=None, llr_clip=None,
                  **common):
         """See ``detectors.parameters.COMMON`` and ``NWay.PARAMETERS``."""
-        limit = _integer("num_tx", num_tx, 1, self.MAX_TX)
-        self.num_passes = limit if num_passes is None else _integer(
+        limit = integer("num_tx", num_tx, 1, self.MAX_TX)
+        self.num_passes = limit if num_passes is None else integer(
             "num_passes", num_passes, 1, limit)
         if llr_clip is None and self.num_passes < limit:
             llr_clip = 8.0
-        self.llr_clip = None if llr_clip is None else _real("llr_clip", llr_clip)
+        self.llr_clip = None if llr_clip is None else positive("llr_clip", llr_clip)
         super().__init__(num_tx, num_rx, constellation, **common)
 
     def _reference(self, y, h, noise_var, constellation, **prior):
