@@ -164,6 +164,63 @@ def test_no_vector_is_lost_and_batches_are_large(n, capsys):
               f"{n / elapsed / 1e6:.2f} Mvec/s with start-up")
 
 
+class Hungry(gr.basic_block):
+    """A reader that wants many items at once, as decoders of long blocks do."""
+
+    def __init__(self, items, width):
+        gr.basic_block.__init__(self, "hungry", [(np.float32, width)], None)
+        self._items, self.taken = items, 0
+
+    def forecast(self, noutput_items, ninputs):
+        return [self._items] * ninputs
+
+    def general_work(self, input_items, output_items):
+        self.consume(0, self._items)
+        self.taken += self._items
+        return 0
+
+
+@pytest.mark.parametrize("items", [10_000, 17_000, 20_000, 24_000])
+def test_a_reader_of_many_items_does_not_deadlock(items):
+    """The reader leaves less than a batch free in the output buffer and waits for more."""
+    tb = gr.top_block()
+    block = make("zf")
+    sources = [blocks.vector_source_c(np.ones(width), True, width) for width in (4, 16)]
+    heads = [blocks.head(8 * width, 200_000) for width in (4, 16)]
+    reader = Hungry(items, 16)
+    for port in range(2):
+        tb.connect(sources[port], heads[port], (block, port))
+    tb.connect(block, reader)
+    tb.start()
+    deadline = time.monotonic() + 20
+    while reader.taken < 200_000 // items * items:
+        assert time.monotonic() < deadline, f"stuck after {reader.taken} items"
+        time.sleep(0.01)
+    tb.stop()
+    tb.wait()
+
+
+def test_a_long_search_can_be_stopped():
+    """64-QAM, 3 layers, exact: batches are cut so that a call is short."""
+    calls = []
+    block = make("omap", num_tx=3, num_rx=3, constellation="qam64", noise_var=0.1)
+    detect = block._detector.detect
+    block._detector.detect = lambda y, *a, **k: (calls.append(len(y)), detect(y, *a, **k))[1]
+    tb = gr.top_block()
+    sources = [blocks.vector_source_c(np.random.default_rng(1).normal(size=1000 * width)
+                                      .astype(complex), True, width) for width in (3, 9)]
+    sink = blocks.null_sink(4 * 18)
+    for port in range(2):
+        tb.connect(sources[port], (block, port))
+    tb.connect(block, sink)
+    tb.start()
+    while not calls:
+        time.sleep(0.01)
+    tb.stop()
+    tb.wait()
+    assert max(calls) <= 2**28 // 64**3
+
+
 def test_noise_var_tags_apply_from_their_item_on():
     y, h, noise_var, _ = problem(300, 4, 4, "qam16", 20)
     values = np.full(300, noise_var, np.float32)
@@ -206,7 +263,7 @@ def test_erasures_are_counted_and_reported():
     assert block.erasures() == 100
     assert 1 <= len(messages.got) <= 3
     stamps = [stamp for stamp, _ in messages.got]
-    assert messages.got[0][1].keys() == {"vectors", "erasures"}
+    assert messages.got[0][1].keys() == {"vectors", "erasures", "failures"}
     assert np.all(np.diff(stamps)[:-1] > 0.9)    # the last comes when the block stops
 
 
@@ -226,6 +283,7 @@ def test_a_failing_detector_erases_and_goes_on():
     lost = slice(calls[0], calls[0] + calls[1])
     assert len(calls) > 2 and np.all(llr[lost] == 0)
     assert block.erasures() == calls[1] and block.vectors() == 500
+    assert block.failures() == 1
     assert np.all(np.any(llr[lost.stop:] != 0, axis=1))
 
 
@@ -246,6 +304,9 @@ class TestControl:
         (pmt.cons(pmt.intern("noise_var"), pmt.from_double(0.3)), 0.3, 1),
         (pmt.to_pmt({"noise_var": -5.0}), 0.25, 1),
         (pmt.to_pmt({"gain": 1.0}), 0.25, 1),
+        (pmt.to_pmt({"noise_var": 0.7, "threads": 3.0}), 0.7, 3),
+        (pmt.to_pmt({"noise_var": 0.7, "threads": 1.5}), 0.25, 1),
+        (pmt.to_pmt({"noise_var": 0.7, "gain": 1}), 0.25, 1),
         (pmt.intern("nonsense"), 0.25, 1)])
     def test_message_port(self, message, noise_var, threads):
         """A message while the flowgraph runs; a bad one is refused and changes nothing."""

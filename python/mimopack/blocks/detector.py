@@ -12,10 +12,14 @@ from gnuradio import gr
 from .. import detectors
 from .frame_stream import vector
 
-# Items per work() call to aim at, and the size of the largest port's share of them. Larger
+# Vectors per work() call to aim at, and the size of the largest port's share of them. Larger
 # batches were not faster, and the buffers round the block take about twice this memory.
 BATCH_VECTORS = 16384
 BATCH_BYTES = 2**22
+# Candidates per work() call at most: a flowgraph can only be stopped between two calls.
+BATCH_CANDIDATES = 2**28
+# A full SIMD register of vectors per thread, and some.
+LEAST_VECTORS = 64
 REPORT_SECONDS = 1.0
 
 NOISE_VAR = pmt.intern("noise_var")
@@ -32,8 +36,11 @@ class detector_block(gr.sync_block):
         in 2 ``prior`` (with prior_input=True): float, vlen T*nt*m, a-priori LLRs.
         out 0 ``llr``: float (or int8), vlen T*nt*m, ln P(1)/P(0), layer-major, MSB first.
         message in ``control``: a dict or pair with ``noise_var`` and ``threads``.
-        message out ``status``: a dict with the totals ``vectors`` and ``erasures``, once a
-            second at most, when vectors had to be erased.
+        message out ``status``: a dict with the totals ``vectors``, ``erasures`` and
+            ``failures``, once a second at most, when vectors had to be erased.
+
+    The block asks for buffers of about 16384 vectors (fewer where a full search would take
+    long). A maximum buffer size set on it or its neighbours must leave room for two batches.
 
     A tag ``noise_var`` on ``y`` sets the noise power from its item on, as ``set_noise_var``
     does from the next work() call on. Tags pass from every input to the output. Each input
@@ -56,7 +63,8 @@ class detector_block(gr.sync_block):
                              "must be an integer of at least 1")
         self._period = int(symbols_per_channel)
         self.set_noise_var(noise_var)
-        self._vectors = self._erasures = self._reported = 0
+        self._vectors = self._erasures = self._failures = 0
+        self._reported = (0, 0)
         self._last_report = 0.0
         width = self._period * det.bits_per_vector
         inputs = [(np.complex64, self._period * det.num_rx),
@@ -67,12 +75,17 @@ class detector_block(gr.sync_block):
         gr.sync_block.__init__(self, f"mimopack_{det.name}_detector",
                                [vector(*port) for port in inputs], [vector(*output)])
         largest = max(np.dtype(kind).itemsize * size for kind, size in (*inputs, output))
-        self._batch = max(1, min(BATCH_VECTORS // self._period, BATCH_BYTES // largest))
-        # An output multiple makes the scheduler give the block and its neighbours buffers
-        # of this size; start() takes it back so that the tail of a stream is not kept, and
-        # the minimum waits until a full batch has room instead of trickling.
+        most = max(LEAST_VECTORS, BATCH_CANDIDATES // det.candidates)
+        vectors = min(BATCH_VECTORS, most)
+        self._batch = max(1, min(vectors // self._period, BATCH_BYTES // largest))
+        # An output multiple makes the scheduler give the block and its neighbours buffers of
+        # this size; start() takes it back so that the tail of a stream is not kept. The minimum
+        # waits for room instead of trickling; the rest of the buffer is the reader's, who may
+        # need several items at once and would wait for ever if all of it were claimed here.
         self.set_output_multiple(self._batch)
-        self.set_min_noutput_items(self._batch)
+        self.set_min_noutput_items(max(1, self._batch // 4))
+        if most < BATCH_VECTORS:
+            self.set_max_noutput_items(self._batch)
         self.message_port_register_in(CONTROL)
         self.set_msg_handler(CONTROL, self._on_control)
         self.message_port_register_out(STATUS)
@@ -110,6 +123,10 @@ class detector_block(gr.sync_block):
         """How many of them were erased."""
         return self._erasures
 
+    def failures(self):
+        """work() calls in which the detector failed; all their vectors were erased."""
+        return self._failures
+
     def work(self, input_items, output_items):
         det, out = self._detector, output_items[0]
         items = len(out)
@@ -125,7 +142,8 @@ class detector_block(gr.sync_block):
         except Exception as error:    # the stream goes on: these vectors are erased, and said
             out[...] = 0
             self._erasures += n
-            self.logger.error(f"{n} vectors erased: {error!r}")
+            self._failures += 1
+            self._error = error
         self._vectors += n
         self._report()
         return items
@@ -141,7 +159,10 @@ class detector_block(gr.sync_block):
         return noise
 
     def _on_control(self, message):
-        setters = {"noise_var": self.set_noise_var, "threads": self.set_threads}
+        before = self._noise_var, self._detector.threads
+        setters = {"noise_var": self.set_noise_var,
+                   "threads": lambda value: self.set_threads(
+                       int(value) if value == int(value) else value)}
         try:
             request = pmt.to_python(message)
             if isinstance(request, tuple):
@@ -149,19 +170,25 @@ class detector_block(gr.sync_block):
             for name, value in request.items():
                 setters[name](value)
         except Exception as error:
+            self._noise_var, self._detector.threads = before
             self.logger.warn(f"control message refused: {error!r}; "
                              f"allowed are a dict or pair with {', '.join(setters)}")
 
     def _report(self, final=False):
         now = time.monotonic()
-        if self._erasures == self._reported or (
+        counts = self._erasures, self._failures
+        if counts == self._reported or (
                 not final and now - self._last_report < REPORT_SECONDS):
             return
-        self._last_report, self._reported = now, self._erasures
+        if self._failures > self._reported[1]:
+            self.logger.error(f"the detector failed in {self._failures} calls so far, whose "
+                              f"vectors were erased; the last: {self._error!r}")
+        self._last_report, self._reported = now, counts
         self.logger.warn(f"{self._erasures} of {self._vectors} vectors erased so far "
-                         "(NaN, Inf, noise_var or rank of H)")
+                         "(NaN, Inf, noise_var, rank of H, or a failure)")
         self.message_port_pub(STATUS, pmt.to_pmt(
-            {"vectors": self._vectors, "erasures": self._erasures}))
+            {"vectors": self._vectors, "erasures": self._erasures,
+             "failures": self._failures}))
 
 
 def _signature(detector):

@@ -71,6 +71,11 @@ class Detector:
         return self.num_tx * self.constellation.bits_per_symbol
 
     @property
+    def candidates(self):
+        """How many candidates are looked at for one vector; 1 for the linear detectors."""
+        return 1
+
+    @property
     def isa(self):
         """The instruction set in use; None for the reference backend."""
         return self._core.isa if self._core else None

@@ -10,12 +10,15 @@ class _Exhaustive(Detector):
     CANONICAL_ORDER = False
     LARGEST_SEARCH = {"reference": 2**18, "cpu": 2**24}
 
+    @property
+    def candidates(self):
+        return self.constellation.size**self.num_tx
+
     def _check_size(self):
         limit = self.LARGEST_SEARCH["reference" if self.backend == "reference" else "cpu"]
-        candidates = self.constellation.size**self.num_tx
-        if candidates > limit:
+        if self.candidates > limit:
             raise ValueError(
-                f"{self.name}: {self.constellation.size}^{self.num_tx} = {candidates:.3g} "
+                f"{self.name}: {self.constellation.size}^{self.num_tx} = {self.candidates:.3g} "
                 f"candidates per vector are more than the {limit:.3g} that can be searched "
                 f"with backend {self.backend!r}; use nway (num_passes = {self.num_tx}), "
                 "which comes close, or mmse")

@@ -29,8 +29,9 @@ class NWay(Detector):
                   "Tree searches, 1 to num_tx; default num_tx, the most accurate.",
                   optional=True),
         Parameter("llr_clip", "LLR clipping", None, "float",
-                  "LLRs are limited to +- this (from the prior, if any); default 8 where num_passes < num_tx (there a "
-                  "bit may lack candidates of one value), no limit where they are equal.",
+                  "LLRs are limited to +- this (from the prior, if any); default 8 where "
+                  "num_passes < num_tx (there a bit may lack candidates of one value), no limit "
+                  "where they are equal.",
                   optional=True),
     )
 
@@ -44,6 +45,10 @@ class NWay(Detector):
             llr_clip = 8.0
         self.llr_clip = None if llr_clip is None else positive("llr_clip", llr_clip)
         super().__init__(num_tx, num_rx, constellation, **common)
+
+    @property
+    def candidates(self):
+        return self.num_passes * self.constellation.size
 
     def _reference(self, y, h, noise_var, constellation, **prior):
         return reference.nway(y, h, noise_var, constellation, passes=self.num_passes,
@@ -68,3 +73,7 @@ class FPFSD(Detector):
     summary = "Fully parallel fixed sphere decoder: nt searches, near max-log"
     SUPPORTS_PRIOR = True
     NEEDS_SQUARE_QAM = True
+
+    @property
+    def candidates(self):
+        return self.num_tx * self.constellation.size
