@@ -214,6 +214,25 @@ def test_a_frame_beside_a_tone_and_after_bad_samples():
     assert decoded(frame) == payload
 
 
+@pytest.mark.parametrize("value", [np.nan, np.inf, 1e20, 3e38])
+def test_a_bad_sample_in_a_preamble_costs_at_most_its_frame(value):
+    rng = np.random.default_rng(14)
+    p = ofdm.Parameters(num_tx=4, payload_length=50)
+    payloads, starts, samples = stream_of_frames(rng, p, 4, [100, 60], snr_db=35)
+    samples = samples.astype(np.complex64)
+    with np.errstate(over="ignore", invalid="ignore"):
+        for position in range(starts[0] - 20, starts[0] + p.preamble_samples + 100, 8):
+            bad = samples.copy()
+            bad[position // 8 % 4, position] = value
+            frames = air.synchronise(p, bad)
+            assert decoded(frames[-1]) == payloads[1]
+            # The first frame, if it was found, may have become useless, but it can be estimated.
+            assert not any(f.truncated for f in frames)
+            estimate = ofdm.ChannelEstimator(p, 4).estimate(
+                ofdm.to_subcarriers(frames[0].symbols))
+            assert estimate.y.shape == (p.num_items, 4)
+
+
 def test_low_snr():
     rng = np.random.default_rng(13)
     found = 0

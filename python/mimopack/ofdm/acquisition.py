@@ -92,7 +92,8 @@ class PreambleAcquirer:
             lag16: that correlation, sum over antennas and window of x[n] conj(x[n + 16]).
 
         Returns:
-            :class:`Acquisition`, or None where no long training field follows.
+            :class:`Acquisition`, or None where no long training field follows, or samples are not
+            finite or too large to be squared.
         """
         coarse = lag_to_hz(lag16, 16)
         first = _LTF1_START - _LATE - GUARD
@@ -110,7 +111,10 @@ class PreambleAcquirer:
         training = self._training(tail, position)
         if not self._is_ltf(training[:, 0]):
             return None
-        delay, offset = self._timing(training)
+        timing = self._timing(training)
+        if timing is None:
+            return None
+        delay, offset = timing
         ltf = first + position
         return Acquisition(ltf + delay - _LTF1_START, ltf + offset, float(coarse + residual))
 
@@ -144,7 +148,10 @@ class PreambleAcquirer:
         return power[self._taps].sum() > self._concentration * power.sum()
 
     def _timing(self, training):
-        """(delay of the first path, best shift of the FFT window), from all layers' channels."""
+        """(delay of the first path, best shift of the FFT window), from all layers' channels.
+
+        None where they are not finite.
+        """
         # (num_rx, num_tx, 64): with the layers apart their cyclic advances can be taken back.
         channel = (self._demapping @ training) * self._unshift
         # The carriers run from -32, so tap d carries the sign (-1)^d, which its power does not.
@@ -158,6 +165,8 @@ class PreambleAcquirer:
         delay = _DELAYS[np.argmax(power > 0.4 * power.max())]
         # Take the middle of the best windows: it leaves room on both sides.
         cost = _OUTSIDE @ power
+        if not np.isfinite(cost).all():
+            return None
         best = _SHIFTS[cost <= cost.min() + 0.01 * power.sum()]
         return int(delay), int(best[(best.size - 1) // 2])
 

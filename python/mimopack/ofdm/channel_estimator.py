@@ -163,7 +163,9 @@ def _condition_db(h):
     """Mean over carriers of 20 log10 of the ratio of the extreme singular values, at most 200."""
     if not np.isfinite(h).all():
         return float("nan")
-    gram = np.linalg.eigvalsh((h.conj().transpose(0, 2, 1) @ h).astype(np.complex128))
+    # The squares of single precision's largest values need double precision.
+    h = h.astype(np.complex128)
+    gram = np.linalg.eigvalsh(h.conj().transpose(0, 2, 1) @ h)
     largest = gram[:, -1]
     smallest = np.maximum(gram[:, 0], largest * 1e-20)
     with np.errstate(all="ignore"):
