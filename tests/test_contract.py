@@ -155,6 +155,43 @@ def test_core_checks_shapes_itself():
         det.detect(y.astype(complex), h, noise, None, out, 1.0, 1)
 
 
+@pytest.mark.parametrize("name, changed", [
+    ("nway", {"options": {"num_passes": 5}}), ("nway", {"options": {"num_passes": 0}}),
+    ("nway", {"width": 0}), ("fpfsd", {"width": 0}), ("mla", {"num_tx": 17, "num_rx": 17}),
+    ("zf", {"num_tx": 65, "num_rx": 65}), ("zf", {"num_rx": 257}), ("zf", {"num_rx": 3}),
+    ("zf", {"bit_source": [0, 1, 2, 4]}), ("zf", {"width": 1}), ("zf", {"bit_sign": [1.0]}),
+    ("zf", {"options": {"speed": 1}}), ("turbo", {})])
+def test_core_checks_parameters_itself(name, changed):
+    points = [complex(p) for p in constellation.get("qam16").points]
+    arguments = {"num_tx": 4, "num_rx": 4, "points": points, "width": 2, "scale": 0.316,
+                 "bit_source": [0, 1, 2, 3], "bit_sign": [1.0] * 4}
+    _core.Detector("zf", **arguments)
+    with pytest.raises(ValueError):
+        _core.Detector(name, **{**arguments, **changed})
+
+
+def _detect_in_child(queue):
+    y, h, noise_var, _ = problem(5000, 4, 4, "qam16", 20)
+    queue.put(float(detectors.ZF().detect(y, h, noise_var).sum()))
+
+
+def test_detecting_after_a_fork():
+    """OpenMP's threads are not there in a forked child; it works without them."""
+    import multiprocessing
+
+    y, h, noise_var, _ = problem(5000, 4, 4, "qam16", 20)
+    expected = float(detectors.ZF(threads=2).detect(y, h, noise_var).sum())
+    context = multiprocessing.get_context("fork")
+    queue = context.Queue()
+    child = context.Process(target=_detect_in_child, args=(queue,))
+    child.start()
+    try:
+        assert queue.get(timeout=30) == pytest.approx(expected)
+    finally:
+        child.kill()
+        child.join()
+
+
 def test_unknown_instruction_set():
     with pytest.raises(ValueError, match="isa: mmx is not available"):
         detectors.ZF(isa="mmx")

@@ -54,6 +54,21 @@ def test_large_sizes_equal_reference(name, num_tx, num_rx):
                  expected, 5e-3 if num_tx == num_rx == 64 else 1e-3)
 
 
+@pytest.mark.parametrize("isa", _core.available_isas())
+@pytest.mark.parametrize("num_tx, num_rx", [(4, 4), (8, 64), (4, 128), (4, 256), (16, 256)])
+def test_dependent_columns_are_erased_at_any_size(num_tx, num_rx, isa):
+    """The last column is a combination of the others, rounded to complex64."""
+    rng = np.random.default_rng(6)
+    n = 1000
+    _, h, _, _ = problem(n, num_tx, num_rx, "qpsk", 20)
+    weights = rng.standard_normal((n, num_tx - 1)) + 1j * rng.standard_normal((n, num_tx - 1))
+    h[:, :, -1] = np.einsum("nij,nj->ni", h[:, :, :-1].astype(complex), weights)
+    y = h.sum(axis=2)
+    det = create("zf", "cpu", num_tx, num_rx, "qpsk", isa=isa)
+    llr = det.detect(y, h, 0.1)
+    assert det.erasures == n and not llr.any()
+
+
 @pytest.mark.parametrize("name", ALL)
 def test_arbitrary_constellation_equals_reference(name):
     """8-PSK with shuffled labels: what needs square QAM says so."""

@@ -4,10 +4,13 @@
  * (detectors/base.py) and once more here where a mistake would read or write past an array. */
 #include "../cpu/plan.h"
 #include <omp.h>
+#include <pthread.h>
 #include <pybind11/numpy.h>
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
+#include <atomic>
 #include <complex>
+#include <new>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -19,6 +22,9 @@ namespace {
 
 using complex_array = py::array_t<std::complex<float>, py::array::c_style>;
 using float_array = py::array_t<float, py::array::c_style>;
+
+/* OpenMP's threads do not survive a fork, and the child would wait for them for ever. */
+std::atomic<bool> forked{ false };
 
 const isa_build& find_build(const std::string& name)
 {
@@ -65,21 +71,24 @@ public:
              const std::string& isa)
         : d_plan(), d_build(find_build(isa)), d_run(nullptr)
     {
-        for (const detector_entry* entry = d_build.detectors; entry->name; ++entry)
-            if (name == entry->name)
-                d_run = entry->run;
+        const detector_entry* entry = d_build.detectors;
+        while (entry->name && name != entry->name)
+            ++entry;
+        d_run = entry->run;
         constellation& c = d_plan.points;
         c.bits = static_cast<int>(bit_source.size());
         c.size = static_cast<int>(points.size());
         if (!d_run)
             throw std::invalid_argument("detector: " + name + " has no cpu backend");
-        if (num_tx < 1 || num_tx > 64 || num_rx < num_tx || num_rx > 256 || c.bits < 1 ||
+        d_plan.options = read_options(options);
+        if (num_tx < 1 || num_tx > entry->max_tx || num_rx < num_tx || num_rx > 256 || c.bits < 1 ||
             c.bits > max_bits_per_symbol || c.size != 1 << c.bits ||
-            bit_sign.size() != bit_source.size() || (width && 2 * width != c.bits))
+            bit_sign.size() != bit_source.size() || (width && 2 * width != c.bits) ||
+            (entry->needs_width && !width) || d_plan.options.num_passes < 1 ||
+            d_plan.options.num_passes > num_tx)
             throw std::invalid_argument("detector: inconsistent arguments");
         d_plan.num_tx = num_tx;
         d_plan.num_rx = num_rx;
-        d_plan.options = read_options(options);
         c.width = width;
         c.scale = scale;
         for (int b = 0; b < c.bits; ++b) {
@@ -132,9 +141,15 @@ public:
         else
             throw std::invalid_argument("detect: out must be float32 or int8");
         b.int8_scale = int8_scale;
-        b.threads = threads > 0 ? threads : omp_get_max_threads();
-        py::gil_scoped_release release;
-        return d_run(d_plan, b);
+        b.threads = forked ? 1 : threads > 0 ? threads : omp_get_max_threads();
+        std::size_t erased;
+        {
+            py::gil_scoped_release release;
+            erased = d_run(d_plan, b);
+        }
+        if (erased == out_of_memory)
+            throw std::bad_alloc();
+        return erased;
     }
 
     std::string isa() const { return d_build.name; }
@@ -150,6 +165,7 @@ private:
 PYBIND11_MODULE(_core, m)
 {
     m.doc() = "CPU detectors of gr-mimopack; use gnuradio.mimopack.detectors instead.";
+    pthread_atfork(nullptr, nullptr, [] { forked = true; });
     m.def("available_isas", [] {
         int count;
         const isa_build* const* builds = available_builds(count);

@@ -55,14 +55,17 @@ std::size_t drive(const plan& p, const batch& b, Make make)
     const std::size_t eighth = groups / (8 * threads);
     const int share = static_cast<int>(eighth < 1 ? 1 : eighth > 32 ? 32 : eighth);
     std::size_t erased = 0;
-#pragma omp parallel num_threads(threads) reduction(+ : erased) if (threads > 1)
+    int failed = 0;
+#pragma omp parallel num_threads(threads) reduction(+ : erased, failed) if (threads > 1)
     {
         arena<simd> space;
         make(space); /* counts what the kernel takes */
         const std::size_t own = 2 * nr * nt + 2 * nr + 4 * num_llr;
         void* memory = nullptr;
-        if (posix_memalign(&memory, 64, (space.used + own) * sizeof(simd)))
-            abort();
+        if (posix_memalign(&memory, 64, (space.used + own) * sizeof(simd))) {
+            failed = 1;
+            memory = nullptr;
+        }
         space = arena<simd>{ static_cast<simd*>(memory), 0 };
         simd* const h = space.take(2 * nr * nt);
         simd* const y = space.take(2 * nr);
@@ -74,6 +77,8 @@ std::size_t drive(const plan& p, const batch& b, Make make)
 
 #pragma omp for schedule(dynamic, share)
         for (std::size_t g = 0; g < groups; ++g) {
+            if (!memory)
+                continue; /* every thread has to come to the loop's end */
             const int count = chunks - g * W < static_cast<std::size_t>(W)
                                   ? static_cast<int>(chunks - g * W)
                                   : W;
@@ -132,7 +137,7 @@ std::size_t drive(const plan& p, const batch& b, Make make)
         }
         free(memory);
     }
-    return erased;
+    return failed ? out_of_memory : erased;
 }
 
 MP_FN void store_int8(const batch& b,

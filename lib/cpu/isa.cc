@@ -22,9 +22,13 @@ bool available()
 }
 
 const detector_entry detectors[] = {
-    { "fpfsd", run_fpfsd }, { "mla", run_mla },   { "mmse", run_mmse },
-    { "nway", run_nway },   { "omap", run_omap }, { "zf", run_zf },
-    { nullptr, nullptr },
+    { "fpfsd", run_fpfsd, 16, true },
+    { "mla", run_mla, 16, false },
+    { "mmse", run_mmse, 64, false },
+    { "nway", run_nway, 16, true },
+    { "omap", run_omap, 16, false },
+    { "zf", run_zf, 64, false },
+    { nullptr, nullptr, 0, false },
 };
 
 } // namespace

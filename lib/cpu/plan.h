@@ -36,12 +36,15 @@ struct batch {
     int threads;
 };
 
-/* Runs a batch and returns how many vectors it erased. */
+/* Runs a batch and returns how many vectors it erased, or out_of_memory. */
 using run_function = std::size_t (*)(const plan&, const batch&);
+constexpr std::size_t out_of_memory = ~std::size_t(0);
 
 struct detector_entry {
     const char* name;
     run_function run;
+    int max_tx;
+    bool needs_width; /* square QAM with Gray labels per axis only */
 };
 
 struct isa_build {

@@ -72,7 +72,7 @@ struct qr {
                     sum = fma(v[i], v[i], sum);
             }
             /* Also false for NaN and Inf: norm2 < 1e37 holds for neither. */
-            usable = usable & (F(rank_tolerance * rank_tolerance) * norm2[c] < sum) &
+            usable = usable & (F(rank_tolerance2(nr)) * norm2[c] < sum) &
                      (norm2[c] < F(1e37f)) & (F(1e-37f) < sum);
             const F inv = rsqrt(sum);
             inverse[c] = inv;

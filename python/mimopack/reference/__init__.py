@@ -8,10 +8,10 @@ llr (nt*m,) = ln P(b=1)/P(b=0), layer-major, most significant bit first. ``run``
 a batch and erases (LLR 0) the vectors that cannot be detected.
 """
 
-from .batch import RANK_TOLERANCE, run, usable
+from .batch import rank_tolerance, run, usable
 from .exhaustive import mla, omap
 from .fsd import fpfsd
 from .linear import mmse, zf
 from .nway import nway
 
-__all__ = ["RANK_TOLERANCE", "fpfsd", "mla", "mmse", "nway", "omap", "run", "usable", "zf"]
+__all__ = ["fpfsd", "mla", "mmse", "nway", "omap", "rank_tolerance", "run", "usable", "zf"]

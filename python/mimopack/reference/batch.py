@@ -6,9 +6,12 @@ import numpy as np
 
 from .qr import modified_gram_schmidt
 
-# A column of H counts as dependent on the ones before it where less than this share of its
-# norm is left after projection. It is what float32 can still tell from zero.
-RANK_TOLERANCE = 1e-6
+
+def rank_tolerance(num_rx):
+    """A column of H counts as dependent on the ones before it where less than this share of its
+    norm is left after projection: what float32 can still tell from zero, whose rounding grows
+    with the root of the column's length."""
+    return 1e-6 * np.sqrt(max(num_rx / 4, 1))
 
 
 def usable(y, h, noise_var):
@@ -19,7 +22,7 @@ def usable(y, h, noise_var):
     if not np.all(norms > 0):
         return False
     _, r = modified_gram_schmidt(h / norms)
-    return bool(np.all(np.diag(r).real > RANK_TOLERANCE))
+    return bool(np.all(np.diag(r).real > rank_tolerance(len(h))))
 
 
 def run(detector, y, h, noise_var, constellation, prior=None, **parameters):
