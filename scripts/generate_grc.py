@@ -1,7 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Write grc/mimopack_<name>_detector.block.yml for every registered detector.
+"""Write what GRC shows of the detectors: their blocks, and the menus of the OFDM receiver.
+
+grc/mimopack_<name>_detector.block.yml is written for every registered detector; in the receiver's
+file, which is written by hand, the names of detectors and backends are.
 
     PYTHONPATH=build/python .venv/bin/python scripts/generate_grc.py [--check]
 
@@ -10,15 +13,17 @@
 
 import argparse
 import inspect
+import re
 import sys
 from pathlib import Path
 
 import yaml
 from gnuradio.mimopack import constellation, detectors
 from gnuradio.mimopack.blocks import DETECTOR_BLOCKS
-from gnuradio.mimopack.detectors.parameters import Parameter
+from gnuradio.mimopack.detectors.parameters import BACKENDS, Parameter
 
 GRC = Path(__file__).resolve().parent.parent / "grc"
+RECEIVER = "mimopack_ofdm_receiver.block.yml"
 
 HEADER = """\
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
@@ -152,6 +157,21 @@ def block_yaml(detector):
         for part in (head, *({key: value} for key, value in sections.items())))
 
 
+def receiver_yaml(text):
+    """The receiver's .block.yml with the detectors and backends that there are."""
+    menus = {"detector": {"options": detectors.REGISTRY,
+                          "option_labels": [d.__name__ for d in detectors.REGISTRY.values()]},
+             "backend": {"options": BACKENDS}}
+    for parameter, lists in menus.items():
+        for key, values in lists.items():
+            text, count = re.subn(
+                rf"(-   id: {parameter}\n(?:    .*\n)*?    {key}: )\[.*\]",
+                lambda match, values=values: f"{match[1]}[{', '.join(values)}]", text)
+            if count != 1:
+                raise ValueError(f"{RECEIVER}: {key} of {parameter} found {count} times")
+    return text
+
+
 class _Dumper(yaml.SafeDumper):
     """Text of several lines as a block, as a person would write it."""
 
@@ -167,6 +187,7 @@ def out_of_date(write):
     """Names of the files that differ from what they should be; they are rewritten if asked."""
     wanted = {f"mimopack_{d.name}_detector.block.yml": block_yaml(d)
               for d in detectors.REGISTRY.values()}
+    wanted[RECEIVER] = receiver_yaml((GRC / RECEIVER).read_text(encoding="utf-8"))
     changed = [path.name for path in GRC.glob("mimopack_*_detector.block.yml")
                if path.name not in wanted]
     if write:

@@ -2,43 +2,11 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The OFDM blocks in GNU Radio Companion: flowgraphs compile and run, bad parameters do not."""
 
-import os
-import subprocess
-import sys
-from pathlib import Path
-
 import numpy as np
 import pytest
-import yaml
-from gnuradio import mimopack
+from flowgraphs import block, run, save
 
-ROOT = Path(__file__).resolve().parent.parent
-PACKAGES = Path(mimopack.__file__).parents[2]
 FORMAT = {"constellation": "wlan_qpsk", "code_rate": "3/4", "payload_length": "90"}
-
-
-def block(name, key, **parameters):
-    return {"name": name, "id": key, "parameters": parameters,
-            "states": {"coordinate": [0, 0], "rotation": 0, "state": "enabled"}}
-
-
-def grcc(folder, blocks, connections):
-    options = {"parameters": {"id": "generated", "title": "generated", "run_options": "run",
-                              "generate_options": "no_gui", "output_language": "python"},
-               "states": {"coordinate": [0, 0], "rotation": 0, "state": "enabled"}}
-    (folder / "generated.grc").write_text(yaml.dump({
-        "options": options, "blocks": blocks, "connections": connections,
-        "metadata": {"file_format": 1}}))
-    return subprocess.run(
-        ["grcc", "-o", str(folder), str(folder / "generated.grc")], text=True, timeout=60,
-        capture_output=True, env={**os.environ, "GRC_BLOCKS_PATH": str(ROOT / "grc"),
-                                  "PYTHONPATH": str(PACKAGES), "HOME": str(folder)})
-
-
-def run(folder):
-    return subprocess.run(
-        [sys.executable, str(folder / "generated.py")], cwd=folder, capture_output=True, text=True,
-        timeout=60, env={**os.environ, "PYTHONPATH": str(PACKAGES), "HOME": str(folder)})
 
 
 def transmitter(folder, count):
@@ -49,7 +17,7 @@ def transmitter(folder, count):
                   **FORMAT)], [["payload", "0", "transmitter", "0"]]
 
 
-def test_receiver_flowgraph(tmp_path):
+def test_receiver_flowgraph(companion, tmp_path):
     blocks, connections = transmitter(tmp_path, 10)
     blocks += [
         block("receiver", "mimopack_ofdm_receiver", num_tx="2", num_rx="2", detector="mmse",
@@ -59,16 +27,13 @@ def test_receiver_flowgraph(tmp_path):
         block("packets", "blocks_message_debug", en_uvec="False")]
     connections += [["transmitter", str(i), "receiver", str(i)] for i in range(2)]
     connections += [["receiver", "0", "llrs", "0"], ["receiver", "packets", "packets", "print"]]
-    compiled = grcc(tmp_path, blocks, connections)
-    assert compiled.returncode == 0, compiled.stdout + compiled.stderr
-    ran = run(tmp_path)
-    assert ran.returncode == 0, ran.stdout + ran.stderr
-    assert ran.stdout.count("(crc_ok . #t)") == 10
+    script = companion.compiled(save(tmp_path, blocks, connections), tmp_path)
+    assert run(script, tmp_path).count("(crc_ok . #t)") == 10
     # 90 bytes: 774 bits in 5 symbols of 156, 52 carriers with 4 LLRs each.
     assert (tmp_path / "llrs").stat().st_size == 10 * 5 * 52 * 4
 
 
-def test_flowgraph_of_the_parts(tmp_path):
+def test_flowgraph_of_the_parts(companion, tmp_path):
     blocks, connections = transmitter(tmp_path, 10)
     blocks += [
         block("sync", "mimopack_ofdm_frame_sync", num_tx="2", num_rx="2", **FORMAT),
@@ -84,19 +49,63 @@ def test_flowgraph_of_the_parts(tmp_path):
         connections += [["transmitter", i, "sync", i], ["sync", i, "fft" + i, "0"],
                         ["fft" + i, "0", "estimator", i], ["estimator", i, "detector", i]]
     connections += [["detector", "0", "decoder", "0"], ["decoder", "packets", "packets", "print"]]
-    compiled = grcc(tmp_path, blocks, connections)
-    assert compiled.returncode == 0, compiled.stdout + compiled.stderr
-    ran = run(tmp_path)
-    assert ran.returncode == 0, ran.stdout + ran.stderr
-    assert ran.stdout.count("(crc_ok . #t)") == 10
+    script = companion.compiled(save(tmp_path, blocks, connections), tmp_path)
+    assert run(script, tmp_path).count("(crc_ok . #t)") == 10
 
 
-@pytest.mark.parametrize(("key", "value"), [
-    ("num_rx", "1"), ("payload_length", "0"), ("detector_options", "3")])
-def test_companion_refuses(tmp_path, key, value):
-    parameters = {"num_tx": "2", "num_rx": "2", **FORMAT, key: value}
-    blocks = [block("receiver", "mimopack_ofdm_receiver", **parameters)]
-    blocks += [block("source", "blocks_null_source", type="complex", vlen="1")]
-    connections = [["source", "0", "receiver", str(i)] for i in range(int(parameters["num_rx"]))]
-    compiled = grcc(tmp_path, blocks, connections)
-    assert compiled.returncode != 0
+def connected(name, parameters):
+    """The block between sources and sinks, as its parameters make its ports."""
+    num_tx, num_rx = int(parameters["num_tx"]), int(parameters.get("num_rx", 0))
+    period = int(parameters.get("symbols_per_channel", 1))
+    inputs = {"ofdm_transmitter": [], "packet_decoder": [("float", period * num_tx * 2)],
+              "ofdm_channel_estimator": [("complex", 64)] * num_rx}
+    outputs = {"ofdm_transmitter": [1] * num_tx, "ofdm_frame_sync": [64] * num_rx,
+               "ofdm_channel_estimator": [period * num_rx, num_rx * num_tx]}
+    blocks, connections = [block("tested", f"mimopack_{name}", **parameters)], []
+    for port, (kind, vlen) in enumerate(inputs.get(name, [("complex", 1)] * num_rx)):
+        blocks.append(block(f"source{port}", "blocks_null_source", type=kind, vlen=str(vlen)))
+        connections.append([f"source{port}", "0", "tested", str(port)])
+    for port, vlen in enumerate(outputs.get(name, [])):
+        blocks.append(block(f"sink{port}", "blocks_null_sink", type="complex", vlen=str(vlen)))
+        connections.append(["tested", str(port), f"sink{port}", "0"])
+    if name == "ofdm_transmitter":
+        blocks.append(block("sender", "blocks_message_strobe"))
+        connections.append(["sender", "strobe", "tested", "pdus"])
+    return blocks, connections
+
+
+ANTENNAS = {
+    "ofdm_transmitter": {"num_tx": "2"},
+    "ofdm_frame_sync": {"num_tx": "2", "num_rx": "2"},
+    "ofdm_channel_estimator": {"num_tx": "2", "num_rx": "2"},
+    "ofdm_receiver": {"num_tx": "2", "num_rx": "2"},
+    "packet_decoder": {"num_tx": "2"},
+}
+
+
+@pytest.mark.parametrize("name", ANTENNAS)
+def test_companion_accepts(companion, tmp_path, name):
+    blocks, connections = connected(name, {**ANTENNAS[name], **FORMAT})
+    companion.compiled(save(tmp_path, blocks, connections), tmp_path)
+
+
+@pytest.mark.parametrize(("name", "wrong", "said"), [
+    *((name, {"payload_length": "0"}, "1 <= payload_length") for name in ANTENNAS),
+    *((name, {"code_rate": "5/6"}, "Parameters(num_tx, constellation, code_rate")
+      for name in ANTENNAS),
+    *((name, {"symbols_per_channel": "2"}, "num_symbols % symbols_per_channel")
+      for name in ("ofdm_channel_estimator", "ofdm_receiver", "packet_decoder")),
+    *((name, {"threshold": "1.0"}, "threshold") for name in ("ofdm_frame_sync", "ofdm_receiver")),
+    ("ofdm_transmitter", {"scrambler_seed": "128"}, "scrambler_seed"),
+    ("ofdm_transmitter", {"gap": "-1"}, "gap"),
+    ("ofdm_receiver", {"num_rx": "1"}, "num_rx >= num_tx"),
+    ("ofdm_receiver", {"detector": "nearest"}, "detector in"),
+    ("ofdm_receiver", {"detector_options": "3"}, "isinstance(detector_options, dict)"),
+    ("ofdm_receiver", {"detector_options": "{'num_passes': 3}"}, "**detector_options"),
+    ("ofdm_receiver", {"constellation": "wlan_bpsk"}, "detectors.create(detector"),
+    ("packet_decoder", {"llr_scale": "0.0"}, "llr_scale"),
+])
+def test_companion_refuses(companion, tmp_path, name, wrong, said):
+    blocks, connections = connected(name, {**ANTENNAS[name], **FORMAT, **wrong})
+    refusals = companion.refusals(save(tmp_path, blocks, connections), tmp_path)
+    assert said in refusals

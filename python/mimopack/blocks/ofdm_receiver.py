@@ -28,7 +28,7 @@ class ofdm_receiver(gr.hier_block2):
         num_rx: receive antennas.
         detector: name of a detector: "nway", "mmse", "mla" ...; its block is made.
         detector_options: keyword arguments of its own, such as {"num_passes": 1}.
-        backend: "auto", "cpu", "cuda" or "reference".
+        backend: one of ``detectors.parameters.BACKENDS``.
         symbols_per_channel: T, data symbols that share a channel item at the detector.
         threshold: of the frame synchroniser.
 
