@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What a measurement was made on, for the JSON files of benchmarks."""
 
+import os
 import platform
 import shlex
 import subprocess
@@ -25,18 +26,19 @@ def _processor():
 
 
 def _commit():
-    """The checkout's commit where the command runs inside one of this project, else None."""
+    """The checkout's commit where the command runs inside one of this project; else what the
+    environment's MIMOPACK_COMMIT says (for a copy without git), or None."""
     def git(*arguments):
         return subprocess.run(["git", *arguments], capture_output=True, text=True,
                               check=True).stdout.strip()
 
     try:
         if not (Path(git("rev-parse", "--show-toplevel")) / "MANIFEST.md").exists():
-            return None
+            return os.environ.get("MIMOPACK_COMMIT")
         changed = git("status", "--porcelain", "--untracked-files=no")
         return git("rev-parse", "--short=12", "HEAD") + ("-dirty" if changed else "")
     except (OSError, subprocess.CalledProcessError):
-        return None
+        return os.environ.get("MIMOPACK_COMMIT")
 
 
 def _gnuradio():
