@@ -9,7 +9,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 from click.testing import CliRunner
-
 from gnuradio.mimopack import detectors
 from gnuradio.mimopack.apps.bench import bench_command, make_cases, simulate
 from gnuradio.mimopack.constellation import get
