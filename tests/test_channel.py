@@ -12,9 +12,17 @@ from gnuradio.mimopack.channel import (
     flat_rayleigh,
     power_delay_profile,
 )
-from scipy.special import j0
 
 RATE = 20e6
+
+
+def bessel_j0(x):
+    """J0 by its integral, the mean of cos(x sin(theta)) over a period (DLMF 10.9.1).
+
+    Over equidistant angles the mean of a periodic analytic function converges exponentially.
+    """
+    theta = 2 * np.pi * np.arange(256) / 256
+    return np.mean(np.cos(np.multiply.outer(x, np.sin(theta))), axis=-1)
 
 
 def _tones(num_tx, n, seed=0, band=0.43):
@@ -132,7 +140,7 @@ def test_doppler_autocorrelation_is_bessel():
         h = np.stack([channel.impulse_response(lag / 1e6) for lag in lags])[..., 0]
         correlation += np.mean(h * h[0].conj(), axis=(1, 2))
         channel.renew()
-    expected = j0(2 * np.pi * doppler * lags / 1e6)
+    expected = bessel_j0(2 * np.pi * doppler * lags / 1e6)
     assert correlation / realisations == pytest.approx(expected, abs=0.05)
 
 
