@@ -8,21 +8,19 @@ set -euo pipefail
 
 usage() {
     cat <<'EOF'
-usage: scripts/setup.sh [--tests] [--with-cupy | --without-cupy]
+usage: scripts/setup.sh [--tests] [--with-cupy]
 
-  --tests          also pytest and ruff
-  --with-cupy      also CuPy, for NVIDIA GPUs (default: where an NVIDIA driver is found)
-  --without-cupy   no CuPy
+  --tests       also pytest and ruff
+  --with-cupy   also CuPy, for NVIDIA GPUs (nothing here uses it yet)
 EOF
 }
 
 tests=no
-cupy=auto
+cupy=no
 for argument in "$@"; do
     case $argument in
         --tests) tests=yes ;;
         --with-cupy) cupy=yes ;;
-        --without-cupy) cupy=no ;;
         -h | --help) usage; exit 0 ;;
         *) usage >&2; exit 2 ;;
     esac
@@ -61,7 +59,7 @@ packages=(
     gnuradio gnuradio-dev gir1.2-gtk-3.0 pybind11-dev cmake ninja-build g++
     python3-dev python3-venv python3-numpy python3-matplotlib python3-click
 )
-[ $tests = no ] || packages+=(python3-scipy python3-yaml)
+[ $tests = no ] || packages+=(python3-yaml)
 missing=()
 if command -v dpkg-query > /dev/null; then
     for package in "${packages[@]}"; do
@@ -116,10 +114,7 @@ if [ $tests = yes ]; then
     need ruff ruff
 fi
 
-if [ $cupy = auto ] && [ ! -e /proc/driver/nvidia/version ] && ! nvidia-smi > /dev/null 2>&1; then
-    cupy=no
-fi
-if [ $cupy != no ]; then
+if [ $cupy = yes ]; then
     driver=$(nvidia-smi --query-gpu=driver_version --format=csv,noheader 2> /dev/null |
         sed -n '1s/\..*//p' || true)
     # CUDA 13 needs driver 580 or newer; without a driver to ask, take the newer one.
@@ -145,6 +140,7 @@ if [ "$(cached CMAKE_INSTALL_PREFIX)" != "$root/.venv" ] ||
         -DCMAKE_INSTALL_PREFIX="$root/.venv" -DPYTHON_EXECUTABLE="$venv_python"
 fi
 step "build" cmake --build build
-# A module that was renamed or deleted would live on in the installed copy.
-rm -rf .venv/lib/python3*/site-packages/gnuradio/mimopack .venv/share/gnuradio/grc/blocks
+# A file that was renamed or deleted would live on in the installed copy.
+rm -rf .venv/lib/python3*/site-packages/gnuradio/mimopack .venv/share/gnuradio/grc/blocks \
+    .venv/share/gnuradio/examples/mimopack .venv/share/doc/gr-mimopack
 step "install into .venv" cmake --install build

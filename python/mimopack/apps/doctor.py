@@ -190,20 +190,16 @@ def check_sigmf():
 
 
 def check_gpu():
-    """CuPy and an NVIDIA GPU. Neither is needed; what is there shall work."""
-    driver = Path("/proc/driver/nvidia/version").exists()
+    """CuPy and an NVIDIA GPU. Nothing uses them yet; what is there shall work."""
     try:
         version = probe("import json, cupy; print(json.dumps(cupy.__version__))")
     except ProbeError as error:
-        missing = "No module named 'cupy'" in str(error)
-        if missing and not driver:
-            return [Finding("GPU", "ok", "no NVIDIA driver and no CuPy: everything runs on the "
-                                         "CPU")]
-        return [Finding("CuPy", "warning",
-                        "an NVIDIA driver is here, CuPy is not" if missing
-                        else f"not importable: {error}",
-                        "scripts/setup.sh --with-cupy, or pip install 'cupy-cuda12x==13.6.*' "
-                        "(cupy-cuda13x from driver 580 on), keeping NumPy as it is")]
+        if "No module named 'cupy'" in str(error):
+            return [Finding("GPU", "ok", "no CuPy, and nothing needs it yet: everything runs on "
+                                         "the CPU")]
+        return [Finding("CuPy", "warning", f"not importable: {error}",
+                        "pip install 'cupy-cuda12x==13.6.*' (cupy-cuda13x from driver 580 on), "
+                        "keeping NumPy as it is, or pip uninstall it: nothing needs it yet")]
     found = [Finding("CuPy", "ok", version)]
     try:
         device = probe(
