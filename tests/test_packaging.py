@@ -84,16 +84,54 @@ def test_modtool_knows_the_module():
     assert "Module name: mimopack" in done.stdout, done.stderr
 
 
+def configure(build, *settings):
+    """Run CMake; returns what it said on standard error."""
+    done = subprocess.run(["cmake", "-S", ROOT, "-B", build, *settings], capture_output=True,
+                          text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    return done.stderr
+
+
 def test_cmake_keeps_the_python_that_it_was_given(tmp_path):
     # GNU Radio's CMake package names another one, each time that CMake runs again.
     python = tmp_path / "python"
     python.write_text(f'#!/bin/sh\nexec "{sys.executable}" "$@"\n')
     python.chmod(0o755)
     build = tmp_path / "build"
-    for arguments in (["-S", ROOT, "-B", build, f"-DPYTHON_EXECUTABLE={python}"], [build]):
-        done = subprocess.run(["cmake", *arguments], capture_output=True, text=True, timeout=120)
-        assert done.returncode == 0, done.stderr
+    for settings in ([f"-DPYTHON_EXECUTABLE={python}"], []):
+        configure(build, *settings)
         assert (build / "apps/mimopack").read_text().startswith(f"#!{python}\n")
+
+
+def test_cmake_warns_of_a_prefix_that_python_does_not_search(tmp_path):
+    python = "-DPYTHON_EXECUTABLE=/usr/bin/python3"
+    said = configure(tmp_path, python, "-DCMAKE_INSTALL_PREFIX=/usr")
+    assert "CMake Warning" in said and "PYTHONPATH" in said
+    said = configure(tmp_path, "-DGR_PYTHON_DIR=lib/python3/dist-packages")
+    assert "CMake Warning" not in said
+    said = configure(tmp_path, "-UGR_PYTHON_DIR", "-DCMAKE_INSTALL_PREFIX=/usr/local")
+    assert "CMake Warning" not in said
+
+
+def test_examples_and_documentation_are_installed(tmp_path):
+    configure(tmp_path / "build", f"-DPYTHON_EXECUTABLE={sys.executable}")
+    for component in ("examples", "doc"):
+        done = subprocess.run(["cmake", "--install", tmp_path / "build", "--component", component,
+                               "--prefix", tmp_path], capture_output=True, text=True, timeout=60)
+        assert done.returncode == 0, done.stderr
+    examples = tmp_path / "share/gnuradio/examples/mimopack"
+    wanted = {path.name for path in (ROOT / "examples").glob("*.grc")}
+    wanted |= {name.replace(".grc", "_headless.py") for name in wanted}
+    assert {path.name for path in examples.iterdir()} == wanted | {"recordings"}
+    done = subprocess.run(
+        [sys.executable, examples / "play_recording_headless.py"], cwd=tmp_path, text=True,
+        capture_output=True, timeout=60,
+        env={**os.environ, "PYTHONPATH": str(Path(mimopack.__file__).parents[2])})
+    assert done.returncode == 0, done.stderr
+    documents = tmp_path / "share/doc/gr-mimopack"
+    assert {path.name for path in (documents / "docs").iterdir()} \
+        == {path.name for path in (ROOT / "docs").iterdir()}
+    assert (documents / "README.md").exists()
 
 
 def setup(folder, *functions):
