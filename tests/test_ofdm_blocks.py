@@ -10,6 +10,7 @@ import pmt
 import pytest
 from gnuradio import blocks, fft, gr, mimopack
 from gnuradio.mimopack import ofdm
+from gnuradio.mimopack.blocks import frame_stream
 
 
 class Messages(gr.basic_block):
@@ -78,10 +79,12 @@ def run(top, seconds=60):
         pytest.fail("the flowgraph did not end by itself")
 
 
-def receive(samples, seed=None, **parameters):
+def receive(samples, seed=None, prepare=None, **parameters):
     """(receiver, packets, frame events) of a finished flowgraph."""
     top = gr.top_block()
     receiver = mimopack.ofdm_receiver(num_rx=len(samples), **parameters)
+    if prepare:
+        prepare(receiver)
     packets, events = Messages(), Messages()
     source = Pieces(samples, seed)
     for port in range(len(samples)):
@@ -124,7 +127,7 @@ def test_receiver_finds_every_packet(name, seed):
     assert [e["event"] for e in events] == ["found"] * len(payloads)
     assert receiver.statistics() == {
         "samples_seen": samples.shape[1], "frames_found": 27, "frames_truncated": 0,
-        "packets": 27, "crc_failures": 0, "items_outside": 0, "frames_broken": 0}
+        "packets": 27, "crc_failures": 0, "items_outside": 0, "frames_broken": 0, "failures": 0}
 
 
 @pytest.mark.parametrize("options", [
@@ -190,6 +193,105 @@ def test_receiver_outputs_for_views():
 def test_receiver_refuses_unknown_detectors():
     with pytest.raises(ValueError, match="detector: got 'best', allowed are .*nway"):
         mimopack.ofdm_receiver(detector="best")
+
+
+def failing(method, calls):
+    """The method, raising what NumPy may raise in its calls of these numbers."""
+    numbers = iter(range(10**9))
+
+    def replacement(*arguments):
+        if next(numbers) in calls:
+            raise np.linalg.LinAlgError("on purpose")
+        return method(*arguments)
+    return replacement
+
+
+@pytest.mark.parametrize("part", ["estimator", "decoder"])
+def test_an_exception_costs_one_frame(part):
+    rng = np.random.default_rng(12)
+    p = ofdm.Parameters(**FORMATS["small"])
+    payloads, _, samples = capture(rng, p, 2, [100] * 6)
+
+    def break_part(receiver):
+        if part == "estimator":
+            inner = receiver.estimator._estimator
+            inner.estimate = failing(inner.estimate, {1, 3})
+        else:
+            inner = receiver.decoder._decoder
+            inner.decode = failing(inner.decode, {1, 3})
+    receiver, packets, _ = receive(samples, 0, detector="mla", prepare=break_part,
+                                   **FORMATS["small"])
+    assert [payload for _, payload in packets] == [payloads[i] for i in (0, 2, 4, 5)]
+    assert getattr(receiver, part).failures() == 2
+    counts = receiver.statistics()
+    assert counts["failures"] == 2 and counts["packets"] == 4
+    assert counts["items_outside"] == 2 * (p.num_fft_items if part == "estimator"
+                                           else p.num_items)
+
+
+@pytest.mark.parametrize("method", ["process", "finish"])
+def test_an_exception_of_the_synchroniser_does_not_end_the_stream(method):
+    rng = np.random.default_rng(13)
+    payloads, starts, samples = capture(
+        rng, ofdm.Parameters(**FORMATS["small"]), 2, [100_000, *[100] * 5])
+    samples = np.concatenate([samples, np.zeros((2, 3000))], axis=1)
+
+    def break_sync(receiver):
+        inner = receiver.frame_sync._sync
+        setattr(inner, method, failing(getattr(inner, method), {0}))
+    receiver, packets, _ = receive(samples, 0, detector="mla", prepare=break_sync,
+                                   **FORMATS["small"])
+    assert [payload for _, payload in packets] == payloads
+    assert receiver.frame_sync.failures() == receiver.statistics()["failures"] == 1
+    assert all(abs(info["start"] - at) <= 3
+               for (info, _), at in zip(packets, starts, strict=True))
+
+
+def test_synchroniser_goes_on_after_a_failure():
+    rng = np.random.default_rng(14)
+    p = ofdm.Parameters(**FORMATS["small"])
+    _, starts, samples = capture(rng, p, 2, [100, 500])
+    sync = ofdm.FrameSync(p, 2)
+    cut = starts[0] + 600
+    assert sync.process(samples[:, :cut]) == []
+    sync.resume(cut)
+    frames = sync.process(samples[:, cut:]) + sync.finish()
+    assert [f.truncated for f in frames] == [False] and abs(frames[0].start - starts[1]) <= 3
+    assert (frames[0].number, sync.frames_found, sync.frames_truncated) == (1, 1, 1)
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, 1e20, 3e38])
+def test_bad_samples_anywhere_do_not_end_the_receiver(value):
+    rng = np.random.default_rng(15)
+    p = ofdm.Parameters(**FORMATS["usual"])
+    payloads, starts, samples = capture(rng, p, 4, [100] * 24)
+    samples = samples.astype(np.complex64)
+    # One in each even frame, at another place of it: training fields, data, guard intervals.
+    for number in range(0, 24, 2):
+        samples[number % 4, starts[number] + 40 + 57 * number] = value
+    _, packets, _ = receive(samples, 0, detector="mmse", **FORMATS["usual"])
+    good = [payload for info, payload in packets if info["crc_ok"]]
+    assert set(payloads[1::2]) <= set(good) <= set(payloads)
+
+
+def test_log_lines_of_a_kind_once_a_second(monkeypatch):
+    lines, clock = [], [100.0]
+
+    class Logger:
+        def warn(self, line):
+            lines.append(line)
+    monkeypatch.setattr(frame_stream.gr, "logger", lambda _name: Logger())
+    monkeypatch.setattr(frame_stream.time, "monotonic", lambda: clock[0])
+    log = frame_stream.BlockLog(blocks.null_sink(8))
+    for number in range(5):
+        log.warn("frames", f"frame {number}")
+        log.warn("packets", f"packet {number}")
+    assert lines == ["frame 0", "packet 0"]
+    clock[0] += 1.5
+    log.warn("frames", "frame 5")
+    log.flush()
+    log.flush()
+    assert lines[2:] == ["frame 5 (4 more before)", "packets: 4 more"]
 
 
 def test_receiver_runs_twice():

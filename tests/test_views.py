@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What feeds the displays: symbol estimates per layer, packet history."""
 
+import importlib
 import time
 
 import numpy as np
@@ -10,6 +11,8 @@ import pytest
 from gnuradio import blocks, gr, mimopack
 from gnuradio.mimopack import channel, constellation, reference
 from gnuradio.mimopack.equalizer import mmse_symbols
+
+layer_symbols_module = importlib.import_module("gnuradio.mimopack.blocks.layer_symbols")
 
 NOISE_VAR = 0.02
 
@@ -78,6 +81,30 @@ def test_layer_symbols_block_takes_every_kth_item_and_noise_tags():
     noise = np.where(np.arange(150) < 40, NOISE_VAR, 0.5)
     expected = mmse_symbols(y[::2], h[::2], noise)[::7][:150 // 7]
     assert np.allclose(np.transpose([sink.data() for sink in sinks]), expected, atol=1e-6)
+
+
+def test_layer_symbols_goes_on_after_singular_channels_and_exceptions(monkeypatch):
+    singular = mmse_symbols(np.ones((3, 2)), np.ones((3, 2, 2)), [1e-20, 1e-300, 5e-324])
+    assert np.allclose(singular, 1, atol=0.01)
+    real, calls = layer_symbols_module.mmse_symbols, []
+
+    def fails_once(*arguments):
+        calls.append(1)
+        if len(calls) == 1:
+            raise np.linalg.LinAlgError("on purpose")
+        return real(*arguments)
+    monkeypatch.setattr(layer_symbols_module, "mmse_symbols", fails_once)
+    graph, count = gr.top_block(), 60000
+    block = mimopack.layer_symbols(2, 2, noise_var=1e-20)
+    sinks = [blocks.vector_sink_c() for _ in range(2)]
+    graph.connect(blocks.vector_source_c([1] * 2 * count, False, 2), (block, 0))
+    graph.connect(blocks.vector_source_c([1] * 4 * count, False, 4), (block, 1))
+    for port, sink in enumerate(sinks):
+        graph.connect((block, port), sink)
+    graph.run()
+    x = np.array([sink.data() for sink in sinks])
+    assert x.shape == (2, count) and not x[:, 0].any()
+    assert np.allclose(x[:, -1], 1, atol=0.01)
 
 
 @pytest.mark.parametrize("parameter", ["num_tx", "num_rx", "symbols_per_channel", "decimation",

@@ -32,7 +32,11 @@ def mmse_symbols(y, h, noise_var):
     x = np.zeros((len(y), h.shape[2]), np.complex64)
     h, y, noise = h[usable].astype(complex), y[usable], noise[usable]
     adjoint = h.conj().swapaxes(1, 2)
-    inverse = np.linalg.inv(adjoint @ h + noise[:, None, None] * np.eye(h.shape[2]))
+    gram = adjoint @ h
+    # A channel of deficient rank must not become singular beside the rounding of its products.
+    trace = np.trace(gram, axis1=1, axis2=2).real
+    noise = np.maximum(noise, np.maximum(1e-13 * trace, 1e-200))
+    inverse = np.linalg.inv(gram + noise[:, None, None] * np.eye(h.shape[2]))
     mu = 1 - noise[:, None] * np.diagonal(inverse, axis1=1, axis2=2).real
     with np.errstate(all="ignore"):    # a layer that is not received has mu = 0
         estimates = (inverse @ (adjoint @ y[:, :, None]))[..., 0] / mu

@@ -1,8 +1,10 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Output that waits for room, and input cut into frames: shared by the OFDM blocks."""
+"""What the Python blocks share: output that waits for room, input cut into frames, their log."""
 
-from collections import deque
+import time
+from collections import defaultdict, deque
+from contextlib import contextmanager
 
 import numpy as np
 import pmt
@@ -10,11 +12,57 @@ from gnuradio import gr
 
 FRAME_TAG = pmt.intern("frame")
 _ITEMS = pmt.intern("items")
+REPORT_SECONDS = 1.0
 
 
-def log(block):
-    """The block's logger, by its present alias."""
-    return gr.logger(block.alias())
+class BlockLog:
+    """A block's lines in GNU Radio's log: of each kind at most one per second.
+
+    ``failures`` counts exceptions that :meth:`guard` has kept from the scheduler, which ends the
+    thread of a block that raises, and with it the flowgraph or the whole process.
+    """
+
+    def __init__(self, block):
+        self._block = block
+        self._last = {}
+        self._held_back = defaultdict(int)
+        self.failures = 0
+
+    def info(self, line):
+        """A line that is not limited."""
+        self._logger().info(line)
+
+    def warn(self, kind, line):
+        """A line, unless one of its kind came less than a second ago: then it is only counted."""
+        now = time.monotonic()
+        if now - self._last.get(kind, -np.inf) < REPORT_SECONDS:
+            self._held_back[kind] += 1
+            return
+        self._last[kind] = now
+        held_back = self._held_back.pop(kind, 0)
+        self._logger().warn(line + (f" ({held_back} more before)" if held_back else ""))
+
+    def flush(self):
+        """Say what was only counted; for stop()."""
+        for kind, count in self._held_back.items():
+            self._logger().warn(f"{kind}: {count} more")
+        self._held_back.clear()
+        self._last.clear()
+
+    @contextmanager
+    def guard(self, what, cleanup=None):
+        """Count and log an exception of the body instead of raising it, then call cleanup."""
+        try:
+            yield
+        except Exception as error:
+            self.failures += 1
+            self.warn("failures", f"{what} left out: {type(error).__name__}: {error}")
+            if cleanup is not None:
+                cleanup()
+
+    def _logger(self):
+        # The alias may have been set since.
+        return gr.logger(self._block.alias())
 
 
 def extended(info, **values):

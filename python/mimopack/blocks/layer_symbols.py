@@ -7,6 +7,7 @@ import pmt
 from gnuradio import gr
 
 from ..equalizer import mmse_symbols
+from .frame_stream import BlockLog
 
 _NOISE_VAR = pmt.intern("noise_var")
 
@@ -39,6 +40,7 @@ class layer_symbols(gr.decim_block):
                 raise ValueError(f"{name}: got {value}, must be an integer of at least 1")
         self._shape = (num_rx, num_tx)
         self._decimation = decimation
+        self._log = BlockLog(self)
         self.set_noise_var(noise_var)
         gr.decim_block.__init__(
             self, "layer_symbols",
@@ -56,12 +58,19 @@ class layer_symbols(gr.decim_block):
         count = len(output_items[0])
         taken = slice(0, count * self._decimation, self._decimation)
         num_rx, num_tx = self._shape
-        x = mmse_symbols(input_items[0][taken, :num_rx],
-                         input_items[1][taken].reshape(count, num_rx, num_tx),
-                         self._noise(count * self._decimation)[taken])
-        for out, layer in zip(output_items, x.T, strict=True):
-            out[:] = layer
+        for out in output_items:
+            out[:] = 0
+        with self._log.guard(f"{count} items"), np.errstate(all="ignore"):
+            x = mmse_symbols(input_items[0][taken].reshape(count, -1)[:, :num_rx],
+                             input_items[1][taken].reshape(count, num_rx, num_tx),
+                             self._noise(count * self._decimation)[taken])
+            for out, layer in zip(output_items, x.T, strict=True):
+                out[:] = layer
         return count
+
+    def stop(self):
+        self._log.flush()
+        return gr.decim_block.stop(self)
 
     def _noise(self, items):
         noise = np.full(items, self._noise_var)

@@ -9,11 +9,11 @@ from gnuradio import gr
 from ..ofdm import ChannelEstimator, Parameters
 from .frame_stream import (
     FRAME_TAG,
+    BlockLog,
     FrameCollector,
     OutputQueue,
     extended,
     frame_number,
-    log,
     vector,
 )
 
@@ -47,6 +47,7 @@ class ofdm_channel_estimator(gr.basic_block):
         self._estimator = ChannelEstimator(parameters, num_rx, symbols_per_channel)
         self._collector = FrameCollector()
         self._queue = OutputQueue()
+        self._log = BlockLog(self)
         self._frames = 0
         gr.basic_block.__init__(
             self, "ofdm_channel_estimator", [(np.complex64, 64)] * num_rx,
@@ -70,6 +71,10 @@ class ofdm_channel_estimator(gr.basic_block):
         """Input items that belonged to no frame, or to one of another format."""
         return self._collector.items_outside
 
+    def failures(self):
+        """Frames left out because they could not be estimated."""
+        return self._log.failures
+
     def forecast(self, noutput_items, ninputs):
         return [1] * ninputs
 
@@ -78,6 +83,7 @@ class ofdm_channel_estimator(gr.basic_block):
 
     def stop(self):
         self._collector.close()
+        self._log.flush()
         self._queue.clear()
         self.set_output_multiple(_MULTIPLE)
         return gr.basic_block.stop(self)
@@ -85,19 +91,18 @@ class ofdm_channel_estimator(gr.basic_block):
     def _take(self, inputs):
         tags = self.get_tags_in_window(0, 0, len(inputs[0]), FRAME_TAG)
         for info, symbols in self._collector.feed(inputs, tags, self.nitems_read(0)):
-            try:
-                with np.errstate(all="ignore"):
-                    estimate = self._estimator.estimate(np.stack(symbols))
-            except ValueError as error:
-                # A frame of another length than T divides: nothing else is wrong with the stream.
+            before = self._log.failures
+            with self._log.guard(f"frame {frame_number(info)}"), np.errstate(all="ignore"):
+                self._estimate(info, np.stack(symbols))
+            if self._log.failures > before:
                 self._collector.items_outside += len(symbols[0])
-                log(self).warn(f"frame {frame_number(info)} left out: {error}")
-                continue
-            self._frames += 1
-            finite = np.isfinite(estimate.noise_var)
-            noise_var = estimate.noise_var if finite else 1.0
-            info = extended(info, items=len(estimate.y), noise_var=noise_var,
-                            snr_db=estimate.snr_db, condition_db=estimate.condition_db)
-            self._queue.put([estimate.y, estimate.h.reshape(len(estimate.h), -1)],
-                            [(0, FRAME_TAG, info),
-                             (0, _NOISE_VAR, pmt.from_double(noise_var))])
+
+    def _estimate(self, info, symbols):
+        estimate = self._estimator.estimate(symbols)
+        self._frames += 1
+        finite = np.isfinite(estimate.noise_var)
+        noise_var = estimate.noise_var if finite else 1.0
+        info = extended(info, items=len(estimate.y), noise_var=noise_var,
+                        snr_db=estimate.snr_db, condition_db=estimate.condition_db)
+        self._queue.put([estimate.y, estimate.h.reshape(len(estimate.h), -1)],
+                        [(0, FRAME_TAG, info), (0, _NOISE_VAR, pmt.from_double(noise_var))])

@@ -7,7 +7,7 @@ import pmt
 from gnuradio import gr
 
 from ..ofdm import FrameSync, Parameters
-from .frame_stream import FRAME_TAG, OutputQueue, log
+from .frame_stream import FRAME_TAG, BlockLog, OutputQueue
 
 _FRAMES = pmt.intern("frames")
 # Items; it sizes the buffers before the block starts.
@@ -38,6 +38,7 @@ class ofdm_frame_sync(gr.basic_block):
         self.parameters = Parameters(num_tx, constellation, code_rate, payload_length)
         self._sync = FrameSync(self.parameters, num_rx, threshold)
         self._queue = OutputQueue()
+        self._log = BlockLog(self)
         gr.basic_block.__init__(self, "ofdm_frame_sync", [np.complex64] * num_rx,
                                 [(np.complex64, 64)] * num_rx)
         self.message_port_register_out(_FRAMES)
@@ -63,19 +64,28 @@ class ofdm_frame_sync(gr.basic_block):
         """Frames that broke off."""
         return self._sync.frames_truncated
 
+    def failures(self):
+        """Calls in which the synchroniser failed, and the samples at hand were given up."""
+        return self._log.failures
+
     def forecast(self, noutput_items, ninputs):
         return [1] * ninputs
 
     def general_work(self, input_items, output_items):
-        return self._queue.general_work(
-            self, input_items, output_items,
-            lambda samples: self._report(self._sync.process(np.stack(samples))))
+        return self._queue.general_work(self, input_items, output_items, self._take)
 
     def stop(self):
-        self._report(self._sync.finish())
+        with self._log.guard("the end of the stream", self._sync.restart):
+            self._report(self._sync.finish())
+        self._log.flush()
         self._queue.clear()
         self.set_output_multiple(_MULTIPLE)
         return gr.basic_block.stop(self)
+
+    def _take(self, samples):
+        end = self._sync.samples_seen + len(samples[0])
+        with self._log.guard(f"samples up to {end}", lambda: self._sync.resume(end)):
+            self._report(self._sync.process(np.stack(samples)))
 
     def _report(self, frames):
         for frame in frames:
@@ -84,8 +94,10 @@ class ofdm_frame_sync(gr.basic_block):
                 {"event": "truncated" if frame.truncated else "found", **info,
                  "samples": frame.num_samples}))
             if frame.truncated:
-                log(self).warn(f"frame {frame.number} at sample {frame.start} breaks off after "
-                               f"{frame.num_samples} of {frame.parameters.frame_samples} samples")
+                self._log.warn(
+                    "frames that break off",
+                    f"frame {frame.number} at sample {frame.start} breaks off after "
+                    f"{frame.num_samples} of {frame.parameters.frame_samples} samples")
             else:
                 tag = pmt.to_pmt({**info, "items": frame.symbols.shape[1]})
                 self._queue.put(list(frame.symbols),

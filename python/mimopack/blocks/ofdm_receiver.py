@@ -80,7 +80,8 @@ class ofdm_receiver(gr.hier_block2):
 
     def statistics(self):
         """Counts so far: dictionary of samples_seen, frames_found, frames_truncated, packets,
-        crc_failures, items_outside (between the parts) and frames_broken (inside them)."""
+        crc_failures, items_outside (between the parts), frames_broken (inside them) and
+        failures (exceptions in a part, each of which cost a frame or the samples at hand)."""
         sync, decoder = self.frame_sync, self.decoder
         return {
             "samples_seen": sync.samples_seen(),
@@ -90,4 +91,5 @@ class ofdm_receiver(gr.hier_block2):
             "crc_failures": decoder.crc_failures(),
             "items_outside": self.estimator.items_outside() + decoder.items_outside(),
             "frames_broken": decoder.frames_broken(),
+            "failures": sync.failures() + self.estimator.failures() + decoder.failures(),
         }

@@ -10,7 +10,7 @@ import pmt
 from gnuradio import gr
 
 from ..ofdm import Parameters, Transmitter
-from .frame_stream import OutputQueue, log
+from .frame_stream import BlockLog, OutputQueue
 
 _PDUS = pmt.intern("pdus")
 # GNU Radio tells a block here that the sender of its messages is done.
@@ -89,6 +89,7 @@ class _Modulator(gr.basic_block):
         self._length = parameters.payload_length
         self._gap = np.zeros((parameters.num_tx, gap), np.complex64)
         self._queue = OutputQueue()
+        self._log = BlockLog(self)
         self._payloads = deque()
         self._bytes = bytearray()
         self._reset()
@@ -113,6 +114,7 @@ class _Modulator(gr.basic_block):
         return gr.basic_block.start(self)
 
     def stop(self):
+        self._log.flush()
         self._queue.clear()
         self._payloads.clear()
         self._bytes.clear()
@@ -126,7 +128,8 @@ class _Modulator(gr.basic_block):
         if input_items and not self._payloads:
             self._take_bytes(input_items[0])
         if not self._queue and self._payloads:
-            self._modulate(self._payloads.popleft())
+            with self._log.guard("a payload"):
+                self._modulate(self._payloads.popleft())
         produced = self._queue.produce(self, output_items)
         if produced or self._payloads or (input_items and len(input_items[0])):
             return produced
@@ -153,7 +156,7 @@ class _Modulator(gr.basic_block):
 
     def _fill_payload(self):
         self.bytes_padded = self._length - len(self._bytes)
-        log(self).info(f"last payload filled with {self.bytes_padded} zeros")
+        self._log.info(f"last payload filled with {self.bytes_padded} zeros")
         self._payloads.append(bytes(self._bytes) + bytes(self.bytes_padded))
         self._bytes.clear()
 
@@ -170,7 +173,7 @@ class _Modulator(gr.basic_block):
             return
         self.pdus_refused += 1
         got = f"{pmt.length(data)} bytes" if pmt.is_u8vector(data) else "no u8vector"
-        log(self).warn(f"PDU left out: got {got}, must be {self._length} bytes")
+        self._log.warn("PDUs left out", f"PDU left out: got {got}, must be {self._length} bytes")
 
     def _modulate(self, payload):
         frame = np.concatenate([self._transmitter.frame(payload), self._gap], axis=1)

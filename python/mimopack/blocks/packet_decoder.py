@@ -7,7 +7,7 @@ import pmt
 from gnuradio import gr
 
 from ..ofdm import PacketDecoder, Parameters
-from .frame_stream import FRAME_TAG, FrameCollector, extended, frame_number, log, vector
+from .frame_stream import FRAME_TAG, BlockLog, FrameCollector, extended, frame_number, vector
 
 _PACKETS = pmt.intern("packets")
 
@@ -46,6 +46,7 @@ class packet_decoder(gr.sync_block):
         self._decoder = PacketDecoder(parameters)
         self._symbols_per_channel = symbols_per_channel
         self._collector = FrameCollector()
+        self._log = BlockLog(self)
         self._packets = 0
         self._crc_failures = 0
         width = symbols_per_channel * num_tx * parameters.bits_per_symbol
@@ -68,27 +69,34 @@ class packet_decoder(gr.sync_block):
         """Frames of which not all items came."""
         return self._collector.frames_broken
 
+    def failures(self):
+        """Frames left out because they could not be decoded."""
+        return self._log.failures
+
     def work(self, input_items, _output_items):
         llr = input_items[0]
         tags = self.get_tags_in_window(0, 0, len(llr), FRAME_TAG)
         for info, items in self._collector.feed([llr], tags, self.nitems_read(0)):
-            try:
-                llr_of_frame = items[0].reshape(len(items[0]), -1) * self._scale
-                packet = self._decoder.decode(llr_of_frame, self._symbols_per_channel)
-            except ValueError as error:
+            before = self._log.failures
+            with self._log.guard(f"frame {frame_number(info)}"), np.errstate(all="ignore"):
+                self._decode(info, items[0])
+            if self._log.failures > before:
                 self._collector.items_outside += len(items[0])
-                log(self).warn(f"frame {frame_number(info)} left out: {error}")
-                continue
-            self._packets += 1
-            self._crc_failures += not packet.crc_ok
-            info = extended(info, crc_ok=packet.crc_ok, coded_bit_errors=packet.coded_bit_errors,
-                            coded_bits=packet.coded_bits)
-            payload = pmt.init_u8vector(len(packet.payload), list(packet.payload))
-            self.message_port_pub(_PACKETS, pmt.cons(info, payload))
         return len(llr)
+
+    def _decode(self, info, llr):
+        packet = self._decoder.decode(llr.reshape(len(llr), -1) * self._scale,
+                                      self._symbols_per_channel)
+        self._packets += 1
+        self._crc_failures += not packet.crc_ok
+        info = extended(info, crc_ok=packet.crc_ok, coded_bit_errors=packet.coded_bit_errors,
+                        coded_bits=packet.coded_bits)
+        payload = pmt.init_u8vector(len(packet.payload), list(packet.payload))
+        self.message_port_pub(_PACKETS, pmt.cons(info, payload))
 
     def stop(self):
         info = self._collector.close()
         if info is not None:
-            log(self).warn(f"frame {frame_number(info)} ended before its last LLRs")
+            self._log.warn("frames", f"frame {frame_number(info)} ended before its last LLRs")
+        self._log.flush()
         return gr.sync_block.stop(self)

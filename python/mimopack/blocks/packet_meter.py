@@ -8,7 +8,7 @@ import numpy as np
 import pmt
 from gnuradio import gr
 
-from .frame_stream import log
+from .frame_stream import BlockLog
 
 _PACKETS = pmt.intern("packets")
 _CURVES = ("lost", "snr_db", "coded_ber")
@@ -33,6 +33,7 @@ class packet_meter(gr.basic_block):
             raise ValueError(f"length: got {length}, must be an integer of at least 1")
         gr.basic_block.__init__(self, "packet_meter", None, None)
         self._history = {name: deque(np.zeros(length), maxlen=length) for name in _CURVES}
+        self._log = BlockLog(self)
         self._packets = self._lost = self._bits = self._bit_errors = 0
         self.message_port_register_in(_PACKETS)
         self.set_msg_handler(_PACKETS, self._take)
@@ -61,6 +62,10 @@ class packet_meter(gr.basic_block):
         """The curve "lost", "snr_db" or "coded_ber" as an array."""
         return np.array(self._history[name], np.float32)
 
+    def stop(self):
+        self._log.flush()
+        return gr.basic_block.stop(self)
+
     def _take(self, message):
         try:
             info = pmt.to_python(pmt.car(message))
@@ -68,7 +73,7 @@ class packet_meter(gr.basic_block):
             values = (float(lost), float(info["snr_db"]),
                       info["coded_bit_errors"] / info["coded_bits"])
         except Exception as error:    # a message must not stop the display
-            log(self).warn(f"message at port packets ignored: {error!r}")
+            self._log.warn("messages ignored", f"message at port packets ignored: {error!r}")
             return
         self._packets += 1
         self._lost += lost

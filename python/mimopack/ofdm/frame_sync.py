@@ -86,6 +86,7 @@ class FrameSync:
         self.samples_seen = 0
         self.frames_found = 0
         self.frames_truncated = 0
+        self._samples_before = 0    # of earlier streams
         self._buffer = np.zeros((self.num_rx, 0), np.complex64)
         self._origin = 0
         self._fill = 0
@@ -128,10 +129,28 @@ class FrameSync:
         frames = self._advance(self._origin + self._fill - padding)
         if self._pending is not None:
             frames.append(self._close(self._origin + self._fill - padding))
+        self.restart()
+        return frames
+
+    def restart(self):
+        """Forget the stream, but not the counts; sample 0 is the next sample."""
         counts = self.samples_seen, self.frames_found, self.frames_truncated
         self.reset()
         self.samples_seen, self.frames_found, self.frames_truncated = counts
-        return frames
+        self._samples_before = self.samples_seen
+
+    def resume(self, samples_seen):
+        """After a failure: give up what is open and go on behind samples_seen samples."""
+        truncated = self._pending is not None
+        position = samples_seen - self._samples_before
+        before = self._samples_before
+        self.restart()
+        self.samples_seen, self._samples_before = samples_seen, before
+        self.frames_truncated += truncated
+        self._next_window = position // _BLOCK
+        self._origin = self._next_window * _BLOCK
+        self._fill = position - self._origin
+        self._buffer = np.zeros((self.num_rx, self._fill), np.complex64)
 
     def _format(self, acquisition):
         """The format of the frame at hand: here a signal field would be read."""
