@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 import yaml
 from gnuradio import mimopack
+from gnuradio.mimopack import detectors
 
 ROOT = Path(__file__).resolve().parent.parent
 CODE = sorted(
@@ -58,6 +59,21 @@ def test_licence_lines():
 def test_readme_names_every_block():
     text = (ROOT / "README.md").read_text()
     assert [name for name in mimopack.blocks.__all__ if f"`{name}`" not in text] == []
+
+
+def test_documentation_says_what_each_detector_takes():
+    rows = [[cell.strip() for cell in line.split("|")[1:-1]]
+            for line in (ROOT / "docs/detectors.md").read_text().splitlines()
+            if line.startswith("| `")]
+    said = {row[0]: (row[1], row[4], row[5], row[7].removeprefix("nt = ")) for row in rows}
+    limits = {name: "M^nt = 2^24" for name in ("mla", "omap")}
+    assert said == {
+        f"`{name}`": (f"`{detector.__name__}`", "yes" if detector.SUPPORTS_PRIOR else "no",
+                      "square QAM" if detector.NEEDS_SQUARE_QAM else "any",
+                      limits.get(name, str(detector.MAX_TX)))
+        for name, detector in detectors.REGISTRY.items()}
+    largest = {detectors.REGISTRY[name].LARGEST_SEARCH["cpu"] for name in limits}
+    assert largest == {2**24}
 
 
 @pytest.mark.parametrize("code", re.findall(r"```python\n(.*?)```",
