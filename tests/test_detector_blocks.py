@@ -8,6 +8,7 @@ import time
 import numpy as np
 import pmt
 import pytest
+from flowgraphs import Messages
 from gnuradio import blocks, gr, mimopack
 from gnuradio.mimopack import detectors
 from simulated import problem
@@ -52,17 +53,6 @@ class Sink(gr.sync_block):
 
     def items(self):
         return np.concatenate(self.parts)
-
-
-class Messages(gr.basic_block):
-    def __init__(self):
-        gr.basic_block.__init__(self, "messages", None, None)
-        self.message_port_register_in(pmt.intern("in"))
-        self.set_msg_handler(pmt.intern("in"), self._store)
-        self.got = []
-
-    def _store(self, message):
-        self.got.append((time.monotonic(), pmt.to_python(message)))
 
 
 def make(name, **parameters):
@@ -263,9 +253,9 @@ def test_erasures_are_counted_and_reported():
     llr = sink.items()
     assert len(llr) == 4000 and np.all(llr[::40] == 0) and np.all(np.isfinite(llr))
     assert block.erasures() == 100
-    assert 1 <= len(messages.got) <= 3
-    stamps = [stamp for stamp, _ in messages.got]
-    assert messages.got[0][1].keys() == {"vectors", "erasures", "failures"}
+    assert 1 <= len(messages.received) <= 3
+    stamps = messages.stamps()
+    assert messages.values()[0].keys() == {"vectors", "erasures", "failures"}
     assert np.all(np.diff(stamps)[:-1] > 0.9)    # the last comes when the block stops
 
 

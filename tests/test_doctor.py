@@ -6,14 +6,10 @@ import json
 import os
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
-from gnuradio import mimopack
+from flowgraphs import PACKAGES
 from gnuradio.mimopack.apps import doctor
-
-# The folder on Python's path that holds gnuradio/mimopack.
-PACKAGES = Path(mimopack.__file__).parents[2]
 
 
 def run(*arguments, path=(), **environment):

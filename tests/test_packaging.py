@@ -7,14 +7,13 @@ import re
 import shutil
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 import yaml
+from flowgraphs import PACKAGES, ROOT
 from gnuradio import mimopack
 from gnuradio.mimopack import detectors
 
-ROOT = Path(__file__).resolve().parent.parent
 CODE = sorted(
     path for folder in ("apps", "bench", "cmake", "examples", "grc", "lib", "python", "scripts",
                         "tests", ".ci")
@@ -79,9 +78,8 @@ def test_documentation_says_what_each_detector_takes():
 @pytest.mark.parametrize("code", re.findall(r"```python\n(.*?)```",
                                             (ROOT / "README.md").read_text(), re.DOTALL))
 def test_readme_code_runs(code):
-    packages = str(Path(mimopack.__file__).parents[2])
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True,
-                          timeout=60, env={**os.environ, "PYTHONPATH": packages})
+                          timeout=60, env={**os.environ, "PYTHONPATH": str(PACKAGES)})
     assert done.returncode == 0, done.stderr
     assert done.stdout
 
@@ -142,7 +140,7 @@ def test_examples_and_documentation_are_installed(tmp_path):
     done = subprocess.run(
         [sys.executable, examples / "play_recording_headless.py"], cwd=tmp_path, text=True,
         capture_output=True, timeout=60,
-        env={**os.environ, "PYTHONPATH": str(Path(mimopack.__file__).parents[2])})
+        env={**os.environ, "PYTHONPATH": str(PACKAGES)})
     assert done.returncode == 0, done.stderr
     documents = tmp_path / "share/doc/gr-mimopack"
     assert {path.name for path in (documents / "docs").iterdir()} \
