@@ -6,6 +6,7 @@ import numpy as np
 import ofdm_air as air
 import pytest
 from gnuradio.mimopack import ofdm
+from gnuradio.mimopack.ofdm.acquisition import PreambleAcquirer
 
 QPSK = ofdm.Parameters(num_tx=2, constellation="wlan_qpsk", payload_length=100)
 QAM = ofdm.Parameters(num_tx=4, payload_length=400)
@@ -57,7 +58,7 @@ def test_timing_avoids_interference_between_symbols(num_tx, num_taps):
         assert np.mean(np.abs(error) ** 2) < 1e-5 * np.mean(np.abs(estimate.y) ** 2)
 
 
-@pytest.mark.parametrize("scale", [1e-6, 1.0, 3e4])
+@pytest.mark.parametrize("scale", [1e-9, 1e-6, 1.0, 3e4, 1e7])
 def test_scale_does_not_matter(scale):
     rng = np.random.default_rng(3)
     payload, received = a_frame(rng, QAM, 4)
@@ -231,6 +232,36 @@ def test_a_bad_sample_in_a_preamble_costs_at_most_its_frame(value):
             estimate = ofdm.ChannelEstimator(p, 4).estimate(
                 ofdm.to_subcarriers(frames[0].symbols))
             assert estimate.y.shape == (p.num_items, 4)
+
+
+@pytest.mark.parametrize("frequency", [0.0, 1e6, 3.1e6])
+@pytest.mark.parametrize("level_db", [-25, -20, -15])
+def test_frames_beside_direct_current_or_a_tone(level_db, frequency):
+    rng = np.random.default_rng(15)
+    p = ofdm.Parameters(num_tx=4, payload_length=50)
+    _, starts, samples = stream_of_frames(rng, p, 4, [600] * 12)
+    tone = air.offset(np.full((1, samples.shape[1]), 10 ** (level_db / 20)), frequency)
+    frames = air.synchronise(p, samples + tone)
+    assert [f.truncated for f in frames] == [False] * 12
+    assert np.abs(np.array([f.start for f in frames]) - starts).max() <= 3
+    # The tone itself moves the offset found by up to its share of the correlation.
+    assert np.abs(np.array([f.cfo for f in frames]) - 40e3).max() < 4e3
+
+
+@pytest.mark.parametrize("num_rx", [1, 4])
+@pytest.mark.parametrize("frequency", [0.0, 1e6])
+def test_direct_current_and_tones_are_seldom_looked_at(frequency, num_rx, monkeypatch):
+    rng = np.random.default_rng(16)
+    calls = []
+    acquire = PreambleAcquirer.acquire
+    monkeypatch.setattr(PreambleAcquirer, "acquire",
+                        lambda *arguments: calls.append(1) or acquire(*arguments))
+    noise = air.noise(rng, (num_rx, 100_000), 0)
+    for level_db in (-6, -3, 0, 3, 6, 10, 40):
+        tone = air.offset(np.full((1, 100_000), 10 ** (level_db / 20)), frequency)
+        assert air.synchronise(ofdm.Parameters(num_tx=1), noise + tone) == []
+    # Were every window above the threshold looked at, it would be more than 5000 times.
+    assert len(calls) < 200
 
 
 def test_low_snr():

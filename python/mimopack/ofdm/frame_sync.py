@@ -12,11 +12,20 @@ from .parameters import FFT_SIZE, GUARD, STF, SYMBOL, Parameters
 _BLOCK = 16
 # The short training field is ten blocks long; a window of six products spans seven of them.
 _WINDOW = 6
-# After the first window above the threshold, the best is looked for in so many.
+# After the first window above the threshold, the best is looked for in so many; where it is the
+# last of them, the search goes on from there, so many times in all.
 _REGION = 10
+_SEARCHES = 4
+# The short field is over so many windows later: then the metric must have fallen to a share. That
+# of another periodic signal has not.
+_FALL = 12
+_FALLEN = 0.3
 # A preamble is over for the detector when its windows hold nothing but long training.
 _SKIP = STF + 80
 _SLICE = 1 << 16
+# Sum of a block's real and imaginary parts, scaled so that its square is the direct current's
+# energy.
+_DIRECT = np.tile(np.eye(2, dtype=np.float32), (_BLOCK, 1)) / np.float32(np.sqrt(_BLOCK))
 
 
 @dataclass(frozen=True)
@@ -49,13 +58,15 @@ class FrameSync:
     Detection: the correlation of the samples with those 16 later, summed over 96 samples and all
     antennas and divided by the energies of both, where it exceeds ``threshold`` (Schmidl and Cox,
     IEEE Trans. Commun. 45 (12), 1997, over all antennas; evaluated on every 16th sample, since
-    the short training field leaves it three of them). A long training field must follow: its two
-    halves must agree, and the response to it must be as short as a channel's. The carrier offset
-    comes from both fields (to +-600 kHz), the timing from the channels of all layers.
+    the short training field leaves it three of them). The samples' mean, a receiver's direct
+    current, is left out, and 192 samples later the correlation must have fallen, as that of a
+    tone has not. A long training field must follow: its two halves must agree, and the response
+    to it must be as short as a channel's. The carrier offset comes from both fields (to +-600
+    kHz), the timing from the channels of all layers.
 
     A preamble inside the span of a frame breaks that frame off: it is reported as truncated, and
-    the new one is followed. Results do not depend on the scale of the samples, nor on how the
-    stream is cut.
+    the new one is followed. Results do not depend on how the stream is cut, nor on the scale of the
+    samples between rms 1e-9 and 1e7; the squares of squares of others leave single precision.
 
     Args:
         parameters: :class:`Parameters` of the frames.
@@ -124,7 +135,8 @@ class FrameSync:
 
         Counts stay; sample 0 is the next sample.
         """
-        padding = _BLOCK * (_REGION + _WINDOW + 1) + self._acquirer.samples_needed + FFT_SIZE
+        windows = _SEARCHES * _REGION + _FALL + _WINDOW + 1
+        padding = _BLOCK * windows + self._acquirer.samples_needed + FFT_SIZE
         self._append(np.zeros((self.num_rx, padding), np.complex64))
         frames = self._advance(self._origin + self._fill - padding)
         if self._pending is not None:
@@ -167,7 +179,9 @@ class FrameSync:
             self._buffer = grown
         self._buffer[:, self._fill:needed] = samples
         self._fill = needed
-        self._correlate()
+        # Where samples are not finite the correlation is not either, and nothing is found.
+        with np.errstate(all="ignore"):
+            self._correlate()
 
     def _drop(self):
         """Give up samples that nothing refers to any more, in whole blocks."""
@@ -186,17 +200,23 @@ class FrameSync:
             self._lag16 = self._lag16[blocks:]
 
     def _correlate(self):
+        """Energy of the new blocks of samples, and their correlation with the next ones."""
         done, blocks = self._energy.size, self._fill // _BLOCK
         if blocks == done:
             return
         view = self._buffer[:, :blocks * _BLOCK].reshape(self.num_rx, blocks, _BLOCK)
-        new = view[:, done:]
-        real = new.view(np.float32)
-        energy = np.einsum("rjk,rjk->j", real, real)
-        self._energy = np.concatenate([self._energy, energy])
         first = self._lag16.size
         pairs = view[:, first:]
+        new = pairs[:, done - first:]
+        real = new.view(np.float32)
+        energy = np.einsum("rjk,rjk->j", real, real)
         lag16 = np.einsum("rjk,rjk->j", pairs[:, :-1], pairs[:, 1:].conj())
+        # A receiver's direct current correlates as well as a preamble, which has none: without it.
+        direct = (pairs.view(np.float32) @ _DIRECT).view(np.complex64)[..., 0]
+        lag16 -= np.einsum("rj,rj->j", direct[:, :-1], direct[:, 1:].conj())
+        direct = direct[:, done - first:]
+        energy -= np.sum(direct.real**2 + direct.imag**2, axis=0)
+        self._energy = np.concatenate([self._energy, np.maximum(energy, 0)])
         self._lag16 = np.concatenate([self._lag16, lag16])
 
     def _advance(self, end=None):
@@ -209,19 +229,22 @@ class FrameSync:
             product = energy[:-1] * energy[1:]
             power = sums.real**2 + sums.imag**2
             metric = np.where(product > 0, power / product, 0)
-        hits = np.flatnonzero(metric > self._threshold**2)
+        tested = max(metric.size - _FALL, 0)
+        before, after = metric[:tested], metric[_FALL:]
+        hits = np.flatnonzero((before > self._threshold**2) & (after < _FALLEN * before))
         base = self._next_window
         frames = []
         while True:
             hit = np.searchsorted(hits, self._next_window - base)
             found = hit < hits.size
-            window = base + int(hits[hit]) if found else base + metric.size
-            needed = (window + _REGION + _WINDOW) * _BLOCK
+            window = base + int(hits[hit]) if found else base + tested
+            needed = window * _BLOCK + self._acquirer.samples_needed
             best = window
             if found and needed <= available:
-                region = power[window - base:window - base + _REGION]
-                best = window + int(np.argmax(region))
-                needed = max(needed, best * _BLOCK + self._acquirer.samples_needed)
+                best, end_of_search = _strongest(power, window - base)
+                best += base
+                needed = max((base + end_of_search + _WINDOW) * _BLOCK,
+                             best * _BLOCK + self._acquirer.samples_needed)
             if self._pending is not None and needed > self._pending[1]:
                 if available < self._pending[1]:
                     break
@@ -231,8 +254,7 @@ class FrameSync:
             if not found or needed > available:
                 break
             acquisition = None
-            # Ten short symbols are over after twelve blocks; a tone goes on.
-            if not metric[best - base + 12] > 0.8**2:
+            if metric[best - base + _FALL] < _FALLEN * metric[best - base]:
                 acquisition = self._acquire(best, sums[best - base])
             if acquisition is None:
                 self._next_window = best + 3
@@ -289,6 +311,17 @@ class FrameSync:
         turns = (step[:, None] * turn[:FFT_SIZE]).astype(np.complex64)
         np.multiply(rest, turns, out=symbols[:, 2:])
         return symbols
+
+
+def _strongest(power, window):
+    """(best window at or shortly behind one, end of the windows that were to be looked at)."""
+    for _ in range(_SEARCHES):
+        end = window + _REGION
+        best = window + int(np.argmax(power[window:end]))
+        if best < end - 1 or end > power.size:
+            break
+        window = best
+    return best, end
 
 
 def _sliding_sum(values):
