@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 The gr-mimopack authors
  * SPDX-License-Identifier: GPL-3.0-or-later */
-/* Times IT++'s soft MIMO detectors (ND_UQAM) for `mimopack bench`: one thread, one channel
- * matrix per vector, detection alone.
+/* Times IT++'s soft MIMO detectors (ND_UQAM) for `mimopack bench`: one thread, one
+ * channel matrix per vector, detection alone.
  *
  *     g++ -O3 -march=native itpp.cc -litpp -o itpp
  *     ./itpp NT BITS_PER_SYMBOL NOISE_VAR SECONDS
@@ -44,7 +44,8 @@ int main(int argc, char** argv)
         for (int i = 0; i < m.vectors; ++i) {
             h[i] = randn_c(nt, nt);
             sent[i] = randb(nt * bits);
-            y[i] = h[i] * channel.modulate_bits(sent[i]) + std::sqrt(noise_var) * randn_c(nt);
+            y[i] = h[i] * channel.modulate_bits(sent[i]) +
+                   std::sqrt(noise_var) * randn_c(nt);
         }
         QLLRvec prior(nt * bits), llr(nt * bits);
         prior.zeros();
@@ -67,8 +68,8 @@ int main(int argc, char** argv)
                         for (int b = 0; b < nt * bits; ++b, ++counted)
                             errors += (llr(b) < 0) != static_cast<bool>(sent[i](b));
                 }
-                elapsed += std::chrono::duration<double>(std::chrono::steady_clock::now() -
-                                                         start)
+                elapsed += std::chrono::duration<double>(
+                               std::chrono::steady_clock::now() - start)
                                .count();
                 done += m.vectors;
             }

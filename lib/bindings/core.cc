@@ -1,7 +1,8 @@
 /* SPDX-FileCopyrightText: 2026 The gr-mimopack authors
  * SPDX-License-Identifier: GPL-3.0-or-later */
 /* Python bindings of the CPU detectors. Arguments are checked by the Python layer above
- * (detectors/base.py) and once more here where a mistake would read or write past an array. */
+ * (detectors/base.py) and once more here where a mistake would read or write past an
+ * array. */
 #include "../cpu/plan.h"
 #include <omp.h>
 #include <pthread.h>
@@ -81,8 +82,8 @@ public:
         if (!d_run)
             throw std::invalid_argument("detector: " + name + " has no cpu backend");
         d_plan.options = read_options(options);
-        if (num_tx < 1 || num_tx > entry->max_tx || num_rx < num_tx || num_rx > 256 || c.bits < 1 ||
-            c.bits > max_bits_per_symbol || c.size != 1 << c.bits ||
+        if (num_tx < 1 || num_tx > entry->max_tx || num_rx < num_tx || num_rx > 256 ||
+            c.bits < 1 || c.bits > max_bits_per_symbol || c.size != 1 << c.bits ||
             bit_sign.size() != bit_source.size() || (width && 2 * width != c.bits) ||
             (entry->needs_width && !width) || d_plan.options.num_passes < 1 ||
             d_plan.options.num_passes > num_tx)

@@ -5,8 +5,8 @@
 
 namespace mimopack {
 
-#define MIMOPACK_DECLARE(isa) \
-    namespace isa {           \
+#define MIMOPACK_DECLARE(isa)     \
+    namespace isa {               \
     extern const isa_build build; \
     }
 MIMOPACK_DECLARE(baseline)

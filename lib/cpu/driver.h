@@ -13,8 +13,9 @@
 namespace mimopack {
 namespace MIMOPACK_ISA {
 
-/* A lane takes this many consecutive vectors, so that what depends on H alone is done once for
- * them: as many as share a matrix, or fewer where lanes or threads would stay empty. */
+/* A lane takes this many consecutive vectors, so that what depends on H alone is done
+ * once for them: as many as share a matrix, or fewer where lanes or threads would stay
+ * empty. */
 MP_FN std::size_t chunk_length(const batch& b)
 {
     const std::size_t wanted = static_cast<std::size_t>(simd::width) * b.threads;
@@ -36,7 +37,8 @@ MP_FN simd gather(const float* base, const std::size_t* index)
 }
 
 /* NT, NR: sizes known when compiling, 0 where not. make(arena) constructs the kernel. */
-MP_FN void store_int8(const batch&, const std::size_t*, std::size_t, int, int, const simd*);
+MP_FN void
+store_int8(const batch&, const std::size_t*, std::size_t, int, int, const simd*);
 
 template <int NT, int NR, class Make>
 std::size_t drive(const plan& p, const batch& b, Make make)
@@ -48,10 +50,10 @@ std::size_t drive(const plan& p, const batch& b, Make make)
     const std::size_t chunk = chunk_length(b);
     const std::size_t chunks = b.n / chunk;
     const std::size_t groups = (chunks + W - 1) / W;
-    const int threads = groups < static_cast<std::size_t>(b.threads) ? (groups ? groups : 1)
-                                                                     : b.threads;
-    /* Shares are handed out as threads get free: in a flowgraph other blocks run on the same
-     * cores, and the batch would wait for the thread that was held up. */
+    const int threads =
+        groups < static_cast<std::size_t>(b.threads) ? (groups ? groups : 1) : b.threads;
+    /* Shares are handed out as threads get free: in a flowgraph other blocks run on the
+     * same cores, and the batch would wait for the thread that was held up. */
     const std::size_t eighth = groups / (8 * threads);
     const int share = static_cast<int>(eighth < 1 ? 1 : eighth > 32 ? 32 : eighth);
     std::size_t erased = 0;
@@ -112,7 +114,8 @@ std::size_t drive(const plan& p, const batch& b, Make make)
                     }
                     usable = usable & (sum < simd(1e30f));
                 }
-                usable = usable & kernel.detect(y, noise_var, b.prior ? canonical : nullptr, llr);
+                usable = usable &
+                         kernel.detect(y, noise_var, b.prior ? canonical : nullptr, llr);
                 for (int i = 0; i < nt; ++i) {
                     for (int k = 0; k < bits; ++k) {
                         simd value = llr[i * bits + p.points.bit_source[k]] *
@@ -152,7 +155,8 @@ MP_FN void store_int8(const batch& b,
         float values[simd::width];
         max(min(scaled, simd(127.0f)), simd(-127.0f)).to_word().to_float().store(values);
         for (int l = 0; l < count; ++l)
-            b.llr_int8[(vector[l] + t) * num_llr + i] = static_cast<std::int8_t>(values[l]);
+            b.llr_int8[(vector[l] + t) * num_llr + i] =
+                static_cast<std::int8_t>(values[l]);
     }
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 The gr-mimopack authors
  * SPDX-License-Identifier: GPL-3.0-or-later */
-/* This instruction set's build: which detectors there are, and whether the machine has it. */
+/* This instruction set's build: which detectors there are, and whether the machine has
+ * it. */
 #include "run.h"
 #include "simd.h"
 
@@ -22,12 +23,9 @@ bool available()
 }
 
 const detector_entry detectors[] = {
-    { "fpfsd", run_fpfsd, 16, true },
-    { "mla", run_mla, 16, false },
-    { "mmse", run_mmse, 64, false },
-    { "nway", run_nway, 16, true },
-    { "omap", run_omap, 16, false },
-    { "zf", run_zf, 64, false },
+    { "fpfsd", run_fpfsd, 16, true }, { "mla", run_mla, 16, false },
+    { "mmse", run_mmse, 64, false },  { "nway", run_nway, 16, true },
+    { "omap", run_omap, 16, false },  { "zf", run_zf, 64, false },
     { nullptr, nullptr, 0, false },
 };
 

@@ -40,12 +40,14 @@ std::size_t run_width(const plan& p, const batch& b)
 
 std::size_t run_zf(const plan& p, const batch& b)
 {
-    return by_size(p, [&](auto nt, auto nr) { return run_width<nt.value, nr.value, false>(p, b); });
+    return by_size(
+        p, [&](auto nt, auto nr) { return run_width<nt.value, nr.value, false>(p, b); });
 }
 
 std::size_t run_mmse(const plan& p, const batch& b)
 {
-    return by_size(p, [&](auto nt, auto nr) { return run_width<nt.value, nr.value, true>(p, b); });
+    return by_size(
+        p, [&](auto nt, auto nr) { return run_width<nt.value, nr.value, true>(p, b); });
 }
 
 } // namespace MIMOPACK_ISA

@@ -1,6 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 The gr-mimopack authors
  * SPDX-License-Identifier: GPL-3.0-or-later */
-/* What each detector's translation unit offers, and the sizes worth a build of their own. */
+/* What each detector's translation unit offers, and the sizes worth a build of their own.
+ */
 #pragma once
 #include "plan.h"
 

@@ -2,11 +2,11 @@
  * SPDX-License-Identifier: GPL-3.0-or-later */
 /* The CPU's lane types: a SIMD vector of floats, each element another received vector.
  *
- * What a lane type F offers the kernels: arithmetic, fma(a,b,c) = a*b + c, fnma = c - a*b,
- * min, max, abs, rsqrt, F(float); comparison to F::mask with &, |, ~; select(mask, a, b);
- * masked_min(a, mask, b) = mask ? min(a, b) : a; and the integers in a float's bits as F::word.
- * simd<N> uses the compiler's vector types, for any machine; AVX-512 has a type of its own for
- * its mask registers. */
+ * What a lane type F offers the kernels: arithmetic, fma(a,b,c) = a*b + c, fnma = c -
+ * a*b, min, max, abs, rsqrt, F(float); comparison to F::mask with &, |, ~; select(mask,
+ * a, b); masked_min(a, mask, b) = mask ? min(a, b) : a; and the integers in a float's
+ * bits as F::word. simd<N> uses the compiler's vector types, for any machine; AVX-512 has
+ * a type of its own for its mask registers. */
 #pragma once
 #include "../kernels/config.h"
 #if defined(__SSE2__)
@@ -35,7 +35,10 @@ struct simd {
     };
     struct word {
         __m512i v;
-        MP_FN mask bit(int b) const { return { _mm512_test_epi32_mask(v, _mm512_set1_epi32(1 << b)) }; }
+        MP_FN mask bit(int b) const
+        {
+            return { _mm512_test_epi32_mask(v, _mm512_set1_epi32(1 << b)) };
+        }
         MP_FN mask not_bit(int b) const
         {
             return { _mm512_testn_epi32_mask(v, _mm512_set1_epi32(1 << b)) };
@@ -47,7 +50,10 @@ struct simd {
             return { _mm512_and_si512(v, _mm512_set1_epi32(static_cast<int>(b))) };
         }
         MP_FN word operator^(word b) const { return { _mm512_xor_si512(v, b.v) }; }
-        MP_FN word operator+(int b) const { return { _mm512_add_epi32(v, _mm512_set1_epi32(b)) }; }
+        MP_FN word operator+(int b) const
+        {
+            return { _mm512_add_epi32(v, _mm512_set1_epi32(b)) };
+        }
         MP_FN word operator-(int b) const { return *this + -b; }
         MP_FN simd as_float() const;
         MP_FN simd to_float() const;
@@ -70,8 +76,14 @@ struct simd {
     {
         return { _mm512_cmp_ps_mask(a.v, b.v, _CMP_LT_OQ) };
     }
-    MP_FN friend simd fma(simd a, simd b, simd c) { return _mm512_fmadd_ps(a.v, b.v, c.v); }
-    MP_FN friend simd fnma(simd a, simd b, simd c) { return _mm512_fnmadd_ps(a.v, b.v, c.v); }
+    MP_FN friend simd fma(simd a, simd b, simd c)
+    {
+        return _mm512_fmadd_ps(a.v, b.v, c.v);
+    }
+    MP_FN friend simd fnma(simd a, simd b, simd c)
+    {
+        return _mm512_fnmadd_ps(a.v, b.v, c.v);
+    }
     MP_FN friend simd min(simd a, simd b) { return _mm512_min_ps(a.v, b.v); }
     MP_FN friend simd max(simd a, simd b) { return _mm512_max_ps(a.v, b.v); }
     MP_FN friend simd abs(simd a) { return _mm512_abs_ps(a.v); }
@@ -83,7 +95,8 @@ struct simd {
     {
         return _mm512_mask_min_ps(a.v, m.m, a.v, b.v);
     }
-    /* 1 / sqrt(a): the hardware's estimate and one Newton step, relative error below 2^-22 */
+    /* 1 / sqrt(a): the hardware's estimate and one Newton step, relative error below
+     * 2^-22 */
     MP_FN friend simd rsqrt(simd a)
     {
         const simd e = _mm512_rsqrt14_ps(a.v);
@@ -161,16 +174,28 @@ struct simd {
         return min(a, select(m, b, a));
     }
 #if defined(__AVX2__)
-    MP_FN friend simd min(simd a, simd b) { return (raw)_mm256_min_ps((__m256)a.v, (__m256)b.v); }
-    MP_FN friend simd max(simd a, simd b) { return (raw)_mm256_max_ps((__m256)a.v, (__m256)b.v); }
+    MP_FN friend simd min(simd a, simd b)
+    {
+        return (raw)_mm256_min_ps((__m256)a.v, (__m256)b.v);
+    }
+    MP_FN friend simd max(simd a, simd b)
+    {
+        return (raw)_mm256_max_ps((__m256)a.v, (__m256)b.v);
+    }
     MP_FN friend simd rsqrt(simd a)
     {
         const simd e = (raw)_mm256_rsqrt_ps((__m256)a.v);
         return e * fnma(a * e, e * simd(0.5f), simd(1.5f));
     }
 #elif defined(__SSE2__)
-    MP_FN friend simd min(simd a, simd b) { return (raw)_mm_min_ps((__m128)a.v, (__m128)b.v); }
-    MP_FN friend simd max(simd a, simd b) { return (raw)_mm_max_ps((__m128)a.v, (__m128)b.v); }
+    MP_FN friend simd min(simd a, simd b)
+    {
+        return (raw)_mm_min_ps((__m128)a.v, (__m128)b.v);
+    }
+    MP_FN friend simd max(simd a, simd b)
+    {
+        return (raw)_mm_max_ps((__m128)a.v, (__m128)b.v);
+    }
     MP_FN friend simd rsqrt(simd a)
     {
         const simd e = (raw)_mm_rsqrt_ps((__m128)a.v);

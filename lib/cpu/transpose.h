@@ -7,7 +7,8 @@
 namespace mimopack {
 namespace MIMOPACK_ISA {
 
-/* One stage: exchanges blocks of S elements between rows S apart, of which there are N. */
+/* One stage: exchanges blocks of S elements between rows S apart, of which there are N.
+ */
 template <int S, int N>
 MP_FN void exchange(simd* rows)
 {
@@ -91,7 +92,8 @@ MP_FN void store_part(float* p, int columns, simd v)
 }
 
 /* lanes[c] = column c of W rows; row l starts at rows[l] */
-[[gnu::noinline]] static void load_rows(const float* const* rows, int columns, simd* lanes)
+[[gnu::noinline]] static void
+load_rows(const float* const* rows, int columns, simd* lanes)
 {
     constexpr int W = simd::width;
     int c = 0;
@@ -130,7 +132,8 @@ MP_FN void store_part(float* p, int columns, simd v)
 }
 
 /* The reverse, for the first `count` rows */
-[[gnu::noinline]] static void store_rows(float* const* rows, int count, int columns, const simd* lanes)
+[[gnu::noinline]] static void
+store_rows(float* const* rows, int count, int columns, const simd* lanes)
 {
     constexpr int W = simd::width;
     for (int c = 0; c < columns; c += W) {

@@ -2,9 +2,9 @@
  * SPDX-License-Identifier: GPL-3.0-or-later */
 /* What lets g++ and NVRTC compile the same kernels.
  *
- * Every kernel lives in mimopack::MIMOPACK_ISA, a namespace of its own for each instruction
- * set, so that the linker can never merge an inline function compiled for AVX-512 with one
- * for plain x86-64. */
+ * Every kernel lives in mimopack::MIMOPACK_ISA, a namespace of its own for each
+ * instruction set, so that the linker can never merge an inline function compiled for
+ * AVX-512 with one for plain x86-64. */
 #pragma once
 
 #ifdef __CUDACC__
@@ -24,11 +24,11 @@ namespace mimopack {
 constexpr int max_bits_per_symbol = 10;
 constexpr int max_points = 1 << max_bits_per_symbol;
 
-/* A constellation as kernels see it: points[label]. For square QAM with Gray labels per axis
- * a point is scale * ((2 k_re - (side-1)) + 1j (2 k_im - (side-1))); such detectors compute
- * their LLRs in the canonical order (real axis first, Gray bits from the most significant),
- * and bit_source[b], bit_sign[b] say from which canonical bit, with which sign, label bit b
- * comes. */
+/* A constellation as kernels see it: points[label]. For square QAM with Gray labels per
+ * axis a point is scale * ((2 k_re - (side-1)) + 1j (2 k_im - (side-1))); such detectors
+ * compute their LLRs in the canonical order (real axis first, Gray bits from the most
+ * significant), and bit_source[b], bit_sign[b] say from which canonical bit, with which
+ * sign, label bit b comes. */
 struct constellation {
     int size;
     int bits;
@@ -41,8 +41,12 @@ struct constellation {
 };
 
 /* A column of which less than this share of its norm is left after projection counts as
- * dependent on those before it: what float32 can still tell from zero, whose rounding grows
- * with the root of the column's length. Its square is 1e-12 (num_rx / 4), at least 1e-12. */
-MP_FN float rank_tolerance2(int num_rx) { return num_rx > 4 ? 0.25e-12f * num_rx : 1e-12f; }
+ * dependent on those before it: what float32 can still tell from zero, whose rounding
+ * grows with the root of the column's length. Its square is 1e-12 (num_rx / 4), at least
+ * 1e-12. */
+MP_FN float rank_tolerance2(int num_rx)
+{
+    return num_rx > 4 ? 0.25e-12f * num_rx : 1e-12f;
+}
 
 } // namespace mimopack

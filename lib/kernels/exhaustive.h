@@ -2,11 +2,12 @@
  * SPDX-License-Identifier: GPL-3.0-or-later */
 /* OMAP and MLA: every one of the M^nt candidates (000 §4.1).
  *
- * The tree of eq. 5 is walked depth first. Instead of updating each bit's hypothesis at each
- * leaf, a node hands the combination of its leaves (the smallest metric for MLA, the log-sum
- * of all for OMAP) to its parent and to its own symbol's entry; a leaf costs one distance and
- * two combinations, whatever the number of bits, and any constellation will do. Metrics are
- * in units of the noise: |y - Hs|^2 / sigma^2 - sum of the prior LLRs of the ones. */
+ * The tree of eq. 5 is walked depth first. Instead of updating each bit's hypothesis at
+ * each leaf, a node hands the combination of its leaves (the smallest metric for MLA, the
+ * log-sum of all for OMAP) to its parent and to its own symbol's entry; a leaf costs one
+ * distance and two combinations, whatever the number of bits, and any constellation will
+ * do. Metrics are in units of the noise: |y - Hs|^2 / sigma^2 - sum of the prior LLRs of
+ * the ones. */
 #pragma once
 #include "elementary.h"
 #include "qr.h"
@@ -27,8 +28,8 @@ struct best_metric {
     MP_FN F value() const { return metric; }
 };
 
-/* Exact combination, eq. 11: -ln(sum exp(-m)) = reference - ln(sum), the reference being the
- * smallest metric so far, so that no term overflows and the largest is 1. */
+/* Exact combination, eq. 11: -ln(sum exp(-m)) = reference - ln(sum), the reference being
+ * the smallest metric so far, so that no term overflows and the largest is 1. */
 template <class F>
 struct log_sum {
     F reference, sum;
@@ -79,7 +80,8 @@ public:
         for (int i = 0; i < d_nt; ++i) {
             for (int j = i + 1; j < d_nt; ++j)
                 for (int part = 0; part < 2; ++part)
-                    d_r[2 * (i * d_nt + j) + part] = d_qr.r[2 * (i * d_nt + j) + part] * unit;
+                    d_r[2 * (i * d_nt + j) + part] =
+                        d_qr.r[2 * (i * d_nt + j) + part] * unit;
             d_r[2 * (i * d_nt + i)] = d_qr.diagonal[i] * unit;
             d_y[2 * i] = d_z[2 * i] * unit;
             d_y[2 * i + 1] = d_z[2 * i + 1] * unit;
@@ -92,9 +94,11 @@ public:
             entry(e).clear();
         if (prior) {
             set_prior(prior);
-            descend<true>(d_nt - 1, F(0.0f), d_y[2 * (d_nt - 1)], d_y[2 * (d_nt - 1) + 1]);
+            descend<true>(
+                d_nt - 1, F(0.0f), d_y[2 * (d_nt - 1)], d_y[2 * (d_nt - 1) + 1]);
         } else {
-            descend<false>(d_nt - 1, F(0.0f), d_y[2 * (d_nt - 1)], d_y[2 * (d_nt - 1) + 1]);
+            descend<false>(
+                d_nt - 1, F(0.0f), d_y[2 * (d_nt - 1)], d_y[2 * (d_nt - 1) + 1]);
         }
         for (int i = 0; i < d_nt; ++i) {
             for (int b = 0; b < d_c.bits; ++b) {
@@ -135,7 +139,8 @@ private:
         }
     }
 
-    /* All symbols of one level; b is the level's y_tilde less the layers above (eq. 6). */
+    /* All symbols of one level; b is the level's y_tilde less the layers above (eq. 6).
+     */
     template <bool Prior>
     combination descend(int level, F metric, F b_re, F b_im)
     {
@@ -156,14 +161,16 @@ private:
         const F r_ii = d_r[2 * (level * d_nt + level)];
         for (int s = 0; s < size; ++s) {
             d_path[level] = s;
-            const F re = fnma(r_ii, F(d_c.re[s]), b_re), im = fnma(r_ii, F(d_c.im[s]), b_im);
+            const F re = fnma(r_ii, F(d_c.re[s]), b_re),
+                    im = fnma(r_ii, F(d_c.im[s]), b_im);
             F m = fma(re, re, fma(im, im, metric));
             if (Prior)
                 m = m + d_prior[level * size + s];
             const int below = level - 1;
             F next_re = d_y[2 * below], next_im = d_y[2 * below + 1];
             for (int j = level; j < d_nt; ++j) {
-                const F r_re = d_r[2 * (below * d_nt + j)], r_im = d_r[2 * (below * d_nt + j) + 1];
+                const F r_re = d_r[2 * (below * d_nt + j)],
+                        r_im = d_r[2 * (below * d_nt + j) + 1];
                 const F s_re(d_c.re[d_path[j]]), s_im(d_c.im[d_path[j]]);
                 next_re = fma(r_im, s_im, fnma(r_re, s_re, next_re));
                 next_im = fnma(r_im, s_re, fnma(r_re, s_im, next_im));

@@ -3,16 +3,17 @@
 /* ZF and MMSE with soft demapping of each stream (002 §2.2).
  *
  * ZF: x_hat = R^-1 Q^H y; stream i's noise is sigma^2 |row i of R^-1|^2.
- * MMSE: with the QR decomposition of [H; sigma I] = [Q1; Q2] R, x_hat = Q2 Q1^H y / sigma and
- * the mean squared error of stream i is e_i = |row i of Q2|^2, without squaring H's condition
- * number; unbiased, mu_i = 1 - e_i, x_hat_i / mu_i has noise e_i / mu_i. */
+ * MMSE: with the QR decomposition of [H; sigma I] = [Q1; Q2] R, x_hat = Q2 Q1^H y / sigma
+ * and the mean squared error of stream i is e_i = |row i of Q2|^2, without squaring H's
+ * condition number; unbiased, mu_i = 1 - e_i, x_hat_i / mu_i has noise e_i / mu_i. */
 #pragma once
 #include "qr.h"
 
 namespace mimopack {
 namespace MIMOPACK_ISA {
 
-/* Max-log LLRs of one stream, square QAM with Gray labels: 2*WIDTH lanes, canonical order. */
+/* Max-log LLRs of one stream, square QAM with Gray labels: 2*WIDTH lanes, canonical
+ * order. */
 template <int WIDTH, class F>
 MP_FN void demap_axes(const F* x, F inverse_noise, float scale, F* llr)
 {
@@ -108,7 +109,8 @@ public:
             F x[2] = { F(0.0f), F(0.0f) };
             MP_UNROLL
             for (int j = i; j < nt; ++j) {
-                const F re = d_inverse[2 * (i * nt + j)], im = d_inverse[2 * (i * nt + j) + 1];
+                const F re = d_inverse[2 * (i * nt + j)],
+                        im = d_inverse[2 * (i * nt + j) + 1];
                 x[0] = fma(re, d_z[2 * j], fnma(im, d_z[2 * j + 1], x[0]));
                 x[1] = fma(re, d_z[2 * j + 1], fma(im, d_z[2 * j], x[1]));
             }
@@ -126,7 +128,8 @@ public:
                 demap_axes<(WIDTH > 0 ? WIDTH : 1)>(
                     x, inverse_noise, d_constellation.scale, llr + 2 * WIDTH * i);
             else
-                demap_points(x, inverse_noise, d_constellation, llr + d_constellation.bits * i);
+                demap_points(
+                    x, inverse_noise, d_constellation, llr + d_constellation.bits * i);
         }
         return d_qr.usable & (finite_energy < F(1e37f));
     }
@@ -157,7 +160,8 @@ private:
                 F re(0.0f), im(0.0f);
                 MP_UNROLL
                 for (int k = i + 1; k <= j; ++k) {
-                    const F r_re = d_qr.r[2 * (i * nt + k)], r_im = d_qr.r[2 * (i * nt + k) + 1];
+                    const F r_re = d_qr.r[2 * (i * nt + k)],
+                            r_im = d_qr.r[2 * (i * nt + k) + 1];
                     const F x_re = d_inverse[2 * (k * nt + j)];
                     const F x_im = d_inverse[2 * (k * nt + j) + 1];
                     re = fma(r_im, x_im, fnma(r_re, x_re, re));

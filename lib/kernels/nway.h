@@ -1,12 +1,15 @@
 /* SPDX-FileCopyrightText: 2026 The gr-mimopack authors
  * SPDX-License-Identifier: GPL-3.0-or-later */
-/* The N-way detector of Wu, Yin and Cavallaro (001), in complex arithmetic (see qr.h), and the
- * fully parallel fixed sphere decoder (000 §4.3), which differs in the order of the columns.
+/* The N-way detector of Wu, Yin and Cavallaro (001), in complex arithmetic (see qr.h),
+ * and the fully parallel fixed sphere decoder (000 §4.3), which differs in the order of
+ * the columns.
  *
  * Symbols are integers k = 0..side-1 on each axis, x = scale (2k - (side-1)(1+j)). With
- * v_i = (Q^H y)_i / (2 scale r_ii) + (side-1)/2 (1+j) sum_{j>=i} c_ij and c_ij = r_ij / r_ii,
+ * v_i = (Q^H y)_i / (2 scale r_ii) + (side-1)/2 (1+j) sum_{j>=i} c_ij and c_ij = r_ij /
+ * r_ii,
  *
- *     |y_tilde - R x|^2 = sum_i w_i |v_i - sum_{j>=i} c_ij k_j|^2,  w_i = (2 scale r_ii)^2,
+ *     |y_tilde - R x|^2 = sum_i w_i |v_i - sum_{j>=i} c_ij k_j|^2,  w_i = (2 scale
+ * r_ii)^2,
  *
  * so that slicing (001 Algorithm 2, lines 10-12) is a rounding and a clamp. Rounding adds
  * 1.5 * 2^23, after which the float's low bits are k, and so are its Gray bits. */
@@ -18,8 +21,8 @@ namespace MIMOPACK_ISA {
 
 constexpr float round_magic = 12582912.0f; /* 1.5 * 2^23, bits 0x4b400000 */
 
-/* Which column of H stands where in pass p: N-way rotates them; FPFSD, whose columns come sorted
- * by norm, puts p on top and leaves the others in order. */
+/* Which column of H stands where in pass p: N-way rotates them; FPFSD, whose columns come
+ * sorted by norm, puts p on top and leaves the others in order. */
 enum class column_order { rotate, raise };
 
 MP_FN int column_source(column_order order, int column, int pass, int nt)
@@ -38,7 +41,12 @@ public:
     static constexpr int side = 1 << WIDTH;
     static constexpr int bits = 2 * WIDTH;
 
-    MP_FN nway(arena<F>& a, const constellation& c, int nt, int nr, int passes, float clip,
+    MP_FN nway(arena<F>& a,
+               const constellation& c,
+               int nt,
+               int nr,
+               int passes,
+               float clip,
                column_order order)
         : d_nt(nt),
           d_nr(nr),
@@ -71,8 +79,8 @@ public:
             prepare_pass(0);
     }
 
-    /* prior, llr: nt*bits lanes in canonical order; returns where the vector could be detected.
-     * Clipping limits how far an LLR moves from its prior. */
+    /* prior, llr: nt*bits lanes in canonical order; returns where the vector could be
+     * detected. Clipping limits how far an LLR moves from its prior. */
     MP_FN mask detect(const F* y, F noise_var, const F* prior, F* llr)
     {
         const int nt = d_nt;
@@ -149,7 +157,8 @@ private:
         return min(max(u + F(round_magic), F(round_magic)), F(round_magic + (side - 1)));
     }
 
-    /* Algorithm 2: fills d_distance and d_words, the bits of k_re + side * k_im per layer */
+    /* Algorithm 2: fills d_distance and d_words, the bits of k_re + side * k_im per layer
+     */
     MP_FN mask search(const F* y)
     {
         const int nt = d_nt;
@@ -174,7 +183,8 @@ private:
             MP_UNROLL
             for (int i = 0; i < top; ++i) {
                 d_base[2 * i] = fnma(d_c[2 * (i * nt + top)], level, d_v[2 * i]);
-                d_base[2 * i + 1] = fnma(d_c[2 * (i * nt + top) + 1], level, d_v[2 * i + 1]);
+                d_base[2 * i + 1] =
+                    fnma(d_c[2 * (i * nt + top) + 1], level, d_v[2 * i + 1]);
             }
             for (int k_im = 0; k_im < side; ++k_im) {
                 const int candidate = k_re * side + k_im;
@@ -184,7 +194,8 @@ private:
                     F re = d_base[2 * i], im = d_base[2 * i + 1];
                     MP_UNROLL
                     for (int j = top - 1; j > i; --j) {
-                        const F c_re = d_c[2 * (i * nt + j)], c_im = d_c[2 * (i * nt + j) + 1];
+                        const F c_re = d_c[2 * (i * nt + j)],
+                                c_im = d_c[2 * (i * nt + j) + 1];
                         re = fma(c_im, d_k[2 * j + 1], fnma(c_re, d_k[2 * j], re));
                         im = fnma(c_im, d_k[2 * j], fnma(c_re, d_k[2 * j + 1], im));
                     }
@@ -196,7 +207,8 @@ private:
                     const F e_re = re - d_k[2 * i], e_im = im - d_k[2 * i + 1];
                     distance = fma(d_w[i], fma(e_re, e_re, e_im * e_im), distance);
                     /* the next candidate's top symbol is j further on */
-                    const F t_re = d_c[2 * (i * nt + top)], t_im = d_c[2 * (i * nt + top) + 1];
+                    const F t_re = d_c[2 * (i * nt + top)],
+                            t_im = d_c[2 * (i * nt + top) + 1];
                     d_base[2 * i] = d_base[2 * i] + t_im;
                     d_base[2 * i + 1] = d_base[2 * i + 1] - t_re;
                 }
@@ -213,7 +225,8 @@ private:
         for (int candidate = 0; candidate < side * side; ++candidate) {
             F sum = d_distance[candidate];
             for (int i = 0; i < nt; ++i) {
-                const F* const layer = &d_prior[bits * column_source(d_order, i, pass, nt)];
+                const F* const layer =
+                    &d_prior[bits * column_source(d_order, i, pass, nt)];
                 if (i == nt - 1) {
                     const int k_re = candidate / side, k_im = candidate % side;
                     const int codes[2] = { k_re ^ (k_re >> 1), k_im ^ (k_im >> 1) };
@@ -231,8 +244,9 @@ private:
         }
     }
 
-    /* Algorithm 3: each bit's nearest candidate of either value. One value's is the pass's best
-     * candidate, so that only those whose bit differs from it have to be looked at. */
+    /* Algorithm 3: each bit's nearest candidate of either value. One value's is the
+     * pass's best candidate, so that only those whose bit differs from it have to be
+     * looked at. */
     MP_FN void collect(int pass)
     {
         const int nt = d_nt;
@@ -277,8 +291,8 @@ private:
         return b / WIDTH * WIDTH + WIDTH - 1 - b % WIDTH;
     }
 
-    /* Gray codes of both axes of k_re + side * k_im; the upper axis must not leak into the
-     * lower. It is linear: gray(a ^ b) = gray(a) ^ gray(b). */
+    /* Gray codes of both axes of k_re + side * k_im; the upper axis must not leak into
+     * the lower. It is linear: gray(a ^ b) = gray(a) ^ gray(b). */
     MP_FN static word gray(word k) { return k ^ ((k >> 1) & gray_mask); }
 
     static constexpr unsigned gray_mask =
@@ -290,10 +304,12 @@ private:
             for (int k = 0; k < side; ++k) {
                 F best(1e30f);
                 for (int other = 0; other < side; ++other)
-                    best = min(best, d_distance[axis ? other * side + k : k * side + other]);
+                    best =
+                        min(best, d_distance[axis ? other * side + k : k * side + other]);
                 const int gray = k ^ (k >> 1);
                 for (int g = 0; g < WIDTH; ++g) {
-                    F& entry = nearest[2 * (axis * WIDTH + g) + (gray >> (WIDTH - 1 - g) & 1)];
+                    F& entry =
+                        nearest[2 * (axis * WIDTH + g) + (gray >> (WIDTH - 1 - g) & 1)];
                     entry = min(entry, best);
                 }
             }

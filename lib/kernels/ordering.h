@@ -15,8 +15,8 @@ MP_FN void swap_where(Mask where, F& a, F& b)
     b = select(where, kept, b);
 }
 
-/* A copy of h whose columns are in an order of each lane's own; layer[c] is where column c of
- * the copy comes from. */
+/* A copy of h whose columns are in an order of each lane's own; layer[c] is where column
+ * c of the copy comes from. */
 template <class F, int NT, int NR>
 struct ordered_columns {
     using mask = decltype(F() < F());
@@ -72,7 +72,8 @@ struct ordered_columns {
         }
     }
 
-    /* To and from the order of layers, `bits` lanes for each: by_layer[layer[c]] = by_column[c] */
+    /* To and from the order of layers, `bits` lanes for each: by_layer[layer[c]] =
+     * by_column[c] */
     MP_FN void to_layers(const F* by_column, int bits, F* by_layer) const
     {
         const int nt = d_nt;

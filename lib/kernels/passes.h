@@ -1,8 +1,9 @@
 /* SPDX-FileCopyrightText: 2026 The gr-mimopack authors
  * SPDX-License-Identifier: GPL-3.0-or-later */
-/* N-way and the fully parallel fixed sphere decoder (000 §4.3) in one kernel. FPFSD has nt
- * searches, each with another layer on top and the others below it by falling column norm: with
- * the columns sorted by norm once, these are N-way's passes in another order. */
+/* N-way and the fully parallel fixed sphere decoder (000 §4.3) in one kernel. FPFSD has
+ * nt searches, each with another layer on top and the others below it by falling column
+ * norm: with the columns sorted by norm once, these are N-way's passes in another order.
+ */
 #pragma once
 #include "nway.h"
 #include "ordering.h"
@@ -43,8 +44,10 @@ public:
     {
         if (d_sorted && prior)
             d_columns.to_columns(prior, bits, &d_prior[0]);
-        const mask usable = d_search.detect(
-            y, noise_var, d_sorted && prior ? &d_prior[0] : prior, d_sorted ? &d_llr[0] : llr);
+        const mask usable = d_search.detect(y,
+                                            noise_var,
+                                            d_sorted && prior ? &d_prior[0] : prior,
+                                            d_sorted ? &d_llr[0] : llr);
         if (d_sorted)
             d_columns.to_layers(&d_llr[0], bits, llr);
         return usable;

@@ -2,9 +2,9 @@
  * SPDX-License-Identifier: GPL-3.0-or-later */
 /* QR decomposition by modified Gram-Schmidt (001, Algorithm 1), in complex arithmetic.
  *
- * The real-valued decomposition of the paper keeps the two axes of a column orthogonal and of
- * equal norm, so its R holds 2x2 blocks [a -b; b a] with r*I on the diagonal: the complex R,
- * whose diagonal is real, holds the same numbers once. */
+ * The real-valued decomposition of the paper keeps the two axes of a column orthogonal
+ * and of equal norm, so its R holds 2x2 blocks [a -b; b a] with r*I on the diagonal: the
+ * complex R, whose diagonal is real, holds the same numbers once. */
 #pragma once
 #include "storage.h"
 
@@ -90,7 +90,8 @@ struct qr {
                 MP_UNROLL
                 for (int i = 0; i < nr; ++i) {
                     w[2 * i] = fma(v[2 * i + 1], im, fnma(v[2 * i], re, w[2 * i]));
-                    w[2 * i + 1] = fnma(v[2 * i + 1], re, fnma(v[2 * i], im, w[2 * i + 1]));
+                    w[2 * i + 1] =
+                        fnma(v[2 * i + 1], re, fnma(v[2 * i], im, w[2 * i + 1]));
                 }
             }
         }

@@ -1,6 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 The gr-mimopack authors
  * SPDX-License-Identifier: GPL-3.0-or-later */
-/* Sizes known when compiling (N > 0) or only when running (N = 0), and storage for both. */
+/* Sizes known when compiling (N > 0) or only when running (N = 0), and storage for both.
+ */
 #pragma once
 #include "config.h"
 
@@ -33,7 +34,8 @@ struct arena {
     }
 };
 
-/* N elements on the stack, hopefully in registers; or as many as asked, from the arena. */
+/* N elements on the stack, hopefully in registers; or as many as asked, from the arena.
+ */
 template <class F, int N>
 struct buffer {
     F data[N];
