@@ -6,6 +6,7 @@ import numpy as np
 import ofdm_air as air
 import pytest
 from gnuradio.mimopack import ofdm
+from gnuradio.mimopack.channel import MIMOChannel
 
 
 def loop(rng, parameters, num_rx, snr_db=None, cfo=0.0, taps=None, gap=300):
@@ -140,13 +141,34 @@ def test_pilots_follow_phase_and_sampling_clock():
     n, k = np.arange(p.num_symbols), np.arange(-32, 32)
     walk = np.cumsum(rng.normal(0, 0.2, p.num_symbols))
     slope = 2e-3      # 80 us samples drift by 2e-3 * 64 / (2 pi): about 250 ppm
-    data *= np.exp(1j * (walk[:, None] + slope * np.outer(n, k)))
+    # The fields' middles are at samples 256 and 368, that of the first data symbol at 448.
+    data *= np.exp(1j * (walk[:, None] + slope * np.outer(n + (448 - 312) / 80, k)))
     symbols[:, p.num_training_symbols:] = data
     estimate = ofdm.ChannelEstimator(p, 3).estimate(symbols)
     assert estimate.slope == pytest.approx(slope, rel=0.05)
     assert np.std(np.angle(np.exp(1j * (estimate.phase - walk)))) < 0.05
     error = estimate.y - np.einsum("nri,ni->nr", estimate.h, transmitter.layers(payload))
     assert np.mean(np.abs(error) ** 2) < 4 * estimate.noise_var
+
+
+@pytest.mark.parametrize("sampling_offset", [40, -40])
+@pytest.mark.parametrize("frame_format", [
+    {"num_tx": 1, "constellation": "wlan_bpsk", "payload_length": 1500},
+    {"num_tx": 4, "constellation": "wlan_qpsk", "payload_length": 16000}])
+def test_sampling_clock_of_long_frames(frame_format, sampling_offset):
+    p = ofdm.Parameters(**frame_format)
+    transmitter = ofdm.Transmitter(p)
+    for seed in range(3):
+        payload = np.random.default_rng(seed).bytes(p.payload_length)
+        samples = np.pad(transmitter.frame(payload), [(0, 0), (600, 600)])
+        air_channel = MIMOChannel(
+            p.num_tx, p.num_tx + 1, snr_db=35, sampling_offset=sampling_offset,
+            cfo=sampling_offset * 5.2e3, profile="tdl_a", delay_spread=50e-9, seed=seed)
+        (frame,) = air.synchronise(p, air_channel.process(samples))
+        estimate, llr = air.detect(frame, name="mla" if p.num_tx == 1 else "nway")
+        assert estimate.slope * 64 / (2 * np.pi * 80) == pytest.approx(
+            sampling_offset * 1e-6, abs=1e-6)
+        assert ofdm.PacketDecoder(p).decode(llr).payload == payload
 
 
 @pytest.mark.parametrize("detector", ["mmse", "nway"])

@@ -9,13 +9,15 @@ import numpy as np
 
 from . import waveform
 from .data_field import check_group, group_items
-from .parameters import NUM_DATA_CARRIERS
+from .parameters import FFT_SIZE, GUARD, LTF1, NUM_DATA_CARRIERS, STF, SYMBOL
 
 _DATA = waveform.CENTRE + waveform.DATA_CARRIERS
 _PILOT = waveform.CENTRE + waveform.PILOT_CARRIERS
 _USED = waveform.CENTRE + waveform.USED_CARRIERS
 # Detectors divide by the noise variance: a signal without noise counts as one of 70 dB.
 _LEAST_NOISE = 1e-7
+# Symbols in which the sampling clock is looked for first: over more, phases could turn round.
+_FIRST_SPAN = 32
 
 
 @dataclass(frozen=True)
@@ -29,7 +31,8 @@ class Estimate:
         snr_db: mean over antennas and carriers of the received signal's power over noise_var.
         condition_db: condition number of H in dB, mean over the data carriers.
         phase: float64 (num_symbols,), radians, taken out of each symbol.
-        slope: radians per carrier and symbol, taken out: sampling clock offset.
+        slope: radians per carrier and symbol, taken out from the training fields on: sampling
+            clock offset.
     """
 
     y: np.ndarray
@@ -71,6 +74,7 @@ class ChannelEstimator:
         # (num_tx, num_ltf + 1): the first field came twice, each half counts one half.
         self._demapping = np.concatenate([mapping[:, :1] / 2, mapping[:, :1] / 2, mapping[:, 1:]],
                                          axis=1).astype(np.float32)
+        self._distance = _training_distance(parameters)
 
     def estimate(self, symbols):
         """Estimate one frame.
@@ -98,7 +102,7 @@ class ChannelEstimator:
         phase, slope = self._phase(symbols[:, training:, _PILOT], channel[_PILOT])
         data = symbols[:, training:, _DATA]
         carriers = waveform.DATA_CARRIERS
-        drift = slope * np.arange(num_symbols)
+        drift = slope * (np.arange(num_symbols) + self._distance)
         turn = np.exp(-1j * (phase[:, None] + drift[:, None] * carriers)).astype(np.complex64)
         y = (data * turn).transpose(1, 2, 0).reshape(-1, self.num_rx)
         h = channel[_DATA]
@@ -129,29 +133,50 @@ class ChannelEstimator:
         """Phase of each symbol, and its slope over carriers per symbol, from the pilots.
 
         With c[s, p] = sum_r y conj(H x) the phase of symbol s is the angle of sum_p c, the maximum
-        likelihood estimate; a sampling clock offset turns carrier k by slope * k * s more.
+        likelihood estimate; a sampling clock offset turns carrier k by slope * k * (s + s_0) more,
+        s_0 being the first data symbol's distance from the middle of the training.
         """
-        sent, lever = _pilot_tables(self.parameters.num_tx, received.shape[1])
+        sent, lever = _pilot_tables(self.parameters.num_tx, received.shape[1], self._distance)
         expected = np.einsum("pri,spi->rsp", channel, sent)
         matched = np.einsum("rsp,rsp->sp", received, expected.conj()).astype(np.complex128)
         leverage = np.abs(matched) * lever
-        total = np.sum(leverage * lever)
         slope = 0.0
-        # The slope is fitted to small angles: take out what was found and look again.
-        for _ in range(3):
-            common = matched.sum(axis=1)
+        # The slope is fitted to small angles: take out what a part of the frame shows, then look
+        # at twice as many symbols.
+        for end in _spans(len(matched)):
+            part, total = matched[:end], np.sum(leverage[:end] * lever[:end])
             if total > 0:
-                step = np.sum(leverage * np.angle(matched * common.conj()[:, None])) / total
+                turned = part * part.sum(axis=1).conj()[:, None]
+                step = np.sum(leverage[:end] * np.angle(turned)) / total
                 matched *= np.exp(-1j * step * lever)
                 slope += float(step)
         return np.angle(matched.sum(axis=1)), slope
 
 
+def _spans(num_symbols):
+    """How many symbols to look at: doubling up to all, and these three times."""
+    span = _FIRST_SPAN
+    while span < num_symbols:
+        yield span
+        span *= 2
+    for _ in range(3):
+        yield num_symbols
+
+
+def _training_distance(parameters):
+    """From the mean time of the long training fields to the first data symbol, in symbols."""
+    middle = FFT_SIZE // 2
+    fields = [STF + LTF1 - FFT_SIZE]
+    fields += [STF + LTF1 + SYMBOL * n + GUARD + middle for n in range(parameters.num_ltf - 1)]
+    return float(parameters.preamble_samples + GUARD + middle - np.mean(fields)) / SYMBOL
+
+
 @lru_cache(maxsize=16)
-def _pilot_tables(num_tx, num_symbols):
-    """Pilots (num_symbols, 4, num_tx), and symbol number times carrier (num_symbols, 4)."""
+def _pilot_tables(num_tx, num_symbols, distance):
+    """Pilots (num_symbols, 4, num_tx), and time times carrier (num_symbols, 4)."""
     pilots = waveform.pilots(num_tx, num_symbols).astype(np.float32)
-    return pilots, np.outer(np.arange(num_symbols), waveform.PILOT_CARRIERS).astype(float)
+    time = np.arange(num_symbols) + distance
+    return pilots, np.outer(time, waveform.PILOT_CARRIERS).astype(float)
 
 
 def _decibels(ratio):
