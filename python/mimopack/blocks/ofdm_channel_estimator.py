@@ -31,7 +31,8 @@ class ofdm_channel_estimator(gr.basic_block):
     T = symbols_per_channel data symbols: y = H x + n. The first item of a frame carries on output
     0 the tag "frame", the input's dictionary with these keys added or changed,
 
-        items (of this output), snr_db, condition_db (mean over the carriers), noise_var
+        items (of this output), snr_db, condition_db (mean over the carriers), noise_var (with
+        the channel estimate's error), noise_var_raw (without)
 
     and the tag "noise_var", which a detector block takes over from that item on. A frame whose
     samples are not finite passes with noise_var 1 for the detector to erase. See
@@ -103,6 +104,7 @@ class ofdm_channel_estimator(gr.basic_block):
         finite = np.isfinite(estimate.noise_var)
         noise_var = estimate.noise_var if finite else 1.0
         info = extended(info, items=len(estimate.y), noise_var=noise_var,
-                        snr_db=estimate.snr_db, condition_db=estimate.condition_db)
+                        noise_var_raw=estimate.noise_var_raw, snr_db=estimate.snr_db,
+                        condition_db=estimate.condition_db)
         self._queue.put([estimate.y, estimate.h.reshape(len(estimate.h), -1)],
                         [(0, FRAME_TAG, info), (0, _NOISE_VAR, pmt.from_double(noise_var))])

@@ -18,7 +18,7 @@ class packet_decoder(gr.sync_block):
     The input are LLRs (ln P(1)/P(0), float or int8, vlen T * num_tx * m) with "frame" tags.
     Message port "packets": a PDU per frame whether its CRC fits or not, the payload (u8vector)
     with a dictionary: the keys of the frame's tag (frame, start, cfo, snr_db, condition_db,
-    noise_var, items) and
+    noise_var, noise_var_raw, items) and
 
         crc_ok, coded_bit_errors (hard decisions that differ from the decoded packet encoded
         again: where crc_ok, the channel bit errors), coded_bits (how many there were)
