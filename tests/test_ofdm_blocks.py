@@ -195,6 +195,63 @@ def test_receiver_refuses_unknown_detectors():
         mimopack.ofdm_receiver(detector="best")
 
 
+FORMAT_ARGUMENTS = ["num_tx", "constellation", "code_rate", "payload_length"]
+
+
+@pytest.mark.parametrize(("make", "arguments"), [
+    (mimopack.ofdm_receiver, ["num_rx", "symbols_per_channel", "threshold", "detector"]),
+    (mimopack.ofdm_transmitter, ["gap", "input", "scrambler_seed"]),
+    (mimopack.ofdm_frame_sync, ["num_rx", "threshold"]),
+    (mimopack.ofdm_channel_estimator, ["num_rx", "symbols_per_channel"]),
+    (mimopack.packet_decoder, ["symbols_per_channel", "llr_type", "llr_scale"])])
+def test_blocks_name_the_argument_of_another_type(make, arguments):
+    for argument in FORMAT_ARGUMENTS + arguments:
+        for value in ([], "two", None, -2.5):
+            with pytest.raises(ValueError, match=f"^{argument}: got "):
+                make(**{argument: value})
+
+
+@pytest.mark.parametrize("options", [
+    {"prior_input": True}, {"backend": "cpu"}, {"constellation": "qpsk"}, {"num_tx": 2},
+    {"num_rx": 4}, {"symbols_per_channel": 2}, {"noise_var": 0.1}, {"num_pases": 1}])
+def test_receiver_names_detector_options_that_it_cannot_pass_on(options):
+    (name,) = options
+    with pytest.raises(ValueError, match=f"detector_options: got '{name}', allowed are .*threads"):
+        mimopack.ofdm_receiver(detector_options=options)
+
+
+def test_receiver_wants_detector_options_as_a_dictionary():
+    with pytest.raises(ValueError, match="detector_options: got 3, must be a dictionary"):
+        mimopack.ofdm_receiver(detector_options=3)
+
+
+def test_receiver_leads_the_detectors_messages_out():
+    top = gr.top_block()
+    receiver = mimopack.ofdm_receiver(num_tx=2, num_rx=2, detector="mmse",
+                                      constellation="wlan_qpsk", payload_length=60)
+    p = ofdm.Parameters(**{**FORMATS["small"], "code_rate": "1/2"})
+    _, starts, samples = capture(np.random.default_rng(16), p, 2, [100] * 3)
+    # Data that are not finite are erased, which the detector reports.
+    samples[0, starts[1] + p.preamble_samples + 50] = np.nan
+    control = MessageSource([pmt.to_pmt({"threads": 3})])
+    status, source = Messages(), Pieces(samples, 0)
+    for port in range(2):
+        top.connect((source, port), (receiver, port))
+    top.msg_connect(control, "out", receiver, "control")
+    top.msg_connect(receiver, "detector_status", status, "in")
+    run(top)
+    assert receiver.detector.threads() == 3
+    assert [pmt.to_python(m)["erasures"] > 0 for m in status.received][:1] == [True]
+
+
+def test_transmitter_drops_what_has_no_room():
+    modulator = mimopack.ofdm_transmitter(**FORMATS["small"])._modulator
+    for number in range(1010):
+        modulator._take_pdu(pdu(bytes([number % 256] * 60)))
+    assert len(modulator._payloads) == 1000 and modulator.pdus_dropped == 10
+    assert modulator._payloads[0] == bytes(60)
+
+
 def failing(method, calls):
     """The method, raising what NumPy may raise in its calls of these numbers."""
     numbers = iter(range(10**9))

@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The waveform: formats, training fields, pilots, power, order of the bits."""
 
+import re
+
 import numpy as np
 import pytest
 from gnuradio.mimopack import constellation, ofdm
@@ -16,6 +18,41 @@ from gnuradio.mimopack.ofdm import waveform
 def test_parameters_refuse(argument, value):
     with pytest.raises(ValueError, match=f"^{argument}: got {value!r}"):
         ofdm.Parameters(**{argument: value})
+
+
+@pytest.mark.parametrize(("argument", "value"), [
+    ("num_tx", 2.0), ("num_tx", "2"), ("num_tx", None), ("payload_length", 2.5),
+    ("payload_length", "500"), ("scrambler_seed", 1.5), ("constellation", 4), ("code_rate", 0.5),
+    ("code_rate", ["1/2"])])
+def test_parameters_refuse_other_types(argument, value):
+    with pytest.raises(ValueError, match=re.escape(f"{argument}: got {value!r}")):
+        ofdm.Parameters(**{argument: value})
+
+
+def test_parameters_take_numpy_integers():
+    p = ofdm.Parameters(num_tx=np.int64(2), payload_length=np.uint16(300))
+    assert type(p.num_tx) is type(p.payload_length) is int
+    assert p == ofdm.Parameters(num_tx=2, payload_length=300)
+
+
+# Table 19-10 in samples of 50 ns: -400 ns is an advance of 8.
+@pytest.mark.parametrize(("num_tx", "shifts_ns"), [
+    (1, [0]), (2, [0, -400]), (3, [0, -400, -200]), (4, [0, -400, -200, -600])])
+def test_cyclic_shifts_of_the_standard(num_tx, shifts_ns):
+    p = ofdm.Parameters(num_tx=num_tx, payload_length=30)
+    frame = ofdm.Transmitter(p).frame(bytes(30)) * np.sqrt(num_tx)
+    stf = waveform.preamble(1, 1)[0, :160]
+    ltf = waveform.to_samples(waveform.LTF_CARRIERS)
+    for layer, shift in enumerate(shifts_ns):
+        advance = -shift // 50
+        sign = waveform.LTF_MAPPING[layer, 0]
+        assert np.allclose(frame[layer, :160], sign * np.roll(stf, -advance), atol=1e-5)
+        assert np.allclose(frame[layer, 192:256], sign * np.roll(ltf, -advance), atol=1e-5)
+        # In the data the pilots of the layer are turned by the same delay.
+        symbol = waveform.to_subcarriers(frame[layer, p.preamble_samples + 16:][:64])
+        pilots = symbol[32 + waveform.PILOT_CARRIERS] * np.sqrt(56) / 64
+        delay = np.exp(-2j * np.pi * waveform.PILOT_CARRIERS * shift * 1e-9 * 20e6 / 64)
+        assert np.allclose(pilots, waveform.pilots(num_tx, 1)[0, :, layer] * delay, atol=1e-4)
 
 
 def test_derived_sizes():

@@ -6,7 +6,9 @@ import numpy as np
 import pmt
 from gnuradio import gr
 
+from ..checks import integer, positive
 from ..equalizer import mmse_symbols
+from ..ofdm.parameters import MAX_RX
 from .frame_stream import BlockLog
 
 _NOISE_VAR = pmt.intern("noise_var")
@@ -29,15 +31,14 @@ class layer_symbols(gr.decim_block):
             number without common divisor with theirs.
 
     Raises:
-        ValueError: a parameter that is not positive.
+        ValueError: a parameter that is not positive, or a number that is no integer.
     """
 
     def __init__(self, num_tx=4, num_rx=4, noise_var=0.1, symbols_per_channel=1, decimation=1):
-        sizes = {"num_tx": num_tx, "num_rx": num_rx, "symbols_per_channel": symbols_per_channel,
-                 "decimation": decimation}
-        for name, value in sizes.items():
-            if int(value) != value or value < 1:
-                raise ValueError(f"{name}: got {value}, must be an integer of at least 1")
+        num_tx = integer("num_tx", num_tx, 1, MAX_RX)
+        num_rx = integer("num_rx", num_rx, 1, MAX_RX)
+        symbols_per_channel = integer("symbols_per_channel", symbols_per_channel, 1, 2**20)
+        decimation = integer("decimation", decimation, 1, 2**20)
         self._shape = (num_rx, num_tx)
         self._decimation = decimation
         self._log = BlockLog(self)
@@ -50,9 +51,7 @@ class layer_symbols(gr.decim_block):
 
     def set_noise_var(self, noise_var):
         """Noise power per complex receive dimension, linear, positive."""
-        if not 0 < noise_var < np.inf:
-            raise ValueError(f"noise_var: got {noise_var}, must be positive and finite")
-        self._noise_var = float(noise_var)
+        self._noise_var = positive("noise_var", noise_var)
 
     def work(self, input_items, output_items):
         count = len(output_items[0])

@@ -45,6 +45,7 @@ class ofdm_channel_estimator(gr.basic_block):
     def __init__(self, num_tx=4, num_rx=4, constellation="wlan_qam16", code_rate="1/2",
                  payload_length=500, symbols_per_channel=1):
         parameters = Parameters(num_tx, constellation, code_rate, payload_length)
+        num_tx = parameters.num_tx
         self._estimator = ChannelEstimator(parameters, num_rx, symbols_per_channel)
         self._collector = FrameCollector()
         self._queue = OutputQueue()

@@ -5,10 +5,19 @@
 import numpy as np
 from gnuradio import fft, gr
 
-from .. import constellation as constellations
+from ..checks import choice, integer
+from ..detectors.parameters import LLR_TYPES
+from ..ofdm import Parameters
+from ..ofdm.data_field import check_group
+from ..ofdm.parameters import MAX_RX
+from .detector import DETECTOR_BLOCKS
 from .ofdm_channel_estimator import ofdm_channel_estimator
 from .ofdm_frame_sync import ofdm_frame_sync
 from .packet_decoder import packet_decoder
+
+# What the receiver's arguments say, or its wiring: the noise variance comes in tags.
+_OWN_OPTIONS = ("num_tx", "num_rx", "constellation", "backend", "symbols_per_channel",
+                "prior_input", "noise_var")
 
 
 class ofdm_receiver(gr.hier_block2):
@@ -16,7 +25,8 @@ class ofdm_receiver(gr.hier_block2):
 
     Inputs are the samples of num_rx antennas (complex, 20 MS/s). Message port "packets" carries a
     PDU per frame (see ``packet_decoder``), "frames" an event per frame found or truncated (see
-    ``ofdm_frame_sync``). The outputs are for views and need not be connected: 0 the LLRs (float,
+    ``ofdm_frame_sync``), "detector_status" the detector's "status"; "control" goes to the
+    detector (see there). The outputs are for views and need not be connected: 0 the LLRs (float,
     or int8 where detector_options say so, vlen T * num_tx * m), 1 the received vectors y
     (complex, vlen T * num_rx), 2 the channels h (complex, vlen num_rx * num_tx), item by item,
     with the tags of ``ofdm_channel_estimator``.
@@ -27,29 +37,28 @@ class ofdm_receiver(gr.hier_block2):
         num_tx, constellation, code_rate, payload_length: see ``ofdm.Parameters``.
         num_rx: receive antennas.
         detector: name of a detector: "nway", "mmse", "mla" ...; its block is made.
-        detector_options: keyword arguments of its own, such as {"num_passes": 1}.
+        detector_options: keyword arguments of the detector, such as {"num_passes": 1} or
+            {"threads": 2}; none of those that the receiver itself has or needs.
         backend: one of ``detectors.parameters.BACKENDS``.
         symbols_per_channel: T, data symbols that share a channel item at the detector.
         threshold: of the frame synchroniser.
 
     Raises:
-        ValueError: a parameter that a part refuses, or an unknown detector.
+        ValueError: a parameter that a part refuses, an unknown detector or option.
     """
 
     def __init__(self, num_tx=4, num_rx=4, constellation="wlan_qam16", code_rate="1/2",
                  payload_length=500, detector="nway", detector_options=None, backend="auto",
                  symbols_per_channel=1, threshold=0.35):
-        from gnuradio import mimopack
-
-        make_detector = getattr(mimopack, f"{detector}_detector", None)
-        if make_detector is None:
-            known = sorted(name.removesuffix("_detector") for name in dir(mimopack)
-                           if name.endswith("_detector"))
-            raise ValueError(f"detector: got {detector!r}, allowed are {', '.join(known)}")
-        options = dict(detector_options or {})
-        llr_type = options.get("llr_type", "float32")
+        known = [name.removesuffix("_detector") for name in DETECTOR_BLOCKS]
+        make_detector = DETECTOR_BLOCKS[f"{choice('detector', detector, known)}_detector"]
+        parameters = Parameters(num_tx, constellation, code_rate, payload_length)
+        num_rx = integer("num_rx", num_rx, parameters.num_tx, MAX_RX)
+        check_group(symbols_per_channel, parameters.num_symbols)
+        options = _detector_options(make_detector, detector_options)
+        llr_type = choice("llr_type", options.get("llr_type", "float32"), LLR_TYPES)
         llr_size = (symbols_per_channel * num_tx * np.dtype(llr_type).itemsize
-                    * constellations.get(constellation).bits_per_symbol)
+                    * parameters.bits_per_symbol)
         gr.hier_block2.__init__(
             self, "ofdm_receiver", gr.io_signature(num_rx, num_rx, gr.sizeof_gr_complex),
             gr.io_signature.makev(3, 3, [llr_size,
@@ -77,6 +86,10 @@ class ofdm_receiver(gr.hier_block2):
         self.message_port_register_hier_out("frames")
         self.msg_connect(self.decoder, "packets", self, "packets")
         self.msg_connect(self.frame_sync, "frames", self, "frames")
+        self.message_port_register_hier_out("detector_status")
+        self.message_port_register_hier_in("control")
+        self.msg_connect(self.detector, "status", self, "detector_status")
+        self.msg_connect(self, "control", self.detector, "control")
 
     def statistics(self):
         """Counts so far: dictionary of samples_seen, frames_found, frames_truncated, packets,
@@ -93,3 +106,15 @@ class ofdm_receiver(gr.hier_block2):
             "frames_broken": decoder.frames_broken(),
             "failures": sync.failures() + self.estimator.failures() + decoder.failures(),
         }
+
+
+def _detector_options(make_detector, options):
+    """A copy of the options; ValueError where the receiver sets one, or the detector has it not."""
+    options = {} if options is None else options
+    if not isinstance(options, dict):
+        raise ValueError(f"detector_options: got {options!r}, must be a dictionary")
+    allowed = [name for name in make_detector.__signature__.parameters if name not in _OWN_OPTIONS]
+    for name in options:
+        if name not in allowed:
+            raise ValueError(f"detector_options: got {name!r}, allowed are {', '.join(allowed)}")
+    return dict(options)

@@ -9,12 +9,14 @@ import numpy as np
 import pmt
 from gnuradio import gr
 
+from ..checks import choice, integer
 from ..ofdm import Parameters, Transmitter
 from .frame_stream import BlockLog, OutputQueue
 
 _PDUS = pmt.intern("pdus")
 # GNU Radio tells a block here that the sender of its messages is done.
 _SYSTEM = pmt.intern("system")
+_MOST_WAITING = 1000
 _INPUTS = ("pdu", "bytes")
 
 
@@ -30,7 +32,8 @@ class ofdm_transmitter(gr.hier_block2):
         num_tx, constellation, code_rate, payload_length: see ``ofdm.Parameters``.
         gap: samples of silence after each frame; 320 are the standard's 16 us.
         input: "pdu": message port "pdus" takes u8vectors, bare or as a PDU, of payload_length
-            bytes; another length or type is logged and counted (``pdus_refused``). The streams
+            bytes; another length or type is logged and counted (``pdus_refused``), and so is what
+            comes while 1000 payloads wait (``pdus_dropped``). The streams
             end, once everything is sent, after the message PMT_EOF or with the block that sends
             the messages.
             "bytes": a byte stream is cut into payloads. Where it ends inside one, the last payload
@@ -38,23 +41,22 @@ class ofdm_transmitter(gr.hier_block2):
         scrambler_seed: 1..127.
 
     Raises:
-        ValueError: a parameter that ``ofdm.Parameters`` refuses, gap < 0, another input.
+        ValueError: a parameter that ``ofdm.Parameters`` refuses, a gap outside 0..2^24, another
+            input.
     """
 
     def __init__(self, num_tx=4, constellation="wlan_qam16", code_rate="1/2", payload_length=500,
                  gap=320, input="pdu", scrambler_seed=93):
         parameters = Parameters(num_tx, constellation, code_rate, payload_length, scrambler_seed)
-        if gap < 0:
-            raise ValueError(f"gap: got {gap}, must be at least 0")
-        if input not in _INPUTS:
-            raise ValueError(f"input: got {input!r}, allowed are {', '.join(_INPUTS)}")
+        gap = integer("gap", gap, 0, 2**24)
+        choice("input", input, _INPUTS)
         from_bytes = input == "bytes"
         gr.hier_block2.__init__(
             self, "ofdm_transmitter", gr.io_signature(from_bytes, from_bytes, 1),
-            gr.io_signature(num_tx, num_tx, gr.sizeof_gr_complex))
+            gr.io_signature(parameters.num_tx, parameters.num_tx, gr.sizeof_gr_complex))
         self.parameters = parameters
         self._modulator = _Modulator(parameters, gap, from_bytes)
-        for port in range(num_tx):
+        for port in range(parameters.num_tx):
             self.connect((self._modulator, port), (self, port))
         if from_bytes:
             self._end = _EndOfStream(self._modulator.input_ended)
@@ -71,6 +73,10 @@ class ofdm_transmitter(gr.hier_block2):
     def pdus_refused(self):
         """Messages that were no payload."""
         return self._modulator.pdus_refused
+
+    def pdus_dropped(self):
+        """Payloads for which there was no room."""
+        return self._modulator.pdus_dropped
 
     def bytes_padded(self):
         """Zeros that filled the last payload."""
@@ -94,7 +100,7 @@ class _Modulator(gr.basic_block):
         self._bytes = bytearray()
         self._reset()
         self.input_ended = threading.Event()
-        self.frames = self.pdus_refused = self.bytes_padded = 0
+        self.frames = self.pdus_refused = self.pdus_dropped = self.bytes_padded = 0
         gr.basic_block.__init__(self, "ofdm_modulator", [np.uint8] if from_bytes else None,
                                 [np.complex64] * parameters.num_tx)
         self.set_tag_propagation_policy(gr.TPP_DONT)
@@ -169,6 +175,10 @@ class _Modulator(gr.basic_block):
             return
         data = pmt.cdr(message) if pmt.is_pair(message) else message
         if pmt.is_u8vector(data) and pmt.length(data) == self._length:
+            if len(self._payloads) >= _MOST_WAITING:
+                self.pdus_dropped += 1
+                self._log.warn("PDUs dropped", f"PDU dropped: {_MOST_WAITING} wait already")
+                return
             self._payloads.append(bytes(pmt.u8vector_elements(data)))
             return
         self.pdus_refused += 1

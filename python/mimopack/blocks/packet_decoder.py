@@ -6,7 +6,9 @@ import numpy as np
 import pmt
 from gnuradio import gr
 
+from ..checks import choice, positive
 from ..ofdm import PacketDecoder, Parameters
+from ..ofdm.data_field import check_group
 from .frame_stream import FRAME_TAG, BlockLog, FrameCollector, extended, frame_number, vector
 
 _PACKETS = pmt.intern("packets")
@@ -30,19 +32,18 @@ class packet_decoder(gr.sync_block):
         llr_scale: int8 only: steps that an LLR of 1 has become, as at the detector.
 
     Raises:
-        ValueError: a parameter that ``ofdm.Parameters`` refuses, another llr_type, or
-            llr_scale <= 0.
+        ValueError: a parameter that ``ofdm.Parameters`` refuses, another llr_type,
+            llr_scale <= 0, or a T that does not divide the frame's symbols.
     """
 
     def __init__(self, num_tx=4, constellation="wlan_qam16", code_rate="1/2", payload_length=500,
                  symbols_per_channel=1, llr_type="float32", llr_scale=8.0):
         types = {"float32": np.float32, "int8": np.int8}
-        if llr_type not in types:
-            raise ValueError(f"llr_type: got {llr_type!r}, allowed are {', '.join(types)}")
-        if not llr_scale > 0:
-            raise ValueError(f"llr_scale: got {llr_scale}, must be positive")
+        choice("llr_type", llr_type, tuple(types))
+        llr_scale = positive("llr_scale", llr_scale)
         self._scale = np.float32(1 / llr_scale if llr_type == "int8" else 1)
         parameters = Parameters(num_tx, constellation, code_rate, payload_length)
+        check_group(symbols_per_channel, parameters.num_symbols)
         self._decoder = PacketDecoder(parameters)
         self._symbols_per_channel = symbols_per_channel
         self._collector = FrameCollector()

@@ -8,6 +8,7 @@ import numpy as np
 import pmt
 from gnuradio import gr
 
+from ..checks import integer
 from .frame_stream import BlockLog
 
 _PACKETS = pmt.intern("packets")
@@ -25,12 +26,11 @@ class packet_meter(gr.basic_block):
     function probe.
 
     Raises:
-        ValueError: length is not positive.
+        ValueError: length is no integer in 1..1000000.
     """
 
     def __init__(self, length=100):
-        if int(length) != length or length < 1:
-            raise ValueError(f"length: got {length}, must be an integer of at least 1")
+        length = integer("length", length, 1, 10**6)
         gr.basic_block.__init__(self, "packet_meter", None, None)
         self._history = {name: deque(np.zeros(length), maxlen=length) for name in _CURVES}
         self._log = BlockLog(self)

@@ -7,9 +7,10 @@ from functools import lru_cache
 
 import numpy as np
 
+from ..checks import integer
 from . import waveform
 from .data_field import check_group, group_items
-from .parameters import FFT_SIZE, GUARD, LTF1, NUM_DATA_CARRIERS, STF, SYMBOL
+from .parameters import FFT_SIZE, GUARD, LTF1, MAX_RX, NUM_DATA_CARRIERS, STF, SYMBOL
 
 _DATA = waveform.CENTRE + waveform.DATA_CARRIERS
 _PILOT = waveform.CENTRE + waveform.PILOT_CARRIERS
@@ -60,17 +61,16 @@ class ChannelEstimator:
 
     Args:
         parameters: :class:`Parameters`.
-        num_rx: receive antennas.
+        num_rx: receive antennas, 1..256.
         symbols_per_channel: T, data symbols that share one item of h; must divide every frame's
             number of symbols.
 
     Raises:
-        ValueError: num_rx < 1, or T does not divide ``parameters.num_symbols``.
+        ValueError: num_rx is not as above, or T does not divide ``parameters.num_symbols``.
     """
 
     def __init__(self, parameters, num_rx, symbols_per_channel=1):
-        if num_rx < 1:
-            raise ValueError(f"num_rx: got {num_rx}, must be at least 1")
+        num_rx = integer("num_rx", num_rx, 1, MAX_RX)
         check_group(symbols_per_channel, parameters.num_symbols)
         self.parameters = parameters
         self.num_rx = num_rx

@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The data field: payload bytes to coded bits, and the order of items and bits at a detector."""
 
+from numbers import Integral
+
 import numpy as np
 
 from ..coding import ConvolutionalCode, append_crc32, bit_order, bytes_to_bits, scramble
@@ -70,7 +72,8 @@ def ungroup_items(items, symbols_per_channel):
 
 def check_group(symbols_per_channel, num_symbols):
     """ValueError where symbols_per_channel does not divide num_symbols."""
-    if symbols_per_channel < 1 or num_symbols % symbols_per_channel:
-        allowed = [t for t in range(1, num_symbols + 1) if num_symbols % t == 0]
-        raise ValueError(f"symbols_per_channel: got {symbols_per_channel}, must divide the frame's "
-                         f"{num_symbols} symbols; allowed are {', '.join(map(str, allowed))}")
+    if (not isinstance(symbols_per_channel, Integral) or symbols_per_channel < 1
+            or num_symbols % symbols_per_channel):
+        allowed = ", ".join(str(t) for t in range(1, num_symbols + 1) if num_symbols % t == 0)
+        raise ValueError(f"symbols_per_channel: got {symbols_per_channel!r}, must divide the "
+                         f"frame's {num_symbols} symbols; allowed are {allowed}")

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..checks import integer, positive
 from .acquisition import PreambleAcquirer, rotation
-from .parameters import FFT_SIZE, GUARD, STF, SYMBOL, Parameters
+from .parameters import FFT_SIZE, GUARD, MAX_RX, STF, SYMBOL, Parameters
 
 _BLOCK = 16
 # The short training field is ten blocks long; a window of six products spans seven of them.
@@ -70,7 +71,7 @@ class FrameSync:
 
     Args:
         parameters: :class:`Parameters` of the frames.
-        num_rx: receive antennas, at least 1.
+        num_rx: receive antennas, 1..256.
         threshold: 0.2..0.95. A frame's correlation is near SNR / (1 + SNR), that of noise exceeds
             t with probability exp(-96 num_rx t^2); 0.35 leaves one alarm of noise in a
             million samples to the long training field, which lets none pass in tests.
@@ -82,8 +83,8 @@ class FrameSync:
     """
 
     def __init__(self, parameters, num_rx, threshold=0.35):
-        if num_rx < 1:
-            raise ValueError(f"num_rx: got {num_rx}, must be at least 1")
+        num_rx = integer("num_rx", num_rx, 1, MAX_RX)
+        threshold = positive("threshold", threshold)
         if not 0.2 <= threshold <= 0.95:
             raise ValueError(f"threshold: got {threshold}, allowed are 0.2..0.95")
         self.parameters = parameters

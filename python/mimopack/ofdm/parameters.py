@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from .. import constellation as constellations
+from ..checks import choice, integer
 from ..coding import CODE_RATES, ConvolutionalCode
 from ..coding.convolutional import TAIL
 
@@ -19,6 +20,7 @@ NUM_DATA_CARRIERS = 52
 SERVICE = 16
 CRC = 32
 MAX_PAYLOAD = 65531
+MAX_RX = 256
 CONSTELLATIONS = ("wlan_bpsk", "wlan_qpsk", "wlan_qam16", "wlan_qam64")
 _NUM_LTF = {1: 1, 2: 2, 3: 4, 4: 4}
 
@@ -48,25 +50,17 @@ class Parameters:
     scrambler_seed: int = 93
 
     def __post_init__(self):
-        if self.num_tx not in _NUM_LTF:
-            raise ValueError(f"num_tx: got {self.num_tx!r}, allowed are 1, 2, 3, 4")
-        if self.constellation not in CONSTELLATIONS:
-            raise ValueError(f"constellation: got {self.constellation!r}, allowed are "
-                             f"{', '.join(CONSTELLATIONS)}")
-        if self.code_rate not in CODE_RATES:
-            raise ValueError(f"code_rate: got {self.code_rate!r}, allowed are "
-                             f"{', '.join(CODE_RATES)}")
+        for name, high in (("num_tx", max(_NUM_LTF)), ("payload_length", MAX_PAYLOAD),
+                           ("scrambler_seed", 127)):
+            object.__setattr__(self, name, integer(name, getattr(self, name), 1, high))
+        choice("constellation", self.constellation, CONSTELLATIONS)
+        choice("code_rate", self.code_rate, tuple(CODE_RATES))
         denominator = int(self.code_rate[-1])
         if self.coded_bits_per_ofdm_symbol % denominator:
             raise ValueError(f"code_rate: got {self.code_rate!r}, {self.num_tx} layers of "
                              f"{self.constellation} carry {self.coded_bits_per_ofdm_symbol} coded "
                              f"bits in an OFDM symbol, no multiple of {denominator}; allowed are "
                              "1/2, 3/4")
-        if not 1 <= self.payload_length <= MAX_PAYLOAD:
-            raise ValueError(f"payload_length: got {self.payload_length!r}, allowed are "
-                             f"1..{MAX_PAYLOAD}")
-        if not 1 <= self.scrambler_seed <= 127:
-            raise ValueError(f"scrambler_seed: got {self.scrambler_seed!r}, allowed are 1..127")
 
     def with_payload(self, length):
         """The same format with another payload length."""
