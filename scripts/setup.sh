@@ -56,7 +56,7 @@ mkdir -p build
 printf '== setup of %s\n' "$(date)" > "$log"
 
 packages=(
-    gnuradio gnuradio-dev gir1.2-gtk-3.0 pybind11-dev cmake ninja-build g++
+    gnuradio gnuradio-dev gir1.2-gtk-3.0 pybind11-dev cmake make ninja-build g++
     python3-dev python3-venv python3-numpy python3-matplotlib python3-click
 )
 [ $tests = no ] || packages+=(python3-yaml)

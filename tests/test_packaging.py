@@ -100,8 +100,9 @@ def test_modtool_knows_the_module():
 
 def configure(build, *settings):
     """Run CMake; returns what it said on standard error."""
-    done = subprocess.run(["cmake", "-S", ROOT, "-B", build, *settings], capture_output=True,
-                          text=True, timeout=120)
+    generator = ["-G", "Ninja"] if shutil.which("ninja") else []
+    done = subprocess.run(["cmake", "-S", ROOT, "-B", build, *generator, *settings],
+                          capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
     return done.stderr
 
