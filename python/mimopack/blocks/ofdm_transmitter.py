@@ -107,7 +107,7 @@ class _Modulator(gr.basic_block):
         self.set_min_output_buffer(65536)
         if not from_bytes:
             self.message_port_register_in(_PDUS)
-            self.set_msg_handler(_PDUS, self._take_pdu)
+            self.set_msg_handler(_PDUS, self._take_message)
             self.set_msg_handler(_SYSTEM, self._sender_is_done)
 
     def _reset(self):
@@ -184,6 +184,10 @@ class _Modulator(gr.basic_block):
         self.pdus_refused += 1
         got = f"{pmt.length(data)} bytes" if pmt.is_u8vector(data) else "no u8vector"
         self._log.warn("PDUs left out", f"PDU left out: got {got}, must be {self._length} bytes")
+
+    def _take_message(self, message):
+        with self._log.guard("a PDU"):
+            self._take_pdu(message)
 
     def _modulate(self, payload):
         frame = np.concatenate([self._transmitter.frame(payload), self._gap], axis=1)
