@@ -102,7 +102,9 @@ def asserts(detector):
 
 
 def documentation(detector, parameters):
-    lines = [inspect.cleandoc(detector.__doc__), "", "Model: y = H x + n, n ~ CN(0, noise_var I), "
+    # its arguments follow below, as Companion names them
+    text = inspect.cleandoc(detector.__doc__).split("\n\nArgs:")[0]
+    lines = [text, "", "Model: y = H x + n, n ~ CN(0, noise_var I), "
              "E|x_i|^2 = 1.", "", "Ports:",
              "  y: Vectors per Channel times num_rx values, received vectors after each other.",
              "  h: the num_rx x num_tx channel matrix of these vectors, row by row."]

@@ -53,7 +53,7 @@ def test_linear_detectors_stop_at_64():
     ({"num_passes": 0}, "num_passes: got 0, allowed are 1 to 4"),
     ({"num_passes": 5}, "num_passes: got 5, allowed are 1 to 4"),
     ({"llr_clip": -1}, "llr_clip: got -1.0, must be positive"),
-    ({"constellation": "bpsk"}, "nway needs square QAM"),
+    ({"constellation": "bpsk"}, "what nway needs: square QAM"),
 ])
 def test_nway(arguments, message):
     with pytest.raises(ValueError, match=message):
@@ -253,3 +253,14 @@ class TestConstellation:
     def test_modulate_refuses_part_of_a_symbol(self):
         with pytest.raises(ValueError, match="bits: got 3 in the last axis, must be a multiple"):
             constellation.get("qpsk").modulate([0, 1, 1])
+        with pytest.raises(ValueError, match="bits: got values other than 0 and 1"):
+            constellation.get("qpsk").modulate([0, 2])
+
+
+def test_docstrings_and_repr_tell_the_parameters():
+    for detector in detectors.REGISTRY.values():
+        for parameter in detector.all_parameters():
+            assert f"{parameter.name}: {parameter.doc}" in detector.__doc__
+    shown = repr(detectors.NWay(num_tx=2, num_rx=3, num_passes=1, backend="reference"))
+    assert shown == ("NWay(num_tx=2, num_rx=3, constellation='qam16', num_passes=1, llr_clip=8.0, "
+                     "backend='reference', isa=None)")

@@ -124,6 +124,14 @@ def run_itpp(folder, num_tx, bits_per_symbol, noise_var, seconds):
     return results
 
 
+# Bit errors come several to a vector; fewer vectors than this say nothing of a rate.
+ENOUGH_VECTORS = 2000
+
+
+def _error_rate(row):
+    return f"{row['ber']:.2e}" if row["vectors"] >= ENOUGH_VECTORS else "-"
+
+
 def print_table(results, peers):
     click.echo(f"{'detector':<20}{'backend':<18}{'vectors/s':>12}{'Mbit/s':>11}"
                f"{'BER':>11}{'x reference':>13}")
@@ -134,12 +142,12 @@ def print_table(results, peers):
         backend = row["backend"] + (f" {row['isa']}" if row["isa"] else "")
         ratio = row.get("ratio_to_reference")
         click.echo(f"{name:<20}{backend:<18}{row['vectors_per_s']:>12.4g}"
-                   f"{row['mbit_per_s']:>11.4g}{row['ber']:>11.2e}"
+                   f"{row['mbit_per_s']:>11.4g}{_error_rate(row):>11}"
                    f"{f'{ratio:.0f}' if ratio else '':>13}")
     for peer in peers:
         click.echo(f"{'IT++ ' + peer['method']:<26}{'one core':<12}"
                    f"{peer['vectors_per_s']:>12.4g}{peer['mbit_per_s']:>11.4g}"
-                   f"{peer['ber']:>11.2e}")
+                   f"{'-':>11}")
 
 
 @click.command("bench")

@@ -214,8 +214,8 @@ def _make(detector):
     return type(name, (detector_block,), {
         "DETECTOR": detector, "__init__": __init__, "__signature__": _signature(detector),
         "__module__": __name__,
-        "__doc__": f"{inspect.cleandoc(detector.__doc__)}\n\n"
-                   f"{inspect.cleandoc(detector_block.__doc__)}"})
+        "__doc__": f"{inspect.cleandoc(detector_block.__doc__)}\n\n"
+                   f"{inspect.cleandoc(detector.__doc__)}"})
 
 
 DETECTOR_BLOCKS = {f"{d.name}_detector": _make(d) for d in detectors.REGISTRY.values()}

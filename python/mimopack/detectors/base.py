@@ -42,9 +42,9 @@ class Detector:
         self.constellation = constellations.get(constellation)
         if self.NEEDS_SQUARE_QAM and self.constellation.square_qam is None:
             raise ValueError(
-                f"constellation: got {self.constellation.name}, {self.name} needs square QAM "
-                "with Gray labels per axis (qpsk, qam16, qam64, qam256, wlan_qpsk, ...); "
-                "mla and omap take any")
+                f"constellation: got {self.constellation.name}, whose points or labels are not "
+                f"what {self.name} needs: square QAM with Gray labels on each axis (qpsk, qam16, "
+                "qam64, qam256, wlan_qpsk, ...); mla and omap take any")
         self.backend = choice("backend", backend, BACKENDS)
         self.llr_dtype = np.dtype(choice("llr_type", llr_type, LLR_TYPES))
         self.llr_scale = positive("llr_scale", llr_scale)
@@ -55,6 +55,12 @@ class Detector:
         self.erasures = 0
         self._check_size()
         self._core = None if self.backend == "reference" else self._make_core(isa)
+
+    def __repr__(self):
+        own = "".join(f", {p.name}={getattr(self, p.name)!r}" for p in self.PARAMETERS)
+        return (f"{type(self).__name__}(num_tx={self.num_tx}, num_rx={self.num_rx}, "
+                f"constellation={self.constellation.name!r}{own}, "
+                f"backend={self.backend!r}, isa={self.isa!r})")
 
     @property
     def threads(self):
@@ -167,6 +173,14 @@ class Detector:
             options={"extrinsic": self.extrinsic, **self._core_options()})
 
     CANONICAL_ORDER = True    # the kernel works per axis where the constellation allows it
+
+    def __init_subclass__(cls, **keywords):
+        """Give each detector's docstring its parameters, which are declared once."""
+        super().__init_subclass__(**keywords)
+        if cls.name and cls.__doc__ and "\n    Args:" not in cls.__doc__:
+            lines = "\n".join(f"        {p.name}: {p.doc} Default {p.default!r}."
+                              for p in cls.all_parameters())
+            cls.__doc__ = f"{cls.__doc__.rstrip()}\n\n    Args:\n{lines}\n    "
 
     @classmethod
     def all_parameters(cls):

@@ -37,7 +37,6 @@ class NWay(Detector):
 
     def __init__(self, num_tx=4, num_rx=4, constellation="qam16", num_passes=None, llr_clip=None,
                  **common):
-        """See ``detectors.parameters.COMMON`` and ``NWay.PARAMETERS``."""
         limit = integer("num_tx", num_tx, 1, self.MAX_TX)
         self.num_passes = limit if num_passes is None else integer(
             "num_passes", num_passes, 1, limit)
