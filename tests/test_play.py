@@ -106,6 +106,23 @@ def test_equal_options_give_equal_bytes(small, tmp_path):
         assert again == small.with_name(f"small{extension}").read_bytes()
 
 
+def test_a_capture_that_exists_stays_unless_overwriting_is_asked_for(tmp_path):
+    make = ["--output", str(tmp_path / "r"), "--frames", "1", "--snr", "30", "--seed"]
+    data = tmp_path / "r.sigmf-data"
+    assert CliRunner().invoke(_script("make_capture").main, [*make, "1"]).exit_code == 0
+    before = data.read_bytes()
+    result = CliRunner().invoke(_script("make_capture").main, [*make, "2"])
+    assert result.exit_code == 1
+    assert "exists" in result.output and "--overwrite" in result.output
+    assert data.read_bytes() == before
+    assert CliRunner().invoke(_script("make_capture").main,
+                              [*make, "2", "--overwrite"]).exit_code == 0
+    assert data.read_bytes() != before
+    data.unlink()  # what is left has lost its samples
+    assert CliRunner().invoke(_script("make_capture").main, [*make, "1"]).exit_code == 0
+    assert data.read_bytes() == before
+
+
 def test_counts_are_those_of_the_array_interface(small):
     reader = recording.Reader(small)
     parameters = ofdm.Parameters(**recording.read_format(reader.global_info))

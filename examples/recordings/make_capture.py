@@ -70,7 +70,8 @@ def simulate(frames, snrs, seed, parameters, num_rx, delay_spread, correlation, 
 @click.option("--num-rx", default=4, show_default=True, help="Receive antennas.")
 @click.option("--layout", type=click.Choice(recording.LAYOUTS), default="interleaved",
               show_default=True)
-def main(output, frames, snrs, seed, delay_spread, correlation, cfo, num_rx, layout):
+@click.option("--overwrite", is_flag=True, help="Replace a recording of this name.")
+def main(output, frames, snrs, seed, delay_spread, correlation, cfo, num_rx, layout, overwrite):
     """Simulate a capture and write it as SigMF with the truth in its annotations."""
     parameters = ofdm.Parameters(num_tx=4, constellation="wlan_qam16", code_rate="1/2",
                                  payload_length=500)
@@ -91,9 +92,16 @@ def main(output, frames, snrs, seed, delay_spread, correlation, cfo, num_rx, lay
                "core:license": "https://www.gnu.org/licenses/gpl-3.0.html",
                "mimopack:simulated": True}
     output.parent.mkdir(parents=True, exist_ok=True)
-    with recording.Writer(output, num_rx, parameters.sample_rate, datatype="ci16_le",
-                          layout=layout, frequency=CARRIER, description=description,
-                          fields=fields, overwrite=True) as writer:
+    data = output.with_name(output.name + ".sigmf-data")
+    if layout == "interleaved" and not (data.exists() and data.stat().st_size):
+        overwrite = True  # metadata that has lost its samples is nothing to keep
+    try:
+        writer = recording.Writer(output, num_rx, parameters.sample_rate, datatype="ci16_le",
+                                  layout=layout, frequency=CARRIER, description=description,
+                                  fields=fields, overwrite=overwrite)
+    except FileExistsError as error:
+        raise click.ClickException(f"{error} (--overwrite, or another --output)") from error
+    with writer:
         writer.write(samples)
         for start, count, payload, snr_db in truth:
             recording.annotate_frame(writer, start, count, payload, snr_db)
