@@ -200,6 +200,22 @@ def test_what_is_not_metadata_is_refused(tmp_path):
         recording.Reader(tmp_path / "r.sigmf")
 
 
+@pytest.mark.parametrize(("content", "said"), [
+    ({}, "no object 'global'"), ({"global": []}, "no object 'global'"),
+    ({"global": {}}, "not valid SigMF"), ({"global": {}, "captures": 5}, "not valid SigMF"),
+    ([], "not SigMF metadata")])
+def test_metadata_without_its_parts_is_refused(tmp_path, content, said):
+    (tmp_path / "r.sigmf-meta").write_text(json.dumps(content))
+    with pytest.raises(ValueError, match=said):
+        recording.Reader(tmp_path / "r")
+
+
+def test_a_collection_without_its_object_is_refused(tmp_path):
+    (tmp_path / "r.sigmf-collection").write_text("{}")
+    with pytest.raises(ValueError, match="no object 'collection'"):
+        recording.Reader(tmp_path / "r")
+
+
 def test_an_empty_dataset_is_refused(tmp_path):
     path = recording.write(tmp_path / "r", np.ones((2, 0)), 1e6)
     with pytest.raises(ValueError, match="no samples"):

@@ -58,7 +58,10 @@ class Reader:
         self.path = files.metadata_file(path)
         self.notes = []
         if self.path.suffix == files.COLLECTION:
-            collection = _load(self.path).get("collection", {})
+            collection = _load(self.path).get("collection")
+            if not isinstance(collection, dict):
+                raise ValueError(f"path: {self.path} is not a SigMF collection: it has no object "
+                                 "'collection'")
             self._streams = self._open_collection(collection)
         else:
             collection = {}
@@ -169,12 +172,15 @@ def _load(path):
 
 def _open_stream(meta):
     metadata = _load(meta)
-    # The library fills in what SigMF has defaults for, and knows the schema.
-    signal = files.library().SigMFFile(metadata=metadata)
+    if not isinstance(metadata.get("global"), dict):
+        raise ValueError(f"path: {meta} is not SigMF metadata: it has no object 'global'")
+    library = files.library()
     try:
+        # The library fills in what SigMF has defaults for, and knows the schema.
+        signal = library.SigMFFile(metadata=metadata)
         signal.validate()
     except Exception as error:
-        reason = str(error).splitlines()[0]
+        reason = (str(error).splitlines() or [repr(error)])[0]
         raise ValueError(f"path: {meta} is not valid SigMF metadata: {reason}") from error
     info = signal.get_global_info()
     datatype = info["core:datatype"]
