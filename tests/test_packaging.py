@@ -7,6 +7,7 @@ import re
 import shutil
 import subprocess
 import sys
+import venv
 
 import pytest
 import yaml
@@ -125,6 +126,19 @@ def test_cmake_warns_of_a_prefix_that_python_does_not_search(tmp_path):
     said = configure(tmp_path, "-DGR_PYTHON_DIR=lib/python3/dist-packages")
     assert "CMake Warning" not in said
     said = configure(tmp_path, "-UGR_PYTHON_DIR", "-DCMAKE_INSTALL_PREFIX=/usr/local")
+    assert "CMake Warning" not in said
+
+
+def test_cmake_warns_of_a_virtual_environment_that_the_prefix_lies_outside_of(tmp_path):
+    environment = tmp_path / "environment"
+    venv.create(environment, system_site_packages=True, symlinks=True)
+    python = f"-DPYTHON_EXECUTABLE={environment}/bin/python"
+    said = configure(tmp_path / "build", python, "-DCMAKE_INSTALL_PREFIX=/usr/local")
+    assert "CMake Warning" in said and "virtual environment" in said
+    said = configure(tmp_path / "build", f"-DCMAKE_INSTALL_PREFIX={environment}")
+    assert "CMake Warning" not in said
+    said = configure(tmp_path / "build", "-DPYTHON_EXECUTABLE=/usr/bin/python3",
+                     "-DCMAKE_INSTALL_PREFIX=/usr/local")
     assert "CMake Warning" not in said
 
 
