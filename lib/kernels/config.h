@@ -40,13 +40,4 @@ struct constellation {
     float im[max_points];
 };
 
-/* A column of which less than this share of its norm is left after projection counts as
- * dependent on those before it: what float32 can still tell from zero, whose rounding
- * grows with the root of the column's length. Its square is 1e-12 (num_rx / 4), at least
- * 1e-12. */
-MP_FN float rank_tolerance2(int num_rx)
-{
-    return num_rx > 4 ? 0.25e-12f * num_rx : 1e-12f;
-}
-
 } // namespace mimopack

@@ -11,6 +11,15 @@
 namespace mimopack {
 namespace MIMOPACK_ISA {
 
+/* A column of which less than this share of its norm is left after projection counts as
+ * dependent on those before it: what float32 can still tell from zero, whose rounding
+ * grows with the root of the column's length. Its square is 1e-12 (num_rx / 4), at least
+ * 1e-12. */
+MP_FN float rank_tolerance2(int num_rx)
+{
+    return num_rx > 4 ? 0.25e-12f * num_rx : 1e-12f;
+}
+
 /* A complex matrix is an array of lanes, row-major, real and imaginary part adjacent. */
 
 /* h = Q R; column c of h is column source(c) of what is given. NT, NR as in extent. */
