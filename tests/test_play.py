@@ -280,6 +280,52 @@ def test_noise_alone_gives_an_empty_table(tmp_path):
     assert any("no annotations" in line for line in printed)
 
 
+@pytest.mark.parametrize(("options", "said"), [
+    (["--payload-length", "499"], "Found 8, decoded 0. Do constellation (wlan_qam16)"),
+    (["--payload-length", "60000"], "frames that broke off: do payload length (60000"),
+])
+def test_nothing_decoded_says_what_to_check_and_is_a_failure(small, tmp_path, options, said):
+    result = CliRunner().invoke(play_command, [str(small), "-d", "mmse", "-q", "--no-pictures",
+                                               "-o", str(tmp_path), *options])
+    assert result.exit_code == 1
+    assert said in result.output
+    assert (tmp_path / "summary.json").exists()
+
+
+def test_nothing_found_says_what_to_check_and_is_a_failure(tmp_path):
+    path = recording.write(tmp_path / "none", np.full((3, 5000), 1e-3), 10e6,
+                           fields=recording.format_fields(
+                               num_tx=2, constellation="wlan_qpsk", code_rate="1/2",
+                               payload_length=100))
+    result = CliRunner().invoke(play_command, [str(path), "-o", str(tmp_path / "out")])
+    assert result.exit_code == 1
+    assert "Found 0. Do the sample rate (10 MS/s" in result.output
+    assert "number of antennas (3)" in result.output
+
+
+def _refused(*arguments):
+    result = CliRunner().invoke(play_command, [str(argument) for argument in arguments])
+    assert result.exit_code == 1
+    assert "Playing" not in result.output and "Packets with" not in result.output
+    return result.output
+
+
+def test_a_folder_that_cannot_be_made_is_refused_before_playing(small, tmp_path):
+    (tmp_path / "file").write_text("")
+    assert "Error" in _refused(small, "-o", tmp_path / "file" / "out")
+
+
+def test_showing_what_is_not_played_is_refused(small, tmp_path):
+    said = _refused(small, "--show", "nway", "-d", "mmse", "-o", tmp_path / "out")
+    assert "show: got 'nway', which is not played; allowed are mmse" in said
+
+
+def test_a_constellation_of_another_labelling_names_the_one_meant(small, tmp_path):
+    said = _refused(small, "--constellation", "qam16", "-o", tmp_path)
+    assert "wlan_qam16 is meant" in said
+    assert "allowed are wlan_bpsk" in _refused(small, "--constellation", "x", "-o", tmp_path)
+
+
 def test_command_names_what_is_wrong(tmp_path):
     result = CliRunner().invoke(play_command, [str(tmp_path / "nothing")])
     assert result.exit_code == 1

@@ -216,6 +216,19 @@ def test_a_collection_without_its_object_is_refused(tmp_path):
         recording.Reader(tmp_path / "r")
 
 
+def test_a_folder_or_another_kind_of_file_is_refused(tmp_path):
+    with pytest.raises(ValueError, match="holds no recordings"):
+        recording.Reader(tmp_path)
+    recording.write(tmp_path / "one", np.ones((2, 10)), 1e6)
+    recording.write(tmp_path / "two", np.ones((1, 10)), 1e6, layout="collection")
+    with pytest.raises(ValueError, match=r"one\.sigmf-meta, two-0\.sigmf-meta, two\.sigmf-coll"):
+        recording.Reader(tmp_path)
+    (tmp_path / "raw.cf32").write_bytes(bytes(80))
+    with pytest.raises(ValueError, match=r"docs/recordings\.md") as refused:
+        recording.Reader(tmp_path / "raw.cf32")
+    assert "raw.cf32.sigmf" not in str(refused.value)
+
+
 def test_an_empty_dataset_is_refused(tmp_path):
     path = recording.write(tmp_path / "r", np.ones((2, 0)), 1e6)
     with pytest.raises(ValueError, match="no samples"):

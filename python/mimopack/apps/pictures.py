@@ -1,6 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Pictures of a recording: constellations, channels, LLRs. Drawn without a display."""
+"""Pictures of a recording: constellations, channels, LLRs. Drawn without a display.
+
+Layers and antennas are counted from 0, as ports and LLRs are.
+"""
 
 import matplotlib
 
@@ -78,7 +81,7 @@ def _constellation(frame, parameters):
     for index, (axis, layer) in enumerate(zip(axes[0], layers.T, strict=True)):
         axis.plot(layer.real, layer.imag, ".", markersize=3, alpha=0.6, color=_BLUE)
         axis.plot(points.real, points.imag, "+", markersize=7, color=_ORANGE)
-        axis.set_title(f"layer {index + 1}, EVM {100 * evm[index]:.0f} %")
+        axis.set_title(f"layer {index}, EVM {100 * evm[index]:.0f} %")
         axis.set(xlim=(-limit, limit), ylim=(-limit, limit), aspect="equal", xlabel="in-phase")
     axes[0, 0].set_ylabel("quadrature")
     figure.suptitle("Received constellation, MMSE equalised, of the frame that comes apart best\n"
@@ -101,10 +104,10 @@ def _channel(frame):
             axes[i, j].axhline(0, color=_GREY, linewidth=0.8)
     axes[0, 0].set_ylim(max(decibels.min() - 3, -45), decibels.max() + 3)
     for j in range(num_tx):
-        axes[0, j].set_title(f"from transmit antenna {j + 1}")
+        axes[0, j].set_title(f"from transmit antenna {j}")
         axes[-1, j].set_xlabel("subcarrier")
     for i in range(num_rx):
-        axes[i, 0].set_ylabel(f"to receive {i + 1}\n|H|, dB")
+        axes[i, 0].set_ylabel(f"to receive {i}\n|H|, dB")
     figure.suptitle(f"|H| over the data subcarriers, against its mean: {_describe(frame)}")
     return figure
 

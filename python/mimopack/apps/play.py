@@ -3,6 +3,7 @@
 """``mimopack play``: a recording through the receiver, one detector after another."""
 
 import json
+import os
 import time
 from pathlib import Path
 
@@ -34,6 +35,10 @@ def read_parameters(reader, overrides):
     if missing:
         raise ValueError(f"{', '.join(missing)}: {reader.path.name} does not say (no field "
                          f"mimopack:{missing[0]}): give it")
+    if f"wlan_{known['constellation']}" in ofdm.CONSTELLATIONS:
+        raise ValueError(f"constellation: got {known['constellation']!r}, whose bits are labelled "
+                         "otherwise than this waveform's: "
+                         f"wlan_{known['constellation']} is meant")
     return ofdm.Parameters(**known)
 
 
@@ -73,7 +78,7 @@ def play(path, detectors=DEFAULT_DETECTORS, output=Path("demo-output"), show=Non
         path: of the recording, see ``recording.Reader``.
         detectors: names, keys of ``detectors.REGISTRY``.
         output: folder for the summary and the pictures; None writes nothing.
-        show: detector whose packets get a line each; default the first.
+        show: the one of detectors whose packets get a line each; default the first.
         quiet: no line per packet.
         pictures: draw them.
         backend: of the detectors.
@@ -85,6 +90,7 @@ def play(path, detectors=DEFAULT_DETECTORS, output=Path("demo-output"), show=Non
 
     Raises:
         ValueError, FileNotFoundError: the recording cannot be read, or its format is not known.
+        OSError: output cannot be written to; said before anything is played.
     """
     from .playback import Playback
 
@@ -96,6 +102,11 @@ def play(path, detectors=DEFAULT_DETECTORS, output=Path("demo-output"), show=Non
         if name not in registry.REGISTRY:
             raise ValueError(f"detector: got {name!r}, allowed are "
                              f"{', '.join(registry.REGISTRY)}")
+    if show not in names:
+        raise ValueError(f"show: got {show!r}, which is not played; allowed are "
+                         f"{', '.join(names)} (or play it as well: -d {show})")
+    if output is not None:
+        _prepare(Path(output))
     truth = Truth(recording.read_frames(reader.annotations), ofdm.Transmitter(parameters))
     sample_rate = reader.sample_rate or ofdm.SAMPLE_RATE
     _introduce(reader, parameters, sample_rate, truth, echo)
@@ -128,7 +139,7 @@ def play(path, detectors=DEFAULT_DETECTORS, output=Path("demo-output"), show=Non
         "format": {name: getattr(parameters, name) for name in recording.FORMAT_FIELDS},
         "num_rx": reader.num_channels, "machine": describe(), "detectors": rows,
         "packets": {tally.detector: [vars(line) for line in tally.lines] for tally in tallies}}
-    for line in table(summary, tallies):
+    for line in table(summary, tallies) + hints(summary):
         echo(line)
     if output is not None:
         _write(summary, tallies, parameters, Path(output), pictures, echo)
@@ -182,6 +193,29 @@ def table(summary, tallies):
     return lines + _compare_with_mmse(tallies)
 
 
+def hints(summary):
+    """Lines that say what to check where no detector decoded anything; else none."""
+    rows = summary["detectors"]
+    if any(row["packets_decoded"] for row in rows):
+        return []
+    found = max(row["packets_found"] for row in rows)
+    cut = max(row["receiver"]["frames_truncated"] for row in rows)
+    told = summary["format"]
+    if found:
+        return ["", f"Found {found}, decoded 0. Do constellation ({told['constellation']}), code "
+                    f"rate ({told['code_rate']}), payload length ({told['payload_length']} bytes) "
+                    f"and layers ({told['num_tx']}) fit? Is the SNR enough?"]
+    if cut:
+        return ["", f"Found only {cut} frames that broke off: do payload length "
+                    f"({told['payload_length']} bytes), constellation ({told['constellation']}), "
+                    f"code rate ({told['code_rate']}) and layers ({told['num_tx']}) fit? Were "
+                    "samples lost?"]
+    return ["", f"Found 0. Do the sample rate ({summary['sample_rate'] / 1e6:g} MS/s, the "
+                f"waveform's is {ofdm.SAMPLE_RATE / 1e6:g}), the number of antennas "
+                f"({summary['num_rx']}), layers ({told['num_tx']}) and the datatype fit? Does "
+                "the recording hold frames of this waveform (docs/ofdm.md)?"]
+
+
 def _compare_with_mmse(tallies):
     decoded = {tally.detector: tally.decoded_starts for tally in tallies}
     if "mmse" not in decoded:
@@ -196,8 +230,13 @@ def _show(value, form):
     return "-" if value is None else format(value, form)
 
 
-def _write(summary, tallies, parameters, output, pictures, echo):
+def _prepare(output):
     output.mkdir(parents=True, exist_ok=True)
+    if not os.access(output, os.W_OK | os.X_OK):
+        raise PermissionError(f"output: got {output}, where nothing can be written")
+
+
+def _write(summary, tallies, parameters, output, pictures, echo):
     written = [output / "summary.json"]
     written[0].write_text(json.dumps(summary, indent=1) + "\n", encoding="utf-8")
     if pictures and any(tally.kept for tally in tallies):
@@ -220,7 +259,7 @@ def _write(summary, tallies, parameters, output, pictures, echo):
 @click.option("--backend", type=click.Choice(["auto", "cpu", "reference"]), default="auto",
               show_default=True)
 @click.option("--num-tx", type=int, help="Layers; default by the metadata.")
-@click.option("--constellation", type=click.Choice(ofdm.CONSTELLATIONS),
+@click.option("--constellation", metavar=f"[{'|'.join(ofdm.CONSTELLATIONS)}]",
               help="Default by the metadata.")
 @click.option("--code-rate", help="1/2, 2/3, 3/4 or 5/6; default by the metadata.")
 @click.option("--payload-length", type=int, help="Bytes a packet; default by the metadata.")
@@ -228,9 +267,12 @@ def play_command(path, **options):
     """Play the SigMF recording PATH through the MIMO-OFDM receiver.
 
     Lists the packets, compares detectors in a table, and draws what was received. The frame
-    format comes from the metadata (fields mimopack:...), or from the options.
+    format comes from the metadata (fields mimopack:...), or from the options. The exit status is
+    1 where no packet was decoded.
     """
     try:
-        play(path, **options)
+        summary = play(path, **options)
     except (ValueError, OSError, ImportError) as error:
         raise click.ClickException(str(error)) from error
+    if not any(row["packets_decoded"] for row in summary["detectors"]):
+        click.get_current_context().exit(1)

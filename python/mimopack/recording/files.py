@@ -12,8 +12,8 @@ def library():
     try:
         import sigmf
     except ImportError as error:
-        raise ImportError("recordings need the Python package sigmf: "
-                          "python3 -m pip install sigmf") from error
+        raise ImportError("recordings need the Python package sigmf: pip install it in a virtual "
+                          "environment (mimopack doctor prints how)") from error
     return sigmf
 
 
@@ -35,7 +35,7 @@ def metadata_file(path):
         path: of the metadata, the dataset or the collection, or what these names begin with.
 
     Raises:
-        ValueError: the path is an archive.
+        ValueError: the path is an archive, a folder, or a file of another kind.
         FileNotFoundError: there is no such recording.
     """
     path = Path(path)
@@ -48,5 +48,14 @@ def metadata_file(path):
     for candidate in found:
         if candidate.is_file():
             return candidate
+    if path.is_dir():
+        names = sorted(entry.name for entry in path.iterdir()
+                       if entry.suffix in (META, COLLECTION))
+        raise ValueError(f"path: got the folder {path}, give one of its recordings: "
+                         f"{', '.join(names)}" if names
+                         else f"path: got the folder {path}, which holds no recordings")
+    if path.is_file() and path.suffix not in (META, DATA, COLLECTION):
+        raise ValueError(f"path: {path} is no SigMF recording. Raw samples become one with "
+                         "recording.Writer: docs/recordings.md, \"Record your own radio\"")
     raise FileNotFoundError(
         f"path: no recording {path}: there is no file {' or '.join(map(str, found))}")
