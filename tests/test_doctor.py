@@ -4,6 +4,7 @@
 
 import json
 import os
+import shlex
 import subprocess
 import sys
 
@@ -138,9 +139,51 @@ def test_compiled_module_missing(tmp_path):
 def test_sigmf_missing(tmp_path):
     fake(tmp_path, "sigmf.py", "raise ModuleNotFoundError(\"No module named 'sigmf'\")\n")
     status, found = findings(path=[tmp_path])
-    assert status == 1
-    assert found["SigMF"]["status"] == "error"
+    assert status == 0
+    assert found["SigMF"]["status"] == "warning"
+    assert "recordings" in found["SigMF"]["text"]
     assert "pip install sigmf" in found["SigMF"]["mend"]
+
+
+def test_pip_is_advised_only_where_it_may_install(monkeypatch, tmp_path):
+    monkeypatch.setattr(doctor.sysconfig, "get_path", lambda name: str(tmp_path))
+    monkeypatch.setattr(doctor.sys, "executable", "/opt/my python")
+    monkeypatch.setattr(doctor.sys, "prefix", sys.base_prefix)
+    directly = "'/opt/my python' -m pip install sigmf"
+    assert doctor.how_to_install("sigmf") == directly
+    (tmp_path / "EXTERNALLY-MANAGED").touch()
+    assert doctor.how_to_install("sigmf").startswith(
+        "'/opt/my python' -m venv --system-site-packages ~/mimopack-venv && "
+        "~/mimopack-venv/bin/python -m pip install sigmf ")
+    monkeypatch.setattr(doctor.sys, "prefix", str(tmp_path))
+    assert doctor.how_to_install("sigmf") == directly
+
+
+def test_advice_for_companion_names_a_python_that_finds_the_module(monkeypatch, tmp_path):
+    prefix = tmp_path / "my checkout/.venv"
+    blocks = prefix / "share/gnuradio/grc/blocks"
+    blocks.mkdir(parents=True)
+    (blocks / "mimopack_x.block.yml").touch()
+    monkeypatch.setattr(doctor, "installed_grc_folder", lambda: blocks)
+    monkeypatch.setenv("GR_CONF_GRC_GLOBAL_BLOCKS_PATH", str(tmp_path / "none"))
+    monkeypatch.setenv("GRC_BLOCKS_PATH", "")
+    # The system's Python starts Companion; that of an environment has to be named.
+    monkeypatch.setattr(doctor.sys, "prefix", sys.base_prefix)
+    (finding,) = doctor.check_companion()
+    assert finding.mend == f"export GRC_BLOCKS_PATH='{blocks}'"
+    monkeypatch.setattr(doctor.sys, "prefix", str(prefix))
+    (finding,) = doctor.check_companion()
+    python = shlex.quote(sys.executable)
+    grcc = f"GRC_BLOCKS_PATH='{blocks}' {python} /usr/bin/grcc FLOWGRAPH.grc"
+    assert finding.status == "warning"
+    assert "/usr/bin/gnuradio-companion" in finding.mend and grcc in finding.mend
+    # In a checkout a script does it, and nothing is wrong.
+    script = prefix.parent / "scripts/companion.sh"
+    script.parent.mkdir()
+    script.touch()
+    (finding,) = doctor.check_companion()
+    assert finding.status == "ok" and not finding.mend
+    assert f"'{script}'" in finding.text and grcc in finding.text
 
 
 @pytest.mark.parametrize(("text", "name", "said"), [

@@ -8,8 +8,10 @@ or an instruction that the processor lacks, can end the interpreter.
 
 import json
 import os
+import shlex
 import subprocess
 import sys
+import sysconfig
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -147,6 +149,24 @@ def installed_grc_folder():
     return None
 
 
+def companion_script():
+    """scripts/companion.sh of the checkout whose .venv runs this, or None."""
+    script = Path(sys.prefix).parent / "scripts/companion.sh"
+    return script if Path(sys.prefix).name == ".venv" and script.exists() else None
+
+
+def how_to_start(blocks):
+    """Commands that start Companion with the blocks, and with a Python that finds the module."""
+    variable = f"GRC_BLOCKS_PATH={shlex.quote(str(blocks))}"
+    if sys.prefix == sys.base_prefix:
+        return f"export {variable}"
+    # The distribution's commands start with its own Python, which does not know this environment.
+    python = shlex.quote(sys.executable)
+    companion = (shlex.quote(str(companion_script())) if companion_script()
+                 else f"{variable} {python} /usr/bin/gnuradio-companion")
+    return f"{companion}, or without windows {variable} {python} /usr/bin/grcc FLOWGRAPH.grc"
+
+
 def check_companion():
     """Will GNU Radio Companion find the blocks of this installation?"""
     try:
@@ -165,17 +185,27 @@ def check_companion():
                         "this copy of the package has no GRC blocks beside it: it is a source "
                         "tree, or they were not installed",
                         "scripts/setup.sh, or cmake --install build")]
+    count = len(list(ours.glob("mimopack_*.block.yml")))
+    if companion_script() and Path(sys.prefix).resolve() in ours.resolve().parents:
+        return [Finding("GRC blocks", "ok", f"{ours}: {count}; {how_to_start(ours)}")]
     if ours.resolve() not in seen:
         return [Finding("GRC blocks", "warning",
-                        f"GNU Radio Companion does not look in {ours}",
-                        f"export GRC_BLOCKS_PATH={ours}, or in a checkout start it with "
-                        "scripts/companion.sh")]
+                        f"GNU Radio Companion does not look in {ours}", how_to_start(ours))]
     if len(seen) > 1:
         return [Finding("GRC blocks", "warning",
                         "found in more than one folder: " + ", ".join(map(str, seen)),
                         "uninstall the copies that are out of date")]
-    count = len(list(ours.glob("mimopack_*.block.yml")))
     return [Finding("GRC blocks", "ok", f"{ours}: {count}")]
+
+
+def how_to_install(package):
+    """Commands that install a package of PyPI for the Python that runs this."""
+    in_environment = sys.prefix != sys.base_prefix
+    if in_environment or not (Path(sysconfig.get_path("stdlib")) / "EXTERNALLY-MANAGED").exists():
+        return f"{shlex.quote(sys.executable)} -m pip install {package}"
+    return (f"{shlex.quote(sys.executable)} -m venv --system-site-packages ~/mimopack-venv && "
+            f"~/mimopack-venv/bin/python -m pip install {package}   # then start what needs it "
+            "with ~/mimopack-venv/bin/python; the first command needs the package python3-venv")
 
 
 def check_sigmf():
@@ -183,9 +213,8 @@ def check_sigmf():
     try:
         version = probe("import json, sigmf; print(json.dumps(sigmf.__version__))")
     except ProbeError as error:
-        return [Finding("SigMF", "error", f"recordings cannot be read: {error}",
-                        f"{sys.executable} -m pip install sigmf (a virtual environment made with "
-                        "--system-site-packages keeps it out of the distribution's packages)")]
+        return [Finding("SigMF", "warning", f"recordings need it, nothing else does: {error}",
+                        how_to_install("sigmf"))]
     return [Finding("SigMF", "ok", version)]
 
 
