@@ -4,7 +4,7 @@
 #
 # Opens GNU Radio Companion with the blocks of this checkout. Arguments: flowgraphs to open.
 set -euo pipefail
-here=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+here=$(cd "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/.." && pwd)
 bash "$here/scripts/setup.sh"
 export GRC_BLOCKS_PATH=$here/.venv/share/gnuradio/grc/blocks${GRC_BLOCKS_PATH:+:$GRC_BLOCKS_PATH}
 # Companion starts flowgraphs with the Python that runs itself.

@@ -5,7 +5,7 @@
 # Sets up what is missing, then plays the 4x4 recording of the examples through GNU Radio.
 # Arguments go to "mimopack play". Pictures and a summary are written to demo-output/.
 set -euo pipefail
-cd "$(dirname "${BASH_SOURCE[0]}")/.."
+cd "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/.."
 bash scripts/setup.sh
 unset PYTHONPATH PYTHONHOME
 export PYTHONNOUSERSITE=1

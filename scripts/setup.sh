@@ -26,7 +26,7 @@ for argument in "$@"; do
     esac
 done
 
-cd "$(dirname "${BASH_SOURCE[0]}")/.."
+cd "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/.."
 root=$PWD
 log=$root/build/setup.log
 venv_python=$root/.venv/bin/python
@@ -48,12 +48,16 @@ step() {
     if ! "$@" >> "$log" 2>&1 < /dev/null; then
         tail -n +"$((from + 1))" "$log" | tail -n 40 >&2
         say "failed: $what (all of it: $log)" >&2
+        case $what in
+            apt-get* | pip*) say "is there a network? This step needs one" >&2 ;;
+        esac
         exit 1
     fi
 }
 
 mkdir -p build
 printf '== setup of %s\n' "$(date)" > "$log"
+say "log: $log"
 
 packages=(
     gnuradio gnuradio-dev gir1.2-gtk-3.0 pybind11-dev cmake make ninja-build g++
@@ -76,8 +80,8 @@ if [ ${#missing[@]} -gt 0 ]; then
             as_root=(sudo -n)
         else
             say "missing packages: ${missing[*]}" >&2
-            say "not root, so please run this first:" >&2
-            printf '    sudo apt-get update && sudo apt-get install %s\n' "${missing[*]}" >&2
+            say "please run this first, as root or with sudo:" >&2
+            printf '    apt-get update && apt-get install %s\n' "${missing[*]}" >&2
             exit 1
         fi
     fi

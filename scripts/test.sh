@@ -4,7 +4,7 @@
 #
 # Sets up what is missing, then runs ruff and pytest. Arguments go to pytest.
 set -euo pipefail
-cd "$(dirname "${BASH_SOURCE[0]}")/.."
+cd "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/.."
 bash scripts/setup.sh --tests
 unset PYTHONPATH PYTHONHOME
 export PYTHONNOUSERSITE=1

@@ -179,8 +179,31 @@ def test_set_up_without_root_names_the_missing_packages(tmp_path):
                  "&& echo installed; }")
     assert done.returncode == 1
     assert "missing packages: gnuradio-dev cmake\n" in done.stderr
-    assert "sudo apt-get update && sudo apt-get install gnuradio-dev cmake\n" in done.stderr
+    assert "as root or with sudo" in done.stderr
+    assert "    apt-get update && apt-get install gnuradio-dev cmake\n" in done.stderr
+    assert f"log: {tmp_path}/build/setup.log\n" in done.stdout
     assert not (tmp_path / ".venv").exists()
+
+
+def test_set_up_asks_for_the_network_where_packages_cannot_be_fetched(tmp_path):
+    done = setup(tmp_path, "id() { echo 0; }", "dpkg-query() { return 1; }",
+                 "apt-get() { echo Could not resolve deb.debian.org >&2; return 100; }")
+    assert done.returncode == 1
+    assert "Could not resolve deb.debian.org" in done.stderr
+    assert "failed: apt-get update" in done.stderr and "is there a network?" in done.stderr
+
+
+@pytest.mark.parametrize("name", ["demo", "test"])
+def test_scripts_work_through_a_symbolic_link(tmp_path, name):
+    scripts = tmp_path / "checkout/scripts"
+    scripts.mkdir(parents=True)
+    shutil.copy(ROOT / f"scripts/{name}.sh", scripts)
+    (scripts / "setup.sh").write_text("echo set up in $PWD; exit 3\n")
+    (tmp_path / "link").symlink_to(scripts / f"{name}.sh")
+    done = subprocess.run(["bash", tmp_path / "link"], cwd="/", capture_output=True, text=True,
+                          timeout=60)
+    assert done.returncode == 3, done.stderr
+    assert done.stdout == f"set up in {tmp_path}/checkout\n"
 
 
 def test_set_up_takes_only_its_options():
