@@ -51,8 +51,9 @@ def _gnuradio():
 
 def describe():
     """A dict: processor, instruction set, threads, versions, commit, command, date."""
+    program = "mimopack" if sys.argv[0] == "-c" else Path(sys.argv[0]).name
     return {"processor": _processor(), "isa": _core.isa(), "threads": _core.max_threads(),
             "system": platform.platform(), "mimopack": __version__, "commit": _commit(),
             "python": platform.python_version(), "numpy": np.__version__,
-            "gnuradio": _gnuradio(), "command": shlex.join(["mimopack", *sys.argv[1:]]),
+            "gnuradio": _gnuradio(), "command": shlex.join([program, *sys.argv[1:]]),
             "date": time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime())}
