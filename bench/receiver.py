@@ -6,9 +6,9 @@
     bench/receiver.py [--payloads 500,1500,4000] [--samples N] [--rounds 5] [--output FILE.json]
 
 4x4 16-QAM, rate 1/2, MMSE; frames without gaps through an orthogonal flat channel at 30 dB SNR per
-receive antenna, where every packet decodes, and noise alone. The synchroniser takes pieces of 8192 samples, as a
-flowgraph's buffers hold them. The flowgraph is ofdm_receiver, its start included. Rates are
-samples per second and antenna; cases take turns, each figure is the median of the rounds.
+receive antenna, where every packet decodes, and noise alone. The synchroniser takes pieces of 8192
+samples, as a flowgraph's buffers hold them. The flowgraph is ofdm_receiver, its start included.
+Rates are samples per second and antenna; cases take turns, each figure is the median of the rounds.
 """
 
 import argparse
