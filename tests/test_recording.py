@@ -3,6 +3,9 @@
 """SigMF recordings of several channels: round trips, metadata, and what is amiss."""
 
 import json
+import re
+import textwrap
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -216,13 +219,16 @@ def test_a_collection_without_its_object_is_refused(tmp_path):
         recording.Reader(tmp_path / "r")
 
 
-def test_a_folder_or_another_kind_of_file_is_refused(tmp_path):
+def test_a_folder_or_another_kind_of_file_is_refused(tmp_path, monkeypatch):
     with pytest.raises(ValueError, match="holds no recordings"):
         recording.Reader(tmp_path)
     recording.write(tmp_path / "one", np.ones((2, 10)), 1e6)
     recording.write(tmp_path / "two", np.ones((1, 10)), 1e6, layout="collection")
     with pytest.raises(ValueError, match=r"one\.sigmf-meta, two-0\.sigmf-meta, two\.sigmf-coll"):
         recording.Reader(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ValueError, match=r"one\.sigmf-meta"):
+        recording.Reader(".")
     (tmp_path / "raw.cf32").write_bytes(bytes(80))
     with pytest.raises(ValueError, match=r"docs/recordings\.md") as refused:
         recording.Reader(tmp_path / "raw.cf32")
@@ -279,3 +285,28 @@ def test_damaged_frame_metadata_is_named():
         recording.read_format({"mimopack:num_tx": "4"})
     with pytest.raises(ValueError, match="sample 7 is not base64"):
         recording.read_frames([{"core:sample_start": 7, "mimopack:payload": "a*"}])
+
+
+def _example(document, heading, first_line):
+    """The indented code of a section that begins with a line."""
+    text = document.read_text(encoding="utf-8").split(f"\n## {heading}\n")[1].split("\n## ")[0]
+    blocks = re.findall(r"(?:^(?: {4}.*)?\n)+", text, re.MULTILINE)
+    found = [block for block in map(textwrap.dedent, blocks)
+             if block.strip().startswith(first_line)]
+    assert len(found) == 1
+    return found[0]
+
+
+def test_the_documented_way_from_raw_files_to_a_recording(tmp_path, monkeypatch):
+    document = Path(__file__).resolve().parent.parent / "docs" / "recordings.md"
+    code = _example(document, "Record your own radio", "import numpy as np")
+    samples = _samples(2, 1_000_100, "cf32_le")
+    samples[0].tofile(tmp_path / "antenna0.cf32")
+    samples[1, :-50].tofile(tmp_path / "antenna1.cf32")
+    monkeypatch.chdir(tmp_path)
+    exec(compile(code, str(document), "exec"), {})
+    reader = recording.Reader("capture", verify=True)
+    assert np.array_equal(reader.read(), samples[:, :-50])
+    assert reader.sample_rate == 20e6
+    assert recording.read_format(reader.global_info) == {
+        "num_tx": 2, "constellation": "wlan_qpsk", "code_rate": "1/2", "payload_length": 100}

@@ -43,8 +43,10 @@ def metadata_file(path):
         raise ValueError(f"path: got the archive {path}, extract it first (tar -xf)")
     if path.suffix == COLLECTION:
         found = [path]
-    else:
+    elif path.name:
         found = [with_extension(base(path), META), with_extension(base(path), COLLECTION)]
+    else:
+        found = []  # "." and "/" have no name to extend
     for candidate in found:
         if candidate.is_file():
             return candidate
