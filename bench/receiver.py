@@ -13,8 +13,6 @@ Rates are samples per second and antenna; cases take turns, each figure is the m
 
 import argparse
 import json
-import shlex
-import sys
 import time
 from pathlib import Path
 
@@ -124,9 +122,8 @@ def main():
                                         else f"{1e3 * value:.3f} ms a frame")
             for name, value in medians.items()))
     if arguments.output:
-        machine = {**describe(), "command": shlex.join(sys.argv)}
         arguments.output.write_text(json.dumps(
-            {"what": "MIMO-OFDM receiver, parts and flowgraph", "machine": machine,
+            {"what": "MIMO-OFDM receiver, parts and flowgraph", "machine": describe(),
              "antennas": ANTENNAS, "constellation": CONSTELLATION, "code_rate": CODE_RATE,
              "detector": DETECTOR, "samples": arguments.samples, "rounds": arguments.rounds,
              "results": results}, indent=1) + "\n", encoding="utf-8")
