@@ -218,7 +218,8 @@ def test_prefix_that_python_does_not_search(tmp_path):
     assert found["CPU detectors"]["status"] == "ok"
     in_site = str(PACKAGES) in [p for p in sys.path if "site-packages" in p or "dist-packages" in p]
     assert found["installation"]["status"] == ("ok" if in_site else "warning")
-    assert in_site or f"export PYTHONPATH={PACKAGES}" in found["installation"]["mend"]
+    advice = f"export PYTHONPATH={shlex.quote(str(PACKAGES))}${{PYTHONPATH:+:$PYTHONPATH}}"
+    assert in_site or found["installation"]["mend"] == advice
 
 
 def test_process_that_crashes_is_reported():

@@ -83,7 +83,8 @@ def check_prefix():
     except ProbeError:
         return [Finding("installation", "warning",
                         f"{here} is not on Python's path: flowgraphs will not find it",
-                        f"export PYTHONPATH={PACKAGES}${{PYTHONPATH:+:$PYTHONPATH}}")]
+                        f"export PYTHONPATH={shlex.quote(str(PACKAGES))}"
+                        "${PYTHONPATH:+:$PYTHONPATH}")]
     return [Finding("installation", "ok", f"gr-mimopack {gnuradio.mimopack.__version__} in {here}")]
 
 
