@@ -14,4 +14,5 @@ if [ "$(head -c 8 "${recording%-meta}-data" 2> /dev/null | wc -c)" = 0 ]; then
     echo "demo: simulating the recording"
     .venv/bin/python examples/recordings/make_capture.py
 fi
-exec .venv/bin/mimopack play "$recording" --show nway "$@"
+[ $# -gt 0 ] || set -- --show nway
+exec .venv/bin/mimopack play "$recording" "$@"
