@@ -9,6 +9,7 @@ from simulated import assert_close, problem
 
 ALL = list(detectors.REGISTRY)
 PRIOR = [name for name in ALL if detectors.REGISTRY[name].SUPPORTS_PRIOR]
+HARD = [name for name in ALL if detectors.REGISTRY[name].HARD]
 EXACT = ["mla", "omap"]
 BACKENDS = ["cpu", "reference"]
 
@@ -208,9 +209,16 @@ class TestPrior:
         y, h, _, bits = problem(20, num_tx, 4, "qam16", 10)
         prior = np.random.default_rng(2).normal(0, 5, bits.shape).astype(np.float32)
         llr = create(name, backend, num_tx, 4).detect(y, h, 1e6, prior=prior)
-        np.testing.assert_allclose(llr, prior, atol=2e-3)
+        if name in HARD:
+            np.testing.assert_array_equal(llr, np.sign(prior))
+        else:
+            np.testing.assert_allclose(llr, prior, atol=2e-3)
 
     def test_extrinsic_is_the_result_less_the_prior(self, name, backend):
+        if name in HARD:
+            with pytest.raises(ValueError, match="decides hard"):
+                create(name, backend, extrinsic=True)
+            return
         y, h, noise_var, bits = problem(20, 2, 2, "qam16", 10)
         prior = np.random.default_rng(2).normal(0, 2, bits.shape).astype(np.float32)
         posterior = create(name, backend, 2, 2).detect(y, h, noise_var, prior=prior)
@@ -253,7 +261,9 @@ def test_high_and_low_snr_stay_finite(name):
         assert np.all(np.isfinite(llr)) and det.erasures == 0
         if snr >= 60:
             assert np.mean((llr > 0) != bits) < 0.002
-        if snr == -60:
+        if name in HARD:
+            assert np.all(np.abs(llr) == 1)
+        elif snr == -60:
             assert np.abs(llr).max() < 0.1
 
 

@@ -9,9 +9,12 @@
 #include <pybind11/numpy.h>
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
+#include <algorithm>
 #include <atomic>
 #include <complex>
+#include <map>
 #include <new>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -23,6 +26,8 @@ namespace {
 
 using complex_array = py::array_t<std::complex<float>, py::array::c_style>;
 using float_array = py::array_t<float, py::array::c_style>;
+using byte_array = py::array_t<std::uint8_t, py::array::c_style>;
+using count_array = py::array_t<std::uint32_t, py::array::c_style>;
 
 /* OpenMP's threads do not survive a fork, and the child would wait for them for ever. */
 std::atomic<bool> forked{ false };
@@ -43,16 +48,43 @@ const isa_build& find_build(const std::string& name)
 detector_options read_options(const py::dict& given)
 {
     detector_options options;
+    const std::map<std::string, int*> integers = {
+        { "num_passes", &options.num_passes },
+        { "levels", &options.levels },
+        { "num_paths", &options.num_paths },
+        { "k", &options.k },
+        { "num_iterations", &options.num_iterations },
+        { "ordering", &options.ordering },
+        { "method", &options.method },
+        { "radius", &options.radius },
+        { "psd_stages", &options.psd_stages },
+        { "psd_threads", &options.psd_threads },
+    };
+    const std::map<std::string, float*> numbers = {
+        { "llr_clip", &options.llr_clip },
+        { "smoothing", &options.smoothing },
+        { "initial_variance", &options.initial_variance },
+    };
+    const std::map<std::string, int*> lists = {
+        { "psd_levels", options.psd_levels },
+        { "psd_expansions", options.psd_expansions },
+    };
     for (const auto& [key, value] : given) {
         const auto name = key.cast<std::string>();
-        if (name == "num_passes")
-            options.num_passes = value.cast<int>();
-        else if (name == "llr_clip")
-            options.llr_clip = value.cast<float>();
-        else if (name == "extrinsic")
+        if (integers.count(name)) {
+            *integers.at(name) = value.cast<int>();
+        } else if (numbers.count(name)) {
+            *numbers.at(name) = value.cast<float>();
+        } else if (lists.count(name)) {
+            const auto values = value.cast<std::vector<int>>();
+            if (values.size() > max_psd_stages)
+                throw std::invalid_argument("detector: too many values of " + name);
+            std::copy(values.begin(), values.end(), lists.at(name));
+        } else if (name == "extrinsic") {
             options.extrinsic = value.cast<bool>();
-        else
+        } else {
             throw std::invalid_argument("detector: unknown option " + name);
+        }
     }
     return options;
 }
@@ -110,7 +142,9 @@ public:
                        const py::object& prior,
                        py::array& out,
                        float int8_scale,
-                       int threads) const
+                       int threads,
+                       const std::optional<byte_array>& hard,
+                       std::optional<count_array> nodes) const
     {
         batch b{};
         b.n = y.shape(0);
@@ -129,6 +163,21 @@ public:
             static_cast<std::size_t>(out.size()) != b.n * num_llr ||
             !(out.flags() & py::array::c_style))
             throw std::invalid_argument("detect: array shapes do not fit");
+        if (hard) {
+            if (hard->ndim() != 3 || hard->shape(0) < 1 ||
+                static_cast<std::size_t>(hard->shape(1)) != b.n ||
+                static_cast<std::size_t>(hard->shape(2)) != num_llr)
+                throw std::invalid_argument("detect: hard does not fit");
+            b.hard = hard->data();
+            b.num_hard = hard->shape(0);
+        }
+        if (nodes) {
+            if (nodes->ndim() != 2 || nodes->shape(1) < 1 ||
+                static_cast<std::size_t>(nodes->shape(0)) != b.n)
+                throw std::invalid_argument("detect: nodes does not fit");
+            b.nodes = nodes->mutable_data();
+            b.nodes_per_vector = nodes->shape(1);
+        }
         if (b.n == 0)
             return 0;
         b.per_channel = b.n / matrices;
@@ -207,6 +256,8 @@ PYBIND11_MODULE(_core, m)
              py::arg("prior"),
              py::arg("out").noconvert(),
              py::arg("int8_scale"),
-             py::arg("threads"))
+             py::arg("threads"),
+             py::arg("hard") = py::none(),
+             py::arg("nodes") = py::none())
         .def_property_readonly("isa", &detector::isa);
 }

@@ -36,12 +36,26 @@ MP_FN simd gather(const float* base, const std::size_t* index)
     return simd::load(values);
 }
 
-/* NT, NR: sizes known when compiling, 0 where not. make(arena) constructs the kernel. */
 MP_FN void
 store_int8(const batch&, const std::size_t*, std::size_t, int, int, const simd*);
 
-template <int NT, int NR, class Make>
-std::size_t drive(const plan& p, const batch& b, Make make)
+/* What a detector has beyond vectors in and LLRs out: called round detect with the
+ * vectors' places in the batch, vector[l] for lane l < count. */
+struct no_extras {
+    template <class Kernel>
+    MP_FN void before(Kernel&, const std::size_t*, int) const
+    {
+    }
+    template <class Kernel>
+    MP_FN void after(Kernel&, const std::size_t*, int) const
+    {
+    }
+};
+
+/* NT, NR: sizes known when compiling, 0 where not. make(arena) constructs the kernel. */
+template <int NT, int NR, class Make, class Extras = no_extras>
+std::size_t
+drive(const plan& p, const batch& b, Make make, const Extras& extras = Extras())
 {
     constexpr int W = simd::width;
     const extent<NT> nt(p.num_tx);
@@ -114,8 +128,13 @@ std::size_t drive(const plan& p, const batch& b, Make make)
                     }
                     usable = usable & (sum < simd(1e30f));
                 }
+                std::size_t place[W];
+                for (int l = 0; l < W; ++l)
+                    place[l] = vector[l] + t;
+                extras.before(kernel, place, count);
                 usable = usable &
                          kernel.detect(y, noise_var, b.prior ? canonical : nullptr, llr);
+                extras.after(kernel, place, count);
                 for (int i = 0; i < nt; ++i) {
                     for (int k = 0; k < bits; ++k) {
                         simd value = llr[i * bits + p.points.bit_source[k]] *

@@ -8,11 +8,28 @@
 
 namespace mimopack {
 
-/* The detectors' own parameters, by the names that Python uses. */
+constexpr int max_psd_stages = 32;
+
+/* The detectors' own parameters, by the names that Python uses; detectors/ checks their
+ * values and says what they mean. */
 struct detector_options {
     int num_passes = 1;
     float llr_clip = __builtin_inff();
     bool extrinsic = false; /* subtract the prior from the result */
+    int levels = 1;
+    int num_paths = 1;
+    int k = 1;
+    int num_iterations = 1;
+    float smoothing = 0.0f;
+    float initial_variance = 0.5f;
+    int ordering =
+        0; /* the position of the name among the parameter's choices, as below */
+    int method = 0;
+    int radius = 0;
+    int psd_stages = 1; /* lvl_1 ... lvl_nr and exp_1 ... of 004, and its tt */
+    int psd_levels[max_psd_stages] = { 1 };
+    int psd_expansions[max_psd_stages] = { 1 };
+    int psd_threads = 1;
 };
 
 struct plan {
@@ -32,7 +49,11 @@ struct batch {
     const float* prior;     /* n x nt*bits, or null */
     float* llr;             /* n x nt*bits; this or the next is null */
     std::int8_t* llr_int8;
-    float int8_scale; /* int8 = saturate(round(scale * llr)) */
+    float int8_scale;         /* int8 = saturate(round(scale * llr)) */
+    const std::uint8_t* hard; /* num_hard x n x nt*bits hard solutions, or null */
+    std::size_t num_hard;
+    std::uint32_t* nodes; /* n x nodes_per_vector visited nodes to be counted, or null */
+    std::size_t nodes_per_vector;
     int threads;
 };
 

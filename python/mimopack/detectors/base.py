@@ -28,6 +28,7 @@ class Detector:
     PARAMETERS = ()           # beyond the common ones
     SUPPORTS_PRIOR = False
     NEEDS_SQUARE_QAM = False
+    HARD = False              # decides: its LLRs are +-1
     MAX_TX = 16
     MAX_RX = 256
 
@@ -51,6 +52,8 @@ class Detector:
         self.threads = threads
         if extrinsic and not self.SUPPORTS_PRIOR:
             raise ValueError(f"extrinsic: {self.name} takes no a-priori LLRs to subtract")
+        if extrinsic and self.HARD:
+            raise ValueError(f"extrinsic: {self.name} decides hard, there is nothing to subtract")
         self.extrinsic = bool(extrinsic)
         self.erasures = 0
         self._check_size()
@@ -184,5 +187,6 @@ class Detector:
 
     @classmethod
     def all_parameters(cls):
-        """COMMON, those of a-priori LLRs where it takes them, and the detector's own."""
-        return (*COMMON, *(PRIOR if cls.SUPPORTS_PRIOR else ()), *cls.PARAMETERS)
+        """COMMON, those of a-priori LLRs where they show in soft output, and its own."""
+        soft_prior = cls.SUPPORTS_PRIOR and not cls.HARD
+        return (*COMMON, *(PRIOR if soft_prior else ()), *cls.PARAMETERS)
