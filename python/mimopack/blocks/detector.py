@@ -10,7 +10,7 @@ import pmt
 from gnuradio import gr
 
 from .. import detectors
-from .frame_stream import vector
+from .frame_stream import BlockLog, vector
 
 # Vectors per work() call to aim at, and the size of the largest port's share of them. Larger
 # batches were not faster, and the buffers round the block take about twice this memory.
@@ -66,6 +66,7 @@ class detector_block(gr.sync_block):
         self._vectors = self._erasures = self._failures = 0
         self._reported = (0, 0)
         self._last_report = 0.0
+        self._log = BlockLog(self)
         width = self._period * det.bits_per_vector
         inputs = [(np.complex64, self._period * det.num_rx),
                   (np.complex64, det.num_rx * det.num_tx)]
@@ -96,6 +97,7 @@ class detector_block(gr.sync_block):
 
     def stop(self):
         self._report(final=True)
+        self._log.flush()
         self.set_output_multiple(self._batch)    # for the buffers of the next start
         return True
 
@@ -171,8 +173,8 @@ class detector_block(gr.sync_block):
                 setters[name](value)
         except Exception as error:
             self._noise_var, self._detector.threads = before
-            self.logger.warn(f"control message refused: {error!r}; "
-                             f"allowed are a dict or pair with {', '.join(setters)}")
+            self._log.warn("messages", f"control message refused: {error!r}; "
+                           f"allowed are a dict or pair with {', '.join(setters)}")
 
     def _report(self, final=False):
         now = time.monotonic()
@@ -181,11 +183,11 @@ class detector_block(gr.sync_block):
                 not final and now - self._last_report < REPORT_SECONDS):
             return
         if self._failures > self._reported[1]:
-            self.logger.error(f"the detector failed in {self._failures} calls so far, whose "
-                              f"vectors were erased; the last: {self._error!r}")
+            self._log.error(f"the detector failed in {self._failures} calls so far, whose "
+                            f"vectors were erased; the last: {self._error!r}")
         self._last_report, self._reported = now, counts
-        self.logger.warn(f"{self._erasures} of {self._vectors} vectors erased so far "
-                         "(NaN, Inf, noise_var, rank of H, or a failure)")
+        self._log.warn(None, f"{self._erasures} of {self._vectors} vectors erased so far "
+                       "(NaN, Inf, noise_var, rank of H, or a failure)")
         self.message_port_pub(STATUS, pmt.to_pmt(
             {"vectors": self._vectors, "erasures": self._erasures,
              "failures": self._failures}))

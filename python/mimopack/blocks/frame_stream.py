@@ -32,8 +32,18 @@ class BlockLog:
         """A line that is not limited."""
         self._logger().info(line)
 
+    def error(self, line):
+        """A line that is not limited, of what ends the stream or loses data."""
+        self._logger().error(line)
+
     def warn(self, kind, line):
-        """A line, unless one of its kind came less than a second ago: then it is only counted."""
+        """A line, unless one of its kind came less than a second ago: then it is only counted.
+
+        Kind None is not limited.
+        """
+        if kind is None:
+            self._logger().warn(line)
+            return
         now = time.monotonic()
         if now - self._last.get(kind, -np.inf) < REPORT_SECONDS:
             self._held_back[kind] += 1
@@ -139,6 +149,48 @@ class OutputQueue:
                 self._waiting.popleft()
                 self._position = 0
         return written
+
+
+class queued_block(gr.basic_block):
+    """Base of the blocks that put out more, or less, than they take in, as it comes.
+
+    A subclass has ``_take(inputs)``, which fills ``_queue`` from new input items, equally many per
+    port, and may have ``_finish()``, for what is left when the stream ends.
+
+    Args:
+        rate: items out and items in, about.
+        multiple: of output items, while buffers are made: it makes the scheduler allocate large
+            ones. start() takes it back.
+    """
+
+    def __init__(self, name, in_sig, out_sig, rate, multiple):
+        self._queue = OutputQueue()
+        self._log = BlockLog(self)
+        self._multiple = multiple
+        gr.basic_block.__init__(self, name, in_sig, out_sig)
+        self.set_tag_propagation_policy(gr.TPP_DONT)
+        self.set_relative_rate(*rate)
+        self.set_output_multiple(multiple)
+
+    def start(self):
+        self.set_output_multiple(1)
+        return gr.basic_block.start(self)
+
+    def forecast(self, noutput_items, ninputs):
+        return [1] * ninputs
+
+    def general_work(self, input_items, output_items):
+        return self._queue.general_work(self, input_items, output_items, self._take)
+
+    def stop(self):
+        self._finish()
+        self._log.flush()
+        self._queue.clear()
+        self.set_output_multiple(self._multiple)
+        return gr.basic_block.stop(self)
+
+    def _finish(self):
+        """What is left when the stream ends; nothing can be put out any more."""
 
 
 class FrameCollector:

@@ -9,6 +9,7 @@ import pmt
 from gnuradio import gr
 
 from ..channel import MIMOChannel
+from .frame_stream import BlockLog
 
 
 class mimo_channel(gr.basic_block):
@@ -37,6 +38,7 @@ class mimo_channel(gr.basic_block):
         gr.basic_block.__init__(self, "mimo_channel", [np.complex64] * num_tx,
                                 [np.complex64] * num_rx)
         self._lock = threading.Lock()
+        self._log = BlockLog(self)
         self.message_port_register_in(pmt.intern("control"))
         self.set_msg_handler(pmt.intern("control"), self._control)
 
@@ -71,11 +73,8 @@ class mimo_channel(gr.basic_block):
                 setters[key](value)
         except (KeyError, TypeError, ValueError) as error:
             # A message must not stop the stream.
-            self._log().warn(f"message at port control ignored: {error!r}, allowed are "
-                             f"{', '.join(setters)} with a number")
-
-    def _log(self):
-        return gr.logger(self.alias())
+            self._log.warn("messages", f"message at port control ignored: {error!r}, allowed "
+                           f"are {', '.join(setters)} with a number")
 
     def forecast(self, noutput_items, ninputs):
         # With a sampling offset two outputs can come of one input.

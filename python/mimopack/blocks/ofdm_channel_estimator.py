@@ -4,25 +4,21 @@
 
 import numpy as np
 import pmt
-from gnuradio import gr
 
 from ..ofdm import ChannelEstimator, Parameters
 from .frame_stream import (
     FRAME_TAG,
-    BlockLog,
     FrameCollector,
-    OutputQueue,
     extended,
     frame_number,
+    queued_block,
     vector,
 )
 
 _NOISE_VAR = pmt.intern("noise_var")
-# Items; it sizes the buffers before the block starts.
-_MULTIPLE = 52 * 64
 
 
-class ofdm_channel_estimator(gr.basic_block):
+class ofdm_channel_estimator(queued_block):
     """Least-squares channel estimate, noise variance and pilot phase tracking of OFDM frames.
 
     Inputs are num_rx streams of 64 carriers in ascending frequency (``fft.fft_vcc(64, True, [],
@@ -48,22 +44,13 @@ class ofdm_channel_estimator(gr.basic_block):
         num_tx = parameters.num_tx
         self._estimator = ChannelEstimator(parameters, num_rx, symbols_per_channel)
         self._collector = FrameCollector()
-        self._queue = OutputQueue()
-        self._log = BlockLog(self)
         self._frames = 0
-        gr.basic_block.__init__(
+        # An item in makes about 52 / T out.
+        queued_block.__init__(
             self, "ofdm_channel_estimator", [(np.complex64, 64)] * num_rx,
             [vector(np.complex64, symbols_per_channel * num_rx),
-             vector(np.complex64, num_rx * num_tx)])
-        self.set_tag_propagation_policy(gr.TPP_DONT)
-        # An item in makes about 52 / T out. The multiple makes the scheduler allocate large
-        # buffers; start() takes it back.
-        self.set_relative_rate(52, symbols_per_channel)
-        self.set_output_multiple(_MULTIPLE)
-
-    def start(self):
-        self.set_output_multiple(1)
-        return gr.basic_block.start(self)
+             vector(np.complex64, num_rx * num_tx)],
+            rate=(52, symbols_per_channel), multiple=52 * 64)
 
     def frames(self):
         """Frames estimated."""
@@ -77,18 +64,8 @@ class ofdm_channel_estimator(gr.basic_block):
         """Frames left out because they could not be estimated."""
         return self._log.failures
 
-    def forecast(self, noutput_items, ninputs):
-        return [1] * ninputs
-
-    def general_work(self, input_items, output_items):
-        return self._queue.general_work(self, input_items, output_items, self._take)
-
-    def stop(self):
+    def _finish(self):
         self._collector.close()
-        self._log.flush()
-        self._queue.clear()
-        self.set_output_multiple(_MULTIPLE)
-        return gr.basic_block.stop(self)
 
     def _take(self, inputs):
         tags = self.get_tags_in_window(0, 0, len(inputs[0]), FRAME_TAG)

@@ -4,17 +4,14 @@
 
 import numpy as np
 import pmt
-from gnuradio import gr
 
 from ..ofdm import FrameSync, Parameters
-from .frame_stream import FRAME_TAG, BlockLog, OutputQueue
+from .frame_stream import FRAME_TAG, queued_block
 
 _FRAMES = pmt.intern("frames")
-# Items; it sizes the buffers before the block starts.
-_MULTIPLE = 512
 
 
-class ofdm_frame_sync(gr.basic_block):
+class ofdm_frame_sync(queued_block):
     """Detection, timing and carrier offset of OFDM frames, from all antennas together.
 
     Inputs are the samples of num_rx antennas (complex, 20 MS/s), outputs their symbols of 64
@@ -37,20 +34,10 @@ class ofdm_frame_sync(gr.basic_block):
                  payload_length=500, threshold=0.35):
         self.parameters = Parameters(num_tx, constellation, code_rate, payload_length)
         self._sync = FrameSync(self.parameters, num_rx, threshold)
-        self._queue = OutputQueue()
-        self._log = BlockLog(self)
-        gr.basic_block.__init__(self, "ofdm_frame_sync", [np.complex64] * num_rx,
-                                [(np.complex64, 64)] * num_rx)
+        # One item is 80 samples.
+        queued_block.__init__(self, "ofdm_frame_sync", [np.complex64] * num_rx,
+                              [(np.complex64, 64)] * num_rx, rate=(1, 80), multiple=512)
         self.message_port_register_out(_FRAMES)
-        self.set_tag_propagation_policy(gr.TPP_DONT)
-        # One item is 80 samples. The multiple makes the scheduler allocate large buffers; start()
-        # takes it back.
-        self.set_relative_rate(1, 80)
-        self.set_output_multiple(_MULTIPLE)
-
-    def start(self):
-        self.set_output_multiple(1)
-        return gr.basic_block.start(self)
 
     def samples_seen(self):
         """Samples per antenna since the block was made."""
@@ -68,19 +55,9 @@ class ofdm_frame_sync(gr.basic_block):
         """Calls in which the synchroniser failed, and the samples at hand were given up."""
         return self._log.failures
 
-    def forecast(self, noutput_items, ninputs):
-        return [1] * ninputs
-
-    def general_work(self, input_items, output_items):
-        return self._queue.general_work(self, input_items, output_items, self._take)
-
-    def stop(self):
+    def _finish(self):
         with self._log.guard("the end of the stream", self._sync.restart):
             self._report(self._sync.finish())
-        self._log.flush()
-        self._queue.clear()
-        self.set_output_multiple(_MULTIPLE)
-        return gr.basic_block.stop(self)
 
     def _take(self, samples):
         end = self._sync.samples_seen + len(samples[0])

@@ -8,6 +8,7 @@ import numpy as np
 from gnuradio import gr
 
 from ..recording import Writer
+from .frame_stream import BlockLog
 
 
 class sigmf_multichannel_sink(gr.sync_block):
@@ -36,6 +37,7 @@ class sigmf_multichannel_sink(gr.sync_block):
         gr.sync_block.__init__(self, "sigmf_multichannel_sink",
                                [np.complex64] * self.writer.num_channels, None)
         self._timestamp = bool(timestamp)
+        self._log = BlockLog(self)
 
     def work(self, input_items, _output_items):
         if self._timestamp and not self.writer.num_samples:
@@ -44,17 +46,16 @@ class sigmf_multichannel_sink(gr.sync_block):
         try:
             self.writer.write(np.stack(input_items))
         except OSError as error:
-            gr.logger(self.alias()).error(f"recording ends here: {error}")
+            self._log.error(f"recording ends here: {error}")
             return -1
         return len(input_items[0])
 
     def stop(self):
-        log = gr.logger(self.alias())
         if self.writer.clipped:
-            log.warn(f"{self.writer.clipped} values were beyond full scale and clipped: "
-                     "scale the signal down")
+            self._log.warn("clipping", f"{self.writer.clipped} values were beyond full scale and "
+                           "clipped: scale the signal down")
         try:
             self.writer.save()
         except Exception as error:  # one that leaves stop() would end the process
-            log.error(f"no metadata written: {error!r}")
+            self._log.error(f"no metadata written: {error!r}")
         return True
