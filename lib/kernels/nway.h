@@ -109,6 +109,12 @@ public:
         return usable;
     }
 
+    /* After detect, in canonical order: [2*b + value] is the least metric of the
+     * candidates with that value of bit b (1e30 where there is none), in units of y^2:
+     * |y - Hx|^2 less what no x changes, minus noise_var times the prior LLRs of the
+     * ones. */
+    MP_FN const F* nearest() const { return &d_nearest[0]; }
+
 private:
     const extent<NT> d_nt;
     const extent<NR> d_nr;
