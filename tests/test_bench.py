@@ -1,24 +1,43 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""mimopack bench: a short run, its table and its JSON. Times are not judged."""
+"""mimopack bench: short runs of every suite, their tables and JSON, the limits. Times are not
+judged."""
 
 import json
 import shutil
+import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from gnuradio.mimopack import detectors
-from gnuradio.mimopack.apps.bench import bench_command, make_cases, simulate
+from gnuradio.mimopack import _core, detectors
+from gnuradio.mimopack.apps.bench import bench_command, cases, peers, sweeps
+from gnuradio.mimopack.apps.bench.data import Setting, Store, simulate
+from gnuradio.mimopack.apps.bench.measuring import Run, error_rate, take_turns
+from gnuradio.mimopack.apps.bench.operations import COUNTED, Problem, count
+from gnuradio.mimopack.apps.bench.single import make_cases
 from gnuradio.mimopack.constellation import get
 
 PEERS = Path(__file__).parents[1] / "bench" / "peers"
+BEST = _core.available_isas()[0]
 
 
 def run(*arguments):
     result = CliRunner().invoke(bench_command, [*map(str, arguments)], catch_exceptions=False)
     return result.exit_code, result.output
+
+
+def suite(name, folder, *arguments):
+    """A short run: what it printed and wrote."""
+    output = folder / "bench.json"
+    code, text = run("--suite", name, "--vectors", 128, "--seconds", 0.002, "--rounds", 1,
+                     "--output", output, *arguments)
+    assert code == 0, text
+    written = json.loads(output.read_text())
+    assert {"processor", "commit", "command", "numpy", "isa"} <= written["machine"].keys()
+    assert all(row["vectors_per_s"] > 0 for row in written["results"] if "vectors_per_s" in row)
+    return text, written
 
 
 def test_table_and_json(tmp_path):
@@ -35,16 +54,26 @@ def test_table_and_json(tmp_path):
         assert row["vectors_per_s"] > 0 and 0 <= row["ber"] <= 0.5
         assert row["mbit_per_s"] == pytest.approx(row["vectors_per_s"] * 8 / 1e6)
         assert ("ratio_to_reference" in row) == (row["backend"] == "cpu")
-        assert row["detector"] in text
+        assert row["label"] in text
     assert "simulated" in text
 
 
 def test_what_cannot_be_timed_is_said():
     code, text = run("--num-tx", 8, "--num-rx", 8, "--vectors", 64, "--seconds", 0.05, "--rounds",
-                     1, "--detector", "mla", "--detector", "zf", "--backend", "cpu")
-    assert code == 0 and "left out: mla, cpu: mla: 16^8" in text
-    code, text = run("--num-tx", 8, "--num-rx", 8, "--detector", "mla", "--backend", "cpu")
+                     1, "--detector", "omap", "--detector", "zf", "--backend", "cpu")
+    assert code == 0 and "left out: omap, cpu: omap: 16^8" in text
+    code, text = run("--num-tx", 8, "--num-rx", 8, "--detector", "omap", "--backend", "cpu")
     assert code != 0 and "no detector is left" in text
+
+
+@pytest.mark.parametrize("arguments, message", [
+    (["--suite", "cpu", "--num-tx", 2], "--num-tx: not for the suite cpu"),
+    (["--peers", PEERS], "--peers: not for this"),
+    (["--isa", "mmx"], "--isa mmx: this machine has"),
+    (["--rounds", 0], "--rounds")])
+def test_options_that_do_not_fit_are_refused(arguments, message):
+    code, text = run(*arguments)
+    assert code == 2 and message in text
 
 
 def test_simulated_data_follow_the_model():
@@ -55,23 +84,219 @@ def test_simulated_data_follow_the_model():
     assert h.shape == (200, 4, 3) and y.dtype == h.dtype == np.complex64
     assert np.mean(np.abs(noise) ** 2) == pytest.approx(0.05, rel=0.05)
     assert np.mean(np.abs(h) ** 2) == pytest.approx(1, rel=0.1)
+    setting = Setting(num_tx=3, num_rx=4, per_channel=14)
+    data = Store(100).get(setting)
+    assert setting.noise_var == pytest.approx(0.03) and data.vectors == 98
+    assert data.y.shape == (98, 4) and data.h.shape == (7, 4, 3) and data.llr.shape == (98, 12)
 
 
 def test_cases_name_every_instruction_set():
-    common = {"num_tx": 2, "num_rx": 2, "constellation": "qam16", "threads": 1}
-    cases, refused = make_cases(["nway"], ["cpu"], common, ["baseline"])
-    assert not refused and {case.detector.isa for case in cases} == {"baseline"}
-    assert [case.parameters for case in cases] == [{"num_passes": 1}, {"num_passes": 2}]
+    made, refused = make_cases(["nway"], ["cpu"], Setting(2, 2), ["baseline"], 1)
+    assert not refused and {detector.isa for _, detector in made} == {"baseline"}
+    assert [case.parameters for case, _ in made] == [{"num_passes": 1}, {"num_passes": 2}]
 
 
-@pytest.mark.skipif(not (shutil.which("g++") and Path("/usr/include/itpp").exists()),
-                    reason="needs g++ and libitpp-dev, which are optional")
-def test_itpp_beside(tmp_path):
-    output = tmp_path / "bench.json"
-    code, text = run("--num-tx", 2, "--num-rx", 2, "--vectors", 2000, "--seconds", 0.2, "--rounds",
-                     1, "--detector", "mla", "--backend", "cpu", "--peers", PEERS, "--output",
-                     output)
-    assert code == 0 and "FULL_ENUM_MAXLOG" in text
-    peers = {row["method"]: row for row in json.loads(output.read_text())["itpp"]}
-    assert peers.keys() == {"FULL_ENUM_MAXLOG", "FULL_ENUM_LOGMAP", "ZF_LOGMAP"}
-    assert all(row["vectors_per_s"] > 0 and row["ber"] < 0.2 for row in peers.values())
+class _Clock(Run):
+    """Takes 1 ms for each unit, a step more each round; notes who came when."""
+
+    least, most, step = 4, 64, 4
+
+    def __init__(self, name, order):
+        self.name, self.order = name, order
+
+    def time(self, n):
+        self.order.append(self.name)
+        return 1e-3 * n
+
+
+def test_runs_take_turns():
+    order = []
+    runs = [_Clock("a", order), _Clock("b", order)]
+    take_turns(runs, 0.05, 5)
+    assert order[-10:] == ["a", "b"] * 5
+    assert runs[0].units == 8 and runs[0].calls == 1 and runs[0].rate == pytest.approx(1000)
+    take_turns(runs, 0.64, 2)
+    assert runs[0].units == 64 and runs[0].calls == 5
+
+
+def test_error_rate_counts_vectors_not_bits():
+    errors = np.array([0, 0, 0, 4] * 100)
+    rate = error_rate(errors, 16)
+    assert rate["ber"] == pytest.approx(1 / 16) and rate["bits_compared"] == 6400
+    assert rate["ber_95"] == pytest.approx(1.96 * np.std(errors, ddof=1) / 20 / 16)
+
+
+class TestSuites:
+    def test_cpu(self, tmp_path):
+        isas = [BEST, "baseline"] if BEST != "baseline" else ["baseline"]
+        text, written = suite("cpu", tmp_path, "--threads", 1,
+                              *(word for isa in isas for word in ("--isa", isa)))
+        rows = written["results"]
+        first = [row for row in rows if row["isa"] == BEST]
+        assert len(first) == len(cases.TARGETS) + len(cases.OTHERS)
+        assert len(rows) - len(first) == len(cases.TARGETS) * (len(isas) - 1)
+        assert {row["detector"] for row in first} == set(detectors.REGISTRY)
+        for row, case in zip(first, (*cases.TARGETS, *cases.OTHERS), strict=True):
+            assert row["label"] == case.label and row["label"] in text
+            assert ("target_mbit_per_s" in row) == (case in cases.TARGETS)
+            limit = row["limit_mbit_per_s"]
+            assert limit["memory"] > 0
+            assert (limit["arithmetic"] is None) == (case.detector not in COUNTED)
+            lowest = min(value for value in limit.values() if value is not None)
+            assert row["of_limit"] == pytest.approx(row["mbit_per_s"] / lowest)
+        shared = next(row for row in first if row["symbols_per_channel"] == 14)
+        alone = next(row for row in first if row["label"] == "nway(N=4)"
+                     and row["constellation"] == "qam16")
+        assert shared["target_mbit_per_s"] == pytest.approx(1.1 * alone["mbit_per_s"])
+        assert not any("of_target" in row for row in rows if row["isa"] != BEST)
+        assert written["rates"]["simd_instructions_per_s"].keys() == set(isas)
+        assert written["rates"]["copy_bytes_per_s"] > 0
+        assert written["peers"] == [] and written["peers_missing"].keys() == {"IT++", "Sionna"}
+        assert "Sionna: not asked for" in text
+
+    def test_threads(self, tmp_path):
+        text, written = suite("threads", tmp_path)
+        counts = {row["threads"] for row in written["results"]}
+        assert counts == set(sweeps.thread_counts(_core.max_threads())) and 1 in counts
+        assert "arithmetic alone" in text
+        for row in written["results"]:
+            assert row["of_linear"] == pytest.approx(row["speedup"] / row["threads"])
+            assert row["threads"] > 1 or row["of_linear"] == 1
+
+    def test_antennas(self, tmp_path):
+        _, written = suite("antennas", tmp_path, "--antennas", 2, "--antennas", 5)
+        found = {(row["detector"], row["constellation"], row["num_tx"])
+                 for row in written["results"]}
+        assert found == {(name, constellation, antennas) for name in sweeps.ANTENNAS_DETECTORS
+                         for constellation in ("qpsk", "qam16", "qam64") for antennas in (2, 5)}
+
+    def test_batch(self, tmp_path):
+        _, written = suite("batch", tmp_path)
+        assert {row["vectors"] for row in written["results"]} == {1, 4, 16, 64}
+        assert {row["threads"] for row in written["results"]} == {1, 2}
+        assert all(row["seconds"] <= row["seconds_99"] for row in written["results"])
+
+    def test_flowgraph(self, tmp_path):
+        text, written = suite("flowgraph", tmp_path, "--threads", 1)
+        labels = [row["label"] for row in written["results"]]
+        assert labels[:2] == ["no-op", "no-op, T = 14"] and "nway(N=4), T = 14" in labels
+        for row in written["results"][2:]:
+            assert row["of_no_op"] > 0 and row["of_slower"] >= row["of_no_op"]
+        assert "no-op, T = 14" in text
+
+
+class TestLimits:
+    def test_every_detector_is_counted_or_known_not_to_be(self):
+        assert COUNTED.keys() | {"sd", "asd", "psd"} >= set(detectors.REGISTRY)
+
+    @pytest.mark.parametrize("name", COUNTED)
+    def test_more_of_anything_takes_more(self, name):
+        def instructions(*sizes, lanes=16):
+            return count(name, Problem(*sizes), lanes, {}).instructions()
+
+        small = instructions(3, 4, 16)
+        assert 0 < small < instructions(4, 4, 16)
+        assert small < instructions(3, 5, 16) and small < instructions(3, 4, 64)
+        assert instructions(3, 4, 16, 14) < small      # QR once for several vectors
+        assert instructions(3, 4, 16, lanes=4) < small     # fewer steps to bring in a register
+        counted = count(name, Problem(3, 4, 16), 4, {})
+        assert counted.instructions(2) == counted.instructions() + counted.fma
+
+    def test_parameters(self):
+        def instructions(name, **parameters):
+            return count(name, Problem(4, 4, 16), 16, parameters).instructions()
+
+        once = [instructions("nway", num_passes=n) for n in (1, 2, 3, 4)]
+        assert np.allclose(np.diff(once), np.diff(once)[0]) and once[3] == instructions("nway")
+        assert instructions("hfsd", levels=1) < instructions("hfsd", levels=2)
+        assert instructions("sfsd", num_paths=1) < instructions("sfsd", num_paths=4)
+        assert instructions("kbest", k=16) < instructions("kbest", k=64)
+        assert instructions("ep", num_iterations=2) < instructions("ep", num_iterations=10)
+        assert instructions("mla") < instructions("mla", method="plain")
+        assert instructions("mla", method="plain") < instructions("mla", method="table")
+
+    def test_a_count_by_hand(self):
+        """N-way, one antenna each way, one pass, QPSK, in lanes of one, term by term."""
+        counted = count("nway", Problem(1, 1, 4), 1, {})
+        qr = (2 + 1, 2 + 4)           # |h|^2 and 1/|h|; q = h / |h|
+        scaled, rotated = (0, 5), (4 + 2, 0)
+        candidates = (0, 4)           # the sum of two axes' distances
+        lists = (0, 4 * 2 + 2 * 4 + 2 * 2 * 1)   # the best, minima per axis, per bit
+        output = (1, 4 + 2 * 4)
+        assert counted.fma == sum(term[0] for term in (qr, scaled, rotated, candidates, lists,
+                                                       output))
+        assert counted.other == sum(term[1] for term in (qr, scaled, rotated, candidates, lists,
+                                                         output))
+
+    @pytest.mark.parametrize("isa", _core.available_isas())
+    def test_arithmetic_is_counted(self, isa):
+        once = _core.issue_arithmetic(isa, 1, 1000)
+        assert once == 1000 * 7 * (_core.instructions_per_fma(isa) + 1)
+        assert _core.issue_arithmetic(isa, 2, 1000) == 2 * once
+        assert _core.lanes(isa) in (4, 8, 16)
+
+    @pytest.mark.parametrize("size, threads", [(0, 2), (5, 3), (1001, 1), (1001, 4)])
+    def test_copy(self, size, threads):
+        source = np.arange(size, dtype=np.complex64)
+        out = np.zeros_like(source)
+        _core.copy(out, source, threads)
+        np.testing.assert_array_equal(out, source)
+        with pytest.raises(ValueError, match="differ in size"):
+            _core.copy(out, np.zeros(size + 1, np.complex64), threads)
+
+
+class TestPeers:
+    def test_a_program_is_asked_and_answers(self):
+        program = peers.Program([sys.executable, "-c", """
+import json, sys
+print(json.dumps({"name": "Peer 1"}), flush=True)
+for line in sys.stdin:
+    method, n = line.split()
+    n = int(n)
+    print(json.dumps({"seconds": n / 1000, "vectors": n, "errors": n, "errors_squared": 4 * n}),
+          flush=True)
+"""])
+        peer = peers.PeerRun(program, "any", Setting(), "any", 1, 10, 500)
+        take_turns([peer], 0.4, 2)
+        assert program.name == "Peer 1" and peer.units == 200
+        assert peer.rate == pytest.approx(1000)
+        assert peer.error_rate() == pytest.approx(
+            {"ber": 1 / 16, "ber_95": 1.96 * 3**0.5 / 500**0.5 / 16, "vectors_compared": 500,
+             "bits_compared": 8000})
+        program.close()
+        with pytest.raises(OSError, match="No module|no such|not found|nothing here"):
+            peers.Program([sys.executable, "-c", "raise SystemExit('nothing here')"])
+
+    def test_missing_peers_are_named(self, tmp_path):
+        with peers.start(tmp_path, None, Store(64), 1) as (runs, missing):
+            assert runs == [] and missing["IT++"].startswith("not installed: apt-get")
+            assert missing["Sionna"] == "not installed: bench/peers/sionna-setup.sh"
+
+    @pytest.mark.skipif(not (shutil.which("g++") and Path("/usr/include/itpp").exists()),
+                        reason="needs g++ and libitpp-dev, which are optional")
+    def test_itpp(self, tmp_path):
+        small = Setting(2, 2)
+        shutil.copy(PEERS / "itpp.cc", tmp_path)
+        with peers.start(tmp_path, None, Store(64), 1, (), (small,)) as (runs, missing):
+            assert "IT++" not in missing
+            take_turns(runs, 0.1, 1)
+            assert [run.method for run in runs] == list(peers.ITPP_METHODS)
+            assert all(run.rate > 0 and 0 < run.error_rate()["ber"] < 0.2 for run in runs)
+            assert {run.program.name.split()[0] for run in runs} == {"IT++"}
+
+    @pytest.mark.skipif(not (PEERS / "sionna-venv").exists(),
+                        reason="needs bench/peers/sionna-setup.sh, which is optional")
+    @pytest.mark.slow
+    def test_sionna_decides_as_we_do(self, tmp_path):
+        """The same vectors: its LMMSE and ours count about the same bit errors."""
+        store = Store(2000)
+        setting = Setting()
+        with peers.start(PEERS, None, store, 1, (setting,), ()) as (runs, missing):
+            assert "Sionna" not in missing
+            take_turns(runs, 0.1, 1)
+            rates = {run.method: run.error_rate()["ber"] for run in runs}
+        data = store.get(setting)
+        llr = detectors.MMSE().detect(data.y, data.h, setting.noise_var)
+        ours = np.mean(detectors.hard_decisions(llr) != data.bits)
+        assert rates["lmmse"] == pytest.approx(ours, rel=0.02)
+        assert rates["kbest64"] < rates["ep"] < rates["lmmse"]

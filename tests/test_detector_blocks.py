@@ -11,6 +11,7 @@ import pytest
 from flowgraphs import Messages
 from gnuradio import blocks, gr, mimopack
 from gnuradio.mimopack import detectors
+from gnuradio.mimopack.apps.bench.flowgraph import repeat_into
 from simulated import problem
 
 ALL = list(detectors.REGISTRY)
@@ -135,12 +136,8 @@ def test_no_vector_is_lost_and_batches_are_large(n, capsys):
     block = make("zf", noise_var=noise_var)
     detect = block._detector.detect
     block._detector.detect = lambda y, *a, **k: (calls.append(len(y)), detect(y, *a, **k))[1]
-    sources = [blocks.vector_source_c(a.ravel().tolist(), True, width)
-               for a, width in ((y, 4), (h, 16))]
-    heads = [blocks.head(8 * width, n) for width in (4, 16)]
+    repeat_into(tb, block, (y, h), n)
     sink = Sink(np.float32, 16)
-    for port in range(2):
-        tb.connect(sources[port], heads[port], (block, port))
     tb.connect(block, sink)
     start = time.perf_counter()
     tb.run()
@@ -177,11 +174,8 @@ def test_a_reader_of_many_items_does_not_deadlock(items):
     """The reader leaves less than a batch free in the output buffer and waits for more."""
     tb = gr.top_block()
     block = make("zf")
-    sources = [blocks.vector_source_c(np.ones(width), True, width) for width in (4, 16)]
-    heads = [blocks.head(8 * width, 200_000) for width in (4, 16)]
+    repeat_into(tb, block, (np.ones((1, 4)), np.ones((1, 16))), 200_000)
     reader = Hungry(items, 16)
-    for port in range(2):
-        tb.connect(sources[port], heads[port], (block, port))
     tb.connect(block, reader)
     tb.start()
     deadline = time.monotonic() + 20

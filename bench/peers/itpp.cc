@@ -4,81 +4,79 @@
  * channel matrix per vector, detection alone.
  *
  *     g++ -O3 -march=native itpp.cc -litpp -o itpp
- *     ./itpp NT BITS_PER_SYMBOL NOISE_VAR SECONDS
+ *     ./itpp NT BITS_PER_SYMBOL NOISE_VAR
  *
- * Prints one JSON object per method: vectors per second (median of five runs) and BER. */
+ * Reads lines "METHOD N" and answers each with a line of JSON: how long N vectors took,
+ * and the bit errors in them. */
 #include <itpp/itcomm.h>
 #include <itpp/itstat.h>
-#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
+#include <iostream>
+#include <map>
+#include <string>
 #include <vector>
 
 using namespace itpp;
 
 int main(int argc, char** argv)
 {
-    if (argc != 5) {
-        std::fprintf(stderr, "usage: %s NT BITS_PER_SYMBOL NOISE_VAR SECONDS\n", argv[0]);
+    if (argc != 4) {
+        std::fprintf(stderr, "usage: %s NT BITS_PER_SYMBOL NOISE_VAR\n", argv[0]);
         return 2;
     }
     const int nt = std::atoi(argv[1]), bits = std::atoi(argv[2]);
-    const double noise_var = std::atof(argv[3]), seconds = std::atof(argv[4]);
+    const double noise_var = std::atof(argv[3]);
+    const std::map<std::string, ND_UQAM::Soft_Demod_Method> methods = {
+        { "FULL_ENUM_MAXLOG", ND_UQAM::FULL_ENUM_MAXLOG },
+        { "FULL_ENUM_LOGMAP", ND_UQAM::FULL_ENUM_LOGMAP },
+        { "ZF_LOGMAP", ND_UQAM::ZF_LOGMAP }
+    };
     RNG_reset(1);
     ND_UQAM channel;
     channel.set_M(nt, 1 << bits);
+    std::vector<cmat> h;
+    std::vector<cvec> y;
+    std::vector<bvec> sent;
+    QLLRvec prior(nt * bits), llr(nt * bits);
+    prior.zeros();
 
-    const struct {
-        const char* name;
-        int method;
-        int vectors;
-    } methods[] = { { "FULL_ENUM_MAXLOG", ND_UQAM::FULL_ENUM_MAXLOG, 20 },
-                    { "FULL_ENUM_LOGMAP", ND_UQAM::FULL_ENUM_LOGMAP, 20 },
-                    { "ZF_LOGMAP", ND_UQAM::ZF_LOGMAP, 5000 } };
-    for (const auto& m : methods) {
-        std::vector<cmat> h(m.vectors);
-        std::vector<cvec> y(m.vectors);
-        std::vector<bvec> sent(m.vectors);
-        for (int i = 0; i < m.vectors; ++i) {
-            h[i] = randn_c(nt, nt);
-            sent[i] = randb(nt * bits);
-            y[i] = h[i] * channel.modulate_bits(sent[i]) +
-                   std::sqrt(noise_var) * randn_c(nt);
+    std::printf("{\"name\": \"IT++\"}\n"); /* Debian's itpp_version() is empty */
+    std::fflush(stdout);
+    std::string name;
+    std::size_t n;
+    while (std::cin >> name >> n) {
+        while (y.size() < n) {
+            h.push_back(randn_c(nt, nt));
+            sent.push_back(randb(nt * bits));
+            y.push_back(h.back() * channel.modulate_bits(sent.back()) +
+                        std::sqrt(noise_var) * randn_c(nt));
         }
-        QLLRvec prior(nt * bits), llr(nt * bits);
-        prior.zeros();
-        std::vector<double> rates;
-        long errors = 0, counted = 0;
-        for (int run = 0; run < 5; ++run) {
-            long done = 0;
-            double elapsed = 0;
-            while (elapsed < seconds / 5) {
-                const auto start = std::chrono::steady_clock::now();
-                for (int i = 0; i < m.vectors; ++i) {
-                    channel.demodulate_soft_bits(
-                        y[i],
-                        h[i],
-                        noise_var,
-                        prior,
-                        llr,
-                        static_cast<ND_UQAM::Soft_Demod_Method>(m.method));
-                    if (done == 0)
-                        for (int b = 0; b < nt * bits; ++b, ++counted)
-                            errors += (llr(b) < 0) != static_cast<bool>(sent[i](b));
-                }
-                elapsed += std::chrono::duration<double>(
-                               std::chrono::steady_clock::now() - start)
-                               .count();
-                done += m.vectors;
-            }
-            rates.push_back(done / elapsed);
+        const auto method = methods.at(name);
+        std::vector<QLLRvec> results(n);
+        const auto start = std::chrono::steady_clock::now();
+        for (std::size_t i = 0; i < n; ++i) {
+            channel.demodulate_soft_bits(y[i], h[i], noise_var, prior, llr, method);
+            results[i] = llr;
         }
-        std::nth_element(rates.begin(), rates.begin() + 2, rates.end());
-        std::printf("{\"method\": \"%s\", \"vectors_per_s\": %.6g, \"ber\": %.4g}\n",
-                    m.name,
-                    rates[2],
-                    static_cast<double>(errors) / counted);
+        const std::chrono::duration<double> elapsed =
+            std::chrono::steady_clock::now() - start;
+        long errors = 0, squared = 0;
+        for (std::size_t i = 0; i < n; ++i) {
+            long wrong = 0;
+            for (int b = 0; b < nt * bits; ++b)
+                wrong += (results[i](b) < 0) != static_cast<bool>(sent[i](b));
+            errors += wrong;
+            squared += wrong * wrong;
+        }
+        std::printf("{\"seconds\": %.9g, \"vectors\": %zu, \"errors\": %ld, "
+                    "\"errors_squared\": %ld}\n",
+                    elapsed.count(),
+                    n,
+                    errors,
+                    squared);
+        std::fflush(stdout);
     }
 }

@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <atomic>
 #include <complex>
+#include <cstring>
 #include <map>
 #include <new>
 #include <optional>
@@ -87,6 +88,24 @@ detector_options read_options(const py::dict& given)
         }
     }
     return options;
+}
+
+/* memcpy by several threads: the memory bandwidth that benchmarks compare with */
+void copy(complex_array& out, const complex_array& source, int threads)
+{
+    if (out.size() != source.size())
+        throw std::invalid_argument("copy: out and source differ in size");
+    const int count = forked ? 1 : threads > 0 ? threads : omp_get_max_threads();
+    const std::size_t size = source.size(), share = (size + count - 1) / count;
+    std::complex<float>* const to = out.mutable_data();
+    const std::complex<float>* const from = source.data();
+    const py::gil_scoped_release release;
+#pragma omp parallel for num_threads(count)
+    for (int t = 0; t < count; ++t) {
+        const std::size_t first = std::min(size, t * share);
+        const std::size_t last = std::min(size, first + share);
+        std::memcpy(to + first, from + first, (last - first) * sizeof *to);
+    }
 }
 
 class detector
@@ -225,6 +244,26 @@ PYBIND11_MODULE(_core, m)
         return names;
     });
     m.def("isa", [] { return std::string(find_build("auto").name); });
+    m.def("lanes", [](const std::string& isa) { return find_build(isa).lanes; });
+    m.def("instructions_per_fma",
+          [](const std::string& isa) { return find_build(isa).instructions_per_fma; });
+    m.def(
+        "issue_arithmetic",
+        [](const std::string& isa, int threads, std::size_t rounds) {
+            const isa_build& build = find_build(isa);
+            const int count = forked ? 1 : threads > 0 ? threads : omp_get_max_threads();
+            float value = 1.0f;
+            const py::gil_scoped_release release;
+            return build.issue_arithmetic(count, rounds, &value);
+        },
+        py::arg("isa"),
+        py::arg("threads"),
+        py::arg("rounds"));
+    m.def("copy",
+          &copy,
+          py::arg("out").noconvert(),
+          py::arg("source").noconvert(),
+          py::arg("threads"));
     m.def("max_threads", [] { return omp_get_max_threads(); });
     py::class_<detector>(m, "Detector")
         .def(py::init<const std::string&,

@@ -35,7 +35,8 @@ const detector_entry detectors[] = {
 #define MIMOPACK_STRING_(x) #x
 
 extern const isa_build build = {
-    MIMOPACK_STRING(MIMOPACK_ISA), simd::width, available, detectors
+    MIMOPACK_STRING(MIMOPACK_ISA), simd::width, instructions_per_fma, available, detectors,
+    issue_arithmetic
 };
 
 } // namespace MIMOPACK_ISA

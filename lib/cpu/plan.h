@@ -71,8 +71,12 @@ struct detector_entry {
 struct isa_build {
     const char* name;
     int lanes;
+    int instructions_per_fma;
     bool (*available)();
     const detector_entry* detectors; /* ends with a null name */
+    /* Keeps the arithmetic units of so many threads busy, from the number in value; says
+     * how many SIMD instructions that took. */
+    std::size_t (*issue_arithmetic)(int threads, std::size_t rounds, float* value);
 };
 
 /* The best available first. */

@@ -35,5 +35,12 @@ std::size_t run_nway(const plan&, const batch&);
 std::size_t run_omap(const plan&, const batch&);
 std::size_t run_zf(const plan&, const batch&);
 
+#if defined(__FMA__) || !defined(__x86_64__)
+constexpr int instructions_per_fma = 1;
+#else
+constexpr int instructions_per_fma = 2; /* a multiplication and an addition */
+#endif
+std::size_t issue_arithmetic(int threads, std::size_t rounds, float* value);
+
 } // namespace MIMOPACK_ISA
 } // namespace mimopack

@@ -1,0 +1,48 @@
+/* SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+ * SPDX-License-Identifier: GPL-3.0-or-later */
+/* How fast this instruction set's arithmetic can issue: benchmarks compare with it. */
+#include "run.h"
+#include "simd.h"
+
+namespace mimopack {
+namespace MIMOPACK_ISA {
+
+/* Multiply-adds and additions in turn, as some machines add beside their multipliers.
+ * Enough of each to hide their latency, and with two constants they fit into 16
+ * registers. */
+constexpr int chains = 7;
+
+std::size_t issue_arithmetic(int threads, std::size_t rounds, float* value)
+{
+    std::size_t issued = 0;
+    float sum = 0.0f;
+    const float start = *value;
+#pragma omp parallel num_threads(threads) reduction(+ : issued, sum) if (threads > 1)
+    {
+        const simd a(0.5f * start), b(start);
+        simd product[chains], total[chains];
+        MP_UNROLL
+        for (int c = 0; c < chains; ++c)
+            product[c] = total[c] = simd(start + c);
+        for (std::size_t i = 0; i < rounds; ++i) {
+            MP_UNROLL
+            for (int c = 0; c < chains; ++c) {
+                product[c] = fma(product[c], a, b);
+                total[c] = total[c] + b;
+            }
+        }
+        float values[simd::width];
+        MP_UNROLL
+        for (int c = 0; c < chains; ++c) {
+            (product[c] + total[c]).store(values);
+            for (int l = 0; l < simd::width; ++l)
+                sum += values[l];
+        }
+        issued += rounds * chains * (instructions_per_fma + 1);
+    }
+    *value = sum; /* without a result the compiler leaves the work out */
+    return issued;
+}
+
+} // namespace MIMOPACK_ISA
+} // namespace mimopack

@@ -1,0 +1,49 @@
+# SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What a machine could reach at most, from rates measured in the same run.
+
+Arithmetic: the rate at which fused multiply-adds and additions in turn issue, without memory, over
+the SIMD instructions that are counted for a vector (``operations``). Memory: the bytes of y, H and
+the LLRs, each moved once, over the bandwidth of a copy; a batch that stays in a cache can pass it.
+"""
+
+from ... import _core
+from . import operations
+from .measuring import ArithmeticRun, CopyRun
+
+
+def bytes_per_vector(setting):
+    """y and the vector's share of H read, its LLRs written."""
+    return (8 * setting.num_rx + 8 * setting.num_rx * setting.num_tx / setting.per_channel
+            + 4 * setting.bits_per_vector)
+
+
+class Limits:
+    """Runs that measure a machine's rates, to be timed in turns with the detectors."""
+
+    def __init__(self, isas, threads, data):
+        self.arithmetic = {isa: ArithmeticRun(isa, threads) for isa in isas}
+        self.copy = CopyRun(data, threads)
+
+    @property
+    def runs(self):
+        return [*self.arithmetic.values(), self.copy]
+
+    def rates(self):
+        """What was measured, for the JSON file."""
+        return {"simd_instructions_per_s": {
+                    isa: run.instructions_per_s for isa, run in self.arithmetic.items()},
+                "copy_bytes_per_s": self.copy.bytes_per_s}
+
+    def of(self, detector, parameters, setting, isa):
+        """Vectors per second: {"arithmetic": ... or None, "memory": ...}, and what was counted."""
+        memory = self.copy.bytes_per_s / bytes_per_vector(setting)
+        problem = operations.Problem(setting.num_tx, setting.num_rx, setting.points.size,
+                                     setting.per_channel)
+        lanes = _core.lanes(isa)
+        counted = operations.count(detector, problem, lanes, parameters)
+        if counted is None:
+            return {"arithmetic": None, "memory": memory}, None
+        instructions = counted.instructions(_core.instructions_per_fma(isa))
+        arithmetic = self.arithmetic[isa].instructions_per_s * lanes / instructions
+        return {"arithmetic": arithmetic, "memory": memory}, instructions

@@ -1,0 +1,295 @@
+# SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""How many SIMD instructions a detector's algorithm takes for one vector in each lane.
+
+Counted are arithmetic, comparisons, minima, selections and the shuffles that bring arrays into
+lanes and LLRs out of them; loads, stores, copies, addresses, branches and checks for erasures are
+not. Each detector is counted as one would write it for registers without end: a complex
+multiply-and-add is 4 fused multiply-adds, a squared magnitude 2, slicing one axis of square QAM is
+a rounding, two clamps and a subtraction, a bit's metric a test and a conditional minimum.
+What depends on H alone is shared by the vectors of a channel matrix. Sorting is counted as one
+comparison and selection for each value looked at. What a data-dependent search visits is not known
+beforehand: `soft_sphere` counts its start alone, and `sd`, `asd`, `psd` are not counted.
+"""
+
+from dataclasses import dataclass
+from math import ceil, sqrt
+
+
+@dataclass(frozen=True)
+class Operations:
+    """SIMD instructions: fused multiply-adds, and others."""
+
+    fma: float = 0.0
+    other: float = 0.0
+
+    def __add__(self, more):
+        return Operations(self.fma + more.fma, self.other + more.other)
+
+    def __mul__(self, times):
+        return Operations(self.fma * times, self.other * times)
+
+    __rmul__ = __mul__
+
+    def instructions(self, per_fma=1):
+        """All of them, where an FMA takes so many."""
+        return per_fma * self.fma + self.other
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Sizes: nt layers, nr antennas, M points, T vectors per channel matrix."""
+
+    num_tx: int
+    num_rx: int
+    points: int
+    per_channel: int = 1
+
+    @property
+    def bits(self):
+        return (self.points - 1).bit_length()
+
+    @property
+    def side(self):
+        return round(sqrt(self.points))
+
+
+FMA, OTHER = Operations(fma=1), Operations(other=1)
+COMPLEX_FMA = 4 * FMA
+ROOT = FMA + 4 * OTHER              # 1 / sqrt(x): an estimate and a Newton step
+SLICE = 8 * OTHER                   # both axes
+DISTANCE = 2 * FMA + 3 * OTHER      # d + w |u - k|^2
+EXPONENTIAL = 6 * FMA + 5 * OTHER
+
+
+def layout(p, lanes):
+    """Arrays to lanes and back: log2(lanes) shuffles for each float."""
+    floats = (2 * p.num_rx * (1 + p.num_tx / p.per_channel) + p.num_tx * p.bits)
+    return floats * (lanes - 1).bit_length() * OTHER
+
+
+def qr(nt, nr):
+    """Modified Gram-Schmidt (001 Algorithm 1)."""
+    pairs = nt * (nt - 1) / 2
+    return nt * (2 * nr * (FMA + OTHER) + ROOT) + pairs * 2 * nr * COMPLEX_FMA
+
+
+def unit_diagonal(nt):
+    """R scaled to a diagonal of ones, and the offsets of its rows."""
+    return nt * (nt - 1) / 2 * 4 * OTHER + nt * 5 * OTHER
+
+
+def rotate(nt, nr):
+    """Q^H y."""
+    return nt * nr * COMPLEX_FMA
+
+
+def sic(above, layers):
+    """One path through `layers` more levels: interference of all above, slice, distance."""
+    return sum((k * COMPLEX_FMA + SLICE + DISTANCE for k in range(above, above + layers)),
+               Operations())
+
+
+def collect(candidates, layers, bits):
+    """Max-log over a list: its best, then for each layer which bits differ and their minima."""
+    return candidates * ((2 + layers) * OTHER + layers * (4 + 2 * bits) * OTHER)
+
+
+def collect_top(p):
+    """Max-log for the layer that is expanded fully: minima per axis level, then per bit."""
+    width = p.bits / 2
+    return 2 * p.points * OTHER + 2 * p.side * width * OTHER
+
+
+def finish(p):
+    """Differences in units of the noise, limited."""
+    return ROOT + p.num_tx * p.bits * 4 * OTHER
+
+
+def gram(p):
+    """H^H H, one half of it."""
+    return p.num_rx * p.num_tx * (p.num_tx + 1) / 2 * COMPLEX_FMA
+
+
+def hermitian_inverse(n):
+    """By Cholesky: n^3/6 complex products each for the factor, its inverse and their product."""
+    return n**3 / 2 * COMPLEX_FMA + n * ROOT
+
+
+def norm_order(p):
+    """Columns sorted by norm: a network of n (n - 1) / 2 comparators that move them."""
+    pairs = p.num_tx * (p.num_tx - 1) / 2
+    return 2 * p.num_rx * p.num_tx * FMA + pairs * (4 * p.num_rx + 3) * OTHER
+
+
+def inversion_order(p):
+    """Columns by noise amplification, anew after each choice (V-BLAST, FSD)."""
+    nt = p.num_tx
+    updates = sum(k * k for k in range(1, nt)) * COMPLEX_FMA
+    moves = nt * (nt - 1) / 2 * (2 + 2 * p.num_rx) * OTHER
+    return gram(p) + hermitian_inverse(nt) + updates + moves
+
+
+def demap_axes(p):
+    """Max-log of all layers by themselves, per axis."""
+    return p.num_tx * 2 * (p.side * 2 + p.side * p.bits / 2 + p.bits) * OTHER
+
+
+def tree(p):
+    """QR, its scaling and the rotation of y."""
+    nt, nr = p.num_tx, p.num_rx
+    return (qr(nt, nr) + unit_diagonal(nt)) * (1 / p.per_channel) + rotate(nt, nr) + 2 * nt * FMA
+
+
+def expansion(p, levels):
+    """All points on the first levels: increments, so that a node costs no multiplication by R."""
+    return sum((p.points**(level + 1) * (DISTANCE + 2 * (p.num_tx - level - 1) * OTHER)
+                for level in range(levels)), Operations())
+
+
+def zf(p):
+    inverse = p.num_tx**3 / 6 * COMPLEX_FMA + p.num_tx**2 * 2 * FMA
+    once = (qr(p.num_tx, p.num_rx) + inverse) * (1 / p.per_channel)
+    apply = p.num_tx * (p.num_tx + 1) / 2 * COMPLEX_FMA
+    return once + rotate(p.num_tx, p.num_rx) + apply + demap_axes(p)
+
+
+def mmse(p):
+    """QR of [H; sigma I], whose lower part fills up as a triangle."""
+    nt = p.num_tx
+    return (qr(nt, p.num_rx + nt / 3) + rotate(nt, p.num_rx)
+            + nt * (nt + 1) / 2 * (COMPLEX_FMA + 2 * FMA) + 8 * nt * OTHER + demap_axes(p))
+
+
+def nway(p, num_passes=None):
+    passes = p.num_tx if num_passes is None else num_passes
+    below = p.num_tx - 1
+    candidates = (p.points * (OTHER + 2 * below * OTHER + below * FMA)
+                  + p.points * sum((k * COMPLEX_FMA + SLICE + DISTANCE for k in range(below)),
+                                   Operations()))
+    one = tree(p) + candidates + collect(p.points, below, p.bits) + collect_top(p)
+    return passes * one + finish(p)
+
+
+def fpfsd(p):
+    return nway(p) + norm_order(p) * (1 / p.per_channel)
+
+
+def fsd_levels(nt):
+    """L >= sqrt(nt) - 1 (000 eq. 15), at least 1."""
+    return max(1, ceil(sqrt(nt)) - 1)
+
+
+def hfsd(p, levels=None):
+    expanded = min(levels or fsd_levels(p.num_tx), p.num_tx)
+    paths = p.points**expanded
+    search = expansion(p, expanded) + paths * sic(0, p.num_tx - expanded)
+    best = paths * (2 + p.num_tx - 1) * OTHER
+    return inversion_order(p) * (1 / p.per_channel) + tree(p) + search + best
+
+
+def sfsd(p, levels=None, num_paths=None):
+    """HFSD, then each bit of the N_iter best paths negated below the expanded levels."""
+    nt = p.num_tx
+    expanded = min(levels or fsd_levels(nt), nt)
+    best = num_paths or {2: 2, 4: 4, 6: 6}.get(p.bits, p.bits)
+    choose = p.points**expanded * 4 * best * OTHER
+    extension = sum(((2 * OTHER + DISTANCE + sic(level, nt - level - 1))
+                     for level in range(expanded, nt)), Operations()) * (best * p.bits)
+    paths = p.points**expanded + best * p.bits * (nt - expanded)
+    tops = expanded * (collect_top(p) + best * (4 + 2 * p.bits) * OTHER)
+    return (hfsd(p, expanded) + choose + extension + collect(paths, nt - expanded, p.bits) + tops
+            + finish(p))
+
+
+def zfsic(p):
+    return inversion_order(p) * (1 / p.per_channel) + tree(p) + sic(0, p.num_tx)
+
+
+def bitflip(p):
+    nt = p.num_tx
+    flips = sum(((2 * OTHER + DISTANCE + sic(level, nt - level - 1)) for level in range(nt)),
+                Operations()) * p.bits
+    return zfsic(p) + flips + collect(1 + nt * p.bits, nt, p.bits) + finish(p)
+
+
+def _full(p, leaf):
+    """Inner nodes cost a distance and one update of each bit; leaves cost ``leaf``."""
+    inner = sum((p.points**level * (DISTANCE + 2 * OTHER + (1 + p.bits) * OTHER)
+                 for level in range(1, p.num_tx)), Operations())
+    return tree(p) + inner + p.points**p.num_tx * leaf + finish(p)
+
+
+def mla(p, method="sliced"):
+    if method == "sliced":     # two column orders, so that each layer is once not the last
+        orders = 2 if p.num_tx > 1 else 1
+        parents = p.points**(p.num_tx - 1)
+        above = sum((p.points**level * (DISTANCE + (3 + p.bits) * OTHER)
+                     for level in range(1, p.num_tx - 1)), Operations())
+        leaf = 2 * OTHER + SLICE + DISTANCE + OTHER
+        return orders * (tree(p) + above + parents * leaf) + finish(p)
+    if method == "table":      # 000 Algorithm 1: each path by itself, products looked up
+        nt = p.num_tx
+        path = nt * (nt + 1) * OTHER + nt * (2 * FMA + 2 * OTHER) + nt * (1 + p.bits) * OTHER
+        return (tree(p) + p.points * nt * (nt + 1) * 2 * OTHER + p.points**nt * path + finish(p))
+    return _full(p, DISTANCE + 2 * OTHER)
+
+
+def omap(p):
+    """A sum per point of the last layer, and one exponential per candidate."""
+    return _full(p, DISTANCE + EXPONENTIAL + 2 * OTHER)
+
+
+def softsphere(p):
+    """Its start alone: N-way with all passes."""
+    return nway(p)
+
+
+def kbest(p, k=None):
+    k = k or min(64, p.points**p.num_tx)
+    kept, total = 1, tree(p) + norm_order(p) * (1 / p.per_channel)
+    for level in range(p.num_tx):
+        children = kept * p.points
+        total += kept * (level * COMPLEX_FMA + 2 * p.side * 2 * OTHER) + children * 3 * OTHER
+        kept = min(k, children)
+    return total + collect(kept, p.num_tx, p.bits) + finish(p)
+
+
+def trellis(p):
+    """nt passes of nt stages, in which M^2 paths arrive at M vertices."""
+    stages = sum(((p.points if level else 1) * (level * COMPLEX_FMA + 4 * p.side * OTHER)
+                  + (p.points**2 if level else p.points) * 3 * OTHER
+                  for level in range(p.num_tx)), Operations())
+    one = tree(p) + stages + collect(p.points, p.num_tx - 1, p.bits) + collect_top(p)
+    return p.num_tx * one + finish(p)
+
+
+def ep(p, num_iterations=10):
+    """On the real model, 2 nt axes: an inverse and the moments of a PAM symbol per axis."""
+    axes = 2 * p.num_tx
+    inverse = axes**3 / 2 * FMA + axes * ROOT + 2 * axes**2 * FMA
+    moments = axes * (p.side * (EXPONENTIAL + 2 * OTHER + 2 * FMA) + 12 * OTHER)
+    once = gram(p) * (1 / p.per_channel)
+    return (once + rotate(p.num_tx, p.num_rx) + num_iterations * (inverse + moments)
+            + demap_axes(p))
+
+
+def mmsepic(p, num_iterations=1):
+    """Soft symbols, cancellation, one filter for all layers, demapping with the prior."""
+    nt = p.num_tx
+    soft = 2 * nt * p.side * (EXPONENTIAL + 3 * FMA)
+    matrix = hermitian_inverse(nt) + nt * nt * 3 * COMPLEX_FMA
+    one = soft * (num_iterations > 1) + matrix + 8 * nt * OTHER + demap_axes(p)
+    return gram(p) * (1 / p.per_channel) + rotate(nt, p.num_rx) + num_iterations * one
+
+
+COUNTED = {function.__name__: function for function in (
+    zf, mmse, nway, fpfsd, hfsd, sfsd, zfsic, bitflip, mla, omap, softsphere, kbest, trellis, ep,
+    mmsepic)}
+
+
+def count(detector, problem, lanes, parameters):
+    """``Operations`` of a detector of the registry with its parameters; None if not counted."""
+    if detector not in COUNTED:
+        return None
+    return COUNTED[detector](problem, **parameters) + layout(problem, lanes)

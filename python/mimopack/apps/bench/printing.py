@@ -1,0 +1,108 @@
+# SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Results as tables of text."""
+
+import click
+
+# Bit errors come several to a vector; fewer vectors than this say nothing of a rate.
+ENOUGH_VECTORS = 2000
+
+
+def table(header, rows):
+    """Columns as wide as they must be; the first ones to the left, numbers to the right."""
+    lines = [header, *rows]
+    widths = [max(len(line[i]) for line in lines) for i in range(len(header))]
+    numeric = [all(_is_number(row[i]) for row in rows) for i in range(len(header))]
+    for line in lines:
+        click.echo("  ".join(text.rjust(width) if right else text.ljust(width)
+                             for text, width, right in zip(line, widths, numeric, strict=True))
+                   .rstrip())
+
+
+def _is_number(text):
+    return not text.strip("0123456789.e+-%<x ") and (text == "" or any(map(str.isdigit, text))
+                                                     or text == "-")
+
+
+def number(value, digits=4):
+    return "-" if value is None else f"{value:.{digits}g}"
+
+
+def percent(value):
+    return "-" if value is None else f"{100 * value:.0f} %"
+
+
+def _threads(count):
+    return "1 thread" if count == 1 else f"{count} threads"
+
+
+def bit_error_rate(row):
+    if row["vectors_compared"] < ENOUGH_VECTORS:
+        return "-"
+    return f"{row['ber']:.2e}" if row["ber"] else f"< {3 / row['bits_compared']:.0e}"
+
+
+def print_cpu(results):
+    header = ("detector", "constellation", "isa", "vectors/s", "Mbit/s", "target", "of it",
+              "limit", "of it", "by", "BER")
+    rows = []
+    for row in results["results"]:
+        limit = row["limit_mbit_per_s"][row["limited_by"]]
+        rows.append((row["label"], row["constellation"], row["isa"],
+                     number(row["vectors_per_s"]), number(row["mbit_per_s"]),
+                     number(row.get("target_mbit_per_s")), percent(row.get("of_target")),
+                     number(limit, 3), percent(row["of_limit"]), row["limited_by"],
+                     bit_error_rate(row)))
+    for row in results["peers"]:
+        rows.append((f"{row['peer'].split(',')[0]} {row['method']}", row["constellation"],
+                     _threads(row["threads"]), number(row["vectors_per_s"]),
+                     number(row["mbit_per_s"]), "-", "-", "-", "-", "", bit_error_rate(row)))
+    table(header, rows)
+    for peer, reason in results["peers_missing"].items():
+        click.echo(f"{peer}: {reason}")
+    rates = results["rates"]
+    issue = ", ".join(f"{isa} {rate / 1e9:.1f}"
+                      for isa, rate in rates["simd_instructions_per_s"].items())
+    click.echo(f"limits from 1e9 SIMD instructions a second ({issue}) and "
+               f"{rates['copy_bytes_per_s'] / 1e9:.1f} GB/s of a copy, read and written together")
+
+
+def print_single(rows):
+    """The free form: one table of detectors and backends."""
+    header = ("detector", "backend", "vectors/s", "Mbit/s", "BER", "x reference")
+    table(header, [(row["label"], f"{row['backend']} {row['isa'] or ''}".rstrip(),
+                    number(row["vectors_per_s"]), number(row["mbit_per_s"]), bit_error_rate(row),
+                    number(row.get("ratio_to_reference"), 3)) for row in rows])
+
+
+def print_threads(results):
+    header = ("detector", "constellation", "threads", "Mbit/s", "x one thread", "of linear")
+    table(header, [(row["label"], row["constellation"], str(row["threads"]),
+                    number(row.get("mbit_per_s")), number(row["speedup"], 3),
+                    percent(row["of_linear"])) for row in results["results"]])
+
+
+def print_antennas(results):
+    header = ("detector", "constellation", "antennas", "ms for 10000", "Mbit/s",
+              "ms, one plain thread", "speed-up")
+    table(header, [(row["detector"], row["constellation"], str(row["num_tx"]),
+                    number(1e7 / row["vectors_per_s"]), number(row["mbit_per_s"]),
+                    number(1e7 / row["plain_vectors_per_s"]), number(row["speedup"], 3))
+                   for row in results["results"]])
+
+
+def print_batch(results):
+    header = ("detector", "threads", "vectors", "us a call", "99 % under", "vectors/s", "Mbit/s")
+    table(header, [(row["label"], str(row["threads"]), str(row["vectors"]),
+                    number(1e6 * row["seconds"]), number(1e6 * row["seconds_99"]),
+                    number(row["vectors_per_s"]), number(row["mbit_per_s"]))
+                   for row in results["results"]])
+
+
+def print_flowgraph(results):
+    header = ("block", "threads", "Mvec/s", "mean batch", "of no-op", "arrays, Mvec/s",
+              "of the slower")
+    table(header, [(row["label"], str(row["threads"]), number(row["vectors_per_s"] / 1e6, 3),
+                    number(row["mean_batch"]), percent(row.get("of_no_op")),
+                    number(row.get("arrays_vectors_per_s", 0) / 1e6 or None, 3),
+                    percent(row.get("of_slower"))) for row in results["results"]])

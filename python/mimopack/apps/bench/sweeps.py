@@ -1,0 +1,123 @@
+# SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""``--suite threads``, ``antennas`` and ``batch``: how the detectors' rates grow."""
+
+import numpy as np
+
+from ... import _core
+from .cases import QAM16, QAM64, Case
+from .data import Setting
+from .measuring import ArithmeticRun, DetectorRun, take_turns
+
+THREADS_CASES = (
+    Case("mmse", {}, QAM16), Case("nway", {"num_passes": 1}, QAM16),
+    Case("nway", {"num_passes": 4}, QAM16), Case("nway", {"num_passes": 4}, QAM64),
+    Case("mla", {}, QAM16),
+)
+ANTENNAS_DETECTORS = ("fpfsd",)
+ANTENNAS = (2, 4, 6, 8, 10, 12, 14, 16)
+BATCH_CASES = (
+    Case("mmse", {}, QAM16), Case("nway", {"num_passes": 1}, QAM16),
+    Case("nway", {"num_passes": 4}, QAM16),
+)
+BATCHES = (1, 4, 16, 64, 256, 1024, 4096, 16384, 65536, 262144, 1_000_000)
+
+
+def thread_counts(most):
+    """1, 2, 4 ... and the most itself."""
+    return sorted({1 << i for i in range(most.bit_length())} | {most})
+
+
+def run_threads(options, store, progress):
+    """Rates with 1 thread to all, beside the machine's own: arithmetic alone."""
+    isa, counts = options.isas[0], thread_counts(_core.max_threads())
+    plain = [(None, ArithmeticRun(isa, count), count) for count in counts]
+    runs = [(case, DetectorRun(case.create(threads=count, isa=isa, backend="cpu"),
+                               store.get(case.setting)), count)
+            for case in THREADS_CASES for count in counts]
+    everything = [run for _, run, _ in (*plain, *runs)]
+    with progress(len(everything) * (options.rounds + 1)) as tick:
+        take_turns(everything, options.seconds, options.rounds, tick)
+    rows, alone = [], None
+    for case, run, count in (*plain, *runs):
+        if count == 1:
+            alone = run.rate
+        row = {"label": case.label if case else "arithmetic alone",
+               "constellation": case.setting.constellation if case else "", "threads": count,
+               "isa": isa, "speedup": run.rate / alone, "of_linear": run.rate / alone / count}
+        if case:
+            row |= {"vectors_per_s": run.rate, "vectors": run.units,
+                    "mbit_per_s": run.rate * case.setting.bits_per_vector / 1e6}
+        else:
+            row["simd_instructions_per_s"] = run.instructions_per_s
+        rows.append(row)
+    return {"results": rows}
+
+
+class _GrowingRun(DetectorRun):
+    """A detector whose vectors may take milliseconds each: starts with a register of them."""
+
+    def __init__(self, detector, data):
+        super().__init__(detector, data)
+        self.least = self.step = _core.lanes(detector.isa) * detector.threads
+
+
+def run_antennas(options, store, progress):
+    """Times over the antennas, as figures 3 and 4 of 000: SFSD and FPFSD with nt = nr, and the
+    gain over one thread without SIMD extensions (there: a sequential program).
+
+    000 times 10000 vectors; a round here takes fewer where they last too long.
+    """
+    isa = options.isas[0]
+    pairs = []
+    for name in ANTENNAS_DETECTORS:
+        for constellation in ("qpsk", "qam16", "qam64"):
+            for antennas in options.antennas or ANTENNAS:
+                case = Case(name, {}, Setting(antennas, antennas, constellation))
+                data = store.get(case.setting)
+                pairs.append((case, *(
+                    _GrowingRun(case.create(threads=threads, isa=build, backend="cpu"), data)
+                    for threads, build in ((options.threads, isa), (1, "baseline")))))
+    runs = [run for _, *both in pairs for run in both]
+    with progress(len(runs) * (options.rounds + 1)) as tick:
+        take_turns(runs, options.seconds, options.rounds, tick)
+    return {"results": [
+        {"detector": case.detector, "constellation": case.setting.constellation,
+         "num_tx": case.setting.num_tx, "threads": options.threads, "isa": isa,
+         "vectors": fast.units, "vectors_per_s": fast.rate,
+         "mbit_per_s": fast.rate * case.setting.bits_per_vector / 1e6,
+         "plain_vectors_per_s": plain.rate, "speedup": fast.rate / plain.rate}
+        for case, fast, plain in pairs]}
+
+
+class _CallRun(DetectorRun):
+    """Calls of a given size, each timed by itself."""
+
+    def __init__(self, detector, data, size):
+        super().__init__(detector, data)
+        self.least = self.most = size
+
+    def round(self):
+        self.seconds += [self.time(self.units) for _ in range(self.calls)]
+
+
+def run_batch(options, store, progress):
+    """Time of a call over the number of vectors in it, with one thread and with several."""
+    isa = options.isas[0]
+    sizes = [size for size in BATCHES if size <= store.vectors]
+    runs = [(case, threads, size,
+             _CallRun(case.create(threads=threads, isa=isa, backend="cpu"),
+                      store.get(case.setting), size))
+            for case in BATCH_CASES for threads in sorted({1, options.threads})
+            for size in sizes]
+    with progress(len(runs) * (options.rounds + 1)) as tick:
+        take_turns([run for *_, run in runs], options.seconds, options.rounds, tick)
+    rows = []
+    for case, threads, size, run in runs:
+        seconds, late = np.quantile(run.seconds, (0.5, 0.99))
+        rows.append({"label": case.label, "constellation": case.setting.constellation,
+                     "threads": threads, "isa": isa, "vectors": size, "calls": len(run.seconds),
+                     "seconds": float(seconds), "seconds_99": float(late),
+                     "vectors_per_s": size / float(seconds),
+                     "mbit_per_s": size / float(seconds) * case.setting.bits_per_vector / 1e6})
+    return {"results": rows}
