@@ -135,7 +135,7 @@ class TestSuites:
         first = [row for row in rows if row["isa"] == BEST]
         assert len(first) == len(cases.TARGETS) + len(cases.OTHERS)
         assert len(rows) - len(first) == len(cases.TARGETS) * (len(isas) - 1)
-        assert {row["detector"] for row in first} == set(detectors.REGISTRY)
+        assert {row["detector"] for row in first} <= set(detectors.REGISTRY)
         for row, case in zip(first, (*cases.TARGETS, *cases.OTHERS), strict=True):
             assert row["label"] == case.label and row["label"] in text
             assert ("target_mbit_per_s" in row) == (case in cases.TARGETS)
