@@ -151,6 +151,10 @@ def test_core_checks_shapes_itself():
                    (y, h, noise, np.zeros(5, np.float32), out)):
         with pytest.raises(ValueError):
             det.detect(*broken, 1.0, 1)
+    for count in (8, 7):    # too few columns, too few rows
+        with pytest.raises(ValueError):
+            detectors.PSD(team_size=3)._core.detect(y, h, noise, None, out, 1.0, 1, nodes=np.zeros(
+                (count, 3 if count < 8 else 2), np.uint32))
     with pytest.raises(TypeError):
         det.detect(y.astype(complex), h, noise, None, out, 1.0, 1)
 
@@ -160,7 +164,16 @@ def test_core_checks_shapes_itself():
     ("nway", {"width": 0}), ("fpfsd", {"width": 0}), ("mla", {"num_tx": 17, "num_rx": 17}),
     ("zf", {"num_tx": 65, "num_rx": 65}), ("zf", {"num_rx": 257}), ("zf", {"num_rx": 3}),
     ("zf", {"bit_source": [0, 1, 2, 4]}), ("zf", {"width": 1}), ("zf", {"bit_sign": [1.0]}),
-    ("zf", {"options": {"speed": 1}}), ("turbo", {})])
+    ("zf", {"options": {"speed": 1}}), ("sd", {"width": 0}), ("asd", {"width": 0}),
+    ("psd", {"num_tx": 7, "num_rx": 7}),
+    ("psd", {"options": {"psd_stages": 2, "psd_levels": [9, 1]}}),
+    ("psd", {"options": {"psd_stages": 2, "psd_levels": [7, 2]}}),
+    ("psd", {"options": {"psd_stages": 3, "psd_levels": [7, 7, 1], "psd_expansions": [1, 1]}}),
+    ("psd", {"options": {"psd_stages": 2, "psd_levels": [7, 1], "psd_expansions": [17]}}),
+    ("psd", {"options": {"psd_stages": 2, "psd_levels": [7, 1], "psd_expansions": [0]}}),
+    ("psd", {"options": {"psd_threads": 0}}),
+    ("psd", {"options": {"psd_stages": 33, "psd_levels": [1]}}),
+    ("psd", {"options": {"psd_stages": 0}}), ("turbo", {})])
 def test_core_checks_parameters_itself(name, changed):
     points = [complex(p) for p in constellation.get("qam16").points]
     arguments = {"num_tx": 4, "num_rx": 4, "points": points, "width": 2, "scale": 0.316,

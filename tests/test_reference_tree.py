@@ -125,27 +125,31 @@ def test_error_rates_are_ordered():
         assert rates[near] <= exact + 0.005
 
 
-def distance(search, path):
-    return np.sum((search.y - search.r @ search.levels[list(path)]) ** 2)
-
-
+@pytest.mark.parametrize("with_prior", [False, True])
+@pytest.mark.parametrize("ordering", sphere.ORDERINGS)
 @pytest.mark.parametrize("name, num_tx, snr, levels, expansions", [
     ("qpsk", 2, 5, [3, 1], [1]), ("qam16", 2, 12, [3, 1], [2]), ("qpsk", 4, 8, [7, 4, 1], [2, 3]),
-    ("qam64", 1, 20, [2, 1], [3]), ("qam16", 2, 12, [1], [])])
-def test_sphere_detectors_find_the_ml_solution(name, num_tx, snr, levels, expansions):
-    """Against exhaustive search; every fourth channel is ill-conditioned, some of rank 1."""
+    ("qam64", 1, 20, [2, 1], [3]), ("qam16", 2, 12, [1], []),
+    ("qam16", 2, 12, [4, 3, 2, 1], [3, 5, 2]), ("wlan_qam64", 1, 15, [1], [])])
+def test_sphere_detectors_find_the_ml_solution(name, num_tx, snr, levels, expansions, ordering,
+                                               with_prior):
+    """Against exhaustive search; every fourth channel is ill-conditioned, some of rank 1 or 0."""
     points = constellation.get(name)
-    symbols, _ = candidates(points, num_tx)
-    for i, (y, h, _, _) in enumerate(vectors(60, num_tx, name, snr)):
+    symbols, bits = candidates(points, num_tx)
+    rng = np.random.default_rng(1)
+    for i, (y, h, noise_var, _) in enumerate(vectors(40, num_tx, name, snr)):
         if num_tx > 1 and i % 4 == 0:
             h[:, 1] = h[:, 0] * (1 + (1e-4 if i % 8 else 0))
-        search = sphere.RealTree(y, h, points)
-        outside = np.linalg.norm(y) ** 2 - np.linalg.norm(search.y) ** 2
-        least = np.min(np.sum(np.abs(y - symbols @ h.T) ** 2, axis=1))
+        if i == 36:
+            h[:] = 0
+        prior = rng.normal(0, 3, bits.shape[1]) if with_prior else np.zeros(bits.shape[1])
+        metric = np.sum(np.abs(y - symbols @ h.T) ** 2, axis=1) - noise_var * (bits @ prior)
+        search = sphere.RealTree(y, h, points, noise_var, prior if with_prior else None, ordering)
         for path in (sphere.sd_search(search)[0], sphere.sd_search(search, "zf")[0],
                      sphere.asd_search(search)[0],
-                     sphere.psd_search(search, levels, expansions, threads=5)[0]):
-            assert distance(search, path) + outside == pytest.approx(least, abs=1e-9)
+                     sphere.psd_search(search, levels, expansions, team=5)[0]):
+            found = np.flatnonzero(np.all(bits == search.bits(path), axis=1))[0]
+            assert metric[found] == pytest.approx(metric.min(), abs=1e-9)
 
 
 def test_node_counts():
@@ -156,9 +160,29 @@ def test_node_counts():
         search = sphere.RealTree(y, h, points)
         depth_first = sphere.sd_search(search)[1]
         assert sphere.asd_search(search)[1] <= 2 * depth_first
-        _, total, per_thread = sphere.psd_search(search, [7, 4, 1], [1, 1], threads=8)
-        assert total == per_thread.sum() and len(per_thread) == 8
-        assert total == sphere.psd_search(search, [7, 4, 1], [1, 1], threads=1)[1]
+        per_thread = sphere.psd_search(search, [7, 4, 1], [1, 1], team=8)[1]
+        assert len(per_thread) == 8
+        assert per_thread.sum() == sphere.psd_search(search, [7, 4, 1], [1, 1], team=1)[1][0]
+
+
+def test_sorted_qr_order():
+    """Least residual first: of 3, 1 and 2 along different axes, and a fourth that is the first
+    but for a small part, which is what projection leaves of it."""
+    h = np.diag([3.0, 1.0, 2.0, 0.5]).astype(complex)
+    h[0, 3] = 3.0
+    assert sphere.sorted_qr_order(h) == [1, 2, 0, 3]
+    assert np.allclose(np.diag(sphere.RealTree(h[0], h, constellation.get("qpsk"),
+                                               ordering="sorted").r[::2, 1::2]), 0)
+
+
+def test_search_shapes_of_the_paper_are_counted():
+    """004 algorithm 3: a round evaluates exp nodes' children whether these lie inside or not, and
+    one thread of the team each; 5 levels of PAM-4, no noise: a round per stage."""
+    points = constellation.get("qam16")
+    y, h, _, _ = next(vectors(1, 2, "qam16", 200))
+    per_thread = sphere.psd_search(sphere.RealTree(y, h, points), [3, 2, 1], [3, 5], team=7)[1]
+    assert per_thread.tolist() == [sum(len(range(k, nodes, 7)) for nodes in (16, 12, 20))
+                                   for k in range(7)]
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)

@@ -11,6 +11,7 @@
 #include <pybind11/stl.h>
 #include <algorithm>
 #include <atomic>
+#include <cmath>
 #include <complex>
 #include <cstring>
 #include <map>
@@ -108,6 +109,31 @@ void copy(complex_array& out, const complex_array& source, int threads)
     }
 }
 
+/* The parallel sphere detector's levels fall to 1, and its buffers have a limit. */
+bool valid_search_shape(const detector_options& options, int num_tx, int width)
+{
+    constexpr double largest_buffer = 1 << 16, largest_round = 1 << 24;
+    const int stages = options.psd_stages;
+    if (stages < 1 || stages > max_psd_stages || options.psd_threads < 1 ||
+        options.psd_levels[stages - 1] != 1)
+        return false;
+    int above = 2 * num_tx + 1, parents = 1;
+    for (int s = 0; s < stages; ++s) {
+        const int level = options.psd_levels[s];
+        if (level < 1 || level >= above)
+            return false;
+        const double nodes = std::ldexp(parents, width * (above - level));
+        const bool last = s + 1 == stages;
+        if (nodes > (last ? largest_round : largest_buffer))
+            return false;
+        parents = options.psd_expansions[s];
+        if (!last && (parents < 1 || parents > nodes))
+            return false;
+        above = level;
+    }
+    return true;
+}
+
 class detector
 {
 public:
@@ -139,6 +165,8 @@ public:
             (entry->needs_width && !width) || d_plan.options.num_passes < 1 ||
             d_plan.options.num_passes > num_tx)
             throw std::invalid_argument("detector: inconsistent arguments");
+        if (name == "psd" && !valid_search_shape(d_plan.options, num_tx, width))
+            throw std::invalid_argument("detector: levels and expansions do not fit");
         d_plan.num_tx = num_tx;
         d_plan.num_rx = num_rx;
         c.width = width;
@@ -191,7 +219,7 @@ public:
             b.num_hard = hard->shape(0);
         }
         if (nodes) {
-            if (nodes->ndim() != 2 || nodes->shape(1) < 1 ||
+            if (nodes->ndim() != 2 || nodes->shape(1) < d_plan.options.psd_threads ||
                 static_cast<std::size_t>(nodes->shape(0)) != b.n)
                 throw std::invalid_argument("detect: nodes does not fit");
             b.nodes = nodes->mutable_data();

@@ -28,11 +28,14 @@ std::size_t by_size(const plan& p, Body body)
     return body(constant<0>(), constant<0>());
 }
 
+std::size_t run_asd(const plan&, const batch&);
 std::size_t run_fpfsd(const plan&, const batch&);
 std::size_t run_mla(const plan&, const batch&);
 std::size_t run_mmse(const plan&, const batch&);
 std::size_t run_nway(const plan&, const batch&);
 std::size_t run_omap(const plan&, const batch&);
+std::size_t run_psd(const plan&, const batch&);
+std::size_t run_sd(const plan&, const batch&);
 std::size_t run_zf(const plan&, const batch&);
 
 #if defined(__FMA__) || !defined(__x86_64__)

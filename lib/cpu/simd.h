@@ -3,10 +3,12 @@
 /* The CPU's lane types: a SIMD vector of floats, each element another received vector.
  *
  * What a lane type F offers the kernels: arithmetic, fma(a,b,c) = a*b + c, fnma = c -
- * a*b, min, max, abs, rsqrt, F(float); comparison to F::mask with &, |, ~; select(mask,
- * a, b); masked_min(a, mask, b) = mask ? min(a, b) : a; and the integers in a float's
- * bits as F::word. simd<N> uses the compiler's vector types, for any machine; AVX-512 has
- * a type of its own for its mask registers. */
+ * a*b, min, max, abs, rsqrt, F(float); comparison to F::mask with &, |, ~ and any(mask);
+ * select(mask, a, b); masked_min(a, mask, b) = mask ? min(a, b) : a; the integers in a
+ * float's bits as F::word; and F::put(array, index, value), which sets another place in
+ * each lane. simd<N> uses the compiler's vector types, for any machine; AVX-512 has a
+ * type of its own for its mask registers.
+ */
 #pragma once
 #include "../kernels/config.h"
 #if defined(__SSE2__)
@@ -32,6 +34,7 @@ struct simd {
         }
         MP_FN mask operator~() const { return { static_cast<__mmask16>(~m) }; }
         MP_FN bool operator[](int i) const { return m >> i & 1; }
+        MP_FN friend bool any(mask a) { return a.m != 0; }
     };
     struct word {
         __m512i v;
@@ -95,6 +98,14 @@ struct simd {
     {
         return _mm512_mask_min_ps(a.v, m.m, a.v, b.v);
     }
+    /* base[index] = value, with an index of each lane's own */
+    MP_FN static void put(simd* base, word index, simd value)
+    {
+        const __m512i place = _mm512_add_epi32(
+            _mm512_slli_epi32(index.v, 4),
+            _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15));
+        _mm512_i32scatter_ps(base, place, value.v, 4);
+    }
     /* 1 / sqrt(a): the hardware's estimate and one Newton step, relative error below
      * 2^-22 */
     MP_FN friend simd rsqrt(simd a)
@@ -126,6 +137,19 @@ struct simd {
         MP_FN friend mask operator|(mask a, mask b) { return { a.m | b.m }; }
         MP_FN mask operator~() const { return { ~m }; }
         MP_FN bool operator[](int i) const { return m[i] != 0; }
+        MP_FN friend bool any(mask a)
+        {
+#if defined(__AVX2__)
+            return _mm256_movemask_ps((__m256)a.m) != 0;
+#elif defined(__SSE2__)
+            return _mm_movemask_ps((__m128)a.m) != 0;
+#else
+            bool found = false;
+            for (int i = 0; i < width; ++i)
+                found |= a[i];
+            return found;
+#endif
+        }
     };
     struct word {
         integers v;
@@ -172,6 +196,11 @@ struct simd {
     MP_FN friend simd masked_min(simd a, mask m, simd b)
     {
         return min(a, select(m, b, a));
+    }
+    MP_FN static void put(simd* base, word index, simd value)
+    {
+        for (int i = 0; i < width; ++i)
+            base[index.v[i]].v[i] = value.v[i];
     }
 #if defined(__AVX2__)
     MP_FN friend simd min(simd a, simd b)

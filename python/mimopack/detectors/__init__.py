@@ -11,8 +11,10 @@ from .base import Detector
 from .exhaustive import MLA, OMAP
 from .linear import MMSE, ZF
 from .nway import FPFSD, NWay
+from .sphere import ASD, PSD, SD
 
-REGISTRY = {detector.name: detector for detector in (ZF, MMSE, NWay, FPFSD, MLA, OMAP)}
+REGISTRY = {detector.name: detector
+            for detector in (ZF, MMSE, NWay, FPFSD, SD, ASD, PSD, MLA, OMAP)}
 
 
 def create(name, **parameters):
@@ -27,5 +29,5 @@ def hard_decisions(llr):
     return (llr > 0).astype("uint8")
 
 
-__all__ = ["FPFSD", "MLA", "MMSE", "OMAP", "REGISTRY", "ZF", "Detector", "NWay", "create",
-           "hard_decisions"]
+__all__ = ["ASD", "FPFSD", "MLA", "MMSE", "OMAP", "PSD", "REGISTRY", "SD", "ZF", "Detector", "NWay",
+           "create", "hard_decisions"]

@@ -109,6 +109,10 @@ class Detector:
         Raises:
             ValueError: an argument is not as above.
         """
+        return self._detect(y, h, noise_var, prior, out)
+
+    def _checked(self, y, h, noise_var, prior):
+        """The arguments of ``detect`` as the backends take them; ValueError as it says."""
         y = array("y", y, np.complex64, (None, self.num_rx))
         n = len(y)
         h = array("h", h, np.complex64, (None, self.num_rx, self.num_tx))
@@ -116,20 +120,25 @@ class Detector:
             raise ValueError(f"h: got {len(h)} matrices for {n} vectors, "
                              "allowed is any number that divides the vectors")
         noise_var = self._noise(noise_var, n)
-        width = self.bits_per_vector
         if prior is not None:
             if not self.SUPPORTS_PRIOR:
                 raise ValueError(f"prior: {self.name} takes no a-priori LLRs")
-            prior = array("prior", prior, np.float32, (n, width))
+            prior = array("prior", prior, np.float32, (n, self.bits_per_vector))
+        return y, h, noise_var, prior
+
+    def _detect(self, y, h, noise_var, prior, out, nodes=None):
+        """``detect``; nodes: (n, k) uint32 that takes node counts, where the detector has any."""
+        y, h, noise_var, prior = self._checked(y, h, noise_var, prior)
+        shape = (len(y), self.bits_per_vector)
         if out is None:
-            out = np.empty((n, width), self.llr_dtype)
+            out = np.empty(shape, self.llr_dtype)
         else:
-            out = array("out", out, self.llr_dtype, (n, width))
+            out = array("out", out, self.llr_dtype, shape)
             if not out.flags.writeable:
                 raise ValueError("out: got a read-only array, must be writable")
         if self._core:
             self.erasures = self._core.detect(y, h, noise_var, prior, out, self.llr_scale,
-                                              self._threads)
+                                              self._threads, nodes=nodes)
         else:
             llr, erased = reference.run(self._reference, y, h, noise_var, self.constellation,
                                         prior)

@@ -14,7 +14,8 @@ class Parameter:
         name: as in Python.
         label: what a user interface calls it.
         default: its default value.
-        kind: "int", "float", "enum", "bool" or "constellation" (what GRC shows).
+        kind: "int", "ints" (a list), "float", "enum", "bool" or "constellation" (what GRC
+            shows).
         doc: one sentence with unit and allowed values.
         choices: the values of an enum.
         optional: None is allowed, and means what ``doc`` says.

@@ -13,5 +13,7 @@ from .exhaustive import mla, omap
 from .fsd import fpfsd
 from .linear import mmse, zf
 from .nway import nway
+from .sphere import asd, psd, sd
 
-__all__ = ["fpfsd", "mla", "mmse", "nway", "omap", "rank_tolerance", "run", "usable", "zf"]
+__all__ = ["asd", "fpfsd", "mla", "mmse", "nway", "omap", "psd", "rank_tolerance", "run", "sd",
+           "usable", "zf"]

@@ -25,7 +25,7 @@ def usable(y, h, noise_var):
     return bool(np.all(np.diag(r).real > rank_tolerance(len(h))))
 
 
-def run(detector, y, h, noise_var, constellation, prior=None, **parameters):
+def run(detector, y, h, noise_var, constellation, prior=None, width=None, **parameters):
     """Apply a reference detector to a batch.
 
     Args:
@@ -33,15 +33,16 @@ def run(detector, y, h, noise_var, constellation, prior=None, **parameters):
         y: (n, nr); h: (n/T, nr, nt), each matrix holds for T consecutive vectors.
         noise_var: (n,) noise power per complex receive dimension.
         prior: None or (n, nt*m) a-priori LLRs.
+        width: how many values the detector returns for a vector; nt*m, its LLRs, if None.
 
     Returns:
-        (llr (n, nt*m) float64, erased (n,) bool).
+        (llr (n, width) float64, erased (n,) bool).
     """
     y = np.asarray(y, np.complex128)
     h = np.asarray(h, np.complex128)
     n, num_tx = len(y), h.shape[2]
     per_channel = n // len(h) if n else 1
-    llr = np.zeros((n, num_tx * constellation.bits_per_symbol))
+    llr = np.zeros((n, width or num_tx * constellation.bits_per_symbol))
     erased = np.zeros(n, bool)
     for i in range(n):
         matrix = h[i // per_channel]

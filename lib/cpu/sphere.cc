@@ -1,0 +1,58 @@
+/* SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+ * SPDX-License-Identifier: GPL-3.0-or-later */
+#include "../kernels/sphere.h"
+#include "driver.h"
+#include "nodes.h"
+#include "run.h"
+
+namespace mimopack {
+namespace MIMOPACK_ISA {
+
+namespace {
+
+template <int WIDTH>
+std::size_t run_width(const plan& p, const batch& b, sphere_search search)
+{
+    const auto order = static_cast<level_order>(p.options.ordering);
+    return drive<0, 0>(
+        p,
+        b,
+        [&](arena<simd>& a) {
+            return sphere<simd, WIDTH>(a, p.points, p.num_tx, p.num_rx, order, search);
+        },
+        node_counts{ b });
+}
+
+std::size_t run(const plan& p, const batch& b, sphere_search search)
+{
+    switch (p.points.width) {
+    case 1:
+        return run_width<1>(p, b, search);
+    case 2:
+        return run_width<2>(p, b, search);
+    case 3:
+        return run_width<3>(p, b, search);
+    case 4:
+        return run_width<4>(p, b, search);
+    default:
+        return run_width<5>(p, b, search);
+    }
+}
+
+} // namespace
+
+std::size_t run_sd(const plan& p, const batch& b)
+{
+    return run(p,
+               b,
+               p.options.radius ? sphere_search::depth_first_zero_forcing
+                                : sphere_search::depth_first);
+}
+
+std::size_t run_asd(const plan& p, const batch& b)
+{
+    return run(p, b, sphere_search::best_first);
+}
+
+} // namespace MIMOPACK_ISA
+} // namespace mimopack

@@ -1,0 +1,258 @@
+# SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Sphere detectors: hard maximum likelihood by tree search (004)."""
+
+import operator
+
+import numpy as np
+
+from .. import reference
+from ..checks import choice, integer
+from .base import Detector
+from .parameters import Parameter
+
+ORDERING = Parameter(
+    "ordering", "Ordering", "sorted", "enum",
+    "Levels of the tree. sorted: antennas by sorted QR decomposition, the axes of each next to "
+    "each other, which takes the fewest nodes; stacked: all real parts, then all imaginary "
+    "parts, as in 004 eq. 3. The solution is the same.", reference.sphere.ORDERINGS)
+RADII = ("infinite", "zf")
+PRESETS = ("auto", "table5")
+
+# 004 table 5, by nt and side: lvl_1 ..., exp_1 ..., tt
+TABLE_5 = {
+    (2, 2): ((1,), (), 16),
+    (2, 4): ((1,), (), 128),
+    (2, 8): ((3, 1), (1,), 64),
+    (4, 2): ((7, 1), (1,), 64),
+    (4, 4): ((6, 4, 1), (4, 1), 64),
+    (4, 8): ((7, 5, 3, 1), (4, 4, 2), 128),
+}
+
+
+class _Sphere(Detector):
+    SUPPORTS_PRIOR = True
+    NEEDS_SQUARE_QAM = True
+    HARD = True
+
+    def __init__(self, num_tx, num_rx, constellation, ordering, **common):
+        self.ordering = choice("ordering", ordering, reference.sphere.ORDERINGS)
+        super().__init__(num_tx, num_rx, constellation, **common)
+
+    @property
+    def candidates(self):
+        """Those of a full search, of which few are looked at; no more than a hard case takes."""
+        return min(self.constellation.size**self.num_tx, 2**16)
+
+    def count_nodes(self, y, h, noise_var, prior=None):
+        """The nodes that the search visits, whose metric it evaluates (004 fig. 10).
+
+        Arguments and errors are those of ``detect``.
+
+        Returns:
+            (n,) uint32, modulo 2^32; 0 for a vector that cannot be detected.
+        """
+        return self._count(y, h, noise_var, prior, 1)[:, 0]
+
+    def _count(self, y, h, noise_var, prior, width):
+        y, h, noise_var, prior = self._checked(y, h, noise_var, prior)
+        if self._core:
+            nodes = np.zeros((len(y), width), np.uint32)
+            self._detect(y, h, noise_var, prior, None, nodes)
+            return nodes
+        visited, _ = reference.run(self._visited, y, h, noise_var, self.constellation, prior,
+                                   width=width)
+        return visited.astype(np.uint32)
+
+    def _visited(self, y, h, noise_var, constellation, prior=None):
+        tree = reference.sphere.RealTree(y, h, constellation, noise_var, prior, self.ordering)
+        return getattr(reference.sphere, f"{self.name}_search")(tree, **self._search())[1]
+
+    def _reference(self, y, h, noise_var, constellation, **prior):
+        return getattr(reference, self.name)(y, h, noise_var, constellation,
+                                             ordering=self.ordering, **self._search(), **prior)
+
+    def _search(self):
+        """The reference search's own parameters."""
+        return {}
+
+    def _core_options(self):
+        return {"ordering": reference.sphere.ORDERINGS.index(self.ordering)}
+
+
+class SD(_Sphere):
+    """Sphere detector (004 §3, Algorithm 1): hard maximum likelihood, depth first.
+
+    Returns the closest of all M^nt candidates (004 eq. 4), always, as LLRs of +-1. On the
+    real-valued model, 2 nt levels of PAM symbols; the children of a node come by rising metric
+    (Schnorr and Euchner), and the radius shrinks with each better leaf. A-priori LLRs add a term
+    per symbol, never negative, to the metric (002 eq. 4): the solution is then the one of
+    maximum a-posteriori probability. Needs square QAM with Gray labels per axis.
+
+    Complexity: QR decomposition, and then it depends on channel and noise: exponential in nt at
+    low SNR, 2 nt nodes of O(nt) at high SNR. Nothing cuts a long search short. ``count_nodes``
+    tells: a node counts when its metric is compared with the radius, and the first sibling
+    outside, which ends its level, counts too.
+    """
+
+    name = "sd"
+    summary = "Sphere detector, hard maximum likelihood"
+    PARAMETERS = (
+        Parameter("radius", "Initial radius", "infinite", "enum",
+                  "Where the search starts from: infinite, or the distance of the zero-forcing "
+                  "point (004 §4.1).", RADII),
+        ORDERING,
+    )
+
+    def __init__(self, num_tx=4, num_rx=4, constellation="qam16", radius="infinite",
+                 ordering="sorted", **common):
+        self.radius = choice("radius", radius, RADII)
+        super().__init__(num_tx, num_rx, constellation, ordering, **common)
+
+    def _search(self):
+        return {"radius": self.radius}
+
+    def _core_options(self):
+        return {**super()._core_options(), "radius": RADII.index(self.radius)}
+
+
+class ASD(_Sphere):
+    """Automatic sphere decoder (004 §7, its reference [33]): hard maximum likelihood, best first.
+
+    Always expands the open node with the smallest metric, so that it expands the fewest nodes
+    and needs no radius; the first leaf that comes up is the solution, the same as that of ``SD``.
+    What is said there of A-priori LLRs, constellations and complexity holds here too. The open
+    nodes are kept in a heap: the cpu backend holds 2^21 of them for a vector, and starts again
+    depth first where these are not enough. ``count_nodes`` counts all children of each expanded
+    node.
+    """
+
+    name = "asd"
+    summary = "Automatic sphere decoder, hard maximum likelihood with the fewest expansions"
+    PARAMETERS = (ORDERING,)
+
+    def __init__(self, num_tx=4, num_rx=4, constellation="qam16", ordering="sorted", **common):
+        super().__init__(num_tx, num_rx, constellation, ordering, **common)
+
+
+class PSD(_Sphere):
+    """Parallel sphere detector (004 §4, Algorithms 2 and 3): hard maximum likelihood by rounds.
+
+    Between two of the levels lvl_1 > ... > lvl_nr = 1 all levels are expanded at once: a round
+    evaluates all eval = exp M^((lvl_above - lvl)/2) extensions of exp nodes, then goes on with
+    the best of them, until none lies inside the radius, which is the best leaf so far. The
+    solution is that of ``SD``, whatever the parameters, and so is what is said there of a-priori
+    LLRs and constellations. Rounds are what runs in parallel: on the CPU one vector per SIMD
+    lane, all lanes in step.
+
+    ``count_nodes`` counts what each of the tt threads of 004 would evaluate (evaluation n of a
+    round is thread n mod tt's); levels that are skipped count nothing.
+    """
+
+    name = "psd"
+    summary = "Parallel sphere detector, hard maximum likelihood at speed"
+    LARGEST_BUFFER = 2**16    # nodes of a round that are kept, and the leaves of a round
+    LARGEST_ROUND = 2**24
+    PARAMETERS = (
+        Parameter("preset", "Preset", "auto", "enum",
+                  "levels, expansions and team_size where not given. auto: what was fastest on "
+                  "the CPU; table5: those of 004 table 5 (2 or 4 layers of QPSK, 16- or 64-QAM).",
+                  PRESETS),
+        Parameter("levels", "Levels", None, "ints",
+                  "lvl_1 > lvl_2 > ... > 1, where nodes are evaluated; the top is 2 num_tx.",
+                  optional=True),
+        Parameter("expansions", "Expansions", None, "ints",
+                  "exp_1, ...: how many nodes are expanded at once on each level but the last; "
+                  "1 each where only levels is given.", optional=True),
+        Parameter("team_size", "Team size", None, "int",
+                  "tt, the threads among which the nodes of a vector are counted; 32 where the "
+                  "preset does not say.", optional=True),
+        ORDERING,
+    )
+
+    def __init__(self, num_tx=4, num_rx=4, constellation="qam16", preset="auto", levels=None,
+                 expansions=None, team_size=None, ordering="sorted", **common):
+        self.preset = choice("preset", preset, PRESETS)
+        self.levels, self.expansions, self.team_size = levels, expansions, team_size
+        super().__init__(num_tx, num_rx, constellation, ordering, **common)
+
+    def _check_size(self):
+        """Sets the shape of the search, now that sizes are known."""
+        nt, side = self.num_tx, self.constellation.square_qam.side
+        if self.expansions is not None and self.levels is None:
+            raise ValueError("expansions: got some without levels, must come with levels")
+        levels, expansions, team = _automatic_shape(nt, side)
+        if self.preset == "table5":
+            if (nt, side) not in TABLE_5:
+                raise ValueError(f"preset: got 'table5' for {nt} layers of {side**2}-QAM, allowed "
+                                 "are 2 or 4 layers of QPSK, 16- or 64-QAM")
+            levels, expansions, team = TABLE_5[nt, side]
+        if self.levels is not None:
+            levels = _integers("levels", self.levels)
+            if not levels or levels[0] > 2 * nt or levels[-1] != 1 or any(
+                    a <= b for a, b in zip(levels, levels[1:], strict=False)):
+                raise ValueError(f"levels: got {list(levels)}, must fall from {2 * nt} or below "
+                                 "to 1")
+            expansions = (1,) * (len(levels) - 1)
+            if self.expansions is not None:
+                expansions = _integers("expansions", self.expansions)
+        self.levels, self.expansions = levels, expansions
+        if self.team_size is None:
+            self.team_size = team
+        self.team_size = integer("team_size", self.team_size, 1, 1024)
+        self._check_rounds(side)
+
+    def _check_rounds(self, side):
+        if len(self.expansions) != len(self.levels) - 1:
+            raise ValueError(f"expansions: got {list(self.expansions)}, must be "
+                             f"{len(self.levels) - 1}, one for each level but the last")
+        for i, nodes in enumerate(self.evaluations):
+            last = i == len(self.expansions)
+            if not last and not 1 <= self.expansions[i] <= nodes:
+                raise ValueError(f"expansions: got {self.expansions[i]} on level "
+                                 f"{self.levels[i]}, allowed are 1 to {nodes}")
+            limit = self.LARGEST_ROUND if last else self.LARGEST_BUFFER
+            if nodes > limit:
+                raise ValueError(f"levels: a round on level {self.levels[i]} would evaluate "
+                                 f"{nodes:.3g} nodes, allowed are {limit}: use more levels or "
+                                 "fewer expansions")
+
+    @property
+    def evaluations(self):
+        """eval, the nodes of a round on each level (004 table 1)."""
+        side = self.constellation.square_qam.side
+        bounds = (2 * self.num_tx + 1, *self.levels)
+        return tuple(parents * side**(above - level) for parents, above, level in zip(
+            (1, *self.expansions), bounds, self.levels, strict=False))
+
+    def count_nodes(self, y, h, noise_var, prior=None):
+        """The nodes that each thread evaluates (004 fig. 10).
+
+        Arguments and errors are those of ``detect``.
+
+        Returns:
+            (n, team_size) uint32, modulo 2^32; 0 for a vector that cannot be detected.
+        """
+        return self._count(y, h, noise_var, prior, self.team_size)
+
+    def _search(self):
+        return {"levels": self.levels, "expansions": self.expansions, "team": self.team_size}
+
+    def _core_options(self):
+        return {**super()._core_options(), "psd_stages": len(self.levels),
+                "psd_levels": list(self.levels), "psd_expansions": list(self.expansions),
+                "psd_threads": self.team_size}
+
+
+def _automatic_shape(num_tx, side):
+    """An antenna at a time; with QPSK, where that is few nodes, the first two at once."""
+    first = 2 * num_tx - (3 if side == 2 and num_tx > 1 else 1)
+    levels = tuple(range(first, 0, -2))
+    return levels, (1,) * (len(levels) - 1), 32
+
+
+def _integers(name, values):
+    try:
+        return tuple(operator.index(value) for value in values)
+    except TypeError:
+        raise ValueError(f"{name}: got {values!r}, must be a list of integers") from None
