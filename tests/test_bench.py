@@ -140,10 +140,9 @@ class TestSuites:
             assert row["label"] == case.label and row["label"] in text
             assert ("target_mbit_per_s" in row) == (case in cases.TARGETS)
             limit = row["limit_mbit_per_s"]
-            assert limit["memory"] > 0
-            assert (limit["arithmetic"] is None) == (case.detector not in COUNTED)
-            lowest = min(value for value in limit.values() if value is not None)
-            assert row["of_limit"] == pytest.approx(row["mbit_per_s"] / lowest)
+            assert limit.keys() == {"arithmetic", "memory"} and min(limit.values()) > 0
+            assert limit[row["limited_by"]] == min(limit.values())
+            assert row["of_limit"] == pytest.approx(row["mbit_per_s"] / min(limit.values()))
         shared = next(row for row in first if row["symbols_per_channel"] == 14)
         alone = next(row for row in first if row["label"] == "nway(N=4)"
                      and row["constellation"] == "qam16")
@@ -186,20 +185,25 @@ class TestSuites:
 
 
 class TestLimits:
-    def test_every_detector_is_counted_or_known_not_to_be(self):
-        assert COUNTED.keys() | {"sd", "asd", "psd"} >= set(detectors.REGISTRY)
+    def test_every_detector_is_counted(self):
+        assert COUNTED.keys() >= set(detectors.REGISTRY)
 
     @pytest.mark.parametrize("name", COUNTED)
     def test_more_of_anything_takes_more(self, name):
+        nodes = {"sd": 20, "asd": 20, "psd": 100}.get(name)
+
         def instructions(*sizes, lanes=16):
-            return count(name, Problem(*sizes), lanes, {}).instructions()
+            return count(name, Problem(*sizes), lanes, {}, nodes).instructions()
 
         small = instructions(3, 4, 16)
         assert 0 < small < instructions(4, 4, 16)
         assert small < instructions(3, 5, 16) and small < instructions(3, 4, 64)
         assert instructions(3, 4, 16, 14) < small      # QR once for several vectors
         assert instructions(3, 4, 16, lanes=4) < small     # fewer steps to bring in a register
-        counted = count(name, Problem(3, 4, 16), 4, {})
+        if nodes:
+            more = count(name, Problem(3, 4, 16), 16, {}, nodes + 1).instructions()
+            assert small < more < 1.1 * small
+        counted = count(name, Problem(3, 4, 16), 4, {}, nodes)
         assert counted.instructions(2) == counted.instructions() + counted.fma
 
     def test_parameters(self):

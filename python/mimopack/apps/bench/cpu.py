@@ -23,15 +23,13 @@ def detector_row(case, run):
             **error_rate(run.bit_errors(), run.detector.bits_per_vector)}
 
 
-def add_limits(row, case, limits):
-    found, instructions = limits.of(case.detector, case.parameters, case.setting, row["isa"])
+def add_limits(row, case, run, limits):
+    found, instructions = limits.of(case, run.detector, run.data)
     bits = case.setting.bits_per_vector
     row["instructions_per_vector"] = instructions
-    row["limit_mbit_per_s"] = {name: None if rate is None else rate * bits / 1e6
-                               for name, rate in found.items()}
-    lowest = min(rate for rate in found.values() if rate is not None)
-    row["limited_by"] = next(name for name, rate in found.items() if rate == lowest)
-    row["of_limit"] = row["vectors_per_s"] / lowest
+    row["limit_mbit_per_s"] = {name: rate * bits / 1e6 for name, rate in found.items()}
+    row["limited_by"] = min(found, key=found.get)
+    row["of_limit"] = row["vectors_per_s"] / found[row["limited_by"]]
 
 
 def peer_row(run):
@@ -75,7 +73,7 @@ def run(options, store, progress):
     rows = []
     for (case, _), timed in zip(planned, runs, strict=True):
         row = detector_row(case, timed)
-        add_limits(row, case, limits)
+        add_limits(row, case, timed, limits)
         rows.append(row)
     own = len(TARGETS) + len(OTHERS)
     _add_targets(rows[:own], [case for case, _ in planned[:own]])

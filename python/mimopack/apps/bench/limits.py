@@ -7,15 +7,29 @@ the SIMD instructions that are counted for a vector (``operations``). Memory: th
 the LLRs, each moved once, over the bandwidth of a copy; a batch that stays in a cache can pass it.
 """
 
+import numpy as np
+
 from ... import _core
 from . import operations
 from .measuring import ArithmeticRun, CopyRun
+
+NODE_VECTORS = 5000
 
 
 def bytes_per_vector(setting):
     """y and the vector's share of H read, its LLRs written."""
     return (8 * setting.num_rx + 8 * setting.num_rx * setting.num_tx / setting.per_channel
             + 4 * setting.bits_per_vector)
+
+
+def _nodes(detector, data):
+    """Nodes that a search visits for a vector, the mean of some; None where it does not tell."""
+    if not hasattr(detector, "count_nodes"):
+        return None
+    n = min(NODE_VECTORS, data.vectors)
+    n -= n % data.setting.per_channel
+    return float(np.mean(detector.count_nodes(data.y[:n], data.h[:n // data.setting.per_channel],
+                                              data.setting.noise_var)))
 
 
 class Limits:
@@ -35,15 +49,15 @@ class Limits:
                     isa: run.instructions_per_s for isa, run in self.arithmetic.items()},
                 "copy_bytes_per_s": self.copy.bytes_per_s}
 
-    def of(self, detector, parameters, setting, isa):
-        """Vectors per second: {"arithmetic": ... or None, "memory": ...}, and what was counted."""
+    def of(self, case, detector, data):
+        """Vectors per second: {"arithmetic": ..., "memory": ...}, and what was counted."""
+        setting, isa = data.setting, detector.isa
         memory = self.copy.bytes_per_s / bytes_per_vector(setting)
         problem = operations.Problem(setting.num_tx, setting.num_rx, setting.points.size,
                                      setting.per_channel)
         lanes = _core.lanes(isa)
-        counted = operations.count(detector, problem, lanes, parameters)
-        if counted is None:
-            return {"arithmetic": None, "memory": memory}, None
+        counted = operations.count(case.detector, problem, lanes, case.parameters,
+                                   _nodes(detector, data))
         instructions = counted.instructions(_core.instructions_per_fma(isa))
         arithmetic = self.arithmetic[isa].instructions_per_s * lanes / instructions
         return {"arithmetic": arithmetic, "memory": memory}, instructions

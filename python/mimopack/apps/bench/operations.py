@@ -8,8 +8,9 @@ not. Each detector is counted as one would write it for registers without end: a
 multiply-and-add is 4 fused multiply-adds, a squared magnitude 2, slicing one axis of square QAM is
 a rounding, two clamps and a subtraction, a bit's metric a test and a conditional minimum.
 What depends on H alone is shared by the vectors of a channel matrix. Sorting is counted as one
-comparison and selection for each value looked at. What a data-dependent search visits is not known
-beforehand: `soft_sphere` counts its start alone, and `sd`, `asd`, `psd` are not counted.
+comparison and selection for each value looked at. Searches whose length depends on the data are
+counted by the nodes that they visit on these data, where the detector tells them (``sd``, ``asd``,
+``psd``); ``softsphere`` does not, and only its start is counted.
 """
 
 from dataclasses import dataclass
@@ -82,6 +83,14 @@ def unit_diagonal(nt):
 def rotate(nt, nr):
     """Q^H y."""
     return nt * nr * COMPLEX_FMA
+
+
+def nearest(p):
+    """Squared distance to the nearest point added to a metric, which point being of no interest:
+    up to four levels on an axis, folded onto one another."""
+    if p.side > 4:
+        return SLICE + DISTANCE
+    return 2 * (FMA + (2 if p.side == 2 else 4) * OTHER)
 
 
 def sic(above, layers):
@@ -226,7 +235,7 @@ def mla(p, method="sliced"):
         parents = p.points**(p.num_tx - 1)
         above = sum((p.points**level * (DISTANCE + (3 + p.bits) * OTHER)
                      for level in range(1, p.num_tx - 1)), Operations())
-        leaf = 2 * OTHER + SLICE + DISTANCE + OTHER
+        leaf = 2 * OTHER + nearest(p) + OTHER
         return orders * (tree(p) + above + parents * leaf) + finish(p)
     if method == "table":      # 000 Algorithm 1: each path by itself, products looked up
         nt = p.num_tx
@@ -243,6 +252,22 @@ def omap(p):
 def softsphere(p):
     """Its start alone: N-way with all passes."""
     return nway(p)
+
+
+def sd(p, nodes):
+    """A node of the real-valued tree: distance, comparison, and half of them are parents, who
+    cancel what lies above them: half of the 2 nt axes in the mean."""
+    return tree(p) + nodes * ((1 + p.num_tx / 2) * FMA + 2 * OTHER)
+
+
+def asd(p, nodes):
+    """As ``sd``; the queue, in which each node is kept, is not counted."""
+    return sd(p, nodes)
+
+
+def psd(p, nodes):
+    """As ``sd``; whole levels at once share what is cancelled."""
+    return tree(p) + nodes * (2 * FMA + 2 * OTHER)
 
 
 def kbest(p, k=None):
@@ -284,12 +309,16 @@ def mmsepic(p, num_iterations=1):
 
 
 COUNTED = {function.__name__: function for function in (
-    zf, mmse, nway, fpfsd, hfsd, sfsd, zfsic, bitflip, mla, omap, softsphere, kbest, trellis, ep,
-    mmsepic)}
+    zf, mmse, nway, fpfsd, hfsd, sfsd, zfsic, bitflip, mla, omap, softsphere, sd, asd, psd, kbest,
+    trellis, ep, mmsepic)}
 
 
-def count(detector, problem, lanes, parameters):
-    """``Operations`` of a detector of the registry with its parameters; None if not counted."""
-    if detector not in COUNTED:
-        return None
-    return COUNTED[detector](problem, **parameters) + layout(problem, lanes)
+def count(detector, problem, lanes, parameters, nodes=None):
+    """``Operations`` of a detector of the registry with its parameters.
+
+    Args:
+        lanes: of a SIMD register.
+        nodes: what a search visits for a vector in the mean, of those that say so.
+    """
+    own = parameters if nodes is None else {"nodes": nodes}
+    return COUNTED[detector](problem, **own) + layout(problem, lanes)

@@ -67,8 +67,8 @@ class PeerRun(Run):
         return self.answer["seconds"]
 
     def error_rate(self):
-        """As ``measuring.error_rate``; of so many vectors as take about a second."""
-        self.time(min(self.most, max(self.units, int(self.rate))))
+        """As ``measuring.error_rate``; of so many vectors as take about three seconds."""
+        self.time(min(self.most, max(self.units, int(3 * self.rate))))
         n, errors = self.answer["vectors"], self.answer["errors"]
         variance = max(0.0, self.answer["errors_squared"] / n - (errors / n) ** 2)
         bits = self.setting.bits_per_vector

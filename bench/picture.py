@@ -1,0 +1,104 @@
+#!/usr/bin/env python3
+# SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Draws docs/images/detectors.png: bit error rate against speed, from a run of the cpu suite.
+
+    bench/picture.py bench/results/cpu-2core-epyc.json
+"""
+
+import argparse
+import json
+from pathlib import Path
+
+import matplotlib
+
+matplotlib.use("Agg")
+
+from matplotlib import pyplot as plt
+
+ROOT = Path(__file__).resolve().parents[1]
+PICTURE = ROOT / "docs" / "images" / "detectors.png"
+ENOUGH_VECTORS = 1000
+HARD = {"hfsd", "zfsic", "sd", "asd", "psd"}
+BLUE, ORANGE, GREY = "#1f6fb4", "#d95f02", "#8a8a8a"
+# Where a label may stand, in points from its mark, the nearest first.
+PLACES = [(sign * 5, 3) for sign in (1, -1)] + [
+    (dx, dy) for dy in (-14, 14, -26, 26, -38, 38, -50, 50, -62, 62, -74, 74)
+    for dx in (0, 14, -14, 30, -30, 50, -50)]
+
+
+def points(results):
+    """(label, Mbit/s, bit error rate, colour, mark) of all that ran 16-QAM."""
+    own = results["results"]
+    first = own[0]["isa"]
+    found = {row["label"]: (row["label"], row["mbit_per_s"], row["ber"], BLUE,
+                            "s" if row["detector"] in HARD else "o")
+             for row in own if row["isa"] == first and row["constellation"] == "qam16"
+             and row["symbols_per_channel"] == 1}
+    theirs = [(f"{row['peer'].split()[0]} {row['method']}", row["mbit_per_s"], row["ber"], ORANGE,
+               "^") for row in results["peers"]
+              if row["constellation"] == "qam16" and row["vectors_compared"] >= ENOUGH_VECTORS]
+    return [*found.values(), *theirs]
+
+
+def place_labels(axes, marks):
+    """Labels where they cover neither marks nor each other."""
+    figure = axes.figure
+    renderer = figure.canvas.get_renderer()
+    taken = []
+    for _, x, y, _, _ in marks:
+        at = axes.transData.transform((x, y))
+        taken.append(matplotlib.transforms.Bbox.from_bounds(at[0] - 4, at[1] - 4, 8, 8))
+    inside = axes.get_window_extent(renderer)
+    for label, x, y, colour, _ in sorted(marks, key=lambda mark: -mark[1]):
+        for dx, dy in PLACES:
+            text = axes.annotate(
+                label, (x, y), (dx, dy), textcoords="offset points", fontsize=7.5, color=colour,
+                ha="left" if dx > 0 else "right" if dx < 0 else "center",
+                arrowprops={"arrowstyle": "-", "color": GREY, "lw": 0.5, "shrinkA": 0,
+                            "shrinkB": 3} if abs(dy) > 5 else None)
+            text.update_positions(renderer)
+            box = matplotlib.text.Text.get_window_extent(text, renderer).padded(1)
+            fits = (inside.x0 < box.x0 and box.x1 < inside.x1 and inside.y0 < box.y0
+                    and box.y1 < inside.y1)
+            if fits and not any(box.overlaps(other) for other in taken):
+                taken.append(box)
+                break
+            text.remove()
+        else:
+            raise RuntimeError(f"no room for the label {label}")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("results", type=Path)
+    parser.add_argument("--output", type=Path, default=PICTURE)
+    arguments = parser.parse_args()
+    results = json.loads(arguments.results.read_text())
+    marks = points(results)
+    with plt.rc_context({"font.size": 9, "axes.spines.top": False, "axes.spines.right": False}):
+        figure, axes = plt.subplots(figsize=(9, 5.6), dpi=110)
+        for _, x, y, colour, mark in marks:
+            axes.plot(x, y, mark, color=colour, ms=5.5, zorder=3)
+        axes.set(xscale="log", yscale="log", xlabel="Mbit/s of coded bits (better to the right)",
+                 ylabel="uncoded bit error rate (better below)",
+                 title=f"4x4 16-QAM, 20 dB per receive antenna, one channel per vector; "
+                       f"{results['threads']} threads, {results['machine']['processor']}")
+        x, y = [mark[1] for mark in marks], [mark[2] for mark in marks]
+        axes.set_xlim(min(x) / 3, max(x) * 3)
+        axes.set_ylim(min(y) / 2.5, max(y) * 1.6)
+        axes.grid(True, which="both", alpha=0.25)
+        for text, colour, mark in (("soft output", BLUE, "o"), ("hard decisions", BLUE, "s"),
+                                   ("other projects, same run", ORANGE, "^")):
+            axes.plot([], [], mark, color=colour, label=text)
+        axes.legend(loc="upper left", frameon=False)
+        figure.tight_layout()
+        figure.canvas.draw()
+        place_labels(axes, marks)
+        figure.savefig(arguments.output, metadata={"Software": None})
+    print(f"written: {arguments.output}")
+
+
+if __name__ == "__main__":
+    main()
