@@ -27,18 +27,17 @@ PLACES = [(sign * 5, 3) for sign in (1, -1)] + [
     for dx in (0, 14, -14, 30, -30, 50, -50)]
 
 
-def points(results):
-    """(label, Mbit/s, bit error rate, colour, mark) of all that ran 16-QAM."""
+def points(results, antennas):
+    """(label, Mbit/s, bit error rate, colour, mark) of all that ran 16-QAM with so many."""
     own = results["results"]
-    first = own[0]["isa"]
-    found = {row["label"]: (row["label"], row["mbit_per_s"], row["ber"], BLUE,
-                            "s" if row["detector"] in HARD else "o")
-             for row in own if row["isa"] == first and row["constellation"] == "qam16"
-             and row["symbols_per_channel"] == 1}
+    found = [(row["label"], row["mbit_per_s"], row["ber"], BLUE,
+              "s" if row["detector"] in HARD else "o")
+             for row in own if row["isa"] == own[0]["isa"] and row["constellation"] == "qam16"
+             and row["num_tx"] == antennas and row["symbols_per_channel"] == 1]
     theirs = [(f"{row['peer'].split()[0]} {row['method']}", row["mbit_per_s"], row["ber"], ORANGE,
-               "^") for row in results["peers"]
-              if row["constellation"] == "qam16" and row["vectors_compared"] >= ENOUGH_VECTORS]
-    return [*found.values(), *theirs]
+               "^") for row in results["peers"] if row["constellation"] == "qam16"
+              and row["num_tx"] == antennas and row["vectors_compared"] >= ENOUGH_VECTORS]
+    return [*found, *theirs]
 
 
 def place_labels(axes, marks):
@@ -76,26 +75,30 @@ def main():
     parser.add_argument("--output", type=Path, default=PICTURE)
     arguments = parser.parse_args()
     results = json.loads(arguments.results.read_text())
-    marks = points(results)
     with plt.rc_context({"font.size": 9, "axes.spines.top": False, "axes.spines.right": False}):
-        figure, axes = plt.subplots(figsize=(9, 5.6), dpi=110)
-        for _, x, y, colour, mark in marks:
-            axes.plot(x, y, mark, color=colour, ms=5.5, zorder=3)
-        axes.set(xscale="log", yscale="log", xlabel="Mbit/s of coded bits (better to the right)",
-                 ylabel="uncoded bit error rate (better below)",
-                 title=f"4x4 16-QAM, 20 dB per receive antenna, one channel per vector; "
-                       f"{results['threads']} threads, {results['machine']['processor']}")
-        x, y = [mark[1] for mark in marks], [mark[2] for mark in marks]
-        axes.set_xlim(min(x) / 3, max(x) * 3)
-        axes.set_ylim(min(y) / 2.5, max(y) * 1.6)
-        axes.grid(True, which="both", alpha=0.25)
+        figure, panels = plt.subplots(2, 1, figsize=(9, 10), dpi=110)
+        drawn = [(axes, points(results, antennas))
+                 for axes, antennas in zip(panels, (4, 8), strict=True)]
+        for (axes, marks), antennas in zip(drawn, (4, 8), strict=True):
+            for _, x, y, colour, mark in marks:
+                axes.plot(x, y, mark, color=colour, ms=5.5, zorder=3)
+            axes.set(xscale="log", yscale="log", ylabel="uncoded bit error rate (better below)",
+                     xlabel="Mbit/s of coded bits (better to the right)")
+            axes.set_title(f"{antennas}x{antennas} 16-QAM, 20 dB per receive antenna, one channel "
+                           f"per vector; {results['threads']} threads, "
+                           f"{results['machine']['processor']}", fontsize=9)
+            x, y = [mark[1] for mark in marks], [mark[2] for mark in marks]
+            axes.set_xlim(min(x) / 3, max(x) * 3)
+            axes.set_ylim(min(y) / 2.5, max(y) * 1.8)
+            axes.grid(True, which="both", alpha=0.25)
         for text, colour, mark in (("soft output", BLUE, "o"), ("hard decisions", BLUE, "s"),
                                    ("other projects, same run", ORANGE, "^")):
-            axes.plot([], [], mark, color=colour, label=text)
-        axes.legend(loc="upper left", frameon=False)
+            panels[0].plot([], [], mark, color=colour, label=text)
+        panels[0].legend(loc="upper left", frameon=False)
         figure.tight_layout()
         figure.canvas.draw()
-        place_labels(axes, marks)
+        for axes, marks in drawn:
+            place_labels(axes, marks)
         figure.savefig(arguments.output, metadata={"Software": None})
     print(f"written: {arguments.output}")
 

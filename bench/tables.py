@@ -21,7 +21,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "bench" / "results"
-DOCUMENTS = [ROOT / "docs" / "detectors.md"]
+DOCUMENTS = [ROOT / "docs" / name for name in ("detectors.md", "performance.md")]
 
 MARKED = re.compile(r"(<!-- measured: (\w+) (\S+\.json) -->\n).*?(<!-- end of measured -->)",
                     re.DOTALL)
@@ -63,6 +63,12 @@ def best_isa(results):
     return [row for row in results["results"] if row["isa"] == results["results"][0]["isa"]]
 
 
+def four_by_four(rows):
+    """Those with one matrix per vector."""
+    return [row for row in rows if row["num_tx"] == row["num_rx"] == 4
+            and row["symbols_per_channel"] == 1]
+
+
 def targets(results):
     rows = [row for row in best_isa(results) if "target_mbit_per_s" in row]
     return markdown(
@@ -75,28 +81,32 @@ def targets(results):
 
 
 def detectors(results):
-    """All of them by falling rate, 16- and 64-QAM side by side."""
+    """All of them by falling rate, three settings side by side."""
+    settings = ((4, "qam16"), (4, "qam64"), (8, "qam16"))
     found = {}
     for row in best_isa(results):
         if row["symbols_per_channel"] == 1:
-            found.setdefault(row["label"], {})[row["constellation"]] = row
-    order = sorted((name for name in found if "qam16" in found[name]),
-                   key=lambda name: -found[name]["qam16"]["mbit_per_s"])
+            # N-way with all passes has another N with 8 antennas
+            full = row["parameters"].get("num_passes") == row["num_tx"]
+            name = "nway, all passes" if full else row["label"]
+            found.setdefault(name, {})[row["num_tx"], row["constellation"]] = row
+    order = sorted((name for name in found if settings[0] in found[name]),
+                   key=lambda name: -found[name][settings[0]]["mbit_per_s"])
     lines = []
     for name in order:
-        line = [f"`{name}`"]
-        for constellation in ("qam16", "qam64"):
-            row = found[name].get(constellation)
+        line = [name]
+        for setting in settings:
+            row = found[name].get(setting)
             line += [number(row["mbit_per_s"]), error_rate(row)] if row else ["", ""]
         lines.append(line)
     return markdown(["detector", "16-QAM Mbit/s", "bit error rate", "64-QAM Mbit/s",
-                     "bit error rate"], lines)
+                     "bit error rate", "8x8 16-QAM Mbit/s", "bit error rate"], lines)
 
 
 def isas(results):
     """The cases with targets, one column for each instruction set."""
     found = {}
-    for row in results["results"]:
+    for row in four_by_four(results["results"]):
         key = row["label"], row["constellation"]
         found.setdefault(key, {})[row["isa"]] = row["mbit_per_s"]
     names = list(dict.fromkeys(row["isa"] for row in results["results"]))
@@ -107,8 +117,8 @@ def isas(results):
 
 def peers(results):
     """Each method of another project beside ours."""
-    ours = {(row["label"], row["constellation"]): row for row in reversed(best_isa(results))
-            if row["symbols_per_channel"] == 1}
+    ours = {(row["label"], row["constellation"]): row
+            for row in four_by_four(best_isa(results))}
     lines = []
     for row in results["peers"]:
         mine = ours[COUNTERPARTS[row["method"]], row["constellation"]]

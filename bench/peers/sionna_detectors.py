@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Times Sionna's MIMO detectors on PyTorch's CPU build for ``mimopack bench``.
 
-    sionna-venv/bin/python sionna_detectors.py THREADS
+    .venv-sionna/bin/python bench/peers/sionna_detectors.py THREADS
 
 Reads lines "METHOD DATA.npz N" and answers each with a line of JSON: how long the first N vectors
 of the file (y, h, bits, noise_var, as ``mimopack bench`` simulates them) took, and the bit errors

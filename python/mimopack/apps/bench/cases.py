@@ -43,7 +43,9 @@ class Case:
 
 
 SHORT = {"num_passes": "N"}
-QAM16, QAM64 = (Setting(constellation=name) for name in ("qam16", "qam64"))
+QPSK, QAM16, QAM64 = (Setting(constellation=name) for name in ("qpsk", "qam16", "qam64"))
+
+QAM16_8X8 = Setting(8, 8)
 
 
 def _nway(passes, setting, target=None):
@@ -56,6 +58,7 @@ TARGETS = (
     Case("fpfsd", {}, QAM16, 250), Case("fpfsd", {}, QAM64, 100),
     Case("mla", {}, QAM16, 10),
     Case("mmse", {}, QAM16, 800), Case("mmse", {}, QAM64, 700),
+    Case("psd", {}, QPSK, 300), Case("psd", {}, QAM16, 60),
     Case("nway", {"num_passes": 4}, replace(QAM16, per_channel=14), 1.1, "nway(N=4)"),
 )
 
@@ -63,4 +66,7 @@ TARGETS = (
 OTHERS = (
     Case("zf", {}, QAM16), Case("zf", {}, QAM64),
     Case("omap", {}, QAM16),
+    Case("sd", {}, QAM16), Case("asd", {}, QAM16),
+    *(Case(name, parameters, QAM16_8X8) for name, parameters in (
+        ("zf", {}), ("mmse", {}), ("nway", {"num_passes": 8}), ("fpfsd", {}), ("psd", {}))),
 )

@@ -3,6 +3,8 @@
 """``--suite cpu``: every detector beside its target, the machine's limits, its other instruction
 sets and the detectors of other projects."""
 
+from dataclasses import replace
+
 import numpy as np
 
 from . import peers
@@ -15,6 +17,7 @@ def detector_row(case, run):
     """What one run gave, as a row of the JSON file."""
     rate = run.rate
     return {"label": case.label, "detector": case.detector, "parameters": case.parameters,
+            "num_tx": run.data.setting.num_tx, "num_rx": run.data.setting.num_rx,
             "constellation": run.data.setting.points.name,
             "symbols_per_channel": run.period, "backend": run.detector.backend,
             "isa": run.detector.isa, "vectors": run.units, "calls": run.calls,
@@ -35,6 +38,7 @@ def add_limits(row, case, run, limits):
 def peer_row(run):
     rate = run.rate
     return {"peer": run.program.name, "method": run.method,
+            "num_tx": run.setting.num_tx, "num_rx": run.setting.num_rx,
             "constellation": run.setting.points.name, "threads": run.threads,
             "vectors": run.units, "seconds": float(np.median(run.seconds)),
             "vectors_per_s": rate, "mbit_per_s": rate * run.setting.bits_per_vector / 1e6,
@@ -50,7 +54,8 @@ def _add_targets(rows, cases):
         if case.relative_to:
             base = next(other for other, known in zip(rows, cases, strict=True)
                         if known.label == case.relative_to
-                        and known.setting.constellation == case.setting.constellation)
+                        and replace(known.setting, per_channel=case.setting.per_channel)
+                        == case.setting)
             target *= base["mbit_per_s"]
         row["target_mbit_per_s"] = target
         row["of_target"] = row["mbit_per_s"] / target

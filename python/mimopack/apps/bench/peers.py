@@ -109,7 +109,7 @@ def _itpp(folder, scratch, stack, settings):
 
 
 def _sionna(folder, python, scratch, stack, settings, store, threads):
-    python = Path(python) if python else Path(folder) / "sionna-venv" / "bin" / "python"
+    python = Path(python or Path(folder).resolve().parents[1] / ".venv-sionna" / "bin" / "python")
     if not python.exists():
         raise FileNotFoundError(python.name)
     program = Program([str(python), str(Path(folder) / "sionna_detectors.py"), str(threads)])

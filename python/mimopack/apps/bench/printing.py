@@ -32,6 +32,10 @@ def percent(value):
     return "-" if value is None else f"{100 * value:.0f} %"
 
 
+def _antennas(row):
+    return f"{row['num_tx']}x{row['num_rx']}"
+
+
 def _threads(count):
     return "1 thread" if count == 1 else f"{count} threads"
 
@@ -43,19 +47,19 @@ def bit_error_rate(row):
 
 
 def print_cpu(results):
-    header = ("detector", "constellation", "isa", "vectors/s", "Mbit/s", "target", "of it",
-              "limit", "of it", "by", "BER")
+    header = ("detector", "antennas", "constellation", "isa", "vectors/s", "Mbit/s", "target",
+              "of it", "limit", "of it", "by", "BER")
     rows = []
     for row in results["results"]:
         limit = row["limit_mbit_per_s"][row["limited_by"]]
-        rows.append((row["label"], row["constellation"], row["isa"],
+        rows.append((row["label"], _antennas(row), row["constellation"], row["isa"],
                      number(row["vectors_per_s"]), number(row["mbit_per_s"]),
                      number(row.get("target_mbit_per_s")), percent(row.get("of_target")),
                      number(limit, 3), percent(row["of_limit"]), row["limited_by"],
                      bit_error_rate(row)))
     for row in results["peers"]:
-        rows.append((f"{row['peer'].split(',')[0]} {row['method']}", row["constellation"],
-                     _threads(row["threads"]), number(row["vectors_per_s"]),
+        rows.append((f"{row['peer'].split(',')[0]} {row['method']}", _antennas(row),
+                     row["constellation"], _threads(row["threads"]), number(row["vectors_per_s"]),
                      number(row["mbit_per_s"]), "-", "-", "-", "-", "", bit_error_rate(row)))
     table(header, rows)
     for peer, reason in results["peers_missing"].items():
