@@ -7,8 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 from gnuradio.mimopack import constellation
-from gnuradio.mimopack.reference import ep, fsd, kbest, mla, pic, sic, sphere, tree, trellis
+from gnuradio.mimopack.reference import ep, fsd, mla, mmse, mmsepic, sic, sphere, tree
 from gnuradio.mimopack.reference.exhaustive import candidates
+from gnuradio.mimopack.reference.kbest import kbest
+from gnuradio.mimopack.reference.trellis import trellis
 from simulated import problem
 
 FILES = sorted((Path(__file__).parent / "data").glob("*.npz"))
@@ -31,7 +33,7 @@ def error_rate(detector, n=150, **parameters):
 
 @pytest.mark.parametrize("with_prior", [False, True])
 @pytest.mark.parametrize("detector, parameters", [
-    (fsd.sfsd, {"levels": 3, "num_paths": 2}), (kbest.kbest, {"k": 64})])
+    (fsd.sfsd, {"levels": 3, "num_paths": 2}), (kbest, {"k": 64})])
 def test_complete_lists_are_max_log(detector, parameters, with_prior):
     points = constellation.get("qpsk")
     rng = np.random.default_rng(4)
@@ -43,7 +45,7 @@ def test_complete_lists_are_max_log(detector, parameters, with_prior):
 
 @pytest.mark.parametrize("detector, parameters", [
     (fsd.hfsd, {"levels": 1}), (fsd.sfsd, {"levels": 1, "num_paths": 4}), (fsd.fpfsd, {}),
-    (kbest.kbest, {"k": 16, "llr_clip": 50.0}), (trellis.trellis, {}), (sic.bitflip, {}),
+    (kbest, {"k": 16, "llr_clip": 50.0}), (trellis, {}), (sic.bitflip, {}),
     (sic.zfsic, {})])
 def test_one_layer_is_max_log(detector, parameters):
     """With one antenna every list is complete; hard detectors agree in sign."""
@@ -119,7 +121,7 @@ def test_error_rates_are_ordered():
     rates = {name: error_rate(detector, 60, **own) for name, detector, own in (
         ("zfsic", sic.zfsic, {}), ("unordered", sic.zfsic, {"ordering": "none"}),
         ("hfsd", fsd.hfsd, {}), ("sfsd", fsd.sfsd, {}), ("fpfsd", fsd.fpfsd, {}),
-        ("kbest", kbest.kbest, {"k": 64, "llr_clip": 50.0}))}
+        ("kbest", kbest, {"k": 64, "llr_clip": 50.0}))}
     assert rates["unordered"] > rates["zfsic"] > rates["hfsd"]
     for near in ("sfsd", "fpfsd", "kbest"):
         assert rates[near] <= exact + 0.005
@@ -196,18 +198,16 @@ def test_other_implementation(path):
         expected = {"pic": data["llr_mmse_pic_maxlog_prior"], "ep": data["llr_ep10"]}
     side = points.square_qam.side
     for i in range(len(y)):
-        found = pic.mmsepic(y[i], h[i], noise_var, points, prior[i]) - prior[i]
+        found = mmsepic(y[i], h[i], noise_var, points, prior[i]) - prior[i]
         scale = np.abs(expected["pic"][i]).max()
         assert np.max(np.abs(found - expected["pic"][i])) < 2e-7 * scale
-        found = ep.ep(y[i], h[i], noise_var, points, initial_variance=0.5 * side / (side - 1))
+        found = ep(y[i], h[i], noise_var, points, initial_variance=0.5 * side / (side - 1))
         scale = np.abs(expected["ep"][i]).max()
         assert np.max(np.abs(found - expected["ep"][i])) < 2e-5 * scale
 
 
 def test_pic_without_prior_is_mmse():
-    from gnuradio.mimopack.reference import mmse
-
     points = constellation.get("qam16")
     for y, h, noise_var, _ in vectors(20, 3, "qam16", 15):
-        np.testing.assert_allclose(pic.mmsepic(y, h, noise_var, points),
+        np.testing.assert_allclose(mmsepic(y, h, noise_var, points),
                                    mmse(y, h, noise_var, points), rtol=1e-8, atol=1e-8)

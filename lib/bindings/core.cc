@@ -163,7 +163,8 @@ public:
             c.bits < 1 || c.bits > max_bits_per_symbol || c.size != 1 << c.bits ||
             bit_sign.size() != bit_source.size() || (width && 2 * width != c.bits) ||
             (entry->needs_width && !width) || d_plan.options.num_passes < 1 ||
-            d_plan.options.num_passes > num_tx)
+            d_plan.options.num_passes > num_tx || d_plan.options.num_iterations < 1 ||
+            d_plan.options.k < 1 || d_plan.options.k > max_list)
             throw std::invalid_argument("detector: inconsistent arguments");
         if (name == "psd" && !valid_search_shape(d_plan.options, num_tx, width))
             throw std::invalid_argument("detector: levels and expansions do not fit");

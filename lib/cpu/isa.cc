@@ -23,10 +23,16 @@ bool available()
 }
 
 const detector_entry detectors[] = {
-    { "asd", run_asd, 16, true },   { "fpfsd", run_fpfsd, 16, true },
-    { "mla", run_mla, 16, false },  { "mmse", run_mmse, 64, false },
-    { "nway", run_nway, 16, true }, { "omap", run_omap, 16, false },
-    { "psd", run_psd, 16, true },   { "sd", run_sd, 16, true },
+    { "asd", run_asd, 16, true },
+    { "ep", run_ep, 64, true },
+    { "fpfsd", run_fpfsd, 16, true },
+    { "mla", run_mla, 16, false },
+    { "mmse", run_mmse, 64, false },
+    { "mmsepic", run_mmsepic, 64, false },
+    { "nway", run_nway, 16, true },
+    { "omap", run_omap, 16, false },
+    { "psd", run_psd, 16, true },
+    { "sd", run_sd, 16, true },
     { "zf", run_zf, 64, false },
     { nullptr, nullptr, 0, false },
 };

@@ -9,6 +9,7 @@
 namespace mimopack {
 
 constexpr int max_psd_stages = 32;
+constexpr int max_list = 256; /* of k */
 
 /* The detectors' own parameters, by the names that Python uses; detectors/ checks their
  * values and says what they mean. */

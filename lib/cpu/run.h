@@ -29,9 +29,11 @@ std::size_t by_size(const plan& p, Body body)
 }
 
 std::size_t run_asd(const plan&, const batch&);
+std::size_t run_ep(const plan&, const batch&);
 std::size_t run_fpfsd(const plan&, const batch&);
 std::size_t run_mla(const plan&, const batch&);
 std::size_t run_mmse(const plan&, const batch&);
+std::size_t run_mmsepic(const plan&, const batch&);
 std::size_t run_nway(const plan&, const batch&);
 std::size_t run_omap(const plan&, const batch&);
 std::size_t run_psd(const plan&, const batch&);

@@ -3,12 +3,11 @@
 /* The CPU's lane types: a SIMD vector of floats, each element another received vector.
  *
  * What a lane type F offers the kernels: arithmetic, fma(a,b,c) = a*b + c, fnma = c -
- * a*b, min, max, abs, rsqrt, F(float); comparison to F::mask with &, |, ~ and any(mask);
- * select(mask, a, b); masked_min(a, mask, b) = mask ? min(a, b) : a; the integers in a
- * float's bits as F::word; and F::put(array, index, value), which sets another place in
- * each lane. simd<N> uses the compiler's vector types, for any machine; AVX-512 has a
- * type of its own for its mask registers.
- */
+ * a*b, min, max, abs, rsqrt, reciprocal, F(float); comparison to F::mask with &, |, ~ and
+ * any(mask); select(mask, a, b); masked_min(a, mask, b) = mask ? min(a, b) : a; the
+ * integers in a float's bits as F::word; F::get(array, index) and F::put(array, index,
+ * value), which read and set another place in each lane. simd<N> uses the compiler's
+ * vector types, for any machine; AVX-512 has a type of its own for its mask registers. */
 #pragma once
 #include "../kernels/config.h"
 #if defined(__SSE2__)
@@ -53,6 +52,7 @@ struct simd {
             return { _mm512_and_si512(v, _mm512_set1_epi32(static_cast<int>(b))) };
         }
         MP_FN word operator^(word b) const { return { _mm512_xor_si512(v, b.v) }; }
+        MP_FN word operator+(word b) const { return { _mm512_add_epi32(v, b.v) }; }
         MP_FN word operator+(int b) const
         {
             return { _mm512_add_epi32(v, _mm512_set1_epi32(b)) };
@@ -106,12 +106,30 @@ struct simd {
             _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15));
         _mm512_i32scatter_ps(base, place, value.v, 4);
     }
+    /* base[index], likewise; or of an array that all lanes share */
+    MP_FN static simd get(const simd* base, word index)
+    {
+        const __m512i place = _mm512_add_epi32(
+            _mm512_slli_epi32(index.v, 4),
+            _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15));
+        return _mm512_i32gather_ps(place, base, 4);
+    }
+    MP_FN static simd get(const float* base, word index)
+    {
+        return _mm512_i32gather_ps(index.v, base, 4);
+    }
     /* 1 / sqrt(a): the hardware's estimate and one Newton step, relative error below
      * 2^-22 */
     MP_FN friend simd rsqrt(simd a)
     {
         const simd e = _mm512_rsqrt14_ps(a.v);
         return e * fnma(a * e, e * simd(0.5f), simd(1.5f));
+    }
+    /* 1 / a, likewise */
+    MP_FN friend simd reciprocal(simd a)
+    {
+        const simd e = _mm512_rcp14_ps(a.v);
+        return fma(e, fnma(a, e, simd(1.0f)), e);
     }
 };
 
@@ -159,6 +177,7 @@ struct simd {
         MP_FN word operator<<(int b) const { return { v << b }; }
         MP_FN word operator&(unsigned b) const { return { v & static_cast<int>(b) }; }
         MP_FN word operator^(word b) const { return { v ^ b.v }; }
+        MP_FN word operator+(word b) const { return { v + b.v }; }
         MP_FN word operator+(int b) const { return { v + b }; }
         MP_FN word operator-(int b) const { return { v - b }; }
         MP_FN simd as_float() const;
@@ -202,6 +221,20 @@ struct simd {
         for (int i = 0; i < width; ++i)
             base[index.v[i]].v[i] = value.v[i];
     }
+    MP_FN static simd get(const simd* base, word index)
+    {
+        simd value;
+        for (int i = 0; i < width; ++i)
+            value.v[i] = base[index.v[i]].v[i];
+        return value;
+    }
+    MP_FN static simd get(const float* base, word index)
+    {
+        simd value;
+        for (int i = 0; i < width; ++i)
+            value.v[i] = base[index.v[i]];
+        return value;
+    }
 #if defined(__AVX2__)
     MP_FN friend simd min(simd a, simd b)
     {
@@ -215,6 +248,11 @@ struct simd {
     {
         const simd e = (raw)_mm256_rsqrt_ps((__m256)a.v);
         return e * fnma(a * e, e * simd(0.5f), simd(1.5f));
+    }
+    MP_FN friend simd reciprocal(simd a)
+    {
+        const simd e = (raw)_mm256_rcp_ps((__m256)a.v);
+        return fma(e, fnma(a, e, simd(1.0f)), e);
     }
 #elif defined(__SSE2__)
     MP_FN friend simd min(simd a, simd b)
@@ -230,6 +268,11 @@ struct simd {
         const simd e = (raw)_mm_rsqrt_ps((__m128)a.v);
         return e * fnma(a * e, e * simd(0.5f), simd(1.5f));
     }
+    MP_FN friend simd reciprocal(simd a)
+    {
+        const simd e = (raw)_mm_rcp_ps((__m128)a.v);
+        return fma(e, fnma(a, e, simd(1.0f)), e);
+    }
 #else
     MP_FN friend simd min(simd a, simd b) { return a.v < b.v ? a.v : b.v; }
     MP_FN friend simd max(simd a, simd b) { return a.v > b.v ? a.v : b.v; }
@@ -240,6 +283,7 @@ struct simd {
             r[i] = 1.0f / __builtin_sqrtf(a.v[i]);
         return r;
     }
+    MP_FN friend simd reciprocal(simd a) { return simd(1.0f) / a; }
 #endif
 };
 

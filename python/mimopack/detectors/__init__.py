@@ -9,12 +9,13 @@
 
 from .base import Detector
 from .exhaustive import MLA, OMAP
+from .iterative import EP, MMSEPIC
 from .linear import MMSE, ZF
 from .nway import FPFSD, NWay
 from .sphere import ASD, PSD, SD
 
 REGISTRY = {detector.name: detector
-            for detector in (ZF, MMSE, NWay, FPFSD, SD, ASD, PSD, MLA, OMAP)}
+            for detector in (ZF, MMSE, MMSEPIC, EP, NWay, FPFSD, SD, ASD, PSD, MLA, OMAP)}
 
 
 def create(name, **parameters):
@@ -29,5 +30,5 @@ def hard_decisions(llr):
     return (llr > 0).astype("uint8")
 
 
-__all__ = ["ASD", "FPFSD", "MLA", "MMSE", "OMAP", "PSD", "REGISTRY", "SD", "ZF", "Detector", "NWay",
-           "create", "hard_decisions"]
+__all__ = ["ASD", "EP", "FPFSD", "MLA", "MMSE", "MMSEPIC", "OMAP", "PSD", "REGISTRY", "SD", "ZF",
+           "Detector", "NWay", "create", "hard_decisions"]

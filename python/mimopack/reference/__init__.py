@@ -9,11 +9,13 @@ a batch and erases (LLR 0) the vectors that cannot be detected.
 """
 
 from .batch import rank_tolerance, run, usable
+from .ep import ep
 from .exhaustive import mla, omap
 from .fsd import fpfsd
 from .linear import mmse, zf
 from .nway import nway
+from .pic import mmsepic
 from .sphere import asd, psd, sd
 
-__all__ = ["asd", "fpfsd", "mla", "mmse", "nway", "omap", "psd", "rank_tolerance", "run", "sd",
-           "usable", "zf"]
+__all__ = ["asd", "ep", "fpfsd", "mla", "mmse", "mmsepic", "nway", "omap", "psd",
+           "rank_tolerance", "run", "sd", "usable", "zf"]

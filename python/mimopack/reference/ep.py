@@ -7,49 +7,80 @@ import numpy as np
 from .nway import real_model
 
 
-def ep(y, h, noise_var, constellation, num_iterations=10, smoothing=0.9,
+def ep(y, h, noise_var, constellation, prior=None, num_iterations=10, smoothing=0.9,
        initial_variance=0.5):
     """LLRs by expectation propagation (Cespedes et al., IEEE Trans. Commun. 62 (8), 2014).
 
-    On the real-valued model, each PAM symbol's prior is approximated by a Gaussian with
+    On the real-valued model, each PAM symbol's distribution is approximated by a Gaussian with
     precision lam and shift gam: the posterior moments (eq. 28, 29), the cavity (eq. 31, 32),
     the moments of the PAM symbol under the cavity (eq. 33), new parameters where they stay
     proper, smoothed (eq. 35-38). The LLRs are max-log over the PAM symbols of the last cavity.
-    Square QAM with Gray labels per axis. ``initial_variance`` is that of the first Gaussians,
-    E x^2 per axis.
+    Square QAM with Gray labels per axis. ``initial_variance`` is that of the first Gaussians
+    without a prior; with one, they have its mean, and its variance in the same proportion to
+    E x^2. A-priori LLRs make the PAM symbols unequally likely.
     """
     qam = constellation.square_qam
     y_real, h_real = real_model(y, h)
     levels = qam.scale * (2 * np.arange(qam.side) - (qam.side - 1))
     noise = noise_var / 2                              # per real dimension
     gram, matched = h_real.T @ h_real, h_real.T @ y_real
-    lam, gam = np.full(len(gram), 1 / initial_variance), np.zeros(len(gram))
+    known = np.zeros((len(gram), qam.side)) if prior is None else axis_logits(prior, constellation)
+    p = normalised(known)
+    mean = p @ levels
+    variance = np.sum(p * (levels - mean[:, None]) ** 2, axis=1) / np.mean(levels**2)
+    lam = 1 / (initial_variance * np.maximum(variance, 1e-12))
+    gam = mean * lam
     for _ in range(num_iterations):
         inverse = np.linalg.inv(gram + noise * np.diag(lam))
         mu = inverse @ (matched + noise * gam)
         sigma = noise * np.diag(inverse)
         v_cavity = np.maximum(1 / (1 / sigma - lam), 1e-12)
         x_cavity = v_cavity * (mu / sigma - gam)
-        logits = -(x_cavity[:, None] - levels) ** 2 / (2 * v_cavity[:, None])
-        p = np.exp(logits - logits.max(axis=1, keepdims=True))
-        p /= p.sum(axis=1, keepdims=True)
+        logits = known - (x_cavity[:, None] - levels) ** 2 / (2 * v_cavity[:, None])
+        p = normalised(logits)
         x = p @ levels
         v = np.maximum(np.sum(p * (levels - x[:, None]) ** 2, axis=1), 1e-12)
         new_lam, new_gam = 1 / v - 1 / v_cavity, x / v - x_cavity / v_cavity
-        proper = new_lam >= 0
+        # Under a cavity that is wider than the points' spacing, and narrower than the
+        # constellation, a PAM symbol has the moments of the cavity: rounding must not decide
+        # whether the difference, which says nothing, is proper.
+        proper = new_lam * v_cavity > -3e-5
+        nothing = proper & (new_lam * v_cavity < 3e-5)
+        new_lam[nothing] = new_gam[nothing] = 0
         lam = np.where(proper, (1 - smoothing) * new_lam + smoothing * lam, lam)
         gam = np.where(proper, (1 - smoothing) * new_gam + smoothing * gam, gam)
     return axis_llr(logits, constellation)
 
 
-def axis_llr(logits, constellation):
-    """Max-log LLRs (nt*m,) of log-probabilities of PAM symbols (2 nt, side), axes adjacent."""
+def normalised(logits):
+    """Probabilities of log-probabilities that lack a constant, along the last axis."""
+    p = np.exp(logits - logits.max(axis=1, keepdims=True))
+    return p / p.sum(axis=1, keepdims=True)
+
+
+def axis_bits(constellation):
+    """Yields (axis, ones) for each label bit: ones (side,) says which PAM symbols carry a 1."""
     qam = constellation.square_qam
     k = np.arange(qam.side)
     gray, width = k ^ (k >> 1), qam.side.bit_length() - 1
+    for axis, g, invert in qam.bits:
+        yield axis, (gray >> (width - 1 - g) & 1) != invert
+
+
+def axis_logits(prior, constellation):
+    """Log-probabilities (2 nt, side), up to a constant, of PAM symbols whose bits have the LLRs
+    (nt*m,); axes adjacent."""
+    llr = np.reshape(prior, (-1, constellation.bits_per_symbol))
+    logits = np.zeros((len(llr), 2, constellation.square_qam.side))
+    for bit, (axis, ones) in enumerate(axis_bits(constellation)):
+        logits[:, axis] += llr[:, bit, None] * ones
+    return logits.reshape(-1, logits.shape[-1])
+
+
+def axis_llr(logits, constellation):
+    """Max-log LLRs (nt*m,) of log-probabilities of PAM symbols (2 nt, side), axes adjacent."""
     llr = []
-    for layer in logits.reshape(-1, 2, qam.side):
-        for axis, g, invert in qam.bits:
-            one = (gray >> (width - 1 - g) & 1) != invert
-            llr.append(np.max(layer[axis][one]) - np.max(layer[axis][~one]))
+    for layer in logits.reshape(-1, 2, logits.shape[-1]):
+        for axis, ones in axis_bits(constellation):
+            llr.append(np.max(layer[axis][ones]) - np.max(layer[axis][~ones]))
     return np.array(llr)

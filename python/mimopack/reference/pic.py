@@ -28,12 +28,14 @@ def mmsepic(y, h, noise_var, constellation, prior=None, num_iterations=1):
 
     Each iteration makes soft symbols (mean, variance) of the LLRs, cancels all other layers from
     each, filters what is left with W = (H^H H Lambda + sigma^2 I)^-1 H^H, Lambda = diag(variance),
-    and demaps each layer with its prior. The next iteration takes the result for its LLRs.
+    and demaps each layer with its prior. The first iteration makes its symbols of the prior, each
+    further one of the LLRs before it; the prior is what all demap with, so that no iteration
+    counts the received vector twice.
     """
     num_tx = h.shape[1]
     shape = num_tx, constellation.bits_per_symbol
     prior = np.zeros(shape) if prior is None else np.reshape(prior, shape)
-    known = posterior = prior
+    known = prior
     gram, matched = h.conj().T @ h, h.conj().T @ y
     for _ in range(num_iterations):
         mean, variance = soft_symbols(known, constellation)
@@ -43,6 +45,5 @@ def mmsepic(y, h, noise_var, constellation, prior=None, num_iterations=1):
         mu = np.einsum("ij,ji->i", inverse, gram).real
         x = np.einsum("ij,ji->i", inverse, cancelled) / mu
         effective = (1 - variance * mu) / mu
-        posterior = demap_with_prior(x, effective, constellation, known)
-        known = posterior
-    return posterior.ravel()
+        known = demap_with_prior(x, effective, constellation, prior)
+    return known.ravel()
