@@ -166,6 +166,10 @@ public:
             d_plan.options.num_passes > num_tx || d_plan.options.num_iterations < 1 ||
             d_plan.options.k < 1 || d_plan.options.k > max_list)
             throw std::invalid_argument("detector: inconsistent arguments");
+        const detector_options& own = d_plan.options;
+        if (own.levels < 1 || own.levels > num_tx || own.levels * c.bits > 24 ||
+            own.num_paths < 1 || own.num_paths > 1024)
+            throw std::invalid_argument("detector: levels or num_paths out of range");
         if (name == "psd" && !valid_search_shape(d_plan.options, num_tx, width))
             throw std::invalid_argument("detector: levels and expansions do not fit");
         d_plan.num_tx = num_tx;

@@ -24,8 +24,10 @@ bool available()
 
 const detector_entry detectors[] = {
     { "asd", run_asd, 16, true },
+    { "bitflip", run_bitflip, 16, true },
     { "ep", run_ep, 64, true },
     { "fpfsd", run_fpfsd, 16, true },
+    { "hfsd", run_hfsd, 16, true },
     { "mla", run_mla, 16, false },
     { "mmse", run_mmse, 64, false },
     { "mmsepic", run_mmsepic, 64, false },
@@ -33,7 +35,9 @@ const detector_entry detectors[] = {
     { "omap", run_omap, 16, false },
     { "psd", run_psd, 16, true },
     { "sd", run_sd, 16, true },
+    { "sfsd", run_sfsd, 16, true },
     { "zf", run_zf, 64, false },
+    { "zfsic", run_zfsic, 16, true },
     { nullptr, nullptr, 0, false },
 };
 

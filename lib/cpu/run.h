@@ -29,8 +29,10 @@ std::size_t by_size(const plan& p, Body body)
 }
 
 std::size_t run_asd(const plan&, const batch&);
+std::size_t run_bitflip(const plan&, const batch&);
 std::size_t run_ep(const plan&, const batch&);
 std::size_t run_fpfsd(const plan&, const batch&);
+std::size_t run_hfsd(const plan&, const batch&);
 std::size_t run_mla(const plan&, const batch&);
 std::size_t run_mmse(const plan&, const batch&);
 std::size_t run_mmsepic(const plan&, const batch&);
@@ -38,7 +40,9 @@ std::size_t run_nway(const plan&, const batch&);
 std::size_t run_omap(const plan&, const batch&);
 std::size_t run_psd(const plan&, const batch&);
 std::size_t run_sd(const plan&, const batch&);
+std::size_t run_sfsd(const plan&, const batch&);
 std::size_t run_zf(const plan&, const batch&);
+std::size_t run_zfsic(const plan&, const batch&);
 
 #if defined(__FMA__) || !defined(__x86_64__)
 constexpr int instructions_per_fma = 1;

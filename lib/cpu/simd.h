@@ -53,6 +53,10 @@ struct simd {
         }
         MP_FN word operator^(word b) const { return { _mm512_xor_si512(v, b.v) }; }
         MP_FN word operator+(word b) const { return { _mm512_add_epi32(v, b.v) }; }
+        MP_FN word operator^(unsigned b) const
+        {
+            return { _mm512_xor_si512(v, _mm512_set1_epi32(static_cast<int>(b))) };
+        }
         MP_FN word operator+(int b) const
         {
             return { _mm512_add_epi32(v, _mm512_set1_epi32(b)) };
@@ -178,6 +182,7 @@ struct simd {
         MP_FN word operator&(unsigned b) const { return { v & static_cast<int>(b) }; }
         MP_FN word operator^(word b) const { return { v ^ b.v }; }
         MP_FN word operator+(word b) const { return { v + b.v }; }
+        MP_FN word operator^(unsigned b) const { return { v ^ static_cast<int>(b) }; }
         MP_FN word operator+(int b) const { return { v + b }; }
         MP_FN word operator-(int b) const { return { v - b }; }
         MP_FN simd as_float() const;

@@ -9,13 +9,15 @@
 
 from .base import Detector
 from .exhaustive import MLA, OMAP
+from .fsd import HFSD, SFSD
 from .iterative import EP, MMSEPIC
 from .linear import MMSE, ZF
 from .nway import FPFSD, NWay
+from .sic import ZFSIC, BitFlip
 from .sphere import ASD, PSD, SD
 
-REGISTRY = {detector.name: detector
-            for detector in (ZF, MMSE, MMSEPIC, EP, NWay, FPFSD, SD, ASD, PSD, MLA, OMAP)}
+REGISTRY = {detector.name: detector for detector in (
+    ZF, MMSE, MMSEPIC, EP, NWay, FPFSD, HFSD, SFSD, ZFSIC, BitFlip, SD, ASD, PSD, MLA, OMAP)}
 
 
 def create(name, **parameters):
@@ -30,5 +32,5 @@ def hard_decisions(llr):
     return (llr > 0).astype("uint8")
 
 
-__all__ = ["ASD", "EP", "FPFSD", "MLA", "MMSE", "MMSEPIC", "OMAP", "PSD", "REGISTRY", "SD", "ZF",
-           "Detector", "NWay", "create", "hard_decisions"]
+__all__ = ["ASD", "EP", "FPFSD", "HFSD", "MLA", "MMSE", "MMSEPIC", "OMAP", "PSD", "REGISTRY", "SD",
+           "SFSD", "ZF", "ZFSIC", "BitFlip", "Detector", "NWay", "create", "hard_decisions"]

@@ -126,8 +126,9 @@ class Detector:
             prior = array("prior", prior, np.float32, (n, self.bits_per_vector))
         return y, h, noise_var, prior
 
-    def _detect(self, y, h, noise_var, prior, out, nodes=None):
-        """``detect``; nodes: (n, k) uint32 that takes node counts, where the detector has any."""
+    def _detect(self, y, h, noise_var, prior, out, hard=None, nodes=None):
+        """``detect``; hard: (iterations, n, nt*m) uint8 hard solutions, nodes: (n, k) uint32 that
+        takes node counts, where the detector has any."""
         y, h, noise_var, prior = self._checked(y, h, noise_var, prior)
         shape = (len(y), self.bits_per_vector)
         if out is None:
@@ -138,10 +139,10 @@ class Detector:
                 raise ValueError("out: got a read-only array, must be writable")
         if self._core:
             self.erasures = self._core.detect(y, h, noise_var, prior, out, self.llr_scale,
-                                              self._threads, nodes=nodes)
+                                              self._threads, hard=hard, nodes=nodes)
         else:
             llr, erased = reference.run(self._reference, y, h, noise_var, self.constellation,
-                                        prior)
+                                        prior, hard=hard)
             self.erasures = int(erased.sum())
             if self.extrinsic and prior is not None:
                 llr[~erased] -= prior[~erased]

@@ -11,11 +11,12 @@ a batch and erases (LLR 0) the vectors that cannot be detected.
 from .batch import rank_tolerance, run, usable
 from .ep import ep
 from .exhaustive import mla, omap
-from .fsd import fpfsd
+from .fsd import fpfsd, hfsd, sfsd
 from .linear import mmse, zf
 from .nway import nway
 from .pic import mmsepic
+from .sic import bitflip, zfsic
 from .sphere import asd, psd, sd
 
-__all__ = ["asd", "ep", "fpfsd", "mla", "mmse", "mmsepic", "nway", "omap", "psd",
-           "rank_tolerance", "run", "sd", "usable", "zf"]
+__all__ = ["asd", "bitflip", "ep", "fpfsd", "hfsd", "mla", "mmse", "mmsepic", "nway", "omap",
+           "psd", "rank_tolerance", "run", "sd", "sfsd", "usable", "zf", "zfsic"]

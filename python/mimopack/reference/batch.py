@@ -25,7 +25,8 @@ def usable(y, h, noise_var):
     return bool(np.all(np.diag(r).real > rank_tolerance(len(h))))
 
 
-def run(detector, y, h, noise_var, constellation, prior=None, width=None, **parameters):
+def run(detector, y, h, noise_var, constellation, prior=None, width=None, hard=None,
+        **parameters):
     """Apply a reference detector to a batch.
 
     Args:
@@ -34,6 +35,7 @@ def run(detector, y, h, noise_var, constellation, prior=None, width=None, **para
         noise_var: (n,) noise power per complex receive dimension.
         prior: None or (n, nt*m) a-priori LLRs.
         width: how many values the detector returns for a vector; nt*m, its LLRs, if None.
+        hard: None or (iterations, n, nt*m) hard solutions, for a detector that takes them.
 
     Returns:
         (llr (n, width) float64, erased (n,) bool).
@@ -51,5 +53,7 @@ def run(detector, y, h, noise_var, constellation, prior=None, width=None, **para
                                                       not np.all(np.isfinite(known["prior"]))):
             erased[i] = True
             continue
+        if hard is not None:
+            known["hard"] = hard[:, i]
         llr[i] = detector(y[i], matrix, noise_var[i], constellation, **known, **parameters)
     return llr, erased

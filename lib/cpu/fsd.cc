@@ -1,0 +1,56 @@
+/* SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+ * SPDX-License-Identifier: GPL-3.0-or-later */
+#include "../kernels/fsd.h"
+#include "driver.h"
+#include "run.h"
+
+namespace mimopack {
+namespace MIMOPACK_ISA {
+
+namespace {
+
+template <int NT, int NR, int WIDTH>
+std::size_t run_size(const plan& p, const batch& b, bool soft)
+{
+    const int num_paths = soft ? p.options.num_paths : 1;
+    return drive<NT, NR>(p, b, [&](arena<simd>& a) {
+        return fixed_sphere<simd, NT, NR, WIDTH>(
+            a, p.points, p.num_tx, p.num_rx, p.options.levels, num_paths, soft);
+    });
+}
+
+/* The build for 4x4 expands one level and extends as many paths as a symbol has bits,
+ * which are the defaults there. */
+template <int WIDTH>
+std::size_t run_width(const plan& p, const batch& b, bool soft)
+{
+    if (p.num_tx == 4 && p.num_rx == 4 && p.options.levels == 1 &&
+        (!soft || p.options.num_paths == 2 * WIDTH))
+        return run_size<4, 4, WIDTH>(p, b, soft);
+    return run_size<0, 0, WIDTH>(p, b, soft);
+}
+
+std::size_t run_with(const plan& p, const batch& b, bool soft)
+{
+    switch (p.points.width) {
+    case 1:
+        return run_width<1>(p, b, soft);
+    case 2:
+        return run_width<2>(p, b, soft);
+    case 3:
+        return run_width<3>(p, b, soft);
+    case 4:
+        return run_size<0, 0, 4>(p, b, soft);
+    default:
+        return run_size<0, 0, 5>(p, b, soft);
+    }
+}
+
+} // namespace
+
+std::size_t run_hfsd(const plan& p, const batch& b) { return run_with(p, b, false); }
+
+std::size_t run_sfsd(const plan& p, const batch& b) { return run_with(p, b, true); }
+
+} // namespace MIMOPACK_ISA
+} // namespace mimopack

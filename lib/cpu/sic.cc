@@ -1,0 +1,96 @@
+/* SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+ * SPDX-License-Identifier: GPL-3.0-or-later */
+#include "../kernels/bitflip.h"
+#include "driver.h"
+#include "run.h"
+
+namespace mimopack {
+namespace MIMOPACK_ISA {
+
+namespace {
+
+/* Hands the hard solutions of a group of vectors to the kernel, as words of symbols. */
+struct hard_solutions {
+    const plan& p;
+    const batch& b;
+
+    template <class Kernel>
+    MP_FN void before(Kernel& kernel, const std::size_t* vector, int count) const
+    {
+        const int bits = p.points.bits;
+        for (std::size_t start = 0; start < b.num_hard; ++start) {
+            for (int i = 0; i < p.num_tx; ++i) {
+                float words[simd::width];
+                for (int l = 0; l < simd::width; ++l)
+                    words[l] = static_cast<float>(symbol(
+                        b.hard +
+                        ((start * b.n + vector[l < count ? l : count - 1]) * p.num_tx +
+                         i) *
+                            bits));
+                kernel.starts()[start * p.num_tx + i] = simd::load(words);
+            }
+        }
+    }
+
+    template <class Kernel>
+    MP_FN void after(Kernel&, const std::size_t*, int) const
+    {
+    }
+
+private:
+    /* k_re + side * k_im of the symbol with these label bits */
+    MP_FN int symbol(const std::uint8_t* label) const
+    {
+        const int width = p.points.width;
+        int gray[2] = { 0, 0 };
+        for (int k = 0; k < p.points.bits; ++k) {
+            const int place = p.points.bit_source[k];
+            const bool bit = (label[k] != 0) != (p.points.bit_sign[k] < 0);
+            gray[place / width] |= bit << (width - 1 - place % width);
+        }
+        for (int& code : gray)
+            for (int shift = 1; shift < width; shift *= 2)
+                code ^= code >> shift;
+        return gray[0] + (gray[1] << width);
+    }
+};
+
+template <int WIDTH>
+std::size_t run_width(const plan& p, const batch& b, bool soft)
+{
+    const auto ordering = static_cast<sic_ordering>(p.options.ordering);
+    const int num_hard = b.hard ? static_cast<int>(b.num_hard) : 0;
+    return drive<0, 0>(
+        p,
+        b,
+        [&](arena<simd>& a) {
+            return flip_detector<simd, 0, 0, WIDTH>(
+                a, p.points, p.num_tx, p.num_rx, ordering, soft, num_hard);
+        },
+        hard_solutions{ p, b });
+}
+
+std::size_t run_with(const plan& p, const batch& b, bool soft)
+{
+    switch (p.points.width) {
+    case 1:
+        return run_width<1>(p, b, soft);
+    case 2:
+        return run_width<2>(p, b, soft);
+    case 3:
+        return run_width<3>(p, b, soft);
+    case 4:
+        return run_width<4>(p, b, soft);
+    default:
+        return run_width<5>(p, b, soft);
+    }
+}
+
+} // namespace
+
+std::size_t run_zfsic(const plan& p, const batch& b) { return run_with(p, b, false); }
+
+std::size_t run_bitflip(const plan& p, const batch& b) { return run_with(p, b, true); }
+
+} // namespace MIMOPACK_ISA
+} // namespace mimopack
