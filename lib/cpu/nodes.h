@@ -1,6 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 The gr-mimopack authors
  * SPDX-License-Identifier: GPL-3.0-or-later */
-/* For the driver: tells a kernel which lanes are in use, and where their node counts go. */
+/* For the driver: tells a kernel which lanes are in use, and where their node counts go.
+ */
 #pragma once
 #include "plan.h"
 #include "simd.h"
@@ -15,8 +16,8 @@ struct node_counts {
     {
         unsigned* rows[simd::width];
         for (int l = 0; l < simd::width; ++l)
-            rows[l] = b.nodes && l < count ? b.nodes + vector[l] * b.nodes_per_vector
-                                           : nullptr;
+            rows[l] =
+                b.nodes && l < count ? b.nodes + vector[l] * b.nodes_per_vector : nullptr;
         kernel.use_lanes(count, b.nodes ? rows : nullptr);
     }
     template <class Kernel>

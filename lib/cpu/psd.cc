@@ -22,7 +22,8 @@ std::size_t run_size(const plan& p, const batch& b)
         p,
         b,
         [&](arena<simd>& a) {
-            return psd<simd, NT, NR, WIDTH>(a, p.points, p.num_tx, p.num_rx, order, shape);
+            return psd<simd, NT, NR, WIDTH>(
+                a, p.points, p.num_tx, p.num_rx, order, shape);
         },
         node_counts{ b });
 }
@@ -39,8 +40,7 @@ std::size_t run_psd(const plan& p, const batch& b)
         return by_size(
             p, [&](auto nt, auto nr) { return run_size<nt.value, nr.value, 2>(p, b); });
     case 3:
-        return by_size(
-            p, [&](auto nt, auto nr) { return run_size<nt.value, nr.value, 3>(p, b); });
+        return run_size<0, 0, 3>(p, b);
     case 4:
         return run_size<0, 0, 4>(p, b);
     default:

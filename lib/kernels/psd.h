@@ -121,7 +121,7 @@ private:
     F *d_deep, *d_partial;
 
     template <bool Prior>
-    MP_FN void search()
+    void search()
     {
         stage& root = d_stage[0];
         root.metric[0] = F(0.0f);
@@ -145,7 +145,7 @@ private:
     }
 
     template <bool Prior>
-    MP_FN void fill(int s)
+    void fill(int s)
     {
         stage& t = d_stage[s];
         for (int p = 0; p < t.parents; ++p)
@@ -156,7 +156,7 @@ private:
     /* The next exp nodes of a stage's buffer become the parents of the stage below;
      * false where no lane has one below its bound. */
     template <bool Prior>
-    MP_FN bool choose(int s)
+    bool choose(int s)
     {
         stage& from = d_stage[s];
         stage& to = d_stage[s + 1];
@@ -164,19 +164,26 @@ private:
         if (from.left <= 0)
             return false;
         for (int e = 0; e < from.together; ++e) {
-            F least = from.node[0], index(0.0f);
-            for (int c = 1; c < size; ++c) {
-                const F metric = from.node[c];
-                const mask less = metric < least;
-                least = min(metric, least);
-                index = select(less, F(static_cast<float>(c)), index);
+            F least(3e38f), index(0.0f);
+            for (int c = 0; c < size; c += side) {
+                const F first(static_cast<float>(c));
+                F local = from.node[c], where(0.0f);
+                MP_UNROLL
+                for (int i = 1; i < side; ++i) {
+                    const F metric = from.node[c + i];
+                    const mask less = metric < local;
+                    local = min(metric, local);
+                    where = select(less, F(static_cast<float>(i)), where);
+                }
+                const mask less = local < least;
+                least = min(local, least);
+                index = select(less, first + where, index);
             }
             const mask inside = least < d_bound;
             if (e == 0) {
                 if (!any(inside))
                     return false;
-                const int number =
-                    from.left < from.together ? from.left : from.together;
+                const int number = from.left < from.together ? from.left : from.together;
                 count(inside, number * to.children);
             }
             F::put(from.node, index.to_word(), F(3e38f));
@@ -189,7 +196,7 @@ private:
     }
 
     /* The base of a node, whose index differs from lane to lane */
-    MP_FN void descend(const stage& t, F index, F* base) const
+    void descend(const stage& t, F index, F* base) const
     {
         const auto word = index.to_word();
         const int levels = t.top - t.bottom + 1;
@@ -223,7 +230,7 @@ private:
 
     /* All leaves below the parents of the last stage; keeps the best there ever was. */
     template <bool Prior>
-    MP_FN void leaves()
+    void leaves()
     {
         stage& t = d_stage[d_stages - 1];
         const F before = d_bound;
@@ -251,7 +258,7 @@ private:
     /* The children of parent p: their metrics into the buffer, or the best of them
      * against the bound. Depth first through the levels, lowest digit fastest. */
     template <bool Prior, bool Leaves>
-    MP_FN void expand(stage& t, int p)
+    void expand(stage& t, int p)
     {
         const int inner = d_tree.paired && t.bottom % 2 == 0 && t.top > t.bottom ? 2 : 1;
         const int depth = t.top - t.bottom + 1 - inner;
@@ -326,8 +333,8 @@ private:
             MP_UNROLL
             for (int high = 0; high < side; ++high)
                 MP_UNROLL
-                for (int low = 0; low < side; ++low)
-                    out[high * side + low] = part[1][high] + part[0][low];
+            for (int low = 0; low < side; ++low)
+                out[high * side + low] = part[1][high] + part[0][low];
         }
     }
 
@@ -356,11 +363,10 @@ private:
 
     /* The best leaf's symbols, by the indices that lead to it; the sliced ones again */
     template <bool Prior>
-    MP_FN void trace()
+    void trace()
     {
         const stage& last = d_stage[d_stages - 1];
-        const int inner =
-            d_tree.paired && last.top > last.bottom ? 2 : 1;
+        const int inner = d_tree.paired && last.top > last.bottom ? 2 : 1;
         for (int s = 0; s < d_stages; ++s) {
             const stage& t = d_stage[s];
             const auto word = t.best[0].to_word();

@@ -24,12 +24,13 @@ public:
     using mask = decltype(F() < F());
     static constexpr int side = 1 << WIDTH;
     static constexpr int bits = 2 * WIDTH;
-    const int size;        /* N */
-    const bool paired;     /* levels 2i, 2i+1 are an antenna's axes */
-    buffer<F, 2 * NT> y;   /* what is received, turned into the tree's coordinates */
+    const int size;      /* N */
+    const bool paired;   /* levels 2i, 2i+1 are an antenna's axes */
+    buffer<F, 2 * NT> y; /* what is received, turned into the tree's coordinates */
     mask usable;
 
-    MP_FN real_tree(arena<F>& a, const constellation& c, int nt, int nr, level_order order)
+    MP_FN
+    real_tree(arena<F>& a, const constellation& c, int nt, int nr, level_order order)
         : size(2 * nt),
           paired(order == level_order::sorted),
           y(a, 2 * nt),
@@ -62,8 +63,8 @@ public:
         for (int i = 0; i < nt; ++i) {
             MP_UNROLL
             for (int j = i; j < nt; ++j) {
-                const F re = (i == j ? d_qr.diagonal[i] : d_qr.r[2 * (i * nt + j)]) *
-                             scale;
+                const F re =
+                    (i == j ? d_qr.diagonal[i] : d_qr.r[2 * (i * nt + j)]) * scale;
                 const F im = i == j ? F(0.0f) : d_qr.r[2 * (i * nt + j) + 1] * scale;
                 entry(i, 0, j, 0) = re;
                 entry(i, 0, j, 1) = F(0.0f) - im;
@@ -91,8 +92,7 @@ public:
                     y[l] = fma(d_turn[i * size + l], d_z[i % nt * 2 + i / nt], y[l]);
             }
         }
-        usable = d_qr.usable & finite & (F(1e-37f) < noise_var) &
-                 (noise_var < F(1e37f));
+        usable = d_qr.usable & finite & (F(1e-37f) < noise_var) & (noise_var < F(1e37f));
         if (known) {
             F sum(0.0f);
             for (int b = 0; b < nt * bits; ++b)
@@ -119,8 +119,7 @@ public:
             const auto gray = word ^ (word >> 1);
             MP_UNROLL
             for (int b = 0; b < WIDTH; ++b)
-                llr[l * WIDTH + b] =
-                    select(gray.bit(WIDTH - 1 - b), F(1.0f), F(-1.0f));
+                llr[l * WIDTH + b] = select(gray.bit(WIDTH - 1 - b), F(1.0f), F(-1.0f));
         }
     }
 
@@ -150,8 +149,7 @@ private:
         const int nt = d_nt;
         for (int i = 0; i < size; ++i)
             for (int j = 0; j < size; ++j)
-                d_turn[i * size + j] =
-                    i % nt <= j % nt ? d_r[i * size + j] : F(0.0f);
+                d_turn[i * size + j] = i % nt <= j % nt ? d_r[i * size + j] : F(0.0f);
         for (int c = 0; c < size; ++c) {
             F sum(0.0f);
             for (int i = 0; i < size; ++i)

@@ -96,9 +96,8 @@ private:
         MP_UNROLL
         for (int row = 0; row < a; ++row)
             for (int part = 0; part < 2; ++part)
-                swap_where(where,
-                           r[2 * (row * nt + a) + part],
-                           r[2 * (row * nt + b) + part]);
+                swap_where(
+                    where, r[2 * (row * nt + a) + part], r[2 * (row * nt + b) + part]);
     }
 };
 

@@ -51,7 +51,8 @@ struct scalar_tree {
                 sum -= r[l * size + j] * x[j];
             x[l] = sum / r[l * size + l];
         }
-        /* as the search sums it, which shall not find the same point better by rounding */
+        /* as the search sums it, which shall not find the same point better by rounding
+         */
         for (int l = size - 1; l >= 0; --l) {
             int k = 0;
             while (k < side - 1 && x[l] > symbol(k) + 1.0f)
@@ -233,8 +234,7 @@ public:
         for (int l = 0; l < size; ++l) {
             scatter(d_tree.y[l], l, size, &d_y[0]);
             for (int s = 0; prior && s < side; ++s)
-                scatter(
-                    d_tree.prior(l, s), l * side + s, size * side, &d_prior[0]);
+                scatter(d_tree.prior(l, s), l * side + s, size * side, &d_prior[0]);
             d_k[l] = F(0.0f);
         }
         for (int lane = 0; lane < d_lanes; ++lane)

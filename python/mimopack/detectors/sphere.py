@@ -245,10 +245,13 @@ class PSD(_Sphere):
 
 
 def _automatic_shape(num_tx, side):
-    """An antenna at a time; with QPSK, where that is few nodes, the first two at once."""
+    """(levels, expansions, team size): an antenna at a time; with QPSK, where that is few nodes,
+    the first two at once. The more antennas, the more of the first nodes are expanded at once:
+    a better first leaf saves rounds (4 times the rate with 8 layers of 16-QAM)."""
     first = 2 * num_tx - (3 if side == 2 and num_tx > 1 else 1)
     levels = tuple(range(first, 0, -2))
-    return levels, (1,) * (len(levels) - 1), 32
+    together = min(8, 2 ** max(0, len(levels) // 2 - 1))
+    return levels, tuple(max(1, together >> i) for i in range(len(levels) - 1)), 32
 
 
 def _integers(name, values):
