@@ -28,8 +28,9 @@ def _nodes(detector, data):
         return None
     n = min(NODE_VECTORS, data.vectors)
     n -= n % data.setting.per_channel
-    return float(np.mean(detector.count_nodes(data.y[:n], data.h[:n // data.setting.per_channel],
-                                              data.setting.noise_var)))
+    nodes = detector.count_nodes(data.y[:n], data.h[:n // data.setting.per_channel],
+                                 data.setting.noise_var)
+    return float(nodes.sum() / n)    # psd counts thread by thread
 
 
 class Limits:

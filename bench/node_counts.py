@@ -1,0 +1,116 @@
+#!/usr/bin/env python3
+# SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Nodes that the sphere detectors visit, by SNR: figure 10 of 004.
+
+    bench/node_counts.py [--vectors 4000] [--snr 5,10,15] [--output FILE.json] [--picture FILE.png]
+
+2x2 and 4x4 antennas with QPSK, 16- and 64-QAM; i.i.d. Rayleigh channels, one per vector; SNR per
+receive antenna, noise_var = nt / SNR. Counted is what one thread evaluates: all nodes with SD
+(infinite radius) and ASD, the mean over the tt threads with PSD, whose levels, expansions and
+threads are those of table 5. Levels are in the order of 004 eq. 3, real below imaginary parts;
+for SD also in the order that our detectors take by themselves. Bars in the picture are two
+standard errors of the mean, of which few hard vectors make the most.
+"""
+
+import argparse
+import json
+from pathlib import Path
+
+import numpy as np
+from gnuradio.mimopack import detectors
+from gnuradio.mimopack.apps.bench.data import Data, Setting
+from gnuradio.mimopack.apps.machine import describe
+
+ANTENNAS, CONSTELLATIONS = (2, 4), ("qpsk", "qam16", "qam64")
+SEARCHES = {"SD": ("sd", {"ordering": "stacked"}), "ASD": ("asd", {"ordering": "stacked"}),
+            "PSD": ("psd", {"ordering": "stacked", "preset": "table5"}),
+            "SD, sorted": ("sd", {"ordering": "sorted"})}
+STYLES = {"SD": ("#1f6fb4", "-"), "ASD": ("#8a8a8a", "-"), "PSD": ("#d95f02", "-"),
+          "SD, sorted": ("#1f6fb4", ":")}
+
+
+def count(label, data):
+    """One search at one setting: a row of the result."""
+    setting = data.setting
+    name, own = SEARCHES[label]
+    detector = detectors.create(name, num_tx=setting.num_tx, num_rx=setting.num_rx,
+                                constellation=setting.constellation, **own)
+    nodes = detector.count_nodes(data.y, data.h, setting.noise_var).reshape(data.vectors, -1)
+    total = nodes.sum(axis=1, dtype=np.int64)
+    threads = nodes.shape[1]
+    return {"search": label, "num_tx": setting.num_tx, "constellation": setting.constellation,
+            "snr_db": setting.snr_db, "threads": threads, "vectors": data.vectors,
+            "nodes": float(total.mean()), "nodes_per_thread": float(total.mean() / threads),
+            "nodes_per_thread_std_error": float(total.std() / threads / np.sqrt(len(total))),
+            "nodes_busiest_thread": float(nodes.max(axis=1).mean()),
+            "nodes_largest_vector": int(total.max())}
+
+
+def measure(vectors, snrs):
+    rows = []
+    for num_tx in ANTENNAS:
+        for constellation in CONSTELLATIONS:
+            for snr in snrs:
+                data = Data(Setting(num_tx, num_tx, constellation, snr), vectors)
+                rows += [count(label, data) for label in SEARCHES]
+                print(f"{num_tx}x{num_tx} {constellation:<6} {snr:5.1f} dB  " + "  ".join(
+                    f"{row['search']} {row['nodes_per_thread']:.4g}"
+                    for row in rows[-len(SEARCHES):]), flush=True)
+    return rows
+
+
+def draw(results, path):
+    import matplotlib
+
+    matplotlib.use("Agg")
+    from matplotlib import pyplot as plt
+
+    rows = results["results"]
+    with plt.rc_context({"font.size": 9, "axes.spines.top": False, "axes.spines.right": False}):
+        figure, panels = plt.subplots(2, 3, figsize=(10, 6), dpi=110, sharex=True)
+        for axes, (num_tx, constellation) in zip(
+                panels.flat, [(n, c) for n in ANTENNAS for c in CONSTELLATIONS], strict=True):
+            for label, (colour, line) in STYLES.items():
+                own = [row for row in rows if row["search"] == label and row["num_tx"] == num_tx
+                       and row["constellation"] == constellation]
+                axes.errorbar([row["snr_db"] for row in own],
+                              [row["nodes_per_thread"] for row in own],
+                              [2 * row["nodes_per_thread_std_error"] for row in own],
+                              color=colour, ls=line, marker=".", ms=4, lw=1.2, label=label)
+                if label == "PSD":
+                    axes.set_title(f"{num_tx}x{num_tx} {constellation}, "
+                                   f"PSD: {own[0]['threads']} threads", fontsize=9)
+            axes.set_yscale("log")
+            axes.grid(True, which="both", alpha=0.25)
+        for axes in panels[:, 0]:
+            axes.set_ylabel("nodes of one thread")
+        for axes in panels[1]:
+            axes.set_xlabel("SNR per receive antenna (dB)")
+        figure.legend(*panels.flat[0].get_legend_handles_labels(), ncol=len(STYLES),
+                      loc="upper center", frameon=False)
+        figure.tight_layout(rect=(0, 0, 1, 0.96))
+        figure.savefig(path, metadata={"Software": None})
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--vectors", type=int, default=4000)
+    parser.add_argument("--snr", default="5,10,15,20,25,30", help="dB, several with commas")
+    parser.add_argument("--output", type=Path)
+    parser.add_argument("--picture", type=Path)
+    arguments = parser.parse_args()
+    results = {"machine": describe(), "model": "i.i.d. Rayleigh, one channel per vector",
+               "results": measure(arguments.vectors,
+                                  [float(snr) for snr in arguments.snr.split(",")])}
+    if arguments.output:
+        arguments.output.write_text(json.dumps(results, indent=1) + "\n")
+        print(f"written: {arguments.output}")
+    if arguments.picture:
+        draw(results, arguments.picture)
+        print(f"written: {arguments.picture}")
+
+
+if __name__ == "__main__":
+    main()
