@@ -7,8 +7,6 @@ the SIMD instructions that are counted for a vector (``operations``). Memory: th
 the LLRs, each moved once, over the bandwidth of a copy; a batch that stays in a cache can pass it.
 """
 
-import numpy as np
-
 from ... import _core
 from . import operations
 from .measuring import ArithmeticRun, CopyRun
