@@ -126,7 +126,7 @@ class Detector:
             prior = array("prior", prior, np.float32, (n, self.bits_per_vector))
         return y, h, noise_var, prior
 
-    def _detect(self, y, h, noise_var, prior, out, hard=None, nodes=None):
+    def _detect(self, y, h, noise_var, prior, out, *, hard=None, nodes=None):
         """``detect``; hard: (iterations, n, nt*m) uint8 hard solutions, nodes: (n, k) uint32 that
         takes node counts, where the detector has any."""
         y, h, noise_var, prior = self._checked(y, h, noise_var, prior)

@@ -58,7 +58,7 @@ class _Sphere(Detector):
         y, h, noise_var, prior = self._checked(y, h, noise_var, prior)
         if self._core:
             nodes = np.zeros((len(y), width), np.uint32)
-            self._detect(y, h, noise_var, prior, None, nodes)
+            self._detect(y, h, noise_var, prior, None, nodes=nodes)
             return nodes
         visited, _ = reference.run(self._visited, y, h, noise_var, self.constellation, prior,
                                    width=width)
