@@ -28,16 +28,116 @@ MP_FN std::size_t chunk_length(const batch& b)
     return chunk;
 }
 
-MP_FN simd gather(const float* base, const std::size_t* index)
+/* Where a group's lanes are in the batch: a lane takes a chunk. Lanes past the end repeat
+ * the last chunk and are not stored. */
+struct lane_places {
+    std::size_t chunk;
+    std::size_t per_matrix; /* chunks that share a matrix */
+    std::size_t first;      /* the first lane's chunk */
+    int count;
+
+    MP_FN lane_places(const batch& b, std::size_t chunk_, std::size_t group)
+        : chunk(chunk_),
+          per_matrix(b.per_channel / chunk),
+          first(group * simd::width),
+          count(simd::width)
+    {
+        if (b.n / chunk - first < simd::width)
+            count = static_cast<int>(b.n / chunk - first);
+    }
+    MP_FN std::size_t vector(int lane) const
+    {
+        return (first + (lane < count ? lane : count - 1)) * chunk;
+    }
+    MP_FN std::size_t matrix(int lane) const
+    {
+        const std::size_t at = first + (lane < count ? lane : count - 1);
+        return per_matrix == 1 ? at : at / per_matrix;
+    }
+};
+
+/* Moves rows of `length` floats, one for each lane, from where they are in the batch to
+ * lanes, and back; place(l) is the number of lane l's. Rows that are not evenly spaced go
+ * through scratch, as many lanes as a row is long. */
+template <class Place>
+MP_FN void load_lanes(
+    const float* base, bool even, Place place, int length, float* scratch, simd* lanes)
 {
-    float values[simd::width];
+    if (even) {
+        load_rows(
+            base + place(0) * length, (place(1) - place(0)) * length, length, lanes);
+        return;
+    }
     for (int l = 0; l < simd::width; ++l)
-        values[l] = base[index[l]];
-    return simd::load(values);
+        __builtin_memcpy(
+            scratch + l * length, base + place(l) * length, length * sizeof(float));
+    load_rows(scratch, length, length, lanes);
 }
 
-MP_FN void
-store_int8(const batch&, const std::size_t*, std::size_t, int, int, const simd*);
+template <class Place>
+MP_FN void store_lanes(
+    float* base, int count, Place place, int length, float* scratch, const simd* lanes)
+{
+    if (count == simd::width) {
+        store_rows(
+            base + place(0) * length, (place(1) - place(0)) * length, length, lanes);
+        return;
+    }
+    store_rows(scratch, length, length, lanes);
+    for (int l = 0; l < count; ++l)
+        __builtin_memcpy(
+            base + place(l) * length, scratch + l * length, length * sizeof(float));
+}
+
+/* The same as saturated integers */
+template <class Place>
+MP_FN void store_int8_lanes(
+    const batch& b, int count, Place place, int length, float* scratch, simd* lanes)
+{
+    for (int i = 0; i < length; ++i)
+        lanes[i] = max(min(lanes[i] * simd(b.int8_scale), simd(127.0f)), simd(-127.0f))
+                       .to_word()
+                       .to_float();
+    store_rows(scratch, length, length, lanes);
+    for (int l = 0; l < count; ++l)
+        for (int i = 0; i < length; ++i)
+            b.llr_int8[place(l) * length + i] =
+                static_cast<std::int8_t>(scratch[l * length + i]);
+}
+
+/* From the caller's labels to canonical bits; returns where all are finite. */
+MP_FN decltype(simd() < simd())
+order_prior(const constellation& c, int num_tx, const simd* prior, simd* canonical)
+{
+    simd sum(0.0f);
+    for (int i = 0; i < num_tx; ++i) {
+        for (int k = 0; k < c.bits; ++k) {
+            const simd value = prior[i * c.bits + k];
+            sum = sum + abs(value);
+            canonical[i * c.bits + c.bit_source[k]] = value * simd(c.bit_sign[k]);
+        }
+    }
+    return sum < simd(1e30f);
+}
+
+/* And back; extrinsic: the prior to subtract, or null. What is not usable becomes 0. */
+template <class Mask>
+MP_FN void order_llr(const constellation& c,
+                     int num_tx,
+                     Mask usable,
+                     const simd* canonical,
+                     const simd* extrinsic,
+                     simd* llr)
+{
+    for (int i = 0; i < num_tx; ++i) {
+        for (int k = 0; k < c.bits; ++k) {
+            simd value = canonical[i * c.bits + c.bit_source[k]] * simd(c.bit_sign[k]);
+            if (extrinsic)
+                value = value - extrinsic[i * c.bits + k];
+            llr[i * c.bits + k] = finite_where(usable, value);
+        }
+    }
+}
 
 /* What a detector has beyond vectors in and LLRs out: called round detect with the
  * vectors' places in the batch, vector[l] for lane l < count. */
@@ -76,7 +176,8 @@ drive(const plan& p, const batch& b, Make make, const Extras& extras = Extras())
     {
         arena<simd> space;
         make(space); /* counts what the kernel takes */
-        const std::size_t own = 2 * nr * nt + 2 * nr + 4 * num_llr;
+        const int longest = 2 * nr * nt > num_llr ? 2 * nr * nt : num_llr;
+        const std::size_t own = 2 * nr * nt + 2 * nr + 4 * num_llr + longest;
         void* memory = nullptr;
         if (posix_memalign(&memory, 64, (space.used + own) * sizeof(simd))) {
             failed = 1;
@@ -89,94 +190,56 @@ drive(const plan& p, const batch& b, Make make, const Extras& extras = Extras())
         simd* const canonical = space.take(num_llr);
         simd* const llr = space.take(num_llr);
         simd* const ordered = space.take(num_llr);
+        float* const scratch = reinterpret_cast<float*>(space.take(longest));
         auto kernel = make(space);
 
 #pragma omp for schedule(dynamic, share)
         for (std::size_t g = 0; g < groups; ++g) {
             if (!memory)
                 continue; /* every thread has to come to the loop's end */
-            const int count = chunks - g * W < static_cast<std::size_t>(W)
-                                  ? static_cast<int>(chunks - g * W)
-                                  : W;
-            /* Lanes past the end repeat the last chunk and are not stored. */
-            std::size_t vector[W];
-            const float* rows[W];
-            for (int l = 0; l < W; ++l) {
-                vector[l] = (g * W + (l < count ? l : count - 1)) * chunk;
-                rows[l] = b.h + vector[l] / b.per_channel * (2 * nr * nt);
-            }
-            load_rows(rows, 2 * nr * nt, h);
+            const lane_places at(b, chunk, g);
+            const bool full = at.count == W;
+            load_lanes(
+                b.h,
+                full && at.per_matrix == 1,
+                [&](int l) { return at.matrix(l); },
+                2 * nr * nt,
+                scratch,
+                h);
             kernel.prepare(h);
             for (std::size_t t = 0; t < chunk; ++t) {
-                for (int l = 0; l < W; ++l)
-                    rows[l] = b.y + (vector[l] + t) * (2 * nr);
-                load_rows(rows, 2 * nr, y);
-                const simd noise_var = gather(b.noise_var + t, vector);
+                const auto place = [&](int l) { return at.vector(l) + t; };
+                load_lanes(b.y, full, place, 2 * nr, scratch, y);
+                simd noise_var;
+                load_lanes(b.noise_var, full, place, 1, scratch, &noise_var);
                 auto usable = (simd(1e-37f) < noise_var) & (noise_var < simd(1e37f));
                 if (b.prior) {
-                    for (int l = 0; l < W; ++l)
-                        rows[l] = b.prior + (vector[l] + t) * num_llr;
-                    load_rows(rows, num_llr, prior);
-                    simd sum(0.0f);
-                    for (int i = 0; i < nt; ++i) {
-                        for (int k = 0; k < bits; ++k) {
-                            const simd value = prior[i * bits + k];
-                            sum = sum + abs(value);
-                            canonical[i * bits + p.points.bit_source[k]] =
-                                value * simd(p.points.bit_sign[k]);
-                        }
-                    }
-                    usable = usable & (sum < simd(1e30f));
+                    load_lanes(b.prior, full, place, num_llr, scratch, prior);
+                    usable = usable & order_prior(p.points, nt, prior, canonical);
                 }
-                std::size_t place[W];
+                std::size_t vector[W];
                 for (int l = 0; l < W; ++l)
-                    place[l] = vector[l] + t;
-                extras.before(kernel, place, count);
+                    vector[l] = place(l);
+                extras.before(kernel, vector, at.count);
                 usable = usable &
                          kernel.detect(y, noise_var, b.prior ? canonical : nullptr, llr);
-                extras.after(kernel, place, count);
-                for (int i = 0; i < nt; ++i) {
-                    for (int k = 0; k < bits; ++k) {
-                        simd value = llr[i * bits + p.points.bit_source[k]] *
-                                     simd(p.points.bit_sign[k]);
-                        if (b.prior && p.options.extrinsic)
-                            value = value - prior[i * bits + k];
-                        const auto good = usable & (abs(value) < simd(1e37f));
-                        ordered[i * bits + k] = select(good, value, simd(0.0f));
-                    }
-                }
-                for (int l = 0; l < count; ++l)
-                    erased += !usable[l];
-                if (b.llr) {
-                    float* out[W];
-                    for (int l = 0; l < W; ++l)
-                        out[l] = b.llr + (vector[l] + t) * num_llr;
-                    store_rows(out, count, num_llr, ordered);
-                } else {
-                    store_int8(b, vector, t, count, num_llr, ordered);
-                }
+                extras.after(kernel, vector, at.count);
+                order_llr(p.points,
+                          nt,
+                          usable,
+                          llr,
+                          b.prior && p.options.extrinsic ? prior : nullptr,
+                          ordered);
+                erased += at.count - usable.count(at.count);
+                if (b.llr)
+                    store_lanes(b.llr, at.count, place, num_llr, scratch, ordered);
+                else
+                    store_int8_lanes(b, at.count, place, num_llr, scratch, ordered);
             }
         }
         free(memory);
     }
     return failed ? out_of_memory : erased;
-}
-
-MP_FN void store_int8(const batch& b,
-                      const std::size_t* vector,
-                      std::size_t t,
-                      int count,
-                      int num_llr,
-                      const simd* llr)
-{
-    for (int i = 0; i < num_llr; ++i) {
-        const simd scaled = llr[i] * simd(b.int8_scale);
-        float values[simd::width];
-        max(min(scaled, simd(127.0f)), simd(-127.0f)).to_word().to_float().store(values);
-        for (int l = 0; l < count; ++l)
-            b.llr_int8[(vector[l] + t) * num_llr + i] =
-                static_cast<std::int8_t>(values[l]);
-    }
 }
 
 } // namespace MIMOPACK_ISA

@@ -3,11 +3,12 @@
 /* The CPU's lane types: a SIMD vector of floats, each element another received vector.
  *
  * What a lane type F offers the kernels: arithmetic, fma(a,b,c) = a*b + c, fnma = c -
- * a*b, min, max, abs, rsqrt, reciprocal, F(float); comparison to F::mask with &, |, ~ and
- * any(mask); select(mask, a, b); masked_min(a, mask, b) = mask ? min(a, b) : a; the
- * integers in a float's bits as F::word; F::get(array, index) and F::put(array, index,
- * value), which read and set another place in each lane. simd<N> uses the compiler's
- * vector types, for any machine; AVX-512 has a type of its own for its mask registers. */
+ * a*b, min, max, clamp, abs, rsqrt, reciprocal, F(float); comparison to F::mask with &,
+ * |, ~ and any(mask); select(mask, a, b); masked_min(a, mask, b) = mask ? min(a, b) : a;
+ * the integers in a float's bits as F::word; F::get(array, index) and F::put(array,
+ * index, value), which read and set another place in each lane. simd<N> uses the
+ * compiler's vector types, for any machine; AVX-512 has a type of its own for its mask
+ * registers. */
 #pragma once
 #include "../kernels/config.h"
 #if defined(__SSE2__)
@@ -17,10 +18,16 @@
 namespace mimopack {
 namespace MIMOPACK_ISA {
 
+/* 1.5 * 2^23: a float to which this was added has been rounded to an integer, and its low
+ * bits are that integer. */
+constexpr float round_magic = 12582912.0f;
+
 #if defined(__AVX512F__)
 
 struct simd {
     static constexpr int width = 16;
+    static constexpr int registers =
+        32; /* for kernels that choose what to keep in them */
     struct mask {
         __mmask16 m;
         MP_FN friend mask operator&(mask a, mask b)
@@ -34,6 +41,11 @@ struct simd {
         MP_FN mask operator~() const { return { static_cast<__mmask16>(~m) }; }
         MP_FN bool operator[](int i) const { return m >> i & 1; }
         MP_FN friend bool any(mask a) { return a.m != 0; }
+        /* how many of the first ones are true */
+        MP_FN int count(int first) const
+        {
+            return __builtin_popcount(m & ((1u << first) - 1));
+        }
     };
     struct word {
         __m512i v;
@@ -122,6 +134,33 @@ struct simd {
     {
         return _mm512_i32gather_ps(index.v, base, 4);
     }
+    /* a, but no further from 0 than limit >= 0 */
+    MP_FN friend simd clamp(simd a, simd limit)
+    {
+        constexpr int smaller_magnitude = 2; /* with the first operand's sign */
+        return _mm512_range_ps(a.v, limit.v, smaller_magnitude);
+    }
+    /* level = the one of -(side-1)/2 ... (side-1)/2, in steps of 1, that is nearest to a;
+     * returns its number from 0 on, plus round_magic. Floor instead of round, so that no
+     * half has to be added. */
+    MP_FN friend simd slice(simd a, int side, simd& level)
+    {
+        const simd t = clamp(a, simd(0.49999994f * side));
+        const simd k = _mm512_add_round_ps(t.v,
+                                           _mm512_set1_ps(round_magic + side / 2),
+                                           _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC);
+        /* (1 + 2^-23) 1.5 2^23 = 1.5 2^23 + 1.5 */
+        level = fma(k, simd(1.00000012f), simd(-(round_magic + 1 + side / 2)));
+        return k;
+    }
+    /* a where m and where a is finite, 0 elsewhere */
+    MP_FN friend simd finite_where(mask m, simd a)
+    {
+        /* quiet NaN, signalling NaN, 0, 1, -Inf, Inf, negative, positive, from the low
+         * end: 1 keeps a, 8 gives 0 */
+        const __m512i table = _mm512_set1_epi32(0x11881188);
+        return _mm512_maskz_fixupimm_ps(m.m, a.v, a.v, table, 0);
+    }
     /* 1 / sqrt(a): the hardware's estimate and one Newton step, relative error below
      * 2^-22 */
     MP_FN friend simd rsqrt(simd a)
@@ -150,6 +189,7 @@ constexpr int simd_width = 4;
 
 struct simd {
     static constexpr int width = simd_width;
+    static constexpr int registers = 16;
     typedef float raw __attribute__((vector_size(4 * width)));
     typedef int integers __attribute__((vector_size(4 * width)));
 
@@ -171,6 +211,13 @@ struct simd {
                 found |= a[i];
             return found;
 #endif
+        }
+        MP_FN int count(int first) const
+        {
+            int sum = 0;
+            for (int l = 0; l < first; ++l)
+                sum += m[l] != 0;
+            return sum;
         }
     };
     struct word {
@@ -239,6 +286,22 @@ struct simd {
         for (int i = 0; i < width; ++i)
             value.v[i] = base[index.v[i]];
         return value;
+    }
+    MP_FN friend simd clamp(simd a, simd limit)
+    {
+        return max(min(a, limit), simd(0.0f) - limit);
+    }
+    MP_FN friend simd slice(simd a, int side, simd& level)
+    {
+        const simd t = clamp(a, simd(0.49999994f * side));
+        const float half = 0.5f * (side - 1);
+        const simd k = (t + simd(half)) + simd(round_magic);
+        level = (k - simd(round_magic)) - simd(half);
+        return k;
+    }
+    MP_FN friend simd finite_where(mask m, simd a)
+    {
+        return select(m & (abs(a) < simd(__builtin_inff())), a, simd(0.0f));
     }
 #if defined(__AVX2__)
     MP_FN friend simd min(simd a, simd b)

@@ -3,6 +3,7 @@
 /* Between the contract's layout (a row per vector) and lanes (a lane per column). */
 #pragma once
 #include "simd.h"
+#include <cstddef>
 
 namespace mimopack {
 namespace MIMOPACK_ISA {
@@ -31,7 +32,7 @@ MP_FN void exchange(simd* rows)
     }
 }
 
-/* N x N, in place; with N = W / 2 of both halves of N rows, each by itself */
+/* N x N, in place; with N = W / 2 of both halves of N rows, each by itself, and so on */
 template <int N>
 MP_FN void transpose(simd* rows)
 {
@@ -44,126 +45,116 @@ MP_FN void transpose(simd* rows)
         exchange<(N > 8 ? 8 : 1), N>(rows);
 }
 
-/* Half a lane from either place, and back */
-MP_FN simd load_halves(const float* low, const float* high)
+/* G floats from each of rows 0, G, 2G, ... side by side in a register, and back: what a
+ * load or a store puts in its place need not be shuffled there. Rows are so many floats
+ * apart. */
+template <int G>
+MP_FN simd load_pieces(const float* row, [[maybe_unused]] std::size_t apart)
 {
 #if defined(__AVX512F__)
-    return _mm512_insertf32x8(
-        _mm512_castps256_ps512(_mm256_loadu_ps(low)), _mm256_loadu_ps(high), 1);
-#else
-    constexpr int bytes = 2 * simd::width;
-    simd both;
-    __builtin_memcpy(&both, low, bytes);
-    __builtin_memcpy(reinterpret_cast<char*>(&both) + bytes, high, bytes);
-    return both;
+    if (G == 4) {
+        __m512 v = _mm512_castps128_ps512(_mm_loadu_ps(row));
+        v = _mm512_insertf32x4(v, _mm_loadu_ps(row + 4 * apart), 1);
+        v = _mm512_insertf32x4(v, _mm_loadu_ps(row + 8 * apart), 2);
+        return _mm512_insertf32x4(v, _mm_loadu_ps(row + 12 * apart), 3);
+    }
+    if (G == 8)
+        return _mm512_insertf32x8(_mm512_castps256_ps512(_mm256_loadu_ps(row)),
+                                  _mm256_loadu_ps(row + 8 * apart),
+                                  1);
+#elif defined(__AVX2__)
+    if (G == 4)
+        return (simd::raw)_mm256_insertf128_ps(
+            _mm256_castps128_ps256(_mm_loadu_ps(row)), _mm_loadu_ps(row + 4 * apart), 1);
 #endif
+    return simd::load(row);
 }
 
-MP_FN void store_halves(float* low, float* high, simd both)
+template <int G>
+MP_FN void store_pieces(float* row, std::size_t apart, simd v)
 {
-    constexpr int bytes = 2 * simd::width;
-    __builtin_memcpy(low, &both, bytes);
-    __builtin_memcpy(high, reinterpret_cast<const char*>(&both) + bytes, bytes);
+    const float* const pieces = reinterpret_cast<const float*>(&v);
+    MP_UNROLL
+    for (int l = 0; l < simd::width; l += G)
+        __builtin_memcpy(row + l * apart, pieces + l, sizeof(float) * G);
 }
 
-/* The first `columns` floats at p; the rest is 0. Never reads past them. */
-MP_FN simd load_part(const float* p, int columns)
+template <int G>
+MP_FN void load_columns(const float* rows, std::size_t apart, simd* lanes)
 {
-#if defined(__AVX512F__)
-    return _mm512_maskz_loadu_ps(static_cast<__mmask16>((1u << columns) - 1), p);
-#else
-    float part[simd::width] = {};
-    for (int i = 0; i < columns; ++i)
-        part[i] = p[i];
-    return simd::load(part);
-#endif
+    simd block[G];
+    MP_UNROLL
+    for (int l = 0; l < G; ++l)
+        block[l] = load_pieces<G>(rows + l * apart, apart);
+    transpose<G>(block);
+    MP_UNROLL
+    for (int i = 0; i < G; ++i)
+        lanes[i] = block[i];
 }
 
-MP_FN void store_part(float* p, int columns, simd v)
+template <int G>
+MP_FN void store_columns(float* rows, std::size_t apart, const simd* lanes)
 {
-#if defined(__AVX512F__)
-    _mm512_mask_storeu_ps(p, static_cast<__mmask16>((1u << columns) - 1), v.v);
-#else
-    float part[simd::width];
-    v.store(part);
-    for (int i = 0; i < columns; ++i)
-        p[i] = part[i];
-#endif
+    simd block[G];
+    MP_UNROLL
+    for (int i = 0; i < G; ++i)
+        block[i] = lanes[i];
+    transpose<G>(block);
+    MP_UNROLL
+    for (int l = 0; l < G; ++l)
+        store_pieces<G>(rows + l * apart, apart, block[l]);
 }
 
-/* lanes[c] = column c of W rows; row l starts at rows[l] */
+/* At most so many columns at once; what is left over is taken together with columns that
+ * have been there already. */
+constexpr int load_group = simd::width < 8 ? 4 : 8;
+
+/* lanes[c] = column c of W rows */
 [[gnu::noinline]] static void
-load_rows(const float* const* rows, int columns, simd* lanes)
+load_rows(const float* rows, std::size_t apart, int columns, simd* lanes)
 {
-    constexpr int W = simd::width;
+    if (columns == 1 && apart == 1) {
+        lanes[0] = simd::load(rows);
+        return;
+    }
     int c = 0;
-    for (; c + W <= columns; c += W) {
-        simd block[W];
-        MP_UNROLL
-        for (int l = 0; l < W; ++l)
-            block[l] = simd::load(rows[l] + c);
-        transpose<W>(block);
-        MP_UNROLL
-        for (int i = 0; i < W; ++i)
-            lanes[c + i] = block[i];
+    for (; c + load_group <= columns; c += load_group)
+        load_columns<load_group>(rows + c, apart, lanes + c);
+    for (; c + 4 <= columns; c += 4)
+        load_columns<4>(rows + c, apart, lanes + c);
+    if (c < columns && columns >= 4) {
+        load_columns<4>(rows + columns - 4, apart, lanes + columns - 4);
+        return;
     }
-    if (columns - c >= W / 2) { /* as y of four antennas with AVX-512 */
-        simd block[W / 2];
-        MP_UNROLL
-        for (int l = 0; l < W / 2; ++l)
-            block[l] = load_halves(rows[l] + c, rows[l + W / 2] + c);
-        transpose<W / 2>(block);
-        MP_UNROLL
-        for (int i = 0; i < W / 2; ++i)
-            lanes[c + i] = block[i];
-        c += W / 2;
-    }
-    if (c < columns) {
-        simd block[W];
-        MP_UNROLL
-        for (int l = 0; l < W; ++l)
-            block[l] = load_part(rows[l] + c, columns - c);
-        transpose<W>(block);
-        MP_UNROLL
-        for (int i = 0; i < W; ++i)
-            if (i < columns - c)
-                lanes[c + i] = block[i];
+    for (; c < columns; ++c) {
+        float column[simd::width];
+        for (int l = 0; l < simd::width; ++l)
+            column[l] = rows[l * apart + c];
+        lanes[c] = simd::load(column);
     }
 }
 
-/* The reverse, for the first `count` rows */
+/* The reverse */
 [[gnu::noinline]] static void
-store_rows(float* const* rows, int count, int columns, const simd* lanes)
+store_rows(float* rows, std::size_t apart, int columns, const simd* lanes)
 {
-    constexpr int W = simd::width;
-    for (int c = 0; c < columns; c += W) {
-        if (columns - c == W / 2 && count == W) {
-            simd block[W / 2];
-            MP_UNROLL
-            for (int i = 0; i < W / 2; ++i)
-                block[i] = lanes[c + i];
-            transpose<W / 2>(block);
-            MP_UNROLL
-            for (int l = 0; l < W / 2; ++l)
-                store_halves(rows[l] + c, rows[l + W / 2] + c, block[l]);
-            return;
-        }
-        const int part = columns - c < W ? columns - c : W;
-        simd block[W];
-        MP_UNROLL
-        for (int i = 0; i < W; ++i)
-            block[i] = i < part ? lanes[c + i] : simd(0.0f);
-        transpose<W>(block);
-        if (part == W && count == W) {
-            MP_UNROLL
-            for (int l = 0; l < W; ++l)
-                block[l].store(rows[l] + c);
-        } else {
-            MP_UNROLL
-            for (int l = 0; l < W; ++l)
-                if (l < count)
-                    store_part(rows[l] + c, part, block[l]);
-        }
+    constexpr int half = simd::width / 2 < 4 ? 4 : simd::width / 2;
+    int c = 0;
+    for (; c + simd::width <= columns; c += simd::width)
+        store_columns<simd::width>(rows + c, apart, lanes + c);
+    for (; c + half <= columns; c += half)
+        store_columns<half>(rows + c, apart, lanes + c);
+    for (; c + 4 <= columns; c += 4)
+        store_columns<4>(rows + c, apart, lanes + c);
+    if (c < columns && columns >= 4) {
+        store_columns<4>(rows + columns - 4, apart, lanes + columns - 4);
+        return;
+    }
+    for (; c < columns; ++c) {
+        float column[simd::width];
+        lanes[c].store(column);
+        for (int l = 0; l < simd::width; ++l)
+            rows[l * apart + c] = column[l];
     }
 }
 

@@ -4,32 +4,38 @@
  * and the fully parallel fixed sphere decoder (000 §4.3), which differs in the order of
  * the columns.
  *
- * Symbols are integers k = 0..side-1 on each axis, x = scale (2k - (side-1)(1+j)). With
- * v_i = (Q^H y)_i / (2 scale r_ii) + (side-1)/2 (1+j) sum_{j>=i} c_ij and c_ij = r_ij /
- * r_ii,
+ * With x = 2 scale l the levels l are -(side-1)/2 ... (side-1)/2 on each axis, in steps
+ * of one. With R's rows divided by r_ii, c_ij = r_ij / r_ii, and v_i = (Q^H y)_i / (2
+ * scale r_ii),
  *
- *     |y_tilde - R x|^2 = sum_i w_i |v_i - sum_{j>=i} c_ij k_j|^2,  w_i = (2 scale
+ *     |y_tilde - R x|^2 = sum_i w_i |v_i - sum_{j>=i} c_ij l_j|^2,  w_i = (2 scale
  * r_ii)^2,
  *
- * so that slicing (001 Algorithm 2, lines 10-12) is a rounding and a clamp. Rounding adds
- * 1.5 * 2^23, after which the float's low bits are k, and so are its Gray bits. */
+ * so that slicing (001 Algorithm 2, lines 10-12) is a clamp and a rounding. Only the
+ * first pass decomposes H: moving a column to the end of the tree takes a few Givens
+ * rotations. */
 #pragma once
 #include "qr.h"
 
 namespace mimopack {
 namespace MIMOPACK_ISA {
 
-constexpr float round_magic = 12582912.0f; /* 1.5 * 2^23, bits 0x4b400000 */
-
 /* Which column of H stands where in pass p: N-way rotates them; FPFSD, whose columns come
- * sorted by norm, puts p on top and leaves the others in order. */
+ * sorted by norm, takes one of the first pass's to the top, the others stay in order. */
 enum class column_order { rotate, raise };
 
 MP_FN int column_source(column_order order, int column, int pass, int nt)
 {
     if (order == column_order::rotate)
         return column + pass < nt ? column + pass : column + pass - nt;
-    return column == nt - 1 ? pass : column < pass ? column : column + 1;
+    const int raised = nt - 1 - pass;
+    return column == nt - 1 ? raised : column < raised ? column : column + 1;
+}
+
+/* `count` fields of `width` bits, all the same */
+constexpr unsigned repeated_field(unsigned field, int width, int count)
+{
+    return count == 0 ? 0 : repeated_field(field, width, count - 1) << width | field;
 }
 
 template <class F, int NT, int NR, int WIDTH>
@@ -55,14 +61,14 @@ public:
           d_scale(c.scale),
           d_clip(clip),
           d_qr(a, nt, nr),
-          d_h(nullptr),
-          d_z(a, 2 * nt),
-          d_v(a, 2 * nt),
+          d_unit(a, nt),
+          d_c(a, passes * 2 * nt * nt),
+          d_w(a, passes * nt),
+          d_turns(a, passes * turn_size * nt),
+          d_v(a, passes * 2 * nt),
+          d_row(a, 2 * nt),
           d_base(a, 2 * nt),
-          d_offset(a, 2 * nt),
-          d_c(a, 2 * nt * nt),
-          d_w(a, nt),
-          d_k(a, 2 * nt),
+          d_l(a, 2 * nt * together),
           d_nearest(a, 2 * nt * bits),
           d_prior(a, nt * bits),
           d_distance(a, side * side),
@@ -70,13 +76,24 @@ public:
     {
     }
 
-    /* One pass is prepared at a time: keeping all passes' QR was measured to gain nothing
-     * at nt <= 4, as they no longer fit into registers. */
     MP_FN void prepare(const F* h)
     {
-        d_h = h;
-        if (d_passes == 1)
-            prepare_pass(0);
+        const int nt = d_nt;
+        d_qr.decompose(h);
+        MP_UNROLL
+        for (int i = 0; i < nt; ++i) {
+            d_unit[i] = d_qr.inverse2[i] * F(0.5f / d_scale);
+            d_w[i] = d_qr.length2[i] * F(4.0f * d_scale * d_scale);
+            MP_UNROLL
+            for (int ij = 2 * (i * nt + i + 1); ij < 2 * nt * (i + 1); ++ij)
+                d_c[ij] = d_qr.r[ij];
+        }
+        for (int pass = 1; pass < d_passes; ++pass) {
+            MP_UNROLL
+            for (int column = 0; column < nt; ++column)
+                if (column == moved(pass))
+                    move_to_top(pass, column);
+        }
     }
 
     /* prior, llr: nt*bits lanes in canonical order; returns where the vector could be
@@ -84,29 +101,28 @@ public:
     MP_FN mask detect(const F* y, F noise_var, const F* prior, F* llr)
     {
         const int nt = d_nt;
-        for (int b = 0; b < 2 * nt * bits; ++b)
-            d_nearest[b] = F(1e30f);
         /* metrics are distances here, so the prior comes in units of the noise */
-        d_has_prior = prior != nullptr;
-        for (int b = 0; d_has_prior && b < nt * bits; ++b)
+        for (int b = 0; prior && b < nt * bits; ++b)
             d_prior[b] = prior[b] * noise_var;
-        mask usable = F(0.0f) < F(1.0f);
+        const mask finite = d_qr.rotate(y, &d_v[0]);
+        MP_UNROLL
+        for (int i = 0; i < 2 * nt; ++i)
+            d_v[i] = d_v[i] * d_unit[i / 2];
         for (int pass = 0; pass < d_passes; ++pass) {
-            if (d_passes > 1)
-                prepare_pass(pass);
-            usable = usable & d_qr.usable & search(y);
-            if (d_has_prior)
+            if (pass)
+                turn(pass);
+            search(pass);
+            if (prior)
                 add_prior(pass);
             collect(pass);
         }
-        const F r = rsqrt(noise_var);
-        const F unit = r * r;
+        const F unit = reciprocal(noise_var);
         for (int b = 0; b < nt * bits; ++b) {
             const F difference = (d_nearest[2 * b] - d_nearest[2 * b + 1]) * unit;
-            const F known = d_has_prior ? prior[b] : F(0.0f);
-            llr[b] = known + max(min(difference - known, F(d_clip)), F(-d_clip));
+            llr[b] = prior ? prior[b] + clamp(difference - prior[b], F(d_clip))
+                           : clamp(difference, F(d_clip));
         }
-        return usable;
+        return d_qr.usable & finite;
     }
 
     /* After detect, in canonical order: [2*b + value] is the least metric of the
@@ -116,135 +132,242 @@ public:
     MP_FN const F* nearest() const { return &d_nearest[0]; }
 
 private:
+    /* Candidates that are worked on at once: a layer waits for the one above it, and
+     * meanwhile the others keep the processor busy. */
+    static constexpr int together = side < 4 ? side : 4;
+    /* A word holds the bits of so many layers below the top; a float has room for 22. */
+    static constexpr int layers_per_word = NT == 0 ? 1 : 22 / bits;
+    /* The bits of so many are collected at once: what registers hold beside constants. */
+    static constexpr int fitting_layers = 3 * F::registers / (8 * bits);
+    static constexpr int layers_at_once = fitting_layers < 1 ? 1
+                                          : fitting_layers < layers_per_word
+                                              ? fitting_layers
+                                              : layers_per_word;
+    static constexpr int max_passes = NT;
+    static constexpr int turn_size = 5;
+
     const extent<NT> d_nt;
     const extent<NR> d_nr;
     const int d_passes;
     const column_order d_order;
     const float d_scale, d_clip;
-    qr<F, NT, NR> d_qr;
-    const F* d_h;
-    buffer<F, 2 * NT> d_z, d_v, d_base, d_offset;
-    buffer<F, 2 * NT * NT> d_c;
-    buffer<F, NT> d_w;
-    buffer<F, 2 * NT> d_k;
+    unscaled_qr<F, NT, NR> d_qr;
+    buffer<F, NT> d_unit;
+    /* of all passes: */
+    buffer<F, max_passes * 2 * NT * NT> d_c;
+    buffer<F, max_passes * NT> d_w;
+    buffer<F, max_passes * turn_size * NT> d_turns;
+    buffer<F, max_passes * 2 * NT> d_v;
+    /* of one: */
+    buffer<F, 2 * NT> d_row, d_base;
+    buffer<F, 2 * NT * together> d_l;
     buffer<F, 2 * NT * bits> d_nearest;
     buffer<F, NT * bits> d_prior;
-    bool d_has_prior = false;
     buffer<F, NT == 0 ? 0 : side * side> d_distance;
     buffer<F, NT == 0 ? 0 : side * side * NT> d_words;
 
-    MP_FN void prepare_pass(int pass)
+    /* A pass follows from another one: this column of that one is its last. */
+    MP_FN int moved(int pass) const
     {
-        const int nt = d_nt;
-        d_qr.decompose(d_h, [=](int c) { return column_source(d_order, c, pass, nt); });
-        const F half_side(0.5f * (side - 1));
+        return d_order == column_order::rotate ? 0 : d_nt - 1 - pass;
+    }
+    MP_FN int follows(int pass) const
+    {
+        return d_order == column_order::rotate ? pass - 1 : 0;
+    }
+
+    /* A Givens rotation (a, s, t) of rows with weights instead of roots: the new ones are
+     * s x + t y and x - a y. */
+    MP_FN static void rotate(const F* turn, F* x, const F* y, F* upper)
+    {
+        const F a_re = turn[0], a_im = turn[1], s_re = turn[2], s_im = turn[3];
+        const F x_re = x[0], x_im = x[1], y_re = y[0], y_im = y[1];
+        upper[0] = fnma(s_im, x_im, fma(s_re, x_re, turn[4] * y_re));
+        upper[1] = fma(s_im, x_re, fma(s_re, x_im, turn[4] * y_im));
+        x[0] = fma(a_im, y_im, fnma(a_re, y_re, x_re));
+        x[1] = fnma(a_im, y_re, fnma(a_re, y_im, x_im));
+    }
+
+    /* The rows below the moved column's lose their first entry one after another to the
+     * row that began with it. */
+    MP_FN void move_to_top(int pass, int column)
+    {
+        const int nt = d_nt, top = nt - 1;
+        const F* const from = &d_c[follows(pass) * 2 * nt * nt];
+        const F* const from_w = &d_w[follows(pass) * nt];
+        F* const to = &d_c[pass * 2 * nt * nt];
+        F* const to_w = &d_w[pass * nt];
         MP_UNROLL
-        for (int i = 0; i < nt; ++i) {
-            F sum_re(1.0f), sum_im(0.0f);
+        for (int i = 0; i < column; ++i) {
             MP_UNROLL
             for (int j = i + 1; j < nt; ++j) {
-                const int ij = 2 * (i * nt + j);
-                d_c[ij] = d_qr.r[ij] * d_qr.inverse[i];
-                d_c[ij + 1] = d_qr.r[ij + 1] * d_qr.inverse[i];
-                sum_re = sum_re + d_c[ij];
-                sum_im = sum_im + d_c[ij + 1];
+                const int place = j == column ? top : j < column ? j : j - 1;
+                to[2 * (i * nt + place)] = from[2 * (i * nt + j)];
+                to[2 * (i * nt + place) + 1] = from[2 * (i * nt + j) + 1];
             }
-            /* (1 + j)(sum_re + j sum_im) */
-            d_offset[2 * i] = half_side * (sum_re - sum_im);
-            d_offset[2 * i + 1] = half_side * (sum_re + sum_im);
-            const F two_scale_r = F(2.0f * d_scale) * d_qr.diagonal[i];
-            d_w[i] = two_scale_r * two_scale_r;
+            to_w[i] = from_w[i];
         }
-    }
-
-    /* k nearest to u, as a float after round_magic was added */
-    MP_FN F slice(F u) const
-    {
-        return min(max(u + F(round_magic), F(round_magic)), F(round_magic + (side - 1)));
-    }
-
-    /* Algorithm 2: fills d_distance and d_words, the bits of k_re + side * k_im per layer
-     */
-    MP_FN mask search(const F* y)
-    {
-        const int nt = d_nt;
-        const mask finite = d_qr.rotate(y, &d_z[0]);
-        const int top = nt - 1;
         MP_UNROLL
-        for (int i = 0; i < nt; ++i) {
-            const F unit = d_qr.inverse[i] * F(0.5f / d_scale);
-            d_v[2 * i] = fma(d_z[2 * i], unit, d_offset[2 * i]);
-            d_v[2 * i + 1] = fma(d_z[2 * i + 1], unit, d_offset[2 * i + 1]);
+        for (int j = 2 * (column + 1); j < 2 * nt; ++j)
+            d_row[j] = from[2 * column * nt + j];
+        F w = from_w[column];
+        MP_UNROLL
+        for (int i = column; i < top; ++i) {
+            const F re = d_row[2 * (i + 1)], im = d_row[2 * (i + 1) + 1];
+            const F sum = fma(w, fma(re, re, im * im), from_w[i + 1]);
+            const F share = reciprocal(sum) * w;
+            const F t = reciprocal(sum) * from_w[i + 1];
+            F* const turn = &d_turns[turn_size * (pass * nt + i)];
+            turn[0] = re;
+            turn[1] = im;
+            turn[2] = share * re;
+            turn[3] = F(0.0f) - share * im;
+            turn[4] = t;
+            MP_UNROLL
+            for (int j = i + 2; j < nt; ++j)
+                rotate(turn,
+                       &d_row[2 * j],
+                       from + 2 * ((i + 1) * nt + j),
+                       to + 2 * (i * nt + j - 1));
+            to[2 * (i * nt + top)] = turn[2];
+            to[2 * (i * nt + top) + 1] = turn[3];
+            to_w[i] = sum;
+            w = w * t;
         }
+        to_w[top] = w;
+    }
+
+    /* The same for the v_i */
+    MP_FN void turn(int pass)
+    {
+        const int nt = d_nt, top = nt - 1, column = moved(pass);
+        const F* const from = &d_v[follows(pass) * 2 * nt];
+        F* const to = &d_v[pass * 2 * nt];
+        F x[2] = { from[2 * column], from[2 * column + 1] };
+        for (int i = 0; i < 2 * column; ++i)
+            to[i] = from[i];
+        for (int i = column; i < top; ++i)
+            rotate(
+                &d_turns[turn_size * (pass * nt + i)], x, from + 2 * (i + 1), to + 2 * i);
+        to[2 * top] = x[0];
+        to[2 * top + 1] = x[1];
+    }
+
+    MP_FN int num_words() const
+    {
+        return (d_nt - 1 + layers_per_word - 1) / layers_per_word;
+    }
+
+    MP_FN static F level(int k) { return F(k - 0.5f * (side - 1)); }
+
+    /* Algorithm 2: fills d_distance and d_words. The layer below the top is first in its
+     * word, k_re + side * k_im of each. */
+    MP_FN void search(int pass)
+    {
+        const int nt = d_nt, top = nt - 1;
+        const F* const c = &d_c[pass * 2 * nt * nt];
+        const F* const w = &d_w[pass * nt];
+        const F* const v = &d_v[pass * 2 * nt];
         F im_part[side];
         MP_UNROLL
         for (int k = 0; k < side; ++k) {
-            const F e = d_v[2 * top + 1] - F(static_cast<float>(k));
-            im_part[k] = d_w[top] * e * e;
+            const F e = v[2 * top + 1] - level(k);
+            im_part[k] = w[top] * e * e;
         }
         for (int k_re = 0; k_re < side; ++k_re) {
-            const F level(static_cast<float>(k_re));
-            const F e = d_v[2 * top] - level;
-            const F re_part = d_w[top] * e * e;
+            const F e = v[2 * top] - level(k_re);
+            const F re_part = w[top] * e * e;
             MP_UNROLL
             for (int i = 0; i < top; ++i) {
-                d_base[2 * i] = fnma(d_c[2 * (i * nt + top)], level, d_v[2 * i]);
+                const F* const t = &c[2 * (i * nt + top)];
+                d_base[2 * i] = fnma(t[0], level(k_re), fma(t[1], level(0), v[2 * i]));
                 d_base[2 * i + 1] =
-                    fnma(d_c[2 * (i * nt + top) + 1], level, d_v[2 * i + 1]);
+                    fnma(t[1], level(k_re), fnma(t[0], level(0), v[2 * i + 1]));
             }
-            for (int k_im = 0; k_im < side; ++k_im) {
-                const int candidate = k_re * side + k_im;
-                F distance = re_part + im_part[k_im];
+            MP_UNROLL
+            for (int first = 0; first < side; first += together) {
+                const int candidate = k_re * side + first;
+                F distance[together], code[together];
+                MP_UNROLL
+                for (int n = 0; n < together; ++n)
+                    distance[n] = re_part + im_part[first + n];
                 MP_UNROLL
                 for (int i = top - 1; i >= 0; --i) {
-                    F re = d_base[2 * i], im = d_base[2 * i + 1];
+                    const int place = top - 1 - i;
                     MP_UNROLL
-                    for (int j = top - 1; j > i; --j) {
-                        const F c_re = d_c[2 * (i * nt + j)],
-                                c_im = d_c[2 * (i * nt + j) + 1];
-                        re = fma(c_im, d_k[2 * j + 1], fnma(c_re, d_k[2 * j], re));
-                        im = fnma(c_im, d_k[2 * j], fnma(c_re, d_k[2 * j + 1], im));
+                    for (int n = 0; n < together; ++n)
+                        descend(c, w[i], i, n, place, distance[n], code[n]);
+                    if (i == 0 || place % layers_per_word == layers_per_word - 1) {
+                        MP_UNROLL
+                        for (int n = 0; n < together; ++n)
+                            d_words[(candidate + n) * num_words() +
+                                    place / layers_per_word] = code[n];
                     }
-                    const F s_re = slice(re), s_im = slice(im);
-                    d_k[2 * i] = s_re - F(round_magic);
-                    d_k[2 * i + 1] = s_im - F(round_magic);
-                    d_words[candidate * nt + i] =
-                        fma(d_k[2 * i + 1], F(static_cast<float>(side)), s_re);
-                    const F e_re = re - d_k[2 * i], e_im = im - d_k[2 * i + 1];
-                    distance = fma(d_w[i], fma(e_re, e_re, e_im * e_im), distance);
-                    /* the next candidate's top symbol is j further on */
-                    const F t_re = d_c[2 * (i * nt + top)],
-                            t_im = d_c[2 * (i * nt + top) + 1];
-                    d_base[2 * i] = d_base[2 * i] + t_im;
-                    d_base[2 * i + 1] = d_base[2 * i + 1] - t_re;
                 }
-                d_distance[candidate] = distance;
+                MP_UNROLL
+                for (int n = 0; n < together; ++n)
+                    d_distance[candidate + n] = distance[n];
             }
         }
-        return finite;
+    }
+
+    /* A word adds its first k_re and for the other axes l's, which begin at -(side-1)/2:
+     * what is missing where it has so many layers, or is full. */
+    MP_FN static float code_bias(int layers)
+    {
+        const int num = layers < layers_per_word ? layers : layers_per_word;
+        return 0.5f * ((1 << num * bits) - side);
+    }
+
+    /* Layer i of candidate n: slice, and add to its word and its distance */
+    MP_FN void descend(const F* c, F w, int i, int n, int place, F& distance, F& code)
+    {
+        const int nt = d_nt, top = nt - 1;
+        F re = d_base[2 * i], im = d_base[2 * i + 1];
+        /* the next candidate's top symbol is j further on */
+        d_base[2 * i] = re + c[2 * (i * nt + top) + 1];
+        d_base[2 * i + 1] = im - c[2 * (i * nt + top)];
+        MP_UNROLL
+        for (int j = top - 1; j > i; --j) {
+            const F c_re = c[2 * (i * nt + j)], c_im = c[2 * (i * nt + j) + 1];
+            const F l_re = d_l[2 * (j * together + n)],
+                    l_im = d_l[2 * (j * together + n) + 1];
+            re = fma(c_im, l_im, fnma(c_re, l_re, re));
+            im = fnma(c_im, l_re, fnma(c_re, l_im, im));
+        }
+        F l_re, l_im;
+        const F k_re = slice(re, side, l_re);
+        slice(im, side, l_im);
+        d_l[2 * (i * together + n)] = l_re;
+        d_l[2 * (i * together + n) + 1] = l_im;
+        const int shift = bits * (place % layers_per_word);
+        code = shift ? fma(l_re, F(static_cast<float>(1 << shift)), code)
+                     : k_re + F(code_bias(top - place));
+        code = fma(l_im, F(static_cast<float>(side << shift)), code);
+        const F e_re = re - l_re, e_im = im - l_im;
+        distance = fma(w, fma(e_re, e_re, e_im * e_im), distance);
     }
 
     /* To each candidate's distance, minus the prior LLRs of its ones (002 eq. 4) */
     MP_FN void add_prior(int pass)
     {
-        const int nt = d_nt;
+        const int nt = d_nt, top = nt - 1;
         for (int candidate = 0; candidate < side * side; ++candidate) {
             F sum = d_distance[candidate];
-            for (int i = 0; i < nt; ++i) {
-                const F* const layer =
-                    &d_prior[bits * column_source(d_order, i, pass, nt)];
-                if (i == nt - 1) {
-                    const int k_re = candidate / side, k_im = candidate % side;
-                    const int codes[2] = { k_re ^ (k_re >> 1), k_im ^ (k_im >> 1) };
-                    for (int b = 0; b < bits; ++b)
-                        if (codes[b / WIDTH] >> (WIDTH - 1 - b % WIDTH) & 1)
-                            sum = sum - layer[b];
-                } else {
-                    const word code = gray(d_words[candidate * nt + i].as_word());
-                    MP_UNROLL
-                    for (int b = 0; b < bits; ++b)
-                        sum = select(code.bit(place(b)), sum - layer[b], sum);
-                }
+            const F* layer = &d_prior[bits * column_source(d_order, top, pass, nt)];
+            const int k_re = candidate / side, k_im = candidate % side;
+            const int codes[2] = { k_re ^ (k_re >> 1), k_im ^ (k_im >> 1) };
+            for (int b = 0; b < bits; ++b)
+                if (codes[b / WIDTH] >> (WIDTH - 1 - b % WIDTH) & 1)
+                    sum = sum - layer[b];
+            for (int i = top - 1; i >= 0; --i) {
+                layer = &d_prior[bits * column_source(d_order, i, pass, nt)];
+                const int place = top - 1 - i;
+                const word code = gray(
+                    d_words[candidate * num_words() + place / layers_per_word].as_word());
+                MP_UNROLL
+                for (int b = 0; b < bits; ++b)
+                    sum = select(code.bit(bit_place(place, b)), sum - layer[b], sum);
             }
             d_distance[candidate] = sum;
         }
@@ -255,71 +378,117 @@ private:
      * looked at. */
     MP_FN void collect(int pass)
     {
-        const int nt = d_nt;
-        collect_top(&d_nearest[2 * bits * column_source(d_order, nt - 1, pass, nt)]);
-        F best = d_distance[0];
-        for (int i = 0; i < nt - 1; ++i)
-            d_k[i] = d_words[i];
-        for (int candidate = 1; candidate < side * side; ++candidate) {
-            const mask better = d_distance[candidate] < best;
-            best = min(best, d_distance[candidate]);
+        const int top = d_nt - 1, words = num_words();
+        const F best = collect_top(pass);
+        MP_UNROLL
+        for (int begin = 0; begin < top; begin += layers_per_word) {
+            const F* const codes = &d_words[begin / layers_per_word];
+            F nearest = codes[0];
             MP_UNROLL
-            for (int i = 0; i < nt - 1; ++i)
-                d_k[i] = select(better, d_words[candidate * nt + i], d_k[i]);
+            for (int candidate = 1; candidate < side * side; ++candidate)
+                nearest = select(
+                    best < d_distance[candidate], nearest, codes[candidate * words]);
+            const int end = top - begin < layers_per_word ? top : begin + layers_per_word;
+            MP_UNROLL
+            for (int first = begin; first < end; first += layers_at_once)
+                collect_layers(pass,
+                               codes,
+                               best,
+                               nearest.as_word(),
+                               first,
+                               end - first < layers_at_once ? end - first
+                                                            : layers_at_once);
         }
-        for (int i = 0; i < nt - 1; ++i) {
-            const word chosen = d_k[i].as_word();
-            F other[bits];
+    }
+
+    /* The same for some layers of a word, from a place on */
+    MP_FN void
+    collect_layers(int pass, const F* codes, F best, word chosen, int place, int layers)
+    {
+        const int nt = d_nt, words = num_words();
+        F other[layers_at_once][bits];
+        MP_UNROLL
+        for (int n = 0; n < layers; ++n)
             MP_UNROLL
-            for (int b = 0; b < bits; ++b)
-                other[b] = F(1e30f);
-            for (int candidate = 0; candidate < side * side; ++candidate) {
-                const F d = d_distance[candidate];
-                const word differs = gray(d_words[candidate * nt + i].as_word() ^ chosen);
+        for (int b = 0; b < bits; ++b)
+            other[n][b] = F(1e30f);
+        for (int candidate = 0; candidate < side * side; ++candidate) {
+            const F d = d_distance[candidate];
+            const word differs = gray(codes[candidate * words].as_word() ^ chosen);
+            MP_UNROLL
+            for (int n = 0; n < layers; ++n)
                 MP_UNROLL
-                for (int b = 0; b < bits; ++b)
-                    other[b] = masked_min(other[b], differs.bit(place(b)), d);
-            }
-            const word value = gray(chosen);
-            F* const nearest = &d_nearest[2 * bits * column_source(d_order, i, pass, nt)];
+            for (int b = 0; b < bits; ++b)
+                other[n][b] =
+                    masked_min(other[n][b], differs.bit(bit_place(place + n, b)), d);
+        }
+        const word value = gray(chosen);
+        MP_UNROLL
+        for (int n = 0; n < layers; ++n) {
+            const int layer = column_source(d_order, nt - 2 - place - n, pass, nt);
             MP_UNROLL
             for (int b = 0; b < bits; ++b) {
-                const mask one = value.bit(place(b));
-                nearest[2 * b] = min(nearest[2 * b], select(one, other[b], best));
-                nearest[2 * b + 1] = min(nearest[2 * b + 1], select(one, best, other[b]));
+                const mask one = value.bit(bit_place(place + n, b));
+                keep_nearest(pass,
+                             layer * bits + b,
+                             select(one, other[n][b], best),
+                             select(one, best, other[n][b]));
             }
         }
     }
 
-    /* Where canonical bit b stands in a word of Gray codes */
-    MP_FN static constexpr int place(int b)
+    MP_FN void keep_nearest(int pass, int bit, F zero, F one)
     {
-        return b / WIDTH * WIDTH + WIDTH - 1 - b % WIDTH;
+        d_nearest[2 * bit] = pass ? min(d_nearest[2 * bit], zero) : zero;
+        d_nearest[2 * bit + 1] = pass ? min(d_nearest[2 * bit + 1], one) : one;
     }
 
-    /* Gray codes of both axes of k_re + side * k_im; the upper axis must not leak into
-     * the lower. It is linear: gray(a ^ b) = gray(a) ^ gray(b). */
-    MP_FN static word gray(word k) { return k ^ ((k >> 1) & gray_mask); }
-
-    static constexpr unsigned gray_mask =
-        ((1u << (WIDTH - 1)) - 1) | (((1u << (WIDTH - 1)) - 1) << WIDTH);
-
-    MP_FN void collect_top(F* nearest)
+    /* Where canonical bit b of the layer at a place of a word stands in the Gray code */
+    MP_FN static constexpr int bit_place(int place, int b)
     {
+        return place % layers_per_word * bits + b / WIDTH * WIDTH + WIDTH - 1 - b % WIDTH;
+    }
+
+    /* Gray codes of all axes in a word; none may leak into the one below. It is linear:
+     * gray(a ^ b) = gray(a) ^ gray(b). */
+    MP_FN static word gray(word k)
+    {
+        constexpr unsigned all_but_highest =
+            repeated_field((1u << (WIDTH - 1)) - 1, WIDTH, 2 * layers_per_word);
+        return k ^ ((k >> 1) & all_but_highest);
+    }
+
+    /* The same for the top layer, where every candidate's bits are known; returns the
+     * pass's best distance. */
+    MP_FN F collect_top(int pass)
+    {
+        const int layer = column_source(d_order, d_nt - 1, pass, d_nt);
+        F best(1e30f);
+        MP_UNROLL
         for (int axis = 0; axis < 2; ++axis) {
+            F low[side];
+            MP_UNROLL
             for (int k = 0; k < side; ++k) {
-                F best(1e30f);
+                low[k] = F(1e30f);
+                MP_UNROLL
                 for (int other = 0; other < side; ++other)
-                    best =
-                        min(best, d_distance[axis ? other * side + k : k * side + other]);
-                const int gray = k ^ (k >> 1);
-                for (int g = 0; g < WIDTH; ++g) {
-                    F& entry =
-                        nearest[2 * (axis * WIDTH + g) + (gray >> (WIDTH - 1 - g) & 1)];
-                    entry = min(entry, best);
+                    low[k] = min(low[k],
+                                 d_distance[axis ? other * side + k : k * side + other]);
+                if (axis)
+                    best = min(best, low[k]);
+            }
+            MP_UNROLL
+            for (int g = 0; g < WIDTH; ++g) {
+                F value[2] = { F(1e30f), F(1e30f) };
+                MP_UNROLL
+                for (int k = 0; k < side; ++k) {
+                    F& entry = value[(k ^ (k >> 1)) >> (WIDTH - 1 - g) & 1];
+                    entry = min(entry, low[k]);
                 }
+                keep_nearest(pass, layer * bits + axis * WIDTH + g, value[0], value[1]);
             }
         }
+        return best;
     }
 };
 

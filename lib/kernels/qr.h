@@ -22,26 +22,31 @@ MP_FN float rank_tolerance2(int num_rx)
 
 /* A complex matrix is an array of lanes, row-major, real and imaginary part adjacent. */
 
-/* h = Q R; column c of h is column source(c) of what is given. NT, NR as in extent. */
+/* h = Q R with Q's columns orthogonal but of any length and ones on R's diagonal:
+ * modified Gram-Schmidt without roots, for those who divide by r_ii anyway. Column c of h
+ * is column source(c) of what is given. NT, NR as in extent.
+ *
+ * Every column waits for the one before it, so sums are kept in several short chains, and
+ * a column's projections do not wait for the reciprocal of its length. */
 template <class F, int NT, int NR>
-struct qr {
+struct unscaled_qr {
     using mask = decltype(F() < F());
     const extent<NT> d_nt;
     const extent<NR> d_nr;
-    buffer<F, 2 * NT * NR> q; /* column-major here: column c at 2*nr*c */
+    buffer<F, 2 * NT * NR> q; /* column-major: column c at 2*nr*c */
     buffer<F, 2 * NT * NT> r; /* r_ij at 2*(i*nt + j), j > i */
-    buffer<F, NT> diagonal;   /* r_ii */
-    buffer<F, NT> inverse;    /* 1 / r_ii */
+    buffer<F, NT> length2;    /* |q_i|^2, r_ii^2 of the usual R */
+    buffer<F, NT> inverse2;   /* 1 / |q_i|^2 */
     buffer<F, NT> norm2;      /* |h_i|^2 */
     mask usable;              /* finite and of full column rank */
 
-    MP_FN qr(arena<F>& a, int nt_, int nr_)
+    MP_FN unscaled_qr(arena<F>& a, int nt_, int nr_)
         : d_nt(nt_),
           d_nr(nr_),
           q(a, 2 * nt_ * nr_),
           r(a, 2 * nt_ * nt_),
-          diagonal(a, nt_),
-          inverse(a, nt_),
+          length2(a, nt_),
+          inverse2(a, nt_),
           norm2(a, nt_)
     {
     }
@@ -58,42 +63,30 @@ struct qr {
         MP_UNROLL
         for (int c = 0; c < nt; ++c) {
             const int from = source(c);
-            F sum(0.0f);
             MP_UNROLL
             for (int i = 0; i < nr; ++i) {
-                const F re = h[2 * (i * nt + from)], im = h[2 * (i * nt + from) + 1];
-                q[2 * (nr * c + i)] = re;
-                q[2 * (nr * c + i) + 1] = im;
-                sum = fma(re, re, fma(im, im, sum));
+                q[2 * (nr * c + i)] = h[2 * (i * nt + from)];
+                q[2 * (nr * c + i) + 1] = h[2 * (i * nt + from) + 1];
             }
-            norm2[c] = sum;
+            norm2[c] = energy(&q[2 * nr * c], nr);
         }
         usable = F(0.0f) < F(1.0f);
         MP_UNROLL
         for (int c = 0; c < nt; ++c) {
             F* const v = &q[2 * nr * c];
-            F sum(0.0f);
-            if (c == 0) {
-                sum = norm2[0];
-            } else {
-                MP_UNROLL
-                for (int i = 0; i < 2 * nr; ++i)
-                    sum = fma(v[i], v[i], sum);
-            }
+            const F sum = c ? energy(v, nr) : norm2[0];
             /* Also false for NaN and Inf: norm2 < 1e37 holds for neither. */
             usable = usable & (F(rank_tolerance2(nr)) * norm2[c] < sum) &
                      (norm2[c] < F(1e37f)) & (F(1e-37f) < sum);
-            const F inv = rsqrt(sum);
-            inverse[c] = inv;
-            diagonal[c] = sum * inv;
-            MP_UNROLL
-            for (int i = 0; i < 2 * nr; ++i)
-                v[i] = v[i] * inv;
+            length2[c] = sum;
+            inverse2[c] = reciprocal(sum);
             MP_UNROLL
             for (int k = c + 1; k < nt; ++k) {
                 F* const w = &q[2 * nr * k];
-                F re(0.0f), im(0.0f);
+                F re, im;
                 project(v, w, re, im);
+                re = re * inverse2[c];
+                im = im * inverse2[c];
                 r[2 * (c * nt + k)] = re;
                 r[2 * (c * nt + k) + 1] = im;
                 MP_UNROLL
@@ -106,31 +99,85 @@ struct qr {
         }
     }
 
-    /* (re, im) = v^H w */
-    MP_FN void project(const F* v, const F* w, F& re, F& im) const
-    {
-        const int nr = d_nr;
-        re = F(0.0f);
-        im = F(0.0f);
-        MP_UNROLL
-        for (int i = 0; i < nr; ++i) {
-            re = fma(v[2 * i], w[2 * i], fma(v[2 * i + 1], w[2 * i + 1], re));
-            im = fma(v[2 * i], w[2 * i + 1], fnma(v[2 * i + 1], w[2 * i], im));
-        }
-    }
-
     /* z = Q^H y, 2*nt lanes; returns where y is finite */
     MP_FN mask rotate(const F* y, F* z) const
     {
         const int nt = d_nt, nr = d_nr;
-        F energy(0.0f);
-        MP_UNROLL
-        for (int i = 0; i < 2 * nr; ++i)
-            energy = fma(y[i], y[i], energy);
         MP_UNROLL
         for (int c = 0; c < nt; ++c)
             project(&q[2 * nr * c], y, z[2 * c], z[2 * c + 1]);
-        return energy < F(1e37f);
+        return energy(y, nr) < F(1e37f);
+    }
+
+    /* |v|^2 */
+    MP_FN static F energy(const F* v, int nr)
+    {
+        F re = v[0] * v[0], im = v[1] * v[1];
+        MP_UNROLL
+        for (int i = 1; i < nr; ++i) {
+            re = fma(v[2 * i], v[2 * i], re);
+            im = fma(v[2 * i + 1], v[2 * i + 1], im);
+        }
+        return re + im;
+    }
+
+    /* (re, im) = v^H w */
+    MP_FN void project(const F* v, const F* w, F& re, F& im) const
+    {
+        const int nr = d_nr;
+        F re_im = v[1] * w[1], im_re = v[1] * w[0];
+        re = v[0] * w[0];
+        im = v[0] * w[1];
+        MP_UNROLL
+        for (int i = 1; i < nr; ++i) {
+            re = fma(v[2 * i], w[2 * i], re);
+            re_im = fma(v[2 * i + 1], w[2 * i + 1], re_im);
+            im = fma(v[2 * i], w[2 * i + 1], im);
+            im_re = fma(v[2 * i + 1], w[2 * i], im_re);
+        }
+        re = re + re_im;
+        im = im - im_re;
+    }
+};
+
+/* The usual h = Q R: orthonormal columns, and r_ii > 0 on the diagonal */
+template <class F, int NT, int NR>
+struct qr : unscaled_qr<F, NT, NR> {
+    using base = unscaled_qr<F, NT, NR>;
+    using base::d_nr;
+    using base::d_nt;
+    using base::length2;
+    using base::q;
+    using base::r;
+    buffer<F, NT> diagonal; /* r_ii */
+    buffer<F, NT> inverse;  /* 1 / r_ii */
+
+    MP_FN qr(arena<F>& a, int nt_, int nr_)
+        : base(a, nt_, nr_), diagonal(a, nt_), inverse(a, nt_)
+    {
+    }
+
+    MP_FN void decompose(const F* h)
+    {
+        decompose(h, [](int c) { return c; });
+    }
+
+    template <class Source>
+    MP_FN void decompose(const F* h, Source source)
+    {
+        const int nt = d_nt, nr = d_nr;
+        base::decompose(h, source);
+        MP_UNROLL
+        for (int c = 0; c < nt; ++c) {
+            inverse[c] = rsqrt(length2[c]);
+            diagonal[c] = length2[c] * inverse[c];
+            MP_UNROLL
+            for (int i = 2 * nr * c; i < 2 * nr * (c + 1); ++i)
+                q[i] = q[i] * inverse[c];
+            MP_UNROLL
+            for (int j = 2 * (c * nt + c + 1); j < 2 * nt * (c + 1); ++j)
+                r[j] = r[j] * diagonal[c];
+        }
     }
 };
 
