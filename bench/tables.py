@@ -44,6 +44,10 @@ def number(value):
     return f"{value:.3g}"
 
 
+def duration(seconds):
+    return f"{number(1e6 * seconds)} us" if seconds < 1e-3 else f"{number(1e3 * seconds)} ms"
+
+
 def percent(value):
     return "-" if value is None else f"{100 * value:.0f} %"
 
@@ -167,18 +171,18 @@ def batch(results):
     lines = []
     for size in sorted({row["vectors"] for row in results["results"]}):
         rows = [found[(*kind, size)] for kind in kinds]
-        lines.append([str(size), *(f"{number(1e6 * row['seconds'])} us, "
-                                   f"{number(row['mbit_per_s'])}" for row in rows)])
+        lines.append([str(size), *(f"{duration(row['seconds'])}, {number(row['mbit_per_s'])}"
+                                   for row in rows)])
     return markdown(["vectors", *(f"{label}, {count} thread{'s' * (count > 1)}"
                                   for label, count in kinds)], lines)
 
 
 def flowgraph(results):
     return markdown(
-        ["block", "threads", "Mvectors/s", "of the no-op", "on arrays, Mvectors/s",
-         "of the slower of both"],
+        ["block", "threads", "Mvectors/s", "of the no-op", "at least",
+         "on arrays, Mvectors/s", "of the slower of both"],
         [[row["label"], str(row["threads"]), number(row["vectors_per_s"] / 1e6),
-          percent(row.get("of_no_op")),
+          percent(row.get("of_no_op")), percent(row.get("target_of_no_op")),
           number(row["arrays_vectors_per_s"] / 1e6) if "arrays_vectors_per_s" in row else "-",
           percent(row.get("of_slower"))] for row in results["results"]])
 

@@ -14,6 +14,7 @@ from click.testing import CliRunner
 from gnuradio.mimopack import _core, detectors
 from gnuradio.mimopack.apps.bench import bench_command, cases, peers, sweeps
 from gnuradio.mimopack.apps.bench.data import Setting, Store, simulate
+from gnuradio.mimopack.apps.bench.limits import Limits
 from gnuradio.mimopack.apps.bench.measuring import Run, error_rate, take_turns
 from gnuradio.mimopack.apps.bench.operations import COUNTED, Problem, count
 from gnuradio.mimopack.apps.bench.single import make_cases
@@ -218,6 +219,22 @@ class TestLimits:
         assert instructions("ep", num_iterations=2) < instructions("ep", num_iterations=10)
         assert instructions("mla") < instructions("mla", method="plain")
         assert instructions("mla", method="plain") < instructions("mla", method="table")
+
+    @pytest.mark.parametrize("name", ["sd", "asd", "psd"])
+    def test_a_search_is_counted_by_its_nodes(self, name):
+        setting = Setting(2, 2)
+        data = Store(200).get(setting)
+        case = cases.Case(name, {}, setting)
+        detector = case.create(threads=1)
+        bounds = Limits([BEST], 1, data)
+        take_turns(bounds.runs, 1e-3, 1)
+        nodes = detector.count_nodes(data.y, data.h, setting.noise_var)
+        _, instructions = bounds.of(case, detector, data)
+        lanes = _core.lanes(detector.isa)
+        expected = count(name, Problem(2, 2, 16), lanes, {}, nodes.sum() / 200)
+        assert instructions == pytest.approx(
+            expected.instructions(_core.instructions_per_fma(detector.isa)))
+        assert nodes.sum() / 200 >= 4
 
     def test_a_count_by_hand(self):
         """N-way, one antenna each way, one pass, QPSK, in lanes of one, term by term."""

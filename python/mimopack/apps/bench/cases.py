@@ -42,6 +42,11 @@ class Case:
                                 constellation=setting.constellation, **self.parameters, **common)
 
 
+# What the other suites should reach.
+OF_LINEAR = {16: 0.85}          # threads: share of linear growth
+SINGLE_VECTOR = {"nway": 20e-6}    # seconds of a call with one vector
+OF_NO_OP = 0.8                  # a block, beside one that does nothing, the CPU not the limit
+
 SHORT = {"num_passes": "N"}
 QPSK, QAM16, QAM64 = (Setting(constellation=name) for name in ("qpsk", "qam16", "qam64"))
 
@@ -56,6 +61,7 @@ TARGETS = (
     _nway(1, QAM16, 1000), _nway(2, QAM16, 550), _nway(4, QAM16, 290),
     _nway(1, QAM64, 420), _nway(4, QAM64, 110),
     Case("fpfsd", {}, QAM16, 250), Case("fpfsd", {}, QAM64, 100),
+    Case("sfsd", {}, QAM16, 250), Case("sfsd", {}, QAM64, 180),
     Case("mla", {}, QAM16, 10),
     Case("mmse", {}, QAM16, 800), Case("mmse", {}, QAM64, 700),
     Case("psd", {}, QPSK, 300), Case("psd", {}, QAM16, 60),
@@ -66,7 +72,12 @@ TARGETS = (
 OTHERS = (
     Case("zf", {}, QAM16), Case("zf", {}, QAM64),
     Case("omap", {}, QAM16),
+    Case("hfsd", {}, QAM16), Case("hfsd", {}, QAM64),
+    Case("ep", {}, QAM16), Case("ep", {}, QAM64),
+    Case("mmsepic", {}, QAM16), Case("mmsepic", {}, QAM64),
     Case("sd", {}, QAM16), Case("asd", {}, QAM16),
+    Case("zfsic", {}, QAM16), Case("bitflip", {}, QAM16),
     *(Case(name, parameters, QAM16_8X8) for name, parameters in (
-        ("zf", {}), ("mmse", {}), ("nway", {"num_passes": 8}), ("fpfsd", {}), ("psd", {}))),
+        ("zf", {}), ("mmse", {}), ("nway", {"num_passes": 8}), ("fpfsd", {}),
+        ("sfsd", {}), ("hfsd", {}), ("ep", {}), ("psd", {}), ("zfsic", {}), ("bitflip", {}))),
 )

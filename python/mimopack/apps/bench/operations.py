@@ -4,9 +4,10 @@
 
 Counted are arithmetic, comparisons, minima, selections and the shuffles that bring arrays into
 lanes and LLRs out of them; loads, stores, copies, addresses, branches and checks for erasures are
-not. Each detector is counted as one would write it for registers without end: a complex
-multiply-and-add is 4 fused multiply-adds, a squared magnitude 2, slicing one axis of square QAM is
-a rounding, two clamps and a subtraction, a bit's metric a test and a conditional minimum.
+not. Each detector is counted in the shortest form that we know, for registers without end: a
+complex multiply-and-add is 4 fused multiply-adds, a squared magnitude 2, slicing an axis of square
+QAM a clamp, a rounding and a multiply-add (AVX-512; others need more), a bit's metric a test and a
+conditional minimum.
 What depends on H alone is shared by the vectors of a channel matrix. Sorting is counted as one
 comparison and selection for each value looked at. Searches whose length depends on the data are
 counted by the nodes that they visit on these data, where the detector tells them (``sd``, ``asd``,
@@ -58,7 +59,7 @@ class Problem:
 FMA, OTHER = Operations(fma=1), Operations(other=1)
 COMPLEX_FMA = 4 * FMA
 ROOT = FMA + 4 * OTHER              # 1 / sqrt(x): an estimate and a Newton step
-SLICE = 8 * OTHER                   # both axes
+SLICE = 2 * FMA + 4 * OTHER         # both axes
 DISTANCE = 2 * FMA + 3 * OTHER      # d + w |u - k|^2
 EXPONENTIAL = 6 * FMA + 5 * OTHER
 
@@ -94,14 +95,19 @@ def nearest(p):
 
 
 def sic(above, layers):
-    """One path through `layers` more levels: interference of all above, slice, distance."""
-    return sum((k * COMPLEX_FMA + SLICE + DISTANCE for k in range(above, above + layers)),
-               Operations())
+    """One path through `layers` more levels: interference of all above, slice, distance, and the
+    symbol added to a word of them."""
+    return sum((k * COMPLEX_FMA + SLICE + DISTANCE + 2 * FMA
+                for k in range(above, above + layers)), Operations())
 
 
 def collect(candidates, layers, bits):
-    """Max-log over a list: its best, then for each layer which bits differ and their minima."""
-    return candidates * ((2 + layers) * OTHER + layers * (4 + 2 * bits) * OTHER)
+    """Max-log over a list: its best, then for each layer which bits differ and their minima.
+
+    A float's 22 bits hold the symbols of several layers, so that Gray codes cost once for all.
+    """
+    words = ceil(layers * bits / 22)
+    return candidates * ((2 + 4 * words) * OTHER + layers * 2 * bits * OTHER)
 
 
 def collect_top(p):
@@ -170,14 +176,20 @@ def mmse(p):
             + nt * (nt + 1) / 2 * (COMPLEX_FMA + 2 * FMA) + 8 * nt * OTHER + demap_axes(p))
 
 
+def reordered(p):
+    """From one order of the columns to the next, by Givens rotations of R and of Q^H y."""
+    turns = p.num_tx - 1
+    turn = 8 * FMA + 2 * OTHER
+    once = turns * (3 * FMA + ROOT + 6 * OTHER) + turns * (turns - 1) / 2 * turn
+    return once * (1 / p.per_channel) + turns * turn
+
+
 def nway(p, num_passes=None):
     passes = p.num_tx if num_passes is None else num_passes
     below = p.num_tx - 1
-    candidates = (p.points * (OTHER + 2 * below * OTHER + below * FMA)
-                  + p.points * sum((k * COMPLEX_FMA + SLICE + DISTANCE for k in range(below)),
-                                   Operations()))
-    one = tree(p) + candidates + collect(p.points, below, p.bits) + collect_top(p)
-    return passes * one + finish(p)
+    candidates = p.points * (OTHER + 2 * below * OTHER + sic(0, below))
+    one = candidates + collect(p.points, below, p.bits) + collect_top(p)
+    return tree(p) + (passes - 1) * reordered(p) + passes * one + finish(p)
 
 
 def fpfsd(p):

@@ -80,10 +80,12 @@ def print_single(rows):
 
 
 def print_threads(results):
-    header = ("detector", "constellation", "threads", "Mbit/s", "x one thread", "of linear")
+    header = ("detector", "constellation", "threads", "Mbit/s", "x one thread", "of linear",
+              "at least")
     table(header, [(row["label"], row["constellation"], str(row["threads"]),
                     number(row.get("mbit_per_s")), number(row["speedup"], 3),
-                    percent(row["of_linear"])) for row in results["results"]])
+                    percent(row["of_linear"]), percent(row.get("target_of_linear")))
+                   for row in results["results"]])
 
 
 def print_antennas(results):
@@ -96,17 +98,20 @@ def print_antennas(results):
 
 
 def print_batch(results):
-    header = ("detector", "threads", "vectors", "us a call", "99 % under", "vectors/s", "Mbit/s")
+    header = ("detector", "threads", "vectors", "us a call", "99 % under", "at most", "vectors/s",
+              "Mbit/s")
     table(header, [(row["label"], str(row["threads"]), str(row["vectors"]),
                     number(1e6 * row["seconds"]), number(1e6 * row["seconds_99"]),
+                    number(row["target_seconds"] and 1e6 * row["target_seconds"]),
                     number(row["vectors_per_s"]), number(row["mbit_per_s"]))
                    for row in results["results"]])
 
 
 def print_flowgraph(results):
-    header = ("block", "threads", "Mvec/s", "mean batch", "of no-op", "arrays, Mvec/s",
-              "of the slower")
+    header = ("block", "threads", "Mvec/s", "mean batch", "of no-op", "at least",
+              "arrays, Mvec/s", "of the slower")
     table(header, [(row["label"], str(row["threads"]), number(row["vectors_per_s"] / 1e6, 3),
                     number(row["mean_batch"]), percent(row.get("of_no_op")),
+                    percent(row.get("target_of_no_op")),
                     number(row.get("arrays_vectors_per_s", 0) / 1e6 or None, 3),
                     percent(row.get("of_slower"))) for row in results["results"]])

@@ -5,16 +5,16 @@
 import numpy as np
 
 from ... import _core
-from .cases import QAM16, QAM64, Case
+from .cases import OF_LINEAR, QAM16, QAM64, SINGLE_VECTOR, Case
 from .data import Setting
 from .measuring import ArithmeticRun, DetectorRun, take_turns
 
 THREADS_CASES = (
     Case("mmse", {}, QAM16), Case("nway", {"num_passes": 1}, QAM16),
     Case("nway", {"num_passes": 4}, QAM16), Case("nway", {"num_passes": 4}, QAM64),
-    Case("mla", {}, QAM16),
+    Case("sfsd", {}, QAM16), Case("mla", {}, QAM16),
 )
-ANTENNAS_DETECTORS = ("fpfsd",)
+ANTENNAS_DETECTORS = ("sfsd", "fpfsd")
 ANTENNAS = (2, 4, 6, 8, 10, 12, 14, 16)
 BATCH_CASES = (
     Case("mmse", {}, QAM16), Case("nway", {"num_passes": 1}, QAM16),
@@ -47,7 +47,8 @@ def run_threads(options, store, progress):
                "isa": isa, "speedup": run.rate / alone, "of_linear": run.rate / alone / count}
         if case:
             row |= {"vectors_per_s": run.rate, "vectors": run.units,
-                    "mbit_per_s": run.rate * case.setting.bits_per_vector / 1e6}
+                    "mbit_per_s": run.rate * case.setting.bits_per_vector / 1e6,
+                    "target_of_linear": OF_LINEAR.get(count)}
         else:
             row["simd_instructions_per_s"] = run.instructions_per_s
         rows.append(row)
@@ -118,6 +119,7 @@ def run_batch(options, store, progress):
         rows.append({"label": case.label, "constellation": case.setting.constellation,
                      "threads": threads, "isa": isa, "vectors": size, "calls": len(run.seconds),
                      "seconds": float(seconds), "seconds_99": float(late),
+                     "target_seconds": SINGLE_VECTOR.get(case.detector) if size == 1 else None,
                      "vectors_per_s": size / float(seconds),
                      "mbit_per_s": size / float(seconds) * case.setting.bits_per_vector / 1e6})
     return {"results": rows}
