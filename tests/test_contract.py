@@ -161,6 +161,7 @@ def test_core_checks_shapes_itself():
 
 @pytest.mark.parametrize("name, changed", [
     ("nway", {"options": {"num_passes": 5}}), ("nway", {"options": {"num_passes": 0}}),
+    ("kbest", {"options": {"k": 0}}), ("kbest", {"options": {"k": 257}}),
     ("ep", {"options": {"num_iterations": 0}}), ("ep", {"width": 0}),
     ("mmsepic", {"options": {"num_iterations": -1}}), ("ep", {"num_tx": 65, "num_rx": 65}),
     ("nway", {"width": 0}), ("fpfsd", {"width": 0}), ("mla", {"num_tx": 17, "num_rx": 17}),

@@ -7,10 +7,19 @@ from pathlib import Path
 import numpy as np
 import pytest
 from gnuradio.mimopack import constellation
-from gnuradio.mimopack.reference import ep, fsd, mla, mmse, mmsepic, sic, sphere, tree
+from gnuradio.mimopack.reference import (
+    ep,
+    fsd,
+    kbest,
+    mla,
+    mmse,
+    mmsepic,
+    sic,
+    sphere,
+    tree,
+    trellis,
+)
 from gnuradio.mimopack.reference.exhaustive import candidates
-from gnuradio.mimopack.reference.kbest import kbest
-from gnuradio.mimopack.reference.trellis import trellis
 from simulated import problem
 
 FILES = sorted((Path(__file__).parent / "data").glob("*.npz"))
@@ -33,7 +42,7 @@ def error_rate(detector, n=150, **parameters):
 
 @pytest.mark.parametrize("with_prior", [False, True])
 @pytest.mark.parametrize("detector, parameters", [
-    (fsd.sfsd, {"levels": 3, "num_paths": 2}), (kbest, {"k": 64})])
+    (fsd.sfsd, {"levels": 3, "num_paths": 2}), (kbest, {"k": 64, "llr_clip": None})])
 def test_complete_lists_are_max_log(detector, parameters, with_prior):
     points = constellation.get("qpsk")
     rng = np.random.default_rng(4)

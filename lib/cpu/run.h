@@ -33,6 +33,7 @@ std::size_t run_bitflip(const plan&, const batch&);
 std::size_t run_ep(const plan&, const batch&);
 std::size_t run_fpfsd(const plan&, const batch&);
 std::size_t run_hfsd(const plan&, const batch&);
+std::size_t run_kbest(const plan&, const batch&);
 std::size_t run_mla(const plan&, const batch&);
 std::size_t run_mmse(const plan&, const batch&);
 std::size_t run_mmsepic(const plan&, const batch&);
@@ -41,6 +42,7 @@ std::size_t run_omap(const plan&, const batch&);
 std::size_t run_psd(const plan&, const batch&);
 std::size_t run_sd(const plan&, const batch&);
 std::size_t run_sfsd(const plan&, const batch&);
+std::size_t run_trellis(const plan&, const batch&);
 std::size_t run_zf(const plan&, const batch&);
 std::size_t run_zfsic(const plan&, const batch&);
 

@@ -8,6 +8,7 @@
 """
 
 from .base import Detector
+from .breadth_first import KBest, Trellis
 from .exhaustive import MLA, OMAP
 from .fsd import HFSD, SFSD
 from .iterative import EP, MMSEPIC
@@ -17,7 +18,8 @@ from .sic import ZFSIC, BitFlip
 from .sphere import ASD, PSD, SD
 
 REGISTRY = {detector.name: detector for detector in (
-    ZF, MMSE, MMSEPIC, EP, NWay, FPFSD, HFSD, SFSD, ZFSIC, BitFlip, SD, ASD, PSD, MLA, OMAP)}
+    ZF, MMSE, MMSEPIC, EP, NWay, FPFSD, HFSD, SFSD, ZFSIC, BitFlip, KBest, Trellis, SD, ASD, PSD,
+    MLA, OMAP)}
 
 
 def create(name, **parameters):
@@ -33,4 +35,5 @@ def hard_decisions(llr):
 
 
 __all__ = ["ASD", "EP", "FPFSD", "HFSD", "MLA", "MMSE", "MMSEPIC", "OMAP", "PSD", "REGISTRY", "SD",
-           "SFSD", "ZF", "ZFSIC", "BitFlip", "Detector", "NWay", "create", "hard_decisions"]
+           "SFSD", "ZF", "ZFSIC", "BitFlip", "Detector", "KBest", "NWay", "Trellis", "create",
+           "hard_decisions"]

@@ -12,11 +12,13 @@ from .batch import rank_tolerance, run, usable
 from .ep import ep
 from .exhaustive import mla, omap
 from .fsd import fpfsd, hfsd, sfsd
+from .kbest import kbest
 from .linear import mmse, zf
 from .nway import nway
 from .pic import mmsepic
 from .sic import bitflip, zfsic
 from .sphere import asd, psd, sd
+from .trellis import trellis
 
-__all__ = ["asd", "bitflip", "ep", "fpfsd", "hfsd", "mla", "mmse", "mmsepic", "nway", "omap",
-           "psd", "rank_tolerance", "run", "sd", "sfsd", "usable", "zf", "zfsic"]
+__all__ = ["asd", "bitflip", "ep", "fpfsd", "hfsd", "kbest", "mla", "mmse", "mmsepic", "nway", "omap",
+           "psd", "rank_tolerance", "run", "sd", "sfsd", "trellis", "usable", "zf", "zfsic"]

@@ -12,12 +12,13 @@ def ascending_norm(h):
     return list(np.argsort(np.linalg.norm(h, axis=0), kind="stable"))
 
 
-def kbest(y, h, noise_var, constellation, prior=None, k=64, llr_clip=None):
+def kbest(y, h, noise_var, constellation, prior=None, k=16, llr_clip=8.0):
     """Max-log LLRs of the K paths that survive to the bottom.
 
     Each level expands all M children of each survivor and keeps the k with the smallest metric
-    (distance and prior so far); ties fall to the path that comes first. A bit whose list lacks
-    one value gets +-llr_clip.
+    (distance and prior so far); ties fall to the path that comes first. LLRs are limited to
+    +-llr_clip from the prior, which is what a bit gets whose list lacks one value; None does not
+    limit.
     """
     tree = Tree(y, h, noise_var, constellation, ascending_norm(h), prior)
     nt, size = len(tree.order), constellation.size
@@ -30,4 +31,8 @@ def kbest(y, h, noise_var, constellation, prior=None, k=64, llr_clip=None):
         paths = paths[keep // size]
         paths[:, level] = keep % size
         metric = children[keep]
-    return list_llr(tree.labels(paths), metric, constellation, llr_clip)
+    llr = list_llr(tree.labels(paths), metric, constellation)
+    if llr_clip is None:
+        return llr
+    known = np.zeros(len(llr)) if prior is None else np.asarray(prior)
+    return known + np.clip(llr - known, -llr_clip, llr_clip)

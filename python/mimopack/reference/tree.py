@@ -67,18 +67,16 @@ class Tree:
         return by_layer
 
 
-def list_llr(labels, metric, constellation, clip=None):
+def list_llr(labels, metric, constellation):
     """Max-log LLRs of a candidate list (002 eq. 4).
 
     Args:
         labels: (P, nt) labels by layer; metric: (P,).
-        clip: LLRs are limited to +- clip; a bit whose list lacks one value gets the limit.
 
     Returns:
-        (nt*m,).
+        (nt*m,); infinite for a bit whose list lacks one value.
     """
     bits = constellation.bits[labels].reshape(len(labels), -1).astype(bool)
     best = [np.min(np.where(bits == value, metric[:, None], np.inf), axis=0)
             for value in (False, True)]
-    llr = best[0] - best[1]
-    return llr if clip is None else np.clip(llr, -clip, clip)
+    return best[0] - best[1]

@@ -3,10 +3,12 @@
 """Soft-output trellis detector (reference [7] of 001: Wu, Sun, Gupta, Cavallaro, J. Signal
 Processing Systems 64, 2011).
 
-What we take it to be, from its description in 001 and its abstract: the tree's levels as stages
-of M vertices, one per symbol; each vertex keeps the best of the M paths that come in (edge
-reduction), so that M paths survive each stage. The survivors of the last stage hold all symbols
-of its layer, which gives that layer's LLRs; each layer is last in a pass of its own.
+What we take it to be, from its description in 001 and its abstract ("multi-pass trellis
+traversal"): the tree's levels as stages of M vertices, one per symbol; each vertex keeps the best
+of the M paths that come in (edge reduction), so that M paths survive each stage. The survivors of
+the last stage hold all symbols of its layer, which gives that layer's LLRs; each layer is last in
+a pass of its own. 001's Fig. 3 agrees: it has N-way with N = 2 better than this detector, and so
+have we, while LLRs of the survivors of all passes together would be close to max-log.
 """
 
 import numpy as np
@@ -31,16 +33,15 @@ def survivors(tree):
 
 
 def trellis(y, h, noise_var, constellation, prior=None):
-    """Max-log LLRs over the survivors of all nt passes, each with another layer at the end.
+    """Max-log LLRs of each layer over the survivors of the pass in which it is last.
 
     The layers above it come by falling column norm from the top.
     """
-    labels, metrics = [], []
+    llr = []
     rising = np.argsort(np.linalg.norm(h, axis=0), kind="stable")
     for last in range(h.shape[1]):
         order = [last] + [layer for layer in rising if layer != last]
         tree = Tree(y, h, noise_var, constellation, order, prior)
         paths, metric = survivors(tree)
-        labels.append(tree.labels(paths))
-        metrics.append(metric)
-    return list_llr(np.concatenate(labels), np.concatenate(metrics), constellation)
+        llr.append(list_llr(paths[:, :1], metric, constellation))
+    return np.concatenate(llr)

@@ -77,6 +77,8 @@ OTHERS = (
     Case("mmsepic", {}, QAM16), Case("mmsepic", {}, QAM64),
     Case("sd", {}, QAM16), Case("asd", {}, QAM16),
     Case("zfsic", {}, QAM16), Case("bitflip", {}, QAM16),
+    *(Case("kbest", {"k": k}, setting) for k in (16, 64) for setting in (QAM16, QAM64)),
+    Case("trellis", {}, QAM16),
     *(Case(name, parameters, QAM16_8X8) for name, parameters in (
         ("zf", {}), ("mmse", {}), ("nway", {"num_passes": 8}), ("fpfsd", {}),
         ("sfsd", {}), ("hfsd", {}), ("ep", {}), ("psd", {}), ("zfsic", {}), ("bitflip", {}))),
