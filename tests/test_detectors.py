@@ -258,9 +258,11 @@ def test_threads_and_batch_change_nothing(name, threads):
 
 @pytest.mark.parametrize("name", ALL)
 def test_high_and_low_snr_stay_finite(name):
+    # A bit whose list lacks one value is at the limit, however low the SNR: all are in this one.
+    parameters = {"k": 256} if name == "kbest" else {}
     for snr in (-60, 0, 60, 120):
         y, h, noise_var, bits = problem(64, 2, 2, "qam16", snr)
-        det = create(name, num_tx=2, num_rx=2)
+        det = create(name, num_tx=2, num_rx=2, **parameters)
         llr = det.detect(y, h, noise_var)
         assert np.all(np.isfinite(llr)) and det.erasures == 0
         if snr >= 60:

@@ -13,7 +13,8 @@ class KBest(Detector):
     with the smallest metric go on.
 
     Columns in the order of their norms, the strongest on top. LLRs are max-log over the k paths
-    at the bottom (002 eq. 4 on the list). With k >= M^nt the list is complete and the LLRs are
+    at the bottom (002 eq. 4 on the list); a bit of which they have one value only gets the limit
+    ``llr_clip``, however low the SNR. With k >= M^nt the list is complete and the LLRs are
     exact max-log. A-priori LLRs count in the metrics from the first level on. Any constellation;
     with square QAM, children come sorted per axis. Complexity O(k (nt^2 + sqrt(M) nt)) to
     O(k M nt log^2 k) per vector: parents and children that are too far for all vectors in a SIMD

@@ -20,5 +20,5 @@ from .sic import bitflip, zfsic
 from .sphere import asd, psd, sd
 from .trellis import trellis
 
-__all__ = ["asd", "bitflip", "ep", "fpfsd", "hfsd", "kbest", "mla", "mmse", "mmsepic", "nway", "omap",
-           "psd", "rank_tolerance", "run", "sd", "sfsd", "trellis", "usable", "zf", "zfsic"]
+__all__ = ["asd", "bitflip", "ep", "fpfsd", "hfsd", "kbest", "mla", "mmse", "mmsepic", "nway",
+           "omap", "psd", "rank_tolerance", "run", "sd", "sfsd", "trellis", "usable", "zf", "zfsic"]
