@@ -1,6 +1,6 @@
 /* SPDX-FileCopyrightText: 2026 The gr-mimopack authors
  * SPDX-License-Identifier: GPL-3.0-or-later */
-#include "../kernels/exhaustive.h"
+#include "../kernels/enumeration.h"
 #include "driver.h"
 #include "run.h"
 
@@ -10,18 +10,37 @@ namespace MIMOPACK_ISA {
 namespace {
 
 template <template <class> class Combination>
-std::size_t run_with(const plan& p, const batch& b)
+std::size_t run_tree(const plan& p, const batch& b)
 {
     return drive<0, 0>(p, b, [&](arena<simd>& a) {
         return exhaustive<simd, Combination>(a, p.points, p.num_tx, p.num_rx);
     });
 }
 
+template <bool Table>
+std::size_t run_enumeration(const plan& p, const batch& b)
+{
+    return drive<0, 0>(p, b, [&](arena<simd>& a) {
+        return enumeration<simd, Table>(a, p.points, p.num_tx, p.num_rx);
+    });
+}
+
 } // namespace
 
-std::size_t run_omap(const plan& p, const batch& b) { return run_with<log_sum>(p, b); }
+std::size_t run_omap(const plan& p, const batch& b) { return run_tree<log_sum>(p, b); }
 
-std::size_t run_mla(const plan& p, const batch& b) { return run_with<best_metric>(p, b); }
+std::size_t run_mla(const plan& p, const batch& b)
+{
+    switch (p.options.method) {
+    case 1:
+        return run_enumeration<false>(p, b);
+    case 2:
+        return run_enumeration<true>(p, b);
+    default:
+        return p.points.width ? run_sliced(p, b, __builtin_inff())
+                              : run_tree<best_metric>(p, b);
+    }
+}
 
 } // namespace MIMOPACK_ISA
 } // namespace mimopack

@@ -37,6 +37,7 @@ const detector_entry detectors[] = {
     { "psd", run_psd, 16, true },
     { "sd", run_sd, 16, true },
     { "sfsd", run_sfsd, 16, true },
+    { "softsphere", run_softsphere, 16, true },
     { "trellis", run_trellis, 16, false },
     { "zf", run_zf, 64, false },
     { "zfsic", run_zfsic, 16, true },

@@ -42,6 +42,9 @@ std::size_t run_omap(const plan&, const batch&);
 std::size_t run_psd(const plan&, const batch&);
 std::size_t run_sd(const plan&, const batch&);
 std::size_t run_sfsd(const plan&, const batch&);
+/* MLA of square QAM, LLRs limited to +- clip from the prior */
+std::size_t run_sliced(const plan&, const batch&, float clip);
+std::size_t run_softsphere(const plan&, const batch&);
 std::size_t run_trellis(const plan&, const batch&);
 std::size_t run_zf(const plan&, const batch&);
 std::size_t run_zfsic(const plan&, const batch&);

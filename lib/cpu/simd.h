@@ -6,9 +6,10 @@
  * a*b, min, max, clamp, abs, rsqrt, reciprocal, F(float); comparison to F::mask with &,
  * |, ~ and any(mask); select(mask, a, b); masked_min(a, mask, b) = mask ? min(a, b) : a;
  * the integers in a float's bits as F::word; F::get(array, index) and F::put(array,
- * index, value), which read and set another place in each lane. simd<N> uses the
- * compiler's vector types, for any machine; AVX-512 has a type of its own for its mask
- * registers. */
+ * index, value), which read and set another place in each lane. A tree search whose
+ * elements are nodes of one vector also takes load, store, least, mask::to_bits and
+ * append. simd uses the compiler's vector types, for any machine; AVX-512 has a type of
+ * its own for its mask registers. */
 #pragma once
 #include "../kernels/config.h"
 #if defined(__SSE2__)
@@ -46,6 +47,7 @@ struct simd {
         {
             return __builtin_popcount(m & ((1u << first) - 1));
         }
+        MP_FN unsigned to_bits() const { return m; }
     };
     struct word {
         __m512i v;
@@ -86,6 +88,8 @@ struct simd {
     MP_FN void store(float* p) const { _mm512_storeu_ps(p, v); }
     MP_FN word as_word() const { return { _mm512_castps_si512(v) }; }
     MP_FN word to_word() const { return { _mm512_cvtps_epi32(v) }; }
+
+    MP_FN float least() const { return _mm512_reduce_min_ps(v); }
 
     MP_FN friend simd operator+(simd a, simd b) { return _mm512_add_ps(a.v, b.v); }
     MP_FN friend simd operator-(simd a, simd b) { return _mm512_sub_ps(a.v, b.v); }
@@ -161,6 +165,17 @@ struct simd {
         const __m512i table = _mm512_set1_epi32(0x11881188);
         return _mm512_maskz_fixupimm_ps(m.m, a.v, a.v, table, 0);
     }
+    /* Stores the elements of each value where m holds, close together, at list + i *
+     * stride for value i; writes a whole register. Returns how many there are. */
+    template <int N>
+    MP_FN friend int append(mask m, const simd (&values)[N], float* list, int stride)
+    {
+        MP_UNROLL
+        for (int i = 0; i < N; ++i)
+            _mm512_storeu_ps(list + i * stride,
+                             _mm512_maskz_compress_ps(m.m, values[i].v));
+        return __builtin_popcount(m.m);
+    }
     /* 1 / sqrt(a): the hardware's estimate and one Newton step, relative error below
      * 2^-22 */
     MP_FN friend simd rsqrt(simd a)
@@ -199,17 +214,18 @@ struct simd {
         MP_FN friend mask operator|(mask a, mask b) { return { a.m | b.m }; }
         MP_FN mask operator~() const { return { ~m }; }
         MP_FN bool operator[](int i) const { return m[i] != 0; }
-        MP_FN friend bool any(mask a)
+        MP_FN friend bool any(mask a) { return a.to_bits() != 0; }
+        MP_FN unsigned to_bits() const
         {
 #if defined(__AVX2__)
-            return _mm256_movemask_ps((__m256)a.m) != 0;
+            return static_cast<unsigned>(_mm256_movemask_ps((__m256)m));
 #elif defined(__SSE2__)
-            return _mm_movemask_ps((__m128)a.m) != 0;
+            return static_cast<unsigned>(_mm_movemask_ps((__m128)m));
 #else
-            bool found = false;
+            unsigned bits = 0;
             for (int i = 0; i < width; ++i)
-                found |= a[i];
-            return found;
+                bits |= (m[i] & 1u) << i;
+            return bits;
 #endif
         }
         MP_FN int count(int first) const
@@ -253,6 +269,14 @@ struct simd {
     {
         const raw magic = raw{} + 12582912.0f; /* 1.5 * 2^23: rounds to nearest */
         return { __builtin_convertvector((v + magic) - magic, integers) };
+    }
+
+    MP_FN float least() const
+    {
+        float x = v[0];
+        for (int i = 1; i < width; ++i)
+            x = v[i] < x ? v[i] : x;
+        return x;
     }
 
     MP_FN friend simd operator+(simd a, simd b) { return a.v + b.v; }
@@ -302,6 +326,15 @@ struct simd {
     MP_FN friend simd finite_where(mask m, simd a)
     {
         return select(m & (abs(a) < simd(__builtin_inff())), a, simd(0.0f));
+    }
+    template <int N>
+    MP_FN friend int append(mask m, const simd (&values)[N], float* list, int stride)
+    {
+        int count = 0;
+        for (unsigned left = m.to_bits(); left; left &= left - 1, ++count)
+            for (int i = 0; i < N; ++i)
+                list[i * stride + count] = values[i].v[__builtin_ctz(left)];
+        return count;
     }
 #if defined(__AVX2__)
     MP_FN friend simd min(simd a, simd b)

@@ -15,11 +15,12 @@ from .iterative import EP, MMSEPIC
 from .linear import MMSE, ZF
 from .nway import FPFSD, NWay
 from .sic import ZFSIC, BitFlip
+from .softsphere import SoftSphere
 from .sphere import ASD, PSD, SD
 
 REGISTRY = {detector.name: detector for detector in (
     ZF, MMSE, MMSEPIC, EP, NWay, FPFSD, HFSD, SFSD, ZFSIC, BitFlip, KBest, Trellis, SD, ASD, PSD,
-    MLA, OMAP)}
+    SoftSphere, MLA, OMAP)}
 
 
 def create(name, **parameters):
@@ -35,5 +36,5 @@ def hard_decisions(llr):
 
 
 __all__ = ["ASD", "EP", "FPFSD", "HFSD", "MLA", "MMSE", "MMSEPIC", "OMAP", "PSD", "REGISTRY", "SD",
-           "SFSD", "ZF", "ZFSIC", "BitFlip", "Detector", "KBest", "NWay", "Trellis", "create",
-           "hard_decisions"]
+           "SFSD", "ZF", "ZFSIC", "BitFlip", "Detector", "KBest", "NWay", "SoftSphere", "Trellis",
+           "create", "hard_decisions"]

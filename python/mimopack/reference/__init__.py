@@ -17,8 +17,10 @@ from .linear import mmse, zf
 from .nway import nway
 from .pic import mmsepic
 from .sic import bitflip, zfsic
+from .softsphere import softsphere
 from .sphere import asd, psd, sd
 from .trellis import trellis
 
 __all__ = ["asd", "bitflip", "ep", "fpfsd", "hfsd", "kbest", "mla", "mmse", "mmsepic", "nway",
-           "omap", "psd", "rank_tolerance", "run", "sd", "sfsd", "trellis", "usable", "zf", "zfsic"]
+           "omap", "psd", "rank_tolerance", "run", "sd", "sfsd", "softsphere", "trellis", "usable",
+           "zf", "zfsic"]

@@ -40,18 +40,14 @@ def search(y, h, side, scale):
     return p, distance
 
 
-def nway(y, h, noise_var, constellation, prior=None, passes=1, llr_clip=8.0):
-    """Max-log LLRs from the lists of N passes over cyclically rotated columns, 001 eq. 6.
-
-    Pass k has column (nt - 1 + k) mod nt on top. A bit value that is in no list counts as
-    infinitely far. With a-priori LLRs the metric of a candidate is less those of its ones
-    (002 eq. 4). LLRs are limited to +-llr_clip from the prior; None does not limit.
-    """
+def nearest_candidates(y, h, noise_var, constellation, prior, passes):
+    """The least metric of a candidate with each value of each bit, [value, bit] (2, nt*m), inf
+    where the passes' lists have none; distances over noise_var, less the prior LLRs of the ones
+    (002 eq. 4). Pass k has column (nt - 1 + k) mod nt on top."""
     nt = h.shape[1]
     qam = constellation.square_qam
     m = constellation.bits_per_symbol
-    nearest = np.full((2, nt * m), np.inf)     # [bit value, bit]
-    known = np.zeros(nt * m) if prior is None else np.asarray(prior)
+    nearest = np.full((2, nt * m), np.inf)
     for k in range(passes):
         order = (np.arange(nt) + k) % nt
         p, distance = search(y, h[:, order], qam.side, qam.scale)
@@ -60,9 +56,21 @@ def nway(y, h, noise_var, constellation, prior=None, passes=1, llr_clip=8.0):
             points = qam.scale * (p[:, 2 * column] + 1j * p[:, 2 * column + 1])
             labels[:, layer] = np.argmin(np.abs(points[:, None] - constellation.points), axis=1)
         bits = constellation.bits[labels].reshape(len(p), -1)
-        metric = distance / noise_var - bits @ known
+        metric = distance / noise_var - bits @ prior
         for value in (0, 1):
             found = np.where(bits == value, metric[:, None], np.inf).min(axis=0)
             nearest[value] = np.minimum(nearest[value], found)
+    return nearest
+
+
+def nway(y, h, noise_var, constellation, prior=None, passes=1, llr_clip=8.0):
+    """Max-log LLRs from the lists of N passes over cyclically rotated columns, 001 eq. 6.
+
+    A bit value that is in no list counts as infinitely far. LLRs are limited to +-llr_clip from
+    the prior; None does not limit.
+    """
+    known = (np.zeros(h.shape[1] * constellation.bits_per_symbol) if prior is None
+             else np.asarray(prior))
+    nearest = nearest_candidates(y, h, noise_var, constellation, known, passes)
     llr = nearest[0] - nearest[1]
     return llr if llr_clip is None else known + np.clip(llr - known, -llr_clip, llr_clip)

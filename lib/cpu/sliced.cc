@@ -1,0 +1,45 @@
+/* SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+ * SPDX-License-Identifier: GPL-3.0-or-later */
+#include "../kernels/sliced.h"
+#include "driver.h"
+#include "run.h"
+
+namespace mimopack {
+namespace MIMOPACK_ISA {
+
+namespace {
+
+template <int NT, int NR, int WIDTH>
+std::size_t run_size(const plan& p, const batch& b, float clip)
+{
+    return drive<NT, NR>(p, b, [&](arena<simd>& a) {
+        return sliced<simd, NT, NR, WIDTH>(a, p.points, p.num_tx, p.num_rx, clip);
+    });
+}
+
+} // namespace
+
+/* The search costs so much more than the QR decomposition that only QPSK and 16-QAM,
+ * with two antennas or four, have builds of their own. */
+std::size_t run_sliced(const plan& p, const batch& b, float clip)
+{
+    switch (p.points.width) {
+    case 1:
+        return by_size(p, [&](auto nt, auto nr) {
+            return run_size<nt.value, nr.value, 1>(p, b, clip);
+        });
+    case 2:
+        return by_size(p, [&](auto nt, auto nr) {
+            return run_size<nt.value, nr.value, 2>(p, b, clip);
+        });
+    case 3:
+        return run_size<0, 0, 3>(p, b, clip);
+    case 4:
+        return run_size<0, 0, 4>(p, b, clip);
+    default:
+        return run_size<0, 0, 5>(p, b, clip);
+    }
+}
+
+} // namespace MIMOPACK_ISA
+} // namespace mimopack

@@ -1,0 +1,69 @@
+/* SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+ * SPDX-License-Identifier: GPL-3.0-or-later */
+#include "../kernels/softsphere.h"
+#include "driver.h"
+#include "run.h"
+
+namespace mimopack {
+namespace MIMOPACK_ISA {
+
+namespace {
+
+/* Up to so many parents of leaves, slicing all of them is faster than a search, whose
+ * lanes four symbols do not fill. */
+long small_search(int width) { return width == 1 ? 4096 : 1024; }
+
+struct live_lanes : no_extras {
+    template <class Kernel>
+    MP_FN void before(Kernel& kernel, const std::size_t*, int count) const
+    {
+        kernel.set_live(count);
+    }
+};
+
+template <int NT, int NR, int WIDTH>
+std::size_t run_size(const plan& p, const batch& b)
+{
+    return drive<NT, NR>(
+        p,
+        b,
+        [&](arena<simd>& a) {
+            return softsphere<simd, NT, NR, WIDTH>(
+                a, p.points, p.num_tx, p.num_rx, p.options.llr_clip);
+        },
+        live_lanes());
+}
+
+template <int WIDTH>
+std::size_t run_width(const plan& p, const batch& b)
+{
+    return p.num_tx == 4 && p.num_rx == 4 ? run_size<4, 4, WIDTH>(p, b)
+                                          : run_size<0, 0, WIDTH>(p, b);
+}
+
+} // namespace
+
+std::size_t run_softsphere(const plan& p, const batch& b)
+{
+    const long small = small_search(p.points.width);
+    long parents = 1;
+    for (int i = 1; i < p.num_tx && parents <= small; ++i)
+        parents *= p.points.size;
+    if (parents <= small)
+        return run_sliced(p, b, p.options.llr_clip);
+    switch (p.points.width) {
+    case 1:
+        return run_size<0, 0, 1>(p, b);
+    case 2:
+        return run_width<2>(p, b);
+    case 3:
+        return run_width<3>(p, b);
+    case 4:
+        return run_size<0, 0, 4>(p, b);
+    default:
+        return run_size<0, 0, 5>(p, b);
+    }
+}
+
+} // namespace MIMOPACK_ISA
+} // namespace mimopack

@@ -1,0 +1,68 @@
+# SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Exact max-log by a single tree search, seeded by N-way's candidates.
+
+C. Studer, A. Burg, H. Boelcskei: Soft-Output Sphere Decoding: Algorithms and VLSI Implementation.
+IEEE Journal on Selected Areas in Communications 26 (2), 2008.
+"""
+
+import numpy as np
+
+from .nway import nearest_candidates
+from .tree import Tree
+
+
+def softsphere(y, h, noise_var, constellation, prior=None, llr_clip=None):
+    """Max-log LLRs, 000 eq. 12 (with priors: 002 eq. 4), limited to +-llr_clip from the prior.
+
+    ``hypothesis[v, b]`` is the least metric so far of a candidate whose bit b is v. A node is
+    visited where its metric is below a hypothesis that one of its leaves could lower: of the bits
+    of its path those with the path's values, of the others both. Metrics are distances over
+    noise_var, plus for each bit that differs from its prior's guess the prior's magnitude: with
+    the constant left out metrics never fall along a path.
+    """
+    nt = h.shape[1]
+    m = constellation.bits_per_symbol
+    known = np.zeros(nt * m) if prior is None else np.asarray(prior, float)
+    search = Tree(y, h, noise_var, constellation, np.argsort(np.linalg.norm(h, axis=0)))
+    bits = constellation.bits.astype(int)
+    guess = known.reshape(nt, m) > 0
+    cost = np.sum(np.abs(known.reshape(nt, 1, m)) * (bits != guess[:, None]), axis=2)
+    hypothesis = (nearest_candidates(y, h, noise_var, constellation, known, passes=nt)
+                  + np.sum(np.maximum(known, 0)))
+    # An LLR beyond the limit need not be exact, so no metric further than this from the least.
+    slack = np.full((2, nt * m), np.inf)
+    if llr_clip is not None:
+        slack = np.maximum(llr_clip + np.array([[1], [-1]]) * known, 0)
+    which = np.arange(nt * m).reshape(nt, m)
+
+    def reach(labels, level):
+        """The largest hypothesis that a leaf below this node could lower."""
+        below = which[search.order[:level]]
+        own = [hypothesis[bits[label], which[layer]]
+               for label, layer in zip(labels, search.order[level:], strict=True)]
+        return max(np.max(own), np.max(hypothesis[:, below], initial=0))
+
+    def descend(labels, level, metric):
+        """The children, at ``level``, of a node with these labels at the levels above."""
+        nonlocal hypothesis
+        centre = search.y[level] - constellation.points[labels] @ search.r[level, level + 1:]
+        steps = (np.abs(centre - search.r[level, level] * constellation.points) ** 2 / noise_var
+                 + cost[search.order[level]])
+        for s in np.argsort(steps, kind="stable"):
+            child = [s, *labels]
+            reached = metric + steps[s]
+            if reached >= reach(child, level):
+                continue
+            if level:
+                descend(child, level - 1, reached)
+                continue
+            found = np.concatenate([bits[child[level]] for level in np.argsort(search.order)])
+            hypothesis[found, np.arange(nt * m)] = np.minimum(
+                hypothesis[found, np.arange(nt * m)], reached)
+            hypothesis = np.minimum(hypothesis, np.min(hypothesis) + slack)
+
+    hypothesis = np.minimum(hypothesis, np.min(hypothesis) + slack)
+    descend([], nt - 1, 0.0)
+    llr = hypothesis[0] - hypothesis[1]
+    return llr if llr_clip is None else known + np.clip(llr - known, -llr_clip, llr_clip)
