@@ -60,6 +60,16 @@ def test_nway(arguments, message):
         detectors.NWay(**arguments)
 
 
+@pytest.mark.parametrize("create, message", [
+    (lambda: detectors.MLA(method="fast"), "method: got 'fast', allowed are sliced, plain, table"),
+    (lambda: detectors.SoftSphere(llr_clip=0), "llr_clip: got 0.0, must be positive"),
+    (lambda: detectors.SoftSphere(constellation="bpsk"), "what softsphere needs: square QAM"),
+])
+def test_exact_max_log(create, message):
+    with pytest.raises(ValueError, match=message):
+        create()
+
+
 def test_nway_defaults():
     assert detectors.NWay().num_passes == 4
     assert detectors.NWay().llr_clip is None
@@ -67,14 +77,29 @@ def test_nway_defaults():
     assert detectors.NWay(llr_clip=5).llr_clip == 5.0
 
 
-@pytest.mark.parametrize("name", ["mla", "omap"])
-@pytest.mark.parametrize("num_tx, points, backend", [
-    (8, "qam16", "cpu"), (4, "qam256", "auto"), (5, "qam16", "reference"), (16, "qpsk", "cpu")])
-def test_search_that_cannot_finish_is_refused(name, num_tx, points, backend):
+@pytest.mark.parametrize("name, num_tx, points, own, search", [
+    ("omap", 7, "qam16", {}, "16^7 = 2.68e+08"), ("omap", 4, "qam256", {}, "256^4 = 4.29e+09"),
+    ("omap", 5, "qam16", {"backend": "reference"}, "16^5 = 1.05e+06"),
+    ("mla", 8, "qam16", {}, "2 * 16^7 = 5.37e+08"), ("mla", 16, "qpsk", {}, "2 * 4^15 = 2.15e+09"),
+    ("mla", 5, "qam256", {"backend": "cpu"}, "2 * 256^4 = 8.59e+09"),
+    ("mla", 5, "qam16", {"backend": "reference"}, "16^5 = 1.05e+06"),
+    ("mla", 7, "qam16", {"method": "plain"}, "16^7 = 2.68e+08"),
+    ("mla", 7, "qam16", {"method": "table"}, "16^7 = 2.68e+08"),
+    ("mla", 9, np.exp(2j * np.pi * np.arange(8) / 8), {}, "8^9 = 1.34e+08")])
+def test_search_that_cannot_finish_is_refused(name, num_tx, points, own, search):
     with pytest.raises(ValueError) as caught:
-        detectors.create(name, num_tx=num_tx, num_rx=num_tx, constellation=points,
-                         backend=backend)
-    assert f"^{num_tx} = " in str(caught.value) and "use nway" in str(caught.value)
+        detectors.create(name, num_tx=num_tx, num_rx=num_tx, constellation=points, **own)
+    assert search in str(caught.value) and "use nway" in str(caught.value)
+
+
+@pytest.mark.parametrize("num_tx, points, own, candidates", [
+    (7, "qam16", {}, 2**25), (4, "qam256", {}, 2**25), (5, "qam64", {}, 2**25),
+    (13, "qpsk", {}, 2**25), (1, "qam16", {}, 16), (6, "qam16", {"method": "plain"}, 2**24),
+    (16, "bpsk", {}, 2**16), (4, "qam16", {"backend": "reference"}, 2**16)])
+def test_largest_searches(num_tx, points, own, candidates):
+    """What mla really looks at, up to what it still accepts."""
+    det = detectors.MLA(num_tx, num_tx, points, **own)
+    assert det.candidates == candidates
 
 
 def arrays(**changed):
@@ -172,6 +197,7 @@ def test_core_checks_shapes_itself():
     ("sfsd", {"options": {"num_paths": 0}}), ("sfsd", {"options": {"num_paths": 2000}}),
     ("sfsd", {"width": 0}), ("bitflip", {"width": 0}), ("zfsic", {"width": 0}),
     ("zf", {"options": {"speed": 1}}), ("sd", {"width": 0}), ("asd", {"width": 0}),
+    ("softsphere", {"width": 0}), ("softsphere", {"num_tx": 17, "num_rx": 17}),
     ("psd", {"num_tx": 7, "num_rx": 7}),
     ("psd", {"options": {"psd_stages": 2, "psd_levels": [9, 1]}}),
     ("psd", {"options": {"psd_stages": 2, "psd_levels": [7, 2]}}),

@@ -10,7 +10,7 @@ from simulated import assert_close, problem
 ALL = list(detectors.REGISTRY)
 PRIOR = [name for name in ALL if detectors.REGISTRY[name].SUPPORTS_PRIOR]
 HARD = [name for name in ALL if detectors.REGISTRY[name].HARD]
-EXACT = ["mla", "omap"]
+EXACT = ["mla", "omap", "softsphere"]
 BACKENDS = ["cpu", "reference"]
 
 
@@ -30,8 +30,8 @@ def create(name, backend="cpu", num_tx=3, num_rx=4, constellation="qam16", **par
 def test_cpu_equals_reference(name, constellation, isa):
     for num_tx, num_rx, n in ((1, 1, 5), (2, 2, 37), (2, 5, 16), (3, 3, 33), (4, 4, 30)):
         points = {"qpsk": 4, "wlan_bpsk": 2, "qam64": 64, "qam256": 256}.get(constellation, 16)
-        if name in ("mla", "omap") and points**num_tx > 4096:
-            continue    # the reference would take minutes; larger searches: test_vectors
+        if name in EXACT and points**num_tx > (4096 if name != "softsphere" else 256):
+            continue    # the reference would take minutes; larger: test_vectors, test_exact_search
         try:
             det = create(name, num_tx=num_tx, num_rx=num_rx, constellation=constellation, isa=isa)
         except ValueError:
@@ -198,9 +198,12 @@ class TestPrior:
     def test_zero_prior_equals_none(self, name, backend):
         y, h, noise_var, bits = problem(count(backend), 3, 4, "qam16", 10)
         det = create(name, backend)
-        np.testing.assert_array_equal(
-            det.detect(y, h, noise_var, prior=np.zeros(bits.shape, np.float32)),
-            det.detect(y, h, noise_var))
+        found = det.detect(y, h, noise_var, prior=np.zeros(bits.shape, np.float32))
+        expected = det.detect(y, h, noise_var)
+        if name in ("mla", "softsphere"):    # rounding: where there are priors they do not slice
+            assert_close(found, expected, 1e-5)
+        else:
+            np.testing.assert_array_equal(found, expected)
 
     def test_prior_is_part_of_the_result(self, name, backend):
         """With noise so strong that y says nothing, the prior comes back (from a list, where one

@@ -66,14 +66,14 @@ def test_documentation_says_what_each_detector_takes():
             for line in (ROOT / "docs/detectors.md").read_text().splitlines()
             if line.startswith("| `")]
     said = {row[0]: (row[1], row[4], row[5], row[7].removeprefix("nt = ")) for row in rows}
-    limits = {name: "M^nt = 2^24" for name in ("mla", "omap")}
+    limits = {"mla": "2 M^(nt-1) = 2^25, M^nt = 2^24", "omap": "M^nt = 2^24"}
     assert said == {
         f"`{name}`": (f"`{detector.__name__}`", "yes" if detector.SUPPORTS_PRIOR else "no",
                       "square QAM" if detector.NEEDS_SQUARE_QAM else "any",
                       limits.get(name, str(detector.MAX_TX)))
         for name, detector in detectors.REGISTRY.items()}
     largest = {detectors.REGISTRY[name].LARGEST_SEARCH["cpu"] for name in limits}
-    assert largest == {2**24}
+    assert largest == {2**24} and detectors.MLA.LARGEST_SLICED == 2**25
 
 
 @pytest.mark.parametrize("code", re.findall(r"```python\n(.*?)```",

@@ -67,7 +67,7 @@ public:
           d_metric(take_floats(a, (nt + 1) * symbols)),
           d_lower(take_floats(a, (nt + 1) * symbols)),
           d_left(take_floats(a, (nt + 1) * nt * symbols)),
-          d_open(reinterpret_cast<unsigned short*>(take_floats(a, (nt + 1) * size)))
+          d_open(reinterpret_cast<int*>(take_floats(a, (nt + 1) * open_stride)))
     {
         if (a.memory)
             fill_tables();
@@ -112,6 +112,7 @@ private:
      * are levels above, what they leave of b of levels 0 and 1, and their symbols. */
     enum { metric, limit, last_symbols, left_by_path, path = left_by_path + 4 };
     static constexpr int stride = 3 * F::width + symbols;
+    static constexpr int open_stride = symbols + F::width;
 
     const int d_nt;
     /* of each symbol: its levels, its bits, per hypothesis 0 where it agrees, its index */
@@ -121,7 +122,7 @@ private:
     /* of the children at each level: metric, the same with the least that the next level
      * adds, and b of the levels below */
     float *const d_metric, *const d_lower, *const d_left;
-    unsigned short* const d_open; /* children that survived, [level][] */
+    int* const d_open; /* children that survived, [level][] */
     problem d_p;
     float* d_list; /* of nodes at level 2, an array per item */
     int d_listed;
@@ -217,7 +218,7 @@ private:
             for (int i = 0; i < 6; ++i)
                 left(3)[i * symbols] = d_p.b[i * F::width];
             d_metric[3 * symbols] = d_lower[3 * symbols] = 0.0f;
-            d_open[3 * size] = 0;
+            d_open[3 * open_stride] = 0;
             d_count[3] = 1;
             d_above[4] = 0.0f;
             last_levels<Prior>();
@@ -240,7 +241,7 @@ private:
                         ++level;
                     if (level > top)
                         break;
-                    s = d_open[level * size + d_next[level]++];
+                    s = d_open[level * open_stride + d_next[level]++];
                 } while (!(d_lower[level * symbols + s] < limit_of(level, s)));
                 if (level > top)
                     break;
@@ -307,9 +308,11 @@ private:
                 wanted ? max(most, F::load(d_limit + level * symbols + s)) : most;
             m.store(d_metric + level * symbols + s);
             lower.store(d_lower + level * symbols + s);
-            for (unsigned set = (lower < limit).to_bits(); set; set &= set - 1)
-                d_open[level * size + open++] =
-                    static_cast<unsigned short>(s + __builtin_ctz(set));
+            const F index[] = { F::load(d_index + s) };
+            open += append(lower < limit,
+                           index,
+                           reinterpret_cast<float*>(d_open + level * open_stride + open),
+                           0);
         }
         d_count[level] = open;
         d_next[level] = 0;
@@ -320,10 +323,10 @@ private:
     /* The most promising child first, so that hypotheses fall early */
     MP_FN void sort(int level)
     {
-        unsigned short* const open = d_open + level * size;
+        int* const open = d_open + level * open_stride;
         const float* const lower = d_lower + level * symbols;
         for (int i = 1; i < d_count[level]; ++i) {
-            const unsigned short s = open[i];
+            const int s = open[i];
             int j = i;
             for (; j > 0 && lower[s] < lower[open[j - 1]]; --j)
                 open[j] = open[j - 1];
@@ -355,7 +358,7 @@ private:
         }
         const F next_step = spread(d_p.diagonal, 1), next_inverse = spread(d_p.inverse, 1);
         const bool wanted = d_p.first == 2;
-        const unsigned short* const open = d_open + 3 * size;
+        const int* const open = d_open + 3 * open_stride;
         bool refreshed = false;
         int listed = d_listed;
         for (int n = 0; n < d_count[3]; ++n) {

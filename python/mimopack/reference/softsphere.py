@@ -36,33 +36,29 @@ def softsphere(y, h, noise_var, constellation, prior=None, llr_clip=None):
         slack = np.maximum(llr_clip + np.array([[1], [-1]]) * known, 0)
     which = np.arange(nt * m).reshape(nt, m)
 
-    def reach(labels, level):
-        """The largest hypothesis that a leaf below this node could lower."""
-        below = which[search.order[:level]]
-        own = [hypothesis[bits[label], which[layer]]
-               for label, layer in zip(labels, search.order[level:], strict=True)]
-        return max(np.max(own), np.max(hypothesis[:, below], initial=0))
-
-    def descend(labels, level, metric):
-        """The children, at ``level``, of a node with these labels at the levels above."""
+    def descend(labels, level, metric, above):
+        """The children, at ``level``, of a node with these labels at the levels above and
+        ``above`` the largest hypothesis of their bits."""
         nonlocal hypothesis
+        layer = search.order[level]
         centre = search.y[level] - constellation.points[labels] @ search.r[level, level + 1:]
-        steps = (np.abs(centre - search.r[level, level] * constellation.points) ** 2 / noise_var
-                 + cost[search.order[level]])
-        for s in np.argsort(steps, kind="stable"):
-            child = [s, *labels]
-            reached = metric + steps[s]
-            if reached >= reach(child, level):
+        metrics = (metric + cost[layer] + np.abs(
+            centre - search.r[level, level] * constellation.points) ** 2 / noise_var)
+        below = np.max(hypothesis[:, which[search.order[:level]]], initial=above)
+        for s in np.argsort(metrics, kind="stable"):
+            own = np.max(hypothesis[bits[s], which[layer]])
+            if metrics[s] >= max(own, below):
                 continue
             if level:
-                descend(child, level - 1, reached)
+                descend([s, *labels], level - 1, metrics[s], max(own, above))
                 continue
-            found = np.concatenate([bits[child[level]] for level in np.argsort(search.order)])
-            hypothesis[found, np.arange(nt * m)] = np.minimum(
-                hypothesis[found, np.arange(nt * m)], reached)
+            leaf = np.array([s, *labels])
+            found = bits[leaf[np.argsort(search.order)]].ravel()
+            at = found, np.arange(nt * m)
+            hypothesis[at] = np.minimum(hypothesis[at], metrics[s])
             hypothesis = np.minimum(hypothesis, np.min(hypothesis) + slack)
 
     hypothesis = np.minimum(hypothesis, np.min(hypothesis) + slack)
-    descend([], nt - 1, 0.0)
+    descend([], nt - 1, 0.0, 0.0)
     llr = hypothesis[0] - hypothesis[1]
     return llr if llr_clip is None else known + np.clip(llr - known, -llr_clip, llr_clip)

@@ -63,6 +63,7 @@ TARGETS = (
     Case("fpfsd", {}, QAM16, 250), Case("fpfsd", {}, QAM64, 100),
     Case("sfsd", {}, QAM16, 250), Case("sfsd", {}, QAM64, 180),
     Case("mla", {}, QAM16, 10),
+    Case("softsphere", {}, QAM16, 60), Case("softsphere", {}, QAM64, 10),
     Case("mmse", {}, QAM16, 800), Case("mmse", {}, QAM64, 700),
     Case("psd", {}, QPSK, 300), Case("psd", {}, QAM16, 60),
     Case("nway", {"num_passes": 4}, replace(QAM16, per_channel=14), 1.1, "nway(N=4)"),
@@ -72,6 +73,7 @@ TARGETS = (
 OTHERS = (
     Case("zf", {}, QAM16), Case("zf", {}, QAM64),
     Case("omap", {}, QAM16),
+    *(Case("mla", {"method": method}, QAM16) for method in ("plain", "table")),
     Case("hfsd", {}, QAM16), Case("hfsd", {}, QAM64),
     Case("ep", {}, QAM16), Case("ep", {}, QAM64),
     Case("mmsepic", {}, QAM16), Case("mmsepic", {}, QAM64),

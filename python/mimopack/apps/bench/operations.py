@@ -249,11 +249,13 @@ def mla(p, method="sliced"):
                      for level in range(1, p.num_tx - 1)), Operations())
         leaf = 2 * OTHER + nearest(p) + OTHER
         return orders * (tree(p) + above + parents * leaf) + finish(p)
-    if method == "table":      # 000 Algorithm 1: each path by itself, products looked up
-        nt = p.num_tx
-        path = nt * (nt + 1) * OTHER + nt * (2 * FMA + 2 * OTHER) + nt * (1 + p.bits) * OTHER
-        return (tree(p) + p.points * nt * (nt + 1) * 2 * OTHER + p.points**nt * path + finish(p))
-    return _full(p, DISTANCE + 2 * OTHER)
+    # 000 kernels 1 and 3: each path by itself, compared with the hypotheses of all its bits
+    nt = p.num_tx
+    terms = nt * (nt + 1) // 2
+    product = 4 * FMA if method == "plain" else 2 * OTHER      # algorithm 1 looks it up
+    path = terms * product + nt * 2 * FMA + nt * p.bits * OTHER
+    table = 4 * terms * p.points * OTHER if method == "table" else Operations()
+    return tree(p) + table + p.points**nt * path + finish(p)
 
 
 def omap(p):
