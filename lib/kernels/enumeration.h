@@ -40,8 +40,7 @@ public:
             for (int part = 0; part < 2; ++part) {
                 d_y[2 * i + part] = d_y[2 * i + part] * unit;
                 for (int j = i + 1; j < nt; ++j)
-                    d_r[2 * (i * nt + j) + part] =
-                        d_qr.r[2 * (i * nt + j) + part] * unit;
+                    d_r[2 * (i * nt + j) + part] = d_qr.r[2 * (i * nt + j) + part] * unit;
             }
             d_r[2 * (i * nt + i)] = d_qr.diagonal[i] * unit;
             d_r[2 * (i * nt + i) + 1] = F(0.0f);

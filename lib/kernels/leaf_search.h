@@ -50,8 +50,8 @@ struct leaf_search {
                                         fma(r_im, im_axis.level[j], b_re),
                                         fnma(r_re, im_axis.level[j], b_im)));
         }
-        const F other = min(re_axis.third + im_axis.adds[0],
-                            im_axis.third + re_axis.adds[0]);
+        const F other =
+            min(re_axis.third + im_axis.adds[0], im_axis.third + re_axis.adds[0]);
         unsure = side > 2 ? (node.metric + other < bound).to_bits() : 0;
         return bound;
     }
@@ -64,8 +64,7 @@ struct leaf_search {
         F least(no_metric);
         for (int s = 0; s < symbols; s += F::width) {
             const F k_re = F::load(re + s), k_im = F::load(im + s);
-            const F e_re = fnma(k_re, step1, b1_re),
-                    e_im = fnma(k_im, step1, b1_im);
+            const F e_re = fnma(k_re, step1, b1_re), e_im = fnma(k_im, step1, b1_im);
             F m = fma(e_re, e_re, fma(e_im, e_im, F(metric)));
             if (Prior)
                 m = m + F::load(cost1 + s);
@@ -111,8 +110,7 @@ private:
         MP_UNROLL
         for (int k = 0; k < side; ++k) {
             const F level(levels::origin + k);
-            const F e_re = fnma(level, step0, b_re),
-                    e_im = fnma(level, step0, b_im);
+            const F e_re = fnma(level, step0, b_re), e_im = fnma(level, step0, b_im);
             least_re = min(least_re, fma(e_re, e_re, F(cost0[k])));
             least_im = min(least_im, fma(e_im, e_im, F(cost0[side + k])));
         }

@@ -100,32 +100,21 @@ public:
      * detected. Clipping limits how far an LLR moves from its prior. */
     MP_FN mask detect(const F* y, F noise_var, const F* prior, F* llr)
     {
-        const int nt = d_nt;
-        /* metrics are distances here, so the prior comes in units of the noise */
-        for (int b = 0; prior && b < nt * bits; ++b)
-            d_prior[b] = prior[b] * noise_var;
         const mask finite = d_qr.rotate(y, &d_v[0]);
-        MP_UNROLL
-        for (int i = 0; i < 2 * nt; ++i)
-            d_v[i] = d_v[i] * d_unit[i / 2];
-        for (int pass = 0; pass < d_passes; ++pass) {
-            if (pass)
-                turn(pass);
-            search(pass);
-            if (prior)
-                add_prior(pass);
-            collect(pass);
-        }
-        const F unit = reciprocal(noise_var);
-        for (int b = 0; b < nt * bits; ++b) {
-            const F difference = (d_nearest[2 * b] - d_nearest[2 * b + 1]) * unit;
-            llr[b] = prior ? prior[b] + clamp(difference - prior[b], F(d_clip))
-                           : clamp(difference, F(d_clip));
-        }
+        detect_rotated(noise_var, prior, llr);
         return d_qr.usable & finite;
     }
 
-    /* After detect, in canonical order: [2*b + value] is the least metric of the
+    /* The same with metrics that can be compared with those of other column orders, even
+     * where columns are nearly dependent (see qr.h); overwrites y. */
+    MP_FN mask detect_stepwise(F* y, F noise_var, const F* prior, F* llr)
+    {
+        const mask finite = d_qr.rotate_stepwise(y, &d_v[0]);
+        detect_rotated(noise_var, prior, llr);
+        return d_qr.usable & finite;
+    }
+
+    /* After either, in canonical order: [2*b + value] is the least metric of the
      * candidates with that value of bit b (1e30 where there is none), in units of y^2:
      * |y - Hx|^2 less what no x changes, minus noise_var times the prior LLRs of the
      * ones. */
@@ -251,6 +240,31 @@ private:
                 &d_turns[turn_size * (pass * nt + i)], x, from + 2 * (i + 1), to + 2 * i);
         to[2 * top] = x[0];
         to[2 * top + 1] = x[1];
+    }
+
+    MP_FN void detect_rotated(F noise_var, const F* prior, F* llr)
+    {
+        const int nt = d_nt;
+        /* metrics are distances here, so the prior comes in units of the noise */
+        for (int b = 0; prior && b < nt * bits; ++b)
+            d_prior[b] = prior[b] * noise_var;
+        MP_UNROLL
+        for (int i = 0; i < 2 * nt; ++i)
+            d_v[i] = d_v[i] * d_unit[i / 2];
+        for (int pass = 0; pass < d_passes; ++pass) {
+            if (pass)
+                turn(pass);
+            search(pass);
+            if (prior)
+                add_prior(pass);
+            collect(pass);
+        }
+        const F unit = reciprocal(noise_var);
+        for (int b = 0; b < nt * bits; ++b) {
+            const F difference = (d_nearest[2 * b] - d_nearest[2 * b + 1]) * unit;
+            llr[b] = prior ? prior[b] + clamp(difference - prior[b], F(d_clip))
+                           : clamp(difference, F(d_clip));
+        }
     }
 
     MP_FN int num_words() const

@@ -109,6 +109,34 @@ struct unscaled_qr {
         return energy(y, nr) < F(1e37f);
     }
 
+    /* The same with y as one more column of the decomposition: what a column explains is
+     * taken from y. Q is not orthogonal where columns are nearly dependent, and only so
+     * have metrics of different column orders the same error. */
+    MP_FN mask rotate_stepwise(F* y, F* z) const
+    {
+        return rotate_stepwise(y, z, [this](int c) { return inverse2[c]; });
+    }
+
+    template <class Weight>
+    MP_FN mask rotate_stepwise(F* y, F* z, Weight inverse_length2) const
+    {
+        const int nt = d_nt, nr = d_nr;
+        const mask finite = energy(y, nr) < F(1e37f);
+        MP_UNROLL
+        for (int c = 0; c < nt; ++c) {
+            const F* const v = &q[2 * nr * c];
+            project(v, y, z[2 * c], z[2 * c + 1]);
+            const F re = z[2 * c] * inverse_length2(c),
+                    im = z[2 * c + 1] * inverse_length2(c);
+            MP_UNROLL
+            for (int i = 0; i < nr; ++i) {
+                y[2 * i] = fma(v[2 * i + 1], im, fnma(v[2 * i], re, y[2 * i]));
+                y[2 * i + 1] = fnma(v[2 * i + 1], re, fnma(v[2 * i], im, y[2 * i + 1]));
+            }
+        }
+        return finite;
+    }
+
     /* |v|^2 */
     MP_FN static F energy(const F* v, int nr)
     {
@@ -178,6 +206,11 @@ struct qr : unscaled_qr<F, NT, NR> {
             for (int j = 2 * (c * nt + c + 1); j < 2 * nt * (c + 1); ++j)
                 r[j] = r[j] * diagonal[c];
         }
+    }
+
+    MP_FN decltype(F() < F()) rotate_stepwise(F* y, F* z) const
+    {
+        return base::rotate_stepwise(y, z, [](int) { return F(1.0f); });
     }
 };
 

@@ -79,14 +79,12 @@ struct level_model {
     {
     }
 
-    /* Returns where y is finite. */
-    MP_FN decltype(F() < F()) set(const qr<F, NT, NR>& from,
-                                  const F* y,
-                                  F noise_var,
-                                  float scale)
+    /* Returns where y is finite; overwrites y. */
+    MP_FN decltype(F() < F())
+    set(const qr<F, NT, NR>& from, F* y, F noise_var, float scale)
     {
         const int nt = d_nt;
-        const auto finite = from.rotate(y, &b[0]);
+        const auto finite = from.rotate_stepwise(y, &b[0]);
         const F unit = rsqrt(noise_var), step = unit * F(2.0f * scale);
         /* symbols are scale (2k - side + 1): what is left of them at k = origin */
         const F start(-0.5f * (side - 1) - axis_levels<F, WIDTH>::origin);
@@ -119,11 +117,13 @@ public:
 
     MP_FN sliced(arena<F>& a, const constellation& c, int nt, int nr, float clip)
         : d_nt(nt),
+          d_nr(nr),
           d_scale(c.scale),
           d_clip(clip),
           d_upper(a, nt, nr),
           d_lower(a, nt, nr),
           d_model(a, nt),
+          d_y(a, 2 * nr),
           d_left(a, 2 * nt * nt),
           d_metric(a, nt),
           d_least(a, nt),
@@ -158,11 +158,15 @@ public:
 
 private:
     using levels = axis_levels<F, WIDTH>;
+    /* so many levels without a loop */
+    static constexpr int together = side < 4 ? side : 4;
 
     const extent<NT> d_nt;
+    const extent<NR> d_nr;
     const float d_scale, d_clip;
     qr<F, NT, NR> d_upper, d_lower;
     level_model<F, NT, NR, WIDTH> d_model;
+    buffer<F, 2 * NR> d_y;
     /* Of a node at level i: b less the layers above, its metric, and its leaves' least */
     buffer<F, 2 * NT * NT> d_left;
     buffer<F, NT> d_metric, d_least;
@@ -188,8 +192,10 @@ private:
                       const F* prior,
                       F* llr)
     {
-        const int nt = d_nt;
-        const mask finite = d_model.set(model, y, noise_var, d_scale);
+        const int nt = d_nt, nr = d_nr;
+        for (int i = 0; i < 2 * nr; ++i)
+            d_y[i] = y[i];
+        const mask finite = d_model.set(model, &d_y[0], noise_var, d_scale);
         /* both halves of an odd number hold the middle layer once */
         const int covered = shift ? nt / 2 : nt - nt / 2;
         for (int e = 0; e < covered * size; ++e)
@@ -250,11 +256,12 @@ private:
                     to[2 * i] = fma(r_im, im, fnma(r_re, re, from[2 * i]));
                     to[2 * i + 1] = fnma(r_im, re, fnma(r_re, im, from[2 * i + 1]));
                 }
-                d_metric[below] = child<Prior>(level,
-                                               s,
-                                               d_metric[level],
-                                               from + 2 * level,
-                                               costs + 2 * side * layer(level, shift, nt));
+                d_metric[below] =
+                    child<Prior>(level,
+                                 s,
+                                 d_metric[level],
+                                 from + 2 * level,
+                                 costs + 2 * side * layer(level, shift, nt));
                 if (below > 1) {
                     d_index[below] = 0;
                     d_least[below] = F(no_metric);
@@ -301,7 +308,6 @@ private:
     {
         const F b0_re = b[0], b0_im = b[1], b1_re = b[2], b1_im = b[3];
         F im_part[side];
-        MP_UNROLL
         for (int k = 0; k < side; ++k) {
             const F e = b1_im - d_own[k];
             im_part[k] = Prior ? fma(e, e, cost[side + k]) : e * e;
@@ -313,20 +319,22 @@ private:
             if (Prior)
                 re_part = re_part + cost[i];
             const F re_i = b0_re - d_cross[2 * i], im_i = b0_im - d_cross[2 * i + 1];
-            MP_UNROLL
-            for (int k = 0; k < side; ++k) {
-                const F re = re_i + d_cross[2 * k + 1], im = im_i - d_cross[2 * k];
-                F m = re_part + im_part[k];
-                if (Prior) {
-                    m = m + least_on_axis(re, last) + least_on_axis(im, last + side);
-                } else {
-                    const F e_re = levels::distance(re, d_step, d_inverse),
-                            e_im = levels::distance(im, d_step, d_inverse);
-                    m = fma(e_re, e_re, fma(e_im, e_im, m));
+            for (int first = 0; first < side; first += together) {
+                MP_UNROLL
+                for (int k = first; k < first + together; ++k) {
+                    const F re = re_i + d_cross[2 * k + 1], im = im_i - d_cross[2 * k];
+                    F m = re_part + im_part[k];
+                    if (Prior) {
+                        m = m + least_on_axis(re, last) + least_on_axis(im, last + side);
+                    } else {
+                        const F e_re = levels::distance(re, d_step, d_inverse),
+                                e_im = levels::distance(im, d_step, d_inverse);
+                        m = fma(e_re, e_re, fma(e_im, e_im, m));
+                    }
+                    least = min(least, m);
+                    if (Entries)
+                        entries[i * side + k] = min(entries[i * side + k], m);
                 }
-                least = min(least, m);
-                if (Entries)
-                    entries[i * side + k] = min(entries[i * side + k], m);
             }
         }
         return least;
@@ -335,10 +343,12 @@ private:
     MP_FN F least_on_axis(F u, const F* cost) const
     {
         F least(no_metric);
-        MP_UNROLL
-        for (int k = 0; k < side; ++k) {
-            const F e = fnma(d_step, value(k), u);
-            least = min(least, fma(e, e, cost[k]));
+        for (int first = 0; first < side; first += together) {
+            MP_UNROLL
+            for (int k = first; k < first + together; ++k) {
+                const F e = fnma(d_step, value(k), u);
+                least = min(least, fma(e, e, cost[k]));
+            }
         }
         return least;
     }

@@ -72,6 +72,7 @@ public:
           d_seeds(a, c, nt, nr, nt, __builtin_inff(), column_order::rotate),
           d_qr(a, nt, nr),
           d_model(a, nt),
+          d_y(a, 2 * nr),
           d_inverse(a, nt),
           d_prior(a, nt * bits),
           d_llr(a, nt * bits),
@@ -106,7 +107,7 @@ public:
             d_columns.to_columns(prior, bits, &d_prior[0]);
             known = &d_prior[0];
         }
-        mask usable = d_seeds.detect(y, noise_var, known, &d_llr[0]);
+        mask usable = d_seeds.detect_stepwise(copied(y), noise_var, known, &d_llr[0]);
         start(noise_var, known);
         /* of nt - 2 levels each; three layers take three, more two */
         const int turn = nt == 3 ? 1 : 2;
@@ -114,15 +115,15 @@ public:
             d_qr.decompose(&d_columns.h[0], [=](int c) {
                 return c + shift < nt ? c + shift : c + shift - nt;
             });
-            usable = usable & d_qr.usable & d_model.set(d_qr, y, noise_var, d_scale);
+            usable =
+                usable & d_qr.usable & d_model.set(d_qr, copied(y), noise_var, d_scale);
             for (int i = 0; i < nt; ++i)
                 d_inverse[i] = F(1.0f) / d_model.diagonal[i];
             const auto list = [&](int v) { return d_lists + v * tree::list_size(nt); };
             int left[F::width];
             for (int v = 0; v < d_live; ++v)
-                left[v] = usable[v]
-                              ? d_search.search(problem(v, shift, known), list(v))
-                              : 0;
+                left[v] =
+                    usable[v] ? d_search.search(problem(v, shift, known), list(v)) : 0;
             for (int v = 0; v < d_live; ++v)
                 if (left[v])
                     d_search.finish(problem(v, shift, known), list(v), left[v]);
@@ -131,8 +132,8 @@ public:
             float side_of[2][F::width];
             for (int v = 0; v < F::width; ++v)
                 for (int value = 0; value < 2; ++value)
-                    side_of[value][v] =
-                        hypotheses_of(v)[b / bits * tree::hypotheses + 2 * (b % bits) + value];
+                    side_of[value][v] = hypotheses_of(
+                        v)[b / bits * tree::hypotheses + 2 * (b % bits) + value];
             const F before = known ? known[b] : F(0.0f);
             const F moved = F::load(side_of[0]) - F::load(side_of[1]) - before;
             d_llr[b] = before + max(min(moved, F(d_clip)), F(-d_clip));
@@ -150,12 +151,20 @@ private:
     nway<F, NT, NR, WIDTH> d_seeds;
     qr<F, NT, NR> d_qr;
     level_model<F, NT, NR, WIDTH> d_model;
+    buffer<F, 2 * NR> d_y;
     buffer<F, NT> d_inverse;
     buffer<F, NT * bits> d_prior, d_llr;
     buffer<F, 2 * NT * side> d_cost;
     tree d_search;
     /* of each element by itself */
     float *const d_costs, *const d_hypothesis, *const d_slack, *const d_lists;
+
+    MP_FN F* copied(const F* y)
+    {
+        for (int i = 0; i < 2 * d_nr; ++i)
+            d_y[i] = y[i];
+        return &d_y[0];
+    }
 
     MP_FN bool clips() const { return d_clip < no_metric; }
 

@@ -35,7 +35,8 @@ public:
     static constexpr int side = 1 << WIDTH;
     static constexpr int size = side * side;
     static constexpr int bits = 2 * WIDTH;
-    /* in whole lanes: the symbols of a layer, and its hypotheses, 2 b + value for bit b */
+    /* in whole lanes: the symbols of a layer, and its hypotheses, 2 b + value for bit b
+     */
     static constexpr int chunks = (size + F::width - 1) / F::width;
     static constexpr int symbols = chunks * F::width;
     static constexpr int hypotheses = (2 * bits + F::width - 1) / F::width * F::width;
@@ -46,8 +47,8 @@ public:
         const float* r;
         const float* diagonal;
         const float* inverse;
-        const float* cost; /* [column][axis][level], close together; null: no priors */
-        float* hypothesis; /* [column][hypotheses] */
+        const float* cost;  /* [column][axis][level], close together; null: no priors */
+        float* hypothesis;  /* [column][hypotheses] */
         const float* slack; /* the same: how far above the least metric a hypothesis
                              * matters; null: at any distance */
         int shift;          /* level i is column (i + shift) mod nt */
@@ -115,9 +116,9 @@ private:
     static constexpr int open_stride = symbols + F::width;
 
     const int d_nt;
-    /* of each symbol: its levels, its bits, per hypothesis 0 where it agrees, its index */
-    float *const d_re, *const d_im, *const d_code, *const d_apart,
-        *const d_index;
+    /* of each symbol: its levels, its bits, per hypothesis 0 where it agrees, its index
+     */
+    float *const d_re, *const d_im, *const d_code, *const d_apart, *const d_index;
     float *const d_limit, *const d_cost; /* U and the priors' cost, [level][symbol] */
     /* of the children at each level: metric, the same with the least that the next level
      * adds, and b of the levels below */
@@ -183,9 +184,9 @@ private:
                 F largest(0.0f);
                 MP_UNROLL
                 for (int b = 0; b < bits; ++b)
-                    largest = max(
-                        largest,
-                        select(code.bit(bits - 1 - b), F(h[2 * b + 1]), F(h[2 * b])));
+                    largest =
+                        max(largest,
+                            select(code.bit(bits - 1 - b), F(h[2 * b + 1]), F(h[2 * b])));
                 largest.store(d_limit + level * symbols + s);
             }
             MP_UNROLL
@@ -356,7 +357,8 @@ private:
             if (Prior)
                 chunk[c].cost = F::load(d_cost + 2 * symbols + c * F::width);
         }
-        const F next_step = spread(d_p.diagonal, 1), next_inverse = spread(d_p.inverse, 1);
+        const F next_step = spread(d_p.diagonal, 1),
+                next_inverse = spread(d_p.inverse, 1);
         const bool wanted = d_p.first == 2;
         const int* const open = d_open + 3 * open_stride;
         bool refreshed = false;
