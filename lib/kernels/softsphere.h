@@ -70,7 +70,7 @@ public:
           d_clip(clip),
           d_columns(a, nt, nr),
           d_seeds(a, c, nt, nr, nt, __builtin_inff(), column_order::rotate),
-          d_qr(a, nt, nr),
+          d_qr{ { a, nt, nr }, { a, nt, nr }, { a, nt, nr } },
           d_model(a, nt),
           d_y(a, 2 * nr),
           d_inverse(a, nt),
@@ -92,6 +92,12 @@ public:
         else
             d_columns.sort_by_norm(h);
         d_seeds.prepare(&d_columns.h[0]);
+        for (int order = 0; order < orders(); ++order) {
+            const int shift = shift_of(order);
+            d_qr[order].decompose(&d_columns.h[0], [=](int c) {
+                return c + shift < d_nt ? c + shift : c + shift - d_nt;
+            });
+        }
     }
 
     /* How many elements of the lanes hold a vector; the others are not searched. */
@@ -109,14 +115,10 @@ public:
         }
         mask usable = d_seeds.detect_stepwise(copied(y), noise_var, known, &d_llr[0]);
         start(noise_var, known);
-        /* of nt - 2 levels each; three layers take three, more two */
-        const int turn = nt == 3 ? 1 : 2;
-        for (int shift = 0; shift < (nt == 3 ? 3 : 4); shift += turn) {
-            d_qr.decompose(&d_columns.h[0], [=](int c) {
-                return c + shift < nt ? c + shift : c + shift - nt;
-            });
-            usable =
-                usable & d_qr.usable & d_model.set(d_qr, copied(y), noise_var, d_scale);
+        for (int order = 0; order < orders(); ++order) {
+            const int shift = shift_of(order);
+            usable = usable & d_qr[order].usable &
+                     d_model.set(d_qr[order], copied(y), noise_var, d_scale);
             for (int i = 0; i < nt; ++i)
                 d_inverse[i] = F(1.0f) / d_model.diagonal[i];
             const auto list = [&](int v) { return d_lists + v * tree::list_size(nt); };
@@ -149,7 +151,7 @@ private:
     int d_live = F::width;
     ordered_columns<F, NT, NR> d_columns;
     nway<F, NT, NR, WIDTH> d_seeds;
-    qr<F, NT, NR> d_qr;
+    qr<F, NT, NR> d_qr[3];
     level_model<F, NT, NR, WIDTH> d_model;
     buffer<F, 2 * NR> d_y;
     buffer<F, NT> d_inverse;
@@ -158,6 +160,10 @@ private:
     tree d_search;
     /* of each element by itself */
     float *const d_costs, *const d_hypothesis, *const d_slack, *const d_lists;
+
+    /* Column orders with nt - 2 wanted levels each: three layers take three, more two. */
+    MP_FN int orders() const { return d_nt == 3 ? 3 : 2; }
+    MP_FN int shift_of(int order) const { return d_nt == 3 ? order : 2 * order; }
 
     MP_FN F* copied(const F* y)
     {
