@@ -210,7 +210,8 @@ public:
         if (y.ndim() != 2 || y.shape(1) != d_plan.num_rx || h.ndim() != 3 ||
             h.shape(1) != d_plan.num_rx || h.shape(2) != d_plan.num_tx ||
             (b.n ? matrices == 0 || b.n % matrices : matrices != 0) ||
-            static_cast<std::size_t>(noise_var.size()) != b.n ||
+            (noise_var.size() != 1 &&
+             static_cast<std::size_t>(noise_var.size()) != b.n) ||
             (b.prior && static_cast<std::size_t>(prior_array.size()) != b.n * num_llr) ||
             static_cast<std::size_t>(out.size()) != b.n * num_llr ||
             !(out.flags() & py::array::c_style))
@@ -236,6 +237,7 @@ public:
         b.y = reinterpret_cast<const float*>(y.data());
         b.h = reinterpret_cast<const float*>(h.data());
         b.noise_var = noise_var.data();
+        b.noise_per_vector = noise_var.size() > 1;
         if (py::isinstance<py::array_t<float>>(out))
             b.llr = static_cast<float*>(out.mutable_data());
         else if (py::isinstance<py::array_t<std::int8_t>>(out))

@@ -89,6 +89,19 @@ MP_FN void store_lanes(
             base + place(l) * length, scratch + l * length, length * sizeof(float));
 }
 
+/* Asks for what is read or written next, where that leaves room in the first cache for
+ * what is in use: the processor's own prefetching comes late, stops at every page's end,
+ * and does not see through the steps of a chunk. */
+template <bool WRITE, class T>
+MP_FN void prefetch(const T* from, std::size_t count)
+{
+    constexpr std::size_t line = 64 / sizeof(T);
+    if (count > 128 * line)
+        return;
+    for (std::size_t i = 0; i < count; i += line)
+        __builtin_prefetch(from + i, WRITE);
+}
+
 /* The same as saturated integers */
 template <class Place>
 MP_FN void store_int8_lanes(
@@ -192,6 +205,7 @@ drive(const plan& p, const batch& b, Make make, const Extras& extras = Extras())
         simd* const ordered = space.take(num_llr);
         float* const scratch = reinterpret_cast<float*>(space.take(longest));
         auto kernel = make(space);
+        simd noise_var(b.noise_var[0]);
 
 #pragma omp for schedule(dynamic, share)
         for (std::size_t g = 0; g < groups; ++g) {
@@ -206,12 +220,24 @@ drive(const plan& p, const batch& b, Make make, const Extras& extras = Extras())
                 2 * nr * nt,
                 scratch,
                 h);
+            const std::size_t next = (g + 1) * W; /* of the chunks */
+            const bool ahead = next + W <= chunks;
+            if (ahead && at.per_matrix == 1)
+                prefetch<false>(b.h + next * 2 * nr * nt, W * 2 * nr * nt);
             kernel.prepare(h);
             for (std::size_t t = 0; t < chunk; ++t) {
                 const auto place = [&](int l) { return at.vector(l) + t; };
+                if (ahead) {
+                    const std::size_t share_of_next = next * chunk + t * W;
+                    prefetch<false>(b.y + share_of_next * 2 * nr, W * 2 * nr);
+                    if (b.llr)
+                        prefetch<true>(b.llr + share_of_next * num_llr, W * num_llr);
+                    else
+                        prefetch<true>(b.llr_int8 + share_of_next * num_llr, W * num_llr);
+                }
                 load_lanes(b.y, full, place, 2 * nr, scratch, y);
-                simd noise_var;
-                load_lanes(b.noise_var, full, place, 1, scratch, &noise_var);
+                if (b.noise_per_vector)
+                    load_lanes(b.noise_var, full, place, 1, scratch, &noise_var);
                 auto usable = (simd(1e-37f) < noise_var) & (noise_var < simd(1e37f));
                 if (b.prior) {
                     load_lanes(b.prior, full, place, num_llr, scratch, prior);

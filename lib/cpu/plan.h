@@ -46,9 +46,10 @@ struct batch {
     std::size_t per_channel;
     const float* y;         /* n x nr complex */
     const float* h;         /* n/per_channel x nr x nt complex */
-    const float* noise_var; /* n */
-    const float* prior;     /* n x nt*bits, or null */
-    float* llr;             /* n x nt*bits; this or the next is null */
+    const float* noise_var; /* n, or one for all */
+    bool noise_per_vector;
+    const float* prior; /* n x nt*bits, or null */
+    float* llr;         /* n x nt*bits; this or the next is null */
     std::int8_t* llr_int8;
     float int8_scale;         /* int8 = saturate(round(scale * llr)) */
     const std::uint8_t* hard; /* num_hard x n x nt*bits hard solutions, or null */

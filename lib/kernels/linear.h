@@ -3,9 +3,12 @@
 /* ZF and MMSE with soft demapping of each stream (002 §2.2).
  *
  * ZF: x_hat = R^-1 Q^H y; stream i's noise is sigma^2 |row i of R^-1|^2.
- * MMSE: with the QR decomposition of [H; sigma I] = [Q1; Q2] R, x_hat = Q2 Q1^H y / sigma
- * and the mean squared error of stream i is e_i = |row i of Q2|^2, without squaring H's
- * condition number; unbiased, mu_i = 1 - e_i, x_hat_i / mu_i has noise e_i / mu_i. */
+ * MMSE: the same with the QR decomposition of [H; sigma I], without squaring H's
+ * condition number. sigma^2 |row i of R^-1|^2 is then the mean squared error e_i of
+ * stream i; unbiased, mu_i = 1 - e_i, x_hat_i / mu_i has noise e_i / mu_i.
+ *
+ * With R = D U, D its diagonal, and Q not normalised, Q D, these are U^-1 D^-2 (Q D)^H y
+ * and sum_j |(U^-1)_ij|^2 / d_j^2: no roots. */
 #pragma once
 #include "qr.h"
 
@@ -85,30 +88,24 @@ public:
         d_h = h;
         d_qr.decompose(h);
         if (!MMSE)
-            invert();
+            invert(d_qr);
     }
 
     MP_FN mask detect(const F* y, F noise_var, const F*, F* llr)
     {
         const int nt = d_nt, nr = d_nr;
-        const F sigma_inverse = rsqrt(noise_var);
-        F finite_energy(0.0f);
-        MP_UNROLL
-        for (int i = 0; i < 2 * nr; ++i)
-            finite_energy = fma(y[i], y[i], finite_energy);
         if (MMSE) {
-            extend(noise_var * sigma_inverse);
-            MP_UNROLL
-            for (int i = 0; i < nt; ++i)
-                project_extended(i, y);
+            extend(noise_var * rsqrt(noise_var));
+            invert(d_extended);
+            project(d_extended, y);
         } else {
-            d_qr.rotate(y, &d_z[0]);
+            project(d_qr, y);
         }
         MP_UNROLL
         for (int i = 0; i < nt; ++i) {
-            F x[2] = { F(0.0f), F(0.0f) };
+            F x[2] = { d_z[2 * i], d_z[2 * i + 1] };
             MP_UNROLL
-            for (int j = i; j < nt; ++j) {
+            for (int j = i + 1; j < nt; ++j) {
                 const F re = d_inverse[2 * (i * nt + j)],
                         im = d_inverse[2 * (i * nt + j) + 1];
                 x[0] = fma(re, d_z[2 * j], fnma(im, d_z[2 * j + 1], x[0]));
@@ -116,11 +113,12 @@ public:
             }
             F inverse_noise;
             if (MMSE) {
-                const F mu = max(F(1.0f) - d_spread[i], F(1e-20f));
-                const F unbiased = sigma_inverse / mu;
+                const F error = noise_var * d_spread[i];
+                const F mu = max(F(1.0f) - error, F(1e-20f));
+                const F unbiased = F(1.0f) / mu;
                 x[0] = x[0] * unbiased;
                 x[1] = x[1] * unbiased;
-                inverse_noise = mu / d_spread[i];
+                inverse_noise = mu / error;
             } else {
                 inverse_noise = F(1.0f) / (noise_var * d_spread[i]);
             }
@@ -131,7 +129,7 @@ public:
                 demap_points(
                     x, inverse_noise, d_constellation, llr + d_constellation.bits * i);
         }
-        return d_qr.usable & (finite_energy < F(1e37f));
+        return d_qr.usable & (d_qr.energy(y, nr) < F(1e37f));
     }
 
 private:
@@ -139,55 +137,64 @@ private:
     const constellation& d_constellation;
     const extent<NT> d_nt;
     const extent<NR> d_nr;
-    qr<F, NT, NR> d_qr;
+    unscaled_qr<F, NT, NR> d_qr;
     const F* d_h;
-    buffer<F, 2 * NT> d_z;
-    buffer<F, 2 * NT * NT> d_inverse; /* R^-1, or Q2: upper triangular */
-    buffer<F, NT> d_spread;           /* |row i of d_inverse|^2 */
-    qr<F, NT, extended_nr> d_extended;
+    buffer<F, 2 * NT> d_z;            /* D^-2 (Q D)^H y */
+    buffer<F, 2 * NT * NT> d_inverse; /* U^-1 above the diagonal, where it is 1 */
+    buffer<F, NT> d_spread;           /* |row i of R^-1|^2 */
+    unscaled_qr<F, NT, extended_nr> d_extended;
     buffer<F, 2 * NT * extended_nr> d_stacked;
 
-    /* d_inverse = R^-1 by back substitution, column by column */
-    MP_FN void invert()
+    /* By back substitution, column by column */
+    template <class QR>
+    MP_FN void invert(const QR& qr)
     {
         const int nt = d_nt;
         MP_UNROLL
-        for (int j = 0; j < nt; ++j) {
-            d_inverse[2 * (j * nt + j)] = d_qr.inverse[j];
-            d_inverse[2 * (j * nt + j) + 1] = F(0.0f);
+        for (int j = 1; j < nt; ++j) {
             MP_UNROLL
             for (int i = j - 1; i >= 0; --i) {
-                F re(0.0f), im(0.0f);
+                F re = F(0.0f) - qr.r[2 * (i * nt + j)];
+                F im = F(0.0f) - qr.r[2 * (i * nt + j) + 1];
                 MP_UNROLL
-                for (int k = i + 1; k <= j; ++k) {
-                    const F r_re = d_qr.r[2 * (i * nt + k)],
-                            r_im = d_qr.r[2 * (i * nt + k) + 1];
+                for (int k = i + 1; k < j; ++k) {
+                    const F r_re = qr.r[2 * (i * nt + k)],
+                            r_im = qr.r[2 * (i * nt + k) + 1];
                     const F x_re = d_inverse[2 * (k * nt + j)];
                     const F x_im = d_inverse[2 * (k * nt + j) + 1];
                     re = fma(r_im, x_im, fnma(r_re, x_re, re));
                     im = fnma(r_im, x_re, fnma(r_re, x_im, im));
                 }
-                d_inverse[2 * (i * nt + j)] = re * d_qr.inverse[i];
-                d_inverse[2 * (i * nt + j) + 1] = im * d_qr.inverse[i];
+                d_inverse[2 * (i * nt + j)] = re;
+                d_inverse[2 * (i * nt + j) + 1] = im;
             }
         }
-        measure_spread();
-    }
-
-    MP_FN void measure_spread()
-    {
-        const int nt = d_nt;
         MP_UNROLL
         for (int i = 0; i < nt; ++i) {
-            F sum(0.0f);
+            F sum = qr.inverse2[i];
             MP_UNROLL
-            for (int j = 2 * i; j < 2 * nt; ++j)
-                sum = fma(d_inverse[2 * i * nt + j], d_inverse[2 * i * nt + j], sum);
+            for (int j = i + 1; j < nt; ++j) {
+                const F re = d_inverse[2 * (i * nt + j)],
+                        im = d_inverse[2 * (i * nt + j) + 1];
+                sum = fma(fma(re, re, im * im), qr.inverse2[j], sum);
+            }
             d_spread[i] = sum;
         }
     }
 
-    /* QR of [H; sigma I]; d_inverse = Q2 */
+    template <class QR>
+    MP_FN void project(const QR& qr, const F* y)
+    {
+        const int nt = d_nt, nr = d_nr;
+        MP_UNROLL
+        for (int i = 0; i < nt; ++i) {
+            qr.project(&qr.q[2 * qr.d_nr * i], y, nr, d_z[2 * i], d_z[2 * i + 1]);
+            d_z[2 * i] = d_z[2 * i] * qr.inverse2[i];
+            d_z[2 * i + 1] = d_z[2 * i + 1] * qr.inverse2[i];
+        }
+    }
+
+    /* QR of [H; sigma I] */
     MP_FN void extend(F sigma)
     {
         const int nt = d_nt, nr = d_nr;
@@ -204,31 +211,6 @@ private:
             }
         }
         d_extended.decompose(&d_stacked[0]);
-        MP_UNROLL
-        for (int i = 0; i < nt; ++i) {
-            MP_UNROLL
-            for (int j = i; j < nt; ++j) {
-                const int entry = 2 * ((nr + nt) * j + nr + i);
-                d_inverse[2 * (i * nt + j)] = d_extended.q[entry];
-                d_inverse[2 * (i * nt + j) + 1] = d_extended.q[entry + 1];
-            }
-        }
-        measure_spread();
-    }
-
-    /* z_i = (Q1^H y)_i */
-    MP_FN void project_extended(int i, const F* y)
-    {
-        const int nt = d_nt, nr = d_nr;
-        F re(0.0f), im(0.0f);
-        const F* q = &d_extended.q[2 * (nr + nt) * i];
-        MP_UNROLL
-        for (int r = 0; r < nr; ++r) {
-            re = fma(q[2 * r], y[2 * r], fma(q[2 * r + 1], y[2 * r + 1], re));
-            im = fma(q[2 * r], y[2 * r + 1], fnma(q[2 * r + 1], y[2 * r], im));
-        }
-        d_z[2 * i] = re;
-        d_z[2 * i + 1] = im;
     }
 };
 

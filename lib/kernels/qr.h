@@ -84,7 +84,7 @@ struct unscaled_qr {
             for (int k = c + 1; k < nt; ++k) {
                 F* const w = &q[2 * nr * k];
                 F re, im;
-                project(v, w, re, im);
+                project(v, w, nr, re, im);
                 re = re * inverse2[c];
                 im = im * inverse2[c];
                 r[2 * (c * nt + k)] = re;
@@ -105,7 +105,7 @@ struct unscaled_qr {
         const int nt = d_nt, nr = d_nr;
         MP_UNROLL
         for (int c = 0; c < nt; ++c)
-            project(&q[2 * nr * c], y, z[2 * c], z[2 * c + 1]);
+            project(&q[2 * nr * c], y, nr, z[2 * c], z[2 * c + 1]);
         return energy(y, nr) < F(1e37f);
     }
 
@@ -149,10 +149,9 @@ struct unscaled_qr {
         return re + im;
     }
 
-    /* (re, im) = v^H w */
-    MP_FN void project(const F* v, const F* w, F& re, F& im) const
+    /* (re, im) = v^H w, of so many rows */
+    MP_FN static void project(const F* v, const F* w, int nr, F& re, F& im)
     {
-        const int nr = d_nr;
         F re_im = v[1] * w[1], im_re = v[1] * w[0];
         re = v[0] * w[0];
         im = v[0] * w[1];

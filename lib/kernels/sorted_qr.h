@@ -69,7 +69,7 @@ struct sorted_qr : qr<F, NT, NR> {
             for (int k = c + 1; k < nt; ++k) {
                 F* const w = &q[2 * nr * k];
                 F re(0.0f), im(0.0f);
-                base::project(v, w, re, im);
+                base::project(v, w, nr, re, im);
                 r[2 * (c * nt + k)] = re;
                 r[2 * (c * nt + k) + 1] = im;
                 left[k] = fnma(re, re, fnma(im, im, left[k]));

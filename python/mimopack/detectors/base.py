@@ -152,8 +152,9 @@ class Detector:
         return out
 
     def _noise(self, noise_var, n):
+        """One per vector, or one for all."""
         if np.ndim(noise_var) == 0:
-            return np.full(n, positive("noise_var", noise_var), np.float32)
+            return np.array([positive("noise_var", noise_var)], np.float32)
         return array("noise_var", noise_var, np.float32, (n,))
 
     def _check_size(self):

@@ -32,7 +32,7 @@ def run(detector, y, h, noise_var, constellation, prior=None, width=None, hard=N
     Args:
         detector: one of this package's functions.
         y: (n, nr); h: (n/T, nr, nt), each matrix holds for T consecutive vectors.
-        noise_var: (n,) noise power per complex receive dimension.
+        noise_var: (n,) noise power per complex receive dimension, or (1,) for all.
         prior: None or (n, nt*m) a-priori LLRs.
         width: how many values the detector returns for a vector; nt*m, its LLRs, if None.
         hard: None or (iterations, n, nt*m) hard solutions, for a detector that takes them.
@@ -43,6 +43,7 @@ def run(detector, y, h, noise_var, constellation, prior=None, width=None, hard=N
     y = np.asarray(y, np.complex128)
     h = np.asarray(h, np.complex128)
     n, num_tx = len(y), h.shape[2]
+    noise_var = np.broadcast_to(noise_var, n)
     per_channel = n // len(h) if n else 1
     llr = np.zeros((n, width or num_tx * constellation.bits_per_symbol))
     erased = np.zeros(n, bool)
