@@ -55,11 +55,11 @@ class _Sphere(Detector):
         return self._count(y, h, noise_var, prior, 1)[:, 0]
 
     def _count(self, y, h, noise_var, prior, width):
-        y, h, noise_var, prior = self._checked(y, h, noise_var, prior)
         if self._core:
-            nodes = np.zeros((len(y), width), np.uint32)
+            nodes = np.zeros((len(y) if np.ndim(y) else 0, width), np.uint32)
             self._detect(y, h, noise_var, prior, None, nodes=nodes)
             return nodes
+        y, h, noise_var, prior = self._checked(y, h, noise_var, prior)
         visited, _ = reference.run(self._visited, y, h, noise_var, self.constellation, prior,
                                    width=width)
         return visited.astype(np.uint32)
