@@ -217,6 +217,7 @@ class TestLimits:
         assert instructions("sfsd", num_paths=1) < instructions("sfsd", num_paths=4)
         assert instructions("kbest", k=16) < instructions("kbest", k=64)
         assert instructions("ep", num_iterations=2) < instructions("ep", num_iterations=10)
+        assert instructions("nway") < instructions("softsphere") < instructions("mla")
         assert instructions("mla") < instructions("mla", method="table")
         assert instructions("mla", method="table") < instructions("mla", method="plain")
 

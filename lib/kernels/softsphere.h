@@ -83,6 +83,9 @@ public:
           d_slack(take_floats(a, F::width * nt * tree::hypotheses)),
           d_lists(take_floats(a, F::width * tree::list_size(nt)))
     {
+        /* what fills up whole lanes is never wanted */
+        for (int i = 0; a.memory && i < F::width * nt * tree::hypotheses; ++i)
+            d_hypothesis[i] = d_slack[i] = no_metric;
     }
 
     MP_FN void prepare(const F* h)
@@ -199,14 +202,11 @@ private:
         for (int b = 0; prior && b < nt * bits; ++b)
             offset = offset + max(prior[b], F(0.0f));
         for (int c = 0; c < nt; ++c) {
-            for (int h = 0; h < tree::hypotheses; ++h) {
+            for (int h = 0; h < 2 * bits; ++h) {
                 const int b = c * bits + h / 2, to = c * tree::hypotheses + h;
-                const bool real = h < 2 * bits;
-                store(real ? fma(nearest[2 * b + h % 2], unit, offset) : F(no_metric),
-                      d_hypothesis + to,
-                      all);
+                store(fma(nearest[2 * b + h % 2], unit, offset), d_hypothesis + to, all);
                 if (clips()) {
-                    const F before = prior && real ? prior[b] : F(0.0f);
+                    const F before = prior ? prior[b] : F(0.0f);
                     store(max(h % 2 ? F(d_clip) - before : F(d_clip) + before, F(0.0f)),
                           d_slack + to,
                           all);
