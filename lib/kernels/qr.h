@@ -125,7 +125,7 @@ struct unscaled_qr {
         MP_UNROLL
         for (int c = 0; c < nt; ++c) {
             const F* const v = &q[2 * nr * c];
-            project(v, y, z[2 * c], z[2 * c + 1]);
+            project(v, y, nr, z[2 * c], z[2 * c + 1]);
             const F re = z[2 * c] * inverse_length2(c),
                     im = z[2 * c + 1] * inverse_length2(c);
             MP_UNROLL
