@@ -97,6 +97,7 @@ private:
     buffer<F, 0> d_cost, d_metric, d_list, d_chunk, d_path, d_next, d_prior, d_llr;
     bool d_has_prior = false;
     int d_parents = 0;
+    int d_room = 0;       /* of d_list and d_chunk, at this level */
     int d_filled = 0;     /* keys in d_chunk */
     bool d_found = false; /* keys in d_list */
 
@@ -216,6 +217,9 @@ private:
     {
         const F worst = bound(level);
         const F unit = F(bound_key) / worst;
+        d_room = list_size(d_k < d_parents * d_constellation.size
+                               ? d_k
+                               : d_parents * d_constellation.size);
         d_filled = 0;
         d_found = false;
         for (int p = 0; p < d_parents; ++p) {
@@ -229,7 +233,7 @@ private:
                 add_points(p, level, unit, key);
         }
         if (d_filled) {
-            while (d_filled < d_capacity)
+            while (d_filled < d_room)
                 d_chunk[d_filled++] = from_bits(0x7f000000);
             flush();
         }
@@ -257,7 +261,7 @@ private:
             for (int j = 0; j < side; ++j)
                 d_chunk[d_filled + j] = (row + key[side + j].as_word()).as_float();
             d_filled += side;
-            if (d_filled == d_capacity)
+            if (d_filled == d_room)
                 flush();
         }
     }
@@ -269,18 +273,19 @@ private:
         for (int s = 0; s < d_constellation.size; ++s) {
             const word own = to_key(point_metric(re, im, level, s) * unit);
             d_chunk[d_filled++] = (parent_key + own + (2 * key_start + s)).as_float();
-            if (d_filled == d_capacity)
+            if (d_filled == d_room)
                 flush();
         }
     }
 
     MP_FN void flush()
     {
-        sort<(WIDTH > 0 ? side : 1)>(&d_chunk[0], d_capacity);
+        constexpr int run = WIDTH > 0 ? side : 1;
         if (d_found) {
-            keep_best(&d_list[0], &d_chunk[0], d_capacity);
+            keep_best<run>(&d_list[0], &d_chunk[0], d_room);
         } else {
-            for (int i = 0; i < d_capacity; ++i)
+            sort<run>(&d_chunk[0], d_room);
+            for (int i = 0; i < d_room; ++i)
                 d_list[i] = d_chunk[i];
         }
         d_found = true;

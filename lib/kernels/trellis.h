@@ -26,11 +26,12 @@ public:
     MP_FN trellis(arena<F>& a, const constellation& c, int nt, int nr)
         : d_constellation(c),
           d_nt(nt),
+          d_group(group_of(metrics())),
           d_columns(a, nt, nr),
           d_tree(a, c, nt, nr, c.size),
           d_cost(a, nt * metrics()),
           d_metric(a, c.size),
-          d_table(a, c.size * metrics()),
+          d_table(a, d_group * metrics()),
           d_best(a, c.size),
           d_from(a, c.size),
           d_path(a, path_tree<F, NT, NR, WIDTH>::num_words(c, nt) * c.size),
@@ -66,16 +67,19 @@ private:
     static constexpr int side = 1 << WIDTH;
     const constellation& d_constellation;
     const extent<NT> d_nt;
+    const int d_group; /* so many survivors at once, as their table stays in the cache */
     ordered_columns<F, NT, NR> d_columns;
     path_tree<F, NT, NR, WIDTH> d_tree;
     /* d_cost: what a prior adds to a column's metrics; d_metric, d_path: the survivors;
-     * d_table: the metrics of a stage, for each path that comes in */
+     * d_table: the metrics of a stage, for each path of a group that comes in */
     buffer<F, 0> d_cost, d_metric, d_table, d_best, d_from, d_path, d_next, d_prior,
         d_llr;
     bool d_has_prior = false;
 
     /* Metrics of a path's children: of the levels of both axes, or of all points */
     MP_FN int metrics() const { return WIDTH > 0 ? 2 * side : d_constellation.size; }
+
+    MP_FN static int group_of(int metrics) { return metrics < 64 ? 256 / metrics : 4; }
 
     /* The column at a level of the pass in which one column is last (level 0) */
     MP_FN static int column(int level, int last)
@@ -98,17 +102,17 @@ private:
         }
     }
 
-    /* d_table: what the children of `paths` survivors add to their metrics; the real
-     * axis's entries contain the survivor's own metric. */
-    MP_FN void set_table(int level, int paths, int last)
+    /* d_table: what the children of survivors from `first` on add to their metrics; the
+     * real axis's entries contain the survivor's own metric. */
+    MP_FN void set_table(int level, int first, int paths, int last)
     {
         const F weight = d_tree.weight(level);
         const F* const cost = &d_cost[column(level, last) * metrics()];
         for (int p = 0; p < paths; ++p) {
             F* const metric = &d_table[p * metrics()];
-            const F start = level == d_nt - 1 ? F(0.0f) : d_metric[p];
+            const F start = level == d_nt - 1 ? F(0.0f) : d_metric[first + p];
             F re, im;
-            d_tree.residual(&d_path[p], level, re, im);
+            d_tree.residual(&d_path[first + p], level, re, im);
             if (WIDTH > 0) {
                 for (int axis = 0; axis < 2; ++axis) {
                     MP_UNROLL
@@ -134,14 +138,22 @@ private:
     MP_FN void search(int last)
     {
         const int size = d_constellation.size, top = d_nt - 1;
+        d_path[0] = F(0.0f);
         for (int level = top; level > 0; --level) {
             const int paths = level == top ? 1 : size;
-            set_table(level, paths, last);
-            reduce(paths);
+            for (int p = 0; p < paths; p += d_group) {
+                const int count = paths - p < d_group ? paths - p : d_group;
+                set_table(level, p, count, last);
+                reduce(p, count);
+            }
             for (int v = 0; v < size; ++v) {
                 d_metric[v] = d_best[v];
+                const word from = d_from[v].as_word();
                 const word label = F(0.0f).as_word() + label_of(v);
-                d_tree.extend(&d_next[v], &d_path[0], d_from[v].as_word(), label, level);
+                if (in_a_word())
+                    d_next[v] = (from ^ (label << d_tree.shift(level))).as_float();
+                else
+                    d_tree.extend(&d_next[v], &d_path[0], from, label, level);
             }
             F* const survivors = d_path.data;
             d_path.data = d_next.data;
@@ -155,8 +167,12 @@ private:
         return WIDTH > 0 ? vertex / side + vertex % side * side : vertex;
     }
 
-    /* Each vertex's best path */
-    MP_FN void reduce(int paths)
+    /* Whether paths are so short that a vertex can take over a whole one, not its number
+     */
+    MP_FN bool in_a_word() const { return d_tree.word_index(d_nt - 1) == 0; }
+
+    /* Each vertex's best path, of those up to this group of survivors */
+    MP_FN void reduce(int first_path, int paths)
     {
         constexpr int row = WIDTH > 0 ? (side < 8 ? side : 8) : 1;
         const int size = d_constellation.size, entries = metrics();
@@ -164,11 +180,13 @@ private:
             F best[row], from[row];
             MP_UNROLL
             for (int j = 0; j < row; ++j) {
-                best[j] = F(1e30f);
-                from[j] = F(0.0f);
+                best[j] = first_path ? d_best[first + j] : F(1e30f);
+                from[j] = first_path ? d_from[first + j] : F(0.0f);
             }
             for (int p = 0; p < paths; ++p) {
-                const F origin = (F(0.0f).as_word() + p).as_float();
+                const int path = first_path + p;
+                const F origin =
+                    in_a_word() ? d_path[path] : (F(0.0f).as_word() + path).as_float();
                 const F* const metric = &d_table[p * entries];
                 const F start = WIDTH > 0 ? metric[first / side] : metric[first];
                 MP_UNROLL
@@ -192,12 +210,17 @@ private:
     {
         const int paths = d_nt > 1 ? d_constellation.size : 1;
         const int entries = metrics();
-        set_table(0, paths, last);
-        if (WIDTH > 0) {
-            F least[2 * side];
-            for (int k = 0; k < 2 * side; ++k)
-                least[k] = F(1e30f);
-            for (int p = 0; p < paths; ++p) {
+        F least[2 * side];
+        for (int k = 0; k < 2 * side; ++k)
+            least[k] = F(1e30f);
+        for (int first = 0; first < paths; first += d_group) {
+            const int count = paths - first < d_group ? paths - first : d_group;
+            set_table(0, first, count, last);
+            if (WIDTH == 0) {
+                reduce(first, count);
+                continue;
+            }
+            for (int p = 0; p < count; ++p) {
                 const F* const metric = &d_table[p * entries];
                 for (int axis = 0; axis < 2; ++axis) {
                     F other = metric[(1 - axis) * side];
@@ -210,10 +233,11 @@ private:
                             min(least[axis * side + k], metric[axis * side + k] + other);
                 }
             }
+        }
+        if (WIDTH > 0) {
             axis_llrs<(WIDTH > 0 ? WIDTH : 1)>(least, llr);
             axis_llrs<(WIDTH > 0 ? WIDTH : 1)>(least + side, llr + WIDTH);
         } else {
-            reduce(paths);
             point_llrs(&d_best[0], d_constellation, llr);
         }
     }
