@@ -11,9 +11,9 @@
  * metrics at the end are computed from the paths.
  *
  * A QAM symbol's metric is a sum over its axes, so the children of a parent come in rows
- * (one k_re each) that are sorted once the axis of k_im is. Parents and rows come by
- * rising metric: the first that is above the K-th best found so far in every lane ends
- * the search. */
+ * (one k_re each) that are sorted once the axis of k_im is. Parents, rows and children come
+ * by rising metric: the first that is above the K-th best found so far in every lane ends
+ * its row, its parent's rows or the level. */
 #pragma once
 #include "ordering.h"
 #include "paths.h"
@@ -78,6 +78,7 @@ public:
 
 private:
     static constexpr int side = 1 << WIDTH;
+    static constexpr int step = side < 4 ? side : 4; /* children of a row at once */
     static constexpr int most_bits = WIDTH > 0 ? 2 * WIDTH : max_bits_per_symbol;
     /* An axis's keys start where floats are normal, as some programs have the others
      * taken for 0; a child's at twice that. The sum of two that are cut is still finite.
@@ -101,10 +102,10 @@ private:
     int d_filled = 0;     /* keys in d_chunk */
     bool d_found = false; /* keys in d_list */
 
-    /* A power of two that holds k, and a row */
+    /* Blocks that hold k, a power of two */
     MP_FN static int list_size(int k)
     {
-        int size = WIDTH > 0 && side > sorting_block ? side : sorting_block;
+        int size = sorting_block;
         while (size < k)
             size *= 2;
         return size;
@@ -255,14 +256,20 @@ private:
             const word row = min((parent_key + key[i].as_word()).as_float(),
                                  from_bits(key_start + key_range))
                                  .as_word();
-            if (d_found && !any((row + key[side].as_word()).as_float() < d_list[d_k - 1]))
-                return;
-            MP_UNROLL
-            for (int j = 0; j < side; ++j)
-                d_chunk[d_filled + j] = (row + key[side + j].as_word()).as_float();
-            d_filled += side;
-            if (d_filled == d_room)
-                flush();
+            for (int j = side; j < 2 * side; j += step) {
+                const F nearest = (row + key[j].as_word()).as_float();
+                if (d_found && !any(nearest < d_list[d_k - 1])) {
+                    if (j == side)
+                        return;
+                    break;
+                }
+                d_chunk[d_filled] = nearest;
+                for (int next = 1; next < step; ++next)
+                    d_chunk[d_filled + next] = (row + key[j + next].as_word()).as_float();
+                d_filled += step;
+                if (d_filled == d_room)
+                    flush();
+            }
         }
     }
 
@@ -280,11 +287,10 @@ private:
 
     MP_FN void flush()
     {
-        constexpr int run = WIDTH > 0 ? side : 1;
         if (d_found) {
-            keep_best<run>(&d_list[0], &d_chunk[0], d_room);
+            keep_best<step>(&d_list[0], &d_chunk[0], d_room);
         } else {
-            sort<run>(&d_chunk[0], d_room);
+            sort<step>(&d_chunk[0], d_room);
             for (int i = 0; i < d_room; ++i)
                 d_list[i] = d_chunk[i];
         }

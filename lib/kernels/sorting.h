@@ -125,18 +125,18 @@ MP_FN void merge_halves(F* a, int n)
     finish_bitonic(a, n, quarter / 2);
 }
 
-/* Sorts n values that come as sorted runs of RUN; n a power of two of blocks. */
+/* Sorts n values that come as sorted runs of RUN, at most a block; n a power of two of
+ * blocks. */
 template <int RUN, class F>
 MP_FN void sort(F* a, int n)
 {
-    constexpr int known = RUN < sorting_block ? RUN : sorting_block;
-    for (int first = 0; RUN < sorting_block && first < n; first += sorting_block) {
+    for (int first = 0; first < n; first += sorting_block) {
         F block[sorting_block];
         copy_block(block, a + first);
-        sort_runs<sorting_block, known>(block);
+        sort_runs<sorting_block, RUN>(block);
         copy_block(a + first, block);
     }
-    for (int run = RUN < sorting_block ? sorting_block : RUN; run < n; run *= 2)
+    for (int run = sorting_block; run < n; run *= 2)
         for (int first = 0; first < n; first += 2 * run)
             merge_halves(a + first, 2 * run);
 }
@@ -146,10 +146,10 @@ MP_FN void sort(F* a, int n)
 template <int RUN, class F>
 MP_FN void keep_best(F* best, F* other, int n)
 {
-    if (n == sorting_block && RUN <= sorting_block) {
+    if (n == sorting_block) {
         F block[sorting_block], low[sorting_block];
         copy_block(block, other);
-        sort_runs<sorting_block, (RUN < sorting_block ? RUN : sorting_block)>(block);
+        sort_runs<sorting_block, RUN>(block);
         MP_UNROLL
         for (int i = 0; i < sorting_block; ++i)
             low[i] = min(best[i], block[sorting_block - 1 - i]);
