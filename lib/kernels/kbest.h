@@ -11,9 +11,9 @@
  * metrics at the end are computed from the paths.
  *
  * A QAM symbol's metric is a sum over its axes, so the children of a parent come in rows
- * (one k_re each) that are sorted once the axis of k_im is. Parents, rows and children come
- * by rising metric: the first that is above the K-th best found so far in every lane ends
- * its row, its parent's rows or the level. */
+ * (one k_re each) that are sorted once the axis of k_im is. Parents, rows and children
+ * come by rising metric: the first that is above the K-th best found so far in every lane
+ * ends its row, its parent's rows or the level. */
 #pragma once
 #include "ordering.h"
 #include "paths.h"
