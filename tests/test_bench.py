@@ -162,6 +162,10 @@ class TestSuites:
         for row in written["results"]:
             assert row["of_linear"] == pytest.approx(row["speedup"] / row["threads"])
             assert row["threads"] > 1 or row["of_linear"] == 1
+        plain = [row for row in written["results"] if row["label"] == "arithmetic alone"]
+        for row in plain:
+            assert row["speedup"] == pytest.approx(row["simd_instructions_per_s"]
+                                                   / plain[0]["simd_instructions_per_s"])
 
     def test_antennas(self, tmp_path):
         _, written = suite("antennas", tmp_path, "--antennas", 2, "--antennas", 5)

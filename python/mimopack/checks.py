@@ -41,14 +41,19 @@ def array(name, value, dtype, shape):
     """A C-contiguous NumPy array of a type and shape; None in shape stands for any size."""
     if not isinstance(value, np.ndarray):
         raise ValueError(f"{name}: got {type(value).__name__}, must be a NumPy array")
-    cure = f"numpy.ascontiguousarray({name}, numpy.{np.dtype(dtype)})"
     if value.dtype != dtype:
-        raise ValueError(f"{name}: got type {value.dtype}, must be {np.dtype(dtype)}: {cure}")
+        raise ValueError(f"{name}: got type {value.dtype}, must be {np.dtype(dtype)}: "
+                         f"{_cure(name, dtype)}")
     if value.ndim != len(shape) or any(
             want is not None and have != want
             for have, want in zip(value.shape, shape, strict=True)):
         wanted = ", ".join("n" if size is None else str(size) for size in shape)
         raise ValueError(f"{name}: got shape {value.shape}, must be ({wanted})")
     if not value.flags.c_contiguous:
-        raise ValueError(f"{name}: got a strided array, must be C-contiguous: {cure}")
+        raise ValueError(f"{name}: got a strided array, must be C-contiguous: "
+                         f"{_cure(name, dtype)}")
     return value
+
+
+def _cure(name, dtype):
+    return f"numpy.ascontiguousarray({name}, numpy.{np.dtype(dtype)})"

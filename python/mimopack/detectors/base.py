@@ -153,7 +153,7 @@ class Detector:
 
     def _noise(self, noise_var, n):
         """One per vector, or one for all."""
-        if np.ndim(noise_var) == 0:
+        if isinstance(noise_var, float) or np.ndim(noise_var) == 0:
             return np.array([positive("noise_var", noise_var)], np.float32)
         return array("noise_var", noise_var, np.float32, (n,))
 

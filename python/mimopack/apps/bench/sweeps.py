@@ -40,17 +40,18 @@ def run_threads(options, store, progress):
         take_turns(everything, options.seconds, options.rounds, tick)
     rows, alone = [], None
     for case, run, count in (*plain, *runs):
+        rate = run.rate if case else run.instructions_per_s    # a turn is one of each thread
         if count == 1:
-            alone = run.rate
+            alone = rate
         row = {"label": case.label if case else "arithmetic alone",
                "constellation": case.setting.constellation if case else "", "threads": count,
-               "isa": isa, "speedup": run.rate / alone, "of_linear": run.rate / alone / count}
+               "isa": isa, "speedup": rate / alone, "of_linear": rate / alone / count}
         if case:
             row |= {"vectors_per_s": run.rate, "vectors": run.units,
                     "mbit_per_s": run.rate * case.setting.bits_per_vector / 1e6,
                     "target_of_linear": OF_LINEAR.get(count)}
         else:
-            row["simd_instructions_per_s"] = run.instructions_per_s
+            row["simd_instructions_per_s"] = rate
         rows.append(row)
     return {"results": rows}
 
