@@ -29,7 +29,7 @@ ENOUGH_VECTORS = 2000    # fewer say nothing of a bit error rate
 
 # What a peer's method is compared with.
 COUNTERPARTS = {
-    "FULL_ENUM_MAXLOG": "mla(method=sliced)", "FULL_ENUM_LOGMAP": "omap", "ZF_LOGMAP": "zf",
+    "FULL_ENUM_MAXLOG": "mla", "FULL_ENUM_LOGMAP": "omap", "ZF_LOGMAP": "zf",
     "kbest16": "kbest(k=16)", "kbest64": "kbest(k=64)", "ep": "ep", "mmsepic": "mmsepic",
     "lmmse": "mmse"}
 NAMES = {"qpsk": "QPSK", "qam16": "16-QAM", "qam64": "64-QAM", "": ""}

@@ -76,6 +76,11 @@ def test_documentation_says_what_each_detector_takes():
     assert largest == {2**24} and detectors.MLA.LARGEST_SLICED == 2**25
 
 
+def test_documents_quote_the_committed_measurements():
+    subprocess.run([sys.executable, ROOT / "bench" / "tables.py", "--check"], check=True,
+                   timeout=60)
+
+
 @pytest.mark.parametrize("code", re.findall(r"```python\n(.*?)```",
                                             (ROOT / "README.md").read_text(), re.DOTALL))
 def test_readme_code_runs(code):
