@@ -130,9 +130,10 @@ def peers(results):
         lines.append([f"{row['peer'].split(',')[0]} {row['method']}", NAMES[row["constellation"]],
                       str(threads), number(row["mbit_per_s"]), error_rate(row),
                       f"`{mine['label']}`", number(mine["mbit_per_s"]), error_rate(mine),
-                      number(mine["mbit_per_s"] / row["mbit_per_s"])])
+                      number(mine["mbit_per_s"] / row["mbit_per_s"] * threads
+                             / results["threads"])])
     return markdown(["peer", "", "threads", "Mbit/s", "bit error rate", "ours", "Mbit/s",
-                     "bit error rate", "times"], lines)
+                     "bit error rate", "times, per thread"], lines)
 
 
 def threads(results):
@@ -187,17 +188,29 @@ def flowgraph(results):
           percent(row.get("of_slower"))] for row in results["results"]])
 
 
+def packets(results):
+    """What became of a recording's packets, the fewest losses first."""
+    rows = sorted(results["detectors"], key=lambda row: (
+        row["packet_error_rate"], row["bit_error_rate_before_decoding"]))
+    return markdown(
+        ["detector", "packets lost", "bit error rate before decoding"],
+        [[f"`{row['detector']}`",
+          f"{row['packets_sent'] - row['packets_decoded']} of {row['packets_sent']}",
+          f"{row['bit_error_rate_before_decoding']:.2e}"] for row in rows])
+
+
 KINDS = {kind.__name__: kind for kind in (targets, detectors, isas, peers, threads, antennas,
-                                          batch, flowgraph)}
+                                          batch, flowgraph, packets)}
 
 
 def render(kind, name):
     """A table and the line that says where it comes from."""
     results = json.loads((RESULTS / name).read_text())
     machine = results["machine"]
+    threads = results.get("threads", machine["threads"])
     return (f"{KINDS[kind](results)}\n\n"
-            f"[{name}](../bench/results/{name}): {machine['processor']}, "
-            f"{results['threads']} threads, `{machine['command']}`, commit {machine['commit']}.\n")
+            f"[{name}](../bench/results/{name}): {machine['processor']}, {threads} threads, "
+            f"`{machine['command']}`, commit {machine['commit']}.\n")
 
 
 def update(text):

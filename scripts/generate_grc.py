@@ -50,7 +50,7 @@ DTYPES = {"int": "int", "float": "real", "bool": "bool", "enum": "enum", "conste
 def block_parameters(detector, block):
     """All parameters of a detector's block, in the order of GRC's dialogue."""
     signature = inspect.signature(block)
-    declared = {p.name: p for p in detector.all_parameters()}
+    declared = {p.name: p for p in detector.all_parameters() if p.in_blocks}
     own = [name for name in declared if name not in (*FIRST, *LAST)]
     extra = [NOISE_VAR, PERIOD] + ([PRIOR] if detector.SUPPORTS_PRIOR else [])
     added = [Parameter(name, label, signature.parameters[name].default, kind, doc)
@@ -98,6 +98,8 @@ def asserts(detector):
               "noise_var > 0", "symbols_per_channel >= 1", "threads >= 0", "llr_scale > 0"]
     if detector.NEEDS_SQUARE_QAM:
         checks.append("mimopack.constellation.get(constellation).square_qam is not None")
+    checks += [f"{p.name} is None or {p.allowed}" if p.optional else p.allowed
+               for p in detector.PARAMETERS if p.allowed]
     return [f"${{ {check} }}" for check in checks]
 
 

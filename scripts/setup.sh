@@ -143,6 +143,9 @@ if [ "$(cached CMAKE_INSTALL_PREFIX)" != "$root/.venv" ] ||
     step "configure" cmake -S . -B build ${generator[@]+"${generator[@]}"} \
         -DCMAKE_INSTALL_PREFIX="$root/.venv" -DPYTHON_EXECUTABLE="$venv_python"
 fi
+[ -n "$(find build/python -name '_core*.so' 2> /dev/null)" ] ||
+    say "the detectors are compiled for three instruction sets, 10 to 15 minutes on two cores;" \
+        "to see how far it is: tail -f build/setup.log"
 step "build" cmake --build build
 # A file that was renamed or deleted would live on in the installed copy.
 rm -rf .venv/lib/python3*/site-packages/gnuradio/mimopack .venv/share/gnuradio/grc/blocks \

@@ -2,6 +2,12 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Bad arguments: ValueErrors that name the argument, what it got and what is allowed."""
 
+import os
+import signal
+import subprocess
+import sys
+import time
+
 import numpy as np
 import pytest
 from gnuradio.mimopack import _core, constellation, detectors
@@ -24,6 +30,14 @@ CONSTRUCTOR = [
     ({"llr_type": "int16"}, "llr_type: got 'int16', allowed are float32, int8"),
     ({"llr_scale": 0}, "llr_scale: got 0.0, must be positive and finite"),
     ({"llr_scale": "x"}, "llr_scale: got 'x', must be a number"),
+    ({"llr_scale": "8"}, "llr_scale: got '8', must be a number"),
+    ({"llr_scale": 1e-40}, "llr_scale: got 1e-40, must be positive and finite, allowed are 1e-37"),
+    ({"num_tx": True}, "num_tx: got True, must be an integer"),
+    ({"extrinsic": "no"}, "extrinsic: got 'no', must be True or False"),
+    ({"isa": "mmx"}, "isa: got 'mmx', allowed are auto, avx512, avx2, baseline"),
+    ({"constellation": ("a", "b")}, "constellation: got ('a', 'b'), allowed are bpsk, qpsk"),
+    ({"constellation": None}, "constellation: got None, allowed are bpsk, qpsk"),
+    ({"constellation": 3}, "constellation: got 3, allowed are bpsk, qpsk"),
 ]
 
 
@@ -34,9 +48,27 @@ def test_constructor(name, arguments, message):
         message = message.replace("1 to 16", "1 to 64")
         if arguments.get("num_tx") == 17:
             return    # linear and iterative detectors go to 64
+    for backend in ("cpu", "reference"):
+        with pytest.raises(ValueError) as caught:
+            detectors.create(name, **{"backend": backend, **arguments})
+        assert message in str(caught.value)
+
+
+@pytest.mark.parametrize("name", list(detectors.REGISTRY))
+def test_unknown_parameter(name):
+    cls = detectors.REGISTRY[name]
+    with pytest.raises(TypeError, match=f"colour: {cls.__name__} has no such parameter, it has "
+                                        "num_tx, num_rx, constellation, "):
+        detectors.create(name, colour="red")
+
+
+def test_who_takes_any_constellation():
+    """The refusal names those that take what it refuses."""
     with pytest.raises(ValueError) as caught:
-        detectors.create(name, **arguments)
-    assert message in str(caught.value)
+        detectors.NWay(constellation="bpsk")
+    named = str(caught.value).rsplit("; ", 1)[1].removesuffix(" take any")
+    assert set(named.replace(" and", ",").split(", ")) == {
+        name for name, cls in detectors.REGISTRY.items() if not cls.NEEDS_SQUARE_QAM}
 
 
 def test_unknown_detector():
@@ -89,7 +121,9 @@ def test_nway_defaults():
 def test_search_that_cannot_finish_is_refused(name, num_tx, points, own, search):
     with pytest.raises(ValueError) as caught:
         detectors.create(name, num_tx=num_tx, num_rx=num_tx, constellation=points, **own)
-    assert search in str(caught.value) and "use nway" in str(caught.value)
+    instead = "nway" if isinstance(points, str) else "kbest"
+    assert search in str(caught.value) and f"use {instead}" in str(caught.value)
+    detectors.create(instead, num_tx=num_tx, num_rx=num_tx, constellation=points)
 
 
 @pytest.mark.parametrize("num_tx, points, own, candidates", [
@@ -115,7 +149,7 @@ DETECT = [
     ({"y": np.zeros(48, np.complex64)}, "y: got shape (48,), must be (n, 4)"),
     ({"y": [1, 2, 3, 4]}, "y: got list, must be a NumPy array"),
     ({"y": STRIDED}, "y: got a strided array, must be C-contiguous"),
-    ({"h": np.zeros((12, 4, 3), np.complex64)}, "h: got shape (12, 4, 3), must be (n, 4, 4)"),
+    ({"h": np.zeros((12, 4, 3), np.complex64)}, "h: got shape (12, 4, 3), must be (n/T, 4, 4)"),
     ({"h": np.zeros((5, 4, 4), np.complex64)}, "h: got 5 matrices for 12 vectors"),
     ({"h": np.zeros((24, 4, 4), np.complex64)}, "h: got 24 matrices for 12 vectors"),
     ({"h": np.zeros((0, 4, 4), np.complex64)}, "h: got 0 matrices for 12 vectors"),
@@ -123,6 +157,10 @@ DETECT = [
     ({"noise_var": -0.1}, "noise_var: got -0.1, must be positive and finite"),
     ({"noise_var": np.nan}, "noise_var: got nan, must be positive and finite"),
     ({"noise_var": "0.1 W"}, "noise_var: got '0.1 W', must be a number"),
+    ({"noise_var": "0.1"}, "noise_var: got '0.1', must be a number"),
+    ({"noise_var": True}, "noise_var: got True, must be a number"),
+    ({"noise_var": 1e-50}, "noise_var: got 1e-50, must be positive and finite, allowed are 1e-37"),
+    ({"noise_var": 1e50}, "noise_var: got 1e+50, must be positive and finite, allowed are 1e-37"),
     ({"noise_var": np.ones(3, np.float32)}, "noise_var: got shape (3,), must be (12)"),
     ({"noise_var": np.ones(12)}, "noise_var: got type float64, must be float32"),
     ({"out": np.zeros((12, 15), np.float32)}, "out: got shape (12, 15), must be (12, 16)"),
@@ -238,9 +276,39 @@ def test_detecting_after_a_fork():
         child.join()
 
 
-def test_unknown_instruction_set():
-    with pytest.raises(ValueError, match="isa: mmx is not available"):
-        detectors.ZF(isa="mmx")
+INTERRUPTED = """
+import numpy as np
+from gnuradio.mimopack import detectors
+y, h = np.ones(({n}, 4), np.complex64), np.tile(np.eye(4, dtype=np.complex64), ({matrices}, 1, 1))
+det = detectors.MLA(method="plain", threads=2)
+print("detects", flush=True)
+try:
+    det.detect(y, h, 0.1)
+except KeyboardInterrupt:
+    print("interrupted", det.detect(y[:1], h[:1], 0.1).shape)
+"""
+
+
+@pytest.mark.parametrize("n, matrices", [(1_000_000, 1), (500_000, 500_000)])
+def test_ctrl_c_ends_a_long_call(n, matrices):
+    """Otherwise it would take a minute or two."""
+    child = subprocess.Popen([sys.executable, "-c", INTERRUPTED.format(n=n, matrices=matrices)],
+                             stdout=subprocess.PIPE, text=True,
+                             env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)})
+    try:
+        assert child.stdout.readline() == "detects\n"
+        time.sleep(0.5)
+        child.send_signal(signal.SIGINT)
+        assert child.communicate(timeout=20)[0] == "interrupted (1, 16)\n"
+    finally:
+        child.kill()
+
+
+def test_instruction_sets():
+    missing = {"avx512", "avx2"} - set(_core.available_isas())
+    for isa in missing:
+        with pytest.raises(ValueError, match=f"isa: got {isa}, this machine has auto, "):
+            detectors.ZF(isa=isa)
     assert _core.isa() == _core.available_isas()[0]
     assert _core.available_isas()[-1] == "baseline"
 

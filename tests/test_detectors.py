@@ -2,6 +2,10 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What must hold for every detector: the contract's properties, sizes, backends, erasures."""
 
+import os
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 from gnuradio.mimopack import _core, detectors
@@ -125,6 +129,17 @@ class TestProperties:
             assert_close(det.detect(y, h, noise_var),
                          det.detect(y, np.repeat(h, period, axis=0), noise_var), 1e-5)
 
+    def test_a_channel_too_weak_to_say_anything(self, name, backend):
+        y, h, _, _ = problem(20, 3, 4, "qam16", 18)
+        for scale in (1e-6, 1e-9):
+            det = create(name, backend)
+            llr = det.detect((scale * y).astype(np.complex64), (scale * h).astype(np.complex64),
+                             1.0)
+            assert det.erasures == 0
+            limit = getattr(det, "llr_clip", None) or 0    # of bits that lack candidates
+            assert np.all(np.abs(llr) == 1 if name in HARD else
+                          (np.abs(llr) < 1e-3) | (np.abs(llr) == limit))
+
     def test_common_scale_changes_nothing(self, name, backend):
         y, h, noise_var, _ = problem(count(backend), 3, 4, "qam16", 18)
         det = create(name, backend)
@@ -247,16 +262,48 @@ class TestPrior:
         assert det.erasures == 2 and np.all(llr[5:7] == 0)
 
 
+@pytest.mark.parametrize("isa", _core.available_isas())
 @pytest.mark.parametrize("threads", [1, 2, 3])
 @pytest.mark.parametrize("name", ALL)
-def test_threads_and_batch_change_nothing(name, threads):
+def test_threads_and_batch_change_nothing(name, threads, isa):
     y, h, noise_var, _ = problem(101, 4, 4, "qam16" if name not in ("mla", "omap") else "qpsk", 18)
     constellation = "qam16" if name not in ("mla", "omap") else "qpsk"
-    whole = create(name, "cpu", 4, 4, constellation, threads=1).detect(y, h, noise_var)
-    det = create(name, "cpu", 4, 4, constellation, threads=threads)
+    whole = create(name, "cpu", 4, 4, constellation, threads=1, isa=isa).detect(y, h, noise_var)
+    det = create(name, "cpu", 4, 4, constellation, threads=threads, isa=isa)
     np.testing.assert_array_equal(det.detect(y, h, noise_var), whole)
     parts = [det.detect(y[i:i + 17], h[i:i + 17], noise_var) for i in range(0, 101, 17)]
     np.testing.assert_array_equal(np.concatenate(parts), whole)
+
+
+EVERYTHING = """
+import hashlib, sys
+import numpy as np
+from gnuradio.mimopack import _core, detectors
+from simulated import problem
+for name, detector in detectors.REGISTRY.items():
+    clips = any(p.name == "llr_clip" for p in detector.PARAMETERS)
+    for isa in _core.available_isas():
+        for points, num_tx, num_rx in (("qam16", 4, 4), ("qpsk", 5, 5), ("qam64", 3, 4)):
+            for own in ({}, {"llr_clip": 6.0}) if clips else ({},):
+                if name == "omap" and points == "qam16":
+                    continue    # takes long, and runs the same code with the others
+                y, h, noise_var, bits = problem(21, num_tx, num_rx, points, 25)
+                llr = detectors.create(name, num_tx=num_tx, num_rx=num_rx, constellation=points,
+                                       isa=isa, threads=1, **own).detect(y, h, noise_var)
+                print(name, isa, points, own, hashlib.sha256(llr.tobytes()).hexdigest())
+"""
+
+
+def test_what_memory_held_before_changes_nothing():
+    """glibc fills what it hands out with a byte of our choice."""
+    tests = os.path.dirname(__file__)
+    path = os.pathsep.join(path for path in (tests, *sys.path) if path)
+    said = [subprocess.run([sys.executable, "-c", EVERYTHING], check=True, timeout=120, text=True,
+                           stdout=subprocess.PIPE, env={**os.environ, "PYTHONPATH": path,
+                                                        "MALLOC_PERTURB_": byte}).stdout
+            for byte in ("0", "62", "1")]
+    assert len(said[0].splitlines()) > 50
+    assert said[1].splitlines() == said[0].splitlines() == said[2].splitlines()
 
 
 @pytest.mark.parametrize("name", ALL)

@@ -98,12 +98,13 @@ def test_ill_conditioned_channels(name, num_tx, n, spread):
                      mla.detect(y.astype(np.complex64), bad, noise_var, prior=prior), tolerance)
 
 
+@pytest.mark.parametrize("isa", ISAS)
 @pytest.mark.parametrize("spread", [0, 4, 60])
 @pytest.mark.parametrize("llr_clip", [0.5, 8.0, 100.0])
 @pytest.mark.parametrize("name, num_tx", [("qpsk", 4), ("qam16", 2), ("qam16", 4), ("qam64", 3)])
-def test_clipping(name, num_tx, llr_clip, spread):
+def test_clipping(name, num_tx, llr_clip, spread, isa):
     """The exact LLR, limited in its distance from the prior."""
-    sphere, mla = both(name, num_tx, llr_clip=llr_clip)
+    sphere, mla = both(name, num_tx, isa=isa, llr_clip=llr_clip)
     for snr in (5, 25):
         y, h, noise_var, bits = problem(100, num_tx, num_tx, name, snr)
         prior = priors(bits, spread)
@@ -130,11 +131,13 @@ def test_softsphere_reference_is_max_log(name, num_tx):
         np.testing.assert_allclose(found, known + np.clip(exact - known, -3, 3), atol=1e-9)
 
 
-def test_place_in_the_batch_changes_nothing():
+@pytest.mark.parametrize("llr_clip", [None, 6.0])
+@pytest.mark.parametrize("isa", ISAS)
+def test_place_in_the_batch_changes_nothing(isa, llr_clip):
     """Every vector is searched by itself, whatever shares its registers."""
     y, h, noise_var, _ = problem(67, 4, 4, "qam16", 18)
     h[5] = 0                   # erased
-    det = detectors.SoftSphere(threads=2)
+    det = detectors.SoftSphere(threads=2, isa=isa, llr_clip=llr_clip)
     whole = det.detect(y, h, noise_var)
     assert det.erasures == 1 and not whole[5].any()
     order = np.random.default_rng(3).permutation(67)

@@ -139,6 +139,11 @@ def test_detector_in_a_compiled_flowgraph(companion, tmp_path, name, parameters)
     ("mla", {"num_tx": "17", "num_rx": "17"}, "num_tx"),
     ("nway", {"constellation": '"bpsk"'}, "square_qam"),
     ("mla", {"threads": "-1"}, "threads"),
+    ("kbest", {"k": "257"}, "1 <= k <= 256"),
+    ("nway", {"num_passes": "5"}, "1 <= num_passes <= num_tx"),
+    ("sfsd", {"levels": "0"}, "1 <= levels <= num_tx"),
+    ("ep", {"smoothing": "1.0"}, "0 <= smoothing < 1"),
+    ("mmsepic", {"num_iterations": "0"}, "1 <= num_iterations"),
 ])
 def test_companion_refuses(companion, tmp_path, name, parameters, said):
     blocks, connections, _ = detector_flowgraph(name, tmp_path / "llr")

@@ -115,8 +115,8 @@ def test_iterations_and_ep_lower_the_error_rate():
 @pytest.mark.parametrize("name, arguments, message", [
     ("mmsepic", {"num_iterations": 0}, "num_iterations: got 0, allowed are 1 to 32"),
     ("ep", {"num_iterations": 101}, "num_iterations: got 101, allowed are 1 to 100"),
-    ("ep", {"smoothing": 1.0}, "smoothing: got 1.0, must be less than 1"),
-    ("ep", {"smoothing": -0.5}, "smoothing: got -0.5, must be positive"),
+    ("ep", {"smoothing": 1.0}, "smoothing: got 1.0, allowed are 0 to less than 1"),
+    ("ep", {"smoothing": -0.5}, "smoothing: got -0.5, allowed are 0 to less than 1"),
     ("ep", {"initial_variance": 0}, "initial_variance: got 0.0, must be positive"),
     ("ep", {"constellation": "bpsk"}, "what ep needs: square QAM")])
 def test_bad_parameters(name, arguments, message):

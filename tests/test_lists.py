@@ -206,8 +206,9 @@ class TestBitFlip:
 
     @pytest.mark.parametrize("backend", ["cpu", "reference"])
     @pytest.mark.parametrize("hard, message", [
-        (np.zeros((2, 11, 16), np.uint8), "hard: got shape (2, 11, 16), must be (n, 12, 16)"),
-        (np.zeros((12, 16), np.uint8), "hard: got shape (12, 16), must be (n, 12, 16)"),
+        (np.zeros((2, 11, 16), np.uint8),
+         "hard: got shape (2, 11, 16), must be (iterations, 12, 16)"),
+        (np.zeros((12, 16), np.uint8), "hard: got shape (12, 16), must be (iterations, 12, 16)"),
         (np.zeros((1, 12, 16), bool), "hard: got type bool, must be uint8"),
         (np.zeros((0, 12, 16), np.uint8), "hard: got 0 hard solutions, must be at least 1"),
         (np.full((1, 12, 16), 2, np.uint8), "hard: got 2, allowed are 0 and 1"),

@@ -156,6 +156,16 @@ def test_threads_batches_and_lanes_do_not_change_counts():
         np.testing.assert_array_equal(np.concatenate(parts), whole)
 
 
+@pytest.mark.parametrize("backend", ["cpu", "reference"])
+def test_counting_erases_too(backend):
+    y, h, noise_var, _ = problem(9, 2, 2, "qpsk", 18)
+    h[4] = np.nan
+    for name in SPHERE:
+        det = detectors.create(name, num_tx=2, num_rx=2, constellation="qpsk", backend=backend)
+        nodes = det.count_nodes(y, h, noise_var)
+        assert det.erasures == 1 and not nodes[4].any() and np.all(nodes[:4].any(axis=-1))
+
+
 def test_counts_without_noise():
     """The first leaf is the one that was sent, and nothing else is inside: SD goes straight down
     and looks at one sibling per level, ASD expands one node per level, PSD does one round per

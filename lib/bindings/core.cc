@@ -11,6 +11,7 @@
 #include <pybind11/stl.h>
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cmath>
 #include <complex>
 #include <cstring>
@@ -43,7 +44,10 @@ const isa_build& find_build(const std::string& name)
     for (int i = 0; i < count; ++i)
         if (name == builds[i]->name)
             return *builds[i];
-    throw std::invalid_argument("isa: " + name + " is not available on this machine");
+    std::string allowed = "auto";
+    for (int i = 0; i < count; ++i)
+        allowed += std::string(", ") + builds[i]->name;
+    throw std::invalid_argument("isa: got " + name + ", this machine has " + allowed);
 }
 
 /* Sets the named members of detector_options; the others keep their defaults. */
@@ -79,7 +83,7 @@ detector_options read_options(const py::dict& given)
             *numbers.at(name) = value.cast<float>();
         } else if (lists.count(name)) {
             const auto values = value.cast<std::vector<int>>();
-            if (values.size() > max_psd_stages)
+            if (values.size() > max_search_stages)
                 throw std::invalid_argument("detector: too many values of " + name);
             std::copy(values.begin(), values.end(), lists.at(name));
         } else if (name == "extrinsic") {
@@ -91,12 +95,21 @@ detector_options read_options(const py::dict& given)
     return options;
 }
 
+/* Threads for one call: 0 takes all cores. The OpenMP runtime ends the process where it
+ * cannot have as many as it is asked for. */
+int team_size(int threads)
+{
+    if (threads < 0 || threads > 1024)
+        throw std::invalid_argument("threads: allowed are 0 to 1024");
+    return forked ? 1 : threads > 0 ? threads : omp_get_max_threads();
+}
+
 /* memcpy by several threads: the memory bandwidth that benchmarks compare with */
 void copy(complex_array& out, const complex_array& source, int threads)
 {
     if (out.size() != source.size())
         throw std::invalid_argument("copy: out and source differ in size");
-    const int count = forked ? 1 : threads > 0 ? threads : omp_get_max_threads();
+    const int count = team_size(threads);
     const std::size_t size = source.size(), share = (size + count - 1) / count;
     std::complex<float>* const to = out.mutable_data();
     const std::complex<float>* const from = source.data();
@@ -114,7 +127,7 @@ bool valid_search_shape(const detector_options& options, int num_tx, int width)
 {
     constexpr double largest_buffer = 1 << 16, largest_round = 1 << 24;
     const int stages = options.psd_stages;
-    if (stages < 1 || stages > max_psd_stages || options.psd_threads < 1 ||
+    if (stages < 1 || stages > max_search_stages || options.psd_threads < 1 ||
         options.psd_levels[stages - 1] != 1)
         return false;
     int above = 2 * num_tx + 1, parents = 1;
@@ -133,6 +146,51 @@ bool valid_search_shape(const detector_options& options, int num_tx, int width)
     }
     return true;
 }
+
+/* Lets Ctrl-C end a long call. */
+class signal_watch
+{
+public:
+    /* To be made by the calling thread, which alone may run Python's signal handlers */
+    signal_watch() : d_caller(pthread_self()) {}
+
+    bool raised() const { return d_raised.load(std::memory_order_relaxed); }
+
+    static bool ask(void* self)
+    {
+        auto& watch = *static_cast<signal_watch*>(self);
+        if (pthread_equal(watch.d_caller, pthread_self()) && --watch.d_left == 0)
+            watch.look();
+        return watch.raised();
+    }
+
+private:
+    using clock = std::chrono::steady_clock;
+    const pthread_t d_caller;
+    alignas(64) std::atomic<bool> d_raised{
+        false
+    };                               /* read by all threads, all the time */
+    alignas(64) unsigned d_left = 1; /* calls of ask() until the next look */
+    unsigned d_period = 1;
+    clock::time_point d_last = clock::now(), d_checked = d_last;
+
+    void look()
+    {
+        const auto now = clock::now();
+        if (now - d_last < std::chrono::milliseconds(1))
+            d_period = std::min(2 * d_period, 1u << 16);
+        else if (d_period > 1)
+            d_period /= 2;
+        d_left = d_period;
+        d_last = now;
+        if (now - d_checked > std::chrono::milliseconds(100)) {
+            d_checked = now;
+            const py::gil_scoped_acquire gil;
+            if (PyErr_CheckSignals())
+                d_raised = true;
+        }
+    }
+};
 
 class detector
 {
@@ -245,12 +303,17 @@ public:
         else
             throw std::invalid_argument("detect: out must be float32 or int8");
         b.int8_scale = int8_scale;
-        b.threads = forked ? 1 : threads > 0 ? threads : omp_get_max_threads();
+        b.threads = team_size(threads);
+        signal_watch signals;
+        b.stop = signal_watch::ask;
+        b.stop_context = &signals;
         std::size_t erased;
         {
             py::gil_scoped_release release;
             erased = d_run(d_plan, b);
         }
+        if (signals.raised())
+            throw py::error_already_set();
         if (erased == out_of_memory)
             throw std::bad_alloc();
         return erased;
@@ -286,7 +349,7 @@ PYBIND11_MODULE(_core, m)
         "issue_arithmetic",
         [](const std::string& isa, int threads, std::size_t rounds) {
             const isa_build& build = find_build(isa);
-            const int count = forked ? 1 : threads > 0 ? threads : omp_get_max_threads();
+            const int count = team_size(threads);
             float value = 1.0f;
             const py::gil_scoped_release release;
             return build.issue_arithmetic(count, rounds, &value);

@@ -130,7 +130,7 @@ order_prior(const constellation& c, int num_tx, const simd* prior, simd* canonic
             canonical[i * c.bits + c.bit_source[k]] = value * simd(c.bit_sign[k]);
         }
     }
-    return sum < simd(1e30f);
+    return sum < simd(largest_prior);
 }
 
 /* And back; extrinsic: the prior to subtract, or null. What is not usable becomes 0. */
@@ -225,7 +225,7 @@ drive(const plan& p, const batch& b, Make make, const Extras& extras = Extras())
             if (ahead && at.per_matrix == 1)
                 prefetch<false>(b.h + next * 2 * nr * nt, W * 2 * nr * nt);
             kernel.prepare(h);
-            for (std::size_t t = 0; t < chunk; ++t) {
+            for (std::size_t t = 0; t < chunk && !b.stop(b.stop_context); ++t) {
                 const auto place = [&](int l) { return at.vector(l) + t; };
                 if (ahead) {
                     const std::size_t share_of_next = next * chunk + t * W;

@@ -24,26 +24,16 @@ std::size_t run_size(const plan& p, const batch& b, bool soft)
 template <int WIDTH>
 std::size_t run_width(const plan& p, const batch& b, bool soft)
 {
-    if (p.num_tx == 4 && p.num_rx == 4 && p.options.levels == 1 &&
-        (!soft || p.options.num_paths == 2 * WIDTH))
-        return run_size<4, 4, WIDTH>(p, b, soft);
+    if constexpr (WIDTH <= 3)
+        if (p.num_tx == 4 && p.num_rx == 4 && p.options.levels == 1 &&
+            (!soft || p.options.num_paths == 2 * WIDTH))
+            return run_size<4, 4, WIDTH>(p, b, soft);
     return run_size<0, 0, WIDTH>(p, b, soft);
 }
 
 std::size_t run_with(const plan& p, const batch& b, bool soft)
 {
-    switch (p.points.width) {
-    case 1:
-        return run_width<1>(p, b, soft);
-    case 2:
-        return run_width<2>(p, b, soft);
-    case 3:
-        return run_width<3>(p, b, soft);
-    case 4:
-        return run_size<0, 0, 4>(p, b, soft);
-    default:
-        return run_size<0, 0, 5>(p, b, soft);
-    }
+    return by_width(p, [&](auto width) { return run_width<width.value>(p, b, soft); });
 }
 
 } // namespace

@@ -20,24 +20,9 @@ std::size_t run_size(const plan& p, const batch& b, int passes, column_order ord
 
 std::size_t run_passes(const plan& p, const batch& b, int passes, column_order order)
 {
-    switch (p.points.width) {
-    case 1:
-        return by_size(p, [&](auto nt, auto nr) {
-            return run_size<nt.value, nr.value, 1>(p, b, passes, order);
-        });
-    case 2:
-        return by_size(p, [&](auto nt, auto nr) {
-            return run_size<nt.value, nr.value, 2>(p, b, passes, order);
-        });
-    case 3:
-        return by_size(p, [&](auto nt, auto nr) {
-            return run_size<nt.value, nr.value, 3>(p, b, passes, order);
-        });
-    case 4:
-        return run_size<0, 0, 4>(p, b, passes, order);
-    default:
-        return run_size<0, 0, 5>(p, b, passes, order);
-    }
+    return by_size_and_width(p, [&](auto nt, auto nr, auto width) {
+        return run_size<nt.value, nr.value, width.value>(p, b, passes, order);
+    });
 }
 
 } // namespace

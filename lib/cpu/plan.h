@@ -8,7 +8,6 @@
 
 namespace mimopack {
 
-constexpr int max_psd_stages = 32;
 constexpr int max_list = 256; /* of k */
 
 /* The detectors' own parameters, by the names that Python uses; detectors/ checks their
@@ -28,8 +27,8 @@ struct detector_options {
     int method = 0;
     int radius = 0;
     int psd_stages = 1; /* lvl_1 ... lvl_nr and exp_1 ... of 004, and its tt */
-    int psd_levels[max_psd_stages] = { 1 };
-    int psd_expansions[max_psd_stages] = { 1 };
+    int psd_levels[max_search_stages] = { 1 };
+    int psd_expansions[max_search_stages] = { 1 };
     int psd_threads = 1;
 };
 
@@ -57,6 +56,9 @@ struct batch {
     std::uint32_t* nodes; /* n x nodes_per_vector visited nodes to be counted, or null */
     std::size_t nodes_per_vector;
     int threads;
+    /* All threads ask now and then whether to end the call early. */
+    bool (*stop)(void* context);
+    void* stop_context;
 };
 
 /* Runs a batch and returns how many vectors it erased, or out_of_memory. */

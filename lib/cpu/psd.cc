@@ -28,24 +28,22 @@ std::size_t run_size(const plan& p, const batch& b)
         node_counts{ b });
 }
 
+template <int WIDTH>
+std::size_t run_width(const plan& p, const batch& b)
+{
+    if constexpr (WIDTH <= 2)
+        return by_size(p, [&](auto nt, auto nr) {
+            return run_size<nt.value, nr.value, WIDTH>(p, b);
+        });
+    else
+        return run_size<0, 0, WIDTH>(p, b);
+}
+
 } // namespace
 
 std::size_t run_psd(const plan& p, const batch& b)
 {
-    switch (p.points.width) {
-    case 1:
-        return by_size(
-            p, [&](auto nt, auto nr) { return run_size<nt.value, nr.value, 1>(p, b); });
-    case 2:
-        return by_size(
-            p, [&](auto nt, auto nr) { return run_size<nt.value, nr.value, 2>(p, b); });
-    case 3:
-        return run_size<0, 0, 3>(p, b);
-    case 4:
-        return run_size<0, 0, 4>(p, b);
-    default:
-        return run_size<0, 0, 5>(p, b);
-    }
+    return by_width(p, [&](auto width) { return run_width<width.value>(p, b); });
 }
 
 } // namespace MIMOPACK_ISA

@@ -72,18 +72,7 @@ std::size_t run_width(const plan& p, const batch& b, bool soft)
 
 std::size_t run_with(const plan& p, const batch& b, bool soft)
 {
-    switch (p.points.width) {
-    case 1:
-        return run_width<1>(p, b, soft);
-    case 2:
-        return run_width<2>(p, b, soft);
-    case 3:
-        return run_width<3>(p, b, soft);
-    case 4:
-        return run_width<4>(p, b, soft);
-    default:
-        return run_width<5>(p, b, soft);
-    }
+    return by_width(p, [&](auto width) { return run_width<width.value>(p, b, soft); });
 }
 
 } // namespace

@@ -166,7 +166,8 @@ struct simd {
         return _mm512_maskz_fixupimm_ps(m.m, a.v, a.v, table, 0);
     }
     /* Stores the elements of each value where m holds, close together, at list + i *
-     * stride for value i; writes a whole register. Returns how many there are. */
+     * stride for value i; what it leaves behind them is any. Returns how many it stores.
+     */
     template <int N>
     MP_FN friend int append(mask m, const simd (&values)[N], float* list, int stride)
     {
@@ -299,14 +300,14 @@ struct simd {
     }
     MP_FN static simd get(const simd* base, word index)
     {
-        simd value;
+        simd value(0.0f);
         for (int i = 0; i < width; ++i)
             value.v[i] = base[index.v[i]].v[i];
         return value;
     }
     MP_FN static simd get(const float* base, word index)
     {
-        simd value;
+        simd value(0.0f);
         for (int i = 0; i < width; ++i)
             value.v[i] = base[index.v[i]];
         return value;

@@ -13,7 +13,7 @@ template <int NT, int NR, int WIDTH>
 std::size_t run_size(const plan& p, const batch& b, float clip)
 {
     return drive<NT, NR>(p, b, [&](arena<simd>& a) {
-        return sliced<simd, NT, NR, WIDTH>(a, p.points, p.num_tx, p.num_rx, clip);
+        return sliced_search<simd, NT, NR, WIDTH>(a, p.points, p.num_tx, p.num_rx, clip);
     });
 }
 
@@ -23,21 +23,16 @@ std::size_t run_size(const plan& p, const batch& b, float clip)
  * gain nothing: QPSK has builds of its own for two and four antennas, 16-QAM for two. */
 std::size_t run_sliced(const plan& p, const batch& b, float clip)
 {
-    switch (p.points.width) {
-    case 1:
-        return by_size(p, [&](auto nt, auto nr) {
-            return run_size<nt.value, nr.value, 1>(p, b, clip);
-        });
-    case 2:
-        return p.num_tx == 2 && p.num_rx == 2 ? run_size<2, 2, 2>(p, b, clip)
-                                              : run_size<0, 0, 2>(p, b, clip);
-    case 3:
-        return run_size<0, 0, 3>(p, b, clip);
-    case 4:
-        return run_size<0, 0, 4>(p, b, clip);
-    default:
-        return run_size<0, 0, 5>(p, b, clip);
-    }
+    return by_width(p, [&](auto width) {
+        if constexpr (width.value == 1)
+            return by_size(p, [&](auto nt, auto nr) {
+                return run_size<nt.value, nr.value, 1>(p, b, clip);
+            });
+        else if constexpr (width.value == 2)
+            if (p.num_tx == 2 && p.num_rx == 2)
+                return run_size<2, 2, 2>(p, b, clip);
+        return run_size<0, 0, width.value>(p, b, clip);
+    });
 }
 
 } // namespace MIMOPACK_ISA

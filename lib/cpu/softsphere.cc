@@ -37,8 +37,10 @@ std::size_t run_size(const plan& p, const batch& b)
 template <int WIDTH>
 std::size_t run_width(const plan& p, const batch& b)
 {
-    return p.num_tx == 4 && p.num_rx == 4 ? run_size<4, 4, WIDTH>(p, b)
-                                          : run_size<0, 0, WIDTH>(p, b);
+    if constexpr (WIDTH == 2 || WIDTH == 3)
+        if (p.num_tx == 4 && p.num_rx == 4)
+            return run_size<4, 4, WIDTH>(p, b);
+    return run_size<0, 0, WIDTH>(p, b);
 }
 
 } // namespace
@@ -51,18 +53,7 @@ std::size_t run_softsphere(const plan& p, const batch& b)
         parents *= p.points.size;
     if (parents <= small)
         return run_sliced(p, b, p.options.llr_clip);
-    switch (p.points.width) {
-    case 1:
-        return run_size<0, 0, 1>(p, b);
-    case 2:
-        return run_width<2>(p, b);
-    case 3:
-        return run_width<3>(p, b);
-    case 4:
-        return run_size<0, 0, 4>(p, b);
-    default:
-        return run_size<0, 0, 5>(p, b);
-    }
+    return by_width(p, [&](auto width) { return run_width<width.value>(p, b); });
 }
 
 } // namespace MIMOPACK_ISA

@@ -25,18 +25,7 @@ std::size_t run_width(const plan& p, const batch& b, sphere_search search)
 
 std::size_t run(const plan& p, const batch& b, sphere_search search)
 {
-    switch (p.points.width) {
-    case 1:
-        return run_width<1>(p, b, search);
-    case 2:
-        return run_width<2>(p, b, search);
-    case 3:
-        return run_width<3>(p, b, search);
-    case 4:
-        return run_width<4>(p, b, search);
-    default:
-        return run_width<5>(p, b, search);
-    }
+    return by_width(p, [&](auto width) { return run_width<width.value>(p, b, search); });
 }
 
 } // namespace

@@ -21,23 +21,9 @@ std::size_t run_size(const plan& p, const batch& b)
 
 std::size_t run_trellis(const plan& p, const batch& b)
 {
-    switch (p.points.width) {
-    case 1:
-        return by_size(
-            p, [&](auto nt, auto nr) { return run_size<nt.value, nr.value, 1>(p, b); });
-    case 2:
-        return by_size(
-            p, [&](auto nt, auto nr) { return run_size<nt.value, nr.value, 2>(p, b); });
-    case 3:
-        return by_size(
-            p, [&](auto nt, auto nr) { return run_size<nt.value, nr.value, 3>(p, b); });
-    case 4:
-        return run_size<0, 0, 4>(p, b);
-    case 5:
-        return run_size<0, 0, 5>(p, b);
-    default:
-        return run_size<0, 0, 0>(p, b);
-    }
+    return by_size_and_any_width(p, [&](auto nt, auto nr, auto width) {
+        return run_size<nt.value, nr.value, width.value>(p, b);
+    });
 }
 
 } // namespace MIMOPACK_ISA

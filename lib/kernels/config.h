@@ -24,6 +24,9 @@
 
 namespace mimopack {
 
+constexpr float no_metric = 1e30f;     /* of a hypothesis without candidates so far */
+constexpr float largest_prior = 1e30f; /* of the sum of |LLR| of a vector */
+constexpr int max_search_stages = 32;  /* of psd */
 constexpr int max_bits_per_symbol = 10;
 constexpr int max_points = 1 << max_bits_per_symbol;
 

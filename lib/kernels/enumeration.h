@@ -23,7 +23,6 @@ public:
           d_y(a, 2 * nt),
           d_r(a, 2 * nt * nt),
           d_table(a, Table ? nt * (nt + 1) * c.size : 0),
-          d_prior(a, nt * c.bits),
           d_nearest(a, 2 * nt * c.bits)
     {
     }
@@ -47,10 +46,8 @@ public:
         }
         if (Table)
             fill_table();
-        for (int b = 0; b < nt * bits; ++b) {
-            d_nearest[2 * b] = d_nearest[2 * b + 1] = F(metric_infinity);
-            d_prior[b] = prior ? prior[b] : F(0.0f);
-        }
+        for (int b = 0; b < 2 * nt * bits; ++b)
+            d_nearest[b] = F(no_metric);
         for (int i = 0; i < nt; ++i)
             d_path[i] = 0;
         do {
@@ -58,7 +55,7 @@ public:
             if (prior)
                 for (int b = 0; b < nt * bits; ++b)
                     if (bit(b))
-                        m = m - d_prior[b];
+                        m = m - prior[b];
             for (int b = 0; b < nt * bits; ++b) {
                 F& nearest = d_nearest[2 * b + bit(b)];
                 nearest = min(nearest, m);
@@ -73,7 +70,7 @@ private:
     const constellation& d_c;
     const int d_nt;
     qr<F, 0, 0> d_qr;
-    buffer<F, 0> d_y, d_r, d_table, d_prior, d_nearest;
+    buffer<F, 0> d_y, d_r, d_table, d_nearest;
     int d_path[16];
 
     MP_FN int bit(int b) const

@@ -15,14 +15,12 @@
 namespace mimopack {
 namespace MIMOPACK_ISA {
 
-constexpr float metric_infinity = 1e30f;
-
 /* Max-log combination, eq. 12. */
 template <class F>
 struct best_metric {
     F metric;
     static constexpr int lanes = 1;
-    MP_FN void clear() { metric = F(metric_infinity); }
+    MP_FN void clear() { metric = F(no_metric); }
     MP_FN void add(F m) { metric = min(metric, m); }
     MP_FN void add(const best_metric& other) { metric = min(metric, other.metric); }
     MP_FN F value() const { return metric; }
@@ -36,7 +34,7 @@ struct log_sum {
     static constexpr int lanes = 2;
     MP_FN void clear()
     {
-        reference = F(metric_infinity);
+        reference = F(no_metric);
         sum = F(0.0f);
     }
     MP_FN void add(F m) { add(log_sum{ m, F(1.0f) }); }

@@ -28,7 +28,7 @@ public:
     {
         MP_UNROLL
         for (int i = 0; i < LENGTH; ++i)
-            d_metric[i] = F(1e30f);
+            d_metric[i] = F(no_metric);
     }
 
     MP_FN void add(F metric, int number)
@@ -62,7 +62,7 @@ public:
     MP_FN void clear()
     {
         for (int i = 0; i < d_length; ++i) {
-            d_metric[i] = F(1e30f);
+            d_metric[i] = F(no_metric);
             d_number[i] = F(0.0f);
         }
     }

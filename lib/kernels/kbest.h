@@ -15,6 +15,7 @@
  * come by rising metric: the first that is above the K-th best found so far in every lane
  * ends its row, its parent's rows or the level. */
 #pragma once
+#include "gray.h"
 #include "ordering.h"
 #include "paths.h"
 #include "soft_symbols.h"
@@ -336,7 +337,7 @@ private:
     {
         const int nt = d_nt, bits = d_constellation.bits;
         const int words = d_tree.word_index(nt - 1) + 1;
-        F best(1e30f);
+        F best(no_metric);
         for (int c = 0; c < d_parents; ++c) {
             d_metric[c] = metric(&d_path[c]);
             const mask better = d_metric[c] < best;
@@ -356,7 +357,7 @@ private:
             const int w = d_tree.word_index(i), shift = d_tree.shift(i);
             F other[most_bits];
             for (int b = 0; b < bits; ++b)
-                other[b] = F(1e30f);
+                other[b] = F(no_metric);
             for (int c = 0; c < d_parents; ++c) {
                 const word differs = d_path[w * d_capacity + c].as_word() >> shift;
                 const F m = d_metric[c];
@@ -382,17 +383,10 @@ private:
                          : d_constellation.bits - 1 - b;
     }
 
-    /* Gray codes of all axes in a word of labels; labels of points are bits already. It
-     * is linear: gray(a ^ b) = gray(a) ^ gray(b). */
+    /* Gray codes of all axes in a word of labels; labels of points are bits already. */
     MP_FN static word gray(word labels)
     {
-        if (WIDTH == 0)
-            return labels;
-        unsigned lower = 0; /* all but the topmost bit of each axis */
-        for (int bit = 0; bit < 32; ++bit)
-            if (bit % most_axis != most_axis - 1)
-                lower |= 1u << bit;
-        return labels ^ ((labels >> 1) & lower);
+        return WIDTH > 0 ? gray_codes<most_axis>(labels) : labels;
     }
 
     static constexpr int most_axis = WIDTH > 0 ? WIDTH : 1;

@@ -11,6 +11,7 @@
  * and sum_j |(U^-1)_ij|^2 / d_j^2: no roots. */
 #pragma once
 #include "qr.h"
+#include "soft_symbols.h"
 
 namespace mimopack {
 namespace MIMOPACK_ISA {
@@ -23,23 +24,16 @@ MP_FN void demap_axes(const F* x, F inverse_noise, float scale, F* llr)
     constexpr int side = 1 << WIDTH;
     MP_UNROLL
     for (int axis = 0; axis < 2; ++axis) {
-        F low[2 * WIDTH];
+        F metric[side];
         MP_UNROLL
         for (int k = 0; k < side; ++k) {
             const F e = x[axis] - F(scale * (2 * k - (side - 1)));
-            const F metric = e * e;
-            const int gray = k ^ (k >> 1);
-            MP_UNROLL
-            for (int g = 0; g < WIDTH; ++g) {
-                const int value = gray >> (WIDTH - 1 - g) & 1;
-                /* k = 0 has Gray code 0, and bit g is first set at k = 2^(WIDTH-1-g) */
-                const bool first = value ? k == 1 << (WIDTH - 1 - g) : k == 0;
-                low[2 * g + value] = first ? metric : min(low[2 * g + value], metric);
-            }
+            metric[k] = e * e;
         }
+        axis_llrs<WIDTH>(metric, llr + axis * WIDTH);
         MP_UNROLL
         for (int g = 0; g < WIDTH; ++g)
-            llr[axis * WIDTH + g] = (low[2 * g] - low[2 * g + 1]) * inverse_noise;
+            llr[axis * WIDTH + g] = llr[axis * WIDTH + g] * inverse_noise;
     }
 }
 
@@ -49,7 +43,7 @@ MP_FN void demap_points(const F* x, F inverse_noise, const constellation& c, F* 
 {
     F low[2 * max_bits_per_symbol];
     for (int b = 0; b < 2 * c.bits; ++b)
-        low[b] = F(1e30f);
+        low[b] = F(no_metric);
     for (int s = 0; s < c.size; ++s) {
         const F re = x[0] - F(c.re[s]), im = x[1] - F(c.im[s]);
         const F metric = fma(re, re, im * im);

@@ -3,7 +3,7 @@
 /* Each bit's best candidate of either value, from which max-log LLRs come (000 eq. 12,
  * 002 eq. 4). */
 #pragma once
-#include "storage.h"
+#include "gray.h"
 
 namespace mimopack {
 namespace MIMOPACK_ISA {
@@ -15,27 +15,15 @@ template <int WIDTH>
 struct symbol_bits {
     static constexpr int side = 1 << WIDTH;
     static constexpr int count = 2 * WIDTH;
-    static constexpr unsigned axis_mask = (1u << (WIDTH - 1)) - 1;
 
-    /* Gray codes of both axes; the upper axis must not leak into the lower. It is linear:
-     * gray(a ^ b) = gray(a) ^ gray(b). */
-    template <class Word>
-    MP_FN static Word gray(Word word)
-    {
-        return word ^ ((word >> 1) & (axis_mask | axis_mask << WIDTH));
-    }
-
-    /* Where bit b stands in gray(word) */
+    /* Where bit b stands in the word's Gray codes */
     MP_FN static constexpr int place(int b)
     {
         return b / WIDTH * WIDTH + WIDTH - 1 - b % WIDTH;
     }
 
     /* Bit b, of an axis, where k is known when compiling or is the same in all lanes */
-    MP_FN static bool of_axis(int k, int b)
-    {
-        return (k ^ (k >> 1)) >> (WIDTH - 1 - b % WIDTH) & 1;
-    }
+    MP_FN static bool of_axis(int k, int b) { return gray_bit<WIDTH>(k, b % WIDTH); }
 
     /* What k has to be XORed with so that bit b of its Gray code, and no other, changes
      */
@@ -55,7 +43,7 @@ struct symbol_minima {
     /* A candidate whose symbol has this word */
     MP_FN void add(word symbol, F metric)
     {
-        const word value = code::gray(symbol);
+        const word value = gray_codes<WIDTH>(symbol);
         MP_UNROLL
         for (int b = 0; b < code::count; ++b) {
             one[b] = masked_min(one[b], value.bit(code::place(b)), metric);
@@ -71,14 +59,15 @@ struct symbol_minima {
         F other[code::count];
         MP_UNROLL
         for (int b = 0; b < code::count; ++b)
-            other[b] = F(1e30f);
+            other[b] = F(no_metric);
         for (int i = 0; i < count; ++i) {
-            const word differs = code::gray(symbols[i * stride].as_word() ^ chosen);
+            const word differs =
+                gray_codes<WIDTH>(symbols[i * stride].as_word() ^ chosen);
             MP_UNROLL
             for (int b = 0; b < code::count; ++b)
                 other[b] = masked_min(other[b], differs.bit(code::place(b)), metrics[i]);
         }
-        const word value = code::gray(chosen);
+        const word value = gray_codes<WIDTH>(chosen);
         MP_UNROLL
         for (int b = 0; b < code::count; ++b) {
             const auto is_one = value.bit(code::place(b));
@@ -93,7 +82,7 @@ struct symbol_minima {
         constexpr int side = code::side;
         for (int axis = 0; axis < 2; ++axis) {
             for (int k = 0; k < side; ++k) {
-                F best(1e30f);
+                F best(no_metric);
                 for (int other = 0; other < side; ++other)
                     best = min(best, metrics[axis ? other * side + k : k * side + other]);
                 for (int b = axis * WIDTH; b < (axis + 1) * WIDTH; ++b) {
@@ -109,7 +98,7 @@ struct symbol_minima {
      * symbol as it is. */
     MP_FN void add_flips(word symbol, const F* flipped, F unchanged)
     {
-        const word value = code::gray(symbol);
+        const word value = gray_codes<WIDTH>(symbol);
         F after[code::count]; /* the best of those after b */
         after[code::count - 1] = unchanged;
         MP_UNROLL

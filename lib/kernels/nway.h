@@ -15,6 +15,7 @@
  * first pass decomposes H: moving a column to the end of the tree takes a few Givens
  * rotations. */
 #pragma once
+#include "gray.h"
 #include "qr.h"
 
 namespace mimopack {
@@ -30,12 +31,6 @@ MP_FN int column_source(column_order order, int column, int pass, int nt)
         return column + pass < nt ? column + pass : column + pass - nt;
     const int raised = nt - 1 - pass;
     return column == nt - 1 ? raised : column < raised ? column : column + 1;
-}
-
-/* `count` fields of `width` bits, all the same */
-constexpr unsigned repeated_field(unsigned field, int width, int count)
-{
-    return count == 0 ? 0 : repeated_field(field, width, count - 1) << width | field;
 }
 
 template <class F, int NT, int NR, int WIDTH>
@@ -377,7 +372,7 @@ private:
             for (int i = top - 1; i >= 0; --i) {
                 layer = &d_prior[bits * column_source(d_order, i, pass, nt)];
                 const int place = top - 1 - i;
-                const word code = gray(
+                const word code = gray_codes<WIDTH>(
                     d_words[candidate * num_words() + place / layers_per_word].as_word());
                 MP_UNROLL
                 for (int b = 0; b < bits; ++b)
@@ -425,10 +420,11 @@ private:
         for (int n = 0; n < layers; ++n)
             MP_UNROLL
         for (int b = 0; b < bits; ++b)
-            other[n][b] = F(1e30f);
+            other[n][b] = F(no_metric);
         for (int candidate = 0; candidate < side * side; ++candidate) {
             const F d = d_distance[candidate];
-            const word differs = gray(codes[candidate * words].as_word() ^ chosen);
+            const word differs =
+                gray_codes<WIDTH>(codes[candidate * words].as_word() ^ chosen);
             MP_UNROLL
             for (int n = 0; n < layers; ++n)
                 MP_UNROLL
@@ -436,7 +432,7 @@ private:
                 other[n][b] =
                     masked_min(other[n][b], differs.bit(bit_place(place + n, b)), d);
         }
-        const word value = gray(chosen);
+        const word value = gray_codes<WIDTH>(chosen);
         MP_UNROLL
         for (int n = 0; n < layers; ++n) {
             const int layer = column_source(d_order, nt - 2 - place - n, pass, nt);
@@ -463,27 +459,18 @@ private:
         return place % layers_per_word * bits + b / WIDTH * WIDTH + WIDTH - 1 - b % WIDTH;
     }
 
-    /* Gray codes of all axes in a word; none may leak into the one below. It is linear:
-     * gray(a ^ b) = gray(a) ^ gray(b). */
-    MP_FN static word gray(word k)
-    {
-        constexpr unsigned all_but_highest =
-            repeated_field((1u << (WIDTH - 1)) - 1, WIDTH, 2 * layers_per_word);
-        return k ^ ((k >> 1) & all_but_highest);
-    }
-
     /* The same for the top layer, where every candidate's bits are known; returns the
      * pass's best distance. */
     MP_FN F collect_top(int pass)
     {
         const int layer = column_source(d_order, d_nt - 1, pass, d_nt);
-        F best(1e30f);
+        F best(no_metric);
         MP_UNROLL
         for (int axis = 0; axis < 2; ++axis) {
             F low[side];
             MP_UNROLL
             for (int k = 0; k < side; ++k) {
-                low[k] = F(1e30f);
+                low[k] = F(no_metric);
                 MP_UNROLL
                 for (int other = 0; other < side; ++other)
                     low[k] = min(low[k],
@@ -493,10 +480,10 @@ private:
             }
             MP_UNROLL
             for (int g = 0; g < WIDTH; ++g) {
-                F value[2] = { F(1e30f), F(1e30f) };
+                F value[2] = { F(no_metric), F(no_metric) };
                 MP_UNROLL
                 for (int k = 0; k < side; ++k) {
-                    F& entry = value[(k ^ (k >> 1)) >> (WIDTH - 1 - g) & 1];
+                    F& entry = value[gray_bit<WIDTH>(k, g)];
                     entry = min(entry, low[k]);
                 }
                 keep_nearest(pass, layer * bits + axis * WIDTH + g, value[0], value[1]);

@@ -17,8 +17,6 @@
 namespace mimopack {
 namespace MIMOPACK_ISA {
 
-constexpr int max_stages = 32;
-
 /* lvl_1 ... lvl_nr, exp_1 ... and tt of 004 */
 struct psd_shape {
     int stages;
@@ -117,7 +115,7 @@ private:
     unsigned* d_nodes[F::width];
     F d_bound;
     buffer<F, 2 * NT> d_k;
-    stage d_stage[max_stages];
+    stage d_stage[max_search_stages];
     F *d_deep, *d_partial;
 
     template <bool Prior>

@@ -7,6 +7,7 @@
  * sum over its levels of (y_l - sum_{j>=l} r_lj s_j)^2 and, with a-priori LLRs, of a term
  * per symbol that is never negative: the metric cannot fall on the way down. */
 #pragma once
+#include "soft_symbols.h"
 #include "sorted_qr.h"
 
 namespace mimopack {
@@ -97,7 +98,7 @@ public:
             F sum(0.0f);
             for (int b = 0; b < nt * bits; ++b)
                 sum = sum + abs(known[b]);
-            usable = usable & (sum < F(1e30f));
+            usable = usable & (sum < F(largest_prior));
             set_prior(known, noise_var);
         }
         return usable;
@@ -115,8 +116,7 @@ public:
                 by_layer[l % nt * 2 + l / nt] = k[l];
         }
         for (int l = 0; l < size; ++l) {
-            const auto word = by_layer[l].to_word();
-            const auto gray = word ^ (word >> 1);
+            const auto gray = gray_codes<WIDTH>(by_layer[l].to_word());
             MP_UNROLL
             for (int b = 0; b < WIDTH; ++b)
                 llr[l * WIDTH + b] = select(gray.bit(WIDTH - 1 - b), F(1.0f), F(-1.0f));
@@ -170,8 +170,7 @@ private:
         }
     }
 
-    /* -ln P(symbol) less its smallest value, in units of the metric: a Gray bit that
-     * differs from its LLR's sign costs |LLR| times the noise. */
+    /* In units of the metric */
     MP_FN void set_prior(const F* known, F noise_var)
     {
         const int nt = d_nt;
@@ -180,15 +179,10 @@ private:
         const F* const by_column = paired ? &d_by_column[0] : known;
         for (int column = 0; column < nt; ++column) {
             for (int axis = 0; axis < 2; ++axis) {
-                for (int k = 0; k < side; ++k) {
-                    F sum(0.0f);
-                    for (int b = 0; b < WIDTH; ++b) {
-                        const F llr = by_column[column * bits + axis * WIDTH + b];
-                        const bool one = (k ^ (k >> 1)) >> (WIDTH - 1 - b) & 1;
-                        sum = sum + max(one ? F(0.0f) - llr : llr, F(0.0f));
-                    }
-                    d_prior[level(column, axis) * side + k] = sum * noise_var;
-                }
+                F* const cost = &d_prior[level(column, axis) * side];
+                axis_penalties<WIDTH>(by_column + column * bits + axis * WIDTH, cost);
+                for (int k = 0; k < side; ++k)
+                    cost[k] = cost[k] * noise_var;
             }
         }
     }

@@ -89,7 +89,7 @@ public:
         for (int b = 0; d_has_prior && b < nt * bits; ++b)
             d_prior[b] = prior[b] * noise_var;
         for (int b = 0; b < 2 * nt * bits; ++b)
-            d_nearest[b] = F(1e30f);
+            d_nearest[b] = F(no_metric);
         return finite & d_qr.usable;
     }
 
@@ -153,7 +153,7 @@ public:
     /* What the a-priori LLRs add to the metric for a symbol of a level */
     MP_FN F cost(int level, word symbol) const
     {
-        const word value = code::gray(symbol);
+        const word value = gray_codes<WIDTH>(symbol);
         F sum(0.0f);
         MP_UNROLL
         for (int b = 0; b < bits; ++b)
@@ -199,7 +199,7 @@ public:
                 metric = metric + cost(level, path[level].as_word());
         }
         if (flipped > 0)
-            collect_flips(flipped, listed ? F(1e30f) : metric);
+            collect_flips(flipped, listed ? F(no_metric) : metric);
         return metric;
     }
 
@@ -235,7 +235,7 @@ public:
     MP_FN void hard(F* llr) const
     {
         for (int level = 0; level < d_nt; ++level) {
-            const word value = code::gray(path[level].as_word());
+            const word value = gray_codes<WIDTH>(path[level].as_word());
             MP_UNROLL
             for (int b = 0; b < bits; ++b)
                 llr[level * bits + b] =
@@ -301,8 +301,9 @@ private:
             const word flipped =
                 path[level].as_word() ^ (code::flip(b) << (b / WIDTH * WIDTH));
             F sum = cost(level, flipped);
-            for (int i = 0; i < level; ++i)
-                sum = sum + cost(i, d_fresh[i * d_nt * bits + at].as_word());
+            for (int i = 0; i < (NT > 0 ? NT - 1 : level); ++i)
+                if (i < level)
+                    sum = sum + cost(i, d_fresh[i * d_nt * bits + at].as_word());
             d_metric[at] = d_metric[at] + sum;
         }
     }

@@ -10,30 +10,14 @@
  * half of its tree, where entries cost nothing, and the columns are rotated in between.
  *
  * Metrics are in units of the noise, and a-priori LLRs add the cost of each axis of a
- * symbol (see axis_costs), which makes slicing a minimum over the levels of the axis. */
+ * symbol (see axis_penalties), which makes slicing a minimum over the levels of the axis.
+ */
 #pragma once
 #include "qr.h"
+#include "soft_symbols.h"
 
 namespace mimopack {
 namespace MIMOPACK_ISA {
-
-constexpr float no_metric = 1e30f; /* of a hypothesis without candidates so far */
-
-/* cost[k]: how much less likely level k of an axis is by its prior than the best guess
- * would be; the sum over the axis' bits of |LLR| where the bit differs from its sign.
- * Differences between candidates are those of 002 eq. 4, and no cost is negative. */
-template <int WIDTH, class F>
-MP_FN void axis_costs(const F* prior, F* cost)
-{
-    for (int k = 0; k < 1 << WIDTH; ++k) {
-        F sum(0.0f);
-        for (int g = 0; g < WIDTH; ++g) {
-            const bool one = (k ^ (k >> 1)) >> (WIDTH - 1 - g) & 1;
-            sum = sum + max(one ? F(0.0f) - prior[g] : prior[g], F(0.0f));
-        }
-        cost[k] = sum;
-    }
-}
 
 /* The levels of an axis: origin, origin + 1, ... */
 template <class F, int WIDTH>
@@ -107,7 +91,7 @@ struct level_model {
 };
 
 template <class F, int NT, int NR, int WIDTH>
-class sliced
+class sliced_search
 {
 public:
     using mask = decltype(F() < F());
@@ -115,7 +99,7 @@ public:
     static constexpr int size = side * side;
     static constexpr int bits = 2 * WIDTH;
 
-    MP_FN sliced(arena<F>& a, const constellation& c, int nt, int nr, float clip)
+    MP_FN sliced_search(arena<F>& a, const constellation& c, int nt, int nr, float clip)
         : d_nt(nt),
           d_nr(nr),
           d_scale(c.scale),
@@ -148,7 +132,7 @@ public:
     {
         const int nt = d_nt;
         for (int axis = 0; prior && axis < 2 * nt; ++axis)
-            axis_costs<WIDTH>(prior + axis * WIDTH, &d_cost[axis * side]);
+            axis_penalties<WIDTH>(prior + axis * WIDTH, &d_cost[axis * side]);
         mask usable = d_upper.usable & search(d_upper, 0, y, noise_var, prior, llr);
         if (nt > 1)
             usable = usable & d_lower.usable &
@@ -365,8 +349,7 @@ private:
                 for (int other = 0; other < side; ++other)
                     best = min(best, entry[axis ? other * side + k : k * side + other]);
                 for (int g = 0; g < WIDTH; ++g) {
-                    F& hypothesis =
-                        side_of[2 * g + ((k ^ (k >> 1)) >> (WIDTH - 1 - g) & 1)];
+                    F& hypothesis = side_of[2 * g + gray_bit<WIDTH>(k, g)];
                     hypothesis = min(hypothesis, best);
                 }
             }

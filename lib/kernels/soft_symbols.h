@@ -5,6 +5,7 @@
  * in canonical order), per point for any constellation. */
 #pragma once
 #include "elementary.h"
+#include "gray.h"
 
 namespace mimopack {
 namespace MIMOPACK_ISA {
@@ -15,12 +16,26 @@ MP_FN void axis_costs(const F* prior, F* cost)
 {
     MP_UNROLL
     for (int k = 0; k < 1 << WIDTH; ++k) {
-        const int gray = k ^ (k >> 1);
         F sum(0.0f);
         MP_UNROLL
         for (int g = 0; g < WIDTH; ++g)
-            if (gray >> (WIDTH - 1 - g) & 1)
+            if (gray_bit<WIDTH>(k, g))
                 sum = sum - prior[g];
+        cost[k] = sum;
+    }
+}
+
+/* cost[k]: how much less likely level k is by its prior than the best guess would be; the
+ * sum over the bits of |LLR| where the bit differs from its sign. Differences between
+ * candidates are those of 002 eq. 4, and no cost is negative. */
+template <int WIDTH, class F>
+MP_FN void axis_penalties(const F* prior, F* cost)
+{
+    for (int k = 0; k < 1 << WIDTH; ++k) {
+        F sum(0.0f);
+        for (int g = 0; g < WIDTH; ++g)
+            sum =
+                sum + max(gray_bit<WIDTH>(k, g) ? F(0.0f) - prior[g] : prior[g], F(0.0f));
         cost[k] = sum;
     }
 }
@@ -56,7 +71,7 @@ MP_FN void axis_llrs(const F* metric, F* llr)
         F low[2];
         MP_UNROLL
         for (int k = 0; k < 1 << WIDTH; ++k) {
-            const int value = (k ^ (k >> 1)) >> (WIDTH - 1 - g) & 1;
+            const int value = gray_bit<WIDTH>(k, g);
             /* k = 0 has Gray code 0, and bit g is first set at k = 2^(WIDTH-1-g) */
             const bool first = value ? k == 1 << (WIDTH - 1 - g) : k == 0;
             low[value] = first ? metric[k] : min(low[value], metric[k]);

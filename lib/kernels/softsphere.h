@@ -191,7 +191,7 @@ private:
     }
 
     /* N-way's nearest candidates in units of the noise, with the priors' costs for minus
-     * their LLRs (see axis_costs) */
+     * their LLRs (see axis_penalties) */
     MP_FN void start(F noise_var, const F* prior)
     {
         const int nt = d_nt, all = nt * tree::hypotheses;
@@ -214,7 +214,7 @@ private:
             }
         }
         for (int axis = 0; prior && axis < 2 * nt; ++axis) {
-            axis_costs<WIDTH>(prior + axis * WIDTH, &d_cost[axis * side]);
+            axis_penalties<WIDTH>(prior + axis * WIDTH, &d_cost[axis * side]);
             for (int k = 0; k < side; ++k)
                 store(d_cost[axis * side + k], d_costs + axis * side + k, 2 * nt * side);
         }

@@ -469,12 +469,13 @@ private:
         return changed;
     }
 
-    /* The first `count` nodes of a list; the others have nothing to improve. */
+    /* The first `count` nodes of a list; what is in memory behind them improves nothing.
+     */
     MP_FN last_node<F> listed_node(const float* list, int count) const
     {
         last_node<F> node;
-        node.metric = F::load(list + metric * stride);
         const auto exists = F::load(d_index).as_word().to_float() < F(count - 0.5f);
+        node.metric = select(exists, F::load(list + metric * stride), F(no_metric));
         node.limit = select(exists, F::load(list + limit * stride), F(0.0f));
         /* b, less the symbols at levels 3 and 2 */
         F b[4];

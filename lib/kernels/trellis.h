@@ -180,7 +180,7 @@ private:
             F best[row], from[row];
             MP_UNROLL
             for (int j = 0; j < row; ++j) {
-                best[j] = first_path ? d_best[first + j] : F(1e30f);
+                best[j] = first_path ? d_best[first + j] : F(no_metric);
                 from[j] = first_path ? d_from[first + j] : F(0.0f);
             }
             for (int p = 0; p < paths; ++p) {
@@ -212,7 +212,7 @@ private:
         const int entries = metrics();
         F least[2 * side];
         for (int k = 0; k < 2 * side; ++k)
-            least[k] = F(1e30f);
+            least[k] = F(no_metric);
         for (int first = 0; first < paths; first += d_group) {
             const int count = paths - first < d_group ? paths - first : d_group;
             set_table(0, first, count, last);

@@ -7,10 +7,15 @@ import operator
 
 import numpy as np
 
+# What float32 holds, with room for what is computed of it.
+SMALLEST, LARGEST = 1e-37, 1e37
+
 
 def integer(name, value, low, high):
-    """An integer in low..high (anything with __index__; not 2.0, not "2")."""
+    """An integer in low..high (anything with __index__; not 2.0, not "2", not True)."""
     try:
+        if isinstance(value, bool):
+            raise TypeError
         value = operator.index(value)
     except TypeError:
         raise ValueError(f"{name}: got {value!r}, must be an integer") from None
@@ -19,15 +24,38 @@ def integer(name, value, low, high):
     return value
 
 
-def positive(name, value):
-    """A positive, finite number, as a float."""
+def number(name, value):
+    """A real number (not "2", not True, not an array), as a float."""
     try:
-        value = float(value)
+        if isinstance(value, (bool, np.bool_, str, bytes)) or np.ndim(value):
+            raise TypeError
+        return float(value)
     except (TypeError, ValueError):
         raise ValueError(f"{name}: got {value!r}, must be a number") from None
-    if not 0 < value < np.inf:
-        raise ValueError(f"{name}: got {value}, must be positive and finite")
+
+
+def positive(name, value):
+    """A positive, finite number that float32 holds, as a float."""
+    value = value if type(value) is float else number(name, value)
+    if not SMALLEST <= value <= LARGEST:
+        raise ValueError(f"{name}: got {value}, must be positive and finite"
+                         + (f", allowed are {SMALLEST} to {LARGEST}" if 0 < value < np.inf else ""))
     return value
+
+
+def share(name, value):
+    """A number from 0 to less than 1, as a float."""
+    value = number(name, value)
+    if not 0 <= value < 1:
+        raise ValueError(f"{name}: got {value}, allowed are 0 to less than 1")
+    return value
+
+
+def flag(name, value):
+    """True or False."""
+    if not isinstance(value, (bool, np.bool_)):
+        raise ValueError(f"{name}: got {value!r}, must be True or False")
+    return bool(value)
 
 
 def choice(name, value, allowed):
@@ -38,17 +66,17 @@ def choice(name, value, allowed):
 
 
 def array(name, value, dtype, shape):
-    """A C-contiguous NumPy array of a type and shape; None in shape stands for any size."""
+    """A C-contiguous NumPy array of a type and shape; a name in shape stands for any size."""
     if not isinstance(value, np.ndarray):
         raise ValueError(f"{name}: got {type(value).__name__}, must be a NumPy array")
     if value.dtype != dtype:
         raise ValueError(f"{name}: got type {value.dtype}, must be {np.dtype(dtype)}: "
                          f"{_cure(name, dtype)}")
     if value.ndim != len(shape) or any(
-            want is not None and have != want
+            not isinstance(want, str) and have != want
             for have, want in zip(value.shape, shape, strict=True)):
-        wanted = ", ".join("n" if size is None else str(size) for size in shape)
-        raise ValueError(f"{name}: got shape {value.shape}, must be ({wanted})")
+        raise ValueError(f"{name}: got shape {value.shape}, must be "
+                         f"({', '.join(map(str, shape))})")
     if not value.flags.c_contiguous:
         raise ValueError(f"{name}: got a strided array, must be C-contiguous: "
                          f"{_cure(name, dtype)}")

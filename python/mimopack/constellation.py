@@ -10,6 +10,9 @@ import numpy as np
 _QAM_BITS = {"qpsk": 2, "qam16": 4, "qam64": 6, "qam256": 8}
 BUILT_IN = ("bpsk", *_QAM_BITS, "wlan_bpsk", *("wlan_" + name for name in _QAM_BITS))
 
+ALLOWED = (f"{', '.join(BUILT_IN)}, points (complex numbers), (points, labels) or a "
+           "digital.constellation object")
+
 
 @dataclass(frozen=True)
 class SquareQAM:
@@ -38,7 +41,12 @@ class Constellation:
     """
 
     def __init__(self, points, labels=None, name="custom"):
-        points = np.asarray(points, dtype=np.complex128).ravel()
+        try:
+            if np.ndim(points) == 0:
+                raise TypeError
+            points = np.asarray(points, dtype=np.complex128).ravel()
+        except (TypeError, ValueError):
+            raise ValueError(f"constellation: got {points!r}, allowed are {ALLOWED}") from None
         size = len(points)
         if size not in [2**m for m in range(1, 11)]:
             raise ValueError(
@@ -154,18 +162,14 @@ def get(spec):
         return spec
     if isinstance(spec, str):
         if spec not in BUILT_IN:
-            raise ValueError(f"constellation: got {spec!r}, allowed are {', '.join(BUILT_IN)}, "
-                             "points, (points, labels) or a digital.constellation object")
+            raise ValueError(f"constellation: got {spec!r}, allowed are {ALLOWED}")
         return Constellation(_built_in(spec), name=spec)
     base = getattr(spec, "base", None)
     if hasattr(spec, "pre_diff_code") or (callable(base) and hasattr(base(), "pre_diff_code")):
         return _from_gnuradio(spec)
     if isinstance(spec, (tuple, list)) and len(spec) == 2 and np.ndim(spec[0]) == 1:
         return Constellation(spec[0], labels=spec[1])
-    try:
-        return Constellation(spec)
-    except TypeError as error:
-        raise ValueError(f"constellation: cannot read {type(spec).__name__!r}") from error
+    return Constellation(spec)
 
 
 def _from_gnuradio(spec):

@@ -10,6 +10,7 @@ import pmt
 from gnuradio import gr
 
 from .. import detectors
+from ..checks import flag, integer, positive
 from .frame_stream import BlockLog, vector
 
 # Vectors per work() call to aim at, and the size of the largest port's share of them. Larger
@@ -56,12 +57,9 @@ class detector_block(gr.sync_block):
     def __init__(self, noise_var=0.1, symbols_per_channel=1, prior_input=False, **parameters):
         self._detector = self.DETECTOR(**parameters)
         det = self._detector
-        if prior_input and not det.SUPPORTS_PRIOR:
+        if flag("prior_input", prior_input) and not det.SUPPORTS_PRIOR:
             raise ValueError(f"prior_input: {det.name} takes no a-priori LLRs")
-        if int(symbols_per_channel) != symbols_per_channel or symbols_per_channel < 1:
-            raise ValueError(f"symbols_per_channel: got {symbols_per_channel}, "
-                             "must be an integer of at least 1")
-        self._period = int(symbols_per_channel)
+        self._period = integer("symbols_per_channel", symbols_per_channel, 1, 2**20)
         self.set_noise_var(noise_var)
         self._vectors = self._erasures = self._failures = 0
         self._reported = (0, 0)
@@ -103,9 +101,7 @@ class detector_block(gr.sync_block):
 
     def set_noise_var(self, noise_var):
         """Noise power per complex receive dimension, linear, positive."""
-        if not 0 < noise_var < np.inf:
-            raise ValueError(f"noise_var: got {noise_var}, must be positive and finite")
-        self._noise_var = float(noise_var)
+        self._noise_var = positive("noise_var", noise_var)
 
     def noise_var(self):
         return self._noise_var
@@ -203,7 +199,7 @@ def _signature(detector):
            for name, default in (("noise_var", 0.1), ("symbols_per_channel", 1),
                                  ("prior_input", False))]
         + [inspect.Parameter(p.name, keyword, default=p.default)
-           for p in own if p.name not in ("num_tx", "num_rx", "constellation")])
+           for p in own if p.in_blocks and p.name not in ("num_tx", "num_rx", "constellation")])
 
 
 def _make(detector):

@@ -6,8 +6,8 @@ import numpy as np
 
 from .. import constellation as constellations
 from .. import reference
-from ..checks import array, choice, integer, positive
-from .parameters import BACKENDS, COMMON, LLR_TYPES, PRIOR
+from ..checks import array, choice, flag, integer, positive
+from .parameters import BACKENDS, COMMON, ISAS, LLR_TYPES, PRIOR
 
 
 class Detector:
@@ -33,9 +33,13 @@ class Detector:
     MAX_RX = 256
 
     def __init__(self, num_tx=4, num_rx=4, constellation="qam16", backend="auto", threads=0,
-                 llr_type="float32", llr_scale=8.0, extrinsic=False, isa="auto"):
+                 llr_type="float32", llr_scale=8.0, extrinsic=False, isa="auto", **unknown):
         """See ``detectors.parameters.COMMON``; isa ("auto", "avx512", "avx2", "baseline")
         restricts the cpu backend to one instruction set, for tests and comparisons."""
+        for name in unknown:
+            known = [p.name for p in self.all_parameters()]
+            raise TypeError(f"{name}: {type(self).__name__} has no such parameter, it has "
+                            f"{', '.join(known)}")
         self.num_tx = integer("num_tx", num_tx, 1, self.MAX_TX)
         self.num_rx = integer("num_rx", num_rx, 1, self.MAX_RX)
         if self.num_rx < self.num_tx:
@@ -45,16 +49,18 @@ class Detector:
             raise ValueError(
                 f"constellation: got {self.constellation.name}, whose points or labels are not "
                 f"what {self.name} needs: square QAM with Gray labels on each axis (qpsk, qam16, "
-                "qam64, qam256, wlan_qpsk, ...); mla and omap take any")
+                "qam64, qam256, wlan_qpsk, ...); zf, mmse, mmsepic, kbest, trellis, mla and omap "
+                "take any")
         self.backend = choice("backend", backend, BACKENDS)
         self.llr_dtype = np.dtype(choice("llr_type", llr_type, LLR_TYPES))
         self.llr_scale = positive("llr_scale", llr_scale)
         self.threads = threads
-        if extrinsic and not self.SUPPORTS_PRIOR:
+        self.extrinsic = flag("extrinsic", extrinsic)
+        if self.extrinsic and not self.SUPPORTS_PRIOR:
             raise ValueError(f"extrinsic: {self.name} takes no a-priori LLRs to subtract")
-        if extrinsic and self.HARD:
+        if self.extrinsic and self.HARD:
             raise ValueError(f"extrinsic: {self.name} decides hard, there is nothing to subtract")
-        self.extrinsic = bool(extrinsic)
+        choice("isa", isa, ISAS)
         self.erasures = 0
         self._check_size()
         self._core = None if self.backend == "reference" else self._make_core(isa)
@@ -108,14 +114,16 @@ class Detector:
 
         Raises:
             ValueError: an argument is not as above.
+            KeyboardInterrupt: from Ctrl-C, in the main thread; out is then written in part.
+                A search of a few vectors that takes very long is not interrupted.
         """
         return self._detect(y, h, noise_var, prior, out)
 
     def _checked(self, y, h, noise_var, prior):
         """The arguments of ``detect`` as the backends take them; ValueError as it says."""
-        y = array("y", y, np.complex64, (None, self.num_rx))
+        y = array("y", y, np.complex64, ("n", self.num_rx))
         n = len(y)
-        h = array("h", h, np.complex64, (None, self.num_rx, self.num_tx))
+        h = array("h", h, np.complex64, ("n/T", self.num_rx, self.num_tx))
         if (n % len(h) if len(h) else n) or (len(h) and not n):
             raise ValueError(f"h: got {len(h)} matrices for {n} vectors, "
                              "allowed is any number that divides the vectors")

@@ -9,8 +9,9 @@ from .parameters import Parameter
 
 
 class KBest(Detector):
-    """K-best (the comparator of 001's Fig. 3): of all children of a level's survivors, the k
-    with the smallest metric go on.
+    """K-best (Z. Guo, P. Nilsson: Algorithm and Implementation of the K-Best Sphere Decoding for
+    MIMO Detection, IEEE Journal on Selected Areas in Communications 24 (3), 2006; a comparator of
+    001's Fig. 3): of all children of a level's survivors, the k with the smallest metric go on.
 
     Columns in the order of their norms, the strongest on top. LLRs are max-log over the k paths
     at the bottom (002 eq. 4 on the list); a bit of which they have one value only gets the limit
@@ -29,11 +30,12 @@ class KBest(Detector):
     summary = "K-best: breadth-first search with k survivors"
     SUPPORTS_PRIOR = True
     PARAMETERS = (
-        Parameter("k", "Survivors k", 16, "int", "Paths kept at each level, 1 to 256."),
+        Parameter("k", "Survivors k", 16, "int", "Paths kept at each level, 1 to 256.",
+                  allowed="1 <= k <= 256"),
         Parameter("llr_clip", "LLR clipping", None, "float",
                   "LLRs are limited to +- this (from the prior, if any); default 8 where "
                   "k < M^num_tx (there a bit may lack candidates of one value), no limit where "
-                  "all candidates are kept.", optional=True),
+                  "all candidates are kept.", optional=True, allowed="llr_clip > 0"),
     )
 
     def __init__(self, num_tx=4, num_rx=4, constellation="qam16", k=16, llr_clip=None, **common):
@@ -59,8 +61,9 @@ class KBest(Detector):
 
 
 class Trellis(Detector):
-    """Soft-output trellis detector (Wu, Sun, Gupta, Cavallaro, J. Signal Processing Systems 64,
-    2011: reference [7] of 001), as far as 001 and its abstract describe it.
+    """Soft-output trellis detector (M. Wu, Y. Sun, S. Gupta, J. R. Cavallaro: Implementation of a
+    High Throughput Soft MIMO Detector on GPU, Journal of Signal Processing Systems 64, 2011:
+    reference [7] of 001), as far as 001 (§5) and its abstract describe it.
 
     The layers are stages of M vertices, one for each symbol; of the M paths that come in, each
     vertex keeps the one with the smallest metric. The M survivors of the last stage hold all

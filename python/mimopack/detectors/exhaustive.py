@@ -35,8 +35,13 @@ class _Exhaustive(Detector):
             raise ValueError(
                 f"{self.name}: {self._formula()} = {self.candidates:.3g} "
                 f"candidates per vector are more than the {limit:.3g} that can be searched "
-                f"with backend {self.backend!r}; use nway (num_passes = {self.num_tx}), "
-                "which comes close, or mmse")
+                f"with backend {self.backend!r}; use {self._instead()}")
+
+    def _instead(self):
+        if self.constellation.square_qam is None:
+            return "kbest, which comes close, or mmse"
+        return (f"nway (num_passes = {self.num_tx}), which comes close, softsphere, which finds "
+                "the max-log LLRs by a search that may take long, or mmse")
 
 
 class OMAP(_Exhaustive):

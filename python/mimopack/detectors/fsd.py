@@ -17,7 +17,8 @@ class _FixedSphere(Detector):
     LEVELS = Parameter(
         "levels", "Expanded levels L", None, "int",
         "Levels of the tree that are expanded fully, 1 to num_tx; default ceil(sqrt(num_tx)) - 1, "
-        "at least 1, which is what maximum-likelihood diversity takes (eq. 15).", optional=True)
+        "at least 1, which is what maximum-likelihood diversity takes (000 eq. 15).", optional=True,
+        allowed="1 <= levels <= num_tx")
 
     def __init__(self, num_tx=4, num_rx=4, constellation="qam16", levels=None, **common):
         limit = integer("num_tx", num_tx, 1, self.MAX_TX)
@@ -48,11 +49,12 @@ class HFSD(_FixedSphere):
 
     The L topmost levels of the tree are expanded fully (M^L paths), each path goes on down by
     successive interference cancellation (eq. 14); the best path is the decision, as LLRs of +-1.
-    Order of Barbero and Thompson: from the top, an expanded level takes the layer with the
-    largest noise amplification (row of the pseudo-inverse) of those left, any other the one
-    with the smallest. A-priori LLRs count in the paths' metrics (002 eq. 4), not in the slicing.
-    Needs square QAM with Gray labels per axis. Complexity O(M^L nt^2) per vector, and
-    O(nr nt^2 + nt^3) per matrix; more than 2^24 paths are refused.
+    Order of L. G. Barbero and J. S. Thompson (Fixing the Complexity of the Sphere Decoder for MIMO
+    Detection, IEEE Transactions on Wireless Communications 7 (6), 2008): from the top, an expanded
+    level takes the layer with the largest noise amplification (row of the pseudo-inverse) of those
+    left, any other the one with the smallest. A-priori LLRs count in the paths' metrics (002
+    eq. 4), not in the slicing. Needs square QAM with Gray labels per axis. Complexity O(M^L nt^2)
+    per vector, and O(nr nt^2 + nt^3) per matrix; more than 2^24 paths are refused.
     """
 
     name = "hfsd"
@@ -87,7 +89,7 @@ class SFSD(_FixedSphere):
         Parameter("num_paths", "Extended paths N_iter", None, "int",
                   "How many of the best paths are extended, 1 to M^L and at most 64; default m, "
                   "the bits of a symbol: 2, 4, 6 for QPSK, 16- and 64-QAM, as the paper.",
-                  optional=True),
+                  optional=True, allowed="1 <= num_paths <= 64"),
     )
     MOST_PATHS = 64
 

@@ -3,7 +3,7 @@
 """Detectors that refine Gaussian assumptions on the layers from iteration to iteration."""
 
 from .. import reference
-from ..checks import integer, positive
+from ..checks import integer, positive, share
 from .base import Detector
 from .parameters import Parameter
 
@@ -28,7 +28,7 @@ class MMSEPIC(Detector):
     PARAMETERS = (
         Parameter("num_iterations", "Iterations", 1, "int",
                   "Iterations within the detector, 1 to 32; further ones make LLRs more accurate "
-                  "in sign, and too large."),
+                  "in sign, and too large.", allowed="1 <= num_iterations <= 32"),
     )
 
     def __init__(self, num_tx=4, num_rx=4, constellation="qam16", num_iterations=1, **common):
@@ -64,19 +64,20 @@ class EP(Detector):
     NEEDS_SQUARE_QAM = True
     MAX_TX = 64
     PARAMETERS = (
-        Parameter("num_iterations", "Iterations", 10, "int", "1 to 100."),
+        Parameter("num_iterations", "Iterations", 10, "int", "1 to 100.",
+                  allowed="1 <= num_iterations <= 100"),
         Parameter("smoothing", "Smoothing", 0.9, "float",
-                  "Share of the last Gaussian's parameters that is kept, 0 to less than 1."),
+                  "Share of the last Gaussian's parameters that is kept, 0 to less than 1.",
+                  allowed="0 <= smoothing < 1"),
         Parameter("initial_variance", "Initial variance", 0.5, "float",
-                  "Variance of an axis's first Gaussian, 0.5 being E x^2; a prior scales it."),
+                  "Variance of an axis's first Gaussian, 0.5 being E x^2; a prior scales it.",
+                  allowed="initial_variance > 0"),
     )
 
     def __init__(self, num_tx=4, num_rx=4, constellation="qam16", num_iterations=10,
                  smoothing=0.9, initial_variance=0.5, **common):
         self.num_iterations = integer("num_iterations", num_iterations, 1, 100)
-        self.smoothing = smoothing if smoothing == 0 else positive("smoothing", smoothing)
-        if self.smoothing >= 1:
-            raise ValueError(f"smoothing: got {smoothing}, must be less than 1")
+        self.smoothing = share("smoothing", smoothing)
         self.initial_variance = positive("initial_variance", initial_variance)
         super().__init__(num_tx, num_rx, constellation, **common)
 

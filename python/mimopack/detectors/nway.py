@@ -27,12 +27,12 @@ class NWay(Detector):
     PARAMETERS = (
         Parameter("num_passes", "Passes N", None, "int",
                   "Tree searches, 1 to num_tx; default num_tx, the most accurate.",
-                  optional=True),
+                  optional=True, allowed="1 <= num_passes <= num_tx"),
         Parameter("llr_clip", "LLR clipping", None, "float",
                   "LLRs are limited to +- this (from the prior, if any); default 8 where "
                   "num_passes < num_tx (there a bit may lack candidates of one value), no limit "
                   "where they are equal.",
-                  optional=True),
+                  optional=True, allowed="llr_clip > 0"),
     )
 
     def __init__(self, num_tx=4, num_rx=4, constellation="qam16", num_passes=None, llr_clip=None,

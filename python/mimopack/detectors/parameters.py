@@ -19,6 +19,8 @@ class Parameter:
         doc: one sentence with unit and allowed values.
         choices: the values of an enum.
         optional: None is allowed, and means what ``doc`` says.
+        allowed: a condition on it, as an expression of the parameters, which GRC checks.
+        in_blocks: whether a block has a use for it.
     """
 
     name: str
@@ -28,10 +30,13 @@ class Parameter:
     doc: str
     choices: tuple = ()
     optional: bool = False
+    allowed: str = ""
+    in_blocks: bool = True
 
 
 BACKENDS = ("auto", "cpu", "reference")
 LLR_TYPES = ("float32", "int8")
+ISAS = ("auto", "avx512", "avx2", "baseline")
 
 COMMON = (
     Parameter("num_tx", "Transmit antennas", 4, "int", "Number of layers nt."),

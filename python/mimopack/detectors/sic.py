@@ -53,11 +53,11 @@ class BitFlip(_Cancelling):
     From a hard solution, at each level of the tree, from the first detected layer on, each bit
     of its symbol is flipped and the levels below are completed by successive interference
     cancellation (fig. 6): 1 + nt m candidates, in which each bit occurs with either value. The
-    first hard solution is ZF-SIC's; an iterative receiver gives the decoder's of each iteration
-    as ``hard``, and the list is that of all of them (fig. 5). LLRs are max-log over the list,
-    with a-priori LLRs in the metrics (eq. 3-4), not in the slicing. Needs square QAM with Gray
-    labels per axis, as it slices each axis by rounding. Complexity O(nt^3 m) per vector and
-    hard solution, and O(nr nt^2 + nt^3) per matrix.
+    first hard solution is ZF-SIC's; an iterative receiver gives ``detect`` the decoder's of each
+    iteration as ``hard`` (in Python), and the list is that of all of them (fig. 5). LLRs are
+    max-log over the list, with a-priori LLRs in the metrics (eq. 3-4), not in the slicing. Needs
+    square QAM with Gray labels per axis, as it slices each axis by rounding. Complexity O(nt^3 m)
+    per vector and hard solution, and O(nr nt^2 + nt^3) per matrix.
     """
 
     name = "bitflip"
@@ -83,7 +83,8 @@ class BitFlip(_Cancelling):
         """
         extras = {}
         if hard is not None:
-            hard = array("hard", hard, np.uint8, (None, len(y), self.bits_per_vector))
+            n = len(y) if np.ndim(y) else "n"
+            hard = array("hard", hard, np.uint8, ("iterations", n, self.bits_per_vector))
             if len(hard) == 0:
                 raise ValueError("hard: got 0 hard solutions, must be at least 1, or None")
             if hard.size and hard.max() > 1:

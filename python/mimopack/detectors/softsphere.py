@@ -17,8 +17,8 @@ class SoftSphere(Detector):
     A. Burg, H. Boelcskei: Soft-Output Sphere Decoding: Algorithms and VLSI Implementation, IEEE
     Journal on Selected Areas in Communications 26 (2), 2008) visits only the nodes whose metric is
     below that of a candidate which it could still replace, in two column orders (three with three
-    layers), as the last two layers of each are finished by slicing. Searches of at most 4096
-    parents of leaves but 16-QAM's with four layers are those of MLA's method "sliced".
+    layers), as the last two layers of each are finished by slicing. Where M^(nt-1), the parents
+    of leaves, are at most 4096 with QPSK and 1024 otherwise, MLA's method "sliced" is what runs.
 
     Takes a-priori LLRs (002 eq. 4), the result is then a-posteriori (extrinsic=True subtracts
     them). Needs square QAM with Gray labels per axis.
@@ -29,8 +29,8 @@ class SoftSphere(Detector):
     Complexity: about 100 slices for 4x4 16-QAM and 1000 for 64-QAM at 20 dB per receive antenna,
     where all are 16384 and a million, more as the noise grows or H gets worse. It is not bounded
     but by O(M^(nt-1)): the time of a vector grows exponentially with the layers, and at low SNR or
-    with nearly dependent columns of H from about eight layers on it can be hours. Where
-    time is short take NWay.
+    with nearly dependent columns of H from about eight layers on it can be hours, and a flowgraph
+    stops only after the work() call it is in. Where time is short take NWay.
     """
 
     name = "softsphere"
@@ -40,7 +40,7 @@ class SoftSphere(Detector):
     PARAMETERS = (
         Parameter("llr_clip", "LLR clipping", None, "float",
                   "LLRs are limited to +- this (from the prior, if any), which makes the search "
-                  "faster; default no limit.", optional=True),
+                  "faster; default no limit.", optional=True, allowed="llr_clip > 0"),
     )
 
     def __init__(self, num_tx=4, num_rx=4, constellation="qam16", llr_clip=None, **common):

@@ -13,9 +13,9 @@ from .parameters import Parameter
 
 ORDERING = Parameter(
     "ordering", "Ordering", "sorted", "enum",
-    "Levels of the tree. sorted: antennas by sorted QR decomposition, the axes of each next to "
-    "each other, which takes the fewest nodes; stacked: all real parts, then all imaginary "
-    "parts, as in 004 eq. 3. The solution is the same.", reference.sphere.ORDERINGS)
+    "Levels of the tree. sorted: antennas by sorted QR decomposition (Wübben et al., 2001), the "
+    "axes of each next to each other, which takes the fewest nodes; stacked: all real parts, then "
+    "all imaginary parts, as in 004 eq. 3. The solution is the same.", reference.sphere.ORDERINGS)
 RADII = ("infinite", "zf")
 PRESETS = ("auto", "table5")
 
@@ -60,8 +60,9 @@ class _Sphere(Detector):
             self._detect(y, h, noise_var, prior, None, nodes=nodes)
             return nodes
         y, h, noise_var, prior = self._checked(y, h, noise_var, prior)
-        visited, _ = reference.run(self._visited, y, h, noise_var, self.constellation, prior,
-                                   width=width)
+        visited, erased = reference.run(self._visited, y, h, noise_var, self.constellation, prior,
+                                        width=width)
+        self.erasures = int(erased.sum())
         return visited.astype(np.uint32)
 
     def _visited(self, y, h, noise_var, constellation, prior=None):
@@ -81,7 +82,9 @@ class _Sphere(Detector):
 
 
 class SD(_Sphere):
-    """Sphere detector (004 §3, Algorithm 1): hard maximum likelihood, depth first.
+    """Sphere detector (004 §3, Algorithm 1; C. P. Schnorr, M. Euchner: Lattice Basis Reduction:
+    Improved Practical Algorithms and Solving Subset Sum Problems, Mathematical Programming 66,
+    1994): hard maximum likelihood, depth first.
 
     Returns the closest of all M^nt candidates (004 eq. 4), always, as LLRs of +-1. On the
     real-valued model, 2 nt levels of PAM symbols; the children of a node come by rising metric
@@ -90,9 +93,10 @@ class SD(_Sphere):
     maximum a-posteriori probability. Needs square QAM with Gray labels per axis.
 
     Complexity: QR decomposition, and then it depends on channel and noise: exponential in nt at
-    low SNR, 2 nt nodes of O(nt) at high SNR. Nothing cuts a long search short. ``count_nodes``
-    tells: a node counts when its metric is compared with the radius, and the first sibling
-    outside, which ends its level, counts too.
+    low SNR, 2 nt nodes of O(nt) at high SNR. Nothing cuts a long search short: from about 8
+    layers on it can take seconds for a vector at low SNR, and a flowgraph stops only after the
+    work() call it is in. In Python ``count_nodes`` tells the cost: a node counts when its metric is
+    compared with the radius, and the first sibling outside, which ends its level, counts too.
     """
 
     name = "sd"
@@ -117,14 +121,16 @@ class SD(_Sphere):
 
 
 class ASD(_Sphere):
-    """Automatic sphere decoder (004 §7, its reference [33]): hard maximum likelihood, best first.
+    """Automatic sphere decoder (004 §7; K. Su: Efficient Maximum Likelihood Detection for
+    Communication over Multiple Input Multiple Output Channels, University of Cambridge, 2005, its
+    reference [33]): hard maximum likelihood, best first.
 
     Always expands the open node with the smallest metric, so that it expands the fewest nodes
     and needs no radius; the first leaf that comes up is the solution, the same as that of ``SD``.
-    What is said there of A-priori LLRs, constellations and complexity holds here too. The open
+    What is said there of a-priori LLRs, constellations and complexity holds here too. The open
     nodes are kept in a heap: the cpu backend holds 2^21 of them for a vector, and starts again
-    depth first where these are not enough. ``count_nodes`` counts all children of each expanded
-    node.
+    depth first where these are not enough. In Python ``count_nodes`` counts all children of each
+    expanded node.
     """
 
     name = "asd"
@@ -145,8 +151,9 @@ class PSD(_Sphere):
     LLRs and constellations. Rounds are what runs in parallel: on the CPU one vector per SIMD
     lane, all lanes in step.
 
-    ``count_nodes`` counts what each of the tt threads of 004 would evaluate (evaluation n of a
-    round is thread n mod tt's); levels that are skipped count nothing.
+    In Python ``count_nodes`` counts what each of the tt threads of 004 would evaluate (evaluation n
+    of a round is thread n mod tt's); levels that are skipped count nothing. Where nodes are equally
+    far to what float32 holds, backends may count differently.
     """
 
     name = "psd"
@@ -165,8 +172,8 @@ class PSD(_Sphere):
                   "exp_1, ...: how many nodes are expanded at once on each level but the last; "
                   "1 each where only levels is given.", optional=True),
         Parameter("team_size", "Team size", None, "int",
-                  "tt, the threads among which the nodes of a vector are counted; 32 where the "
-                  "preset does not say.", optional=True),
+                  "tt, the threads among which count_nodes counts the nodes of a vector; 32 where "
+                  "the preset does not say.", optional=True, in_blocks=False),
         ORDERING,
     )
 

@@ -34,7 +34,8 @@ def ep(y, h, noise_var, constellation, prior=None, num_iterations=10, smoothing=
         inverse = np.linalg.inv(gram + noise * np.diag(lam))
         mu = inverse @ (matched + noise * gam)
         sigma = noise * np.diag(inverse)
-        v_cavity = np.maximum(1 / (1 / sigma - lam), 1e-12)
+        # Rounding must not decide the sign of what is left where the channel says nothing.
+        v_cavity = np.maximum(1 / np.maximum(1 / sigma - lam, 1e-14 / sigma), 1e-12)
         x_cavity = v_cavity * (mu / sigma - gam)
         logits = known - (x_cavity[:, None] - levels) ** 2 / (2 * v_cavity[:, None])
         p = normalised(logits)

@@ -28,5 +28,5 @@ def mmse(y, h, noise_var, constellation):
     covariance = np.linalg.inv(h.conj().T @ h + noise_var * np.eye(h.shape[1]))
     w = covariance @ h.conj().T
     error = noise_var * np.diag(covariance).real       # E|x - W y|^2 = 1 - mu
-    mu = 1 - error
+    mu = np.einsum("ij,ji->i", w, h).real              # 1 - error would lose a small mu
     return demap(w @ y / mu, error / mu, constellation)

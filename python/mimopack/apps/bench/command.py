@@ -33,7 +33,7 @@ class Suite:
 SUITES = {
     "cpu": Suite("detectors on arrays, their targets, limits and peers", "cpu.run",
                  500_000, 1.5, 5),
-    "threads": Suite("growth with the threads", "sweeps.run_threads", 500_000, 1.5, 5),
+    "threads": Suite("growth with the threads", "sweeps.run_threads", 500_000, 1.5, 5, threads=0),
     "antennas": Suite("growth with the antennas", "sweeps.run_antennas", 10_000, 0.6, 3),
     "batch": Suite("growth with the vectors of a call", "sweeps.run_batch", 1_000_000, 0.5, 5),
     "flowgraph": Suite("detector blocks in a flowgraph", "flowgraph.run", 20_000_000, 2.5, 5),
@@ -113,7 +113,7 @@ def _run_suite(name, options):
               help="Instruction sets of the cpu backend, several times; default the best, and in "
                    "the cpu suite all.")
 @click.option("--threads", type=click.IntRange(0, 1024),
-              help="CPU threads; 0 takes all cores. Default 0, in suites 2.")
+              help="CPU threads; 0 takes all cores. Default 0, in suites but threads 2.")
 @click.option("--vectors", type=click.IntRange(1),
               help="Largest batch; the default depends on the suite.")
 @click.option("--seconds", type=click.FloatRange(0, min_open=True),

@@ -268,7 +268,7 @@ def omap(p):
 SOFTSPHERE_NODES = {16: (9.6, 23.9), 64: (26.3, 78.1)}
 
 
-def softsphere(p):
+def softsphere(p, llr_clip=None):
     """N-way with all passes, then a search in each of two column orders.
 
     The search is counted for 4x4 channels with the mean of the nodes that it visits at 20 dB, the
@@ -302,8 +302,7 @@ def psd(p, nodes):
     return tree(p) + nodes * (2 * FMA + 2 * OTHER)
 
 
-def kbest(p, k=None):
-    k = k or min(64, p.points**p.num_tx)
+def kbest(p, k=16, llr_clip=None):
     kept, total = 1, tree(p) + norm_order(p) * (1 / p.per_channel)
     for level in range(p.num_tx):
         children = kept * p.points

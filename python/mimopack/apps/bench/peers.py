@@ -29,8 +29,9 @@ class Program:
     """A peer's program that waits for requests."""
 
     def __init__(self, command):
+        self._said = tempfile.TemporaryFile("w+")    # a pipe that nobody reads would fill up
         self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                                         stderr=subprocess.PIPE, text=True)
+                                         stderr=self._said, text=True)
         self.name = self._answer()["name"]
 
     def ask(self, request):
@@ -41,7 +42,9 @@ class Program:
     def _answer(self):
         line = self._process.stdout.readline()
         if not line:
-            said = self._process.stderr.read().strip().splitlines()
+            self._process.wait()
+            self._said.seek(0)
+            said = self._said.read().strip().splitlines()
             raise OSError(said[-1] if said else "ended without a word")
         return json.loads(line)
 

@@ -29,8 +29,8 @@ def thread_counts(most):
 
 
 def run_threads(options, store, progress):
-    """Rates with 1 thread to all, beside the machine's own: arithmetic alone."""
-    isa, counts = options.isas[0], thread_counts(_core.max_threads())
+    """Rates with 1 thread to options.threads, beside the machine's own: arithmetic alone."""
+    isa, counts = options.isas[0], thread_counts(options.threads)
     plain = [(None, ArithmeticRun(isa, count), count) for count in counts]
     runs = [(case, DetectorRun(case.create(threads=count, isa=isa, backend="cpu"),
                                store.get(case.setting)), count)
