@@ -5,6 +5,7 @@
  * Compiled once per instruction set, so nothing of the standard library that is compiled
  * inline may be used here (see config.h). */
 #pragma once
+#include "../kernels/bit_order.h"
 #include "../kernels/storage.h"
 #include "plan.h"
 #include "transpose.h"
@@ -116,40 +117,6 @@ MP_FN void store_int8_lanes(
         for (int i = 0; i < length; ++i)
             b.llr_int8[place(l) * length + i] =
                 static_cast<std::int8_t>(scratch[l * length + i]);
-}
-
-/* From the caller's labels to canonical bits; returns where all are finite. */
-MP_FN decltype(simd() < simd())
-order_prior(const constellation& c, int num_tx, const simd* prior, simd* canonical)
-{
-    simd sum(0.0f);
-    for (int i = 0; i < num_tx; ++i) {
-        for (int k = 0; k < c.bits; ++k) {
-            const simd value = prior[i * c.bits + k];
-            sum = sum + abs(value);
-            canonical[i * c.bits + c.bit_source[k]] = value * simd(c.bit_sign[k]);
-        }
-    }
-    return sum < simd(largest_prior);
-}
-
-/* And back; extrinsic: the prior to subtract, or null. What is not usable becomes 0. */
-template <class Mask>
-MP_FN void order_llr(const constellation& c,
-                     int num_tx,
-                     Mask usable,
-                     const simd* canonical,
-                     const simd* extrinsic,
-                     simd* llr)
-{
-    for (int i = 0; i < num_tx; ++i) {
-        for (int k = 0; k < c.bits; ++k) {
-            simd value = canonical[i * c.bits + c.bit_source[k]] * simd(c.bit_sign[k]);
-            if (extrinsic)
-                value = value - extrinsic[i * c.bits + k];
-            llr[i * c.bits + k] = finite_where(usable, value);
-        }
-    }
 }
 
 /* What a detector has beyond vectors in and LLRs out: called round detect with the

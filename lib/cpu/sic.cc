@@ -22,11 +22,12 @@ struct hard_solutions {
             for (int i = 0; i < p.num_tx; ++i) {
                 float words[simd::width];
                 for (int l = 0; l < simd::width; ++l)
-                    words[l] = static_cast<float>(symbol(
-                        b.hard +
-                        ((start * b.n + vector[l < count ? l : count - 1]) * p.num_tx +
-                         i) *
-                            bits));
+                    words[l] = static_cast<float>(hard_symbol(
+                        p.points,
+                        b.hard + ((start * b.n + vector[l < count ? l : count - 1]) *
+                                      p.num_tx +
+                                  i) *
+                                     bits));
                 kernel.starts()[start * p.num_tx + i] = simd::load(words);
             }
         }
@@ -35,23 +36,6 @@ struct hard_solutions {
     template <class Kernel>
     MP_FN void after(Kernel&, const std::size_t*, int) const
     {
-    }
-
-private:
-    /* k_re + side * k_im of the symbol with these label bits */
-    MP_FN int symbol(const std::uint8_t* label) const
-    {
-        const int width = p.points.width;
-        int gray[2] = { 0, 0 };
-        for (int k = 0; k < p.points.bits; ++k) {
-            const int place = p.points.bit_source[k];
-            const bool bit = (label[k] != 0) != (p.points.bit_sign[k] < 0);
-            gray[place / width] |= bit << (width - 1 - place % width);
-        }
-        for (int& code : gray)
-            for (int shift = 1; shift < width; shift *= 2)
-                code ^= code >> shift;
-        return gray[0] + (gray[1] << width);
     }
 };
 

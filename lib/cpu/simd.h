@@ -326,7 +326,7 @@ struct simd {
     }
     MP_FN friend simd finite_where(mask m, simd a)
     {
-        return select(m & (abs(a) < simd(__builtin_inff())), a, simd(0.0f));
+        return select(m & (abs(a) < simd(infinity)), a, simd(0.0f));
     }
     template <int N>
     MP_FN friend int append(mask m, const simd (&values)[N], float* list, int stride)

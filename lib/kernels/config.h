@@ -24,6 +24,17 @@
 
 namespace mimopack {
 
+/* The place of the lowest one */
+MP_FN int lowest_bit(unsigned bits)
+{
+#ifdef __CUDACC__
+    return __ffs(static_cast<int>(bits)) - 1;
+#else
+    return __builtin_ctz(bits);
+#endif
+}
+
+constexpr float infinity = __builtin_bit_cast(float, 0x7f800000);
 constexpr float no_metric = 1e30f;     /* of a hypothesis without candidates so far */
 constexpr float largest_prior = 1e30f; /* of the sum of |LLR| of a vector */
 constexpr int max_search_stages = 32;  /* of psd */

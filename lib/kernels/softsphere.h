@@ -69,7 +69,7 @@ public:
           d_scale(c.scale),
           d_clip(clip),
           d_columns(a, nt, nr),
-          d_seeds(a, c, nt, nr, nt, __builtin_inff(), column_order::rotate),
+          d_seeds(a, c, nt, nr, nt, infinity, column_order::rotate),
           d_qr{ { a, nt, nr }, { a, nt, nr }, { a, nt, nr } },
           d_model(a, nt),
           d_y(a, 2 * nr),

@@ -453,7 +453,7 @@ private:
                 node.b1_im.store(b[3]);
                 node.metric.store(metrics);
                 for (; unsure; unsure &= unsure - 1) {
-                    const int v = __builtin_ctz(unsure);
+                    const int v = lowest_bit(unsure);
                     const float own[4] = { b[0][v], b[1][v], b[2][v], b[3][v] };
                     const float m = leaves.template least_leaf<Prior>(metrics[v], own);
                     found[v] = m < found[v] ? m : found[v];
@@ -523,7 +523,7 @@ private:
         for (int i = 0; i < hypotheses / F::width; ++i)
             h[i] = F::load(stored + i * F::width);
         for (; improved; improved &= improved - 1) {
-            const int item = __builtin_ctz(improved);
+            const int item = lowest_bit(improved);
             int s = 0;
             if (level > 3)
                 s = static_cast<int>(list[item]);

@@ -7,6 +7,8 @@ import operator
 
 import numpy as np
 
+from .cuda import is_device_array
+
 # What float32 holds, with room for what is computed of it.
 SMALLEST, LARGEST = 1e-37, 1e37
 
@@ -65,10 +67,12 @@ def choice(name, value, allowed):
     return value
 
 
-def array(name, value, dtype, shape):
-    """A C-contiguous NumPy array of a type and shape; a name in shape stands for any size."""
-    if not isinstance(value, np.ndarray):
-        raise ValueError(f"{name}: got {type(value).__name__}, must be a NumPy array")
+def array(name, value, dtype, shape, on_device=False):
+    """A C-contiguous NumPy (on_device: CuPy) array of a type and shape; a name in shape stands for
+    any size."""
+    if not (is_device_array(value) if on_device else isinstance(value, np.ndarray)):
+        raise ValueError(f"{name}: got {type(value).__module__}.{type(value).__name__}, must be a "
+                         f"{'CuPy array, as y is' if on_device else 'NumPy array'}")
     if value.dtype != dtype:
         raise ValueError(f"{name}: got type {value.dtype}, must be {np.dtype(dtype)}: "
                          f"{_cure(name, dtype)}")

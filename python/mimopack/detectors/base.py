@@ -6,6 +6,7 @@ import numpy as np
 
 from .. import constellation as constellations
 from .. import reference
+from ..cuda import is_device_array
 from ..checks import array, choice, flag, integer, positive
 from .parameters import BACKENDS, COMMON, ISAS, LLR_TYPES, PRIOR
 
@@ -33,7 +34,7 @@ class Detector:
     MAX_RX = 256
 
     def __init__(self, num_tx=4, num_rx=4, constellation="qam16", backend="auto", threads=0,
-                 llr_type="float32", llr_scale=8.0, extrinsic=False, isa="auto", **unknown):
+                 device=0, llr_type="float32", llr_scale=8.0, extrinsic=False, isa="auto", **unknown):
         """See ``detectors.parameters.COMMON``; isa ("auto", "avx512", "avx2", "baseline")
         restricts the cpu backend to one instruction set, for tests and comparisons."""
         for name in unknown:
@@ -61,15 +62,24 @@ class Detector:
         if self.extrinsic and self.HARD:
             raise ValueError(f"extrinsic: {self.name} decides hard, there is nothing to subtract")
         choice("isa", isa, ISAS)
-        self.erasures = 0
+        self.device = integer("device", device, 0, 1023)
+        self._erased = 0
         self._check_size()
-        self._core = None if self.backend == "reference" else self._make_core(isa)
+        self._core = self._make_core(isa) if self.backend in ("auto", "cpu") else None
+        self._gpu = self._make_gpu() if self.backend == "cuda" else None
 
     def __repr__(self):
         own = "".join(f", {p.name}={getattr(self, p.name)!r}" for p in self.PARAMETERS)
         return (f"{type(self).__name__}(num_tx={self.num_tx}, num_rx={self.num_rx}, "
                 f"constellation={self.constellation.name!r}{own}, "
                 f"backend={self.backend!r}, isa={self.isa!r})")
+
+    @property
+    def erasures(self):
+        """Of the last ``detect``; waits for it where it runs on a GPU."""
+        if is_device_array(self._erased):
+            self._erased = int(self._erased.get()[0])
+        return self._erased
 
     @property
     def threads(self):
@@ -92,14 +102,15 @@ class Detector:
 
     @property
     def isa(self):
-        """The instruction set in use; None for the reference backend."""
+        """The instruction set in use; None where it is not the CPU's."""
         return self._core.isa if self._core else None
 
     def detect(self, y, h, noise_var, prior=None, out=None):
         """LLRs of a batch of received vectors.
 
         Args:
-            y: (n, nr) complex64, C-contiguous.
+            y: (n, nr) complex64, C-contiguous. With backend "cuda" all arrays may be CuPy's: it
+                then works on the current stream, without waiting, and returns one.
             h: (n/T, nr, nt) complex64, C-contiguous: matrix k holds for the vectors
                 k*T ... (k+1)*T - 1. T is n / len(h).
             noise_var: noise power per complex receive dimension, linear; a positive scalar,
@@ -121,17 +132,18 @@ class Detector:
 
     def _checked(self, y, h, noise_var, prior):
         """The arguments of ``detect`` as the backends take them; ValueError as it says."""
-        y = array("y", y, np.complex64, ("n", self.num_rx))
+        on_device = self._on_device(y)
+        y = array("y", y, np.complex64, ("n", self.num_rx), on_device)
         n = len(y)
-        h = array("h", h, np.complex64, ("n/T", self.num_rx, self.num_tx))
+        h = array("h", h, np.complex64, ("n/T", self.num_rx, self.num_tx), on_device)
         if (n % len(h) if len(h) else n) or (len(h) and not n):
             raise ValueError(f"h: got {len(h)} matrices for {n} vectors, "
                              "allowed is any number that divides the vectors")
-        noise_var = self._noise(noise_var, n)
+        noise_var = self._noise(noise_var, n, on_device)
         if prior is not None:
             if not self.SUPPORTS_PRIOR:
                 raise ValueError(f"prior: {self.name} takes no a-priori LLRs")
-            prior = array("prior", prior, np.float32, (n, self.bits_per_vector))
+            prior = array("prior", prior, np.float32, (n, self.bits_per_vector), on_device)
         return y, h, noise_var, prior
 
     def _detect(self, y, h, noise_var, prior, out, *, hard=None, nodes=None):
@@ -139,19 +151,25 @@ class Detector:
         takes node counts, where the detector has any."""
         y, h, noise_var, prior = self._checked(y, h, noise_var, prior)
         shape = (len(y), self.bits_per_vector)
-        if out is None:
-            out = np.empty(shape, self.llr_dtype)
-        else:
-            out = array("out", out, self.llr_dtype, shape)
-            if not out.flags.writeable:
+        on_device = self._on_device(y)
+        if out is not None:
+            out = array("out", out, self.llr_dtype, shape, on_device)
+            if not on_device and not out.flags.writeable:
                 raise ValueError("out: got a read-only array, must be writable")
-        if self._core:
-            self.erasures = self._core.detect(y, h, noise_var, prior, out, self.llr_scale,
-                                              self._threads, hard=hard, nodes=nodes)
+        elif on_device:
+            out = self._gpu.empty(shape, self.llr_dtype)
+        else:
+            out = np.empty(shape, self.llr_dtype)
+        if self._gpu:
+            self._erased = self._gpu.detect(y, h, noise_var, prior, out, self.llr_scale,
+                                            hard=hard, nodes=nodes)
+        elif self._core:
+            self._erased = self._core.detect(y, h, noise_var, prior, out, self.llr_scale,
+                                             self._threads, hard=hard, nodes=nodes)
         else:
             llr, erased = reference.run(self._reference, y, h, noise_var, self.constellation,
                                         prior, hard=hard)
-            self.erasures = int(erased.sum())
+            self._erased = int(erased.sum())
             if self.extrinsic and prior is not None:
                 llr[~erased] -= prior[~erased]
             if self.llr_dtype == np.int8:
@@ -159,11 +177,14 @@ class Detector:
             out[...] = llr
         return out
 
-    def _noise(self, noise_var, n):
+    def _on_device(self, y):
+        return self._gpu is not None and is_device_array(y)
+
+    def _noise(self, noise_var, n, on_device):
         """One per vector, or one for all."""
         if isinstance(noise_var, float) or np.ndim(noise_var) == 0:
             return np.array([positive("noise_var", noise_var)], np.float32)
-        return array("noise_var", noise_var, np.float32, (n,))
+        return array("noise_var", noise_var, np.float32, (n,), on_device)
 
     def _check_size(self):
         """Raise ValueError where the search is too large to finish."""
@@ -175,9 +196,9 @@ class Detector:
         """The detector's own members of the C++ ``detector_options``."""
         return {}
 
-    def _make_core(self, isa):
-        from .. import _core
-
+    def plan(self):
+        """What compiled backends are told: a dict with name, num_tx, num_rx, points, width, scale,
+        bit_source, bit_sign (see lib/kernels/config.h) and options."""
         qam = self.constellation.square_qam
         bits = self.constellation.bits_per_symbol
         canonical = qam is not None and self.CANONICAL_ORDER
@@ -187,12 +208,22 @@ class Detector:
             sign = [-1.0 if invert else 1.0 for _, _, invert in qam.bits]
         else:
             source, sign = list(range(bits)), [1.0] * bits
-        return _core.Detector(
-            self.name, num_tx=self.num_tx, num_rx=self.num_rx,
-            points=list(self.constellation.points.astype(np.complex64)),
-            width=bits // 2 if canonical else 0, scale=qam.scale if qam else 1.0,
-            bit_source=source, bit_sign=sign, isa=isa,
-            options={"extrinsic": self.extrinsic, **self._core_options()})
+        return {"name": self.name, "num_tx": self.num_tx, "num_rx": self.num_rx,
+                "points": list(self.constellation.points.astype(np.complex64)),
+                "width": bits // 2 if canonical else 0, "scale": qam.scale if qam else 1.0,
+                "bit_source": source, "bit_sign": sign,
+                "options": {"extrinsic": self.extrinsic, **self._core_options()}}
+
+    def _make_core(self, isa):
+        from .. import _core
+
+        plan = self.plan()
+        return _core.Detector(plan.pop("name"), isa=isa, **plan)
+
+    def _make_gpu(self):
+        from ..cuda.device import Program
+
+        return Program(self.plan(), self.device)
 
     CANONICAL_ORDER = True    # the kernel works per axis where the constellation allows it
 

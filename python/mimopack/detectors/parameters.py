@@ -34,7 +34,7 @@ class Parameter:
     in_blocks: bool = True
 
 
-BACKENDS = ("auto", "cpu", "reference")
+BACKENDS = ("auto", "cpu", "cuda", "reference")
 LLR_TYPES = ("float32", "int8")
 ISAS = ("auto", "avx512", "avx2", "baseline")
 
@@ -44,9 +44,10 @@ COMMON = (
     Parameter("constellation", "Constellation", "qam16", "constellation",
               "A built-in name, a digital.constellation object, points, or (points, labels)."),
     Parameter("backend", "Backend", "auto", "enum",
-              "cpu: C++ with SIMD and OpenMP; reference: NumPy in double precision, slow; "
-              "auto: the fastest there is.", BACKENDS),
+              "cpu: C++ with SIMD and OpenMP; cuda: an NVIDIA GPU, through CuPy; reference: NumPy "
+              "in double precision, slow; auto: cpu.", BACKENDS),
     Parameter("threads", "Threads", 0, "int", "CPU threads; 0 takes all cores."),
+    Parameter("device", "GPU", 0, "int", "cuda only: number of the GPU."),
     Parameter("llr_type", "LLR type", "float32", "enum",
               "Type of the LLRs; int8 saturates at +-127.", LLR_TYPES),
     Parameter("llr_scale", "LLR scale", 8.0, "float",

@@ -73,7 +73,7 @@ class BitFlip(_Cancelling):
 
         Args:
             y, h, noise_var, prior, out: as there.
-            hard: (iterations, n, nt*m) uint8 bits, 0 or 1, in the order of the LLRs: the hard
+            hard: (iterations, n, nt*m) uint8 bits, 0 or 1 (others count as 1 in CuPy arrays), in the order of the LLRs: the hard
                 solutions so far, whose lists are put together (to keep ZF-SIC's list, give its
                 decisions as the first: ``hard_decisions`` of ``ZFSIC``). They are made anew in
                 each call, so nothing has to be kept between calls. None: ZF-SIC's.
@@ -84,10 +84,11 @@ class BitFlip(_Cancelling):
         extras = {}
         if hard is not None:
             n = len(y) if np.ndim(y) else "n"
-            hard = array("hard", hard, np.uint8, ("iterations", n, self.bits_per_vector))
+            on_device = self._on_device(y)
+            hard = array("hard", hard, np.uint8, ("iterations", n, self.bits_per_vector), on_device)
             if len(hard) == 0:
                 raise ValueError("hard: got 0 hard solutions, must be at least 1, or None")
-            if hard.size and hard.max() > 1:
+            if not on_device and hard.size and hard.max() > 1:    # there it would have to wait
                 raise ValueError(f"hard: got {hard.max()}, allowed are 0 and 1")
             extras["hard"] = hard
         return self._detect(y, h, noise_var, prior, out, **extras)

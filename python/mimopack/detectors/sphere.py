@@ -55,14 +55,16 @@ class _Sphere(Detector):
         return self._count(y, h, noise_var, prior, 1)[:, 0]
 
     def _count(self, y, h, noise_var, prior, width):
-        if self._core:
-            nodes = np.zeros((len(y) if np.ndim(y) else 0, width), np.uint32)
+        if self._core or self._gpu:
+            shape = (len(y) if np.ndim(y) else 0, width)
+            nodes = (self._gpu.zeros(shape, np.uint32) if self._on_device(y)
+                     else np.zeros(shape, np.uint32))
             self._detect(y, h, noise_var, prior, None, nodes=nodes)
             return nodes
         y, h, noise_var, prior = self._checked(y, h, noise_var, prior)
         visited, erased = reference.run(self._visited, y, h, noise_var, self.constellation, prior,
                                         width=width)
-        self.erasures = int(erased.sum())
+        self._erased = int(erased.sum())
         return visited.astype(np.uint32)
 
     def _visited(self, y, h, noise_var, constellation, prior=None):

@@ -1,0 +1,22 @@
+/* SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+ * SPDX-License-Identifier: GPL-3.0-or-later */
+/* Sizes known when compiling hold for one expanded level and as many extended paths as a
+ * symbol has bits. */
+#pragma once
+#include "../kernels/fsd.h"
+#include "lane.h"
+
+namespace mimopack {
+namespace MIMOPACK_ISA {
+
+MP_FN auto make(arena<lane>& a)
+{
+    constexpr detector_options o = asked::options();
+    constexpr bool usual = o.levels == 1;
+    constexpr int nt = usual ? asked::fixed_tx : 0, nr = usual ? asked::fixed_rx : 0;
+    return fixed_sphere<lane, nt, nr, asked::width>(
+        a, asked::points, asked::num_tx, asked::num_rx, o.levels, 1, false);
+}
+
+} // namespace MIMOPACK_ISA
+} // namespace mimopack

@@ -1,0 +1,18 @@
+/* SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+ * SPDX-License-Identifier: GPL-3.0-or-later */
+#pragma once
+#include "../kernels/kbest.h"
+#include "lane.h"
+
+namespace mimopack {
+namespace MIMOPACK_ISA {
+
+MP_FN auto make(arena<lane>& a)
+{
+    constexpr detector_options o = asked::options();
+    return kbest<lane, asked::fixed_tx, asked::fixed_rx, asked::width>(
+        a, asked::points, asked::num_tx, asked::num_rx, o.k, o.llr_clip);
+}
+
+} // namespace MIMOPACK_ISA
+} // namespace mimopack

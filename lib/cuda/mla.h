@@ -1,0 +1,27 @@
+/* SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+ * SPDX-License-Identifier: GPL-3.0-or-later */
+#pragma once
+#include "../kernels/enumeration.h"
+#include "../kernels/sliced.h"
+#include "lane.h"
+
+namespace mimopack {
+namespace MIMOPACK_ISA {
+
+MP_FN auto make(arena<lane>& a)
+{
+    constexpr detector_options o = asked::options();
+    if constexpr (o.method == 1)
+        return enumeration<lane, false>(a, asked::points, asked::num_tx, asked::num_rx);
+    else if constexpr (o.method == 2)
+        return enumeration<lane, true>(a, asked::points, asked::num_tx, asked::num_rx);
+    else if constexpr (asked::width == 0)
+        return exhaustive<lane, best_metric>(
+            a, asked::points, asked::num_tx, asked::num_rx);
+    else
+        return sliced_search<lane, asked::fixed_tx, asked::fixed_rx, asked::width>(
+            a, asked::points, asked::num_tx, asked::num_rx, infinity);
+}
+
+} // namespace MIMOPACK_ISA
+} // namespace mimopack

@@ -1,0 +1,24 @@
+/* SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+ * SPDX-License-Identifier: GPL-3.0-or-later */
+#pragma once
+#include "../kernels/passes.h"
+#include "lane.h"
+
+namespace mimopack {
+namespace MIMOPACK_ISA {
+
+MP_FN auto make(arena<lane>& a)
+{
+    constexpr detector_options o = asked::options();
+    return pass_detector<lane, asked::fixed_tx, asked::fixed_rx, asked::width>(
+        a,
+        asked::points,
+        asked::num_tx,
+        asked::num_rx,
+        o.num_passes,
+        o.llr_clip,
+        column_order::rotate);
+}
+
+} // namespace MIMOPACK_ISA
+} // namespace mimopack

@@ -1,0 +1,26 @@
+/* SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+ * SPDX-License-Identifier: GPL-3.0-or-later */
+#pragma once
+#include "../kernels/psd.h"
+#include "lane.h"
+
+namespace mimopack {
+namespace MIMOPACK_ISA {
+
+MP_FN auto make(arena<lane>& a)
+{
+    constexpr detector_options o = asked::options();
+    const psd_shape shape{
+        o.psd_stages, asked::levels, asked::expansions, o.psd_threads
+    };
+    return psd<lane, asked::fixed_tx, asked::fixed_rx, asked::width>(
+        a,
+        asked::points,
+        asked::num_tx,
+        asked::num_rx,
+        static_cast<level_order>(o.ordering),
+        shape);
+}
+
+} // namespace MIMOPACK_ISA
+} // namespace mimopack

@@ -1,0 +1,23 @@
+/* SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+ * SPDX-License-Identifier: GPL-3.0-or-later */
+#pragma once
+#include "../kernels/sphere.h"
+#include "lane.h"
+
+namespace mimopack {
+namespace MIMOPACK_ISA {
+
+MP_FN auto make(arena<lane>& a)
+{
+    constexpr detector_options o = asked::options();
+    return sphere<lane, asked::width>(a,
+                                      asked::points,
+                                      asked::num_tx,
+                                      asked::num_rx,
+                                      static_cast<level_order>(o.ordering),
+                                      o.radius ? sphere_search::depth_first_zero_forcing
+                                               : sphere_search::depth_first);
+}
+
+} // namespace MIMOPACK_ISA
+} // namespace mimopack

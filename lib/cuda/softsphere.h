@@ -1,0 +1,29 @@
+/* SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+ * SPDX-License-Identifier: GPL-3.0-or-later */
+#pragma once
+#include "../kernels/sliced.h"
+#include "../kernels/softsphere.h"
+#include "lane.h"
+
+namespace mimopack {
+namespace MIMOPACK_ISA {
+
+/* M^(nt-1), the parents of leaves */
+constexpr long parents(int layers)
+{
+    return layers > 1 ? parents(layers - 1) << asked::bits : 1;
+}
+
+MP_FN auto make(arena<lane>& a)
+{
+    constexpr detector_options o = asked::options();
+    if constexpr (parents(asked::num_tx) <= (asked::width == 1 ? 4096 : 1024))
+        return sliced_search<lane, asked::fixed_tx, asked::fixed_rx, asked::width>(
+            a, asked::points, asked::num_tx, asked::num_rx, o.llr_clip);
+    else
+        return softsphere<lane, asked::fixed_tx, asked::fixed_rx, asked::width>(
+            a, asked::points, asked::num_tx, asked::num_rx, o.llr_clip);
+}
+
+} // namespace MIMOPACK_ISA
+} // namespace mimopack

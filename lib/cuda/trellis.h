@@ -1,0 +1,18 @@
+/* SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+ * SPDX-License-Identifier: GPL-3.0-or-later */
+#pragma once
+#include "../kernels/trellis.h"
+#include "lane.h"
+
+namespace mimopack {
+namespace MIMOPACK_ISA {
+
+MP_FN auto make(arena<lane>& a)
+{
+    constexpr detector_options o = asked::options();
+    return trellis<lane, asked::fixed_tx, asked::fixed_rx, asked::width>(
+        a, asked::points, asked::num_tx, asked::num_rx);
+}
+
+} // namespace MIMOPACK_ISA
+} // namespace mimopack

@@ -1,0 +1,24 @@
+/* SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+ * SPDX-License-Identifier: GPL-3.0-or-later */
+#pragma once
+#include "../kernels/bitflip.h"
+#include "lane.h"
+
+namespace mimopack {
+namespace MIMOPACK_ISA {
+
+MP_FN auto make(arena<lane>& a)
+{
+    constexpr detector_options o = asked::options();
+    return flip_detector<lane, asked::fixed_tx, asked::fixed_rx, asked::width>(
+        a,
+        asked::points,
+        asked::num_tx,
+        asked::num_rx,
+        static_cast<sic_ordering>(o.ordering),
+        false,
+        asked::num_hard);
+}
+
+} // namespace MIMOPACK_ISA
+} // namespace mimopack

@@ -1,0 +1,96 @@
+# SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The text of a detector's CUDA program, for NVRTC; needs neither CuPy nor a GPU."""
+
+import hashlib
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+
+NAMESPACE = "device"
+THREADS = 128
+# Entries of H up to which loops are unrolled and arrays are kept in registers where they fit.
+LARGEST_UNROLLED = 64
+# Floats of a thread that local memory may hold; what needs more has them in global memory.
+LARGEST_LOCAL_ARENA = 2**14
+_HERE = Path(__file__).resolve().parent
+# An installation has the headers beside this file, a source tree in lib/.
+INCLUDE = next((path for path in (_HERE / "include", _HERE.parents[2] / "lib")
+                if (path / "kernels").is_dir()), _HERE / "include")
+OPTIONS = ("-std=c++17", "-default-device", "-diag-suppress=177", f"-DMIMOPACK_ISA={NAMESPACE}", f"-I{INCLUDE}")
+
+
+@cache
+def _headers():
+    """A digest of the headers: CuPy's cache of compiled programs does not look into them."""
+    digest = hashlib.sha256()
+    for folder in ("kernels", "cuda"):
+        for path in sorted((INCLUDE / folder).glob("*.h")):
+            digest.update(path.name.encode() + path.read_bytes())
+    return digest.hexdigest()
+
+
+def _number(value):
+    """A C++ literal."""
+    if isinstance(value, (bool, np.bool_)):
+        return str(bool(value)).lower()
+    if isinstance(value, (int, np.integer)):
+        return str(int(value))
+    value = float(np.float32(value))
+    return "infinity" if np.isinf(value) else f"{value.hex()}f"
+
+
+def _list(values):
+    return "{ " + ", ".join(_number(value) for value in values) + " }"
+
+
+def program(plan, arena=0, num_hard=0):
+    """The text that compiles to the kernels ``detect`` and ``arena_size``.
+
+    Args:
+        plan: ``Detector.plan()``.
+        arena: what ``arena_size`` says, in floats.
+        num_hard: hard solutions that a call gives for each vector.
+    """
+    options = dict(plan["options"])
+    levels = options.pop("psd_levels", [1])
+    expansions = options.pop("psd_expansions", []) or [1]
+    points = np.asarray(plan["points"], np.complex64)
+    num_tx, num_rx = plan["num_tx"], plan["num_rx"]
+    small = num_tx * num_rx <= LARGEST_UNROLLED
+    members = (len(points), len(plan["bit_source"]), plan["width"])
+    return f"""// {_headers()}
+#include "kernels/config.h"
+#include "kernels/options.h"
+#define MIMOPACK_THREADS {THREADS}
+#define MIMOPACK_ARENA {arena}
+#define MIMOPACK_LARGEST_LOCAL_ARENA {LARGEST_LOCAL_ARENA}
+namespace mimopack {{
+namespace {NAMESPACE} {{
+namespace asked {{
+constexpr int num_tx = {num_tx}, num_rx = {num_rx};
+constexpr int fixed_tx = {num_tx if small else 0}, fixed_rx = {num_rx if small else 0};
+constexpr int bits = {len(plan["bit_source"])}, width = {plan["width"]};
+constexpr int num_hard = {num_hard};
+__device__ const int levels[] = {_list(levels)};
+__device__ const int expansions[] = {_list(expansions)};
+constexpr detector_options options()
+{{
+    detector_options o;
+{"".join(f"    o.{name} = {_number(value)};{chr(10)}" for name, value in options.items())}\
+    return o;
+}}
+__device__ constexpr constellation points = {{
+    {", ".join(map(_number, members))}, {_number(plan["scale"])},
+    {_list(plan["bit_source"])},
+    {_list(map(float, plan["bit_sign"]))},
+    {_list(points.real)},
+    {_list(points.imag)}
+}};
+}}
+}}
+}}
+#include "cuda/{plan["name"]}.h"
+#include "cuda/detect.h"
+"""
