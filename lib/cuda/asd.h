@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: GPL-3.0-or-later */
 #pragma once
 #include "../kernels/sphere.h"
-#include "lane.h"
+#include "sizes.h"
 
 namespace mimopack {
 namespace MIMOPACK_ISA {
@@ -12,8 +12,8 @@ MP_FN auto make(arena<lane>& a)
     constexpr detector_options o = asked::options();
     return sphere<lane, asked::width>(a,
                                       asked::points,
-                                      asked::num_tx,
-                                      asked::num_rx,
+                                      layers(),
+                                      antennas(),
                                       static_cast<level_order>(o.ordering),
                                       sphere_search::best_first);
 }

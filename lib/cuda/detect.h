@@ -7,6 +7,7 @@
 #include "../kernels/bit_order.h"
 #include "../kernels/storage.h"
 #include "lane.h"
+#include "sizes.h"
 
 namespace mimopack {
 namespace MIMOPACK_ISA {
@@ -17,7 +18,10 @@ namespace MIMOPACK_ISA {
 template <int COUNT>
 MP_FN void load_row(const float* from, lane* to)
 {
-    if constexpr (COUNT % 2 == 0) {
+    if constexpr (!asked::fixed_tx) {
+        for (int i = 0; i < any_size(2 * COUNT); ++i)
+            to[i].v = from[i];
+    } else if constexpr (COUNT % 2 == 0) {
         MP_UNROLL
         for (int i = 0; i < COUNT / 2; ++i) {
             const float4 part = reinterpret_cast<const float4*>(from)[i];
@@ -39,7 +43,10 @@ MP_FN void load_row(const float* from, lane* to)
 template <int COUNT>
 MP_FN void store_llr(const lane* from, float* to)
 {
-    if constexpr (COUNT % 4 == 0) {
+    if constexpr (!asked::fixed_tx) {
+        for (int i = 0; i < any_size(COUNT); ++i)
+            to[i] = from[i].v;
+    } else if constexpr (COUNT % 4 == 0) {
         MP_UNROLL
         for (int i = 0; i < COUNT / 4; ++i)
             reinterpret_cast<float4*>(to)[i] = make_float4(
@@ -58,7 +65,10 @@ MP_FN void store_int8(const lane* from, float scale, signed char* to)
     const auto quantised = [=](int i) {
         return __float2int_rn(fmaxf(fminf(from[i].v * scale, 127.0f), -127.0f));
     };
-    if constexpr (COUNT % 4 == 0) {
+    if constexpr (!asked::fixed_tx) {
+        for (int i = 0; i < any_size(COUNT); ++i)
+            to[i] = static_cast<signed char>(quantised(i));
+    } else if constexpr (COUNT % 4 == 0) {
         MP_UNROLL
         for (int i = 0; i < COUNT / 4; ++i)
             reinterpret_cast<char4*>(to)[i] = make_char4(quantised(4 * i),
@@ -200,7 +210,7 @@ extern "C" __global__ void __launch_bounds__(MIMOPACK_THREADS)
                                             prior ? &arrays.canonical[0] : nullptr,
                                             &arrays.found[0]);
             order_llr(asked::points,
-                      nt,
+                      layers(),
                       usable,
                       &arrays.found[0],
                       prior && asked::options().extrinsic ? &arrays.known[0] : nullptr,

@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: GPL-3.0-or-later */
 #pragma once
 #include "../kernels/ep.h"
-#include "lane.h"
+#include "sizes.h"
 
 namespace mimopack {
 namespace MIMOPACK_ISA {
@@ -12,8 +12,8 @@ MP_FN auto make(arena<lane>& a)
     constexpr detector_options o = asked::options();
     return ep<lane, asked::fixed_tx, asked::fixed_rx, asked::width>(a,
                                                                     asked::points,
-                                                                    asked::num_tx,
-                                                                    asked::num_rx,
+                                                                    layers(),
+                                                                    antennas(),
                                                                     o.num_iterations,
                                                                     o.smoothing,
                                                                     o.initial_variance);

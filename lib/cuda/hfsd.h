@@ -4,7 +4,7 @@
  * symbol has bits. */
 #pragma once
 #include "../kernels/fsd.h"
-#include "lane.h"
+#include "sizes.h"
 
 namespace mimopack {
 namespace MIMOPACK_ISA {
@@ -13,9 +13,10 @@ MP_FN auto make(arena<lane>& a)
 {
     constexpr detector_options o = asked::options();
     constexpr bool usual = o.levels == 1;
+    const auto size = [=](int n) { return usual && asked::fixed_tx ? n : any_size(n); };
     constexpr int nt = usual ? asked::fixed_tx : 0, nr = usual ? asked::fixed_rx : 0;
     return fixed_sphere<lane, nt, nr, asked::width>(
-        a, asked::points, asked::num_tx, asked::num_rx, o.levels, 1, false);
+        a, asked::points, size(asked::num_tx), size(asked::num_rx), o.levels, 1, false);
 }
 
 } // namespace MIMOPACK_ISA

@@ -3,7 +3,7 @@
 #pragma once
 #include "../kernels/enumeration.h"
 #include "../kernels/sliced.h"
-#include "lane.h"
+#include "sizes.h"
 
 namespace mimopack {
 namespace MIMOPACK_ISA {
@@ -12,15 +12,14 @@ MP_FN auto make(arena<lane>& a)
 {
     constexpr detector_options o = asked::options();
     if constexpr (o.method == 1)
-        return enumeration<lane, false>(a, asked::points, asked::num_tx, asked::num_rx);
+        return enumeration<lane, false>(a, asked::points, layers(), antennas());
     else if constexpr (o.method == 2)
-        return enumeration<lane, true>(a, asked::points, asked::num_tx, asked::num_rx);
+        return enumeration<lane, true>(a, asked::points, layers(), antennas());
     else if constexpr (asked::width == 0)
-        return exhaustive<lane, best_metric>(
-            a, asked::points, asked::num_tx, asked::num_rx);
+        return exhaustive<lane, best_metric>(a, asked::points, layers(), antennas());
     else
         return sliced_search<lane, asked::fixed_tx, asked::fixed_rx, asked::width>(
-            a, asked::points, asked::num_tx, asked::num_rx, infinity);
+            a, asked::points, layers(), antennas(), infinity);
 }
 
 } // namespace MIMOPACK_ISA

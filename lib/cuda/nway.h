@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: GPL-3.0-or-later */
 #pragma once
 #include "../kernels/passes.h"
-#include "lane.h"
+#include "sizes.h"
 
 namespace mimopack {
 namespace MIMOPACK_ISA {
@@ -13,8 +13,8 @@ MP_FN auto make(arena<lane>& a)
     return pass_detector<lane, asked::fixed_tx, asked::fixed_rx, asked::width>(
         a,
         asked::points,
-        asked::num_tx,
-        asked::num_rx,
+        layers(),
+        antennas(),
         o.num_passes,
         o.llr_clip,
         column_order::rotate);

@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: GPL-3.0-or-later */
 #pragma once
 #include "../kernels/exhaustive.h"
-#include "lane.h"
+#include "sizes.h"
 
 namespace mimopack {
 namespace MIMOPACK_ISA {
@@ -10,7 +10,7 @@ namespace MIMOPACK_ISA {
 MP_FN auto make(arena<lane>& a)
 {
     constexpr detector_options o = asked::options();
-    return exhaustive<lane, log_sum>(a, asked::points, asked::num_tx, asked::num_rx);
+    return exhaustive<lane, log_sum>(a, asked::points, layers(), antennas());
 }
 
 } // namespace MIMOPACK_ISA

@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: GPL-3.0-or-later */
 #pragma once
 #include "../kernels/psd.h"
-#include "lane.h"
+#include "sizes.h"
 
 namespace mimopack {
 namespace MIMOPACK_ISA {
@@ -16,8 +16,8 @@ MP_FN auto make(arena<lane>& a)
     return psd<lane, asked::fixed_tx, asked::fixed_rx, asked::width>(
         a,
         asked::points,
-        asked::num_tx,
-        asked::num_rx,
+        layers(),
+        antennas(),
         static_cast<level_order>(o.ordering),
         shape);
 }

@@ -3,7 +3,7 @@
 #pragma once
 #include "../kernels/sliced.h"
 #include "../kernels/softsphere.h"
-#include "lane.h"
+#include "sizes.h"
 
 namespace mimopack {
 namespace MIMOPACK_ISA {
@@ -19,10 +19,10 @@ MP_FN auto make(arena<lane>& a)
     constexpr detector_options o = asked::options();
     if constexpr (parents(asked::num_tx) <= (asked::width == 1 ? 4096 : 1024))
         return sliced_search<lane, asked::fixed_tx, asked::fixed_rx, asked::width>(
-            a, asked::points, asked::num_tx, asked::num_rx, o.llr_clip);
+            a, asked::points, layers(), antennas(), o.llr_clip);
     else
         return softsphere<lane, asked::fixed_tx, asked::fixed_rx, asked::width>(
-            a, asked::points, asked::num_tx, asked::num_rx, o.llr_clip);
+            a, asked::points, layers(), antennas(), o.llr_clip);
 }
 
 } // namespace MIMOPACK_ISA

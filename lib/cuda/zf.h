@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: GPL-3.0-or-later */
 #pragma once
 #include "../kernels/linear.h"
-#include "lane.h"
+#include "sizes.h"
 
 namespace mimopack {
 namespace MIMOPACK_ISA {
@@ -11,7 +11,7 @@ MP_FN auto make(arena<lane>& a)
 {
     constexpr detector_options o = asked::options();
     return linear<lane, asked::fixed_tx, asked::fixed_rx, asked::width, false>(
-        a, asked::points, asked::num_tx, asked::num_rx);
+        a, asked::points, layers(), antennas());
 }
 
 } // namespace MIMOPACK_ISA
