@@ -148,14 +148,15 @@ extern "C" __global__ void arena_size(unsigned long long* floats)
     *floats = counting.used;
 }
 
-/* n vectors in the contract's layout, each matrix for per_channel of them, each thread
- * for `chunk` of those and then for those of the next round; arrays on the device.
- * scratch: the arena of each thread, where local memory is too small for it. Adds to
- * *erased. */
-extern "C" __global__ void __launch_bounds__(MIMOPACK_THREADS)
+/* n vectors in the contract's layout, in chunks that share a matrix, of which per_matrix
+ * have the same one; each thread takes a chunk, and then one of the next round. Arrays
+ * are on the device. scratch: the arena of each thread, where local memory is too small
+ * for it. Adds to *erased. */
+extern "C" __global__ void __launch_bounds__(MIMOPACK_THREADS, MIMOPACK_BLOCKS)
     detect(unsigned long long n,
-           unsigned per_channel,
+           unsigned long long chunks,
            unsigned chunk,
+           unsigned per_matrix,
            const float* __restrict__ y,
            const float* __restrict__ h,
            const float* __restrict__ noise_var,
@@ -174,7 +175,6 @@ extern "C" __global__ void __launch_bounds__(MIMOPACK_THREADS)
     using namespace mimopack::MIMOPACK_ISA;
     constexpr int nt = asked::num_tx, nr = asked::num_rx, bits = asked::bits;
     constexpr int num_llr = nt * bits;
-    const unsigned long long chunks = n / chunk;
     const unsigned long long thread =
         blockIdx.x * static_cast<unsigned long long>(MIMOPACK_THREADS) + threadIdx.x;
     constexpr bool local = MIMOPACK_ARENA <= MIMOPACK_LARGEST_LOCAL_ARENA;
@@ -188,8 +188,9 @@ extern "C" __global__ void __launch_bounds__(MIMOPACK_THREADS)
     unsigned lost = 0;
     for (unsigned long long at = thread; at < chunks;
          at += static_cast<unsigned long long>(gridDim.x) * MIMOPACK_THREADS) {
-        load_row<nr * nt>(h + at * chunk / per_channel * (2 * nr * nt),
-                          &arrays.matrix[0]);
+        /* a division of 64 bits takes as long as a decomposition */
+        const unsigned long long place = per_matrix == 1 ? at : at / per_matrix;
+        load_row<nr * nt>(h + place * (2 * nr * nt), &arrays.matrix[0]);
         kernel.prepare(&arrays.matrix[0]);
         for (unsigned t = 0; t < chunk; ++t) {
             const unsigned long long vector = at * chunk + t;
@@ -197,7 +198,7 @@ extern "C" __global__ void __launch_bounds__(MIMOPACK_THREADS)
             if (noise_per_vector)
                 noise.v = noise_var[vector];
             auto usable = (lane(1e-37f) < noise) & (noise < lane(1e37f));
-            if (prior) {
+            if constexpr (asked::has_prior) {
                 for (int b = 0; b < num_llr; ++b)
                     arrays.known[b].v = prior[vector * num_llr + b];
                 usable = usable &
@@ -205,15 +206,17 @@ extern "C" __global__ void __launch_bounds__(MIMOPACK_THREADS)
                              asked::points, nt, &arrays.known[0], &arrays.canonical[0]);
             }
             begin(kernel, extras{ n, hard, nodes, nodes_per_vector }, vector, 0);
-            usable = usable & kernel.detect(&arrays.received[0],
-                                            noise,
-                                            prior ? &arrays.canonical[0] : nullptr,
-                                            &arrays.found[0]);
+            usable =
+                usable & kernel.detect(&arrays.received[0],
+                                       noise,
+                                       asked::has_prior ? &arrays.canonical[0] : nullptr,
+                                       &arrays.found[0]);
             order_llr(asked::points,
                       layers(),
                       usable,
                       &arrays.found[0],
-                      prior && asked::options().extrinsic ? &arrays.known[0] : nullptr,
+                      asked::has_prior && asked::options().extrinsic ? &arrays.known[0]
+                                                                     : nullptr,
                       &arrays.ordered[0]);
             lost += !usable.m;
             if (llr)

@@ -13,7 +13,9 @@ MP_FN decltype(F() < F())
 order_prior(const constellation& c, int num_tx, const F* prior, F* canonical)
 {
     F sum(0.0f);
+    MP_UNROLL_DEVICE
     for (int i = 0; i < num_tx; ++i) {
+        MP_UNROLL_DEVICE
         for (int k = 0; k < c.bits; ++k) {
             const F value = prior[i * c.bits + k];
             sum = sum + abs(value);
@@ -32,7 +34,9 @@ MP_FN void order_llr(const constellation& c,
                      const F* extrinsic,
                      F* llr)
 {
+    MP_UNROLL_DEVICE
     for (int i = 0; i < num_tx; ++i) {
+        MP_UNROLL_DEVICE
         for (int k = 0; k < c.bits; ++k) {
             F value = canonical[i * c.bits + c.bit_source[k]] * F(c.bit_sign[k]);
             if (extrinsic)

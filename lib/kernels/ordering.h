@@ -36,9 +36,12 @@ struct column_layers {
     MP_FN void to_layers(const F* by_column, int bits, F* by_layer) const
     {
         const int nt = d_nt;
+        MP_UNROLL_DEVICE
         for (int i = 0; i < nt; ++i) {
+            MP_UNROLL_DEVICE
             for (int b = 0; b < bits; ++b) {
                 F value = by_column[b];
+                MP_UNROLL_DEVICE
                 for (int c = 1; c < nt; ++c)
                     value = select(is(c, i), by_column[c * bits + b], value);
                 by_layer[i * bits + b] = value;
@@ -49,9 +52,12 @@ struct column_layers {
     MP_FN void to_columns(const F* by_layer, int bits, F* by_column) const
     {
         const int nt = d_nt;
+        MP_UNROLL_DEVICE
         for (int c = 0; c < nt; ++c) {
+            MP_UNROLL_DEVICE
             for (int b = 0; b < bits; ++b) {
                 F value = by_layer[b];
+                MP_UNROLL_DEVICE
                 for (int i = 1; i < nt; ++i)
                     value = select(is(c, i), by_layer[i * bits + b], value);
                 by_column[c * bits + b] = value;

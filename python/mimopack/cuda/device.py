@@ -62,17 +62,18 @@ class Program:
         self._compiled = {}
         self._slots = None
 
-    def _compile(self, num_hard):
+    def _compile(self, num_hard, has_prior):
         """(kernel, floats of a thread's arena)"""
-        if num_hard not in self._compiled:
+        key = num_hard, has_prior
+        if key not in self._compiled:
             module = cupy()
-            _, arena_size = _kernels(source.program(self._plan, num_hard=num_hard), self.device)
+            _, arena_size = _kernels(source.program(self._plan, 0, *key), self.device)
             floats = module.empty(1, np.uint64)
             arena_size((1,), (1,), (floats,))
             arena = int(floats.get()[0])
-            kernel, _ = _kernels(source.program(self._plan, arena, num_hard), self.device)
-            self._compiled[num_hard] = kernel, arena
-        return self._compiled[num_hard]
+            kernel, _ = _kernels(source.program(self._plan, arena, *key), self.device)
+            self._compiled[key] = kernel, arena
+        return self._compiled[key]
 
     def detect(self, y, h, noise_var, prior, out, int8_scale, hard=None, nodes=None):
         """As ``_core.Detector.detect``, with arrays that are all on the device, where it works on
@@ -104,7 +105,7 @@ class Program:
         n = len(y)
         if n == 0:
             return erased
-        kernel, arena = self._compile(0 if hard is None else len(hard))
+        kernel, arena = self._compile(0 if hard is None else len(hard), prior is not None)
         if not is_device_array(noise_var):
             noise_var = module.asarray(noise_var)
         processors = module.cuda.runtime.deviceGetAttribute(
@@ -120,7 +121,8 @@ class Program:
         null = np.uintp(0)
         as_float = out.dtype == np.float32
         kernel((blocks,), (source.THREADS,), (
-            np.uint64(n), np.uint32(per_channel), np.uint32(chunk), _aligned(y), _aligned(h),
+            np.uint64(n), np.uint64(n // chunk), np.uint32(chunk),
+            np.uint32(per_channel // chunk), _aligned(y), _aligned(h),
             noise_var, np.int32(noise_var.size > 1), null if prior is None else prior,
             out if as_float else null, null if as_float else out, np.float32(int8_scale),
             null if hard is None else hard, null if nodes is None else nodes,

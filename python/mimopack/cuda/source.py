@@ -10,6 +10,7 @@ import numpy as np
 
 NAMESPACE = "device"
 THREADS = 128
+BLOCKS = 1    # of a multiprocessor at least, by which registers are limited
 # Entries of H up to which loops are unrolled and arrays are kept in registers where they fit.
 LARGEST_UNROLLED = 64
 # Floats of a thread that local memory may hold; what needs more has them in global memory.
@@ -45,13 +46,14 @@ def _list(values):
     return "{ " + ", ".join(_number(value) for value in values) + " }"
 
 
-def program(plan, arena=0, num_hard=0):
+def program(plan, arena=0, num_hard=0, has_prior=False):
     """The text that compiles to the kernels ``detect`` and ``arena_size``.
 
     Args:
         plan: ``Detector.plan()``.
         arena: what ``arena_size`` says, in floats.
         num_hard: hard solutions that a call gives for each vector.
+        has_prior: whether it gives a-priori LLRs.
     """
     options = dict(plan["options"])
     levels = options.pop("psd_levels", [1])
@@ -64,6 +66,7 @@ def program(plan, arena=0, num_hard=0):
 #include "kernels/config.h"
 #include "kernels/options.h"
 #define MIMOPACK_THREADS {THREADS}
+#define MIMOPACK_BLOCKS {BLOCKS}
 #define MIMOPACK_ARENA {arena}
 #define MIMOPACK_LARGEST_LOCAL_ARENA {LARGEST_LOCAL_ARENA}
 namespace mimopack {{
@@ -73,6 +76,7 @@ constexpr int num_tx = {num_tx}, num_rx = {num_rx};
 constexpr int fixed_tx = {num_tx if small else 0}, fixed_rx = {num_rx if small else 0};
 constexpr int bits = {len(plan["bit_source"])}, width = {plan["width"]};
 constexpr int num_hard = {num_hard};
+constexpr bool has_prior = {_number(has_prior)};
 __device__ const int levels[] = {_list(levels)};
 __device__ const int expansions[] = {_list(expansions)};
 constexpr detector_options options()
