@@ -58,29 +58,102 @@ MP_FN void store_llr(const lane* from, float* to)
     }
 }
 
-/* As saturated integers, four in a word where rows allow */
+/* As saturated integers, 16 or 4 at a time where rows allow */
 template <int COUNT>
 MP_FN void store_int8(const lane* from, float scale, signed char* to)
 {
     const auto quantised = [=](int i) {
         return __float2int_rn(fmaxf(fminf(from[i].v * scale, 127.0f), -127.0f));
     };
+    const auto four = [=](int i) {
+        return (quantised(i) & 255) | (quantised(i + 1) & 255) << 8 |
+               (quantised(i + 2) & 255) << 16 | quantised(i + 3) << 24;
+    };
     if constexpr (!asked::fixed_tx) {
         for (int i = 0; i < any_size(COUNT); ++i)
             to[i] = static_cast<signed char>(quantised(i));
+    } else if constexpr (COUNT % 16 == 0) {
+        MP_UNROLL
+        for (int i = 0; i < COUNT; i += 16)
+            *reinterpret_cast<int4*>(to + i) =
+                make_int4(four(i), four(i + 4), four(i + 8), four(i + 12));
     } else if constexpr (COUNT % 4 == 0) {
         MP_UNROLL
-        for (int i = 0; i < COUNT / 4; ++i)
-            reinterpret_cast<char4*>(to)[i] = make_char4(quantised(4 * i),
-                                                         quantised(4 * i + 1),
-                                                         quantised(4 * i + 2),
-                                                         quantised(4 * i + 3));
+        for (int i = 0; i < COUNT; i += 4)
+            *reinterpret_cast<int*>(to + i) = four(i);
     } else {
         MP_UNROLL
         for (int i = 0; i < COUNT; ++i)
             to[i] = static_cast<signed char>(quantised(i));
     }
 }
+
+/* 16 bytes from global to shared memory, where the GPU can without waiting for them */
+MP_FN void copy_part(const float4* from, float4* shared)
+{
+#if __CUDA_ARCH__ >= 800
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(
+                     static_cast<unsigned>(__cvta_generic_to_shared(shared))),
+                 "l"(from));
+#else
+    *shared = *from;
+#endif
+}
+
+MP_FN void rows_are_under_way()
+{
+#if __CUDA_ARCH__ >= 800
+    asm volatile("cp.async.commit_group;");
+#endif
+}
+
+/* All but those that got under way last */
+MP_FN void wait_for_rows()
+{
+#if __CUDA_ARCH__ >= 800
+    asm volatile("cp.async.wait_group 1;");
+#endif
+    __syncwarp();
+}
+
+/* 32 rows of so many floats, a row for each thread of a warp, on their way between global
+ * memory, where consecutive threads move consecutive 16 bytes, and each thread's own
+ * registers. In shared memory rows are an odd number of 16 bytes apart, so that neither
+ * access meets a bank twice. */
+template <int FLOATS>
+struct warp_rows {
+    static constexpr bool possible = asked::fixed_tx && FLOATS % 4 == 0 && FLOATS <= 256;
+    static constexpr int parts = FLOATS / 4, stride = parts | 1;
+    static constexpr int size = possible ? 32 * stride : 0; /* of float4 */
+
+    /* Begins to copy; wait_for_rows() says when it is done. */
+    MP_FN static void load(const float* from, int rows, float4* shared)
+    {
+        MP_UNROLL
+        for (int i = 0; i < parts; ++i) {
+            const int part = 32 * i + threadIdx.x % 32;
+            if (part < rows * parts)
+                copy_part(reinterpret_cast<const float4*>(from) + part,
+                          shared + part / parts * stride + part % parts);
+        }
+    }
+
+    MP_FN static void store(const float4* shared, int rows, float* to)
+    {
+        MP_UNROLL
+        for (int i = 0; i < parts; ++i) {
+            const int part = 32 * i + threadIdx.x % 32;
+            if (part < rows * parts)
+                reinterpret_cast<float4*>(to)[part] =
+                    shared[part / parts * stride + part % parts];
+        }
+    }
+
+    MP_FN static float* own(float4* shared)
+    {
+        return reinterpret_cast<float*>(shared + threadIdx.x % 32 * stride);
+    }
+};
 
 /* What a detector has beyond vectors in and LLRs out */
 struct extras {
@@ -150,8 +223,8 @@ extern "C" __global__ void arena_size(unsigned long long* floats)
 
 /* n vectors in the contract's layout, in chunks that share a matrix, of which per_matrix
  * have the same one; each thread takes a chunk, and then one of the next round. Arrays
- * are on the device. scratch: the arena of each thread, where local memory is too small
- * for it. Adds to *erased. */
+ * are on the device; noise_var is null where one number holds for all. scratch: the arena
+ * of each thread, where local memory is too small for it. Adds to *erased. */
 extern "C" __global__ void __launch_bounds__(MIMOPACK_THREADS, MIMOPACK_BLOCKS)
     detect(unsigned long long n,
            unsigned long long chunks,
@@ -160,10 +233,9 @@ extern "C" __global__ void __launch_bounds__(MIMOPACK_THREADS, MIMOPACK_BLOCKS)
            const float* __restrict__ y,
            const float* __restrict__ h,
            const float* __restrict__ noise_var,
-           int noise_per_vector,
+           float common_noise_var,
            const float* __restrict__ prior,
-           float* __restrict__ llr,
-           signed char* __restrict__ llr_int8,
+           void* __restrict__ llr,
            float int8_scale,
            const unsigned char* __restrict__ hard,
            unsigned* __restrict__ nodes,
@@ -175,6 +247,32 @@ extern "C" __global__ void __launch_bounds__(MIMOPACK_THREADS, MIMOPACK_BLOCKS)
     using namespace mimopack::MIMOPACK_ISA;
     constexpr int nt = asked::num_tx, nr = asked::num_rx, bits = asked::bits;
     constexpr int num_llr = nt * bits;
+    using matrix_rows = warp_rows<2 * nr * nt>;
+    using y_rows = warp_rows<2 * nr>;
+    using llr_rows = warp_rows<num_llr>;
+    /* With a matrix for each vector, all rows go through shared memory where it has room:
+     * the next ones come while the present ones are worked on, whose place LLRs take. */
+    constexpr int read = matrix_rows::size + y_rows::size +
+                         (asked::has_prior ? llr_rows::size : 0),
+                  room = read > llr_rows::size ? read : llr_rows::size;
+    constexpr bool staged = asked::matrix_each && matrix_rows::possible &&
+                            y_rows::possible && llr_rows::possible &&
+                            2 * room * (MIMOPACK_THREADS / 32) * 16 <= 48 * 1024;
+    __shared__ float4 tiles[staged ? MIMOPACK_THREADS / 32 : 1][2][staged ? room : 1];
+    const auto bring = [=](unsigned long long first, float4* tile) {
+        if (staged && first < chunks) {
+            const int rows = chunks - first < 32 ? static_cast<int>(chunks - first) : 32;
+            matrix_rows::load(h + first * (2 * nr * nt), rows, tile);
+            y_rows::load(y + first * (2 * nr), rows, tile + matrix_rows::size);
+            if (asked::has_prior)
+                llr_rows::load(prior + first * num_llr,
+                               rows,
+                               tile + matrix_rows::size + y_rows::size);
+        }
+        if (staged)
+            rows_are_under_way();
+    };
+
     const unsigned long long thread =
         blockIdx.x * static_cast<unsigned long long>(MIMOPACK_THREADS) + threadIdx.x;
     constexpr bool local = MIMOPACK_ARENA <= MIMOPACK_LARGEST_LOCAL_ARENA;
@@ -184,28 +282,59 @@ extern "C" __global__ void __launch_bounds__(MIMOPACK_THREADS, MIMOPACK_BLOCKS)
                        0 };
     vector_arrays arrays(space);
     auto kernel = make(space);
-    lane noise(noise_var[0]);
+    lane noise(common_noise_var);
     unsigned lost = 0;
-    for (unsigned long long at = thread; at < chunks;
-         at += static_cast<unsigned long long>(gridDim.x) * MIMOPACK_THREADS) {
-        /* a division of 64 bits takes as long as a decomposition */
-        const unsigned long long place = per_matrix == 1 ? at : at / per_matrix;
-        load_row<nr * nt>(h + place * (2 * nr * nt), &arrays.matrix[0]);
+    /* a warp's threads go on together; those past the end repeat the last chunk */
+    const unsigned long long step =
+        static_cast<unsigned long long>(gridDim.x) * MIMOPACK_THREADS;
+    unsigned long long first = thread - threadIdx.x % 32;
+    bring(first, tiles[staged ? threadIdx.x / 32 : 0][0]);
+    for (int turn = 0; first < chunks; first += step, turn ^= 1) {
+        float4* const tile = tiles[staged ? threadIdx.x / 32 : 0][turn];
+        float4* const y_tile = tile + matrix_rows::size;
+        float4* const prior_tile = y_tile + y_rows::size;
+        const int rows = chunks - first < 32 ? static_cast<int>(chunks - first) : 32;
+        const bool exists = threadIdx.x % 32 < rows;
+        const unsigned long long at = first + (exists ? threadIdx.x % 32 : rows - 1);
+        if constexpr (staged) {
+            __syncwarp(); /* of the last turn, whose place is the next one's */
+            bring(first + step, tiles[threadIdx.x / 32][turn ^ 1]);
+            wait_for_rows();
+            load_row<nr * nt>(exists ? matrix_rows::own(tile)
+                                     : reinterpret_cast<float*>(tile),
+                              &arrays.matrix[0]);
+        } else {
+            /* a division of 64 bits takes as long as a decomposition */
+            const unsigned long long place = per_matrix == 1 ? at : at / per_matrix;
+            load_row<nr * nt>(h + place * (2 * nr * nt), &arrays.matrix[0]);
+        }
         kernel.prepare(&arrays.matrix[0]);
-        for (unsigned t = 0; t < chunk; ++t) {
-            const unsigned long long vector = at * chunk + t;
-            load_row<nr>(y + vector * (2 * nr), &arrays.received[0]);
-            if (noise_per_vector)
+        for (unsigned t = 0; t < (asked::matrix_each ? 1 : chunk); ++t) {
+            const unsigned long long vector = asked::matrix_each ? at : at * chunk + t;
+            if (staged)
+                load_row<nr>(exists ? y_rows::own(y_tile)
+                                    : reinterpret_cast<float*>(y_tile),
+                             &arrays.received[0]);
+            else
+                load_row<nr>(y + vector * (2 * nr), &arrays.received[0]);
+            if (noise_var)
                 noise.v = noise_var[vector];
             auto usable = (lane(1e-37f) < noise) & (noise < lane(1e37f));
             if constexpr (asked::has_prior) {
+                const float* const own =
+                    staged ? exists ? llr_rows::own(prior_tile)
+                                    : reinterpret_cast<float*>(prior_tile)
+                           : prior + vector * num_llr;
                 for (int b = 0; b < num_llr; ++b)
-                    arrays.known[b].v = prior[vector * num_llr + b];
+                    arrays.known[b].v = own[b];
                 usable = usable &
                          order_prior(
                              asked::points, nt, &arrays.known[0], &arrays.canonical[0]);
             }
-            begin(kernel, extras{ n, hard, nodes, nodes_per_vector }, vector, 0);
+            begin(kernel,
+                  extras{ n, hard, exists ? nodes : nullptr, nodes_per_vector },
+                  vector,
+                  0);
             usable =
                 usable & kernel.detect(&arrays.received[0],
                                        noise,
@@ -218,12 +347,22 @@ extern "C" __global__ void __launch_bounds__(MIMOPACK_THREADS, MIMOPACK_BLOCKS)
                       asked::has_prior && asked::options().extrinsic ? &arrays.known[0]
                                                                      : nullptr,
                       &arrays.ordered[0]);
-            lost += !usable.m;
-            if (llr)
-                store_llr<num_llr>(&arrays.ordered[0], llr + vector * num_llr);
-            else
-                store_int8<num_llr>(
-                    &arrays.ordered[0], int8_scale, llr_int8 + vector * num_llr);
+            lost += exists && !usable.m;
+            if constexpr (asked::as_int8) {
+                if (exists)
+                    store_int8<num_llr>(&arrays.ordered[0],
+                                        int8_scale,
+                                        static_cast<signed char*>(llr) +
+                                            vector * num_llr);
+            } else if constexpr (staged) {
+                __syncwarp();
+                store_llr<num_llr>(&arrays.ordered[0], llr_rows::own(tile));
+                __syncwarp();
+                llr_rows::store(tile, rows, static_cast<float*>(llr) + first * num_llr);
+            } else if (exists) {
+                store_llr<num_llr>(&arrays.ordered[0],
+                                   static_cast<float*>(llr) + vector * num_llr);
+            }
         }
     }
     if (lost)

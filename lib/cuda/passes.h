@@ -47,6 +47,12 @@ struct axis_slice<3> {
     }
 };
 
+/* A column that is known when compiling, so that what is indexed by it stays in registers
+ */
+template <int N>
+struct constant_column {
+};
+
 template <int NT, int NR, int WIDTH, column_order ORDER>
 class register_passes
 {
@@ -101,29 +107,23 @@ public:
 #pragma unroll 1
             for (int pass = 0; pass < d_passes; ++pass) {
                 if (pass) {
-                    base.raise(0);
-                    m.raise(0);
+                    base.raise(constant_column<0>());
+                    m.raise(constant_column<0>());
                 }
                 search(base, m);
             }
             for (int pass = d_passes; pass < NT + 1; ++pass)
-                m.raise(0);
+                m.raise(constant_column<0>());
         } else {
 #pragma unroll 1
             for (int pass = 0; pass < NT; ++pass) {
                 state s = base;
-                MP_UNROLL
-                for (int column = 0; column < top; ++column) {
-                    if (column == top - pass) {
-                        s.raise(column);
-                        m.raise(column);
-                    }
-                }
+                at_column(top - pass, [&](auto column) {
+                    s.raise(column);
+                    m.raise(column);
+                });
                 search(s, m);
-                MP_UNROLL
-                for (int column = 0; column < top; ++column)
-                    if (column == top - pass)
-                        m.lower(column);
+                at_column(top - pass, [&](auto column) { m.lower(column); });
             }
         }
         const float unit = reciprocal(noise_var).v;
@@ -146,8 +146,10 @@ private:
         /* The column comes on top, those above it step down: its row loses its entries to
          * those below one after another (Givens rotations with weights instead of roots,
          * see nway.h). */
-        MP_FN void raise(int column)
+        template <int COLUMN>
+        MP_FN void raise(constant_column<COLUMN>)
         {
+            constexpr int column = COLUMN;
             float row[NT][2];
             MP_UNROLL
             for (int j = column + 1; j < NT; ++j) {
@@ -234,8 +236,10 @@ private:
     struct minima {
         float zero[NT][bits], one[NT][bits];
 
-        MP_FN void raise(int column)
+        template <int COLUMN>
+        MP_FN void raise(constant_column<COLUMN>)
         {
+            constexpr int column = COLUMN;
             MP_UNROLL
             for (int b = 0; b < bits; ++b) {
                 const float kept_zero = zero[column][b], kept_one = one[column][b];
@@ -249,8 +253,10 @@ private:
             }
         }
 
-        MP_FN void lower(int column)
+        template <int COLUMN>
+        MP_FN void lower(constant_column<COLUMN>)
         {
+            constexpr int column = COLUMN;
             MP_UNROLL
             for (int b = 0; b < bits; ++b) {
                 const float kept_zero = zero[top][b], kept_one = one[top][b];
@@ -271,6 +277,18 @@ private:
     ordered_columns<lane, NT, NR> d_columns;
     unscaled_qr<lane, NT, NR> d_qr;
 
+    /* body(constant_column) of one of those below the top, or nothing for that */
+    template <int N = 0, class Body>
+    MP_FN static void at_column(int column, Body body)
+    {
+        if constexpr (N < top) {
+            if (column == N)
+                body(constant_column<N>());
+            else
+                at_column<N + 1>(column, body);
+        }
+    }
+
     MP_FN static float level(int k) { return k - 0.5f * (side - 1); }
 
     /* One pass: all symbols of the top column, for each the nearest of every other. */
@@ -280,7 +298,7 @@ private:
         MP_UNROLL
         for (int k = 0; k < side; ++k)
             nearest_im[k] = no_metric;
-#pragma unroll(WIDTH < 3 ? side : 1)
+#pragma unroll(WIDTH < 3 ? 2 : 1)
         for (int k_re = 0; k_re < side; ++k_re) {
             const float e_re = s.v[2 * top] - level(k_re);
             const float re_part = s.w[top] * e_re * e_re;

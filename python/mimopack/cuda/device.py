@@ -59,12 +59,14 @@ class Program:
         self.device = device
         self._plan = plan
         self._num_llr = plan["num_tx"] * len(plan["bit_source"])
+        self._processors = cupy().cuda.runtime.deviceGetAttribute(
+            cupy().cuda.runtime.cudaDevAttrMultiProcessorCount, device)
         self._compiled = {}
         self._slots = None
 
-    def _compile(self, num_hard, has_prior):
-        """(kernel, floats of a thread's arena)"""
-        key = num_hard, has_prior
+    def _compile(self, *key):
+        """(kernel, floats of a thread's arena, blocks that a multiprocessor works on at a time);
+        key: what ``source.program`` takes beyond them."""
         if key not in self._compiled:
             module = cupy()
             _, arena_size = _kernels(source.program(self._plan, 0, *key), self.device)
@@ -72,7 +74,9 @@ class Program:
             arena_size((1,), (1,), (floats,))
             arena = int(floats.get()[0])
             kernel, _ = _kernels(source.program(self._plan, arena, *key), self.device)
-            self._compiled[key] = kernel, arena
+            per_processor = module.cuda.driver.occupancyMaxActiveBlocksPerMultiprocessor(
+                kernel.kernel.ptr, source.THREADS, 0)
+            self._compiled[key] = kernel, arena, max(1, per_processor)
         return self._compiled[key]
 
     def detect(self, y, h, noise_var, prior, out, int8_scale, hard=None, nodes=None):
@@ -105,26 +109,24 @@ class Program:
         n = len(y)
         if n == 0:
             return erased
-        kernel, arena = self._compile(0 if hard is None else len(hard), prior is not None)
-        if not is_device_array(noise_var):
-            noise_var = module.asarray(noise_var)
-        processors = module.cuda.runtime.deviceGetAttribute(
-            module.cuda.runtime.cudaDevAttrMultiProcessorCount, self.device)
+        kernel, arena, per_processor = self._compile(
+            prior is not None, n == len(h), out.dtype == np.int8, 0 if hard is None else len(hard))
+        common = not is_device_array(noise_var)
         per_channel = n // len(h)
-        chunk = _chunk(n, per_channel, processors * THREADS_WANTED)
-        blocks = -(-(n // chunk) // source.THREADS)
+        chunk = _chunk(n, per_channel, self._processors * THREADS_WANTED)
+        blocks = min(-(-(n // chunk) // source.THREADS), self._processors * per_processor)
         scratch = 0
         if arena > source.LARGEST_LOCAL_ARENA:
             block_bytes = 4 * arena * source.THREADS
             blocks = min(blocks, max(1, SCRATCH_BYTES // block_bytes))
             scratch = module.empty(blocks * block_bytes, np.uint8)
         null = np.uintp(0)
-        as_float = out.dtype == np.float32
         kernel((blocks,), (source.THREADS,), (
             np.uint64(n), np.uint64(n // chunk), np.uint32(chunk),
             np.uint32(per_channel // chunk), _aligned(y), _aligned(h),
-            noise_var, np.int32(noise_var.size > 1), null if prior is None else prior,
-            out if as_float else null, null if as_float else out, np.float32(int8_scale),
+            null if common else noise_var, np.float32(noise_var[0] if common else 0),
+            null if prior is None else prior,
+            out, np.float32(int8_scale),
             null if hard is None else hard, null if nodes is None else nodes,
             np.uint32(0 if nodes is None else nodes.shape[1]),
             scratch if arena > source.LARGEST_LOCAL_ARENA else null, erased))
@@ -139,6 +141,7 @@ class Program:
         part = max(1, PART_BYTES // row // per_channel) * per_channel
         if self._slots is None:
             self._slots = [_Slot() for _ in range(2)]
+        common = noise_var.size == 1
         erased = 0
         for number, first in enumerate(range(0, n, part)):
             slot = self._slots[number % len(self._slots)]
@@ -148,8 +151,10 @@ class Program:
             with slot.stream:
                 inputs = [slot.send(name, array) for name, array in (
                     ("y", y[rows]), ("h", h[matrices]),
-                    ("noise_var", noise_var if noise_var.size == 1 else noise_var[rows]),
+                    ("noise_var", None if common else noise_var[rows]),
                     ("prior", None if prior is None else prior[rows]))]
+                if common:
+                    inputs[2] = noise_var
                 hard_part = slot.send("hard", None if hard is None else hard[:, rows])
                 found = slot.room("out", out[rows])
                 counted = slot.room("nodes", None if nodes is None else nodes[rows])

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 NAMESPACE = "device"
-THREADS = 128
+THREADS = 64
 BLOCKS = 1    # of a multiprocessor at least, by which registers are limited
 # Entries of H up to which loops are unrolled and arrays are kept in registers where they fit.
 LARGEST_UNROLLED = 64
@@ -46,14 +46,15 @@ def _list(values):
     return "{ " + ", ".join(_number(value) for value in values) + " }"
 
 
-def program(plan, arena=0, num_hard=0, has_prior=False):
+def program(plan, arena=0, has_prior=False, matrix_each=True, as_int8=False, num_hard=0):
     """The text that compiles to the kernels ``detect`` and ``arena_size``.
 
     Args:
         plan: ``Detector.plan()``.
         arena: what ``arena_size`` says, in floats.
-        num_hard: hard solutions that a call gives for each vector.
-        has_prior: whether it gives a-priori LLRs.
+        has_prior, num_hard: whether a call gives a-priori LLRs, and how many hard solutions.
+        matrix_each: whether each vector has a matrix of its own.
+        as_int8: the type of the LLRs.
     """
     options = dict(plan["options"])
     levels = options.pop("psd_levels", [1])
@@ -76,7 +77,8 @@ constexpr int num_tx = {num_tx}, num_rx = {num_rx};
 constexpr int fixed_tx = {num_tx if small else 0}, fixed_rx = {num_rx if small else 0};
 constexpr int bits = {len(plan["bit_source"])}, width = {plan["width"]};
 constexpr int num_hard = {num_hard};
-constexpr bool has_prior = {_number(has_prior)};
+constexpr bool has_prior = {_number(has_prior)}, matrix_each = {_number(matrix_each)};
+constexpr bool as_int8 = {_number(as_int8)};
 __device__ const int levels[] = {_list(levels)};
 __device__ const int expansions[] = {_list(expansions)};
 constexpr detector_options options()
