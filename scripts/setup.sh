@@ -116,6 +116,7 @@ need sigmf "sigmf>=1.2"
 if [ $tests = yes ]; then
     need pytest "pytest>=7"
     need ruff ruff
+    need nvidia.cu13 nvidia-cuda-nvrtc    # compiles the GPU's programs, without a GPU
 fi
 
 if [ $cupy = yes ]; then

@@ -25,7 +25,7 @@ CONSTRUCTOR = [
     ({"constellation": [1, 1]}, "two points are equal"),
     ({"constellation": [np.nan, 1]}, "points must be finite"),
     ({"constellation": ([1, -1], [0, 0])}, "labels must be a permutation of 0..1"),
-    ({"backend": "gpu"}, "backend: got 'gpu', allowed are auto, cpu, reference"),
+    ({"backend": "gpu"}, "backend: got 'gpu', allowed are auto, cpu, cuda, reference"),
     ({"threads": -1}, "threads: got -1, allowed are 0 to 1024"),
     ({"llr_type": "int16"}, "llr_type: got 'int16', allowed are float32, int8"),
     ({"llr_scale": 0}, "llr_scale: got 0.0, must be positive and finite"),
@@ -69,6 +69,12 @@ def test_who_takes_any_constellation():
     named = str(caught.value).rsplit("; ", 1)[1].removesuffix(" take any")
     assert set(named.replace(" and", ",").split(", ")) == {
         name for name, cls in detectors.REGISTRY.items() if not cls.NEEDS_SQUARE_QAM}
+
+
+def test_cuda_without_cupy(monkeypatch):
+    monkeypatch.setitem(sys.modules, "cupy", None)
+    with pytest.raises(ImportError, match="backend 'cuda' needs CuPy, which could not be imported"):
+        detectors.NWay(backend="cuda")
 
 
 def test_unknown_detector():

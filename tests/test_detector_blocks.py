@@ -10,8 +10,9 @@ import pmt
 import pytest
 from flowgraphs import Messages
 from gnuradio import blocks, gr, mimopack
-from gnuradio.mimopack import detectors
+from gnuradio.mimopack import _core, detectors
 from gnuradio.mimopack.apps.bench.flowgraph import repeat_into
+from gnuradio.mimopack.cuda import device
 from simulated import problem
 
 ALL = list(detectors.REGISTRY)
@@ -251,6 +252,36 @@ def test_erasures_are_counted_and_reported():
     stamps = messages.stamps()
     assert messages.values()[0].keys() == {"vectors", "erasures", "failures"}
     assert np.all(np.diff(stamps)[:-1] > 0.9)    # the last comes when the block stops
+
+
+class FailingGpu:
+    """Stands in for a GPU: the CPU's detector, until it is lost after some calls."""
+
+    calls_left = 0
+
+    def __init__(self, plan, device):
+        plan = dict(plan)
+        self._core = _core.Detector(plan.pop("name"), isa="auto", **plan)
+
+    def detect(self, *arguments, **keywords):
+        if FailingGpu.calls_left == 0:
+            raise RuntimeError("the GPU has fallen off the bus")
+        FailingGpu.calls_left -= 1
+        return self._core.detect(*arguments, 1, **keywords)
+
+
+@pytest.mark.parametrize("calls", [0, 1, 7])
+def test_a_gpu_that_fails_is_replaced_by_the_cpu(calls, monkeypatch, capfd):
+    monkeypatch.setattr(device, "Program", FailingGpu)
+    FailingGpu.calls_left = calls
+    y, h, noise_var, _ = problem(3001, 4, 4, "qam16", 18)
+    block = make("nway", backend="cuda", noise_var=noise_var, num_passes=2, threads=1)
+    llr, _ = play(block, y, h, step=100)
+    np.testing.assert_array_equal(llr, detectors.NWay(num_passes=2).detect(y, h, noise_var))
+    assert block.vectors() == 3001 and block.erasures() == block.failures() == 0
+    assert FailingGpu.calls_left == 0
+    said = "".join(capfd.readouterr())
+    assert said.count("the GPU failed, going on with the CPU") == 1 and "off the bus" in said
 
 
 def test_a_failing_detector_erases_and_goes_on():

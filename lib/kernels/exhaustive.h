@@ -64,7 +64,10 @@ public:
           d_y(a, 2 * nt),
           d_prior(a, nt * c.size),
           d_leaf(a, 2 * c.size),
-          d_entry(a, nt * c.size * combination::lanes)
+          d_metric(a, nt),
+          d_b(a, 2 * nt),
+          d_entry(a, nt * c.size * combination::lanes),
+          d_combined(a, nt * combination::lanes)
     {
     }
 
@@ -92,11 +95,9 @@ public:
             entry(e).clear();
         if (prior) {
             set_prior(prior);
-            descend<true>(
-                d_nt - 1, F(0.0f), d_y[2 * (d_nt - 1)], d_y[2 * (d_nt - 1) + 1]);
+            walk<true>();
         } else {
-            descend<false>(
-                d_nt - 1, F(0.0f), d_y[2 * (d_nt - 1)], d_y[2 * (d_nt - 1) + 1]);
+            walk<false>();
         }
         for (int i = 0; i < d_nt; ++i) {
             for (int b = 0; b < d_c.bits; ++b) {
@@ -115,12 +116,19 @@ private:
     const constellation& d_c;
     const int d_nt;
     qr<F, 0, 0> d_qr;
-    buffer<F, 0> d_z, d_r, d_y, d_prior, d_leaf, d_entry;
+    buffer<F, 0> d_z, d_r, d_y, d_prior, d_leaf;
+    buffer<F, 0> d_metric, d_b; /* of the node that each level is at */
+    /* of each symbol of each level, and of the children of the level's node so far */
+    buffer<F, 0> d_entry, d_combined;
     int d_path[16];
 
     MP_FN combination& entry(int e)
     {
         return reinterpret_cast<combination*>(&d_entry[0])[e];
+    }
+    MP_FN combination& combined(int level)
+    {
+        return reinterpret_cast<combination*>(&d_combined[0])[level];
     }
 
     /* d_prior[i*M + s]: what symbol s of layer i adds to the metric */
@@ -137,45 +145,74 @@ private:
         }
     }
 
-    /* All symbols of one level; b is the level's y_tilde less the layers above (eq. 6).
-     */
+    /* The tree from its root, depth first; GPUs have no stack for recursion. A level's b
+     * is its y_tilde less the layers above (eq. 6). */
     template <bool Prior>
-    combination descend(int level, F metric, F b_re, F b_im)
+    MP_FN void walk()
     {
+        const int size = d_c.size, top = d_nt - 1;
+        int level = top;
+        enter(top, F(0.0f), d_y[2 * top], d_y[2 * top + 1]);
+        for (;;) {
+            if (level > 0 && d_path[level] < size) {
+                step_down<Prior>(level);
+                --level;
+                continue;
+            }
+            const combination all = level > 0 ? combined(level) : leaves<Prior>();
+            if (level == top)
+                return;
+            ++level;
+            entry(level * size + d_path[level]).add(all);
+            combined(level).add(all);
+            ++d_path[level];
+        }
+    }
+
+    MP_FN void enter(int level, F metric, F b_re, F b_im)
+    {
+        d_path[level] = 0;
+        d_metric[level] = metric;
+        d_b[2 * level] = b_re;
+        d_b[2 * level + 1] = b_im;
+        combined(level).clear();
+    }
+
+    /* To the child that is next */
+    template <bool Prior>
+    MP_FN void step_down(int level)
+    {
+        const int s = d_path[level], below = level - 1;
+        const F r_ii = d_r[2 * (level * d_nt + level)];
+        const F re = fnma(r_ii, F(d_c.re[s]), d_b[2 * level]),
+                im = fnma(r_ii, F(d_c.im[s]), d_b[2 * level + 1]);
+        F m = fma(re, re, fma(im, im, d_metric[level]));
+        if (Prior)
+            m = m + d_prior[level * d_c.size + s];
+        F next_re = d_y[2 * below], next_im = d_y[2 * below + 1];
+        for (int j = level; j < d_nt; ++j) {
+            const F r_re = d_r[2 * (below * d_nt + j)],
+                    r_im = d_r[2 * (below * d_nt + j) + 1];
+            const F s_re(d_c.re[d_path[j]]), s_im(d_c.im[d_path[j]]);
+            next_re = fma(r_im, s_im, fnma(r_re, s_re, next_re));
+            next_im = fnma(r_im, s_re, fnma(r_re, s_im, next_im));
+        }
+        enter(below, m, next_re, next_im);
+    }
+
+    template <bool Prior>
+    MP_FN combination leaves()
+    {
+        const F b_re = d_b[0], b_im = d_b[1], metric = d_metric[0];
         combination all;
         all.clear();
-        const int size = d_c.size;
-        if (level == 0) {
-            for (int s = 0; s < size; ++s) {
-                const F re = b_re - d_leaf[2 * s], im = b_im - d_leaf[2 * s + 1];
-                F m = fma(re, re, fma(im, im, metric));
-                if (Prior)
-                    m = m + d_prior[s];
-                entry(s).add(m);
-                all.add(m);
-            }
-            return all;
-        }
-        const F r_ii = d_r[2 * (level * d_nt + level)];
-        for (int s = 0; s < size; ++s) {
-            d_path[level] = s;
-            const F re = fnma(r_ii, F(d_c.re[s]), b_re),
-                    im = fnma(r_ii, F(d_c.im[s]), b_im);
+        for (int s = 0; s < d_c.size; ++s) {
+            const F re = b_re - d_leaf[2 * s], im = b_im - d_leaf[2 * s + 1];
             F m = fma(re, re, fma(im, im, metric));
             if (Prior)
-                m = m + d_prior[level * size + s];
-            const int below = level - 1;
-            F next_re = d_y[2 * below], next_im = d_y[2 * below + 1];
-            for (int j = level; j < d_nt; ++j) {
-                const F r_re = d_r[2 * (below * d_nt + j)],
-                        r_im = d_r[2 * (below * d_nt + j) + 1];
-                const F s_re(d_c.re[d_path[j]]), s_im(d_c.im[d_path[j]]);
-                next_re = fma(r_im, s_im, fnma(r_re, s_re, next_re));
-                next_im = fnma(r_im, s_re, fnma(r_re, s_im, next_im));
-            }
-            const combination leaves = descend<Prior>(below, m, next_re, next_im);
-            entry(level * size + s).add(leaves);
-            all.add(leaves);
+                m = m + d_prior[s];
+            entry(s).add(m);
+            all.add(m);
         }
         return all;
     }

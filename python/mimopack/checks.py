@@ -71,7 +71,8 @@ def array(name, value, dtype, shape, on_device=False):
     """A C-contiguous NumPy (on_device: CuPy) array of a type and shape; a name in shape stands for
     any size."""
     if not (is_device_array(value) if on_device else isinstance(value, np.ndarray)):
-        raise ValueError(f"{name}: got {type(value).__module__}.{type(value).__name__}, must be a "
+        kind = f"{type(value).__module__}.{type(value).__name__}".removeprefix("builtins.")
+        raise ValueError(f"{name}: got {kind}, must be a "
                          f"{'CuPy array, as y is' if on_device else 'NumPy array'}")
     if value.dtype != dtype:
         raise ValueError(f"{name}: got type {value.dtype}, must be {np.dtype(dtype)}: "

@@ -220,16 +220,17 @@ def check_sigmf():
 
 
 def check_gpu():
-    """CuPy and an NVIDIA GPU. Nothing uses them yet; what is there shall work."""
+    """CuPy and an NVIDIA GPU, for backend "cuda"; what is there shall work."""
     try:
         version = probe("import json, cupy; print(json.dumps(cupy.__version__))")
     except ProbeError as error:
         if "No module named 'cupy'" in str(error):
-            return [Finding("GPU", "ok", "no CuPy, and nothing needs it yet: everything runs on "
-                                         "the CPU")]
+            return [Finding("GPU", "ok", "no CuPy, which only backend 'cuda' needs: everything "
+                                         "runs on the CPU")]
         return [Finding("CuPy", "warning", f"not importable: {error}",
                         "pip install 'cupy-cuda12x==13.6.*' (cupy-cuda13x from driver 580 on), "
-                        "keeping NumPy as it is, or pip uninstall it: nothing needs it yet")]
+                        "keeping NumPy as it is, or pip uninstall it: only backend 'cuda' needs "
+                        "it")]
     found = [Finding("CuPy", "ok", version)]
     try:
         device = probe(

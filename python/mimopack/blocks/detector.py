@@ -40,6 +40,9 @@ class detector_block(gr.sync_block):
         message out ``status``: a dict with the totals ``vectors``, ``erasures`` and
             ``failures``, once a second at most, when vectors had to be erased.
 
+    With backend "cuda" a GPU that fails while the flowgraph runs is said once; the vectors at hand
+    and all others are then detected by the CPU.
+
     The block asks for buffers of about 16384 vectors (fewer where a full search would take
     long). A maximum buffer size set on it or its neighbours must leave room for two batches.
 
@@ -55,6 +58,7 @@ class detector_block(gr.sync_block):
     DETECTOR = None
 
     def __init__(self, noise_var=0.1, symbols_per_channel=1, prior_input=False, **parameters):
+        self._parameters = parameters
         self._detector = self.DETECTOR(**parameters)
         det = self._detector
         if flag("prior_input", prior_input) and not det.SUPPORTS_PRIOR:
@@ -133,9 +137,13 @@ class detector_block(gr.sync_block):
         h = input_items[1].reshape(items, det.num_rx, det.num_tx)
         prior = (input_items[2].reshape(n, det.bits_per_vector)
                  if len(input_items) > 2 else None)
+        noise_var = self._noise(items, n)
         try:
-            det.detect(y, h, self._noise(items, n), prior=prior,
-                       out=out.reshape(n, det.bits_per_vector))
+            try:
+                det.detect(y, h, noise_var, prior=prior, out=out.reshape(n, det.bits_per_vector))
+            except Exception as error:
+                det = self._without_gpu(error)
+                det.detect(y, h, noise_var, prior=prior, out=out.reshape(n, det.bits_per_vector))
             self._erasures += det.erasures
         except Exception as error:    # the stream goes on: these vectors are erased, and said
             out[...] = 0
@@ -145,6 +153,15 @@ class detector_block(gr.sync_block):
         self._vectors += n
         self._report()
         return items
+
+    def _without_gpu(self, error):
+        """The same detector on the CPU, for good, where a GPU failed; else the error again."""
+        if self._detector.backend != "cuda":
+            raise error
+        self._log.error(f"the GPU failed, going on with the CPU: {error!r}")
+        self._detector = self.DETECTOR(**{**self._parameters, "backend": "cpu",
+                                            "threads": self._detector.threads})
+        return self._detector
 
     def _noise(self, items, n):
         noise = np.full(n, self._noise_var, np.float32)

@@ -19,7 +19,8 @@ _HERE = Path(__file__).resolve().parent
 # An installation has the headers beside this file, a source tree in lib/.
 INCLUDE = next((path for path in (_HERE / "include", _HERE.parents[2] / "lib")
                 if (path / "kernels").is_dir()), _HERE / "include")
-OPTIONS = ("-std=c++17", "-default-device", "-diag-suppress=177", f"-DMIMOPACK_ISA={NAMESPACE}", f"-I{INCLUDE}")
+OPTIONS = ("-std=c++17", "-default-device", "-diag-suppress=177",
+           f"-DMIMOPACK_ISA={NAMESPACE}", f"-I{INCLUDE}")
 
 
 @cache

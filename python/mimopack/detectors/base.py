@@ -6,8 +6,8 @@ import numpy as np
 
 from .. import constellation as constellations
 from .. import reference
-from ..cuda import is_device_array
 from ..checks import array, choice, flag, integer, positive
+from ..cuda import is_device_array
 from .parameters import BACKENDS, COMMON, ISAS, LLR_TYPES, PRIOR
 
 
@@ -34,7 +34,8 @@ class Detector:
     MAX_RX = 256
 
     def __init__(self, num_tx=4, num_rx=4, constellation="qam16", backend="auto", threads=0,
-                 device=0, llr_type="float32", llr_scale=8.0, extrinsic=False, isa="auto", **unknown):
+                 device=0, llr_type="float32", llr_scale=8.0, extrinsic=False, isa="auto",
+                 **unknown):
         """See ``detectors.parameters.COMMON``; isa ("auto", "avx512", "avx2", "baseline")
         restricts the cpu backend to one instruction set, for tests and comparisons."""
         for name in unknown:

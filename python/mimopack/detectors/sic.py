@@ -73,10 +73,11 @@ class BitFlip(_Cancelling):
 
         Args:
             y, h, noise_var, prior, out: as there.
-            hard: (iterations, n, nt*m) uint8 bits, 0 or 1 (others count as 1 in CuPy arrays), in the order of the LLRs: the hard
-                solutions so far, whose lists are put together (to keep ZF-SIC's list, give its
-                decisions as the first: ``hard_decisions`` of ``ZFSIC``). They are made anew in
-                each call, so nothing has to be kept between calls. None: ZF-SIC's.
+            hard: (iterations, n, nt*m) uint8 bits, 0 or 1 (in CuPy arrays others count as 1), in
+                the order of the LLRs: the hard solutions so far, whose lists are put together (to
+                keep ZF-SIC's list, give its decisions as the first: ``hard_decisions`` of
+                ``ZFSIC``). They are made anew in each call, so nothing has to be kept between
+                calls. None: ZF-SIC's.
 
         Raises:
             ValueError: an argument is not as above.

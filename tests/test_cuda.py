@@ -1,0 +1,195 @@
+# SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The cuda backend on a GPU: the same LLRs as the CPU's, on arrays of the host and the device."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from gnuradio.mimopack import detectors
+from simulated import problem
+
+pytestmark = pytest.mark.gpu
+
+ALL = list(detectors.REGISTRY)
+PRIOR = [name for name in ALL if detectors.REGISTRY[name].SUPPORTS_PRIOR]
+DATA = sorted((Path(__file__).parent / "data").glob("*.npz"))
+# A tie in a list may fall the other way, for a share of vectors below this.
+TIES = 1e-4
+
+
+def both(name, **parameters):
+    """The detector on the CPU and on the GPU; skips what it refuses."""
+    try:
+        return (detectors.create(name, backend="cpu", **parameters),
+                detectors.create(name, backend="cuda", **parameters))
+    except ValueError as error:
+        pytest.skip(str(error))
+
+
+def assert_agree(llr, expected, ties=0):
+    """Within 1e-3 of each vector's largest LLR, but for so many vectors."""
+    scale = np.max(np.abs(expected), axis=1)
+    differ = np.max(np.abs(llr - expected), axis=1) > 1e-3 * scale + 1e-6
+    assert np.count_nonzero(differ) <= ties
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 4, 5, 8])
+@pytest.mark.parametrize("points", ["bpsk", "qpsk", "qam16", "qam64", "qam256", "wlan_qam16"])
+@pytest.mark.parametrize("name", ALL)
+def test_agrees_with_the_cpu(name, points, size):
+    cpu, gpu = both(name, num_tx=size, num_rx=size, constellation=points)
+    if cpu.candidates > 2**17:
+        pytest.skip("takes long; smaller ones run the same code")
+    for n, period in ((101, 1), (14 * 9, 7), (14 * 31, 14)):
+        y, h, noise_var, bits = problem(n, size, size, points, 20, period)
+        assert_agree(gpu.detect(y, h, noise_var), cpu.detect(y, h, noise_var), ties=1)
+        assert gpu.erasures == cpu.erasures == 0
+        if gpu.SUPPORTS_PRIOR and period == 1:
+            prior = np.random.default_rng(2).normal(0, 3, bits.shape).astype(np.float32)
+            assert_agree(gpu.detect(y, h, noise_var, prior),
+                         cpu.detect(y, h, noise_var, prior), ties=1)
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_few_ties_fall_the_other_way(name):
+    cpu, gpu = both(name, constellation="qpsk" if name in ("omap", "asd") else "qam16")
+    n = 100_000 if cpu.candidates < 2**14 else 10_000
+    y, h, noise_var, _ = problem(n, 4, 4, cpu.constellation.name, 15)
+    assert_agree(gpu.detect(y, h, noise_var), cpu.detect(y, h, noise_var), ties=TIES * n)
+
+
+@pytest.mark.parametrize("name, num_tx, num_rx", [("zf", 64, 64), ("mmse", 64, 256),
+                                                  ("nway", 16, 16), ("kbest", 9, 12)])
+def test_sizes_without_a_build_of_their_own(name, num_tx, num_rx):
+    cpu, gpu = both(name, num_tx=num_tx, num_rx=num_rx)
+    y, h, noise_var, _ = problem(50, num_tx, num_rx, "qam16", 20)
+    scale = 5 if num_tx == num_rx == 64 else 1
+    expected = cpu.detect(y, h, noise_var)
+    error = np.max(np.abs(gpu.detect(y, h, noise_var) - expected), axis=1)
+    assert np.all(error <= scale * 1e-3 * np.max(np.abs(expected), axis=1))
+
+
+@pytest.mark.parametrize("path", DATA, ids=lambda path: path.stem)
+@pytest.mark.parametrize("name, key", [("omap", "llr_app"), ("mla", "llr_maxlog"),
+                                       ("zf", "llr_zf_maxlog"), ("mmse", "llr_lmmse_maxlog")])
+def test_vectors_of_another_implementation(path, name, key):
+    with np.load(path) as data:
+        y, h, expected = data["y"], data["h"], data[key]
+        points = {4: "qpsk", 16: "qam16", 64: "qam64", 256: "qam256"}[len(data["points"])]
+        noise_var = float(data["noise_var"])
+    det = detectors.create(name, num_tx=h.shape[2], num_rx=h.shape[1], constellation=points,
+                           backend="cuda")
+    assert_agree(det.detect(y, h, noise_var), expected)
+
+
+@pytest.mark.parametrize("name", ["mmse", "nway", "sfsd", "kbest", "mla", "psd"])
+def test_any_split_gives_the_same(name, monkeypatch):
+    from gnuradio.mimopack.cuda import device
+
+    y, h, noise_var, _ = problem(14 * 300, 3, 3, "qpsk", 12, 14)
+    det = detectors.create(name, num_tx=3, num_rx=3, constellation="qpsk", backend="cuda")
+    whole = det.detect(y, h, noise_var)
+    np.testing.assert_array_equal(det.detect(y, h, noise_var), whole)
+    for part in (1000, 20_000):
+        monkeypatch.setattr(device, "PART_BYTES", part)
+        np.testing.assert_array_equal(det.detect(y, h, noise_var), whole)
+    np.testing.assert_array_equal(det.detect(y[14:28], h[1:2], noise_var), whole[14:28])
+
+
+class TestDeviceArrays:
+    def test_same_as_host_arrays_on_the_current_stream(self):
+        import cupy
+
+        y, h, noise_var, _ = problem(1003, 4, 4, "qam16", 18)
+        per_vector = np.full(1003, noise_var, np.float32)
+        det = detectors.NWay(backend="cuda")
+        expected = det.detect(y, h, noise_var)
+        with cupy.cuda.Stream(non_blocking=True) as stream:
+            arrays = cupy.asarray(y), cupy.asarray(h)
+            llr = det.detect(*arrays, noise_var)
+            again = det.detect(*arrays, cupy.asarray(per_vector), out=cupy.empty_like(llr))
+            stream.synchronize()
+        assert isinstance(llr, cupy.ndarray)
+        np.testing.assert_array_equal(llr.get(), expected)
+        np.testing.assert_array_equal(again.get(), expected)
+        assert det.erasures == 0
+
+    def test_views_that_begin_anywhere(self):
+        import cupy
+
+        y, h, noise_var, _ = problem(50, 3, 3, "qam16", 18)
+        det = detectors.MMSE(3, 3, backend="cuda")
+        expected = det.detect(y, h, noise_var)
+        there = det.detect(cupy.asarray(y)[7:], cupy.asarray(h)[7:], noise_var)
+        np.testing.assert_array_equal(there.get(), expected[7:])
+
+    def test_kinds_of_arrays_do_not_mix(self):
+        import cupy
+
+        y, h, noise_var, _ = problem(5, 4, 4, "qam16", 18)
+        det = detectors.MMSE(backend="cuda")
+        with pytest.raises(ValueError, match="h: got numpy.ndarray, must be a CuPy array"):
+            det.detect(cupy.asarray(y), h, noise_var)
+        with pytest.raises(ValueError, match="h: got cupy.ndarray, must be a NumPy array"):
+            det.detect(y, cupy.asarray(h), noise_var)
+        with pytest.raises(ValueError, match="y: got cupy.ndarray, must be a NumPy array"):
+            detectors.MMSE().detect(cupy.asarray(y), cupy.asarray(h), noise_var)
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_int8(name):
+    parameters = {"num_tx": 2, "num_rx": 2, "llr_type": "int8", "llr_scale": 2.0}
+    cpu, gpu = both(name, **parameters)
+    y, h, noise_var, _ = problem(333, 2, 2, "qam16", 12)
+    difference = gpu.detect(y, h, noise_var).astype(int) - cpu.detect(y, h, noise_var)
+    assert gpu.detect(y, h, noise_var).dtype == np.int8 and np.abs(difference).max() <= 1
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_erasures(name):
+    y, h, noise_var, _ = problem(300, 2, 2, "qpsk", 15)
+    cpu, gpu = both(name, num_tx=2, num_rx=2, constellation="qpsk")
+    noise = np.full(300, noise_var, np.float32)
+    bad = [0, 31, 32, 63, 100, 299]
+    y[0, 0], h[31, 0, 0], noise[32], noise[63] = np.nan, np.inf, -1, np.nan
+    h[100] = 0
+    h[299] = 1
+    llr = gpu.detect(y, h, noise)
+    assert gpu.erasures == 6 and not llr[bad].any()
+    others = np.delete(np.arange(300), bad)
+    assert_agree(llr[others], cpu.detect(y, h, noise)[others])
+    assert cpu.erasures == 6
+
+
+@pytest.mark.parametrize("name", ["sd", "asd", "psd"])
+def test_node_counts(name):
+    y, h, noise_var, _ = problem(333, 3, 3, "qam16", 15)
+    cpu, gpu = both(name, num_tx=3, num_rx=3)
+    counted = gpu.count_nodes(y, h, noise_var)
+    differ = (counted != cpu.count_nodes(y, h, noise_var)).reshape(333, -1).any(axis=1)
+    assert np.count_nonzero(differ) <= 3    # nodes equally far to what float32 holds
+
+
+def test_hard_solutions():
+    y, h, noise_var, bits = problem(333, 4, 4, "wlan_qam16", 12)
+    hard = np.stack([bits, 1 - bits])
+    cpu, gpu = both("bitflip", constellation="wlan_qam16")
+    assert_agree(gpu.detect(y, h, noise_var, hard=hard), cpu.detect(y, h, noise_var, hard=hard))
+
+
+def test_no_such_device():
+    with pytest.raises(ValueError, match="device: got 999, allowed are 0 to"):
+        detectors.ZF(backend="cuda", device=999)
+
+
+@pytest.mark.parametrize("period", [1, 14])
+def test_block(period):
+    """A flowgraph whose detector works on the GPU."""
+    from test_detector_blocks import make, play
+
+    y, h, noise_var, _ = problem(14 * 2000, 4, 4, "qam16", 18, period)
+    block = make("nway", backend="cuda", noise_var=noise_var, symbols_per_channel=period)
+    llr, _ = play(block, y, h, period)
+    np.testing.assert_array_equal(llr, detectors.NWay(backend="cuda").detect(y, h, noise_var))
+    assert block.vectors() == len(y) and block.erasures() == block.failures() == 0

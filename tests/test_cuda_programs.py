@@ -1,0 +1,74 @@
+# SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The GPU's programs compile for every architecture, and keep in registers what should be there.
+No GPU is needed."""
+
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from gnuradio.mimopack import detectors
+from gnuradio.mimopack.cuda import source
+from nvrtc import Program
+
+ARCHITECTURES = ("sm_75", "sm_80", "sm_90", "sm_100")
+# Other sizes, constellations and calls, for one architecture: (detector, its parameters, the call)
+OTHERS = [
+    *((name, {"num_tx": 9, "num_rx": 9}, {}) for name in ("nway", "sfsd", "mmse", "kbest")),
+    *((name, {"num_tx": 2, "num_rx": 3, "constellation": "bpsk"}, {})
+      for name in ("mla", "omap", "kbest", "trellis", "mmsepic")),
+    *((name, {"constellation": "qam64"}, {"has_prior": True, "as_int8": True})
+      for name in ("nway", "sfsd", "ep", "mmsepic")),
+    *((name, {}, {"matrix_each": False}) for name in ("nway", "mmse", "fpfsd")),
+    ("bitflip", {}, {"num_hard": 3}), ("mla", {"num_tx": 3, "method": "table"}, {}),
+    ("psd", {"preset": "table5"}, {}), ("sd", {"radius": "zf", "ordering": "stacked"}, {}),
+    ("zf", {"num_tx": 64, "num_rx": 256, "constellation": "qam256"}, {}),
+]
+# One thread's arrays for 4x4 are in registers.
+IN_REGISTERS = [
+    *((name, points) for name in ("zf", "mmse", "mmsepic", "nway", "fpfsd")
+      for points in ("qpsk", "qam16", "qam64")), ("ep", "qam16"), ("zfsic", "qam16")]
+
+
+def compile_program(name, own, call, architecture):
+    plan = detectors.create(name, backend="cpu", **own).plan()
+    return Program(source.program(plan, arena=64, **call), architecture, source.OPTIONS)
+
+
+@pytest.fixture(scope="module")
+def programs():
+    """Futures by (detector, architecture), as two compile at a time."""
+    with ThreadPoolExecutor(2) as pool:
+        yield {(name, architecture): pool.submit(compile_program, name, {}, {}, architecture)
+               for architecture in ARCHITECTURES for name in detectors.REGISTRY}
+
+
+@pytest.mark.parametrize("architecture", ARCHITECTURES)
+@pytest.mark.parametrize("name", list(detectors.REGISTRY))
+def test_every_detector_compiles(programs, name, architecture):
+    program = programs[name, architecture].result()
+    assert program.error is None
+    assert set(program.registers) == {"detect", "arena_size"}
+
+
+@pytest.mark.parametrize("name, own, call", OTHERS)
+def test_other_sizes_and_calls_compile(name, own, call):
+    assert compile_program(name, own, call, "sm_90").error is None
+
+
+@pytest.mark.parametrize("name, points", IN_REGISTERS)
+def test_nothing_is_in_local_memory(name, points):
+    program = compile_program(name, {"constellation": points}, {}, "sm_90")
+    assert program.stack["detect"] == program.spills["detect"] == 0
+
+
+def test_a_broken_program_is_noticed():
+    text = source.program(detectors.ZF().plan())
+    assert Program(text + "broken;", "sm_90", source.OPTIONS).error
+
+
+def test_text_depends_on_headers_and_parameters():
+    text = source.program(detectors.NWay().plan())
+    assert "o.num_passes = 4;" in text and text != source.program(detectors.NWay(
+        num_passes=2).plan())
+    digest = text.splitlines()[0]
+    assert digest.startswith("// ") and len(digest) == 3 + 64
