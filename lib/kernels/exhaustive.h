@@ -64,8 +64,7 @@ public:
           d_y(a, 2 * nt),
           d_prior(a, nt * c.size),
           d_leaf(a, 2 * c.size),
-          d_metric(a, nt),
-          d_b(a, 2 * nt),
+          d_node(a, 3 * nt),
           d_entry(a, nt * c.size * combination::lanes),
           d_combined(a, nt * combination::lanes)
     {
@@ -117,15 +116,21 @@ private:
     const int d_nt;
     qr<F, 0, 0> d_qr;
     buffer<F, 0> d_z, d_r, d_y, d_prior, d_leaf;
-    buffer<F, 0> d_metric, d_b; /* of the node that each level is at */
+    buffer<F, 0> d_node; /* where each level is */
     /* of each symbol of each level, and of the children of the level's node so far */
     buffer<F, 0> d_entry, d_combined;
     int d_path[16];
+
+    /* b is the level's y_tilde less the layers above (eq. 6) */
+    struct node {
+        F metric, b_re, b_im;
+    };
 
     MP_FN combination& entry(int e)
     {
         return reinterpret_cast<combination*>(&d_entry[0])[e];
     }
+    MP_FN node& at(int level) { return reinterpret_cast<node*>(&d_node[0])[level]; }
     MP_FN combination& combined(int level)
     {
         return reinterpret_cast<combination*>(&d_combined[0])[level];
@@ -145,21 +150,27 @@ private:
         }
     }
 
-    /* The tree from its root, depth first; GPUs have no stack for recursion. A level's b
-     * is its y_tilde less the layers above (eq. 6). */
+    /* The tree from its root, depth first; not by recursion, for which GPUs have no
+     * stack. The two lowest levels are loops. */
     template <bool Prior>
     MP_FN void walk()
     {
-        const int size = d_c.size, top = d_nt - 1;
+        const int size = d_c.size, top = d_nt - 1, lowest = top > 0 ? 1 : 0;
         int level = top;
-        enter(top, F(0.0f), d_y[2 * top], d_y[2 * top + 1]);
+        at(top) = { F(0.0f), d_y[2 * top], d_y[2 * top + 1] };
+        d_path[top] = 0;
+        combined(top).clear();
         for (;;) {
-            if (level > 0 && d_path[level] < size) {
-                step_down<Prior>(level);
+            if (level > lowest && d_path[level] < size) {
+                at(level - 1) = child<Prior>(level, at(level));
                 --level;
+                d_path[level] = 0;
+                combined(level).clear();
                 continue;
             }
-            const combination all = level > 0 ? combined(level) : leaves<Prior>();
+            const combination all = level > lowest ? combined(level)
+                                    : level > 0    ? last_two<Prior>(at(1))
+                                                   : leaves<Prior>(at(0));
             if (level == top)
                 return;
             ++level;
@@ -169,24 +180,15 @@ private:
         }
     }
 
-    MP_FN void enter(int level, F metric, F b_re, F b_im)
-    {
-        d_path[level] = 0;
-        d_metric[level] = metric;
-        d_b[2 * level] = b_re;
-        d_b[2 * level + 1] = b_im;
-        combined(level).clear();
-    }
-
-    /* To the child that is next */
+    /* Where the path goes on from a node at a level */
     template <bool Prior>
-    MP_FN void step_down(int level)
+    MP_FN node child(int level, const node& from)
     {
         const int s = d_path[level], below = level - 1;
         const F r_ii = d_r[2 * (level * d_nt + level)];
-        const F re = fnma(r_ii, F(d_c.re[s]), d_b[2 * level]),
-                im = fnma(r_ii, F(d_c.im[s]), d_b[2 * level + 1]);
-        F m = fma(re, re, fma(im, im, d_metric[level]));
+        const F re = fnma(r_ii, F(d_c.re[s]), from.b_re),
+                im = fnma(r_ii, F(d_c.im[s]), from.b_im);
+        F m = fma(re, re, fma(im, im, from.metric));
         if (Prior)
             m = m + d_prior[level * d_c.size + s];
         F next_re = d_y[2 * below], next_im = d_y[2 * below + 1];
@@ -197,18 +199,31 @@ private:
             next_re = fma(r_im, s_im, fnma(r_re, s_re, next_re));
             next_im = fnma(r_im, s_re, fnma(r_re, s_im, next_im));
         }
-        enter(below, m, next_re, next_im);
+        return { m, next_re, next_im };
     }
 
     template <bool Prior>
-    MP_FN combination leaves()
+    MP_FN combination last_two(const node& from)
     {
-        const F b_re = d_b[0], b_im = d_b[1], metric = d_metric[0];
         combination all;
         all.clear();
         for (int s = 0; s < d_c.size; ++s) {
-            const F re = b_re - d_leaf[2 * s], im = b_im - d_leaf[2 * s + 1];
-            F m = fma(re, re, fma(im, im, metric));
+            d_path[1] = s;
+            const combination below = leaves<Prior>(child<Prior>(1, from));
+            entry(d_c.size + s).add(below);
+            all.add(below);
+        }
+        return all;
+    }
+
+    template <bool Prior>
+    MP_FN combination leaves(const node& from)
+    {
+        combination all;
+        all.clear();
+        for (int s = 0; s < d_c.size; ++s) {
+            const F re = from.b_re - d_leaf[2 * s], im = from.b_im - d_leaf[2 * s + 1];
+            F m = fma(re, re, fma(im, im, from.metric));
             if (Prior)
                 m = m + d_prior[s];
             entry(s).add(m);
