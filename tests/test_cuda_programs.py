@@ -25,7 +25,7 @@ OTHERS = [
 ]
 # One thread's arrays for 4x4 are in registers.
 IN_REGISTERS = [
-    *((name, points) for name in ("zf", "mmse", "mmsepic", "nway", "fpfsd")
+    *((name, points) for name in ("zf", "mmse", "mmsepic", "nway", "fpfsd", "hfsd", "sfsd")
       for points in ("qpsk", "qam16", "qam64")), ("ep", "qam16"), ("zfsic", "qam16")]
 
 

@@ -3,8 +3,7 @@
 /* Sizes known when compiling hold for one expanded level and as many extended paths as a
  * symbol has bits. */
 #pragma once
-#include "../kernels/fsd.h"
-#include "sizes.h"
+#include "fsd.h"
 
 namespace mimopack {
 namespace MIMOPACK_ISA {
@@ -15,13 +14,16 @@ MP_FN auto make(arena<lane>& a)
     constexpr bool usual = o.levels == 1 && o.num_paths == asked::bits;
     const auto size = [=](int n) { return usual && asked::fixed_tx ? n : any_size(n); };
     constexpr int nt = usual ? asked::fixed_tx : 0, nr = usual ? asked::fixed_rx : 0;
-    return fixed_sphere<lane, nt, nr, asked::width>(a,
-                                                    asked::points,
-                                                    size(asked::num_tx),
-                                                    size(asked::num_rx),
-                                                    o.levels,
-                                                    o.num_paths,
-                                                    true);
+    if constexpr (usual && fits_registers)
+        return register_fixed_sphere<nt, nr, asked::width, true>(a, asked::points);
+    else
+        return fixed_sphere<lane, nt, nr, asked::width>(a,
+                                                        asked::points,
+                                                        size(asked::num_tx),
+                                                        size(asked::num_rx),
+                                                        o.levels,
+                                                        o.num_paths,
+                                                        true);
 }
 
 } // namespace MIMOPACK_ISA
