@@ -20,12 +20,13 @@ OTHERS = [
       for name in ("nway", "sfsd", "ep", "mmsepic")),
     *((name, {}, {"matrix_each": False}) for name in ("nway", "mmse", "fpfsd")),
     ("bitflip", {}, {"num_hard": 3}), ("mla", {"num_tx": 3, "method": "table"}, {}),
-    ("psd", {"preset": "table5"}, {}), ("sd", {"radius": "zf", "ordering": "stacked"}, {}),
+    ("psd", {"preset": "table5"}, {"counts": True}),
+    ("sd", {"radius": "zf", "ordering": "stacked"}, {}),
     ("zf", {"num_tx": 64, "num_rx": 256, "constellation": "qam256"}, {}),
 ]
 # One thread's arrays for 4x4 are in registers.
 IN_REGISTERS = [
-    *((name, points) for name in ("zf", "mmse", "mmsepic", "nway", "fpfsd", "hfsd", "sfsd")
+    *((name, points) for name in ("zf", "mmse", "mmsepic", "nway", "fpfsd", "hfsd", "sfsd", "psd")
       for points in ("qpsk", "qam16", "qam64")), ("ep", "qam16"), ("zfsic", "qam16")]
 
 

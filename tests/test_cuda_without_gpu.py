@@ -44,6 +44,8 @@ def compiled(det, folder):
     ("sfsd", {"constellation": "qam64"}), ("hfsd", {"constellation": "qam64", "num_tx": 3}),
     ("sfsd", {"constellation": "qpsk"}), ("fpfsd", {"constellation": "wlan_qpsk", "num_tx": 2}),
     ("sfsd", {"num_tx": 2, "num_rx": 3}), ("nway", {"num_tx": 2, "num_rx": 5}),
+    ("psd", {}), ("psd", {"constellation": "qpsk"}), ("psd", {"constellation": "qam64",
+                                                              "num_tx": 3, "num_rx": 3}),
     ("mmse", {}), ("omap", {"constellation": "qpsk"})])
 def test_same_llrs(name, own, tmp_path):
     det = detectors.create(name, backend="cpu", **own)

@@ -110,7 +110,8 @@ class Program:
         if n == 0:
             return erased
         kernel, arena, per_processor = self._compile(
-            prior is not None, n == len(h), out.dtype == np.int8, 0 if hard is None else len(hard))
+            prior is not None, n == len(h), out.dtype == np.int8,
+            0 if hard is None else len(hard), nodes is not None)
         common = not is_device_array(noise_var)
         per_channel = n // len(h)
         chunk = _chunk(n, per_channel, self._processors * THREADS_WANTED)

@@ -47,7 +47,8 @@ def _list(values):
     return "{ " + ", ".join(_number(value) for value in values) + " }"
 
 
-def program(plan, arena=0, has_prior=False, matrix_each=True, as_int8=False, num_hard=0):
+def program(plan, arena=0, has_prior=False, matrix_each=True, as_int8=False, num_hard=0,
+            counts=False):
     """The text that compiles to the kernels ``detect`` and ``arena_size``.
 
     Args:
@@ -56,6 +57,7 @@ def program(plan, arena=0, has_prior=False, matrix_each=True, as_int8=False, num
         has_prior, num_hard: whether a call gives a-priori LLRs, and how many hard solutions.
         matrix_each: whether each vector has a matrix of its own.
         as_int8: the type of the LLRs.
+        counts: whether nodes are counted.
     """
     options = dict(plan["options"])
     levels = options.pop("psd_levels", [1])
@@ -79,7 +81,7 @@ constexpr int fixed_tx = {num_tx if small else 0}, fixed_rx = {num_rx if small e
 constexpr int bits = {len(plan["bit_source"])}, width = {plan["width"]};
 constexpr int num_hard = {num_hard};
 constexpr bool has_prior = {_number(has_prior)}, matrix_each = {_number(matrix_each)};
-constexpr bool as_int8 = {_number(as_int8)};
+constexpr bool as_int8 = {_number(as_int8)}, counts = {_number(counts)};
 __device__ const int levels[] = {_list(levels)};
 __device__ const int expansions[] = {_list(expansions)};
 constexpr detector_options options()
