@@ -189,6 +189,19 @@ MP_FN void begin(Kernel&, const extras&, unsigned long long, long)
 {
 }
 
+/* The shared memory that a kernel has of its own */
+template <class Kernel>
+constexpr auto shared_bytes(int) -> decltype(Kernel::shared_bytes)
+{
+    return Kernel::shared_bytes;
+}
+
+template <class Kernel>
+constexpr int shared_bytes(long)
+{
+    return 0;
+}
+
 /* What belongs to a matrix, and to a vector */
 struct vector_arrays {
     static constexpr int nt = asked::fixed_tx, nr = asked::fixed_rx;
@@ -255,9 +268,12 @@ extern "C" __global__ void __launch_bounds__(MIMOPACK_THREADS, MIMOPACK_BLOCKS)
     constexpr int read = matrix_rows::size + y_rows::size +
                          (asked::has_prior ? llr_rows::size : 0),
                   room = read > llr_rows::size ? read : llr_rows::size;
-    constexpr bool staged = asked::matrix_each && matrix_rows::possible &&
-                            y_rows::possible && llr_rows::possible &&
-                            2 * room * (MIMOPACK_THREADS / 32) * 16 <= 48 * 1024;
+    constexpr bool staged =
+        asked::matrix_each && matrix_rows::possible && y_rows::possible &&
+        llr_rows::possible &&
+        2 * room * (MIMOPACK_THREADS / 32) * 16 <=
+            48 * 1024 -
+                shared_bytes<decltype(make(*static_cast<arena<lane>*>(nullptr)))>(0);
     __shared__ float4 tiles[staged ? MIMOPACK_THREADS / 32 : 1][2][staged ? room : 1];
     const auto bring = [=](unsigned long long first, float4* tile) {
         if (staged && first < chunks) {

@@ -51,7 +51,7 @@ public:
                     base.raise(constant_column<0>());
                     m.raise(constant_column<0>());
                 }
-                search<true>(base, m, nothing);
+                expand_top<true>(base, m, nothing);
             }
             for (int pass = d_passes; pass < NT + 1; ++pass)
                 m.raise(constant_column<0>());
@@ -63,7 +63,7 @@ public:
                     s.raise(column);
                     m.raise(column);
                 });
-                search<true>(s, m, nothing);
+                expand_top<true>(s, m, nothing);
                 at_column(top - pass, [&](auto column) { m.lower(column); });
             }
         }

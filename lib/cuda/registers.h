@@ -240,7 +240,7 @@ MP_FN float axis_level(int k)
  * side * k_im). */
 template <bool Bits, int NT, int WIDTH, class Visit>
 MP_FN void
-search(const register_system<NT, WIDTH>& s, bit_minima<NT, WIDTH>& m, Visit visit)
+expand_top(const register_system<NT, WIDTH>& s, bit_minima<NT, WIDTH>& m, Visit visit)
 {
     constexpr int side = 1 << WIDTH, bits = 2 * WIDTH, top = NT - 1;
     float nearest_im[side];

@@ -3,7 +3,7 @@
 #pragma once
 #include "../kernels/sliced.h"
 #include "../kernels/softsphere.h"
-#include "sizes.h"
+#include "soft_search.h"
 
 namespace mimopack {
 namespace MIMOPACK_ISA {
@@ -17,7 +17,10 @@ constexpr long parents(int layers)
 MP_FN auto make(arena<lane>& a)
 {
     constexpr detector_options o = asked::options();
-    if constexpr (parents(asked::num_tx) <= (asked::width == 1 ? 4096 : 1024))
+    if constexpr (fits_registers)
+        return shared_soft_search<asked::fixed_tx, asked::fixed_rx, asked::width>(
+            a, asked::points, o.llr_clip);
+    else if constexpr (parents(asked::num_tx) <= (asked::width == 1 ? 4096 : 1024))
         return sliced_search<lane, asked::fixed_tx, asked::fixed_rx, asked::width>(
             a, asked::points, layers(), antennas(), o.llr_clip);
     else

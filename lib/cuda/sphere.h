@@ -12,6 +12,24 @@
 namespace mimopack {
 namespace MIMOPACK_ISA {
 
+template <int WIDTH>
+constexpr float largest_level = 0.5f * ((1 << WIDTH) - 1);
+
+/* The next symbol of an axis by distance: steps +1, -2, +3 ... or -1, +2 ... from the
+ * first; one that is not there is passed over. Returns whether there is another. */
+template <int WIDTH>
+MP_FN bool move_on(float& symbol, float& step)
+{
+    MP_UNROLL
+    for (int attempt = 0; attempt < 2; ++attempt) {
+        symbol = symbol + step;
+        step = -step - copysignf(1.0f, step);
+        if (fabsf(symbol) <= largest_level<WIDTH>)
+            return true;
+    }
+    return false;
+}
+
 template <int NT, int NR, int WIDTH>
 class shared_sphere
 {
@@ -19,6 +37,8 @@ public:
     using mask = lane::mask;
     static constexpr int bits = 2 * WIDTH;
     static constexpr int depth = 2 * NT; /* level 2 i + 1 is the imaginary axis of i */
+    static constexpr int shared_bytes =
+        4 * MIMOPACK_THREADS * (2 * NT * NT + NT + 5 * depth);
 
     MP_FN shared_sphere(arena<lane>& a, const constellation& c)
         : d_scale(c.scale), d_order(a, NT, NR), d_qr(a, NT, NR)
@@ -54,21 +74,7 @@ private:
     amplification_order<lane, NT, NR> d_order;
     unscaled_qr<lane, NT, NR> d_qr;
 
-    static constexpr float edge = 0.5f * ((1 << WIDTH) - 1);
-
-    /* The next symbol by distance: steps +1, -2, +3 ... or -1, +2 ... from the first; one
-     * that is not there is passed over. Returns whether there is another. */
-    MP_FN static bool move_on(float& symbol, float& step)
-    {
-        MP_UNROLL
-        for (int attempt = 0; attempt < 2; ++attempt) {
-            symbol = symbol + step;
-            step = -step - copysignf(1.0f, step);
-            if (fabsf(symbol) <= edge)
-                return true;
-        }
-        return false;
-    }
+    static constexpr float edge = largest_level<WIDTH>;
 
     /* bound: infinite, or negative where there is nothing to search */
     MP_FN static void
@@ -120,7 +126,7 @@ private:
                 while (!found && ++level < depth) {
                     at = symbol[level][own];
                     next = step[level][own];
-                    found = move_on(at, next);
+                    found = move_on<WIDTH>(at, next);
                 }
                 if (found) {
                     u = left[level][own];
