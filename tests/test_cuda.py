@@ -123,6 +123,16 @@ class TestDeviceArrays:
         expected = det.detect(y, h, noise_var)
         there = det.detect(cupy.asarray(y)[7:], cupy.asarray(h)[7:], noise_var)
         np.testing.assert_array_equal(there.get(), expected[7:])
+        y, h, noise_var, bits = problem(50, 4, 4, "qam16", 18)
+        det = detectors.NWay(backend="cuda")
+        prior = np.random.default_rng(1).normal(0, 3, bits.shape).astype(np.float32)
+        expected = det.detect(y, h, noise_var, prior)
+        room = cupy.zeros(2 * bits.size + 8, np.float32)
+        out, known = (room[at:at + bits.size].reshape(bits.shape)
+                      for at in (1, bits.size + 3))
+        known[...] = cupy.asarray(prior)
+        det.detect(cupy.asarray(y), cupy.asarray(h), noise_var, known, out=out)
+        np.testing.assert_array_equal(out.get(), expected)
 
     def test_kinds_of_arrays_do_not_mix(self):
         import cupy

@@ -46,9 +46,9 @@ def compiled(det, folder):
     ("sfsd", {"num_tx": 2, "num_rx": 3}), ("nway", {"num_tx": 2, "num_rx": 5}),
     ("psd", {}), ("psd", {"constellation": "qpsk"}), ("psd", {"constellation": "qam64",
                                                               "num_tx": 3, "num_rx": 3}),
-    ("softsphere", {}), ("softsphere", {"constellation": "qpsk"}),
-    ("softsphere", {"constellation": "qam64", "num_tx": 3, "num_rx": 3}),
-    ("softsphere", {"llr_clip": 5.0}), ("softsphere", {"num_tx": 2, "num_rx": 2}),
+    ("softsphere", {"constellation": "qpsk"}), ("softsphere", {"llr_clip": 5.0}),
+    ("softsphere", {"constellation": "wlan_qam64", "num_tx": 3, "num_rx": 3, "llr_clip": 20.0}),
+    ("softsphere", {"num_tx": 2, "num_rx": 2, "llr_clip": 300.0}),
     ("mmse", {}), ("omap", {"constellation": "qpsk"})])
 def test_same_llrs(name, own, tmp_path):
     det = detectors.create(name, backend="cpu", **own)

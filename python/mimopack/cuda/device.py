@@ -105,7 +105,8 @@ class Program:
 
     def _launch(self, y, h, noise_var, prior, out, int8_scale, hard, nodes):
         module = cupy()
-        erased = module.zeros(1, np.uint64)
+        erased = module.empty(1, np.uint64)
+        erased.data.memset_async(0, erased.nbytes)
         n = len(y)
         if n == 0:
             return erased
@@ -122,15 +123,18 @@ class Program:
             blocks = min(blocks, max(1, SCRATCH_BYTES // block_bytes))
             scratch = module.empty(blocks * block_bytes, np.uint8)
         null = np.uintp(0)
+        target = out if out.data.ptr % 16 == 0 else module.empty_like(out)
         kernel((blocks,), (source.THREADS,), (
             np.uint64(n), np.uint64(n // chunk), np.uint32(chunk),
             np.uint32(per_channel // chunk), _aligned(y), _aligned(h),
             null if common else noise_var, np.float32(noise_var[0] if common else 0),
-            null if prior is None else prior,
-            out, np.float32(int8_scale),
+            null if prior is None else _aligned(prior),
+            target, np.float32(int8_scale),
             null if hard is None else hard, null if nodes is None else nodes,
             np.uint32(0 if nodes is None else nodes.shape[1]),
             scratch if arena > source.LARGEST_LOCAL_ARENA else null, erased))
+        if target is not out:
+            out[...] = target
         return erased
 
     def _detect_from_host(self, y, h, noise_var, prior, out, int8_scale, hard, nodes):
@@ -228,5 +232,5 @@ def _chunk(n, per_channel, threads):
 
 
 def _aligned(array):
-    """Kernels read 16 bytes at a time."""
+    """Kernels move 16 bytes at a time."""
     return array if array.data.ptr % 16 == 0 else array.copy()

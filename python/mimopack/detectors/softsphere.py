@@ -24,7 +24,7 @@ class SoftSphere(Detector):
     them). Needs square QAM with Gray labels per axis.
 
     With llr_clip, LLRs further than this from their prior are set to that distance; as they need
-    not be exact, the search gets faster.
+    not be exact, the search gets faster, on a GPU by much.
 
     Complexity: about 100 slices for 4x4 16-QAM and 1000 for 64-QAM at 20 dB per receive antenna,
     where all are 16384 and a million, more as the noise grows or H gets worse. It is not bounded

@@ -151,7 +151,8 @@ class PSD(_Sphere):
     the best of them, until none lies inside the radius, which is the best leaf so far. The
     solution is that of ``SD``, whatever the parameters, and so is what is said there of a-priori
     LLRs and constellations. Rounds are what runs in parallel: on the CPU one vector per SIMD
-    lane, all lanes in step.
+    lane, all lanes in step. On a GPU, with two to four layers of up to 64-QAM and no a-priori
+    LLRs, a depth-first search by one thread per vector finds the solution in place of rounds.
 
     In Python ``count_nodes`` counts what each of the tt threads of 004 would evaluate (evaluation n
     of a round is thread n mod tt's); levels that are skipped count nothing. Where nodes are equally
