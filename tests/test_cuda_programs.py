@@ -32,6 +32,8 @@ IN_REGISTERS = [
 
 def compile_program(name, own, call, architecture):
     plan = detectors.create(name, backend="cpu", **own).plan()
+    size = Program(source.program(plan, **call), architecture, source.OPTIONS)
+    assert size.error is None and set(size.registers) == {"arena_size"}
     return Program(source.program(plan, arena=64, **call), architecture, source.OPTIONS)
 
 
@@ -48,7 +50,7 @@ def programs():
 def test_every_detector_compiles(programs, name, architecture):
     program = programs[name, architecture].result()
     assert program.error is None
-    assert set(program.registers) == {"detect", "arena_size"}
+    assert set(program.registers) == {"detect"}
 
 
 @pytest.mark.parametrize("name, own, call", OTHERS)
@@ -63,7 +65,7 @@ def test_nothing_is_in_local_memory(name, points):
 
 
 def test_a_broken_program_is_noticed():
-    text = source.program(detectors.ZF().plan())
+    text = source.program(detectors.ZF().plan(), arena=0)
     assert Program(text + "broken;", "sm_90", source.OPTIONS).error
 
 

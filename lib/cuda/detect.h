@@ -224,6 +224,8 @@ struct vector_arrays {
 } // namespace MIMOPACK_ISA
 } // namespace mimopack
 
+#ifdef MIMOPACK_SIZE_ONLY
+
 /* What make() and the driver take from the arena, in floats */
 extern "C" __global__ void arena_size(unsigned long long* floats)
 {
@@ -233,6 +235,8 @@ extern "C" __global__ void arena_size(unsigned long long* floats)
     make(counting);
     *floats = counting.used;
 }
+
+#else
 
 /* n vectors in the contract's layout, in chunks that share a matrix, of which per_matrix
  * have the same one; each thread takes a chunk, and then one of the next round. Arrays
@@ -384,3 +388,5 @@ extern "C" __global__ void __launch_bounds__(MIMOPACK_THREADS, MIMOPACK_BLOCKS)
     if (lost)
         atomicAdd(erased, static_cast<unsigned long long>(lost));
 }
+
+#endif

@@ -38,12 +38,12 @@ def check_device(device):
 
 
 @cache
-def _kernels(text, device):
-    """(detect, arena_size) of a program's text; CuPy keeps what it compiled on disk."""
+def _kernel(text, name, device):
+    """A program's kernel; CuPy keeps what it compiled on disk."""
     module = cupy()
     with module.cuda.Device(device):
-        program = module.RawModule(code=text, options=source.OPTIONS, backend="nvrtc")
-        return program.get_function("detect"), program.get_function("arena_size")
+        return module.RawModule(code=text, options=source.OPTIONS,
+                                backend="nvrtc").get_function(name)
 
 
 class Program:
@@ -69,11 +69,11 @@ class Program:
         key: what ``source.program`` takes beyond them."""
         if key not in self._compiled:
             module = cupy()
-            _, arena_size = _kernels(source.program(self._plan, 0, *key), self.device)
+            arena_size = _kernel(source.program(self._plan, None, *key), "arena_size", self.device)
             floats = module.empty(1, np.uint64)
             arena_size((1,), (1,), (floats,))
             arena = int(floats.get()[0])
-            kernel, _ = _kernels(source.program(self._plan, arena, *key), self.device)
+            kernel = _kernel(source.program(self._plan, arena, *key), "detect", self.device)
             per_processor = module.cuda.driver.occupancyMaxActiveBlocksPerMultiprocessor(
                 kernel.kernel.ptr, source.THREADS, 0)
             self._compiled[key] = kernel, arena, max(1, per_processor)
@@ -90,7 +90,11 @@ class Program:
         with cupy().cuda.Device(self.device):
             if is_device_array(y):
                 return self._launch(y, h, noise_var, prior, out, int8_scale, hard, nodes)
-            return self._detect_from_host(y, h, noise_var, prior, out, int8_scale, hard, nodes)
+            try:
+                return self._detect_from_host(y, h, noise_var, prior, out, int8_scale, hard, nodes)
+            except Exception:
+                self._slots = None    # and what is under way in them
+                raise
 
     def empty(self, shape, dtype):
         """A CuPy array on this GPU."""

@@ -47,13 +47,13 @@ def _list(values):
     return "{ " + ", ".join(_number(value) for value in values) + " }"
 
 
-def program(plan, arena=0, has_prior=False, matrix_each=True, as_int8=False, num_hard=0,
+def program(plan, arena=None, has_prior=False, matrix_each=True, as_int8=False, num_hard=0,
             counts=False):
-    """The text that compiles to the kernels ``detect`` and ``arena_size``.
+    """The text that compiles to the kernel ``detect``, or to ``arena_size``.
 
     Args:
         plan: ``Detector.plan()``.
-        arena: what ``arena_size`` says, in floats.
+        arena: what ``arena_size`` says, in floats; None makes the program that does.
         has_prior, num_hard: whether a call gives a-priori LLRs, and how many hard solutions.
         matrix_each: whether each vector has a matrix of its own.
         as_int8: the type of the LLRs.
@@ -71,7 +71,7 @@ def program(plan, arena=0, has_prior=False, matrix_each=True, as_int8=False, num
 #include "kernels/options.h"
 #define MIMOPACK_THREADS {THREADS}
 #define MIMOPACK_BLOCKS {BLOCKS}
-#define MIMOPACK_ARENA {arena}
+{"#define MIMOPACK_SIZE_ONLY" if arena is None else f"#define MIMOPACK_ARENA {arena}"}
 #define MIMOPACK_LARGEST_LOCAL_ARENA {LARGEST_LOCAL_ARENA}
 namespace mimopack {{
 namespace {NAMESPACE} {{
