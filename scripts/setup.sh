@@ -11,7 +11,7 @@ usage() {
 usage: scripts/setup.sh [--tests] [--with-cupy]
 
   --tests       also pytest and ruff
-  --with-cupy   also CuPy, for NVIDIA GPUs (nothing here uses it yet)
+  --with-cupy   also CuPy, for NVIDIA GPUs (backend cuda)
 EOF
 }
 

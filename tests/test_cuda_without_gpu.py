@@ -28,14 +28,23 @@ extern "C" void launch(unsigned blocks, unsigned long long n, unsigned chunk, un
 """
 
 
-def compiled(det, folder):
-    """The program's launch(), for arrays in which matrices may be shared."""
-    program, library = folder / "program.cc", folder / "program.so"
-    program.write_text(source.program(det.plan(), arena=2**14, matrix_each=False) + LAUNCH)
+def compiled(text, path):
+    path.with_suffix(".cc").write_text(text)
     options = [option for option in source.OPTIONS if option[:2] in ("-I", "-D", "-s")]
     subprocess.run(["g++", "-O1", "-w", "-fPIC", "-shared", "-ffp-contract=off", *options,
-                    "-include", HEADER, program, "-o", library], check=True, timeout=300)
-    return ctypes.CDLL(str(library)).launch
+                    "-include", HEADER, path.with_suffix(".cc"), "-o", path], check=True,
+                   timeout=300)
+    return ctypes.CDLL(str(path))
+
+
+def launcher(det, folder):
+    """The program's launch(), for arrays in which matrices may be shared."""
+    arena = ctypes.c_ulonglong()
+    compiled(source.program(det.plan(), matrix_each=False), folder / "size.so").arena_size(
+        ctypes.byref(arena))
+    assert arena.value <= source.LARGEST_LOCAL_ARENA    # there is no scratch here
+    return compiled(source.program(det.plan(), arena.value, matrix_each=False) + LAUNCH,
+                    folder / "program.so").launch
 
 
 @pytest.mark.parametrize("name, own", [
@@ -52,7 +61,7 @@ def compiled(det, folder):
     ("mmse", {}), ("omap", {"constellation": "qpsk"})])
 def test_same_llrs(name, own, tmp_path):
     det = detectors.create(name, backend="cpu", **own)
-    launch = compiled(det, tmp_path)
+    launch = launcher(det, tmp_path)
     pointer = ctypes.c_void_p
     n, chunk, period = 420, 7, 14
     for blocks in (1, 3):

@@ -25,8 +25,7 @@ struct scalar_tree {
 
     /* Metrics of all children at level l of a node: its metric and symbols above. Not
      * inlined, so that it rounds the same wherever it is called. */
-    [[gnu::noinline]] void
-    children(int l, const float* above, float metric, float* child) const
+    MP_CALLED void children(int l, const float* above, float metric, float* child) const
     {
         const float* const row = r + l * size;
         float rest = y[l];
@@ -110,7 +109,11 @@ struct node_store {
         unsigned parent;
         short level, k;
     };
+#ifdef __CUDACC__
+    static constexpr unsigned capacity = 1u << 13; /* of which thousands are at work */
+#else
     static constexpr unsigned capacity = 1u << 21;
+#endif
     node* nodes;
     unsigned* heap;
     unsigned used, open;

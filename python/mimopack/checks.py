@@ -67,13 +67,16 @@ def choice(name, value, allowed):
     return value
 
 
-def array(name, value, dtype, shape, on_device=False):
-    """A C-contiguous NumPy (on_device: CuPy) array of a type and shape; a name in shape stands for
-    any size."""
+def array(name, value, dtype, shape, gpu=None):
+    """A C-contiguous NumPy array of a type and shape, or a CuPy one where the number of a GPU is
+    given; a name in shape stands for any size."""
+    on_device = gpu is not None
     if not (is_device_array(value) if on_device else isinstance(value, np.ndarray)):
         kind = f"{type(value).__module__}.{type(value).__name__}".removeprefix("builtins.")
         raise ValueError(f"{name}: got {kind}, must be a "
                          f"{'CuPy array, as y is' if on_device else 'NumPy array'}")
+    if on_device and value.device.id != gpu:
+        raise ValueError(f"{name}: got an array on GPU {value.device.id}, must be on GPU {gpu}")
     if value.dtype != dtype:
         raise ValueError(f"{name}: got type {value.dtype}, must be {np.dtype(dtype)}: "
                          f"{_cure(name, dtype)}")

@@ -2,7 +2,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """A detector's program on one GPU, on arrays of the device or of the host."""
 
-from functools import cache
+from contextlib import suppress
+from functools import cache, lru_cache
+from math import isqrt
 
 import numpy as np
 
@@ -85,15 +87,17 @@ class Program:
         one number for all.
 
         Returns:
-            How many vectors were erased: an array of one number on the device, or an int.
+            How many vectors were erased: an int, or a ``Count``.
         """
         with cupy().cuda.Device(self.device):
             if is_device_array(y):
                 return self._launch(y, h, noise_var, prior, out, int8_scale, hard, nodes)
             try:
                 return self._detect_from_host(y, h, noise_var, prior, out, int8_scale, hard, nodes)
-            except Exception:
-                self._slots = None    # and what is under way in them
+            except BaseException:    # KeyboardInterrupt too: nothing may arrive later
+                for slot in self._slots or ():
+                    slot.abandon()
+                self._slots = None
                 raise
 
     def empty(self, shape, dtype):
@@ -111,9 +115,10 @@ class Program:
         module = cupy()
         erased = module.empty(1, np.uint64)
         erased.data.memset_async(0, erased.nbytes)
+        count = Count(erased, module.cuda.get_current_stream())
         n = len(y)
         if n == 0:
-            return erased
+            return count
         kernel, arena, per_processor = self._compile(
             prior is not None, n == len(h), out.dtype == np.int8,
             0 if hard is None else len(hard), nodes is not None)
@@ -139,24 +144,22 @@ class Program:
             scratch if arena > source.LARGEST_LOCAL_ARENA else null, erased))
         if target is not out:
             out[...] = target
-        return erased
+        return count
 
     def _detect_from_host(self, y, h, noise_var, prior, out, int8_scale, hard, nodes):
         n = len(y)
         if n == 0:
             return 0
         per_channel = n // len(h)
-        row = sum(array[0].nbytes for array in (y, h, out))
-        part = max(1, PART_BYTES // row // per_channel) * per_channel
+        row = sum(array[0].nbytes for array in (y, h, out, prior, nodes) if array is not None)
+        row += 0 if hard is None else hard[:, 0].nbytes
         if self._slots is None:
             self._slots = [_Slot() for _ in range(2)]
         common = noise_var.size == 1
         erased = 0
-        for number, first in enumerate(range(0, n, part)):
+        for number, (rows, matrices) in enumerate(_parts(n, per_channel, PART_BYTES // row)):
             slot = self._slots[number % len(self._slots)]
             erased += slot.finish()
-            rows = slice(first, min(first + part, n))
-            matrices = slice(first // per_channel, rows.stop // per_channel)
             with slot.stream:
                 inputs = [slot.send(name, array) for name, array in (
                     ("y", y[rows]), ("h", h[matrices]),
@@ -173,6 +176,16 @@ class Program:
                 slot.fetch([(found, out[rows]), (counted, None if nodes is None else nodes[rows])],
                            erased_part)
         return erased + sum(slot.finish() for slot in self._slots)
+
+
+class Count:
+    """A number on the device, there when its stream is so far; int() waits for it."""
+
+    def __init__(self, array, stream):
+        self._array, self._stream = array, stream
+
+    def __int__(self):
+        return int(self._array.get(self._stream)[0])
 
 
 class _Slot:
@@ -222,17 +235,38 @@ class _Slot:
         self.stream.synchronize()
         for pinned, destination in self._results:
             np.copyto(destination, pinned)
-        erased = int(self._erased.get(self.stream)[0])
+        erased = int(self._erased)
         self._results, self._erased = [], None
         return erased
 
+    def abandon(self):
+        """Waits for what is under way, and forgets it."""
+        with suppress(Exception):    # a GPU that failed does nothing any more
+            self.stream.synchronize()
 
+
+def _parts(n, per_channel, most):
+    """(rows, matrices) of parts of about so many vectors, slices: whole matrices' vectors, or a
+    share of one's."""
+    if per_channel <= most:
+        step = most // per_channel * per_channel
+        for first in range(0, n, step):
+            rows = slice(first, min(first + step, n))
+            yield rows, slice(first // per_channel, rows.stop // per_channel)
+        return
+    for matrix in range(n // per_channel):
+        end = (matrix + 1) * per_channel
+        for first in range(matrix * per_channel, end, max(most, 1)):
+            yield slice(first, min(first + max(most, 1), end)), slice(matrix, matrix + 1)
+
+
+@lru_cache
 def _chunk(n, per_channel, threads):
     """Vectors of a matrix that a thread takes: all, or fewer where threads would be idle."""
-    chunk = per_channel
-    while chunk > 1 and n // chunk < threads:
-        chunk = next(size for size in range(chunk - 1, 0, -1) if per_channel % size == 0)
-    return chunk
+    most = max(1, n // threads)
+    divisors = (size for i in range(1, isqrt(per_channel) + 1) if per_channel % i == 0
+                for size in (i, per_channel // i))
+    return max(size for size in divisors if size <= most)
 
 
 def _aligned(array):

@@ -13,13 +13,14 @@ THREADS = 64
 BLOCKS = 1    # of a multiprocessor at least, by which registers are limited
 # Entries of H up to which loops are unrolled and arrays are kept in registers where they fit.
 LARGEST_UNROLLED = 64
-# Floats of a thread that local memory may hold; what needs more has them in global memory.
-LARGEST_LOCAL_ARENA = 2**14
+# Floats of a thread that local memory may hold: a GPU sets it aside for all the threads it could
+# have at a time. What needs more has them in global memory.
+LARGEST_LOCAL_ARENA = 2**11
 _HERE = Path(__file__).resolve().parent
 # An installation has the headers beside this file, a source tree in lib/.
 INCLUDE = next((path for path in (_HERE / "include", _HERE.parents[2] / "lib")
                 if (path / "kernels").is_dir()), _HERE / "include")
-OPTIONS = ("-std=c++17", "-default-device", "-diag-suppress=177",
+OPTIONS = ("-std=c++17", "-default-device", "-diag-suppress=177", "-ftz=true",
            f"-DMIMOPACK_ISA={NAMESPACE}", f"-I{INCLUDE}")
 
 

@@ -78,8 +78,7 @@ class Detector:
     @property
     def erasures(self):
         """Of the last ``detect``; waits for it where it runs on a GPU."""
-        if is_device_array(self._erased):
-            self._erased = int(self._erased.get()[0])
+        self._erased = int(self._erased)
         return self._erased
 
     @property
@@ -133,18 +132,18 @@ class Detector:
 
     def _checked(self, y, h, noise_var, prior):
         """The arguments of ``detect`` as the backends take them; ValueError as it says."""
-        on_device = self._on_device(y)
-        y = array("y", y, np.complex64, ("n", self.num_rx), on_device)
+        gpu = self._gpu_of(y)
+        y = array("y", y, np.complex64, ("n", self.num_rx), gpu)
         n = len(y)
-        h = array("h", h, np.complex64, ("n/T", self.num_rx, self.num_tx), on_device)
+        h = array("h", h, np.complex64, ("n/T", self.num_rx, self.num_tx), gpu)
         if (n % len(h) if len(h) else n) or (len(h) and not n):
             raise ValueError(f"h: got {len(h)} matrices for {n} vectors, "
                              "allowed is any number that divides the vectors")
-        noise_var = self._noise(noise_var, n, on_device)
+        noise_var = self._noise(noise_var, n, gpu)
         if prior is not None:
             if not self.SUPPORTS_PRIOR:
                 raise ValueError(f"prior: {self.name} takes no a-priori LLRs")
-            prior = array("prior", prior, np.float32, (n, self.bits_per_vector), on_device)
+            prior = array("prior", prior, np.float32, (n, self.bits_per_vector), gpu)
         return y, h, noise_var, prior
 
     def _detect(self, y, h, noise_var, prior, out, *, hard=None, nodes=None):
@@ -152,12 +151,12 @@ class Detector:
         takes node counts, where the detector has any."""
         y, h, noise_var, prior = self._checked(y, h, noise_var, prior)
         shape = (len(y), self.bits_per_vector)
-        on_device = self._on_device(y)
+        gpu = self._gpu_of(y)
         if out is not None:
-            out = array("out", out, self.llr_dtype, shape, on_device)
-            if not on_device and not out.flags.writeable:
+            out = array("out", out, self.llr_dtype, shape, gpu)
+            if gpu is None and not out.flags.writeable:
                 raise ValueError("out: got a read-only array, must be writable")
-        elif on_device:
+        elif gpu is not None:
             out = self._gpu.empty(shape, self.llr_dtype)
         else:
             out = np.empty(shape, self.llr_dtype)
@@ -178,14 +177,15 @@ class Detector:
             out[...] = llr
         return out
 
-    def _on_device(self, y):
-        return self._gpu is not None and is_device_array(y)
+    def _gpu_of(self, y):
+        """The number of the GPU on which arrays must be; None for arrays of the host."""
+        return self.device if self._gpu is not None and is_device_array(y) else None
 
-    def _noise(self, noise_var, n, on_device):
+    def _noise(self, noise_var, n, gpu):
         """One per vector, or one for all."""
         if isinstance(noise_var, float) or np.ndim(noise_var) == 0:
             return np.array([positive("noise_var", noise_var)], np.float32)
-        return array("noise_var", noise_var, np.float32, (n,), on_device)
+        return array("noise_var", noise_var, np.float32, (n,), gpu)
 
     def _check_size(self):
         """Raise ValueError where the search is too large to finish."""

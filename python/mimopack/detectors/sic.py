@@ -85,11 +85,11 @@ class BitFlip(_Cancelling):
         extras = {}
         if hard is not None:
             n = len(y) if np.ndim(y) else "n"
-            on_device = self._on_device(y)
-            hard = array("hard", hard, np.uint8, ("iterations", n, self.bits_per_vector), on_device)
+            gpu = self._gpu_of(y)
+            hard = array("hard", hard, np.uint8, ("iterations", n, self.bits_per_vector), gpu)
             if len(hard) == 0:
                 raise ValueError("hard: got 0 hard solutions, must be at least 1, or None")
-            if not on_device and hard.size and hard.max() > 1:    # there it would have to wait
+            if gpu is None and hard.size and hard.max() > 1:    # there it would have to wait
                 raise ValueError(f"hard: got {hard.max()}, allowed are 0 and 1")
             extras["hard"] = hard
         return self._detect(y, h, noise_var, prior, out, **extras)

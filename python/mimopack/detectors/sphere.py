@@ -57,7 +57,7 @@ class _Sphere(Detector):
     def _count(self, y, h, noise_var, prior, width):
         if self._core or self._gpu:
             shape = (len(y) if np.ndim(y) else 0, width)
-            nodes = (self._gpu.zeros(shape, np.uint32) if self._on_device(y)
+            nodes = (self._gpu.zeros(shape, np.uint32) if self._gpu_of(y) is not None
                      else np.zeros(shape, np.uint32))
             self._detect(y, h, noise_var, prior, None, nodes=nodes)
             return nodes
@@ -130,9 +130,9 @@ class ASD(_Sphere):
     Always expands the open node with the smallest metric, so that it expands the fewest nodes
     and needs no radius; the first leaf that comes up is the solution, the same as that of ``SD``.
     What is said there of a-priori LLRs, constellations and complexity holds here too. The open
-    nodes are kept in a heap: the cpu backend holds 2^21 of them for a vector, and starts again
-    depth first where these are not enough. In Python ``count_nodes`` counts all children of each
-    expanded node.
+    nodes are kept in a heap: the cpu backend holds 2^21 of them for a vector, the cuda backend
+    2^13, and starts again depth first where these are not enough. In Python ``count_nodes`` counts
+    all children of each expanded node.
     """
 
     name = "asd"
