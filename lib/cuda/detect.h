@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: GPL-3.0-or-later */
 /* The entry points: a batch through a kernel, a vector per thread. What comes before this
  * file in a program is in python/mimopack/cuda/source.py: namespace asked, which says
- * what is wanted, and make(arena), which constructs the kernel. */
+ * what is wanted, and MIMOPACK_MAKE(arena), which constructs the kernel. */
 #pragma once
 #include "../kernels/bit_order.h"
 #include "../kernels/storage.h"
@@ -12,9 +12,8 @@
 namespace mimopack {
 namespace MIMOPACK_ISA {
 
-/* `count` complex numbers, 16 bytes at a time where every row begins at a multiple of
- * them
- */
+/* COUNT complex numbers, 16 bytes at a time where rows are so many that each begins at a
+ * multiple of them */
 template <int COUNT>
 MP_FN void load_row(const float* from, lane* to)
 {
@@ -226,13 +225,13 @@ struct vector_arrays {
 
 #ifdef MIMOPACK_SIZE_ONLY
 
-/* What make() and the driver take from the arena, in floats */
+/* What the kernel and the driver take from the arena, in floats */
 extern "C" __global__ void arena_size(unsigned long long* floats)
 {
     using namespace mimopack::MIMOPACK_ISA;
     arena<lane> counting;
     const vector_arrays arrays(counting);
-    make(counting);
+    MIMOPACK_MAKE(counting);
     *floats = counting.used;
 }
 
@@ -272,12 +271,11 @@ extern "C" __global__ void __launch_bounds__(MIMOPACK_THREADS, MIMOPACK_BLOCKS)
     constexpr int read = matrix_rows::size + y_rows::size +
                          (asked::has_prior ? llr_rows::size : 0),
                   room = read > llr_rows::size ? read : llr_rows::size;
-    constexpr bool staged =
-        asked::matrix_each && matrix_rows::possible && y_rows::possible &&
-        llr_rows::possible &&
-        2 * room * (MIMOPACK_THREADS / 32) * 16 <=
-            48 * 1024 -
-                shared_bytes<decltype(make(*static_cast<arena<lane>*>(nullptr)))>(0);
+    constexpr bool staged = asked::matrix_each && matrix_rows::possible &&
+                            y_rows::possible && llr_rows::possible &&
+                            2 * room * (MIMOPACK_THREADS / 32) * 16 <=
+                                48 * 1024 - shared_bytes<decltype(MIMOPACK_MAKE(
+                                                *static_cast<arena<lane>*>(nullptr)))>(0);
     __shared__ float4 tiles[staged ? MIMOPACK_THREADS / 32 : 1][2][staged ? room : 1];
     const auto bring = [=](unsigned long long first, float4* tile) {
         if (staged && first < chunks) {
@@ -301,7 +299,7 @@ extern "C" __global__ void __launch_bounds__(MIMOPACK_THREADS, MIMOPACK_BLOCKS)
                              : reinterpret_cast<lane*>(scratch) + thread * MIMOPACK_ARENA,
                        0 };
     vector_arrays arrays(space);
-    auto kernel = make(space);
+    auto kernel = MIMOPACK_MAKE(space);
     lane noise(common_noise_var);
     unsigned lost = 0;
     /* a warp's threads go on together; those past the end repeat the last chunk */

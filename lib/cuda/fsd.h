@@ -231,5 +231,26 @@ private:
     }
 };
 
+/* HFSD, or soft: SFSD. Sizes known when compiling hold for one expanded level and as many
+ * extended paths as a symbol has bits. */
+template <bool SOFT>
+MP_FN auto make(arena<lane>& a)
+{
+    constexpr detector_options o = asked::options();
+    constexpr bool usual = o.levels == 1 && (!SOFT || o.num_paths == asked::bits);
+    constexpr int nt = usual ? asked::fixed_tx : 0, nr = usual ? asked::fixed_rx : 0;
+    if constexpr (usual && fits_registers)
+        return register_fixed_sphere<nt, nr, asked::width, SOFT>(a, asked::points);
+    else
+        return fixed_sphere<lane, nt, nr, asked::width>(
+            a,
+            asked::points,
+            nt ? asked::num_tx : any_size(asked::num_tx),
+            nr ? asked::num_rx : any_size(asked::num_rx),
+            o.levels,
+            SOFT ? o.num_paths : 1,
+            SOFT);
+}
+
 } // namespace MIMOPACK_ISA
 } // namespace mimopack

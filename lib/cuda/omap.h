@@ -9,7 +9,6 @@ namespace MIMOPACK_ISA {
 
 MP_FN auto make(arena<lane>& a)
 {
-    constexpr detector_options o = asked::options();
     return exhaustive<lane, log_sum>(a, asked::points, layers(), antennas());
 }
 

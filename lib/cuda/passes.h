@@ -98,5 +98,19 @@ private:
     }
 };
 
+/* N-way rotates the columns, FPFSD raises each to the top. */
+template <column_order ORDER>
+MP_FN auto make(arena<lane>& a)
+{
+    constexpr detector_options o = asked::options();
+    const int passes = ORDER == column_order::rotate ? o.num_passes : layers();
+    if constexpr (fits_registers)
+        return register_passes<asked::fixed_tx, asked::fixed_rx, asked::width, ORDER>(
+            a, asked::points, passes, o.llr_clip);
+    else
+        return pass_detector<lane, asked::fixed_tx, asked::fixed_rx, asked::width>(
+            a, asked::points, layers(), antennas(), passes, o.llr_clip, ORDER);
+}
+
 } // namespace MIMOPACK_ISA
 } // namespace mimopack

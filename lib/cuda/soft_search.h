@@ -11,7 +11,6 @@
  *
  * Square QAM of up to three bits per axis, no a-priori LLRs. */
 #pragma once
-#include "../kernels/amplification_order.h"
 #include "sphere.h"
 
 namespace mimopack {
@@ -23,9 +22,9 @@ class shared_soft_search
 public:
     using mask = lane::mask;
     static constexpr int bits = 2 * WIDTH;
-    static constexpr int depth = 2 * NT; /* level 2 i + 1 is the imaginary axis of i */
+    static constexpr int depth = 2 * NT;
     static constexpr int shared_bytes =
-        4 * MIMOPACK_THREADS * (2 * NT * NT + NT + (7 + 2 * WIDTH) * depth);
+        sizeof(shared_tree<NT, WIDTH>) + 4 * MIMOPACK_THREADS * (3 + 2 * WIDTH) * depth;
 
     MP_FN shared_soft_search(arena<lane>& a, const constellation& c, float clip)
         : d_scale(c.scale), d_clip(clip), d_order(a, NT, NR), d_qr(a, NT, NR)
@@ -73,25 +72,14 @@ private:
     search(const register_system<NT, WIDTH>& s, bit_minima<NT, WIDTH>& m, float slack)
     {
         constexpr int threads = MIMOPACK_THREADS;
-        __shared__ float c[NT * NT * 2][threads], v[depth][threads], w[NT][threads];
-        /* of each level: metric of those above and the largest hypothesis of their path,
-         * what is left of y, symbol and next step */
-        __shared__ float above[depth][threads], worth[depth][threads],
-            left[depth][threads], symbol[depth][threads], step[depth][threads];
+        __shared__ shared_tree<NT, WIDTH> tree;
+        /* of each level: metric of those above, and the largest hypothesis of their path
+         */
+        __shared__ float above[depth][threads], worth[depth][threads];
         /* of each level's bits, zero and one; and the largest of the levels below */
         __shared__ float hypothesis[depth * WIDTH * 2][threads], below[depth][threads];
         const int own = threadIdx.x;
-        MP_UNROLL
-        for (int i = 0; i < NT; ++i) {
-            w[i][own] = s.w[i];
-            v[2 * i][own] = s.v[2 * i];
-            v[2 * i + 1][own] = s.v[2 * i + 1];
-            MP_UNROLL
-            for (int j = i + 1; j < NT; ++j) {
-                c[2 * (i * NT + j)][own] = s.c[i][j][0];
-                c[2 * (i * NT + j) + 1][own] = s.c[i][j][1];
-            }
-        }
+        tree.set(s);
         MP_UNROLL
         for (int b = 0; b < NT * bits; ++b) {
             hypothesis[2 * b][own] = m.zero[b / bits][b % bits];
@@ -100,14 +88,12 @@ private:
         float best = fminf(m.zero[0][0], m.one[0][0]);
         note_below(hypothesis, below, own);
         int level = depth - 1;
-        left[level][own] = s.v[level];
-        left[level - 1][own] = s.v[level - 1];
         float u = s.v[level];
         float at = axis_slice<WIDTH>(u).level;
         float next = copysignf(1.0f, u - at), upper = 0.0f, path = 0.0f;
         while (level < depth) {
             const float e = u - at;
-            const float metric = fmaf(w[level / 2][own] * e, e, upper);
+            const float metric = fmaf(tree.weight(level) * e, e, upper);
             const axis_slice<WIDTH> slice(at);
             float worth_here = path;
             MP_UNROLL
@@ -122,10 +108,10 @@ private:
                 climbs && metric < fminf(fmaxf(path, both(hypothesis, below, level, own)),
                                          best + slack);
             if (!climbs && level == 0) {
-                symbol[0][own] = at;
+                tree.symbol[0][own] = at;
                 best = fminf(best, metric);
                 for (int l = 0; l < depth; ++l) {
-                    const axis_slice<WIDTH> of(symbol[l][own]);
+                    const axis_slice<WIDTH> of(tree.symbol[l][own]);
                     MP_UNROLL
                     for (int b = 0; b < WIDTH; ++b) {
                         float& h = hypothesis[2 * (l * WIDTH + b) + of.bit[b]][own];
@@ -137,43 +123,20 @@ private:
             }
             if (climbs) {
                 /* to the next symbol of this level, or of the nearest that has one */
-                bool found = sibling && move_on<WIDTH>(at, next);
-                if (!found) {
-                    while (!found && ++level < depth) {
-                        at = symbol[level][own];
-                        next = step[level][own];
-                        found = move_on<WIDTH>(at, next);
-                    }
-                    if (found) {
-                        u = left[level][own];
+                if (!(sibling && move_on<WIDTH>(at, next))) {
+                    level = tree.climb(level, at, next);
+                    if (level < depth) {
+                        u = tree.left[level][own];
                         upper = above[level][own];
                         path = worth[level][own];
                     }
                 }
             } else {
-                symbol[level][own] = at;
-                step[level][own] = next;
+                tree.symbol[level][own] = at;
+                tree.step[level][own] = next;
                 above[level][own] = upper;
                 worth[level][own] = path;
-                --level;
-                if (level % 2) {
-                    /* another column: both its axes */
-                    const int i = level / 2;
-                    float re = v[2 * i][own], im = v[2 * i + 1][own];
-                    for (int j = i + 1; j < NT; ++j) {
-                        const float c_re = c[2 * (i * NT + j)][own],
-                                    c_im = c[2 * (i * NT + j) + 1][own];
-                        const float k_re = symbol[2 * j][own],
-                                    k_im = symbol[2 * j + 1][own];
-                        re = fmaf(c_im, k_im, fmaf(-c_re, k_re, re));
-                        im = fmaf(-c_im, k_re, fmaf(-c_re, k_im, im));
-                    }
-                    left[level - 1][own] = re;
-                    left[level][own] = im;
-                    u = im;
-                } else {
-                    u = left[level][own];
-                }
+                u = tree.enter(--level);
                 upper = metric;
                 path = worth_here;
                 at = axis_slice<WIDTH>(u).level;

@@ -9,7 +9,6 @@ namespace MIMOPACK_ISA {
 
 MP_FN auto make(arena<lane>& a)
 {
-    constexpr detector_options o = asked::options();
     return trellis<lane, asked::fixed_tx, asked::fixed_rx, asked::width>(
         a, asked::points, layers(), antennas());
 }

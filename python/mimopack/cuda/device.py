@@ -60,7 +60,6 @@ class Program:
         check_device(device)
         self.device = device
         self._plan = plan
-        self._num_llr = plan["num_tx"] * len(plan["bit_source"])
         self._processors = cupy().cuda.runtime.deviceGetAttribute(
             cupy().cuda.runtime.cudaDevAttrMultiProcessorCount, device)
         self._compiled = {}
@@ -126,12 +125,11 @@ class Program:
         per_channel = n // len(h)
         chunk = _chunk(n, per_channel, self._processors * THREADS_WANTED)
         blocks = min(-(-(n // chunk) // source.THREADS), self._processors * per_processor)
-        scratch = 0
+        null = scratch = np.uintp(0)
         if arena > source.LARGEST_LOCAL_ARENA:
             block_bytes = 4 * arena * source.THREADS
             blocks = min(blocks, max(1, SCRATCH_BYTES // block_bytes))
             scratch = module.empty(blocks * block_bytes, np.uint8)
-        null = np.uintp(0)
         target = out if out.data.ptr % 16 == 0 else module.empty_like(out)
         kernel((blocks,), (source.THREADS,), (
             np.uint64(n), np.uint64(n // chunk), np.uint32(chunk),
@@ -141,7 +139,7 @@ class Program:
             target, np.float32(int8_scale),
             null if hard is None else hard, null if nodes is None else nodes,
             np.uint32(0 if nodes is None else nodes.shape[1]),
-            scratch if arena > source.LARGEST_LOCAL_ARENA else null, erased))
+            scratch, erased))
         if target is not out:
             out[...] = target
         return count

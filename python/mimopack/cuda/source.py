@@ -13,6 +13,14 @@ THREADS = 64
 BLOCKS = 1    # of a multiprocessor at least, by which registers are limited
 # Entries of H up to which loops are unrolled and arrays are kept in registers where they fit.
 LARGEST_UNROLLED = 64
+# Detectors that share a header in lib/cuda: its name, and what tells its make() which is meant.
+# Any other has one of its own name.
+FAMILIES = {
+    "zf": ("linear", "<false>"), "mmse": ("linear", "<true>"),
+    "zfsic": ("sic", "<false>"), "bitflip": ("sic", "<true>"),
+    "sd": ("tree", "<false>"), "asd": ("tree", "<true>"),
+    "hfsd": ("fsd", "<false>"), "sfsd": ("fsd", "<true>"),
+    "nway": ("passes", "<column_order::rotate>"), "fpfsd": ("passes", "<column_order::raise>")}
 # Floats of a thread that local memory may hold: a GPU sets it aside for all the threads it could
 # have at a time. What needs more has them in global memory.
 LARGEST_LOCAL_ARENA = 2**11
@@ -66,6 +74,7 @@ def program(plan, arena=None, has_prior=False, matrix_each=True, as_int8=False, 
     points = np.asarray(plan["points"], np.complex64)
     num_tx, num_rx = plan["num_tx"], plan["num_rx"]
     small = num_tx * num_rx <= LARGEST_UNROLLED
+    family, member = FAMILIES.get(plan["name"], (plan["name"], ""))
     members = (len(points), len(plan["bit_source"]), plan["width"])
     return f"""// {_headers()}
 #include "kernels/config.h"
@@ -101,6 +110,7 @@ __device__ constexpr constellation points = {{
 }}
 }}
 }}
-#include "cuda/{plan["name"]}.h"
+#include "cuda/{family}.h"
+#define MIMOPACK_MAKE make{member}
 #include "cuda/detect.h"
 """

@@ -7,6 +7,8 @@
 namespace mimopack {
 namespace MIMOPACK_ISA {
 
+/* ZF-SIC, or soft: bit flipping */
+template <bool SOFT>
 MP_FN auto make(arena<lane>& a)
 {
     constexpr detector_options o = asked::options();
@@ -16,7 +18,7 @@ MP_FN auto make(arena<lane>& a)
         layers(),
         antennas(),
         static_cast<sic_ordering>(o.ordering),
-        true,
+        SOFT,
         asked::num_hard);
 }
 

@@ -7,6 +7,8 @@
 namespace mimopack {
 namespace MIMOPACK_ISA {
 
+/* SD, or best first: ASD */
+template <bool BEST_FIRST>
 MP_FN auto make(arena<lane>& a)
 {
     constexpr detector_options o = asked::options();
@@ -15,8 +17,9 @@ MP_FN auto make(arena<lane>& a)
                                       layers(),
                                       antennas(),
                                       static_cast<level_order>(o.ordering),
-                                      o.radius ? sphere_search::depth_first_zero_forcing
-                                               : sphere_search::depth_first);
+                                      BEST_FIRST ? sphere_search::best_first
+                                      : o.radius ? sphere_search::depth_first_zero_forcing
+                                                 : sphere_search::depth_first);
 }
 
 } // namespace MIMOPACK_ISA

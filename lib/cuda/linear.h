@@ -7,10 +7,10 @@
 namespace mimopack {
 namespace MIMOPACK_ISA {
 
+template <bool MMSE>
 MP_FN auto make(arena<lane>& a)
 {
-    constexpr detector_options o = asked::options();
-    return linear<lane, asked::fixed_tx, asked::fixed_rx, asked::width, false>(
+    return linear<lane, asked::fixed_tx, asked::fixed_rx, asked::width, MMSE>(
         a, asked::points, layers(), antennas());
 }
 
