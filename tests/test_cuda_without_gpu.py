@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What GPUs have of their own (lib/cuda) gives the CPU's LLRs: their programs, compiled by g++,
-run thread after thread. Whatever threads do together is only tested on a GPU (test_cuda.py)."""
+with a block's threads taking turns."""
 
 import ctypes
 import subprocess
@@ -15,15 +15,27 @@ from simulated import assert_close, problem
 
 HEADER = Path(__file__).parent / "without_gpu.h"
 LAUNCH = """
+static struct {
+    unsigned long long n;
+    unsigned chunk, per_matrix;
+    const float *y, *h;
+    float noise_var;
+    void* llr;
+    unsigned long long* erased;
+} call;
+
 extern "C" void launch(unsigned blocks, unsigned long long n, unsigned chunk, unsigned per_matrix,
                        const float* y, const float* h, float noise_var, void* llr,
                        unsigned long long* erased)
 {
+    call = { n, chunk, per_matrix, y, h, noise_var, llr, erased };
     gridDim.x = blocks;
     for (blockIdx.x = 0; blockIdx.x < blocks; ++blockIdx.x)
-        for (threadIdx.x = 0; threadIdx.x < MIMOPACK_THREADS; ++threadIdx.x)
-            detect(n, n / chunk, chunk, per_matrix, y, h, nullptr, noise_var, nullptr, llr, 1.0f,
-                   nullptr, nullptr, 0, nullptr, erased);
+        turns::run(MIMOPACK_THREADS, [] {
+            detect(call.n, call.n / call.chunk, call.chunk, call.per_matrix, call.y, call.h,
+                   nullptr, call.noise_var, nullptr, call.llr, 1.0f, nullptr, nullptr, 0, nullptr,
+                   call.erased);
+        });
 }
 """
 
@@ -37,13 +49,13 @@ def compiled(text, path):
     return ctypes.CDLL(str(path))
 
 
-def launcher(det, folder):
-    """The program's launch(), for arrays in which matrices may be shared."""
+def launcher(det, folder, matrix_each):
+    """The program's launch()."""
     arena = ctypes.c_ulonglong()
-    compiled(source.program(det.plan(), matrix_each=False), folder / "size.so").arena_size(
+    compiled(source.program(det.plan(), matrix_each=matrix_each), folder / "size.so").arena_size(
         ctypes.byref(arena))
     assert arena.value <= source.LARGEST_LOCAL_ARENA    # there is no scratch here
-    return compiled(source.program(det.plan(), arena.value, matrix_each=False) + LAUNCH,
+    return compiled(source.program(det.plan(), arena.value, matrix_each=matrix_each) + LAUNCH,
                     folder / "program.so").launch
 
 
@@ -61,9 +73,20 @@ def launcher(det, folder):
     ("mmse", {}), ("omap", {"constellation": "qpsk"})])
 def test_same_llrs(name, own, tmp_path):
     det = detectors.create(name, backend="cpu", **own)
-    launch = launcher(det, tmp_path)
+    compare(det, launcher(det, tmp_path, matrix_each=False), chunk=7, period=14)
+
+
+@pytest.mark.parametrize("name, own", [("nway", {}), ("mmse", {"num_tx": 3, "num_rx": 3}),
+                                       ("psd", {})])
+def test_rows_through_shared_memory(name, own, tmp_path):
+    det = detectors.create(name, backend="cpu", **own)
+    compare(det, launcher(det, tmp_path, matrix_each=True), chunk=1, period=1)
+
+
+def compare(det, launch, chunk, period):
+    """With the CPU, a block and several."""
     pointer = ctypes.c_void_p
-    n, chunk, period = 420, 7, 14
+    n = 420
     for blocks in (1, 3):
         y, h, noise_var, _ = problem(n, det.num_tx, det.num_rx, det.constellation.name, 15, period,
                                      seed=blocks)
