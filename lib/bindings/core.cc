@@ -104,21 +104,25 @@ int team_size(int threads)
     return forked ? 1 : threads > 0 ? threads : omp_get_max_threads();
 }
 
-/* memcpy by several threads: the memory bandwidth that benchmarks compare with */
-void copy(complex_array& out, const complex_array& source, int threads)
+/* memcpy by several threads: the memory bandwidth that benchmarks compare with, and what
+ * carries batches to memory that a GPU reads */
+void copy(py::array& out, const py::array& source, int threads)
 {
-    if (out.size() != source.size())
+    if (out.nbytes() != source.nbytes())
         throw std::invalid_argument("copy: out and source differ in size");
+    if (!(out.flags() & source.flags() & py::array::c_style))
+        throw std::invalid_argument("copy: out and source must be C-contiguous");
+    constexpr std::size_t line = 64;
     const int count = team_size(threads);
-    const std::size_t size = source.size(), share = (size + count - 1) / count;
-    std::complex<float>* const to = out.mutable_data();
-    const std::complex<float>* const from = source.data();
+    const std::size_t size = source.nbytes(), share = (size / count + line) / line * line;
+    char* const to = static_cast<char*>(out.mutable_data());
+    const char* const from = static_cast<const char*>(source.data());
     const py::gil_scoped_release release;
 #pragma omp parallel for num_threads(count)
     for (int t = 0; t < count; ++t) {
         const std::size_t first = std::min(size, t * share);
         const std::size_t last = std::min(size, first + share);
-        std::memcpy(to + first, from + first, (last - first) * sizeof *to);
+        std::memcpy(to + first, from + first, last - first);
     }
 }
 
