@@ -44,7 +44,8 @@ PRIOR = ("prior_input", "A-priori Input", "bool",
 # Dialogue order, and what is shown on the block only when it differs from its default.
 FIRST = ("num_tx", "num_rx", "constellation")
 LAST = ("llr_type", "llr_scale", "backend", "device", "threads")
-DTYPES = {"int": "int", "float": "real", "bool": "bool", "enum": "enum", "constellation": "raw"}
+DTYPES = {"int": "int", "float": "real", "bool": "bool", "enum": "enum", "constellation": "raw",
+          "device": "raw"}
 
 
 def block_parameters(detector, block):
@@ -87,7 +88,7 @@ def grc_parameter(parameter):
     if parameter.name == "llr_scale":
         entry["hide"] = "${ 'none' if llr_type == 'int8' else 'all' }"
     elif parameter.name == "device":
-        entry["hide"] = "${ 'none' if backend == 'cuda' else 'all' }"
+        entry["hide"] = "${ {'cuda': 'none', 'auto': 'part'}.get(backend, 'all') }"
     elif parameter.name in LAST or parameter.name == "symbols_per_channel":
         shown = f"'{default}'" if parameter.kind == "enum" else repr(default)
         entry["hide"] = f"${{ 'part' if {parameter.name} == {shown} else 'none' }}"
@@ -97,7 +98,8 @@ def grc_parameter(parameter):
 def asserts(detector):
     """What GRC can refuse before the flowgraph runs; the block itself checks everything."""
     checks = [f"1 <= num_tx <= {detector.MAX_TX}", f"num_tx <= num_rx <= {detector.MAX_RX}",
-              "noise_var > 0", "symbols_per_channel >= 1", "threads >= 0", "device >= 0",
+              "noise_var > 0", "symbols_per_channel >= 1", "threads >= 0",
+              "isinstance(device, (list, tuple)) or device >= 0",
               "llr_scale > 0"]
     if detector.NEEDS_SQUARE_QAM:
         checks.append("mimopack.constellation.get(constellation).square_qam is not None")

@@ -4,9 +4,19 @@
 
 import pytest
 from flowgraphs import Companion
+from gnuradio.mimopack.cuda import device
 
 
 @pytest.fixture(scope="session")
 def companion(tmp_path_factory):
     """GNU Radio Companion's library, built once."""
     return Companion(tmp_path_factory.mktemp("home"))
+
+
+@pytest.fixture(autouse=True)
+def calibrations(request, tmp_path, monkeypatch):
+    """Nothing of the user's cache is read or written; and backend "auto" takes no GPU, but in
+    tests of it, so that others do not depend on what is faster here."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    if "gpu" not in request.keywords:
+        monkeypatch.setattr(device, "count", lambda: 0)

@@ -259,7 +259,7 @@ class FailingGpu:
 
     calls_left = 0
 
-    def __init__(self, plan, device):
+    def __init__(self, plan, devices):
         plan = dict(plan)
         self._core = _core.Detector(plan.pop("name"), isa="auto", **plan)
 
@@ -267,12 +267,12 @@ class FailingGpu:
         if FailingGpu.calls_left == 0:
             raise RuntimeError("the GPU has fallen off the bus")
         FailingGpu.calls_left -= 1
-        return self._core.detect(*arguments, 1, **keywords)
+        return self._core.detect(*arguments, **keywords)
 
 
 @pytest.mark.parametrize("calls", [0, 1, 7])
 def test_a_gpu_that_fails_is_replaced_by_the_cpu(calls, monkeypatch, capfd):
-    monkeypatch.setattr(device, "Program", FailingGpu)
+    monkeypatch.setattr(device, "Gpus", FailingGpu)
     FailingGpu.calls_left = calls
     y, h, noise_var, _ = problem(3001, 4, 4, "qam16", 18)
     block = make("nway", backend="cuda", noise_var=noise_var, num_passes=2, threads=1)

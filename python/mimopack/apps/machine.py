@@ -13,16 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from .. import __version__, _core
-
-
-def _processor():
-    try:
-        for line in Path("/proc/cpuinfo").read_text().splitlines():
-            if line.startswith("model name"):
-                return line.split(":", 1)[1].strip()
-    except OSError:
-        pass
-    return platform.processor() or platform.machine()
+from ..detectors.calibration import processor
 
 
 def _commit():
@@ -52,7 +43,7 @@ def _gnuradio():
 def describe():
     """A dict: processor, instruction set, threads, versions, commit, command, date."""
     program = "mimopack" if sys.argv[0] == "-c" else Path(sys.argv[0]).name
-    return {"processor": _processor(), "isa": _core.isa(), "threads": _core.max_threads(),
+    return {"processor": processor(), "isa": _core.isa(), "threads": _core.max_threads(),
             "system": platform.platform(), "mimopack": __version__, "commit": _commit(),
             "python": platform.python_version(), "numpy": np.__version__,
             "gnuradio": _gnuradio(), "command": shlex.join([program, *sys.argv[1:]]),

@@ -10,7 +10,7 @@ import pmt
 from gnuradio import gr
 
 from .. import detectors
-from ..checks import flag, integer, positive
+from ..checks import LARGEST, SMALLEST, flag, integer, positive
 from .frame_stream import BlockLog, vector
 
 # Vectors per work() call to aim at, and the size of the largest port's share of them. Larger
@@ -40,8 +40,9 @@ class detector_block(gr.sync_block):
         message out ``status``: a dict with the totals ``vectors``, ``erasures`` and
             ``failures``, once a second at most, when vectors had to be erased.
 
-    With backend "cuda" a GPU that fails while the flowgraph runs is said once; the vectors at hand
-    and all others are then detected by the CPU.
+    With backend "cuda" or "auto" a GPU that fails while the flowgraph runs is said once; the
+    vectors at hand and all others are then detected by the CPU. What a GPU needs at first,
+    compiling and, for "auto", a comparison with the CPU, takes seconds in start().
 
     The block asks for buffers of about 16384 vectors (fewer where a full search would take
     long). A maximum buffer size set on it or its neighbours must leave room for two batches.
@@ -58,11 +59,11 @@ class detector_block(gr.sync_block):
     DETECTOR = None
 
     def __init__(self, noise_var=0.1, symbols_per_channel=1, prior_input=False, **parameters):
-        self._parameters = parameters
-        self._detector = self.DETECTOR(**parameters)
-        det = self._detector
+        det = self._detector = self.DETECTOR(**parameters)
+        det.on_gpu_failure = self._on_gpu_failure
         if flag("prior_input", prior_input) and not det.SUPPORTS_PRIOR:
             raise ValueError(f"prior_input: {det.name} takes no a-priori LLRs")
+        self._prior_input = prior_input
         self._period = integer("symbols_per_channel", symbols_per_channel, 1, 2**20)
         self.set_noise_var(noise_var)
         self._vectors = self._erasures = self._failures = 0
@@ -95,6 +96,7 @@ class detector_block(gr.sync_block):
 
     def start(self):
         self.set_output_multiple(1)
+        self._detector.prepare(self._batch * self._period, self._period, self._prior_input)
         return True
 
     def stop(self):
@@ -137,13 +139,9 @@ class detector_block(gr.sync_block):
         h = input_items[1].reshape(items, det.num_rx, det.num_tx)
         prior = (input_items[2].reshape(n, det.bits_per_vector)
                  if len(input_items) > 2 else None)
-        noise_var = self._noise(items, n)
         try:
-            try:
-                det.detect(y, h, noise_var, prior=prior, out=out.reshape(n, det.bits_per_vector))
-            except Exception as error:
-                det = self._without_gpu(error)
-                det.detect(y, h, noise_var, prior=prior, out=out.reshape(n, det.bits_per_vector))
+            det.detect(y, h, self._noise(items, n), prior=prior,
+                       out=out.reshape(n, det.bits_per_vector))
             self._erasures += det.erasures
         except Exception as error:    # the stream goes on: these vectors are erased, and said
             out[...] = 0
@@ -154,18 +152,17 @@ class detector_block(gr.sync_block):
         self._report()
         return items
 
-    def _without_gpu(self, error):
-        """The same detector on the CPU, for good, where a GPU failed; else the error again."""
-        if self._detector.backend != "cuda":
-            raise error
+    def _on_gpu_failure(self, error):
         self._log.error(f"the GPU failed, going on with the CPU: {error!r}")
-        self._detector = self.DETECTOR(**{**self._parameters, "backend": "cpu",
-                                            "threads": self._detector.threads})
-        return self._detector
 
     def _noise(self, items, n):
-        noise = np.full(n, self._noise_var, np.float32)
-        for tag in self.get_tags_in_window(0, 0, items, NOISE_VAR):
+        """One number, or one per vector."""
+        tags = self.get_tags_in_window(0, 0, items, NOISE_VAR)
+        before = self._noise_var
+        if not tags and SMALLEST <= before <= LARGEST:
+            return before
+        noise = np.full(n, before, np.float32)
+        for tag in tags:
             first = (tag.offset - self.nitems_read(0)) * self._period
             value = pmt.to_python(tag.value)
             usable = isinstance(value, (int, float)) and 0 < value < np.inf

@@ -1,21 +1,28 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A detector's program on one GPU, on arrays of the device or of the host."""
+"""A detector's programs on one GPU or several: compiled, and launched on arrays of the device."""
 
-from contextlib import suppress
+from collections import namedtuple
 from functools import cache, lru_cache
 from math import isqrt
+from struct import Struct
 
 import numpy as np
 
 from . import is_device_array, source
 
-# Vectors from the host travel in parts of about so many bytes, two of them under way at a time.
-PART_BYTES = 2**25
-# Where a thread's arrays are in global memory, they take at most this.
+# Where a thread's arrays are in global memory, they take at most this, and an eighth of what is
+# free: several launches may be under way.
 SCRATCH_BYTES = 2**31
 # Threads that a multiprocessor should have to do before a thread takes several vectors.
 THREADS_WANTED = 512
+# detect() in lib/cuda/detect.h: each argument in 8 bytes of its own
+_ARGUMENTS = Struct("=2Q I4x I4x 3Q f4x 2Q f4x 2Q I4x 2Q")
+
+# What the program of a call depends on; see ``source.program``.
+Variant = namedtuple("Variant", "has_prior matrix_each as_int8 num_hard counts")
+# The kernel, its handle, floats of a thread's arena, blocks that a multiprocessor takes at a time
+_Compiled = namedtuple("_Compiled", "kernel function arena blocks")
 
 
 def cupy():
@@ -28,15 +35,29 @@ def cupy():
     return module
 
 
+@cache
+def count():
+    """How many GPUs there are; 0 without CuPy or a driver. Looks once."""
+    try:
+        return cupy().cuda.runtime.getDeviceCount()
+    except Exception:    # whatever an installation that does not work raises
+        return 0
+
+
 def check_device(device):
     """ValueError where there is no such GPU."""
     module = cupy()
     try:
-        count = module.cuda.runtime.getDeviceCount()
+        there = module.cuda.runtime.getDeviceCount()
     except module.cuda.runtime.CUDARuntimeError as error:
         raise ValueError(f"device: there is no usable NVIDIA GPU ({error})") from error
-    if not 0 <= device < count:
-        raise ValueError(f"device: got {device}, allowed are 0 to {count - 1}")
+    if not 0 <= device < there:
+        raise ValueError(f"device: got {device}, allowed are 0 to {there - 1}")
+
+
+def device_name(device):
+    """What its vendor calls it."""
+    return cupy().cuda.runtime.getDeviceProperties(device)["name"].decode()
 
 
 @cache
@@ -49,7 +70,8 @@ def _kernel(text, name, device):
 
 
 class Program:
-    """A detector's kernels, specialised for its sizes and parameters and compiled at first use.
+    """A detector's kernels on one GPU, specialised for its sizes and parameters and compiled at
+    first use.
 
     Args:
         plan: ``Detector.plan()``.
@@ -63,199 +85,152 @@ class Program:
         self._processors = cupy().cuda.runtime.deviceGetAttribute(
             cupy().cuda.runtime.cudaDevAttrMultiProcessorCount, device)
         self._compiled = {}
-        self._slots = None
+        self._values = np.zeros(_ARGUMENTS.size // 8, np.uint64)
+        self._arguments = (address(self._values)
+                           + 8 * np.arange(len(self._values))).astype(np.uint64)
 
-    def _compile(self, *key):
-        """(kernel, floats of a thread's arena, blocks that a multiprocessor works on at a time);
-        key: what ``source.program`` takes beyond them."""
-        if key not in self._compiled:
+    def current(self):
+        """A context in which this GPU is the current one."""
+        return cupy().cuda.Device(self.device)
+
+    def _compile(self, variant):
+        if variant not in self._compiled:
             module = cupy()
-            arena_size = _kernel(source.program(self._plan, None, *key), "arena_size", self.device)
+            arena_size = _kernel(source.program(self._plan, None, *variant), "arena_size",
+                                 self.device)
             floats = module.empty(1, np.uint64)
             arena_size((1,), (1,), (floats,))
             arena = int(floats.get()[0])
-            kernel = _kernel(source.program(self._plan, arena, *key), "detect", self.device)
-            per_processor = module.cuda.driver.occupancyMaxActiveBlocksPerMultiprocessor(
-                kernel.kernel.ptr, source.THREADS, 0)
-            self._compiled[key] = kernel, arena, max(1, per_processor)
-        return self._compiled[key]
+            kernel = _kernel(source.program(self._plan, arena, *variant), "detect", self.device)
+            function = kernel.kernel.ptr
+            blocks = module.cuda.driver.occupancyMaxActiveBlocksPerMultiprocessor(
+                function, source.THREADS, 0)
+            self._compiled[variant] = _Compiled(kernel, function, arena, max(1, blocks))
+        return self._compiled[variant]
+
+    def launch(self, variant, n, per_channel, y, h, noise_var, common_noise_var, prior, out,
+               int8_scale, hard, nodes, nodes_per_vector, erased, stream):
+        """The kernel on a stream of this GPU, which is the current one.
+
+        Args:
+            variant: the program.
+            n: vectors, of which per_channel each have a matrix.
+            y, h, noise_var, prior, out, hard, nodes, erased: addresses on the device, those of
+                complex numbers and LLRs multiples of 16; 0 where there is none.
+        """
+        compiled = self._compile(variant)
+        chunk = _chunk(n, per_channel, self._processors * THREADS_WANTED)
+        blocks = min(-(-(n // chunk) // source.THREADS), self._processors * compiled.blocks)
+        scratch = None
+        if compiled.arena > source.LARGEST_LOCAL_ARENA:
+            with stream:
+                blocks, scratch = self._scratch(blocks, 4 * compiled.arena * source.THREADS)
+        _ARGUMENTS.pack_into(
+            self._values, 0, n, n // chunk, chunk, per_channel // chunk, y, h, noise_var,
+            common_noise_var, prior, out, int8_scale, hard, nodes, nodes_per_vector,
+            scratch.ptr if scratch else 0, erased)
+        cupy().cuda.driver.launchKernel(compiled.function, blocks, 1, 1, source.THREADS, 1, 1,
+                                        0, stream.ptr, address(self._arguments), 0)
+
+    def _scratch(self, blocks, block_bytes):
+        """(blocks, memory for them), as many as there is room for."""
+        module = cupy()
+        pool = module.get_default_memory_pool()
+        room = module.cuda.runtime.memGetInfo()[0] + pool.free_bytes()
+        blocks = min(blocks, max(1, min(SCRATCH_BYTES, room // 8) // block_bytes))
+        while True:
+            try:
+                return blocks, module.cuda.alloc(blocks * block_bytes)
+            except module.cuda.memory.OutOfMemoryError:
+                if blocks == 1:
+                    raise
+                blocks //= 2
 
     def detect(self, y, h, noise_var, prior, out, int8_scale, hard=None, nodes=None):
-        """As ``_core.Detector.detect``, with arrays that are all on the device, where it works on
-        the current stream and does not wait, or all on the host. noise_var of the host may be
-        one number for all.
+        """As ``_core.Detector.detect``, with arrays that are all on this GPU; noise_var may be one
+        number of the host. Works on the current stream and does not wait.
 
         Returns:
-            How many vectors were erased: an int, or a ``Count``.
+            A ``Count`` of the vectors that were erased.
         """
-        with cupy().cuda.Device(self.device):
-            if is_device_array(y):
-                return self._launch(y, h, noise_var, prior, out, int8_scale, hard, nodes)
-            try:
-                return self._detect_from_host(y, h, noise_var, prior, out, int8_scale, hard, nodes)
-            except BaseException:    # KeyboardInterrupt too: nothing may arrive later
-                for slot in self._slots or ():
-                    slot.abandon()
-                self._slots = None
-                raise
-
-    def empty(self, shape, dtype):
-        """A CuPy array on this GPU."""
         module = cupy()
-        with module.cuda.Device(self.device):
-            return module.empty(shape, dtype)
+        with self.current():
+            stream = module.cuda.get_current_stream()
+            erased = module.cuda.alloc(8)
+            erased.memset_async(0, 8, stream)
+            n = len(y)
+            if n:
+                common = not is_device_array(noise_var)
+                # copies of arrays that begin anywhere live until the kernel has its place
+                aligned = [None if array is None else _aligned(array) for array in (y, h, prior)]
+                target = out if out.data.ptr % 16 == 0 else module.empty_like(out)
+                y_at, h_at, prior_at, noise_at, out_at, hard_at, nodes_at = (
+                    0 if array is None else array.data.ptr
+                    for array in (*aligned, None if common else noise_var, target, hard, nodes))
+                self.launch(
+                    Variant(prior is not None, n == len(h), out.dtype == np.int8,
+                            0 if hard is None else len(hard), nodes is not None),
+                    n, n // len(h), y_at, h_at, noise_at, float(noise_var[0]) if common else 0,
+                    prior_at, out_at, int8_scale, hard_at, nodes_at,
+                    0 if nodes is None else nodes.shape[1], erased.ptr, stream)
+                if target is not out:
+                    out[...] = target
+        return Count(erased, stream)
 
-    def zeros(self, shape, dtype):
-        array = self.empty(shape, dtype)
-        array.fill(0)
-        return array
 
-    def _launch(self, y, h, noise_var, prior, out, int8_scale, hard, nodes):
-        module = cupy()
-        erased = module.empty(1, np.uint64)
-        erased.data.memset_async(0, erased.nbytes)
-        count = Count(erased, module.cuda.get_current_stream())
-        n = len(y)
-        if n == 0:
-            return count
-        kernel, arena, per_processor = self._compile(
-            prior is not None, n == len(h), out.dtype == np.int8,
-            0 if hard is None else len(hard), nodes is not None)
-        common = not is_device_array(noise_var)
-        per_channel = n // len(h)
-        chunk = _chunk(n, per_channel, self._processors * THREADS_WANTED)
-        blocks = min(-(-(n // chunk) // source.THREADS), self._processors * per_processor)
-        null = scratch = np.uintp(0)
-        if arena > source.LARGEST_LOCAL_ARENA:
-            block_bytes = 4 * arena * source.THREADS
-            blocks = min(blocks, max(1, SCRATCH_BYTES // block_bytes))
-            scratch = module.empty(blocks * block_bytes, np.uint8)
-        target = out if out.data.ptr % 16 == 0 else module.empty_like(out)
-        kernel((blocks,), (source.THREADS,), (
-            np.uint64(n), np.uint64(n // chunk), np.uint32(chunk),
-            np.uint32(per_channel // chunk), _aligned(y), _aligned(h),
-            null if common else noise_var, np.float32(noise_var[0] if common else 0),
-            null if prior is None else _aligned(prior),
-            target, np.float32(int8_scale),
-            null if hard is None else hard, null if nodes is None else nodes,
-            np.uint32(0 if nodes is None else nodes.shape[1]),
-            scratch, erased))
-        if target is not out:
-            out[...] = target
-        return count
+class Gpus:
+    """A detector's programs on its GPUs.
 
-    def _detect_from_host(self, y, h, noise_var, prior, out, int8_scale, hard, nodes):
-        n = len(y)
-        if n == 0:
-            return 0
-        per_channel = n // len(h)
-        row = sum(array[0].nbytes for array in (y, h, out, prior, nodes) if array is not None)
-        row += 0 if hard is None else hard[:, 0].nbytes
-        if self._slots is None:
-            self._slots = [_Slot() for _ in range(2)]
-        common = noise_var.size == 1
-        erased = 0
-        for number, (rows, matrices) in enumerate(_parts(n, per_channel, PART_BYTES // row)):
-            slot = self._slots[number % len(self._slots)]
-            erased += slot.finish()
-            with slot.stream:
-                inputs = [slot.send(name, array) for name, array in (
-                    ("y", y[rows]), ("h", h[matrices]),
-                    ("noise_var", None if common else noise_var[rows]),
-                    ("prior", None if prior is None else prior[rows]))]
-                if common:
-                    inputs[2] = noise_var
-                hard_part = slot.send("hard", None if hard is None else hard[:, rows])
-                found = slot.room("out", out[rows])
-                counted = slot.room("nodes", None if nodes is None else nodes[rows])
-                if counted is not None:
-                    counted[...] = 0
-                erased_part = self._launch(*inputs, found, int8_scale, hard_part, counted)
-                slot.fetch([(found, out[rows]), (counted, None if nodes is None else nodes[rows])],
-                           erased_part)
-        return erased + sum(slot.finish() for slot in self._slots)
+    Arrays of a GPU are worked on there; those of the host are shared among all.
+
+    Args:
+        plan: ``Detector.plan()``.
+        devices: their numbers.
+    """
+
+    def __init__(self, plan, devices):
+        from .transfer import Pipeline
+
+        self.programs = {device: Program(plan, device) for device in devices}
+        self._pipeline = Pipeline(list(self.programs.values()))
+
+    def detect(self, y, h, noise_var, prior, out, int8_scale, threads=0, hard=None, nodes=None):
+        """As ``Program.detect`` on arrays of one of the GPUs, or as ``Pipeline.detect`` on arrays
+        of the host."""
+        if is_device_array(y):
+            return self.programs[y.device.id].detect(y, h, noise_var, prior, out, int8_scale,
+                                                     hard, nodes)
+        return self._pipeline.detect(y, h, noise_var, prior, out, int8_scale, threads, hard, nodes)
+
+    def empty(self, shape, dtype, device):
+        """A CuPy array on one of the GPUs."""
+        with self.programs[device].current():
+            return cupy().empty(shape, dtype)
+
+    def zeros(self, shape, dtype, device):
+        with self.programs[device].current():
+            return cupy().zeros(shape, dtype)
 
 
 class Count:
     """A number on the device, there when its stream is so far; int() waits for it."""
 
-    def __init__(self, array, stream):
-        self._array, self._stream = array, stream
+    def __init__(self, memory, stream):
+        self._memory, self._stream = memory, stream
 
     def __int__(self):
-        return int(self._array.get(self._stream)[0])
+        runtime = cupy().cuda.runtime
+        value = np.zeros(1, np.uint64)
+        with self._memory.device:
+            runtime.memcpyAsync(address(value), self._memory.ptr, 8, runtime.memcpyDeviceToHost,
+                                self._stream.ptr)
+            self._stream.synchronize()
+        return int(value[0])
 
 
-class _Slot:
-    """A stream with its pinned and device buffers: half of a double buffer."""
-
-    def __init__(self):
-        self.stream = cupy().cuda.Stream(non_blocking=True)
-        self._pinned, self._arrays = {}, {}
-        self._results, self._erased = [], None
-
-    def _pair(self, name, shape, dtype):
-        """Pinned and device arrays of at least this size, as views of this shape."""
-        module = cupy()
-        size = int(np.prod(shape)) * np.dtype(dtype).itemsize
-        if name not in self._pinned or self._pinned[name].nbytes < size:
-            self._pinned[name] = np.frombuffer(
-                module.cuda.alloc_pinned_memory(max(size, 1)), np.uint8, max(size, 1))
-            self._arrays[name] = module.empty(max(size, 1), np.uint8)
-        return (self._pinned[name][:size].view(dtype).reshape(shape),
-                self._arrays[name][:size].view(dtype).reshape(shape))
-
-    def send(self, name, array):
-        """The array on the device, once the stream is there."""
-        if array is None:
-            return None
-        pinned, there = self._pair(name, array.shape, array.dtype)
-        np.copyto(pinned, array)
-        there.set(pinned, self.stream)
-        return there
-
-    def room(self, name, like):
-        return None if like is None else self._pair(name, like.shape, like.dtype)[1]
-
-    def fetch(self, pairs, erased):
-        """Starts copying results back; finish() hands them over."""
-        for index, (there, destination) in enumerate(pairs):
-            if there is not None:
-                pinned, _ = self._pair("out" if index == 0 else "nodes", there.shape, there.dtype)
-                there.get(self.stream, out=pinned, blocking=False)
-                self._results.append((pinned, destination))
-        self._erased = erased
-
-    def finish(self):
-        """Waits for what was started, and returns how many of it were erased."""
-        if self._erased is None:
-            return 0
-        self.stream.synchronize()
-        for pinned, destination in self._results:
-            np.copyto(destination, pinned)
-        erased = int(self._erased)
-        self._results, self._erased = [], None
-        return erased
-
-    def abandon(self):
-        """Waits for what is under way, and forgets it."""
-        with suppress(Exception):    # a GPU that failed does nothing any more
-            self.stream.synchronize()
-
-
-def _parts(n, per_channel, most):
-    """(rows, matrices) of parts of about so many vectors, slices: whole matrices' vectors, or a
-    share of one's."""
-    if per_channel <= most:
-        step = most // per_channel * per_channel
-        for first in range(0, n, step):
-            rows = slice(first, min(first + step, n))
-            yield rows, slice(first // per_channel, rows.stop // per_channel)
-        return
-    for matrix in range(n // per_channel):
-        end = (matrix + 1) * per_channel
-        for first in range(matrix * per_channel, end, max(most, 1)):
-            yield slice(first, min(first + max(most, 1), end)), slice(matrix, matrix + 1)
+def address(array):
+    """Where a NumPy array lies; faster than array.ctypes.data."""
+    return array.__array_interface__["data"][0]
 
 
 @lru_cache

@@ -2,12 +2,16 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What all detectors share: the contract's checks, the choice of backend, erasures."""
 
+import time
+import warnings
+
 import numpy as np
 
 from .. import constellation as constellations
 from .. import reference
 from ..checks import array, choice, flag, integer, positive
 from ..cuda import is_device_array
+from .calibration import Calibration, problem
 from .parameters import BACKENDS, COMMON, ISAS, LLR_TYPES, PRIOR
 
 
@@ -22,6 +26,12 @@ class Detector:
     Attributes:
         erasures: how many vectors the last ``detect`` could not detect (NaN, Inf, a
             noise_var that is not positive, H of deficient rank); their LLRs are 0.
+        device: the GPU's number, or a tuple of several, which share each batch of host arrays.
+        backend: as it was asked for.
+        last_backend: what the last ``detect`` ran on, "cpu", "cuda" or "reference".
+        on_gpu_failure: called, once, with the exception of a GPU that failed with arrays of the
+            host, before the CPU takes that batch and all that follow. Where it is None, backend
+            "auto" warns instead, and backend "cuda" raises the exception.
     """
 
     name = ""
@@ -63,11 +73,15 @@ class Detector:
         if self.extrinsic and self.HARD:
             raise ValueError(f"extrinsic: {self.name} decides hard, there is nothing to subtract")
         choice("isa", isa, ISAS)
-        self.device = integer("device", device, 0, 1023)
+        self.device = _device("device", device)
+        self.on_gpu_failure = self.last_backend = None
         self._erased = 0
+        self._isa = isa
         self._check_size()
-        self._core = self._make_core(isa) if self.backend in ("auto", "cpu") else None
+        self._core = self._make_core() if self.backend in ("auto", "cpu") else None
         self._gpu = self._make_gpu() if self.backend == "cuda" else None
+        self._calibration = (Calibration(self, self._core, self._gpus)
+                             if self.backend == "auto" else None)
 
     def __repr__(self):
         own = "".join(f", {p.name}={getattr(self, p.name)!r}" for p in self.PARAMETERS)
@@ -91,6 +105,11 @@ class Detector:
         self._threads = integer("threads", threads, 0, 1024)
 
     @property
+    def devices(self):
+        """``device`` as a tuple."""
+        return self.device if isinstance(self.device, tuple) else (self.device,)
+
+    @property
     def bits_per_vector(self):
         """nt*m, the LLRs of one vector."""
         return self.num_tx * self.constellation.bits_per_symbol
@@ -109,8 +128,9 @@ class Detector:
         """LLRs of a batch of received vectors.
 
         Args:
-            y: (n, nr) complex64, C-contiguous. With backend "cuda" all arrays may be CuPy's: it
-                then works on the current stream, without waiting, and returns one.
+            y: (n, nr) complex64, C-contiguous. With backends "cuda" and "auto" all arrays may be
+                CuPy's, on one of the GPUs: it then works on the current stream, without waiting,
+                and returns one.
             h: (n/T, nr, nt) complex64, C-contiguous: matrix k holds for the vectors
                 k*T ... (k+1)*T - 1. T is n / len(h).
             noise_var: noise power per complex receive dimension, linear; a positive scalar,
@@ -157,16 +177,17 @@ class Detector:
             if gpu is None and not out.flags.writeable:
                 raise ValueError("out: got a read-only array, must be writable")
         elif gpu is not None:
-            out = self._gpu.empty(shape, self.llr_dtype)
+            out = self._gpus().empty(shape, self.llr_dtype, gpu)
         else:
             out = np.empty(shape, self.llr_dtype)
-        if self._gpu:
-            self._erased = self._gpu.detect(y, h, noise_var, prior, out, self.llr_scale,
-                                            hard=hard, nodes=nodes)
-        elif self._core:
-            self._erased = self._core.detect(y, h, noise_var, prior, out, self.llr_scale,
-                                             self._threads, hard=hard, nodes=nodes)
+        arguments = (y, h, noise_var, prior, out, self.llr_scale, self._threads)
+        if gpu is not None:
+            self._erased = self._gpus().detect(*arguments, hard=hard, nodes=nodes)
+            self.last_backend = "cuda"
+        elif self.backend != "reference":
+            self._erased = self._detect_on_host(arguments, hard, nodes)
         else:
+            self.last_backend = "reference"
             llr, erased = reference.run(self._reference, y, h, noise_var, self.constellation,
                                         prior, hard=hard)
             self._erased = int(erased.sum())
@@ -177,9 +198,74 @@ class Detector:
             out[...] = llr
         return out
 
+    def _detect_on_host(self, arguments, hard, nodes):
+        """Arrays of the host, on GPUs or the CPU; returns how many vectors were erased."""
+        y, h, _, prior, *_ = arguments
+        case = (len(y) // max(1, len(h)), prior is not None, 0 if hard is None else len(hard))
+        try:
+            if self._takes_gpu(len(y), *case, counts=nodes is not None):
+                erased = self._gpus().detect(*arguments, hard=hard, nodes=nodes)
+                self.last_backend = "cuda"
+                return erased
+        except Exception as error:
+            self._lose_gpu(error)
+        start = time.perf_counter()
+        erased = self._core.detect(*arguments, hard=hard, nodes=nodes)
+        if self._calibration:
+            self._calibration.took(time.perf_counter() - start, *case)
+        self.last_backend = "cpu"
+        return erased
+
+    def prepare(self, n, per_channel=1, has_prior=False):
+        """Does ahead what the first ``detect`` of a batch would do first where there is a GPU:
+        choose (backend "auto"), compile. Takes seconds, or next to nothing when that is known.
+
+        Args:
+            n: vectors of the batch.
+            per_channel: T, those that share a matrix.
+            has_prior: whether it has a-priori LLRs.
+        """
+        try:
+            if self.backend != "reference" and self._takes_gpu(n, per_channel, has_prior):
+                period = min(per_channel, 2)    # one program for all that are more than 1
+                arguments, _ = problem(self, period * len(self.devices), period, has_prior)
+                self._gpus().detect(*arguments)
+        except Exception as error:
+            self._lose_gpu(error)
+
+    def _takes_gpu(self, n, per_channel, has_prior, num_hard=0, counts=False):
+        """Whether a batch of the host goes to the GPUs; nodes are counted where asked for."""
+        if self._calibration:
+            return not counts and self._calibration.prefers_gpu(n, per_channel, has_prior,
+                                                                num_hard)
+        return self._gpu is not None
+
+    def _lose_gpu(self, error):
+        """The CPU goes on, for good, and somebody hears of it; or the error again."""
+        if self.on_gpu_failure:
+            self.on_gpu_failure(error)
+        elif self.backend == "auto":
+            warnings.warn(f"the GPU failed, going on with the CPU: {error!r}", RuntimeWarning,
+                          stacklevel=5)
+        else:
+            raise error
+        self._core = self._core or self._make_core()
+        self._gpu = self._calibration = None
+
+    def _gpus(self):
+        """Its programs on GPUs, made when they are needed."""
+        if self._gpu is None:
+            self._gpu = self._make_gpu()
+        return self._gpu
+
     def _gpu_of(self, y):
         """The number of the GPU on which arrays must be; None for arrays of the host."""
-        return self.device if self._gpu is not None and is_device_array(y) else None
+        if self.backend not in ("auto", "cuda") or not is_device_array(y):
+            return None
+        if y.device.id not in self.devices:
+            allowed = ", ".join(map(str, self.devices))
+            raise ValueError(f"y: got an array on GPU {y.device.id}, must be on GPU {allowed}")
+        return y.device.id
 
     def _noise(self, noise_var, n, gpu):
         """One per vector, or one for all."""
@@ -215,16 +301,16 @@ class Detector:
                 "bit_source": source, "bit_sign": sign,
                 "options": {"extrinsic": self.extrinsic, **self._core_options()}}
 
-    def _make_core(self, isa):
+    def _make_core(self):
         from .. import _core
 
         plan = self.plan()
-        return _core.Detector(plan.pop("name"), isa=isa, **plan)
+        return _core.Detector(plan.pop("name"), isa=self._isa, **plan)
 
     def _make_gpu(self):
-        from ..cuda.device import Program
+        from ..cuda import device
 
-        return Program(self.plan(), self.device)
+        return device.Gpus(self.plan(), self.devices)
 
     CANONICAL_ORDER = True    # the kernel works per axis where the constellation allows it
 
@@ -241,3 +327,13 @@ class Detector:
         """COMMON, those of a-priori LLRs where they show in soft output, and its own."""
         soft_prior = cls.SUPPORTS_PRIOR and not cls.HARD
         return (*COMMON, *(PRIOR if soft_prior else ()), *cls.PARAMETERS)
+
+
+def _device(name, value):
+    """The number of a GPU, or several different ones, as a tuple."""
+    if not isinstance(value, (list, tuple, range)):
+        return integer(name, value, 0, 1023)
+    numbers = tuple(integer(name, number, 0, 1023) for number in value)
+    if not numbers or len(set(numbers)) < len(numbers):
+        raise ValueError(f"{name}: got {value!r}, must be a number or a list of different numbers")
+    return numbers

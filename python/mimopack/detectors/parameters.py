@@ -14,8 +14,8 @@ class Parameter:
         name: as in Python.
         label: what a user interface calls it.
         default: its default value.
-        kind: "int", "ints" (a list), "float", "enum", "bool" or "constellation" (what GRC
-            shows).
+        kind: "int", "ints" (a list), "device" (an int or a list), "float", "enum", "bool" or
+            "constellation" (what GRC shows).
         doc: one sentence with unit and allowed values.
         choices: the values of an enum.
         optional: None is allowed, and means what ``doc`` says.
@@ -45,9 +45,11 @@ COMMON = (
               "A built-in name, a digital.constellation object, points, or (points, labels)."),
     Parameter("backend", "Backend", "auto", "enum",
               "cpu: C++ with SIMD and OpenMP; cuda: an NVIDIA GPU, through CuPy; reference: NumPy "
-              "in double precision, slow; auto: cpu.", BACKENDS),
+              "in double precision, slow; auto: cuda for batches for which it is faster here, "
+              "which is measured once, else cpu.", BACKENDS),
     Parameter("threads", "Threads", 0, "int", "CPU threads; 0 takes all cores."),
-    Parameter("device", "GPU", 0, "int", "cuda only: number of the GPU."),
+    Parameter("device", "GPU", 0, "device",
+              "cuda and auto: number of the GPU, or a list of several that share each batch."),
     Parameter("llr_type", "LLR type", "float32", "enum",
               "Type of the LLRs; int8 saturates at +-127.", LLR_TYPES),
     Parameter("llr_scale", "LLR scale", 8.0, "float",

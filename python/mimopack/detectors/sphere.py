@@ -55,10 +55,11 @@ class _Sphere(Detector):
         return self._count(y, h, noise_var, prior, 1)[:, 0]
 
     def _count(self, y, h, noise_var, prior, width):
-        if self._core or self._gpu:
+        if self.backend != "reference":
             shape = (len(y) if np.ndim(y) else 0, width)
-            nodes = (self._gpu.zeros(shape, np.uint32) if self._gpu_of(y) is not None
-                     else np.zeros(shape, np.uint32))
+            gpu = self._gpu_of(y)
+            nodes = (np.zeros(shape, np.uint32) if gpu is None
+                     else self._gpus().zeros(shape, np.uint32, gpu))
             self._detect(y, h, noise_var, prior, None, nodes=nodes)
             return nodes
         y, h, noise_var, prior = self._checked(y, h, noise_var, prior)

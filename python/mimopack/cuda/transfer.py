@@ -1,0 +1,255 @@
+# SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Arrays of the host through the programs of one or several GPUs, in parts under way together."""
+
+from itertools import zip_longest
+
+import numpy as np
+
+from .. import _core
+from .device import Variant, address, cupy
+
+# A batch travels in so many parts for each GPU, so that a part is copied while another is worked
+# on, but in none smaller or larger than this.
+PARTS = 4
+LEAST_PART_BYTES = 2**20
+LARGEST_PART_BYTES = 2**25
+# Parts that a GPU has under way: one on its way there, one worked on, one on its way back.
+SLOTS = 3
+# Threads that copy between pageable and pinned memory, and how much for each it takes to pay.
+COPY_THREADS = 8
+COPY_BYTES = 2**18
+_ALIGNMENT = 256
+
+# Memory of GPUs that failed for good: to free it would fail as well, wherever the last reference
+# goes.
+_lost = []
+
+
+class Pipeline:
+    """What takes a batch of the host through programs, each on another GPU."""
+
+    def __init__(self, programs):
+        self._programs = programs
+        self._slots = None
+
+    def detect(self, y, h, noise_var, prior, out, int8_scale, threads=0, hard=None, nodes=None):
+        """As ``_core.Detector.detect``; threads: of the host, that may copy. Parts of the batch go
+        to the GPUs in order; arrays in pinned memory are read and written where they are.
+
+        Returns:
+            How many vectors were erased.
+        """
+        if not len(y):
+            return 0
+        batch = _Batch(y, h, noise_var, prior, out, int8_scale, threads, hard, nodes)
+        count = len(self._programs)
+        parts = batch.parts(count)
+        shares = [parts[len(parts) * i // count:len(parts) * (i + 1) // count]
+                  for i in range(count)]
+        erased = 0
+        try:
+            if self._slots is None:
+                self._slots = [[_Slot(program) for _ in range(SLOTS)]
+                               for program in self._programs]
+            turns = [*zip_longest(*shares), *[[None] * count] * SLOTS]
+            for turn, together in enumerate(turns):
+                for slots, part in zip(self._slots, together, strict=True):
+                    slot = slots[turn % SLOTS]
+                    erased += slot.finish()
+                    if part:
+                        slot.send(batch, *part)
+        except BaseException:    # KeyboardInterrupt too: nothing may arrive later
+            self._abandon()
+            raise
+        return erased
+
+    def _abandon(self):
+        """Waits for what is under way, and forgets it."""
+        slots, self._slots = self._slots, None
+        for slot in (slot for of_gpu in slots or () for slot in of_gpu):
+            try:
+                slot.stream.synchronize()
+            except Exception:    # a GPU that failed does nothing any more
+                _lost.append(slot)
+
+
+class _Rows:
+    """An array of the host, with a row for each vector, or (h) for each matrix."""
+
+    def __init__(self, name, array):
+        self.name, self.nbytes = name, array.nbytes
+        self._of_matrices = name == "h"
+        self._row_bytes = array.nbytes // len(array)
+        self._address = address(array)
+        self._bytes = array.reshape(-1).view(np.uint8)
+        self.packed = name.startswith("hard")    # a kernel wants these without gaps
+        self.pinned = not self.packed and _is_pinned(self._address, array.nbytes)
+
+    def size(self, n, matrices):
+        """The bytes of so many."""
+        return (matrices if self._of_matrices else n) * self._row_bytes
+
+    def _span(self, rows, matrices):
+        part = matrices if self._of_matrices else rows
+        return part.start * self._row_bytes, part.stop * self._row_bytes
+
+    def part(self, *part):
+        first, end = self._span(*part)
+        return self._bytes[first:end]
+
+    def address_and_size(self, *part):
+        first, end = self._span(*part)
+        return self._address + first, end - first
+
+
+class _Batch:
+    """A call's arrays, and where a part of them lies in a slot."""
+
+    def __init__(self, y, h, noise_var, prior, out, int8_scale, threads, hard, nodes):
+        n = len(y)
+        self.n, self.per_channel = n, n // len(h)
+        self.common_noise_var = float(noise_var[0]) if noise_var.size == 1 else 0.0
+        self.int8_scale, self.threads = int8_scale, threads
+        self.nodes_per_vector = 0 if nodes is None else nodes.shape[1]
+        self.variant = Variant(prior is not None, n == len(h), out.dtype == np.int8,
+                               0 if hard is None else len(hard), nodes is not None)
+        given = {"y": y, "h": h, "noise_var": noise_var if noise_var.size > 1 else None,
+                 "prior": prior,
+                 **{f"hard{i}": array for i, array in enumerate(() if hard is None else hard)}}
+        inputs = [_Rows(*item) for item in given.items() if item[1] is not None]
+        outputs = [_Rows(*item) for item in (("nodes", nodes), ("out", out))
+                   if item[1] is not None]
+        self.staged = [rows for rows in inputs if not rows.pinned]
+        self.collected = [rows for rows in outputs if not rows.pinned]
+        self.read = [rows for rows in inputs if rows.pinned]
+        self.written = [rows for rows in outputs if rows.pinned]
+        self._bytes = sum(rows.nbytes for rows in (*inputs, *outputs))
+        self._layouts = {}
+
+    def parts(self, gpus):
+        """[(rows, matrices)], slices, at least one for each GPU where there are so many."""
+        count = max(gpus, min(PARTS * gpus, self._bytes // LEAST_PART_BYTES),
+                    -(-self._bytes // LARGEST_PART_BYTES))
+        return list(_parts(self.n, self.per_channel, -(-self.n // count)))
+
+    def layout(self, n, matrices):
+        """({name: first byte}, end of what is copied back together, end of all) of a part: first
+        what is copied there together, then erasures, then results."""
+        if (n, matrices) not in self._layouts:
+            places, size = {}, 0
+
+            def put(name, length, packed=False):
+                nonlocal size
+                places[name] = size if packed else -(-size // _ALIGNMENT) * _ALIGNMENT
+                size = places[name] + length
+
+            for rows in self.staged:
+                put(rows.name, rows.size(n, matrices), rows.packed)
+            put("erased", 8)
+            for rows in self.collected:
+                put(rows.name, rows.size(n, matrices))
+            back = size
+            for rows in (*self.read, *self.written):
+                put(rows.name, rows.size(n, matrices))
+            self._layouts[n, matrices] = places, back, size
+        return self._layouts[n, matrices]
+
+
+class _Slot:
+    """A stream, and memory for a part of a batch here, pinned, and on the GPU."""
+
+    def __init__(self, program):
+        self._program = program
+        with program.current():
+            self.stream = cupy().cuda.Stream(non_blocking=True)
+        self._size = 0
+        self._here = self._there = self._under_way = None
+
+    def send(self, batch, rows, matrices):
+        """Queues a part: it is copied there, worked on, and copied back."""
+        part, stream = (rows, matrices), self.stream.ptr
+        n, count = rows.stop - rows.start, matrices.stop - matrices.start
+        places, back, size = batch.layout(n, count)
+        runtime = cupy().cuda.runtime
+        to_gpu, to_host = runtime.memcpyHostToDevice, runtime.memcpyDeviceToHost
+        with self._program.current():
+            self._make_room(size)
+            here = address(self._here)
+            at = {name: self._there.ptr + place for name, place in places.items()}
+            for array in batch.staged:
+                place = places[array.name]
+                copy(self._here[place:place + array.size(n, count)], array.part(*part),
+                     batch.threads)
+            if batch.staged:
+                runtime.memcpyAsync(self._there.ptr, here, places["erased"], to_gpu, stream)
+            for array in batch.read:
+                runtime.memcpyAsync(at[array.name], *array.address_and_size(*part), to_gpu, stream)
+            runtime.memsetAsync(at["erased"], 0, 8, stream)
+            if "nodes" in at:
+                runtime.memsetAsync(at["nodes"], 0, 4 * n * batch.nodes_per_vector, stream)
+            self._program.launch(
+                batch.variant, n, n // count, at["y"], at["h"], at.get("noise_var", 0),
+                batch.common_noise_var, at.get("prior", 0), at["out"], batch.int8_scale,
+                at.get("hard0", 0), at.get("nodes", 0), batch.nodes_per_vector, at["erased"],
+                self.stream)
+            runtime.memcpyAsync(here + places["erased"], at["erased"], back - places["erased"],
+                                to_host, stream)
+            for array in batch.written:
+                there, length = array.address_and_size(*part)
+                runtime.memcpyAsync(there, at[array.name], length, to_host, stream)
+        self._under_way = batch, part, places
+
+    def finish(self):
+        """Waits for the part, hands its results over, and returns how many were erased."""
+        if self._under_way is None:
+            return 0
+        (batch, part, places), self._under_way = self._under_way, None
+        self.stream.synchronize()
+        for array in batch.collected:
+            destination, place = array.part(*part), places[array.name]
+            copy(destination, self._here[place:place + len(destination)], batch.threads)
+        return int(self._here[places["erased"]:][:8].view(np.uint64)[0])
+
+    def _make_room(self, size):
+        if size > self._size:
+            self._size = 0
+            self._here = self._there = None
+            with self.stream:    # CuPy gives memory again that other streams may still use
+                self._there = cupy().cuda.alloc(size)
+            self._here = np.frombuffer(cupy().cuda.alloc_pinned_memory(size), np.uint8, size)
+            self._size = size
+
+
+def copy(to, source, threads):
+    """to[...] = source for bytes, by several threads where that pays."""
+    count = min(threads or _core.max_threads(), COPY_THREADS, len(source) // COPY_BYTES)
+    if count > 1:
+        _core.copy(to, source, count)
+    else:
+        np.copyto(to, source)
+
+
+def _is_pinned(at, size):
+    """Whether a GPU reads this memory of the host where it is; small arrays may as well be
+    copied."""
+    if size < LEAST_PART_BYTES:
+        return False
+    runtime = cupy().cuda.runtime
+    return all(runtime.pointerGetAttributes(byte).type == runtime.memoryTypeHost
+               for byte in (at, at + size - 1))
+
+
+def _parts(n, per_channel, most):
+    """(rows, matrices) of parts of about so many vectors, slices: whole matrices' vectors, or a
+    share of one's."""
+    if per_channel <= most:
+        step = most // per_channel * per_channel
+        for first in range(0, n, step):
+            rows = slice(first, min(first + step, n))
+            yield rows, slice(first // per_channel, rows.stop // per_channel)
+        return
+    for matrix in range(n // per_channel):
+        end = (matrix + 1) * per_channel
+        for first in range(matrix * per_channel, end, max(most, 1)):
+            yield slice(first, min(first + max(most, 1), end)), slice(matrix, matrix + 1)

@@ -1,0 +1,149 @@
+# SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What the GPU backend takes from CuPy, without a GPU.
+
+A stream does nothing until somebody waits for it, so that what is read or overwritten too early
+shows. Memory of a GPU is memory of the host, kernels are the CPU's detectors.
+"""
+
+import ctypes
+from types import SimpleNamespace
+
+import numpy as np
+from gnuradio.mimopack import _core
+from gnuradio.mimopack.cuda import device
+
+
+def _view(at, dtype, *shape):
+    """Memory at an address as an array."""
+    size = int(np.prod(shape)) * np.dtype(dtype).itemsize
+    return np.frombuffer((ctypes.c_char * size).from_address(at), dtype).reshape(shape)
+
+
+class Stream:
+    """Work that waits; of the GPU that is the current one."""
+
+    all = {}
+
+    def __init__(self, non_blocking=False):
+        self.ptr = len(Stream.all) + 1
+        self.device = Device.now
+        self.work = []
+        Stream.all[self.ptr] = self
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        pass
+
+    def synchronize(self):
+        Fake.log.append(("wait", self.device))
+        for step in self.work:
+            step()
+        self.work.clear()
+
+
+class Device:
+    now = 0
+
+    def __init__(self, number):
+        self.number = number
+
+    def __enter__(self):
+        self._before, Device.now = Device.now, self.number
+
+    def __exit__(self, *_):
+        Device.now = self._before
+
+
+class _Memory:
+    def __init__(self, size):
+        self.array = np.full(size, 0xA5, np.uint8)
+        self.ptr = self.array.ctypes.data
+
+
+class Fake:
+    """Stands for the module cupy; ``install`` puts it in its place."""
+
+    log = []             # ("launch" or "wait", GPU), in order
+    pinned = []          # arrays
+    count = 1            # GPUs
+    launches_left = -1   # until one fails; -1: for ever
+
+    def __init__(self):
+        self.cuda = SimpleNamespace(
+            Device=Device, Stream=Stream, alloc=_Memory,
+            alloc_pinned_memory=self.pinned_memory,
+            driver=SimpleNamespace(launchKernel=self._launch),
+            runtime=SimpleNamespace(
+                CUDARuntimeError=RuntimeError, memcpyHostToDevice=1, memcpyDeviceToHost=2,
+                memoryTypeHost=1, cudaDevAttrMultiProcessorCount=16,
+                getDeviceCount=lambda: Fake.count, deviceGetAttribute=lambda *_: 3,
+                getDeviceProperties=lambda number: {"name": b"Fake %d" % number},
+                memcpyAsync=lambda to, source, size, kind, stream: Stream.all[stream].work.append(
+                    lambda: ctypes.memmove(to, source, size)),
+                memsetAsync=lambda to, value, size, stream: Stream.all[stream].work.append(
+                    lambda: ctypes.memset(to, value, size)),
+                pointerGetAttributes=lambda at: SimpleNamespace(
+                    type=int(any(0 <= at - array.ctypes.data < array.size
+                                 for array in Fake.pinned)))))
+
+    @staticmethod
+    def pinned_memory(size):
+        array = np.full(size, 0x5A, np.uint8)
+        Fake.pinned.append(array)
+        return array
+
+    kernels = []
+
+    @staticmethod
+    def compile(program, variant):
+        """In place of ``Program._compile``."""
+        plan = dict(program._plan)
+        core = _core.Detector(plan.pop("name"), isa="auto", **plan)
+        Fake.kernels.append((core, plan, variant))
+        return device._Compiled(None, len(Fake.kernels) - 1, 0, 2)
+
+    @staticmethod
+    def _launch(function, *rest):
+        stream, arguments = Stream.all[rest[-3]], rest[-2]
+        assert stream.device == Device.now
+        if Fake.launches_left == 0:
+            raise RuntimeError("an illegal memory access was encountered")
+        Fake.launches_left -= 1
+        Fake.log.append(("launch", stream.device))
+        core, plan, variant = Fake.kernels[function]
+        places = _view(arguments, np.uint64, 16)
+        (n, _, chunk, per_matrix, y, h, noise, common, prior, out, scale, hard, nodes, width, _,
+         erased) = device._ARGUMENTS.unpack(b"".join(ctypes.string_at(int(at), 8)
+                                                     for at in places))
+        nt, nr = plan["num_tx"], plan["num_rx"]
+        bits = nt * len(plan["bit_source"])
+
+        def run():
+            llr = _view(out, np.int8 if variant.as_int8 else np.float32, n, bits)
+            lost = core.detect(
+                _view(y, np.complex64, n, nr),
+                _view(h, np.complex64, n // (per_matrix * chunk), nr, nt),
+                _view(noise, np.float32, n) if noise else np.array([common], np.float32),
+                _view(prior, np.float32, n, bits) if prior else None, llr, scale, 1,
+                hard=_view(hard, np.uint8, variant.num_hard, n, bits) if hard else None,
+                nodes=_view(nodes, np.uint32, n, width) if nodes else None)
+            _view(erased, np.uint64, 1)[0] += lost
+
+        stream.work.append(run)
+
+
+def install(monkeypatch, count=1):
+    """As if there were so many GPUs."""
+    fake = Fake()
+    monkeypatch.setattr(device, "cupy", lambda: fake)
+    monkeypatch.setattr("gnuradio.mimopack.cuda.transfer.cupy", lambda: fake)
+    monkeypatch.setattr(device, "count", lambda: Fake.count)
+    monkeypatch.setattr(device.Program, "_compile", Fake.compile)
+    monkeypatch.setattr(Fake, "count", count)
+    monkeypatch.setattr(Fake, "launches_left", -1)
+    monkeypatch.setattr(Fake, "log", [])
+    monkeypatch.setattr(Fake, "pinned", [])
+    return fake
