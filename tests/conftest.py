@@ -5,6 +5,7 @@
 import pytest
 from flowgraphs import Companion
 from gnuradio.mimopack.cuda import device
+from gnuradio.mimopack.detectors import calibration
 
 
 @pytest.fixture(scope="session")
@@ -17,6 +18,6 @@ def companion(tmp_path_factory):
 def calibrations(request, tmp_path, monkeypatch):
     """Nothing of the user's cache is read or written; and backend "auto" takes no GPU, but in
     tests of it, so that others do not depend on what is faster here."""
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setattr(calibration, "folder", lambda: tmp_path / "calibration")
     if "gpu" not in request.keywords:
         monkeypatch.setattr(device, "count", lambda: 0)

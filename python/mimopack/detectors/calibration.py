@@ -178,15 +178,15 @@ def _seconds(detect, arguments, keywords):
 
 
 def crossing(rows):
-    """Vectors from which the GPU wins, by a line through what it gains in the last two of
-    ``measure``; infinite where that does not grow."""
+    """Vectors from which the GPUs win, by a line through the last two of ``measure``: between them,
+    or beyond, where the CPU's time grows enough faster than theirs; else infinite."""
     n, cpu, gpu = rows[-1]
     if len(rows) == 1:
         return n if gpu < cpu else math.inf
     m, cpu_before, gpu_before = rows[-2]
-    more = (cpu - gpu) - (cpu_before - gpu_before)
-    if more <= LEAST_GAIN * (cpu - cpu_before) or more <= 0:
-        return math.inf
+    more = (cpu - cpu_before) - (gpu - gpu_before)
+    if gpu >= cpu and more <= LEAST_GAIN * (cpu - cpu_before) or cpu <= cpu_before:
+        return math.inf if gpu >= cpu else n
     return max(LEAST_VECTORS, math.ceil(n - (cpu - gpu) * (n - m) / more))
 
 
