@@ -66,12 +66,14 @@ class _Memory:
 class Fake:
     """Stands for the module cupy; ``install`` puts it in its place."""
 
-    log = []             # ("launch" or "wait", GPU), in order
+    log = []             # ("launch", "wait" or "free", GPU), in order
     pinned = []          # arrays
     count = 1            # GPUs
     launches_left = -1   # until one fails; -1: for ever
 
     def __init__(self):
+        self.get_default_memory_pool = lambda: SimpleNamespace(
+            free_all_blocks=lambda stream: Fake.log.append(("free", stream.device)))
         self.cuda = SimpleNamespace(
             Device=Device, Stream=Stream, alloc=_Memory,
             alloc_pinned_memory=self.pinned_memory,

@@ -272,6 +272,18 @@ class TestBlock:
         assert measured == [("nway", period, False, 0)] * (backend == "auto")
         assert any(what == "launch" for what, _ in Fake.log)
 
+    def test_stop_and_start_again(self, measured, monkeypatch):
+        monkeypatch.setattr(calibration, "crossing", lambda rows: 16)
+        y, h, noise_var, _ = problem(5000, 4, 4, "qam16", 18)
+        expected = detectors.NWay(backend="cpu").detect(y, h, noise_var)
+        block = make("nway", noise_var=noise_var)
+        for repeat in range(1, 4):
+            llr, _ = play(block, y, h)
+            np.testing.assert_array_equal(llr, expected)
+            assert Fake.log[-1] == ("free", 0)
+            assert block.vectors() == 5000 * repeat
+        assert len(measured) == 1
+
     @pytest.mark.parametrize("launches", [0, 1, 2, 5])
     def test_a_gpu_that_fails_loses_no_vector(self, launches, measured, monkeypatch, capfd):
         monkeypatch.setattr(calibration, "crossing", lambda rows: 16)

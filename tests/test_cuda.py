@@ -2,11 +2,19 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The cuda backend on a GPU: the same LLRs as the CPU's, on arrays of the host and the device."""
 
+import json
+import os
+import subprocess
+import sys
+import warnings
 from pathlib import Path
 
 import numpy as np
 import pytest
+from flowgraphs import PACKAGES
 from gnuradio.mimopack import detectors
+from gnuradio.mimopack.cuda import device, source, transfer
+from gnuradio.mimopack.detectors import calibration
 from simulated import problem
 
 pytestmark = pytest.mark.gpu
@@ -89,14 +97,13 @@ def test_vectors_of_another_implementation(path, name, key):
 
 @pytest.mark.parametrize("name", ["mmse", "nway", "sfsd", "kbest", "mla", "psd"])
 def test_any_split_gives_the_same(name, monkeypatch):
-    from gnuradio.mimopack.cuda import device
-
     y, h, noise_var, _ = problem(14 * 300, 3, 3, "qpsk", 12, 14)
     det = detectors.create(name, num_tx=3, num_rx=3, constellation="qpsk", backend="cuda")
     whole = det.detect(y, h, noise_var)
     np.testing.assert_array_equal(det.detect(y, h, noise_var), whole)
     for part in (100, 1000, 20_000):    # 100: parts of a matrix' vectors
-        monkeypatch.setattr(device, "PART_BYTES", part)
+        monkeypatch.setattr(transfer, "LEAST_PART_BYTES", part)
+        monkeypatch.setattr(transfer, "LARGEST_PART_BYTES", part)
         np.testing.assert_array_equal(det.detect(y, h, noise_var), whole)
     np.testing.assert_array_equal(det.detect(y[14:28], h[1:2], noise_var), whole[14:28])
 
@@ -111,7 +118,7 @@ def test_many_rounds_of_few_threads(name, parameters, period, with_prior):
              if with_prior else None)
     det = detectors.create(name, backend="cuda", **parameters)
     expected = det.detect(y, h, noise_var, prior)
-    det._gpu._processors = 1
+    det._gpu.programs[0]._processors = 1
     np.testing.assert_array_equal(det.detect(y, h, noise_var, prior), expected)
 
 
@@ -161,7 +168,7 @@ class TestDeviceArrays:
         with pytest.raises(ValueError, match="h: got cupy.ndarray, must be a NumPy array"):
             det.detect(y, cupy.asarray(h), noise_var)
         with pytest.raises(ValueError, match="y: got cupy.ndarray, must be a NumPy array"):
-            detectors.MMSE().detect(cupy.asarray(y), cupy.asarray(h), noise_var)
+            detectors.MMSE(backend="cpu").detect(cupy.asarray(y), cupy.asarray(h), noise_var)
 
 
 @pytest.mark.parametrize("name", ALL)
@@ -205,18 +212,226 @@ def test_hard_solutions():
     assert_agree(gpu.detect(y, h, noise_var, hard=hard), cpu.detect(y, h, noise_var, hard=hard))
 
 
-def test_no_such_device():
+@pytest.mark.parametrize("device", [999, [0, 999]])
+def test_no_such_device(device):
     with pytest.raises(ValueError, match="device: got 999, allowed are 0 to"):
-        detectors.ZF(backend="cuda", device=999)
+        detectors.ZF(backend="cuda", device=device)
+
+
+@pytest.mark.parametrize("name, period", [("nway", 1), ("mmse", 14), ("psd", 1)])
+def test_a_list_of_devices_gives_the_same(name, period, monkeypatch):
+    """All GPUs; and, as there may be one only, programs of the same one in the place of more."""
+    y, h, noise_var, _ = problem(14 * 2000, 4, 4, "qam16", 18, period)
+    expected = detectors.create(name, backend="cuda").detect(y, h, noise_var)
+    det = detectors.create(name, backend="cuda", device=range(device.count()))
+    for programs in (1, 3):
+        det._gpu._pipeline = transfer.Pipeline([*det._gpu.programs.values()] * programs)
+        for least in (2**14, 2**21):
+            monkeypatch.setattr(transfer, "LEAST_PART_BYTES", least)
+            np.testing.assert_array_equal(det.detect(y, h, noise_var), expected)
+    assert det.erasures == 0 and det.device == tuple(range(device.count()))
+
+
+@pytest.mark.parametrize("n, llr_type", [(300_000, "float32"), (1_000_001, "int8"), (7, "int8")])
+def test_pinned_arrays(n, llr_type):
+    """Some or all of them, of the size of several parts; not the bytes around them."""
+    from cupyx import empty_pinned
+
+    y, h, noise_var, _ = problem(7, 4, 4, "qam16", 18)
+    y, h = np.resize(y, (n, 4)), np.resize(h, (n, 4, 4))
+    det = detectors.NWay(backend="cuda", llr_type=llr_type)
+    expected = np.resize(det.detect(y[:7], h[:7], noise_var), (n, 16))
+    pinned_y, pinned_h = (empty_pinned(array.shape, array.dtype) for array in (y, h))
+    pinned_y[...], pinned_h[...] = y, h
+    room = empty_pinned((n + 2, 16), expected.dtype)
+    for arrays in ((pinned_y, pinned_h), (pinned_y, h), (y, pinned_h)):
+        room[...] = 77
+        np.testing.assert_array_equal(det.detect(*arrays, noise_var, out=room[1:-1]), expected)
+        assert np.all(room[[0, -1]] == 77)
+        np.testing.assert_array_equal(det.detect(*arrays, noise_var), expected)
+
+
+def test_a_large_arena_takes_what_memory_there_is(monkeypatch):
+    """Where a thread's arrays are in global memory: fewer threads, the same result."""
+    import cupy
+
+    monkeypatch.setattr(source, "LARGEST_LOCAL_ARENA", 16)
+    y, h, noise_var, _ = problem(5000, 4, 4, "qam16", 18)
+    expected = detectors.KBest(backend="cuda").detect(y, h, noise_var)
+    pool = cupy.get_default_memory_pool()
+    pool.free_all_blocks()
+    monkeypatch.setattr(device, "SCRATCH_BYTES", 1)
+    np.testing.assert_array_equal(detectors.KBest(backend="cuda").detect(y, h, noise_var),
+                                  expected)
+    monkeypatch.undo()
+    monkeypatch.setattr(source, "LARGEST_LOCAL_ARENA", 16)
+    arrays = cupy.asarray(y), cupy.asarray(h)
+    pool.free_all_blocks()
+    pool.set_limit(size=pool.used_bytes() + 2**21)
+    try:
+        llr = detectors.KBest(backend="cuda").detect(*arrays, noise_var).get()
+    finally:
+        pool.set_limit(size=0)
+    np.testing.assert_array_equal(llr, expected)
+
+
+class TestAuto:
+    def test_measures_once_and_chooses(self):
+        y, h, noise_var, _ = problem(20_000, 4, 4, "qam16", 18)
+        expected = detectors.NWay(backend="cpu").detect(y, h, noise_var)
+        det = detectors.NWay()
+        assert_agree(det.detect(y, h, noise_var), expected, ties=TIES * 20_000)
+        file, = calibration.folder().iterdir()
+        before = file.stat().st_mtime_ns
+        kept = json.loads(file.read_text())
+        assert all(row["cpu_seconds"] > 0 and row["gpu_seconds"] > 0 for row in kept["measured"])
+        wins = kept["gpu_from"] is not None and kept["gpu_from"] <= 20_000
+        assert det.last_backend == ("cuda" if wins else "cpu")
+        detectors.NWay().detect(y, h, noise_var)
+        assert file.stat().st_mtime_ns == before and len(list(file.parent.iterdir())) == 1
+
+    @pytest.mark.parametrize("name", ALL)
+    def test_agrees_with_the_cpu(self, name, monkeypatch):
+        monkeypatch.setattr(calibration, "measure", lambda *_: [(100, 2.0, 1.0)])
+        parameters = {"num_tx": 2, "num_rx": 2, "constellation": "qpsk"}
+        cpu, auto = (detectors.create(name, backend=backend, **parameters)
+                     for backend in ("cpu", "auto"))
+        y, h, noise_var, _ = problem(5000, 2, 2, "qpsk", 12)
+        assert_agree(auto.detect(y, h, noise_var), cpu.detect(y, h, noise_var), ties=2)
+        assert auto.last_backend == "cuda"
+        auto.detect(y[:99], h[:99], noise_var)
+        assert auto.last_backend == "cpu"
+
+    def test_cupy_arrays_go_to_the_gpu(self):
+        import cupy
+
+        y, h, noise_var, _ = problem(5, 4, 4, "qam16", 18)
+        det = detectors.NWay()
+        llr = det.detect(cupy.asarray(y), cupy.asarray(h), noise_var)
+        assert isinstance(llr, cupy.ndarray) and det.last_backend == "cuda"
+        assert not calibration.folder().exists()
+        assert_agree(llr.get(), detectors.NWay(backend="cpu").detect(y, h, noise_var))
+        nodes = detectors.PSD().count_nodes(cupy.asarray(y), cupy.asarray(h), noise_var)
+        assert isinstance(nodes, cupy.ndarray)
+        if device.count() > 1:
+            with pytest.raises(ValueError, match="y: got an array on GPU 0, must be on GPU 1"):
+                detectors.NWay(device=1).detect(cupy.asarray(y), cupy.asarray(h), noise_var)
+
+
+@pytest.fixture
+def little_memory():
+    """Call it: no more of the GPU's than is in use."""
+    import cupy
+
+    pool = cupy.get_default_memory_pool()
+
+    def limit():
+        pool.free_all_blocks()
+        pool.set_limit(size=max(1, pool.used_bytes()))
+    yield limit
+    pool.set_limit(size=0)
+
+
+class TestFailures:
+    def test_no_memory(self, little_memory, monkeypatch):
+        import cupy
+
+        y, h, noise_var, _ = problem(20_000, 4, 4, "qam16", 18)
+        expected = detectors.NWay(backend="cpu").detect(y, h, noise_var)
+        monkeypatch.setattr(calibration, "measure", lambda *_: [(100, 2.0, 1.0)])
+        auto, gpu = detectors.NWay(), detectors.NWay(backend="cuda")
+        first = gpu.detect(y[:100], h[:100], noise_var)
+        little_memory()
+        with pytest.raises(cupy.cuda.memory.OutOfMemoryError):
+            gpu.detect(y, h, noise_var)
+        with pytest.warns(RuntimeWarning, match="the GPU failed, going on with the CPU.*Memory"):
+            np.testing.assert_array_equal(auto.detect(y, h, noise_var), expected)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            np.testing.assert_array_equal(auto.detect(y, h, noise_var), expected)
+        cupy.get_default_memory_pool().set_limit(size=0)
+        np.testing.assert_array_equal(gpu.detect(y[:100], h[:100], noise_var), first)
+        assert_agree(gpu.detect(y, h, noise_var), expected, ties=TIES * 20_000)
+
+    @pytest.mark.parametrize("backend", ["auto", "cuda"])
+    def test_no_memory_in_a_flowgraph(self, backend, little_memory, monkeypatch, capfd):
+        from test_detector_blocks import make, play
+
+        monkeypatch.setattr(calibration, "measure", lambda *_: [(16, 2.0, 1.0)])
+        y, h, noise_var, _ = problem(10_000, 4, 4, "qam16", 18)
+        block = make("nway", backend=backend, noise_var=noise_var, device=[0])
+        detect, calls = block._detector.detect, []
+
+        def failing(*arguments, **keywords):
+            calls.append(block._detector.last_backend)
+            if len(calls) == 3:
+                block._detector._gpu._pipeline._slots = None    # as if a larger batch came
+                little_memory()
+            return detect(*arguments, **keywords)
+
+        block._detector.detect = failing
+        llr, _ = play(block, y, h, step=500)
+        assert_agree(llr, detectors.NWay(backend="cpu").detect(y, h, noise_var), ties=1)
+        assert block.vectors() == 10_000 and block.erasures() == block.failures() == 0
+        assert calls[2] == "cuda" and calls[3:] == ["cpu"] * (len(calls) - 3) and len(calls) > 4
+        said = "".join(capfd.readouterr())
+        assert said.count("the GPU failed, going on with the CPU") == 1
+
+    @pytest.mark.parametrize("backend", ["auto", "cuda"])
+    def test_a_kernel_that_writes_anywhere(self, backend, tmp_path):
+        """The GPU is then lost to the process, which goes on and ends as it should."""
+        done = subprocess.run(
+            [sys.executable, "-c", LOST_GPU, backend], capture_output=True, text=True, timeout=300,
+            env={**os.environ, "XDG_CACHE_HOME": str(tmp_path),
+                 "PYTHONPATH": os.pathsep.join([str(PACKAGES), str(Path(__file__).parent)])})
+        said = done.stdout + done.stderr
+        assert done.returncode == 0, said
+        assert said.count("the GPU failed, going on with the CPU") == 1
+        assert "10000 vectors, 0 erased, 0 failures, right" in done.stdout
+
+
+LOST_GPU = """
+import sys
+import cupy
+import numpy as np
+from gnuradio.mimopack import detectors
+from gnuradio.mimopack.detectors import calibration
+from simulated import problem
+from test_detector_blocks import make, play
+
+calibration.measure = lambda *_: [(16, 2.0, 1.0)]
+y, h, noise_var, _ = problem(10_000, 4, 4, "qam16", 18)
+block = make("nway", backend=sys.argv[1], noise_var=noise_var)
+detect, calls = block._detector.detect, []
+
+def failing(*arguments, **keywords):
+    calls.append(block._detector.last_backend)
+    if len(calls) == 4:
+        kernel = cupy.RawKernel('extern "C" __global__ void f(int* p) { *p = 1; }', "f")
+        kernel((1,), (1,), (np.uintp(64),))
+    return detect(*arguments, **keywords)
+
+block._detector.detect = failing
+llr, _ = play(block, y, h, step=500)
+expected = detectors.NWay(backend="cpu").detect(y, h, noise_var)
+differ = np.max(np.abs(llr - expected), axis=1) > 1e-3 * np.max(np.abs(expected), axis=1) + 1e-6
+assert calls[3] == "cuda" and calls[-1] == "cpu", calls
+print(block.vectors(), "vectors,", block.erasures(), "erased,", block.failures(), "failures,",
+      "right" if np.count_nonzero(differ) <= 1 else "wrong")
+"""
 
 
 @pytest.mark.parametrize("period", [1, 14])
-def test_block(period):
+@pytest.mark.parametrize("backend, device", [("cuda", 0), ("cuda", [0]), ("auto", 0)])
+def test_block(period, backend, device, monkeypatch):
     """A flowgraph whose detector works on the GPU."""
     from test_detector_blocks import make, play
 
+    monkeypatch.setattr(calibration, "measure", lambda *_: [(1, 2.0, 1.0)])
+    monkeypatch.setattr(calibration, "LEAST_VECTORS", 1)
     y, h, noise_var, _ = problem(14 * 2000, 4, 4, "qam16", 18, period)
-    block = make("nway", backend="cuda", noise_var=noise_var, symbols_per_channel=period)
+    block = make("nway", backend=backend, device=device, noise_var=noise_var,
+                 symbols_per_channel=period)
     llr, _ = play(block, y, h, period)
     np.testing.assert_array_equal(llr, detectors.NWay(backend="cuda").detect(y, h, noise_var))
     assert block.vectors() == len(y) and block.erasures() == block.failures() == 0

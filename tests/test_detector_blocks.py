@@ -269,6 +269,9 @@ class FailingGpu:
         FailingGpu.calls_left -= 1
         return self._core.detect(*arguments, **keywords)
 
+    def release(self):
+        pass
+
 
 @pytest.mark.parametrize("calls", [0, 1, 7])
 def test_a_gpu_that_fails_is_replaced_by_the_cpu(calls, monkeypatch, capfd):

@@ -248,7 +248,23 @@ def check_gpu():
     return found
 
 
-CHECKS = (check_prefix, check_gnuradio, check_core, check_companion, check_sigmf, check_gpu)
+def check_calibration():
+    """What backend "auto" has measured and kept; nothing where it has not."""
+    try:
+        folder, kept = probe("import json; from gnuradio.mimopack.detectors import calibration; "
+                             "print(json.dumps([str(calibration.folder()), calibration.kept()]))")
+    except ProbeError:
+        return []    # whatever it is, another check says it
+    if not kept:
+        return []
+    gpu = sum(gpu_from is not None for _, gpu_from in kept)
+    return [Finding("backend auto", "ok",
+                    f"{len(kept)} configurations measured, {gpu} of which the GPU wins with large "
+                    f"batches: {folder} (delete it to have them measured anew)")]
+
+
+CHECKS = (check_prefix, check_gnuradio, check_core, check_companion, check_sigmf, check_gpu,
+          check_calibration)
 
 
 @click.command("doctor")

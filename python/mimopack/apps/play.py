@@ -12,6 +12,7 @@ import numpy as np
 
 from .. import detectors as registry
 from .. import ofdm, recording
+from ..detectors.parameters import BACKENDS
 from . import pictures as drawing
 from .machine import describe
 from .tally import Tally, Truth
@@ -256,8 +257,7 @@ def _write(summary, tallies, parameters, output, pictures, echo):
               default=Path("demo-output"), show_default=True,
               help="Folder for summary.json and pictures.")
 @click.option("--pictures/--no-pictures", default=True, show_default=True)
-@click.option("--backend", type=click.Choice(["auto", "cpu", "reference"]), default="auto",
-              show_default=True)
+@click.option("--backend", type=click.Choice(BACKENDS), default="auto", show_default=True)
 @click.option("--num-tx", type=int, help="Layers; default by the metadata.")
 @click.option("--constellation", metavar=f"[{'|'.join(ofdm.CONSTELLATIONS)}]",
               help="Default by the metadata.")

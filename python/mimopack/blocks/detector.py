@@ -102,6 +102,7 @@ class detector_block(gr.sync_block):
     def stop(self):
         self._report(final=True)
         self._log.flush()
+        self._detector.release()
         self.set_output_multiple(self._batch)    # for the buffers of the next start
         return True
 

@@ -202,6 +202,10 @@ class Gpus:
                                                      hard, nodes)
         return self._pipeline.detect(y, h, noise_var, prior, out, int8_scale, threads, hard, nodes)
 
+    def release(self):
+        """Gives back what is held for arrays of the host between calls."""
+        self._pipeline.release()
+
     def empty(self, shape, dtype, device):
         """A CuPy array on one of the GPUs."""
         with self.programs[device].current():

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Arrays of the host through the programs of one or several GPUs, in parts under way together."""
 
+from contextlib import suppress
 from itertools import zip_longest
 
 import numpy as np
@@ -12,7 +13,7 @@ from .device import Variant, address, cupy
 # A batch travels in so many parts for each GPU, so that a part is copied while another is worked
 # on, but in none smaller or larger than this.
 PARTS = 4
-LEAST_PART_BYTES = 2**20
+LEAST_PART_BYTES = 2**21
 LARGEST_PART_BYTES = 2**25
 # Parts that a GPU has under way: one on its way there, one worked on, one on its way back.
 SLOTS = 3
@@ -63,6 +64,11 @@ class Pipeline:
             self._abandon()
             raise
         return erased
+
+    def release(self):
+        """Gives memory back; the next batch takes it anew."""
+        for slot in (slot for of_gpu in self._slots or () for slot in of_gpu):
+            slot.release()
 
     def _abandon(self):
         """Waits for what is under way, and forgets it."""
@@ -210,6 +216,13 @@ class _Slot:
             destination, place = array.part(*part), places[array.name]
             copy(destination, self._here[place:place + len(destination)], batch.threads)
         return int(self._here[places["erased"]:][:8].view(np.uint64)[0])
+
+    def release(self):
+        """Gives its memory back, while nothing is under way."""
+        self._size = 0
+        self._here = self._there = None
+        with self._program.current(), suppress(Exception):    # of a GPU that has failed
+            cupy().get_default_memory_pool().free_all_blocks(self.stream)
 
     def _make_room(self, size):
         if size > self._size:

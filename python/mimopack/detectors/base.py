@@ -233,6 +233,12 @@ class Detector:
         except Exception as error:
             self._lose_gpu(error)
 
+    def release(self):
+        """Gives back the GPUs' buffers; the next ``detect`` that needs them takes new ones. What is
+        compiled stays."""
+        if self._gpu:
+            self._gpu.release()
+
     def _takes_gpu(self, n, per_channel, has_prior, num_hard=0, counts=False):
         """Whether a batch of the host goes to the GPUs; nodes are counted where asked for."""
         if self._calibration:

@@ -201,12 +201,22 @@ def recall(configuration):
     with suppress(OSError, RuntimeError, ValueError, TypeError, KeyError):
         path = _path(configuration)
         if path not in _known:
-            kept = json.loads(path.read_text(encoding="utf-8"))
-            least = math.inf if kept["gpu_from"] is None else kept["gpu_from"]
-            if kept["configuration"] != configuration or not least >= 1:
+            entry = json.loads(path.read_text(encoding="utf-8"))
+            least = math.inf if entry["gpu_from"] is None else entry["gpu_from"]
+            if entry["configuration"] != configuration or not least >= 1:
                 return None
             _known[path] = least
         return _known[path]
+
+
+def kept():
+    """[(detector, vectors from which its GPUs win, or None)] of all files that can be read."""
+    found = []
+    for path in sorted(folder().glob("*.json")):
+        with suppress(OSError, ValueError, TypeError, KeyError):
+            entry = json.loads(path.read_text(encoding="utf-8"))
+            found.append((entry["configuration"]["detector"], entry["gpu_from"]))
+    return found
 
 
 def keep(configuration, least, rows):
