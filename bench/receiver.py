@@ -64,7 +64,7 @@ def time_parts(parameters, received, count):
         lambda frame: estimator.estimate(ofdm.to_subcarriers(frame.symbols)), frames)
     figures["estimator_s_per_frame"] = seconds / count
     detector = detectors.create(DETECTOR, num_tx=ANTENNAS, num_rx=ANTENNAS,
-                                constellation=CONSTELLATION)
+                                constellation=CONSTELLATION, backend="cpu")
     llrs, seconds = _timed(lambda e: detector.detect(e.y, e.h, e.noise_var), estimates)
     figures["detector_s_per_frame"] = seconds / count
     packets, seconds = _timed(ofdm.PacketDecoder(parameters).decode, llrs)

@@ -204,6 +204,16 @@ class TestChoice:
         det.detect(y, h, noise_var)
         assert det.last_backend == "cuda" and len(measured) == 1
 
+    @pytest.mark.parametrize("n, backend", [(999, "cpu"), (1000, "cuda")])
+    def test_prepared_for_a_stream_of_them(self, n, backend, measured):
+        y, h, noise_var, _ = problem(n, 4, 4, "qam16", 18)
+        det = detectors.NWay()
+        det.prepare(n)
+        assert measured == [("nway", 1, False, 0)] and det.last_backend is None
+        assert bool(Fake.log) == (backend == "cuda")
+        det.detect(y, h, noise_var)
+        assert det.last_backend == backend and len(measured) == 1
+
     @pytest.mark.parametrize("parameters", [{}, {"device": 3}, {"device": [0, 7]}])
     def test_without_such_a_gpu_it_is_the_cpu(self, parameters, monkeypatch):
         if parameters:

@@ -145,6 +145,7 @@ class Detector:
 
         Raises:
             ValueError: an argument is not as above.
+            Exception: what CuPy raises where a GPU fails, with backend "cuda" or CuPy's arrays.
             KeyboardInterrupt: from Ctrl-C, in the main thread; out is then written in part.
                 A search of a few vectors that takes very long is not interrupted.
         """
@@ -217,16 +218,16 @@ class Detector:
         return erased
 
     def prepare(self, n, per_channel=1, has_prior=False):
-        """Does ahead what the first ``detect`` of a batch would do first where there is a GPU:
+        """Does ahead of many batches what the first ``detect`` would do first where there is a GPU:
         choose (backend "auto"), compile. Takes seconds, or next to nothing when that is known.
 
         Args:
-            n: vectors of the batch.
+            n: vectors of a batch.
             per_channel: T, those that share a matrix.
             has_prior: whether it has a-priori LLRs.
         """
         try:
-            if self.backend != "reference" and self._takes_gpu(n, per_channel, has_prior):
+            if self._takes_gpu(n, per_channel, has_prior, many=True):
                 period = min(per_channel, 2)    # one program for all that are more than 1
                 arguments, _ = problem(self, period * len(self.devices), period, has_prior)
                 self._gpus().detect(*arguments)
@@ -239,11 +240,11 @@ class Detector:
         if self._gpu:
             self._gpu.release()
 
-    def _takes_gpu(self, n, per_channel, has_prior, num_hard=0, counts=False):
-        """Whether a batch of the host goes to the GPUs; nodes are counted where asked for."""
+    def _takes_gpu(self, n, per_channel, has_prior, num_hard=0, counts=False, many=False):
+        """Whether a batch of the host goes to the GPUs."""
         if self._calibration:
             return not counts and self._calibration.prefers_gpu(n, per_channel, has_prior,
-                                                                num_hard)
+                                                                num_hard, many)
         return self._gpu is not None
 
     def _lose_gpu(self, error):

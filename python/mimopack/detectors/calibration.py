@@ -75,14 +75,15 @@ class Calibration:
         self._least = {}
         self._long = set()
 
-    def prefers_gpu(self, n, per_channel, has_prior=False, num_hard=0):
+    def prefers_gpu(self, n, per_channel, has_prior=False, num_hard=0, many=False):
         """Whether the GPUs are faster with n vectors, per_channel for a matrix; measures where that
-        is not known and matters. Raises what a GPU that fails does."""
+        is not known and matters, as it does where many such batches will come. Raises what a GPU
+        that fails does."""
         if n < LEAST_VECTORS:
             return False
         case = per_channel, has_prior, num_hard, self._detector.threads
         if case not in self._least:
-            if n < LARGE_VECTORS and case not in self._long:
+            if n < LARGE_VECTORS and case not in self._long and not many:
                 return False
             self._least[case] = self._find(*case[:3])
         return n >= self._least[case]

@@ -40,7 +40,7 @@ class BlockRun(Run):
         setting, self.period, self.batches = case.setting, case.setting.per_channel, []
         self.block = getattr(mimopack, f"{case.detector}_detector")(
             setting.num_tx, setting.num_rx, setting.constellation, noise_var=setting.noise_var,
-            symbols_per_channel=self.period, threads=threads, **case.parameters)
+            symbols_per_channel=self.period, backend="cpu", threads=threads, **case.parameters)
         detect = self.block._detector.detect
 
         def counted(y, *arguments, **keywords):
@@ -86,7 +86,7 @@ def run(options, store, progress):
     idle = {case.setting: BlockRun(case, store.get(case.setting), 1, options.vectors, idle=True)
             for case in CASES}
     timed = [(case, threads, BlockRun(case, store.get(case.setting), threads, options.vectors),
-              DetectorRun(case.create(threads=threads), store.get(case.setting)))
+              DetectorRun(case.create(backend="cpu", threads=threads), store.get(case.setting)))
              for case in CASES for threads in counts]
     everything = [*idle.values(), *(run for *_, block, arrays in timed for run in (block, arrays))]
     with progress(len(everything) * (options.rounds + 1)) as tick:
