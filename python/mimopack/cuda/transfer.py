@@ -11,8 +11,8 @@ from .. import _core
 from .device import Variant, address, cupy
 
 # A batch travels in so many parts for each GPU, so that a part is copied while another is worked
-# on, but in none smaller or larger than this. All of it is back when a call ends: what a block takes
-# in it has to give in the same call, or the end of a stream would be lost.
+# on, but in none smaller or larger than this. All of it is back when a call ends: a block has to
+# give what it takes in the same call, or the end of a stream would be lost.
 PARTS = 4
 LEAST_PART_BYTES = 2**21
 LARGEST_PART_BYTES = 2**25
