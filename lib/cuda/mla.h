@@ -3,7 +3,7 @@
 #pragma once
 #include "../kernels/enumeration.h"
 #include "../kernels/sliced.h"
-#include "sizes.h"
+#include "slices.h"
 
 namespace mimopack {
 namespace MIMOPACK_ISA {
@@ -15,6 +15,9 @@ MP_FN auto make(arena<lane>& a)
         return enumeration<lane, false>(a, asked::points, layers(), antennas());
     else if constexpr (o.method == 2)
         return enumeration<lane, true>(a, asked::points, layers(), antennas());
+    else if constexpr (slices)
+        return slice_search<asked::fixed_tx, asked::fixed_rx, asked::width, least_metric>(
+            a, asked::points, infinity);
     else if constexpr (asked::width == 0)
         return exhaustive<lane, best_metric>(a, asked::points, layers(), antennas());
     else

@@ -72,7 +72,8 @@ public:
 
     MP_FN void prepare(const F* h) { d_qr.decompose(h); }
 
-    /* llr: nt*bits lanes in label order; returns where the vector could be detected */
+    /* llr: nt*bits lanes, label bit b at place bit_source[b] of its layer; returns where
+     * the vector could be detected */
     MP_FN mask detect(const F* y, F noise_var, const F* prior, F* llr)
     {
         const mask usable = d_qr.usable & d_qr.rotate(y, &d_z[0]);
@@ -105,7 +106,8 @@ public:
                 side[1].clear();
                 for (int s = 0; s < d_c.size; ++s)
                     side[s >> (d_c.bits - 1 - b) & 1].add(entry(i * d_c.size + s));
-                llr[i * d_c.bits + b] = side[0].value() - side[1].value();
+                llr[i * d_c.bits + d_c.bit_source[b]] =
+                    (side[0].value() - side[1].value()) * F(d_c.bit_sign[b]);
             }
         }
         return usable;
@@ -144,7 +146,9 @@ private:
                 F sum(0.0f);
                 for (int b = 0; b < d_c.bits; ++b)
                     if (s >> (d_c.bits - 1 - b) & 1)
-                        sum = sum - prior[i * d_c.bits + b];
+                        sum = fnma(prior[i * d_c.bits + d_c.bit_source[b]],
+                                   F(d_c.bit_sign[b]),
+                                   sum);
                 d_prior[i * d_c.size + s] = sum;
             }
         }

@@ -16,7 +16,6 @@ def sliced_candidates(size, num_tx):
 
 class _Exhaustive(Detector):
     SUPPORTS_PRIOR = True
-    CANONICAL_ORDER = False
     LARGEST_SEARCH = {"reference": 2**18, "cpu": 2**24}
 
     @property
