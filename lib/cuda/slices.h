@@ -21,8 +21,9 @@ namespace MIMOPACK_ISA {
 MP_FN float power_of_two(float x)
 {
 #ifdef __CUDA_ARCH__
-    asm("ex2.approx.ftz.f32 %0, %0;" : "+f"(x));
-    return x;
+    float power;
+    asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(power) : "f"(x));
+    return power;
 #else
     return exp2f(x);
 #endif
@@ -102,7 +103,7 @@ struct binary_log_sum {
         reference = fminf(reference, other.reference);
     }
 
-    /* Of COUNT metrics of weights in [1, M] */
+    /* Of COUNT metrics and their weights */
     template <int COUNT>
     MP_FN static binary_log_sum of(const float (&m)[COUNT], const float* weight)
     {
@@ -124,44 +125,73 @@ struct binary_log_sum {
     }
 };
 
-/* An axis' levels are at odd multiples of step round 0. The sum over all of them of
- * 2^-(what the metric is above that of the nearest), for u in units where the metric of
- * distance d is d^2 / (4 step); the distance of the nearest level, with either sign.
- *
- * Opposite levels k step and -k step differ by k |u|, neighbours next to t by |u - t|. So
- * folding the axis at its middle, and each half at its own, leaves powers below 1. */
+/* -|x|, which ptxas makes two instructions of */
+MP_FN float minus_abs(float x) { return __int_as_float(__float_as_int(x) | 1 << 31); }
+
+/* An axis' levels at odd multiples of a step round 0, and u in units where a metric is
+ * d^2 / (4 step). Opposite levels k step and -k step differ by k |u|; neighbours, next to
+ * t, by |u - t|. */
 template <int WIDTH>
-MP_FN float axis_sum(float u, float step, float& distance)
-{
-    const float opposite = power_of_two(-fabsf(u)), c1 = 1.0f + opposite;
-    if constexpr (WIDTH == 1) {
-        distance = fabsf(u) - step;
-        return c1;
-    } else {
-        const float square = opposite * opposite, c3 = fmaf(opposite, square, 1.0f);
-        if constexpr (WIDTH == 2) {
-            const float t = fmaf(-2.0f, step, fabsf(u));
-            distance = fabsf(t) - step;
-            const bool inner = t < 0.0f;
-            return fmaf(power_of_two(-fabsf(t)), inner ? c3 : c1, inner ? c1 : c3);
+struct axis_sums {
+    float step, ratio;
+
+    /* Sums do not overflow while levels are closer; farther apart, no more than two of
+     * them count. */
+    static constexpr float close = WIDTH == 1 ? infinity : 24.0f;
+
+    MP_FN explicit axis_sums(float step_)
+        : step(step_), ratio(power_of_two(2.0f * fminf(step_, close)))
+    {
+    }
+
+    /* The sum over all levels of 2^-(what the metric is above that of one of them), whose
+     * distance it finds, with either sign */
+    MP_FN float all(float u, float& distance) const
+    {
+        const float opposite = power_of_two(minus_abs(u));
+        if constexpr (WIDTH == 1) {
+            distance = fabsf(u) - step;
+            return 1.0f + opposite;
+        } else if constexpr (WIDTH == 2) {
+            /* of the outermost */
+            distance = fabsf(u) - 3.0f * step;
+            return fmaf(opposite, fmaf(opposite, opposite + ratio, ratio), 1.0f);
         } else {
-            const float third = opposite * square;
+            /* of the nearest: the axis folded at its middle, and each half at its own */
+            const float square = opposite * opposite, third = opposite * square;
+            const float c1 = 1.0f + opposite, c3 = 1.0f + third;
             const float c5 = fmaf(third, square, 1.0f),
                         c7 = fmaf(third * square, square, 1.0f);
             const float t = fmaf(-4.0f, step, fabsf(u)),
                         r = fmaf(-2.0f, step, fabsf(t));
             distance = fabsf(r) - step;
-            const bool inner = t < 0.0f;
-            const float across = power_of_two(-fabsf(t));
-            const float near_t = fmaf(across, inner ? c5 : c3, inner ? c3 : c5);
-            const float far_t = fmaf(
-                across * across * across, inner ? c7 : c1, inner ? c1 : c7);
-            return fmaf(power_of_two(-fabsf(r)),
-                        r < 0.0f ? far_t : near_t,
-                        r < 0.0f ? near_t : far_t);
+            const bool low = t < 0.0f, inner = r < 0.0f;
+            const float across = power_of_two(minus_abs(t));
+            const float near = fmaf(across, low ? c5 : c3, low ? c3 : c5);
+            const float far =
+                fmaf(across * across * across, low ? c7 : c1, low ? c1 : c7);
+            return fmaf(
+                power_of_two(minus_abs(r)), inner ? far : near, inner ? near : far);
         }
     }
-}
+
+    /* The same over the nearest two, of the nearest */
+    MP_FN float nearest(float u, float& distance) const
+    {
+        float next = minus_abs(u);
+        distance = u;
+        MP_UNROLL
+        for (int half = side / 2; half > 1; half /= 2) {
+            distance = fmaf(-half, step, fabsf(distance));
+            next = fmaxf(next, -fabsf(distance));
+        }
+        distance = fabsf(distance) - step;
+        return 1.0f + power_of_two(next);
+    }
+
+private:
+    static constexpr int side = 1 << WIDTH;
+};
 
 /* The distance of the nearest level, with either sign, for any unit */
 template <int WIDTH>
@@ -202,9 +232,12 @@ class slice_search
     static constexpr int bits = 2 * WIDTH;
     static constexpr int top = NT - 1;
     static constexpr bool with_prior = asked::has_prior;
-    static constexpr bool folds = Sum::sums && !with_prior;
-    /* each thread of a team takes so many symbols of the top level */
-    static constexpr int team = size < 32 ? size : 32, turns = size / team;
+    static constexpr bool by_axis = Sum::sums && !with_prior;
+    /* Each thread of a team takes so many symbols of the top level, or shares one: with
+     * axis_sums the way depends on the vector, so that a warp should have one. */
+    static constexpr int shares = by_axis && NT == 4 && WIDTH == 2 ? 2 : 1;
+    static constexpr int team = size * shares < 32 ? size : 32,
+                         turns = size * shares / team;
     /* Levels whose bits a search finds: the top one, and one below it where two are left
      * below that. Columns rotate by as many. */
     static constexpr int covered = NT > 3 ? 2 : 1, searches = NT / covered;
@@ -291,9 +324,11 @@ private:
     struct model {
         float b[2 * NT], diagonal[NT]; /* of level 0: half the distance of its levels */
         float r[NT][NT][2];
-        float unit; /* of the square of level 0's distances, where metrics are summed */
+        axis_sums<WIDTH> sums;
+        float unit; /* of level 0's metrics, for sums by axis */
 
         MP_FN explicit model(const float* from)
+            : sums(from[2]), unit(0.25f * reciprocal(lane(from[2])).v)
         {
             MP_UNROLL
             for (int i = 0; i < NT; ++i) {
@@ -306,7 +341,6 @@ private:
                     r[i][j][1] = *from++;
                 }
             }
-            unit = 0.25f * reciprocal(lane(diagonal[0])).v;
         }
 
         /* Sets the symbol of a level: what is left for those below */
@@ -335,7 +369,7 @@ private:
         MP_UNROLL
         for (int i = 0; i < NT; ++i) {
             const float weight = s.w[i] * unit, root = weight * rsqrt(lane(weight)).v;
-            const float scale = i == 0 && folds ? 2.0f * weight : root;
+            const float scale = i == 0 && by_axis ? 2.0f * weight : root;
             *to++ = scale * s.v[2 * i];
             *to++ = scale * s.v[2 * i + 1];
             *to++ = i == 0 ? 0.5f * scale : scale;
@@ -396,9 +430,10 @@ private:
         const axis_costs last(cost(0)), above(cost(1));
         Sum subtree[turns];
         bit_sums lower;
+        const int share = member / size;
 #pragma unroll 1
         for (int turn = turns - 1; turn >= 0; --turn) {
-            const int symbol = member + turn * team;
+            const int symbol = (member + turn * team) % size;
             const int k_re = symbol % side, k_im = symbol / side;
             model left = all;
             float metric =
@@ -410,14 +445,12 @@ private:
             MP_UNROLL
             for (int i = turns - 1; i > 0; --i)
                 subtree[i] = subtree[i - 1];
-            if constexpr (NT == 2) {
-                float m[1] = { metric };
-                const float weight[1] = { slice(left, left.b[0], left.b[1], last, m[0]) };
-                subtree[0] = Sum::of(m, weight);
-            } else if constexpr (NT == 3)
+            if constexpr (NT == 2)
+                subtree[0] = leaves(left, metric, last);
+            else if constexpr (NT == 3)
                 subtree[0] = children(left, metric, above, last);
             else
-                subtree[0] = nodes(left, metric, cost(2), above, last, lower);
+                subtree[0] = nodes(left, metric, share, cost(2), above, last, lower);
         }
         __syncwarp();
         MP_UNROLL
@@ -429,7 +462,7 @@ private:
                 of_one.clear();
                 MP_UNROLL
                 for (int turn = 0; turn < turns; ++turn) {
-                    const int symbol = member + turn * team;
+                    const int symbol = (member + turn * team) % size;
                     const int k = b < WIDTH ? symbol % side : symbol / side;
                     if (gray_bit<WIDTH>(k, b % WIDTH))
                         of_one.add(subtree[turn]);
@@ -447,9 +480,10 @@ private:
         }
     }
 
-    /* All symbols of level 2 with what is below them */
+    /* A share of the symbols of level 2 with what is below them */
     MP_FN static Sum nodes(const model& from,
                            float metric,
+                           int share,
                            const float* cost,
                            const axis_costs& above,
                            const axis_costs& last,
@@ -458,7 +492,8 @@ private:
         Sum all;
         all.clear();
 #pragma unroll 1
-        for (int k_re = 0; k_re < side; ++k_re) {
+        for (int i = 0; i < side / shares; ++i) {
+            const int k_re = shares > 1 ? i * shares + share : i;
             Sum row;
             row.clear();
 #pragma unroll 1
@@ -480,6 +515,17 @@ private:
     }
 
     /* All symbols of level 1, each with a slice of level 0 */
+    MP_FN static Sum children(const model& from,
+                              float metric,
+                              const axis_costs& cost,
+                              const axis_costs& last)
+    {
+        return !by_axis || from.sums.step < from.sums.close
+                   ? children<true>(from, metric, cost, last)
+                   : children<false>(from, metric, cost, last);
+    }
+
+    template <bool CLOSE>
     MP_FN static Sum children(const model& from,
                               float metric,
                               const axis_costs& cost,
@@ -510,7 +556,7 @@ private:
                 for (int k = 0; k < side; ++k) {
                     const float im = axis_level<WIDTH>(k);
                     m[i * side + k] = of_re + of_im[k];
-                    weight[i * side + k] = slice(from,
+                    weight[i * side + k] = slice<CLOSE>(from,
                                                  fmaf(from.r[0][1][1], im, u_re),
                                                  fmaf(-from.r[0][1][0], im, u_im),
                                                  last,
@@ -525,8 +571,19 @@ private:
         return all;
     }
 
+    MP_FN static Sum leaves(const model& s, float metric, const axis_costs& cost)
+    {
+        float m[1] = { metric }, weight[1];
+        if (!by_axis || s.sums.step < s.sums.close)
+            weight[0] = slice<true>(s, s.b[0], s.b[1], cost, m[0]);
+        else
+            weight[0] = slice<false>(s, s.b[0], s.b[1], cost, m[0]);
+        return Sum::of(m, weight);
+    }
+
     /* Of all symbols of level 0, of which u is left: adds the least metric, and returns
      * the sum of 2^-(what metrics are above that). */
+    template <bool CLOSE>
     MP_FN static float slice(
         const model& s, float u_re, float u_im, const axis_costs& cost, float& metric)
     {
@@ -536,9 +593,11 @@ private:
             return of_re * axis_sum<WIDTH, Sum>(u_im, step, cost.im, metric);
         } else {
             float e_re, e_im, sum = 1.0f;
-            if constexpr (folds) {
-                sum = axis_sum<WIDTH>(u_re, step, e_re);
-                sum *= axis_sum<WIDTH>(u_im, step, e_im);
+            if constexpr (by_axis) {
+                if (CLOSE)
+                    sum = s.sums.all(u_re, e_re) * s.sums.all(u_im, e_im);
+                else
+                    sum = s.sums.nearest(u_re, e_re) * s.sums.nearest(u_im, e_im);
                 metric = fmaf(fmaf(e_re, e_re, e_im * e_im), s.unit, metric);
             } else {
                 e_re = axis_distance<WIDTH>(u_re, step);
