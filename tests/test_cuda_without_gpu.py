@@ -18,22 +18,22 @@ LAUNCH = """
 static struct {
     unsigned long long n;
     unsigned chunk, per_matrix;
-    const float *y, *h;
+    const float *y, *h, *prior;
     float noise_var;
     void* llr;
     unsigned long long* erased;
 } call;
 
 extern "C" void launch(unsigned blocks, unsigned long long n, unsigned chunk, unsigned per_matrix,
-                       const float* y, const float* h, float noise_var, void* llr,
-                       unsigned long long* erased)
+                       const float* y, const float* h, float noise_var, const float* prior,
+                       void* llr, unsigned long long* erased)
 {
-    call = { n, chunk, per_matrix, y, h, noise_var, llr, erased };
+    call = { n, chunk, per_matrix, y, h, prior, noise_var, llr, erased };
     gridDim.x = blocks;
     for (blockIdx.x = 0; blockIdx.x < blocks; ++blockIdx.x)
         turns::run(MIMOPACK_THREADS, [] {
             detect(call.n, call.n / call.chunk, call.chunk, call.per_matrix, call.y, call.h,
-                   nullptr, call.noise_var, nullptr, call.llr, 1.0f, nullptr, nullptr, 0, nullptr,
+                   nullptr, call.noise_var, call.prior, call.llr, 1.0f, nullptr, nullptr, 0, nullptr,
                    call.erased);
         });
 }
@@ -43,19 +43,19 @@ extern "C" void launch(unsigned blocks, unsigned long long n, unsigned chunk, un
 def compiled(text, path):
     path.with_suffix(".cc").write_text(text)
     options = [option for option in source.OPTIONS if option[:2] in ("-I", "-D", "-s")]
-    subprocess.run(["g++", "-O1", "-w", "-fPIC", "-shared", "-ffp-contract=off", *options,
-                    "-include", HEADER, path.with_suffix(".cc"), "-o", path], check=True,
+    # -fno-gnu-unique: programs that are loaded at the same time have shared memory of their own.
+    subprocess.run(["g++", "-O1", "-w", "-fPIC", "-shared", "-fno-gnu-unique", "-ffp-contract=off",
+                    *options, "-include", HEADER, path.with_suffix(".cc"), "-o", path], check=True,
                    timeout=300)
     return ctypes.CDLL(str(path))
 
 
-def launcher(det, folder, matrix_each):
+def launcher(det, folder, **call):
     """The program's launch()."""
-    arena = ctypes.c_ulonglong()
-    compiled(source.program(det.plan(), matrix_each=matrix_each), folder / "size.so").arena_size(
-        ctypes.byref(arena))
-    assert arena.value <= source.LARGEST_LOCAL_ARENA    # there is no scratch here
-    return compiled(source.program(det.plan(), arena.value, matrix_each=matrix_each) + LAUNCH,
+    sizes = (ctypes.c_ulonglong * 2)()
+    compiled(source.program(det.plan(), **call), folder / "size.so").arena_size(sizes)
+    assert sizes[0] <= source.LARGEST_LOCAL_ARENA    # there is no scratch here
+    return compiled(source.program(det.plan(), sizes[0], **call) + LAUNCH,
                     folder / "program.so").launch
 
 
@@ -83,18 +83,36 @@ def test_rows_through_shared_memory(name, own, tmp_path):
     compare(det, launcher(det, tmp_path, matrix_each=True), chunk=1, period=1)
 
 
-def compare(det, launch, chunk, period):
+@pytest.mark.parametrize("name, own", [
+    *((name, own) for name in ("omap", "mla")
+      for own in ({}, {"num_tx": 3}, {"num_tx": 2, "num_rx": 3}, {"constellation": "qpsk"},
+                  {"constellation": "wlan_qam64", "num_tx": 2},
+                  {"constellation": "qam256", "num_tx": 1})),
+    ("mla", {"constellation": "qam64", "num_tx": 3})])
+@pytest.mark.parametrize("has_prior", [False, True])
+def test_searches_by_teams(name, own, has_prior, tmp_path):
+    """Sums over all candidates, from where all of them count to where one does."""
+    det = detectors.create(name, backend="cpu", **own)
+    launch = launcher(det, tmp_path, matrix_each=True, has_prior=has_prior)
+    for snr_db in (-5, 10, 20, 30, 45):
+        compare(det, launch, chunk=1, period=1, n=70, snr_db=snr_db, has_prior=has_prior)
+
+
+def compare(det, launch, chunk, period, n=420, snr_db=15, has_prior=False):
     """With the CPU, a block and several."""
     pointer = ctypes.c_void_p
-    n = 420
     for blocks in (1, 3):
-        y, h, noise_var, _ = problem(n, det.num_tx, det.num_rx, det.constellation.name, 15, period,
-                                     seed=blocks)
+        y, h, noise_var, _ = problem(n, det.num_tx, det.num_rx, det.constellation.name, snr_db,
+                                     period, seed=blocks)
         h[3] = 0
         llr = np.full((n, det.bits_per_vector), np.nan, np.float32)
+        prior = None
+        if has_prior:
+            prior = np.random.default_rng(blocks).normal(0, 3, llr.shape).astype(np.float32)
         erased = np.zeros(1, np.uint64)
         launch(blocks, ctypes.c_ulonglong(n), chunk, period // chunk, pointer(y.ctypes.data),
-               pointer(h.ctypes.data), ctypes.c_float(noise_var), pointer(llr.ctypes.data),
+               pointer(h.ctypes.data), ctypes.c_float(noise_var),
+               pointer(prior.ctypes.data if has_prior else None), pointer(llr.ctypes.data),
                pointer(erased.ctypes.data))
-        assert_close(llr, det.detect(y, h, noise_var))
+        assert_close(llr, det.detect(y, h, noise_var, prior))
         assert erased[0] == det.erasures == period

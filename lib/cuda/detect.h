@@ -154,12 +154,19 @@ struct warp_rows {
     }
 };
 
+/* a / b, rounded up */
+MP_FN unsigned long long divided(unsigned long long a, unsigned long long b)
+{
+    return (a + b - 1) / b;
+}
+
 /* What a detector has beyond vectors in and LLRs out */
 struct extras {
     unsigned long long n;
     const unsigned char* hard; /* num_hard x n x nt*bits, or null */
     unsigned* nodes;           /* n x nodes_per_vector, or null */
     unsigned nodes_per_vector;
+    int rows; /* vectors of the warp */
 };
 
 /* For a kernel that starts from hard solutions: their words */
@@ -183,6 +190,14 @@ MP_FN auto begin(Kernel& kernel, const extras& e, unsigned long long vector, int
     kernel.use_lanes(1, e.nodes ? rows : nullptr);
 }
 
+/* For a kernel whose threads work together: how many of a warp's vectors there are */
+template <class Kernel>
+MP_FN auto begin(Kernel& kernel, const extras& e, unsigned long long, int)
+    -> decltype(kernel.use_rows(1), void())
+{
+    kernel.use_rows(e.rows);
+}
+
 template <class Kernel>
 MP_FN void begin(Kernel&, const extras&, unsigned long long, long)
 {
@@ -197,6 +212,21 @@ constexpr auto shared_bytes(int) -> decltype(Kernel::shared_bytes)
 
 template <class Kernel>
 constexpr int shared_bytes(long)
+{
+    return 0;
+}
+
+/* For a kernel whose threads work together, long for each vector: so many blocks of a
+ * multiprocessor at least, which rows in shared memory would not leave room for; 0 for
+ * any other */
+template <class Kernel>
+constexpr auto team_blocks(int) -> decltype(Kernel::team_blocks)
+{
+    return Kernel::team_blocks;
+}
+
+template <class Kernel>
+constexpr int team_blocks(long)
 {
     return 0;
 }
@@ -220,19 +250,23 @@ struct vector_arrays {
     }
 };
 
+using asked_kernel = decltype(MIMOPACK_MAKE(*static_cast<arena<lane>*>(nullptr)));
+
 } // namespace MIMOPACK_ISA
 } // namespace mimopack
 
 #ifdef MIMOPACK_SIZE_ONLY
 
-/* What the kernel and the driver take from the arena, in floats */
-extern "C" __global__ void arena_size(unsigned long long* floats)
+/* What the kernel and the driver take from the arena, in floats; whether a warp should
+ * have a vector only, where there are few */
+extern "C" __global__ void arena_size(unsigned long long* sizes)
 {
     using namespace mimopack::MIMOPACK_ISA;
     arena<lane> counting;
     const vector_arrays arrays(counting);
     MIMOPACK_MAKE(counting);
-    *floats = counting.used;
+    sizes[0] = counting.used;
+    sizes[1] = team_blocks<asked_kernel>(0) > 0;
 }
 
 #else
@@ -241,23 +275,26 @@ extern "C" __global__ void arena_size(unsigned long long* floats)
  * have the same one; each thread takes a chunk, and then one of the next round. Arrays
  * are on the device; noise_var is null where one number holds for all. scratch: the arena
  * of each thread, where local memory is too small for it. Adds to *erased. */
-extern "C" __global__ void __launch_bounds__(MIMOPACK_THREADS, MIMOPACK_BLOCKS)
-    detect(unsigned long long n,
-           unsigned long long chunks,
-           unsigned chunk,
-           unsigned per_matrix,
-           const float* __restrict__ y,
-           const float* __restrict__ h,
-           const float* __restrict__ noise_var,
-           float common_noise_var,
-           const float* __restrict__ prior,
-           void* __restrict__ llr,
-           float int8_scale,
-           const unsigned char* __restrict__ hard,
-           unsigned* __restrict__ nodes,
-           unsigned nodes_per_vector,
-           float* scratch,
-           unsigned long long* erased)
+extern "C" __global__ void __launch_bounds__(
+    MIMOPACK_THREADS,
+    mimopack::MIMOPACK_ISA::team_blocks<mimopack::MIMOPACK_ISA::asked_kernel>(0)
+        ? mimopack::MIMOPACK_ISA::team_blocks<mimopack::MIMOPACK_ISA::asked_kernel>(0)
+        : MIMOPACK_BLOCKS) detect(unsigned long long n,
+                                  unsigned long long chunks,
+                                  unsigned chunk,
+                                  unsigned per_matrix,
+                                  const float* __restrict__ y,
+                                  const float* __restrict__ h,
+                                  const float* __restrict__ noise_var,
+                                  float common_noise_var,
+                                  const float* __restrict__ prior,
+                                  void* __restrict__ llr,
+                                  float int8_scale,
+                                  const unsigned char* __restrict__ hard,
+                                  unsigned* __restrict__ nodes,
+                                  unsigned nodes_per_vector,
+                                  float* scratch,
+                                  unsigned long long* erased)
 {
     using namespace mimopack;
     using namespace mimopack::MIMOPACK_ISA;
@@ -271,15 +308,24 @@ extern "C" __global__ void __launch_bounds__(MIMOPACK_THREADS, MIMOPACK_BLOCKS)
     constexpr int read = matrix_rows::size + y_rows::size +
                          (asked::has_prior ? llr_rows::size : 0),
                   room = read > llr_rows::size ? read : llr_rows::size;
+    constexpr bool teams = team_blocks<asked_kernel>(0) > 0;
     constexpr bool staged = asked::matrix_each && matrix_rows::possible &&
-                            y_rows::possible && llr_rows::possible &&
+                            y_rows::possible && llr_rows::possible && !teams &&
                             2 * room * (MIMOPACK_THREADS / 32) * 16 <=
-                                48 * 1024 - shared_bytes<decltype(MIMOPACK_MAKE(
-                                                *static_cast<arena<lane>*>(nullptr)))>(0);
+                                48 * 1024 - shared_bytes<asked_kernel>(0);
     __shared__ float4 tiles[staged ? MIMOPACK_THREADS / 32 : 1][2][staged ? room : 1];
+    /* a warp has a row for each thread, where teams work on them as few as are enough */
+    const unsigned long long warps =
+        gridDim.x * static_cast<unsigned long long>(MIMOPACK_THREADS / 32);
+    const int per_warp =
+        teams ? static_cast<int>(divided(chunks, divided(chunks, 32 * warps) * warps))
+              : 32;
+    const auto rows_from = [=](unsigned long long first) {
+        return chunks - first < per_warp ? static_cast<int>(chunks - first) : per_warp;
+    };
     const auto bring = [=](unsigned long long first, float4* tile) {
         if (staged && first < chunks) {
-            const int rows = chunks - first < 32 ? static_cast<int>(chunks - first) : 32;
+            const int rows = rows_from(first);
             matrix_rows::load(h + first * (2 * nr * nt), rows, tile);
             y_rows::load(y + first * (2 * nr), rows, tile + matrix_rows::size);
             if (asked::has_prior)
@@ -303,15 +349,14 @@ extern "C" __global__ void __launch_bounds__(MIMOPACK_THREADS, MIMOPACK_BLOCKS)
     lane noise(common_noise_var);
     unsigned lost = 0;
     /* a warp's threads go on together; those past the end repeat the last chunk */
-    const unsigned long long step =
-        static_cast<unsigned long long>(gridDim.x) * MIMOPACK_THREADS;
-    unsigned long long first = thread - threadIdx.x % 32;
+    const unsigned long long step = warps * per_warp;
+    unsigned long long first = thread / 32 * per_warp;
     bring(first, tiles[staged ? threadIdx.x / 32 : 0][0]);
     for (int turn = 0; first < chunks; first += step, turn ^= 1) {
         float4* const tile = tiles[staged ? threadIdx.x / 32 : 0][turn];
         float4* const y_tile = tile + matrix_rows::size;
         float4* const prior_tile = y_tile + y_rows::size;
-        const int rows = chunks - first < 32 ? static_cast<int>(chunks - first) : 32;
+        const int rows = rows_from(first);
         const bool exists = threadIdx.x % 32 < rows;
         const unsigned long long at = first + (exists ? threadIdx.x % 32 : rows - 1);
         if constexpr (staged) {
@@ -350,7 +395,7 @@ extern "C" __global__ void __launch_bounds__(MIMOPACK_THREADS, MIMOPACK_BLOCKS)
                              asked::points, nt, &arrays.known[0], &arrays.canonical[0]);
             }
             begin(kernel,
-                  extras{ n, hard, exists ? nodes : nullptr, nodes_per_vector },
+                  extras{ n, hard, exists ? nodes : nullptr, nodes_per_vector, rows },
                   vector,
                   0);
             usable =

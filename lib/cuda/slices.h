@@ -83,7 +83,8 @@ struct least_metric {
     }
 };
 
-/* Exact combination, 000 eq. 11: 2^-reference sum, the reference being the least metric */
+/* Exact combination, 000 eq. 11: 2^-reference sum, the reference being the least metric
+ */
 struct binary_log_sum {
     static constexpr bool sums = true;
     static constexpr float nats = 0.69314718f;
@@ -119,9 +120,9 @@ struct binary_log_sum {
     MP_FN float over() const
     {
         const float least = least_of_team<TEAM>(reference);
-        return least - log_to_two(over_team<TEAM>(
-                           sum * power_of_two(least - reference),
-                           [](float a, float b) { return a + b; }));
+        return least -
+               log_to_two(over_team<TEAM>(sum * power_of_two(least - reference),
+                                          [](float a, float b) { return a + b; }));
     }
 };
 
@@ -162,8 +163,7 @@ struct axis_sums {
             const float c1 = 1.0f + opposite, c3 = 1.0f + third;
             const float c5 = fmaf(third, square, 1.0f),
                         c7 = fmaf(third * square, square, 1.0f);
-            const float t = fmaf(-4.0f, step, fabsf(u)),
-                        r = fmaf(-2.0f, step, fabsf(t));
+            const float t = fmaf(-4.0f, step, fabsf(u)), r = fmaf(-2.0f, step, fabsf(t));
             distance = fabsf(r) - step;
             const bool low = t < 0.0f, inner = r < 0.0f;
             const float across = power_of_two(minus_abs(t));
@@ -251,6 +251,8 @@ class slice_search
 public:
     using mask = lane::mask;
     static constexpr int shared_bytes = sizeof(float) * MIMOPACK_THREADS * row_size;
+    /* in registers: 16 children with two numbers each, or one */
+    static constexpr int team_blocks = Sum::sums ? 8 : 12;
 
     MP_FN slice_search(arena<lane>& a, const constellation& c, float clip)
         : d_scale(c.scale), d_clip(clip), d_qr(a, NT, NR)
@@ -258,6 +260,7 @@ public:
         static_assert(NT >= 2 && NT <= 4 && covered * bits <= model_size);
     }
 
+    MP_FN void use_rows(int rows) { d_rows = rows; }
     MP_FN void prepare(const lane* h) { d_qr.decompose(h); }
 
     /* A warp's threads come here together. Clipping limits how far an LLR moves from its
@@ -290,7 +293,7 @@ public:
         const unsigned in_warp = threadIdx.x % 32;
         float* row = rows[threadIdx.x - in_warp + in_warp / team];
 #pragma unroll 1
-        for (int i = 0; i < team; ++i) {
+        for (int first = 0; first < d_rows; first += 32 / team) {
 #pragma unroll 1
             for (int search = 0; search < searches; ++search)
                 find(search, row, in_warp % team);
@@ -313,6 +316,7 @@ public:
 private:
     const float d_scale, d_clip;
     unscaled_qr<lane, NT, NR> d_qr;
+    int d_rows = 32;
 
     /* What a search has at a level */
     MP_FN static constexpr int layer(int search, int level)
@@ -534,8 +538,7 @@ private:
         float of_im[side];
         MP_UNROLL
         for (int k = 0; k < side; ++k) {
-            const float e =
-                fmaf(-axis_level<WIDTH>(k), from.diagonal[1], from.b[3]);
+            const float e = fmaf(-axis_level<WIDTH>(k), from.diagonal[1], from.b[3]);
             of_im[k] = with_prior ? fmaf(e, e, cost.im[k]) : e * e;
         }
         constexpr int together = WIDTH < 3 ? side : 1;
@@ -557,10 +560,10 @@ private:
                     const float im = axis_level<WIDTH>(k);
                     m[i * side + k] = of_re + of_im[k];
                     weight[i * side + k] = slice<CLOSE>(from,
-                                                 fmaf(from.r[0][1][1], im, u_re),
-                                                 fmaf(-from.r[0][1][0], im, u_im),
-                                                 last,
-                                                 m[i * side + k]);
+                                                        fmaf(from.r[0][1][1], im, u_re),
+                                                        fmaf(-from.r[0][1][0], im, u_im),
+                                                        last,
+                                                        m[i * side + k]);
                 }
             }
             const Sum part = Sum::of(m, weight);
@@ -584,8 +587,8 @@ private:
     /* Of all symbols of level 0, of which u is left: adds the least metric, and returns
      * the sum of 2^-(what metrics are above that). */
     template <bool CLOSE>
-    MP_FN static float slice(
-        const model& s, float u_re, float u_im, const axis_costs& cost, float& metric)
+    MP_FN static float
+    slice(const model& s, float u_re, float u_im, const axis_costs& cost, float& metric)
     {
         const float step = s.diagonal[0];
         if constexpr (with_prior) {
@@ -610,8 +613,8 @@ private:
 };
 
 /* Sizes that registers hold */
-constexpr bool slices = asked::width > 0 && asked::width <= 3 && asked::fixed_tx > 1 &&
-                        asked::fixed_tx <= 4;
+constexpr bool slices =
+    asked::width > 0 && asked::width <= 3 && asked::fixed_tx > 1 && asked::fixed_tx <= 4;
 
 } // namespace MIMOPACK_ISA
 } // namespace mimopack

@@ -22,7 +22,9 @@ _ARGUMENTS = Struct("=2Q I4x I4x 3Q f4x 2Q f4x 2Q I4x 2Q")
 # What the program of a call depends on; see ``source.program``.
 Variant = namedtuple("Variant", "has_prior matrix_each as_int8 num_hard counts")
 # The kernel, its handle, floats of a thread's arena, blocks that a multiprocessor takes at a time
-_Compiled = namedtuple("_Compiled", "kernel function arena blocks")
+# kernel and its handle, floats of a thread's arena, blocks that a multiprocessor works on at a
+# time, chunks of vectors that keep a block busy
+_Compiled = namedtuple("_Compiled", "kernel function arena blocks least_chunks")
 
 
 def cupy():
@@ -98,14 +100,15 @@ class Program:
             module = cupy()
             arena_size = _kernel(source.program(self._plan, None, *variant), "arena_size",
                                  self.device)
-            floats = module.empty(1, np.uint64)
-            arena_size((1,), (1,), (floats,))
-            arena = int(floats.get()[0])
+            sizes = module.empty(2, np.uint64)
+            arena_size((1,), (1,), (sizes,))
+            arena, teams = map(int, sizes.get())
             kernel = _kernel(source.program(self._plan, arena, *variant), "detect", self.device)
             function = kernel.kernel.ptr
             blocks = module.cuda.driver.occupancyMaxActiveBlocksPerMultiprocessor(
                 function, source.THREADS, 0)
-            self._compiled[variant] = _Compiled(kernel, function, arena, max(1, blocks))
+            self._compiled[variant] = _Compiled(kernel, function, arena, max(1, blocks),
+                                                source.THREADS // 32 if teams else source.THREADS)
         return self._compiled[variant]
 
     def launch(self, variant, n, per_channel, y, h, noise_var, common_noise_var, prior, out,
@@ -120,7 +123,7 @@ class Program:
         """
         compiled = self._compile(variant)
         chunk = _chunk(n, per_channel, self._processors * THREADS_WANTED)
-        blocks = min(-(-(n // chunk) // source.THREADS), self._processors * compiled.blocks)
+        blocks = min(-(-(n // chunk) // compiled.least_chunks), self._processors * compiled.blocks)
         scratch = None
         if compiled.arena > source.LARGEST_LOCAL_ARENA:
             with stream:
