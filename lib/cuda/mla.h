@@ -3,6 +3,7 @@
 #pragma once
 #include "../kernels/enumeration.h"
 #include "../kernels/sliced.h"
+#include "passes.h"
 #include "slices.h"
 
 namespace mimopack {
@@ -15,6 +16,9 @@ MP_FN auto make(arena<lane>& a)
         return enumeration<lane, false>(a, asked::points, layers(), antennas());
     else if constexpr (o.method == 2)
         return enumeration<lane, true>(a, asked::points, layers(), antennas());
+    else if constexpr (asked::fixed_tx == 2 && fits_registers)
+        return register_passes<2, asked::fixed_rx, asked::width, column_order::rotate>(
+            a, asked::points, 2, infinity); /* N-way with all passes is exact */
     else if constexpr (slices)
         return slice_search<asked::fixed_tx, asked::fixed_rx, asked::width, least_metric>(
             a, asked::points, infinity);

@@ -251,8 +251,8 @@ class slice_search
 public:
     using mask = lane::mask;
     static constexpr int shared_bytes = sizeof(float) * MIMOPACK_THREADS * row_size;
-    /* in registers: 16 children with two numbers each, or one */
-    static constexpr int team_blocks = Sum::sums ? 8 : 12;
+    /* in registers: 16 children with one number each, or twice as many */
+    static constexpr int team_blocks = !Sum::sums && !with_prior && WIDTH < 3 ? 12 : 8;
 
     MP_FN slice_search(arena<lane>& a, const constellation& c, float clip)
         : d_scale(c.scale), d_clip(clip), d_qr(a, NT, NR)
@@ -611,6 +611,12 @@ private:
         }
     }
 };
+
+/* M^(nt-1), the slices of a search */
+constexpr long parents(int layers)
+{
+    return layers > 1 ? parents(layers - 1) << asked::bits : 1;
+}
 
 /* Sizes that registers hold */
 constexpr bool slices =

@@ -3,23 +3,23 @@
 #pragma once
 #include "../kernels/sliced.h"
 #include "../kernels/softsphere.h"
+#include "slices.h"
 #include "soft_search.h"
 
 namespace mimopack {
 namespace MIMOPACK_ISA {
 
-/* M^(nt-1), the parents of leaves */
-constexpr long parents(int layers)
-{
-    return layers > 1 ? parents(layers - 1) << asked::bits : 1;
-}
-
 MP_FN auto make(arena<lane>& a)
 {
     constexpr detector_options o = asked::options();
+    constexpr bool clips = o.llr_clip < no_metric;
     /* Without clipping a thread visits a thousand nodes for 4x4 16-QAM, and its warp
      * waits for the one that visits the most, six times as many. */
-    if constexpr (fits_registers && (o.llr_clip < no_metric || asked::width == 1))
+    if constexpr (slices &&
+                  parents(asked::num_tx) <= (clips && fits_registers ? 256 : 4096))
+        return slice_search<asked::fixed_tx, asked::fixed_rx, asked::width, least_metric>(
+            a, asked::points, o.llr_clip);
+    else if constexpr (fits_registers && clips)
         return shared_soft_search<asked::fixed_tx, asked::fixed_rx, asked::width>(
             a, asked::points, o.llr_clip);
     else if constexpr (parents(asked::num_tx) <= (asked::width == 1 ? 4096 : 1024))
