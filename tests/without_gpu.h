@@ -225,6 +225,7 @@ inline float __int_as_float(int bits)
 }
 inline float __uint_as_float(unsigned bits) { return __int_as_float(bits); }
 inline int __float2int_rn(float x) { return static_cast<int>(std::nearbyint(x)); }
+inline float __saturatef(float x) { return x > 0.0f ? x < 1.0f ? x : 1.0f : 0.0f; }
 inline float __fadd_rn(float a, float b) { return a + b; }
 inline int __ffs(int bits) { return __builtin_ffs(bits); }
 inline int __popc(unsigned bits) { return __builtin_popcount(bits); }
