@@ -59,13 +59,15 @@ public:
 #pragma unroll 1
             for (int pass = 0; pass < NT; ++pass) {
                 register_system<NT, WIDTH> s = base;
+                /* the column that was raised last is back in its place with this one's
+                 * way up */
                 at_column(top - pass, [&](auto column) {
                     s.raise(column);
-                    m.raise(column);
+                    m.swap_with_top(column);
                 });
                 expand_top<true>(s, m, nothing);
-                at_column(top - pass, [&](auto column) { m.lower(column); });
             }
+            m.lower(constant_column<0>());
         }
         const float unit = reciprocal(noise_var).v;
         if constexpr (sorted) {

@@ -222,6 +222,19 @@ struct bit_minima {
     }
 
     template <int COLUMN>
+    MP_FN void swap_with_top(constant_column<COLUMN>)
+    {
+        MP_UNROLL
+        for (int b = 0; b < bits; ++b) {
+            const float kept_zero = zero[top][b], kept_one = one[top][b];
+            zero[top][b] = zero[COLUMN][b];
+            one[top][b] = one[COLUMN][b];
+            zero[COLUMN][b] = kept_zero;
+            one[COLUMN][b] = kept_one;
+        }
+    }
+
+    template <int COLUMN>
     MP_FN void lower(constant_column<COLUMN>)
     {
         constexpr int column = COLUMN;
