@@ -33,8 +33,8 @@ extern "C" void launch(unsigned blocks, unsigned long long n, unsigned chunk, un
     for (blockIdx.x = 0; blockIdx.x < blocks; ++blockIdx.x)
         turns::run(MIMOPACK_THREADS, [] {
             detect(call.n, call.n / call.chunk, call.chunk, call.per_matrix, call.y, call.h,
-                   nullptr, call.noise_var, call.prior, call.llr, 1.0f, nullptr, nullptr, 0, nullptr,
-                   call.erased);
+                   nullptr, call.noise_var, call.prior, call.llr, 1.0f, nullptr, nullptr, 0,
+                   nullptr, call.erased);
         });
 }
 """
@@ -69,7 +69,7 @@ def launcher(det, folder, **call):
                                                               "num_tx": 3, "num_rx": 3}),
     ("softsphere", {"constellation": "qpsk"}), ("softsphere", {"llr_clip": 5.0}),
     ("softsphere", {"constellation": "wlan_qam64", "num_tx": 3, "num_rx": 3, "llr_clip": 20.0}),
-    ("softsphere", {"num_tx": 2, "num_rx": 2, "llr_clip": 300.0}),
+    ("softsphere", {"num_tx": 2, "num_rx": 2, "llr_clip": 300.0}), ("softsphere", {}),
     ("mmse", {}), ("omap", {"constellation": "qpsk"})])
 def test_same_llrs(name, own, tmp_path):
     det = detectors.create(name, backend="cpu", **own)

@@ -126,8 +126,11 @@ struct binary_log_sum {
     }
 };
 
-/* -|x|, which ptxas makes two instructions of */
-MP_FN float minus_abs(float x) { return __int_as_float(__float_as_int(x) | 1 << 31); }
+/* -|x|; of fabsf and a sign ptxas makes two instructions */
+MP_FN float minus_abs(float x)
+{
+    return __int_as_float(__float_as_int(x) | static_cast<int>(0x80000000u));
+}
 
 /* An axis' levels at odd multiples of a step round 0, and u in units where a metric is
  * d^2 / (4 step). Opposite levels k step and -k step differ by k |u|; neighbours, next to
