@@ -105,7 +105,7 @@ class Fake:
         plan = dict(program._plan)
         core = _core.Detector(plan.pop("name"), isa="auto", **plan)
         Fake.kernels.append((core, plan, variant))
-        return device._Compiled(None, len(Fake.kernels) - 1, 0, 2)
+        return device._Compiled(None, len(Fake.kernels) - 1, 0, 2, 64)
 
     @staticmethod
     def _launch(function, *rest):

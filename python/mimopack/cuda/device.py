@@ -21,8 +21,7 @@ _ARGUMENTS = Struct("=2Q I4x I4x 3Q f4x 2Q f4x 2Q I4x 2Q")
 
 # What the program of a call depends on; see ``source.program``.
 Variant = namedtuple("Variant", "has_prior matrix_each as_int8 num_hard counts")
-# The kernel, its handle, floats of a thread's arena, blocks that a multiprocessor takes at a time
-# kernel and its handle, floats of a thread's arena, blocks that a multiprocessor works on at a
+# The kernel and its handle, floats of a thread's arena, blocks that a multiprocessor works on at a
 # time, chunks of vectors that keep a block busy
 _Compiled = namedtuple("_Compiled", "kernel function arena blocks least_chunks")
 
