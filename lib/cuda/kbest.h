@@ -15,13 +15,13 @@
  * Square QAM of up to three bits per axis. */
 #pragma once
 #include "../kernels/kbest.h"
-#include "sphere.h"
+#include "registers.h"
 
 namespace mimopack {
 namespace MIMOPACK_ISA {
 
-/* Its min and max are unknown to the compiler's first stage, which takes minutes to see
- * through long chains of them. */
+/* What is sorted. Its min and max are unknown to the compiler's first stage, which takes
+ * minutes to see through long chains of them. */
 struct key_value {
     unsigned v;
     MP_FN friend key_value min(key_value a, key_value b)
@@ -59,10 +59,10 @@ class queue_kbest
     static constexpr int index_bits = bits_for(K), capacity = 1 << index_bits;
     static constexpr unsigned not_first = 1u << (bits + index_bits);
     static constexpr int origin_bits = bits + index_bits + 1;
-    static constexpr int metric_bits = origin_bits < 8 ? 22 : 30 - origin_bits;
-    /* Above all that may be taken; a sum of two is still in range. */
-    static constexpr unsigned never = 1u << 30;
-    static constexpr float metric_steps = 1 << metric_bits;
+    static constexpr int metric_bits = origin_bits < 9 ? 22 : 31 - origin_bits;
+    /* Above all that is taken; the sum with what is taken is still in range. */
+    static constexpr unsigned never = 1u << 31;
+    static constexpr float metric_steps = (1 << metric_bits) - 1;
     static constexpr float bound_key = 0.999f * metric_steps;
     static constexpr float magic = 1 << 23; /* a sum with it is rounded */
     static constexpr unsigned magic_word = 0x4b000000;
@@ -166,7 +166,7 @@ private:
             const unsigned field = path >> shift & (side - 1u) << (from - shift);
             return fmaf(__uint_as_float(field | magic_word),
                         unit,
-                        -magic * unit - largest_level<WIDTH>);
+                        -magic * unit + axis_level<WIDTH>(0));
         }
 
         /* What is left of y at a level of a path */
@@ -304,9 +304,11 @@ private:
             for (int p = 0; p < parents; ++p) {
                 float left[2];
                 residual<LEVEL>(t.path[p][own], left);
-                unsigned head = fixed(fmaf(__uint_as_float(t.metric(p)), unit, magic))
-                                    << origin_bits |
-                                p << WIDTH;
+                const unsigned metric =
+                    fixed(fmaf(__uint_as_float(t.metric(p)), unit, magic))
+                        << origin_bits |
+                    p << WIDTH;
+                unsigned first[2];
                 MP_UNROLL
                 for (int axis = 0; axis < 2; ++axis) {
                     const int shift = axis ? 0 : WIDTH + index_bits;
@@ -316,9 +318,11 @@ private:
                         key[k].v = fixed(part<LEVEL>(left, axis, k, unit, magic))
                                        << origin_bits |
                                    k << shift;
-                    head += axis ? make_table(key, t.im + p * side, 1, shift)
-                                 : make_table(key, t.re + p, capacity, shift);
+                    first[axis] = axis ? make_table(key, t.im + p * side, 1, shift)
+                                       : make_table(key, t.re + p, capacity, shift);
                 }
+                const key_value row = { metric + first[0] }, limit = { never };
+                const unsigned head = min(row, limit).v + first[1];
                 MP_UNROLL
                 for (int i = 1; i < K; ++i)
                     queue[i - 1] = queue[i];

@@ -21,8 +21,8 @@ class KBest(Detector):
     O(k M nt log^2 k) per vector: parents and children that are too far for all vectors in a SIMD
     register are not looked at.
 
-    The cpu backend compares metrics in fixed point, with 30 bits less those of k and of M:
-    which of two nearly equal paths survives may differ from the reference. The metrics of the
+    The cpu and cuda backends compare metrics in fixed point, with 30 bits less those of k and of
+    M: which of two nearly equal paths survives may differ from one to another. The metrics of the
     last survivors are those of float32.
     """
 
