@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Times Sionna's MIMO detectors on PyTorch's CPU build for ``mimopack bench``.
+"""Times Sionna's MIMO detectors on PyTorch for ``mimopack bench``.
 
-    .venv-sionna/bin/python bench/peers/sionna_detectors.py THREADS
+    .venv-sionna/bin/python bench/peers/sionna_detectors.py THREADS [DEVICE [compiled]]
 
-Reads lines "METHOD DATA.npz N" and answers each with a line of JSON: how long the first N vectors
-of the file (y, h, bits, noise_var, as ``mimopack bench`` simulates them) took, and the bit errors
-in them. Sionna's QAM has the labels of 3GPP TS 38.211 and its LLRs are ln P(1)/P(0), as ours.
+DEVICE is cpu or cuda. Reads lines "METHOD DATA.npz N" and answers each with a line of JSON: how long
+the first N vectors of the file (y, h, bits, noise_var, as ``mimopack bench`` simulates them) took,
+and the bit errors in them, or an error. On a GPU the arrays are there before, a call without a
+clock comes first, and the time is the median of a few calls. Sionna's QAM has the labels of
+3GPP TS 38.211 and its LLRs are ln P(1)/P(0), as ours.
 """
 
 import json
@@ -15,56 +17,89 @@ import sys
 import time
 from functools import cache
 from importlib.metadata import version
+from statistics import median
 
 import numpy as np
 import torch
 from sionna.phy.mimo import EPDetector, KBestDetector, LinearDetector, MMSEPICDetector
 
+CALLS = 3
+
 
 @cache
-def load(path):
+def load(path, device):
     """y, h, noise covariance, bits, bits per symbol."""
     with np.load(path) as data:
-        y, h = torch.from_numpy(data["y"]), torch.from_numpy(data["h"])
-        covariance = float(data["noise_var"]) * torch.eye(h.shape[1], dtype=torch.complex64)
+        y, h = (torch.from_numpy(data[name]).to(device) for name in ("y", "h"))
+        covariance = float(data["noise_var"]) * torch.eye(h.shape[1], dtype=torch.complex64,
+                                                          device=device)
         bits = data["bits"]
     return y, h, covariance.expand(len(y), -1, -1).contiguous(), bits, bits.shape[1] // h.shape[2]
 
 
 @cache
-def create(method, num_tx, bits_per_symbol):
-    qam = {"constellation_type": "qam", "num_bits_per_symbol": bits_per_symbol, "device": "cpu"}
+def create(method, num_tx, bits_per_symbol, device, compiled):
+    qam = {"constellation_type": "qam", "num_bits_per_symbol": bits_per_symbol, "device": device}
     if method.startswith("kbest"):
-        return KBestDetector("bit", num_tx, int(method.removeprefix("kbest")), **qam)
-    if method == "ep":
-        return EPDetector("bit", bits_per_symbol, device="cpu")
-    if method == "mmsepic":
-        return MMSEPICDetector("bit", "maxlog", num_iter=1, **qam)
-    return LinearDetector("lmmse", "bit", "maxlog", **qam)
+        detector = KBestDetector("bit", num_tx, int(method.removeprefix("kbest")), **qam)
+    elif method == "ep":
+        detector = EPDetector("bit", bits_per_symbol, device=device)
+    elif method == "mmsepic":
+        detector = MMSEPICDetector("bit", "maxlog", num_iter=1, **qam)
+    else:
+        detector = LinearDetector("lmmse", "bit", "maxlog", **qam)
+    return torch.compile(detector) if compiled else detector
 
 
-def answer(method, path, n):
-    y, h, covariance, bits, width = load(path)
-    detector = create(method, h.shape[2], width)
+def on_cpu(detect):
+    start = time.perf_counter()
+    llr = detect()
+    return llr, time.perf_counter() - start
+
+
+def on_gpu(detect):
+    llr, seconds = detect(), []
+    for _ in range(CALLS):
+        torch.cuda.synchronize()
+        start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+        start.record()
+        llr = detect()
+        end.record()
+        end.synchronize()
+        seconds.append(1e-3 * start.elapsed_time(end))
+    return llr, median(seconds)
+
+
+def answer(method, path, n, device, compiled):
+    y, h, covariance, bits, width = load(path, device)
+    detector = create(method, h.shape[2], width, device, compiled)
     arguments = [y[:n], h[:n], covariance[:n]]
     if method == "mmsepic":
-        arguments.append(torch.zeros(n, h.shape[2], width))
+        arguments.append(torch.zeros(n, h.shape[2], width, device=device))
     with torch.no_grad():
-        start = time.perf_counter()
-        llr = detector(*arguments)
-        elapsed = time.perf_counter() - start
-    wrong = np.count_nonzero((llr.reshape(n, -1).numpy() > 0) != bits[:n], axis=1)
-    return {"seconds": elapsed, "vectors": n, "errors": int(wrong.sum()),
+        llr, seconds = (on_cpu if device == "cpu" else on_gpu)(lambda: detector(*arguments))
+    llr = llr.reshape(n, -1).cpu().numpy()
+    if device != "cpu":
+        torch.cuda.empty_cache()    # others work on this GPU too
+    wrong = np.count_nonzero((llr > 0) != bits[:n], axis=1)
+    return {"seconds": seconds, "vectors": n, "errors": int(wrong.sum()),
             "errors_squared": int((wrong**2).sum())}
 
 
 def main():
-    torch.set_num_threads(int(sys.argv[1]))
+    threads, device, mode = (*sys.argv[1:], *("cpu", "eager")[len(sys.argv) - 2:])
+    torch.set_num_threads(int(threads))
+    if device == "cuda":
+        torch.zeros(1, device=device)
     name = f"Sionna {version('sionna-no-rt')}, PyTorch {torch.__version__}"
     print(json.dumps({"name": name}), flush=True)
     for line in sys.stdin:
         method, path, n = line.split()
-        print(json.dumps(answer(method, path, int(n))), flush=True)
+        try:
+            found = answer(method, path, int(n), device, mode == "compiled")
+        except Exception as error:
+            found = {"error": f"{type(error).__name__}: {str(error).strip()[:200]}"}
+        print(json.dumps(found), flush=True)
 
 
 if __name__ == "__main__":

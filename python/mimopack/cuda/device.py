@@ -148,6 +148,12 @@ class Program:
                     raise
                 blocks //= 2
 
+    def resources(self):
+        """What each kernel so far takes of a multiprocessor, for measurements."""
+        return [{"registers": it.kernel.num_regs, "local_bytes": it.kernel.local_size_bytes,
+                 "shared_bytes": it.kernel.shared_size_bytes, "blocks_per_processor": it.blocks}
+                for it in self._compiled.values()]
+
     def detect(self, y, h, noise_var, prior, out, int8_scale, hard=None, nodes=None):
         """As ``_core.Detector.detect``, with arrays that are all on this GPU; noise_var may be one
         number of the host. Works on the current stream and does not wait.

@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What ``mimopack bench --suite`` measures: the one table of cases and targets.
 
-Targets are Mbit/s of coded bits with two threads of an AVX-512 Xeon at 2.6 to 3.85 GHz, y, H and
-LLRs in ordinary arrays, QR and layout conversion included.
+Targets are Mbit/s of coded bits, QR and layout conversion included: of the CPU with two threads of
+an AVX-512 Xeon at 2.6 to 3.85 GHz, y, H and LLRs in ordinary arrays; of the GPU on one H200, all
+arrays on the device.
 """
 
 from dataclasses import dataclass, field, replace
@@ -46,11 +47,20 @@ class Case:
 OF_LINEAR = {16: 0.85}          # threads: share of linear growth
 SINGLE_VECTOR = {"nway": 20e-6}    # seconds of a call with one vector
 OF_NO_OP = 0.8                  # a block, beside one that does nothing, the CPU not the limit
+OF_LINK = 0.9                   # a GPU from pinned memory, of the link's own rate
+SECOND_GPU = 1.95               # two GPUs over one, data on the devices
 
-SHORT = {"num_passes": "N"}
+SHORT = {"num_passes": "N", "llr_clip": "clip"}
 QPSK, QAM16, QAM64 = (Setting(constellation=name) for name in ("qpsk", "qam16", "qam64"))
 
 QAM16_8X8 = Setting(8, 8)
+
+
+
+
+def shared(setting):
+    """The setting with a matrix for 14 vectors, as many as an LTE subframe has symbols."""
+    return replace(setting, per_channel=14)
 
 
 def _nway(passes, setting, target=None):
@@ -66,7 +76,7 @@ TARGETS = (
     Case("softsphere", {}, QAM16, 60), Case("softsphere", {}, QAM64, 10),
     Case("mmse", {}, QAM16, 800), Case("mmse", {}, QAM64, 700),
     Case("psd", {}, QPSK, 300), Case("psd", {}, QAM16, 60),
-    Case("nway", {"num_passes": 4}, replace(QAM16, per_channel=14), 1.1, "nway(N=4)"),
+    Case("nway", {"num_passes": 4}, shared(QAM16), 1.1, "nway(N=4)"),
 )
 
 # For completeness; the exact enumerations of 64-QAM would take seconds for a vector.
@@ -84,4 +94,29 @@ OTHERS = (
     *(Case(name, parameters, QAM16_8X8) for name, parameters in (
         ("zf", {}), ("mmse", {}), ("nway", {"num_passes": 8}), ("fpfsd", {}),
         ("sfsd", {}), ("hfsd", {}), ("ep", {}), ("psd", {}), ("zfsic", {}), ("bitflip", {}))),
+)
+
+GPU_TARGETS = (
+    _nway(1, QAM16, 150e3), _nway(2, QAM16, 85e3), _nway(4, QAM16, 45e3),
+    _nway(1, QAM64, 60e3), _nway(4, QAM64, 15e3),
+    Case("fpfsd", {}, QAM16, 45e3), Case("fpfsd", {}, QAM64, 15e3),
+    Case("sfsd", {}, QAM16, 50e3), Case("sfsd", {}, QAM64, 30e3),
+    Case("kbest", {"k": 16}, QAM16, 15e3),
+    Case("mla", {}, QAM16, 2e3),
+    Case("softsphere", {}, QAM16, 8e3), Case("softsphere", {}, QAM64, 1e3),
+    Case("omap", {}, QAM16, 0.9e3),
+    Case("psd", {}, QPSK, 20e3), Case("psd", {}, QAM16, 8e3),
+    Case("mmse", {}, QAM16, 200e3),
+)
+
+
+def _same(case):
+    return case.detector, sorted(case.parameters.items()), case.setting
+
+
+GPU_OTHERS = (
+    _nway(3, QAM16), Case("mmse", {}, QAM64),
+    *(Case("softsphere", {"llr_clip": 8.0}, setting) for setting in (QAM16, QAM64)),
+    _nway(4, shared(QAM16)), _nway(4, shared(QAM64)), Case("mmse", {}, shared(QAM16)),
+    *(case for case in OTHERS if _same(case) not in map(_same, GPU_TARGETS)),
 )

@@ -20,7 +20,7 @@ def bytes_per_vector(setting):
             + 4 * setting.bits_per_vector)
 
 
-def _nodes(detector, data):
+def nodes_per_vector(detector, data):
     """Nodes that a search visits for a vector, the mean of some; None where it does not tell."""
     if not hasattr(detector, "count_nodes"):
         return None
@@ -29,6 +29,14 @@ def _nodes(detector, data):
     nodes = detector.count_nodes(data.y[:n], data.h[:n // data.setting.per_channel],
                                  data.setting.noise_var)
     return float(nodes.sum() / n)    # psd counts thread by thread
+
+
+def count(case, lanes, nodes=None):
+    """``operations.count`` of a case."""
+    setting = case.setting
+    problem = operations.Problem(setting.num_tx, setting.num_rx, setting.points.size,
+                                 setting.per_channel)
+    return operations.count(case.detector, problem, lanes, case.parameters, nodes)
 
 
 class Limits:
@@ -50,13 +58,10 @@ class Limits:
 
     def of(self, case, detector, data):
         """Vectors per second: {"arithmetic": ..., "memory": ...}, and what was counted."""
-        setting, isa = data.setting, detector.isa
-        memory = self.copy.bytes_per_s / bytes_per_vector(setting)
-        problem = operations.Problem(setting.num_tx, setting.num_rx, setting.points.size,
-                                     setting.per_channel)
+        isa = detector.isa
         lanes = _core.lanes(isa)
-        counted = operations.count(case.detector, problem, lanes, case.parameters,
-                                   _nodes(detector, data))
-        instructions = counted.instructions(_core.instructions_per_fma(isa))
+        instructions = count(case, lanes, nodes_per_vector(detector, data)).instructions(
+            _core.instructions_per_fma(isa))
         arithmetic = self.arithmetic[isa].instructions_per_s * lanes / instructions
-        return {"arithmetic": arithmetic, "memory": memory}, instructions
+        return {"arithmetic": arithmetic,
+                "memory": self.copy.bytes_per_s / bytes_per_vector(data.setting)}, instructions

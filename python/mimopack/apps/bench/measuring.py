@@ -52,8 +52,35 @@ def take_turns(runs, seconds, rounds, tick=lambda: None):
             tick()
 
 
+class Fragile:
+    """Mixed into a ``Run``: what goes wrong is noted, and leaves the other runs alone."""
+
+    failure = None
+
+    def plan(self, seconds):
+        self._attempt(super().plan, seconds)
+
+    def round(self):
+        self._attempt(super().round)
+
+    def _attempt(self, step, *arguments):
+        if self.failure is None:
+            try:
+                step(*arguments)
+            except Exception as error:
+                self.failure = reason(error)
+
+
+def reason(error):
+    """One line of it."""
+    text = str(error).strip().partition("\n")[0][:200]
+    return f"{type(error).__name__}: {text}"
+
+
 class DetectorRun(Run):
     """A detector on the first vectors of ``data``; a unit is a vector."""
+
+    error_vectors = ERROR_VECTORS
 
     def __init__(self, detector, data):
         self.detector, self.data = detector, data
@@ -77,10 +104,12 @@ class DetectorRun(Run):
 
         So the rates of one table are comparable more closely than their intervals say.
         """
-        n = min(self.data.vectors, max(self.least, min(int(self.rate), ERROR_VECTORS)))
+        n = min(self.data.vectors, max(self.least, min(int(self.rate), self.error_vectors)))
         n -= n % self.period
-        wrong = detectors.hard_decisions(self._detect(n)) != self.data.bits[:n]
-        return np.count_nonzero(wrong, axis=1)
+        return np.count_nonzero(self._decide(n) != self.data.bits[:n], axis=1)
+
+    def _decide(self, n):
+        return detectors.hard_decisions(self._detect(n))
 
 
 class ArithmeticRun(Run):

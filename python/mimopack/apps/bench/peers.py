@@ -7,37 +7,74 @@ A program reads one request a line and answers each with a line of JSON: ``secon
 """
 
 import json
+import os
 import subprocess
 import tempfile
-from contextlib import ExitStack, contextmanager
+import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
+from threading import Timer
 
 import numpy as np
 
 from .data import Setting
-from .measuring import Run
+from .measuring import Fragile, Run
 
 # A framework's calls are slow to start: fewer vectors would not show what it can do.
 BATCH, LARGEST = 1000, 20_000
 
 ITPP_METHODS = ("FULL_ENUM_MAXLOG", "FULL_ENUM_LOGMAP", "ZF_LOGMAP")
 SIONNA_METHODS = ("kbest16", "kbest64", "ep", "mmsepic", "lmmse")
+# On a GPU: vectors of a call, about where more are not faster.
+SIONNA_BATCHES = {"kbest16": 100_000, "kbest64": 50_000, "ep": 100_000, "mmsepic": 100_000,
+                  "lmmse": 500_000}
+# Compiling may take so long, and importing PyTorch many times at once so long.
+PREPARE_SECONDS, START_SECONDS = 120, 90
+# What a Python has in its environment that another one must not see.
+PYTHONS_OWN = ("PYTHONHOME", "PYTHONPATH", "LD_LIBRARY_PATH")
 QAM16, QAM64 = Setting(constellation="qam16"), Setting(constellation="qam64")
 
 
 class Program:
     """A peer's program that waits for requests."""
 
-    def __init__(self, command):
+    def __init__(self, command, limit=None):
+        """limit: seconds until it must have said its name."""
         self._said = tempfile.TemporaryFile("w+")    # a pipe that nobody reads would fill up
-        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                                         stderr=self._said, text=True)
-        self.name = self._answer()["name"]
+        self._process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._said, text=True,
+            env={name: value for name, value in os.environ.items() if name not in PYTHONS_OWN})
+        self._waiting = 1
+        try:
+            self.name = self.finish(limit)["name"]
+        except OSError:
+            self.close()
+            raise
 
     def ask(self, request):
+        self.begin(request)
+        return self.finish()
+
+    def begin(self, request):
+        """Sends a request; ``finish`` waits for all that were sent, and returns the last answer."""
         self._process.stdin.write(request + "\n")
         self._process.stdin.flush()
-        return self._answer()
+        self._waiting += 1
+
+    def finish(self, limit=None):
+        """limit: seconds after which it is ended."""
+        timer = Timer(limit or 0, self._process.kill)
+        if limit:
+            timer.start()
+        try:
+            answer = None
+            while self._waiting:
+                answer = self._answer()
+                self._waiting -= 1
+            return answer
+        finally:
+            timer.cancel()
 
     def _answer(self):
         line = self._process.stdout.readline()
@@ -49,7 +86,8 @@ class Program:
         return json.loads(line)
 
     def close(self):
-        self._process.stdin.close()
+        with suppress(OSError):    # it may have ended with a request unread
+            self._process.stdin.close()
         try:
             self._process.wait(10)
         except subprocess.TimeoutExpired:
@@ -60,6 +98,8 @@ class Program:
 class PeerRun(Run):
     """One of a peer's methods; a unit is a vector."""
 
+    extra = {}    # what its row says beyond
+
     def __init__(self, program, method, setting, request, threads, least, most):
         self.program, self.method, self.setting = program, method, setting
         self.request, self.threads = request, threads
@@ -67,6 +107,8 @@ class PeerRun(Run):
 
     def time(self, n):
         self.answer = self.program.ask(f"{self.request} {n}")
+        if "error" in self.answer:
+            raise OSError(self.answer["error"])
         return self.answer["seconds"]
 
     def error_rate(self):
@@ -77,6 +119,15 @@ class PeerRun(Run):
         bits = self.setting.bits_per_vector
         return {"ber": errors / (n * bits), "ber_95": 1.96 * variance**0.5 / (n**0.5 * bits),
                 "vectors_compared": n, "bits_compared": n * bits}
+
+
+class DevicePeerRun(Fragile, PeerRun):
+    """A method on the GPU, with the one batch that it was prepared for."""
+
+    def __init__(self, program, method, mode, setting, path, batch):
+        super().__init__(program, method, setting, f"{method} {path}", 1, batch, batch)
+        self.extra = {"mode": mode}
+        program.begin(f"{self.request} {batch}")
 
 
 def _build_itpp(folder, into):
@@ -111,19 +162,27 @@ def _itpp(folder, scratch, stack, settings):
     return runs
 
 
-def _sionna(folder, python, scratch, stack, settings, store, threads):
+def _sionna_command(folder, python, *arguments):
     python = Path(python or Path(folder).resolve().parents[1] / ".venv-sionna" / "bin" / "python")
     if not python.exists():
         raise FileNotFoundError(python.name)
-    program = Program([str(python), str(Path(folder) / "sionna_detectors.py"), str(threads)])
+    return [str(python), str(Path(folder) / "sionna_detectors.py"), *map(str, arguments)]
+
+
+def _save(data, n, path):
+    np.savez(path, y=data.y[:n], h=data.h[:n], bits=data.bits[:n],
+             noise_var=data.setting.noise_var)
+    return path
+
+
+def _sionna(folder, python, scratch, stack, settings, store, threads):
+    program = Program(_sionna_command(folder, python, threads))
     stack.callback(program.close)
     runs = []
     for index, setting in enumerate(settings):
         data = store.get(setting)
         n = min(LARGEST, data.vectors)
-        path = Path(scratch) / f"{index}.npz"
-        np.savez(path, y=data.y[:n], h=data.h[:n], bits=data.bits[:n],
-                 noise_var=setting.noise_var)
+        path = _save(data, n, Path(scratch) / f"{index}.npz")
         runs += [PeerRun(program, method, setting, f"{method} {path}", threads, min(BATCH, n), n)
                  for method in SIONNA_METHODS]
     return runs
@@ -149,3 +208,49 @@ def start(folder, sionna_python, store, threads, settings=(QAM16, QAM64), itpp_s
         except OSError as error:
             missing["Sionna"] = f"does not run: {error}"
         yield runs, missing
+
+
+@contextmanager
+def start_on_gpu(folder, sionna_python, store, settings=(QAM16, QAM64)):
+    """As ``start``: Sionna on the GPU, as it is and through torch.compile.
+
+    Each compiled method has a program of its own, and all prepare at the same time, while this
+    goes on; ``prepared`` waits for them.
+    """
+    if not folder:
+        yield [], {"Sionna": "not asked for: --peers bench/peers of the source tree"}
+        return
+    with tempfile.TemporaryDirectory() as scratch, ExitStack() as stack:
+        plans = [(setting, mode, methods) for setting in settings for mode, methods in (
+            ("eager", SIONNA_METHODS), *(("compiled", (method,)) for method in SIONNA_METHODS))]
+        try:
+            commands = [_sionna_command(folder, sionna_python, 2, "cuda", mode)
+                        for _, mode, _ in plans]
+            with ThreadPoolExecutor(len(plans)) as pool:
+                programs = list(pool.map(lambda command: Program(command, START_SECONDS),
+                                         commands))
+        except FileNotFoundError:
+            yield [], {"Sionna": "not installed: bench/peers/sionna-setup.sh"}
+            return
+        except OSError as error:
+            yield [], {"Sionna": f"does not run: {error}"}
+            return
+        for program in programs:
+            stack.callback(program.close)
+        runs = []
+        for index, setting in enumerate(settings):
+            data = store.get(setting)
+            path = _save(data, data.vectors, Path(scratch) / f"{index}.npz")
+            runs += [DevicePeerRun(program, method, mode, setting, path,
+                                   min(SIONNA_BATCHES[method], data.vectors))
+                     for program, (wanted, mode, methods) in zip(programs, plans, strict=True)
+                     if wanted == setting for method in methods]
+        yield runs, {}
+
+
+def prepared(runs):
+    """Wait until the runs' programs are ready, or end those that take too long."""
+    end = time.monotonic() + PREPARE_SECONDS
+    for program in {run.program for run in runs}:
+        with suppress(OSError):    # its runs will say so
+            program.finish(max(1.0, end - time.monotonic()))

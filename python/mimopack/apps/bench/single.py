@@ -4,8 +4,8 @@
 
 from ... import detectors
 from .cases import Case
-from .cpu import detector_row
 from .measuring import DetectorRun, take_turns
+from .rows import detector_row
 
 
 def make_cases(names, backends, setting, isas=("auto",), threads=0):
@@ -20,7 +20,7 @@ def make_cases(names, backends, setting, isas=("auto",), threads=0):
                 for isa in isas if backend == "cpu" else ("auto",):
                     try:
                         detector = case.create(backend=backend, isa=isa, threads=threads)
-                    except ValueError as error:
+                    except (ValueError, ImportError) as error:    # no CuPy
                         refused.append(f"{name}, {backend}: {error}")
                     else:
                         made.append((case, detector))

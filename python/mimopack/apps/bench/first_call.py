@@ -1,0 +1,86 @@
+# SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""First calls of detectors on a GPU, each in a process of its own: what compiling takes, and what
+a kernel takes of a multiprocessor. A kernel that breaks its process leaves the others alone."""
+
+import os
+import tempfile
+import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from multiprocessing import get_context
+
+from .data import Data
+from .measuring import reason
+
+VECTORS = 1400
+LIMIT_SECONDS = 120
+MOST_PROCESSES = 16
+
+
+@contextmanager
+def empty_cache():
+    """CuPy's cache of compiled programs, for a while an empty one of our own."""
+    before = os.environ.get("CUPY_CACHE_DIR")
+    with tempfile.TemporaryDirectory() as folder:
+        os.environ["CUPY_CACHE_DIR"] = folder
+        try:
+            yield
+        finally:
+            os.environ.pop("CUPY_CACHE_DIR")
+            if before is not None:
+                os.environ["CUPY_CACHE_DIR"] = before
+
+
+def call(case):
+    """Seconds of the first call, and what its kernel takes."""
+    import cupy
+
+    data = Data(case.setting, VECTORS)
+    y, h = cupy.asarray(data.y), cupy.asarray(data.h)
+    cupy.cuda.Device().synchronize()
+    start = time.perf_counter()
+    detector = case.create(backend="cuda")
+    detector.detect(y, h, case.setting.noise_var)
+    cupy.cuda.Device().synchronize()
+    return {"first_call_seconds": time.perf_counter() - start,
+            "kernel": detector._gpu.programs[0].resources()[-1]}
+
+
+def _answer(pipe, function, case):
+    try:
+        pipe.send(function(case))
+    except Exception as error:
+        pipe.send(reason(error))
+
+
+def _in_process(function, case):
+    """What function(case) returns in a new process; a str says why nothing."""
+    context = get_context("spawn")
+    receiver, sender = context.Pipe(duplex=False)
+    process = context.Process(target=_answer, args=(sender, function, case), daemon=True)
+    process.start()
+    sender.close()
+    try:
+        if not receiver.poll(LIMIT_SECONDS):
+            return f"took longer than {LIMIT_SECONDS} s"
+        return receiver.recv()
+    except EOFError:
+        return "its process ended without a word"
+    finally:
+        process.kill()
+        process.join()
+
+
+def all_of(cases, tick=lambda: None, function=call):
+    """function(case) of each, several at a time: [dict, or str that says why not]."""
+    def one(case):
+        try:
+            return _in_process(function, case)
+        finally:
+            tick()
+
+    with ThreadPoolExecutor(min(MOST_PROCESSES, os.cpu_count() or 1)) as pool:
+        return list(pool.map(one, cases))
+
+
