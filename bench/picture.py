@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Draws docs/images/detectors.png: bit error rate against speed, from a run of the cpu suite.
+"""Draws bit error rate against speed: docs/images/detectors.png from a run of the cpu suite,
+docs/images/gpu.png from one of the gpu suite.
 
     bench/picture.py bench/results/cpu-2core-epyc.json
+    bench/picture.py bench/results/gpu-h200.json
 """
 
 import argparse
@@ -17,7 +19,7 @@ matplotlib.use("Agg")
 from matplotlib import pyplot as plt
 
 ROOT = Path(__file__).resolve().parents[1]
-PICTURE = ROOT / "docs" / "images" / "detectors.png"
+IMAGES = ROOT / "docs" / "images"
 ENOUGH_VECTORS = 1000
 HARD = {"hfsd", "zfsic", "sd", "asd", "psd"}
 BLUE, ORANGE, GREY = "#1f6fb4", "#d95f02", "#8a8a8a"
@@ -28,16 +30,20 @@ PLACES = [(sign * 5, 3) for sign in (1, -1)] + [
 
 
 def points(results, antennas):
-    """(label, Mbit/s, bit error rate, colour, mark) of all that ran 16-QAM with so many."""
+    """(label, Mbit/s, bit error rate, colour, mark) of all that ran 16-QAM with so many; Gbit/s
+    of a GPU's."""
     own = results["results"]
     found = [(row["label"], row["mbit_per_s"], row["ber"], BLUE,
               "s" if row["detector"] in HARD else "o")
              for row in own if row["isa"] == own[0]["isa"] and row["constellation"] == "qam16"
              and row["num_tx"] == antennas and row["symbols_per_channel"] == 1]
-    theirs = [(f"{row['peer'].split()[0]} {row['method']}", row["mbit_per_s"], row["ber"], ORANGE,
-               "^") for row in results["peers"] if row["constellation"] == "qam16"
+    theirs = [(" ".join([row["peer"].split()[0], row["method"], row.get("mode", "")]).strip(),
+               row["mbit_per_s"], row["ber"], ORANGE, "^")
+              for row in results["peers"] if row["constellation"] == "qam16"
               and row["num_tx"] == antennas and row["vectors_compared"] >= ENOUGH_VECTORS]
-    return [*found, *theirs]
+    unit = 1e3 if "gpu" in results["machine"] else 1
+    return [(label, rate / unit, ber, colour, mark)
+            for label, rate, ber, colour, mark in (*found, *theirs) if ber]
 
 
 def place_labels(axes, marks):
@@ -72,9 +78,13 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("results", type=Path)
-    parser.add_argument("--output", type=Path, default=PICTURE)
+    parser.add_argument("--output", type=Path)
     arguments = parser.parse_args()
     results = json.loads(arguments.results.read_text())
+    card = results["machine"].get("gpu")
+    output = arguments.output or IMAGES / ("gpu.png" if card else "detectors.png")
+    place = (f"data on one {card['name']}" if card
+             else f"{results['threads']} threads, {results['machine']['processor']}")
     with plt.rc_context({"font.size": 9, "axes.spines.top": False, "axes.spines.right": False}):
         figure, panels = plt.subplots(2, 1, figsize=(9, 10), dpi=110)
         drawn = [(axes, points(results, antennas))
@@ -83,10 +93,10 @@ def main():
             for _, x, y, colour, mark in marks:
                 axes.plot(x, y, mark, color=colour, ms=5.5, zorder=3)
             axes.set(xscale="log", yscale="log", ylabel="uncoded bit error rate (better below)",
-                     xlabel="Mbit/s of coded bits (better to the right)")
+                     xlabel=f"{'Gbit/s' if card else 'Mbit/s'} of coded bits (better to the "
+                            "right)")
             axes.set_title(f"{antennas}x{antennas} 16-QAM, 20 dB per receive antenna, one channel "
-                           f"per vector; {results['threads']} threads, "
-                           f"{results['machine']['processor']}", fontsize=9)
+                           f"per vector; {place}", fontsize=9)
             x, y = [mark[1] for mark in marks], [mark[2] for mark in marks]
             axes.set_xlim(min(x) / 3, max(x) * 3)
             axes.set_ylim(min(y) / 2.5, max(y) * 1.8)
@@ -99,8 +109,8 @@ def main():
         figure.canvas.draw()
         for axes, marks in drawn:
             place_labels(axes, marks)
-        figure.savefig(arguments.output, metadata={"Software": None})
-    print(f"written: {arguments.output}")
+        figure.savefig(output, metadata={"Software": None})
+    print(f"written: {output}")
 
 
 if __name__ == "__main__":

@@ -178,12 +178,176 @@ def batch(results):
                                   for label, count in kinds)], lines)
 
 
-def flowgraph(results):
+def on(row):
+    """Where a row of a flowgraph was measured."""
+    if row.get("backend") == "cuda":
+        return "GPU"
+    return f"{row['threads']} thread{'s' * (row['threads'] > 1)}"
+
+
+def gigabits(row, name="mbit_per_s"):
+    return number(row[name] / 1e3) if row.get(name) is not None else "-"
+
+
+def without(results):
+    """Lines that say which rows are missing, and why."""
+    lines = [f"Missing: {row['label']} {NAMES[row['constellation']]}, {row['reason']}."
+             for row in results["missing"]]
+    lines += [f"Missing: {name}, {why}." for name, why in results.get("peers_missing", {}).items()]
+    return "".join(f"\n\n{line}" for line in lines)
+
+
+def gpu(results):
+    """The cases with targets."""
+    rows = [row for row in results["results"] if "target_mbit_per_s" in row]
     return markdown(
-        ["block", "threads", "Mvectors/s", "of the no-op", "at least",
+        ["case", "", "Gbit/s", "at least", "reached", "limit", "share of it", "registers",
+         "local memory, bytes", "blocks of a multiprocessor", "first call"],
+        [[row["label"], NAMES[row["constellation"]], gigabits(row),
+          gigabits(row, "target_mbit_per_s"), percent(row["of_target"]),
+          f"{number(row['limit_mbit_per_s'][row['limited_by']] / 1e3)} ({row['limited_by']})",
+          percent(row["of_limit"]), *kernel(row)] for row in rows]) + without(results)
+
+
+def kernel(row):
+    """What it takes of a multiprocessor, and until it first ran."""
+    taken = row["kernel"]
+    return [str(taken[name]) for name in ("registers", "local_bytes", "blocks_per_processor")] + [
+        f"{row['first_call_seconds']:.1f} s"]
+
+
+def gpu_detectors(results):
+    rows = sorted(results["results"], key=lambda row: (
+        row["num_tx"], NAMES[row["constellation"]], -row["mbit_per_s"]))
+    return markdown(
+        ["detector", "", "Gbit/s", "vectors/s", "bit error rate", "limit", "share of it",
+         "registers", "local memory, bytes", "blocks of a multiprocessor", "first call"],
+        [[row["label"], f"{row['num_tx']}x{row['num_rx']} {NAMES[row['constellation']]}",
+          gigabits(row), f"{row['vectors_per_s']:.2e}", error_rate(row), row["limited_by"],
+          percent(row["of_limit"]), *kernel(row)] for row in rows])
+
+
+def gpu_peers(results):
+    """Sionna's methods beside ours."""
+    ours = {(row["label"], row["constellation"]): row
+            for row in four_by_four(results["results"])}
+    lines = []
+    for row in results["peers"]:
+        mine = ours.get((COUNTERPARTS[row["method"]], row["constellation"]))
+        lines.append([
+            f"{row['peer'].split(',')[0]} {row['method']}, {row['mode']}",
+            NAMES[row["constellation"]], f"{row['vectors']}", gigabits(row), error_rate(row),
+            *([f"`{mine['label']}`", gigabits(mine), error_rate(mine),
+               number(mine["mbit_per_s"] / row["mbit_per_s"])] if mine else ["-"] * 4)])
+    return markdown(["peer", "", "vectors of a call", "Gbit/s", "bit error rate", "ours", "Gbit/s",
+                     "bit error rate", "times"], lines)
+
+
+def by_size(results):
+    """{label: {where: {vectors: row}}}"""
+    found = {}
+    for row in results["results"]:
+        found.setdefault(row["label"], {}).setdefault(row["where"], {})[row["vectors"]] = row
+    return found
+
+
+def gpu_batch(results):
+    """Time of a call and Mbit/s."""
+    tables = []
+    for label, places in by_size(results).items():
+        lines = []
+        for size in sorted(places["device"]):
+            rows = [places[where].get(size) for where in places]
+            lines.append([str(size), *(
+                f"{duration(row['seconds'])}, "
+                f"{number(row.get('queued_mbit_per_s', row['mbit_per_s']))}" if row else ""
+                for row in rows)])
+        names = {"device": "data on the GPU"} | {
+            where: f"{where} memory" for where in ("pinned", "ordinary")}
+        tables.append(markdown(
+            [f"{label}, vectors", *(names.get(where, where) for where in places)], lines))
+    return "\n\n".join(tables) + without(results)
+
+
+def gpu_crossover(results):
+    """The smallest of the sizes from which on a GPU's call takes less time than a CPU's."""
+    lines = []
+    for label, places in by_size(results).items():
+        for rival in (where for where in places if where.endswith("threads")):
+            line = [label, rival]
+            for where in ("device", "pinned", "ordinary"):
+                slower = [size for size, row in places[rival].items()
+                          if places[where][size]["seconds"] >= row["seconds"]]
+                later = [size for size in places[rival] if size > max(slower, default=0)]
+                line.append(str(min(later)) if later else f"over {max(slower)}")
+            lines.append(line)
+    return markdown(["detector", "CPU", "data on the GPU", "pinned memory", "ordinary memory"],
+                    lines)
+
+
+def gpu_slot(results):
+    """Tables I to III of 001 beside ours."""
+    return markdown(
+        ["antennas", "", "N", "kernel", "001: QR and detection", "times", "with transport, pinned",
+         "ordinary memory", "001: total", "times"],
+        [[f"{row['num_tx']}x{row['num_tx']}", NAMES[row["constellation"]], str(row["passes"]),
+          f"{duration(row['seconds'])}, {gigabits(row)} Gbit/s", duration(row["paper_seconds"]),
+          number(row["paper_seconds"] / row["seconds"]),
+          duration(row["total_seconds"]["pinned"]), duration(row["total_seconds"]["ordinary"]),
+          duration(row["paper_total_seconds"]),
+          number(row["paper_total_seconds"] / row["total_seconds"]["pinned"])]
+         for row in results["results"]]) + without(results)
+
+
+def gpu_exact(results):
+    """Table 2 of 000 beside ours."""
+    threads = results["exact"][0]["threads"] if results["exact"] else 0
+    return markdown(
+        ["detector", "one plain thread", f"{threads} threads", "GPU", "GPU, data there",
+         "000: sequential", "000: 48 threads", "000: GPU"],
+        [[row["label"], *(f"{duration(seconds)} ({number(row['seconds'][0] / seconds)})"
+                          for seconds in row["seconds"]),
+          *(f"{seconds} s ({number(row['paper_seconds'][0] / seconds)})"
+            for seconds in row["paper_seconds"])] for row in results["exact"]])
+
+
+def gpu_link(results):
+    return markdown(
+        ["detector", "memory", "Mvectors/s", "the link alone, Mvectors/s", "of it", "at least"],
+        [[row["label"], row["where"], number(row["vectors_per_s"] / 1e6),
+          number(row["link_vectors_per_s"] / 1e6), percent(row["of_link"]),
+          percent(row.get("target_of_link"))] for row in results["results"]]) + without(results)
+
+
+def gpu_devices(results):
+    return markdown(
+        ["detector", "first GPU, Gbit/s", "second GPU", "both", "times the first", "at least"],
+        [[row["label"], *(number(rate / 1e3) for rate in row["single_mbit_per_s"]), gigabits(row),
+          f"{row['speedup']:.2f}", number(row["target_speedup"])]
+         for row in results["results"]]) + without(results)
+
+
+def gpu_profile(results):
+    """What ncu said of each kernel."""
+    columns = results["columns"]
+    return markdown(
+        ["case", "", *columns],
+        [[row["label"], NAMES[row["constellation"]],
+          *(number(row["values"][name]) if row["values"].get(name) is not None else "-"
+            for name in columns)] for row in results["results"]]) + without(results)
+
+
+def flowgraph(results):
+    def wanted(row):
+        rate = row.get("target_vectors_per_s")
+        return percent(row.get("target_of_no_op")) + (
+            f" and {number(rate / 1e6)} Mvectors/s" if rate else "")
+
+    return markdown(
+        ["block", "on", "Mvectors/s", "of the no-op", "at least",
          "on arrays, Mvectors/s", "of the slower of both"],
-        [[row["label"], str(row["threads"]), number(row["vectors_per_s"] / 1e6),
-          percent(row.get("of_no_op")), percent(row.get("target_of_no_op")),
+        [[row["label"], on(row), number(row["vectors_per_s"] / 1e6),
+          percent(row.get("of_no_op")), wanted(row),
           number(row["arrays_vectors_per_s"] / 1e6) if "arrays_vectors_per_s" in row else "-",
           percent(row.get("of_slower"))] for row in results["results"]])
 
@@ -200,16 +364,25 @@ def packets(results):
 
 
 KINDS = {kind.__name__: kind for kind in (targets, detectors, isas, peers, threads, antennas,
-                                          batch, flowgraph, packets)}
+                                          batch, flowgraph, packets, gpu, gpu_detectors,
+                                          gpu_peers, gpu_batch, gpu_crossover, gpu_slot,
+                                          gpu_exact, gpu_link, gpu_devices, gpu_profile)}
 
 
 def render(kind, name):
     """A table and the line that says where it comes from."""
+    if not (RESULTS / name).exists():
+        return f"Not measured yet: there is no bench/results/{name}.\n"
     results = json.loads((RESULTS / name).read_text())
     machine = results["machine"]
     threads = results.get("threads", machine["threads"])
+    place = f"{machine['processor']}, {threads} threads"
+    if "gpu" in machine:
+        card = machine["gpu"]
+        place = (f"{card['name']}, driver {card['driver']}, NVRTC {card['nvrtc']}, CuPy "
+                 f"{card['cupy']}; {place}")
     return (f"{KINDS[kind](results)}\n\n"
-            f"[{name}](../bench/results/{name}): {machine['processor']}, {threads} threads, "
+            f"[{name}](../bench/results/{name}): {place}, "
             f"`{machine['command']}`, commit {machine['commit']}.\n")
 
 

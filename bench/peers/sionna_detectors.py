@@ -3,15 +3,16 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Times Sionna's MIMO detectors on PyTorch for ``mimopack bench``.
 
-    .venv-sionna/bin/python bench/peers/sionna_detectors.py THREADS [DEVICE [compiled]]
+    .venv-sionna/bin/python bench/peers/sionna_detectors.py THREADS [DEVICE [MODE]]
 
-DEVICE is cpu or cuda. Reads lines "METHOD DATA.npz N" and answers each with a line of JSON: how long
-the first N vectors of the file (y, h, bits, noise_var, as ``mimopack bench`` simulates them) took,
-and the bit errors in them, or an error. On a GPU the arrays are there before, a call without a
-clock comes first, and the time is the median of a few calls. Sionna's QAM has the labels of
-3GPP TS 38.211 and its LLRs are ln P(1)/P(0), as ours.
+DEVICE is cpu or cuda, MODE eager or compiled. Reads lines "METHOD DATA.npz N" and answers each with
+a line of JSON: how long the first N vectors of the file (y, h, bits, noise_var, as ``mimopack
+bench`` simulates them) took, and the bit errors in them, or an error. On a GPU the arrays are there
+before, a call without a clock comes first, and the time is the median of a few calls. Sionna's QAM
+has the labels of 3GPP TS 38.211 and its LLRs are ln P(1)/P(0), as ours.
 """
 
+import argparse
 import json
 import sys
 import time
@@ -87,16 +88,21 @@ def answer(method, path, n, device, compiled):
 
 
 def main():
-    threads, device, mode = (*sys.argv[1:], *("cpu", "eager")[len(sys.argv) - 2:])
-    torch.set_num_threads(int(threads))
-    if device == "cuda":
-        torch.zeros(1, device=device)
+    parser = argparse.ArgumentParser()
+    parser.add_argument("threads", type=int)
+    parser.add_argument("device", nargs="?", choices=["cpu", "cuda"], default="cpu")
+    parser.add_argument("mode", nargs="?", choices=["eager", "compiled"], default="eager")
+    arguments = parser.parse_args()
+    torch.set_num_threads(arguments.threads)
+    if arguments.device == "cuda":
+        torch.zeros(1, device="cuda")    # fails here where there is none
     name = f"Sionna {version('sionna-no-rt')}, PyTorch {torch.__version__}"
     print(json.dumps({"name": name}), flush=True)
     for line in sys.stdin:
         method, path, n = line.split()
         try:
-            found = answer(method, path, int(n), device, mode == "compiled")
+            found = answer(method, path, int(n), arguments.device,
+                           arguments.mode == "compiled")
         except Exception as error:
             found = {"error": f"{type(error).__name__}: {str(error).strip()[:200]}"}
         print(json.dumps(found), flush=True)

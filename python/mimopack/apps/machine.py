@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from .. import __version__, _core
+from ..cuda.device import check_device, cupy
 from ..detectors.calibration import processor
 
 
@@ -38,6 +39,34 @@ def _gnuradio():
     except ImportError:
         return None
     return gr.version()
+
+
+def describe_gpu():
+    """A dict: name, memory, driver and versions of the first GPU, and how many there are;
+    ValueError or ImportError where none can be used."""
+    check_device(0)
+    module = cupy()
+    runtime = module.cuda.runtime
+    properties = runtime.getDeviceProperties(0)
+
+    def version(number):
+        return f"{number // 1000}.{number % 1000 // 10}"
+
+    return {"name": properties["name"].decode(), "memory_bytes": properties["totalGlobalMem"],
+            "multiprocessors": properties["multiProcessorCount"],
+            "compute_capability": f"{properties['major']}.{properties['minor']}",
+            "count": runtime.getDeviceCount(), "driver": _driver(),
+            "driver_cuda": version(runtime.driverGetVersion()),
+            "nvrtc": "{}.{}".format(*module.cuda.nvrtc.getVersion()), "cupy": module.__version__}
+
+
+def _driver():
+    try:
+        return subprocess.run(["nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader"],
+                              capture_output=True, text=True,
+                              check=True).stdout.splitlines()[0].strip()
+    except (OSError, subprocess.CalledProcessError, IndexError):
+        return None
 
 
 def describe():

@@ -47,6 +47,7 @@ class Case:
 OF_LINEAR = {16: 0.85}          # threads: share of linear growth
 SINGLE_VECTOR = {"nway": 20e-6}    # seconds of a call with one vector
 OF_NO_OP = 0.8                  # a block, beside one that does nothing, the CPU not the limit
+WITH_SHARED_MATRICES = 60e6     # vectors/s of a block on a GPU, a matrix for 14 vectors
 OF_LINK = 0.9                   # a GPU from pinned memory, of the link's own rate
 SECOND_GPU = 1.95               # two GPUs over one, data on the devices
 

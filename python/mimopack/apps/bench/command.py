@@ -12,7 +12,7 @@ import click
 
 from ... import _core, detectors
 from ...constellation import get as get_constellation
-from ..machine import describe
+from ..machine import describe, describe_gpu
 from . import printing, single
 from .data import Setting, Store
 
@@ -27,8 +27,11 @@ class Suite:
     seconds: float
     rounds: int
     threads: int = 2
+    gpu: bool = False
+    data: int = 1_000_000    # vectors that are made; a suite whose runs are longer repeats them
 
 
+GPU_DATA = 500_000
 # A suite's module is imported when it is asked for: "flowgraph" needs GNU Radio's runtime.
 SUITES = {
     "cpu": Suite("detectors on arrays, their targets, limits and peers", "cpu.run",
@@ -37,10 +40,21 @@ SUITES = {
     "antennas": Suite("growth with the antennas", "sweeps.run_antennas", 10_000, 0.6, 3),
     "batch": Suite("growth with the vectors of a call", "sweeps.run_batch", 1_000_000, 0.5, 5),
     "flowgraph": Suite("detector blocks in a flowgraph", "flowgraph.run", 20_000_000, 2.5, 5),
+    "gpu": Suite("detectors on a GPU, data on the device, their targets, limits and Sionna",
+                 "gpu.run", 2_000_000, 0.15, 5, gpu=True, data=GPU_DATA),
+    "gpu-batch": Suite("a GPU's growth with the vectors of a call, beside the CPU's",
+                       "gpu_sweeps.run_batch", 10_000_000, 0.1, 3, threads=0, gpu=True,
+                       data=GPU_DATA),
+    "gpu-slot": Suite("a GPU beside the papers' figures", "gpu_sweeps.run_slot", 10_000, 0.2, 5,
+                      threads=0, gpu=True),
+    "gpu-link": Suite("a GPU from the host's memory", "gpu_sweeps.run_link", 4_000_000, 1.0, 5,
+                      gpu=True, data=GPU_DATA),
+    "gpu-devices": Suite("two GPUs beside one", "gpu_sweeps.run_devices", 2_000_000, 0.5, 5,
+                         gpu=True, data=GPU_DATA),
+    "gpu-flowgraph": Suite("detector blocks on a GPU in a flowgraph", "flowgraph.run_gpu",
+                           20_000_000, 1.5, 3, threads=0, gpu=True, data=GPU_DATA),
 }
 SINGLE = Suite("detectors on arrays", "", 200_000, 3.0, 7, threads=0)
-# Vectors that are made; a suite whose runs are longer repeats them.
-MOST_DATA = 1_000_000
 
 
 @dataclass(frozen=True)
@@ -58,9 +72,9 @@ class Options:
 
 
 @contextmanager
-def progress(steps):
+def progress(steps, label="timing"):
     """Yields what is to be called after each step."""
-    with click.progressbar(length=steps, label="timing") as bar:
+    with click.progressbar(length=steps, label=label) as bar:
         yield lambda: bar.update(1)
 
 
@@ -85,11 +99,19 @@ def _run_single(setting, names, backends, options):
             **results}
 
 
+def _describe_gpu(suite_name):
+    try:
+        return describe_gpu()
+    except (ValueError, ImportError) as error:
+        raise click.UsageError(f"suite {suite_name}: no usable NVIDIA GPU ({error})") from None
+
+
 def _run_suite(name, options):
-    module, function = SUITES[name].function.split(".")
+    suite = SUITES[name]
+    module, function = suite.function.split(".")
     run = getattr(import_module(f"{__package__}.{module}"), function)
-    results = run(options, Store(min(options.vectors, MOST_DATA)), progress)
-    getattr(printing, f"print_{name}")(results)
+    results = run(options, Store(min(options.vectors, suite.data)), progress)
+    getattr(printing, f"print_{name.replace('-', '_')}")(results)
     return {"suite": name, "threads": options.threads,
             "data": "i.i.d. Rayleigh, 20 dB per receive antenna, one matrix per vector "
                     "unless T is given", **results}
@@ -107,7 +129,8 @@ def _run_suite(name, options):
               help="Consecutive vectors that share a channel matrix.")
 @click.option("--detector", "names", multiple=True, type=click.Choice(list(detectors.REGISTRY)),
               help="Only these; may be given several times.")
-@click.option("--backend", "backends", multiple=True, type=click.Choice(["cpu", "reference"]),
+@click.option("--backend", "backends", multiple=True,
+              type=click.Choice(["cpu", "cuda", "reference"]),
               default=["cpu", "reference"], show_default=True)
 @click.option("--isa", "isas", multiple=True,
               help="Instruction sets of the cpu backend, several times; default the best, and in "
@@ -122,8 +145,8 @@ def _run_suite(name, options):
 @click.option("--antennas", multiple=True, type=click.IntRange(1, 16),
               help="Suite antennas: only these numbers.")
 @click.option("--peers", type=click.Path(exists=True, file_okay=False),
-              help="Suite cpu: the folder bench/peers of the source tree; time IT++ and Sionna in "
-                   "the same run.")
+              help="Suites cpu and gpu: the folder bench/peers of the source tree; time IT++ (cpu) "
+                   "and Sionna in the same run.")
 @click.option("--sionna-python", type=click.Path(exists=True, dir_okay=False),
               help="Python that has Sionna; default that of bench/peers/sionna-setup.sh.")
 @click.option("--output", type=click.Path(dir_okay=False), help="Write the results as JSON.")
@@ -151,7 +174,10 @@ def bench_command(context, suite_name, num_tx, num_rx, constellation, snr, symbo
                       vectors or suite.vectors, seconds or suite.seconds, rounds or suite.rounds,
                       isas, peers, sionna_python, antennas)
     machine = describe()
-    click.echo(f"{suite.what}, simulated data; {machine['processor']}, "
+    if suite.gpu:
+        machine["gpu"] = _describe_gpu(suite_name)
+    click.echo(f"{suite.what}, simulated data; "
+               + (f"{machine['gpu']['name']}; " if suite.gpu else "") + f"{machine['processor']}, "
                f"{options.threads or machine['threads']} threads")
     if suite_name:
         results = _run_suite(suite_name, options)

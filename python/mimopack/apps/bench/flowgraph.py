@@ -4,19 +4,22 @@
 buffers, beside the same block with a detector that does nothing."""
 
 import time
+from functools import partial
 
 import numpy as np
 from gnuradio import blocks, gr, mimopack
 
-from .cases import OF_NO_OP, QAM16, Case
-from .measuring import DetectorRun, Run, take_turns
+from .cases import OF_NO_OP, QAM16, WITH_SHARED_MATRICES, Case, shared
+from .measuring import DetectorRun, Fragile, Run, take_turns
+from .rows import attempt, missing_row
 
 # Sources, detector and sink share the cores: on arrays a detector has them for itself, and must be
 # so much faster than the no-op block for the CPU not to be the limit.
 FASTER = 1.5
 CASES = tuple(Case(name, parameters, setting) for setting in (
-    QAM16, QAM16.__class__(per_channel=14)) for name, parameters in (
+    QAM16, shared(QAM16)) for name, parameters in (
     ("zf", {}), ("mmse", {}), ("nway", {"num_passes": 1}), ("nway", {"num_passes": 4})))
+GPU_CASES = tuple(case for case in CASES if case.detector != "zf")
 SOURCE_VECTORS = 14 * 2000    # the sources repeat so many
 
 
@@ -33,14 +36,16 @@ def repeat_into(top_block, block, arrays, items):
     return ends[::2], ends[1::2]
 
 
-class BlockRun(Run):
+class BlockRun(Fragile, Run):
     """A block in a flowgraph of its own; a unit is a vector. No-op where ``idle``."""
 
-    def __init__(self, case, data, threads, most, idle=False):
+    def __init__(self, case, data, threads, most, idle=False, backend="cpu"):
+        self.backend = backend
         setting, self.period, self.batches = case.setting, case.setting.per_channel, []
         self.block = getattr(mimopack, f"{case.detector}_detector")(
             setting.num_tx, setting.num_rx, setting.constellation, noise_var=setting.noise_var,
-            symbols_per_channel=self.period, backend="cpu", threads=threads, **case.parameters)
+            symbols_per_channel=self.period, threads=threads, backend=backend,
+            **case.parameters)
         detect = self.block._detector.detect
 
         def counted(y, *arguments, **keywords):
@@ -73,7 +78,13 @@ class BlockRun(Run):
         elapsed = time.perf_counter() - start
         if self.block.vectors() - before != n:
             raise RuntimeError(f"{n} vectors went in, {self.block.vectors() - before} came out")
+        if self.block.failures() or self.block._detector.backend != self.backend:
+            raise RuntimeError("the detector failed")
         return elapsed
+
+
+class ArraysRun(Fragile, DetectorRun):
+    """A detector on arrays of the host."""
 
 
 def run(options, store, progress):
@@ -82,30 +93,62 @@ def run(options, store, progress):
     Where arrays are much faster than the no-op block, the flowgraph is the limit and not the
     detector: there a block must come close to the no-op.
     """
-    counts = sorted({1, options.threads})
-    idle = {case.setting: BlockRun(case, store.get(case.setting), 1, options.vectors, idle=True)
-            for case in CASES}
-    timed = [(case, threads, BlockRun(case, store.get(case.setting), threads, options.vectors),
-              DetectorRun(case.create(backend="cpu", threads=threads), store.get(case.setting)))
-             for case in CASES for threads in counts]
+    return _run(options, store, progress, CASES,
+                [("cpu", threads) for threads in sorted({1, options.threads})])
+
+
+def run_gpu(options, store, progress):
+    """The same on a GPU, the CPU beside it. What a GPU's block must reach with a matrix for several
+    vectors is said in vectors a second as well."""
+    results = _run(options, store, progress, GPU_CASES, [("cpu", options.threads), ("cuda", 0)])
+    for row in results["results"]:
+        if row["backend"] == "cuda" and "of_no_op" in row:
+            row["target_of_no_op"] = OF_NO_OP
+            if row["symbols_per_channel"] > 1:
+                row["target_vectors_per_s"] = WITH_SHARED_MATRICES
+    return results
+
+
+def _run(options, store, progress, cases, ways):
+    """ways: (backend, threads); each backend has a no-op, since its blocks choose their batch."""
+    def block(case, backend, threads, **keywords):
+        return BlockRun(case, store.get(case.setting), threads, options.vectors, backend=backend,
+                        **keywords)
+
+    idle = {(case.setting, backend): block(case, backend, 1, idle=True)
+            for case in cases for backend, _ in ways}
+    timed = [(case, backend, threads, block(case, backend, threads),
+              ArraysRun(case.create(threads=threads, backend=backend), store.get(case.setting)))
+             for case in cases for backend, threads in ways]
     everything = [*idle.values(), *(run for *_, block, arrays in timed for run in (block, arrays))]
     with progress(len(everything) * (options.rounds + 1)) as tick:
         take_turns(everything, options.seconds, options.rounds, tick)
 
-    def row(label, setting, threads, run):
-        return {"label": label, "constellation": setting.constellation,
-                "symbols_per_channel": setting.per_channel, "threads": threads,
-                "vectors": run.units, "vectors_per_s": run.rate,
-                "mean_batch": float(np.mean(run.batches))}
-
-    rows = []
-    for setting, run in idle.items():
+    rows, missing = [], []
+    for (setting, _), run in idle.items():
         label = "no-op" if setting.per_channel == 1 else f"no-op, T = {setting.per_channel}"
-        rows.append(row(label, setting, 1, run))
-    for case, threads, block, arrays in timed:
-        free = idle[case.setting].rate
-        rows.append(row(case.label, case.setting, threads, block) | {
-            "of_no_op": block.rate / free, "arrays_vectors_per_s": arrays.rate,
-            "target_of_no_op": OF_NO_OP if arrays.rate > FASTER * free else None,
-            "of_slower": block.rate / min(free, arrays.rate)})
-    return {"results": rows}
+        made, _ = attempt(partial(_row, label, setting, 1, run), run)
+        rows += [made] if made else []
+    for case, backend, threads, run, arrays in timed:
+        free = idle[case.setting, backend]
+        made, why = attempt(partial(_compared, case, threads, run, arrays, free),
+                            free, run, arrays)
+        if made:
+            rows.append(made)
+        else:
+            missing.append(missing_row(case, why) | {"backend": backend})
+    return {"results": rows, "missing": missing}
+
+
+def _row(label, setting, threads, run):
+    return {"label": label, "constellation": setting.constellation,
+            "symbols_per_channel": setting.per_channel, "backend": run.backend,
+            "threads": threads, "vectors": run.units, "vectors_per_s": run.rate,
+            "mean_batch": float(np.mean(run.batches))}
+
+
+def _compared(case, threads, run, arrays, idle):
+    return _row(case.label, case.setting, threads, run) | {
+        "of_no_op": run.rate / idle.rate, "arrays_vectors_per_s": arrays.rate,
+        "target_of_no_op": OF_NO_OP if arrays.rate > FASTER * idle.rate else None,
+        "of_slower": run.rate / min(idle.rate, arrays.rate)}

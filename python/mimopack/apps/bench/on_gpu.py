@@ -38,48 +38,49 @@ extern "C" __global__ void issue(float* out, unsigned turns, float factor, float
 """
 
 
-def seconds_of(queue, device=0):
-    """Of what ``queue()`` gives the GPU's current stream to do."""
-    cuda = cupy().cuda
-    with cuda.Device(device):
-        start, end = cuda.Event(), cuda.Event()
-        start.record()
-        queue()
-        end.record()
-        end.synchronize()
-        return 1e-3 * cuda.get_elapsed_time(start, end)
-
-
 class QueuedRun(Run):
-    """A run whose ``queue(n)`` starts n units without waiting."""
+    """A run whose ``queue(n)`` starts n units, or ``repeats`` times n, without waiting."""
 
-    device = 0
+    device, stream, repeats = 0, None, 1
 
-    def time(self, n):
-        return seconds_of(lambda: self.queue(n), self.device)
+    def time(self, n, calls=1):
+        cuda = cupy().cuda
+        with cuda.Device(self.device), self.stream or cuda.get_current_stream(self.device):
+            start, end = cuda.Event(), cuda.Event()
+            start.record()
+            for _ in range(calls):
+                self.queue(n)
+            end.record()
+            end.synchronize()
+            return 1e-3 * cuda.get_elapsed_time(start, end) / (calls * self.repeats)
 
     def round(self):
-        def queue():
-            for _ in range(self.calls):
-                self.queue(self.units)
-
-        self.seconds.append(seconds_of(queue, self.device) / self.calls)
+        self.seconds.append(self.time(self.units, max(1, self.calls // self.repeats)))
 
 
-class DeviceData:
-    """A host's ``Data`` on a GPU, repeated up to so many vectors."""
+def pinned_room(shape, dtype):
+    """An array of the host that the GPU reaches by itself."""
+    size = max(1, int(np.prod(shape)) * np.dtype(dtype).itemsize)
+    memory = cupy().cuda.alloc_pinned_memory(size)
+    return np.frombuffer(memory, np.uint8, size).view(dtype).reshape(shape)
 
-    def __init__(self, host, vectors, device=0, llr_type=np.float32):
-        self.host, self.setting, self.device = host, host.setting, device
+
+class HostData:
+    """A ``Data`` repeated up to so many vectors, in arrays that ``room(shape, dtype)`` makes."""
+
+    def __init__(self, host, vectors, room=np.empty, llr_type=np.float32):
+        self.host, self.setting, self.bits = host, host.setting, host.bits
         self._copies = max(1, vectors // host.vectors)
-        self._llr_type = llr_type
+        self._make_room, self._llr_type = room, llr_type
         self.vectors = self._copies * host.vectors
-        self.bits = host.bits
+
+    def _room(self, shape, dtype):
+        return self._make_room(shape, dtype)
 
     def _repeated(self, array):
-        module = cupy()
-        with module.cuda.Device(self.device):
-            return module.tile(module.asarray(array), (self._copies, *[1] * (array.ndim - 1)))
+        room = self._room((self._copies, *array.shape), array.dtype)
+        room[...] = array
+        return room.reshape(-1, *array.shape[1:])
 
     @cached_property
     def y(self):
@@ -91,9 +92,39 @@ class DeviceData:
 
     @cached_property
     def llr(self):
-        module = cupy()
-        with module.cuda.Device(self.device):
-            return module.empty((self.vectors, self.setting.bits_per_vector), self._llr_type)
+        """Room for LLRs, its pages touched."""
+        room = self._room((self.vectors, self.setting.bits_per_vector), self._llr_type)
+        room[...] = 0
+        return room
+
+
+class DeviceData(HostData):
+    """The same in arrays of a GPU."""
+
+    def __init__(self, host, vectors, device=0):
+        super().__init__(host, vectors)
+        self.device = device
+
+    def _room(self, shape, dtype):
+        with cupy().cuda.Device(self.device):
+            return cupy().empty(shape, dtype)
+
+    def _repeated(self, array):
+        with cupy().cuda.Device(self.device):
+            return super()._repeated(cupy().asarray(array))
+
+
+class DeviceStore:
+    """One ``DeviceData`` for each setting."""
+
+    def __init__(self, store, vectors, device=0):
+        self._store, self._vectors, self._device, self._data = store, vectors, device, {}
+
+    def get(self, setting):
+        if setting not in self._data:
+            self._data[setting] = DeviceData(self._store.get(setting), self._vectors,
+                                             self._device)
+        return self._data[setting]
 
 
 class DeviceRun(Fragile, QueuedRun, DetectorRun):
@@ -113,6 +144,29 @@ class DeviceRun(Fragile, QueuedRun, DetectorRun):
 
     def _decide(self, n):
         return super()._decide(n).get()
+
+
+class GraphRun(DeviceRun):
+    """Calls with all the vectors, captured in a CUDA graph: the kernels' time alone where a call
+    takes longer in Python than on the GPU."""
+
+    repeats = 100
+
+    def __init__(self, detector, data):
+        super().__init__(detector, data)
+        self.least = self.most = data.vectors
+        self.stream, self._graph = cupy().cuda.Stream(non_blocking=True), None
+
+    def queue(self, n):
+        if self._graph is None:
+            for _ in range(3):    # compiles, and leaves CuPy's pool what the calls need
+                super().queue(n)
+            self.stream.synchronize()
+            self.stream.begin_capture()
+            for _ in range(self.repeats):
+                super().queue(n)
+            self._graph = self.stream.end_capture()
+        self._graph.launch(self.stream)
 
 
 class DeviceArithmeticRun(QueuedRun):

@@ -220,32 +220,38 @@ def start_on_gpu(folder, sionna_python, store, settings=(QAM16, QAM64)):
     if not folder:
         yield [], {"Sionna": "not asked for: --peers bench/peers of the source tree"}
         return
+    plans = [(setting, mode, methods) for setting in settings for mode, methods in (
+        ("eager", SIONNA_METHODS), *(("compiled", (method,)) for method in SIONNA_METHODS))]
+    try:
+        commands = [_sionna_command(folder, sionna_python, 2, "cuda", mode) for _, mode, _ in plans]
+    except FileNotFoundError:
+        yield [], {"Sionna": "not installed: bench/peers/sionna-setup.sh"}
+        return
     with tempfile.TemporaryDirectory() as scratch, ExitStack() as stack:
-        plans = [(setting, mode, methods) for setting in settings for mode, methods in (
-            ("eager", SIONNA_METHODS), *(("compiled", (method,)) for method in SIONNA_METHODS))]
-        try:
-            commands = [_sionna_command(folder, sionna_python, 2, "cuda", mode)
-                        for _, mode, _ in plans]
-            with ThreadPoolExecutor(len(plans)) as pool:
-                programs = list(pool.map(lambda command: Program(command, START_SECONDS),
-                                         commands))
-        except FileNotFoundError:
-            yield [], {"Sionna": "not installed: bench/peers/sionna-setup.sh"}
-            return
-        except OSError as error:
-            yield [], {"Sionna": f"does not run: {error}"}
-            return
-        for program in programs:
+        runs, missing, paths = [], {}, {}
+        with ThreadPoolExecutor(len(plans)) as pool:
+            programs = pool.map(_start, commands)
+            for index, setting in enumerate(settings):
+                data = store.get(setting)
+                paths[setting] = _save(data, data.vectors, Path(scratch) / f"{index}.npz")
+        for program, (setting, mode, methods) in zip(programs, plans, strict=True):
+            if isinstance(program, OSError):
+                label = f"Sionna {', '.join(methods)} {setting.points.name} {mode}"
+                missing[label] = f"does not run: {program}"
+                continue
             stack.callback(program.close)
-        runs = []
-        for index, setting in enumerate(settings):
-            data = store.get(setting)
-            path = _save(data, data.vectors, Path(scratch) / f"{index}.npz")
-            runs += [DevicePeerRun(program, method, mode, setting, path,
-                                   min(SIONNA_BATCHES[method], data.vectors))
-                     for program, (wanted, mode, methods) in zip(programs, plans, strict=True)
-                     if wanted == setting for method in methods]
-        yield runs, {}
+            runs += [DevicePeerRun(program, method, mode, setting, paths[setting],
+                                   min(SIONNA_BATCHES[method], store.get(setting).vectors))
+                     for method in methods]
+        yield runs, missing
+
+
+def _start(command):
+    """The program, or why there is none."""
+    try:
+        return Program(command, START_SECONDS)
+    except OSError as error:
+        return error
 
 
 def prepared(runs):

@@ -108,10 +108,91 @@ def print_batch(results):
 
 
 def print_flowgraph(results):
-    header = ("block", "threads", "Mvec/s", "mean batch", "of no-op", "at least",
+    header = ("block", "backend", "threads", "Mvec/s", "mean batch", "of no-op", "at least",
               "arrays, Mvec/s", "of the slower")
-    table(header, [(row["label"], str(row["threads"]), number(row["vectors_per_s"] / 1e6, 3),
-                    number(row["mean_batch"]), percent(row.get("of_no_op")),
+    table(header, [(row["label"], row["backend"], str(row["threads"]),
+                    number(row["vectors_per_s"] / 1e6, 3), number(row["mean_batch"]),
+                    percent(row.get("of_no_op")),
                     percent(row.get("target_of_no_op")),
                     number(row.get("arrays_vectors_per_s", 0) / 1e6 or None, 3),
                     percent(row.get("of_slower"))) for row in results["results"]])
+    print_missing(results)
+
+
+print_gpu_flowgraph = print_flowgraph
+
+
+def print_missing(results):
+    for row in results["missing"]:
+        click.echo(f"missing: {row['label']} {row['constellation']} {_antennas(row)}: "
+                   f"{row['reason']}", err=True)
+
+
+def print_gpu(results):
+    header = ("detector", "antennas", "constellation", "Gvec/s", "Gbit/s", "target", "of it",
+              "limit", "of it", "by", "registers", "local", "blocks", "first call", "BER")
+    rows = []
+    for row in results["results"]:
+        limit, kernel = row["limit_mbit_per_s"][row["limited_by"]], row["kernel"]
+        target = row.get("target_mbit_per_s")
+        rows.append((row["label"], _antennas(row), row["constellation"],
+                     number(row["vectors_per_s"] / 1e9), number(row["mbit_per_s"] / 1e3),
+                     number(target and target / 1e3), percent(row.get("of_target")),
+                     number(limit / 1e3, 3), percent(row["of_limit"]), row["limited_by"],
+                     str(kernel["registers"]), str(kernel["local_bytes"]),
+                     str(kernel["blocks_per_processor"]),
+                     f"{row['first_call_seconds']:.1f}", bit_error_rate(row)))
+    for row in results["peers"]:
+        rows.append((f"{row['peer'].split(',')[0]} {row['method']}, {row['mode']}",
+                     _antennas(row), row["constellation"], number(row["vectors_per_s"] / 1e9),
+                     number(row["mbit_per_s"] / 1e3), *["-"] * 4, "", *["-"] * 4,
+                     bit_error_rate(row)))
+    table(header, rows)
+    print_missing(results)
+    for peer, why in results["peers_missing"].items():
+        click.echo(f"{peer}: {why}")
+    rates = results["rates"]
+    click.echo(f"limits from {rates['thread_instructions_per_s'] / 1e12:.1f}e12 instructions of "
+               f"threads a second and {rates['copy_bytes_per_s'] / 1e9:.0f} GB/s of a copy, read "
+               "and written together")
+
+
+def print_gpu_batch(results):
+    header = ("detector", "where", "vectors", "us a call", "99 % under", "Mbit/s",
+              "without waiting, Mbit/s")
+    table(header, [(row["label"], row["where"], str(row["vectors"]),
+                    number(1e6 * row["seconds"]), number(1e6 * row["seconds_99"]),
+                    number(row["mbit_per_s"]), number(row.get("queued_mbit_per_s")))
+                   for row in results["results"]])
+    print_missing(results)
+
+
+def print_gpu_slot(results):
+    header = ("N-way, 8400 vectors", "antennas", "constellation", "us", "paper", "with transport",
+              "from ordinary memory", "paper")
+    table(header, [(row["label"], f"{row['num_tx']}x{row['num_tx']}", row["constellation"],
+                    *(number(1e6 * seconds) for seconds in (
+                        row["seconds"], row["paper_seconds"], row["total_seconds"]["pinned"],
+                        row["total_seconds"]["ordinary"], row["paper_total_seconds"])))
+                   for row in results["results"]])
+    header = ("exact, 10000 vectors", "s, one plain thread", "threads", "GPU", "GPU, data there",
+              "paper", "threads", "GPU")
+    table(header, [(row["label"], *map(number, row["seconds"]), *map(number, row["paper_seconds"]))
+                   for row in results["exact"]])
+    print_missing(results)
+
+
+def print_gpu_link(results):
+    header = ("detector", "memory", "Mvec/s", "link, Mvec/s", "of it", "at least")
+    table(header, [(row["label"], row["where"], number(row["vectors_per_s"] / 1e6),
+                    number(row["link_vectors_per_s"] / 1e6), percent(row["of_link"]),
+                    percent(row.get("target_of_link"))) for row in results["results"]])
+    print_missing(results)
+
+
+def print_gpu_devices(results):
+    header = ("detector", "first, Gbit/s", "second", "both", "times the first", "at least")
+    table(header, [(row["label"], *(number(rate / 1e3) for rate in row["single_mbit_per_s"]),
+                    number(row["mbit_per_s"] / 1e3), number(row["speedup"], 3),
+                    number(row["target_speedup"])) for row in results["results"]])
+    print_missing(results)

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from .measuring import error_rate
+from .measuring import Fragile, error_rate, reason
 
 
 def detector_row(case, run):
@@ -55,3 +55,20 @@ def add_targets(rows, cases):
             target *= base["mbit_per_s"]
         row["target_mbit_per_s"] = target
         row["of_target"] = row["mbit_per_s"] / target
+
+
+def missing_row(case, why):
+    """In the place of a row that could not be measured."""
+    return {"label": case.label, "constellation": case.setting.points.name,
+            "num_tx": case.setting.num_tx, "num_rx": case.setting.num_rx, "reason": why}
+
+
+def attempt(make, *runs):
+    """(what make() returns of these runs, None), or (None, why there is nothing)."""
+    for run in runs:
+        if isinstance(run, Fragile) and run.failure:
+            return None, run.failure
+    try:
+        return make(), None
+    except Exception as error:
+        return None, reason(error)

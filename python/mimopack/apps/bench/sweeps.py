@@ -56,7 +56,7 @@ def run_threads(options, store, progress):
     return {"results": rows}
 
 
-class _GrowingRun(DetectorRun):
+class GrowingRun(DetectorRun):
     """A detector whose vectors may take milliseconds each: starts with a register of them."""
 
     def __init__(self, detector, data):
@@ -78,7 +78,7 @@ def run_antennas(options, store, progress):
                 case = Case(name, {}, Setting(antennas, antennas, constellation))
                 data = store.get(case.setting)
                 pairs.append((case, *(
-                    _GrowingRun(case.create(threads=threads, isa=build, backend="cpu"), data)
+                    GrowingRun(case.create(threads=threads, isa=build, backend="cpu"), data)
                     for threads, build in ((options.threads, isa), (1, "baseline")))))
     runs = [run for _, *both in pairs for run in both]
     with progress(len(runs) * (options.rounds + 1)) as tick:
@@ -92,7 +92,7 @@ def run_antennas(options, store, progress):
         for case, fast, plain in pairs]}
 
 
-class _CallRun(DetectorRun):
+class CallRun(DetectorRun):
     """Calls of a given size, each timed by itself."""
 
     def __init__(self, detector, data, size):
@@ -108,7 +108,7 @@ def run_batch(options, store, progress):
     isa = options.isas[0]
     sizes = [size for size in BATCHES if size <= store.vectors]
     runs = [(case, threads, size,
-             _CallRun(case.create(threads=threads, isa=isa, backend="cpu"),
+             CallRun(case.create(threads=threads, isa=isa, backend="cpu"),
                       store.get(case.setting), size))
             for case in BATCH_CASES for threads in sorted({1, options.threads})
             for size in sizes]

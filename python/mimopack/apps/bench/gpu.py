@@ -1,0 +1,59 @@
+# SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""``--suite gpu``: every detector on arrays of one GPU, beside its target, the GPU's limits and
+Sionna on the same vectors."""
+
+from functools import partial
+
+from . import first_call, peers
+from .cases import GPU_OTHERS, GPU_TARGETS, QAM16
+from .measuring import take_turns
+from .on_gpu import DeviceLimits, DeviceRun, DeviceStore
+from .rows import add_limits, add_targets, attempt, detector_row, missing_row, peer_row
+
+
+def _row(case, first, run, limits):
+    row = detector_row(case, run) | first
+    add_limits(row, case, run, limits)
+    return row
+
+
+def run(options, store, progress):
+    """The suite's rows, rates, peers and what is missing, for the JSON file."""
+    cases = (*GPU_TARGETS, *GPU_OTHERS)
+    rows, missing, peer_rows = [], [], []
+    with (peers.start_on_gpu(options.peers, options.sionna_python, store) as (
+            peer_runs, peers_missing), first_call.empty_cache()):
+        with progress(len(cases), "compiling") as tick:
+            compiled = first_call.all_of(cases, tick)
+        peers.prepared(peer_runs)
+        there = DeviceStore(store, options.vectors)
+        limits = DeviceLimits(there.get(QAM16))
+        runs = []
+        for case, first in zip(cases, compiled, strict=True):
+            if isinstance(first, str):
+                missing.append(missing_row(case, first))
+            else:
+                detector = case.create(backend="cuda")
+                runs.append((case, first, DeviceRun(detector, there.get(case.setting))))
+        everything = [*limits.runs, *(run for *_, run in runs), *peer_runs]
+        with progress(len(everything) * (options.rounds + 1)) as tick:
+            take_turns(everything, options.seconds, options.rounds, tick)
+        for run in peer_runs:    # they still answer
+            row, why = attempt(partial(peer_row, run), run)
+            if row:
+                peer_rows.append(row)
+            else:
+                peers_missing[f"Sionna {run.method} {run.setting.points.name} "
+                              f"{run.extra['mode']}"] = why
+    done = []
+    for case, first, run in runs:
+        row, why = attempt(partial(_row, case, first, run, limits), run)
+        if row:
+            rows.append(row)
+            done.append(case)
+        else:
+            missing.append(missing_row(case, why))
+    add_targets(rows, done)
+    return {"rates": limits.rates(), "results": rows, "missing": missing, "peers": peer_rows,
+            "peers_missing": peers_missing}
