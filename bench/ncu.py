@@ -1,0 +1,143 @@
+#!/usr/bin/env python3
+# SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What Nsight Compute says of the kernels of `mimopack bench --suite gpu` that have targets: the
+shares of the GPU's rates that they reach.
+
+    bench/ncu.py [--vectors N] [--all] [--output bench/results/gpu-profile.json]
+
+Needs ncu on the path, the right to read the counters, and gnuradio.mimopack to be importable.
+"""
+
+import argparse
+import csv
+import io
+import json
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from gnuradio.mimopack.apps.bench import cases, first_call
+from gnuradio.mimopack.apps.bench.data import Store
+from gnuradio.mimopack.apps.bench.measuring import reason
+from gnuradio.mimopack.apps.bench.on_gpu import DeviceStore
+from gnuradio.mimopack.apps.bench.rows import missing_row
+from gnuradio.mimopack.apps.machine import describe, describe_gpu
+
+SECTIONS = ("SpeedOfLight", "ComputeWorkloadAnalysis", "LaunchStats", "Occupancy",
+            "SchedulerStats", "MemoryWorkloadAnalysis")
+# Column: what of ncu's, the first that it has. All in percent but the registers.
+COLUMNS = {
+    "issue slots busy, %": ("sm__inst_issued.avg.pct_of_peak_sustained_active",
+                            "sm__instruction_throughput.avg.pct_of_peak_sustained_active",
+                            "smsp__issue_active.avg.pct_of_peak_sustained_active"),
+    "multiprocessors, %": ("sm__throughput.avg.pct_of_peak_sustained_elapsed",),
+    "memory, %": ("gpu__compute_memory_throughput.avg.pct_of_peak_sustained_elapsed",),
+    "DRAM, %": ("gpu__dram_throughput.avg.pct_of_peak_sustained_elapsed",
+                "dram__throughput.avg.pct_of_peak_sustained_elapsed"),
+    "FMA pipe, %": ("sm__inst_executed_pipe_fma.avg.pct_of_peak_sustained_active",
+                    "sm__pipe_fma_cycles_active.avg.pct_of_peak_sustained_active"),
+    "ALU pipe, %": ("sm__inst_executed_pipe_alu.avg.pct_of_peak_sustained_active",
+                    "sm__pipe_alu_cycles_active.avg.pct_of_peak_sustained_active"),
+    "LSU pipe, %": ("sm__inst_executed_pipe_lsu.avg.pct_of_peak_sustained_active",),
+    "XU pipe, %": ("sm__inst_executed_pipe_xu.avg.pct_of_peak_sustained_active",),
+    "warps active, %": ("sm__warps_active.avg.pct_of_peak_sustained_active",),
+    "registers": ("launch__registers_per_thread",)}
+
+
+def launch(chosen, vectors, said):
+    """Each case's kernel once; notes which were launched."""
+    store = DeviceStore(Store(min(vectors, 100_000)), vectors)
+    launched = []
+    for index, case in enumerate(chosen):
+        try:
+            data = store.get(case.setting)
+            detector = case.create(backend="cuda")
+            detector.detect(data.y, data.h, case.setting.noise_var, out=data.llr)
+            _ = detector.erasures
+            launched.append([index, None])
+        except Exception as error:
+            launched.append([index, reason(error)])
+    Path(said).write_text(json.dumps(launched))
+
+
+def parse(text):
+    """[{metric: value}] of ncu's raw page; a value that is no number is left out."""
+    lines = text.splitlines()
+    first = next((i for i, line in enumerate(lines) if line.startswith('"ID"')), len(lines))
+    found = []
+    for row in csv.DictReader(io.StringIO("\n".join(lines[first:]))):
+        if row["ID"]:    # the line after the header names the units
+            values = {}
+            for name, value in row.items():
+                try:
+                    values[name] = float((value or "").replace(",", ""))
+                except ValueError:
+                    continue
+            found.append(values)
+    return found
+
+
+def profile(chosen, arguments, scratch):
+    said = Path(scratch) / "launched.json"
+    command = ["ncu", "--csv", "--page", "raw", "--clock-control", "none",
+               "--kernel-name-base", "function", "--kernel-name", "detect",
+               *(word for section in SECTIONS for word in ("--section", section)),
+               sys.executable, __file__, "--vectors", str(arguments.vectors), "--launch", str(said),
+               *(["--all"] if arguments.all else [])]
+    done = subprocess.run(command, capture_output=True, text=True)
+    if not said.exists():
+        sys.exit(f"ncu.py: ncu failed: {(done.stderr or done.stdout).strip()[-500:]}")
+    kernels, rows, missing = parse(done.stdout), [], []
+    launched = json.loads(said.read_text())
+    if len(kernels) != sum(why is None for _, why in launched):
+        sys.exit(f"ncu.py: {len(kernels)} kernels in what ncu wrote, not as many as were "
+                 f"launched: {done.stdout.strip()[-500:]}")
+    kernels = iter(kernels)
+    for index, why in launched:
+        case = chosen[index]
+        if why:
+            missing.append(missing_row(case, why))
+            continue
+        metrics = next(kernels)
+        rows.append({"label": case.label, "constellation": case.setting.points.name,
+                     "num_tx": case.setting.num_tx, "values": {
+                         column: next((metrics[name] for name in names if name in metrics), None)
+                         for column, names in COLUMNS.items()}, "metrics": metrics})
+    return {"columns": list(COLUMNS), "results": rows, "missing": missing}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--vectors", type=int, default=500_000)
+    parser.add_argument("--all", action="store_true", help="also the cases without targets")
+    parser.add_argument("--output", type=Path)
+    parser.add_argument("--launch", help=argparse.SUPPRESS)    # of this program by itself
+    arguments = parser.parse_args()
+    chosen = [*cases.GPU_TARGETS, *(cases.GPU_OTHERS if arguments.all else ())]
+    if arguments.launch:
+        return launch(chosen, arguments.vectors, arguments.launch)
+    if not shutil.which("ncu"):
+        sys.exit("ncu.py: ncu (Nsight Compute) is not on the path")
+    with tempfile.TemporaryDirectory() as scratch, first_call.empty_cache():
+        first_call.all_of(chosen)    # several at a time, and not under the profiler
+        results = profile(chosen, arguments, scratch)
+    for row in results["results"]:
+        print(f"{row['label']:26s} {row['constellation']:6s} " + "  ".join(
+            f"{name} {value:.4g}" for name, value in row["values"].items() if value is not None))
+    for row in results["missing"]:
+        print(f"missing: {row['label']} {row['constellation']}: {row['reason']}")
+    if arguments.output:
+        machine = describe() | {"gpu": describe_gpu()}
+        arguments.output.write_text(json.dumps(
+            {"what": "kernels under Nsight Compute", "machine": machine, **results}, indent=1)
+            + "\n")
+        print(f"written: {arguments.output}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

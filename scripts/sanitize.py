@@ -1,0 +1,142 @@
+#!/usr/bin/env python3
+# SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Runs every CUDA kernel under compute-sanitizer's four tools, on small batches.
+
+    scripts/sanitize.py [--tool TOOL ...] [--detector NAME ...] [--processes N]
+
+Needs an NVIDIA GPU, compute-sanitizer on the path, and gnuradio.mimopack to be importable. Says
+what is not clean, and exits with 1 where anything is not.
+"""
+
+import argparse
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+from gnuradio.mimopack import detectors
+from gnuradio.mimopack.apps.bench.data import simulate
+
+TOOLS = ("memcheck", "racecheck", "initcheck", "synccheck")
+PERIOD = 14
+VECTORS = PERIOD * 15
+SUMMARY = re.compile(r"(?:ERROR SUMMARY: (?=\d+ error)|RACECHECK SUMMARY: (?=\d+ hazard))(\d+)")
+# Where a thread's arrays are too large for local memory.
+LARGE = {"zf": {"num_tx": 64, "num_rx": 64}, "mmse": {"num_tx": 64, "num_rx": 64},
+         "kbest": {"num_tx": 12, "num_rx": 12, "k": 256}}
+LIMIT_SECONDS = 150
+
+
+def kinds(name):
+    """(what is tried, the detector's parameters, vectors, vectors per matrix, arguments of the
+    call) for a detector: every way its kernel is compiled in."""
+    kind = detectors.REGISTRY[name]
+    exact = name in ("omap", "mla", "softsphere", "asd", "sd")
+    small = {"num_tx": 2, "num_rx": 3} if exact else {}
+    points = {"constellation": "qpsk"} if exact else {}
+    base = small | points
+    yield "plain", base, VECTORS + 1, 1, ()
+    yield "shared matrices", base, VECTORS, PERIOD, ()
+    yield "int8", base | {"llr_type": "int8"}, VECTORS, 1, ()
+    yield "4x4 64-QAM" if not exact else "4x4 QPSK", points or {"constellation": "qam64"}, 70, 1, ()
+    if kind.SUPPORTS_PRIOR:
+        yield "prior", base, VECTORS, 1, ("prior",)
+    if name == "bitflip":
+        yield "hard solutions", base, VECTORS, 1, ("hard",)
+    if hasattr(kind, "count_nodes"):
+        yield "node counts", base, VECTORS, 1, ("nodes",)
+    if name == "mla":
+        for method in ("table", "plain"):
+            yield method, base | {"method": method}, VECTORS, 1, ()
+    if name in LARGE:
+        yield "large", LARGE[name] | {"constellation": "qam16"}, 66, 1, ()
+
+
+def detect_all(name):
+    """Every kind once, with arrays of exactly their size, and once from the host."""
+    import cupy
+
+    cupy.cuda.set_allocator(None)    # no pool: an access past an array's end is one past its memory
+    for what, parameters, n, period, asked in kinds(name):
+        detector = detectors.create(name, backend="cuda", **parameters)
+        y, h, bits = simulate(n, detector.num_tx, detector.num_rx, detector.constellation, 0.1,
+                              period)
+        y[n // 2, 0] = np.nan    # one is erased
+        rng = np.random.default_rng(1)
+        there = [cupy.asarray(array) for array in (y, h)]
+        if "nodes" in asked:
+            detector.count_nodes(y, h, 0.1)
+        elif "hard" in asked:
+            detector.detect(y, h, 0.1, hard=np.stack([bits, 1 - bits]))
+        else:
+            prior = prior_there = None
+            if "prior" in asked:
+                prior = rng.normal(0, 3, bits.shape).astype(np.float32)
+                prior_there = cupy.asarray(prior)
+            detector.detect(y, h, 0.1, prior)
+            detector.detect(*there, cupy.asarray(np.full(n, 0.1, np.float32)), prior_there)
+            if detector.erasures != 1:
+                raise RuntimeError(f"{what}: {detector.erasures} vectors erased, not 1")
+    print(f"{name}: done")
+
+
+def check(tool, name):
+    """(tool, name, why it is not clean or None, seconds)."""
+    start = time.monotonic()
+    command = [sys.executable, __file__, "--run", name]
+    if tool:
+        command = ["compute-sanitizer", "--tool", tool, "--print-limit", "5",
+                   *(["--leak-check", "no"] if tool == "memcheck" else []), *command]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT_SECONDS)
+    except subprocess.TimeoutExpired:
+        return tool, name, f"took longer than {LIMIT_SECONDS} s", LIMIT_SECONDS
+    seconds = time.monotonic() - start
+    said = done.stdout + done.stderr
+    if f"{name}: done" not in said:
+        return tool, name, "did not run through: " + said.strip()[-600:], seconds
+    if tool:
+        found = SUMMARY.findall(said)
+        if not found:
+            return tool, name, "no summary: " + said.strip()[-600:], seconds
+        if any(map(int, found)):
+            return tool, name, said.strip()[:1500], seconds
+    return tool, name, None, seconds
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--tool", action="append", choices=TOOLS)
+    parser.add_argument("--detector", action="append", choices=list(detectors.REGISTRY))
+    parser.add_argument("--processes", type=int, default=os.cpu_count())
+    parser.add_argument("--run", help=argparse.SUPPRESS)    # of this program by itself
+    arguments = parser.parse_args()
+    if arguments.run:
+        return detect_all(arguments.run)
+    if not shutil.which("compute-sanitizer"):
+        sys.exit("sanitize: compute-sanitizer is not on the path")
+    names = arguments.detector or list(detectors.REGISTRY)
+    failed = 0
+    with tempfile.TemporaryDirectory() as cache, ThreadPoolExecutor(arguments.processes) as pool:
+        os.environ["CUPY_CACHE_DIR"] = str(Path(cache))
+        # Without a tool first: programs are compiled once.
+        for tools in ([None], arguments.tool or TOOLS):
+            pairs = [(tool, name) for tool in tools for name in names]
+            for tool, name, why, seconds in pool.map(lambda pair: check(*pair), pairs):
+                failed += why is not None
+                print(f"{tool or 'no tool'} {name}: {why or 'clean'} ({seconds:.0f} s)",
+                      flush=True)
+    print("all clean" if not failed else f"{failed} not clean")
+    return int(failed > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
