@@ -243,6 +243,12 @@ def gpu_peers(results):
                      "bit error rate", "times"], lines)
 
 
+def gpu_picture(results):
+    """What bench/picture.py draws of the same file."""
+    return ("![bit error rate against Gbit/s of our detectors and Sionna's, 4x4 and 8x8 16-QAM]"
+            "(images/gpu.png)")
+
+
 def by_size(results):
     """{label: {where: {vectors: row}}}"""
     found = {}
@@ -365,7 +371,8 @@ def packets(results):
 
 KINDS = {kind.__name__: kind for kind in (targets, detectors, isas, peers, threads, antennas,
                                           batch, flowgraph, packets, gpu, gpu_detectors,
-                                          gpu_peers, gpu_batch, gpu_crossover, gpu_slot,
+                                          gpu_peers, gpu_picture, gpu_batch, gpu_crossover,
+                                          gpu_slot,
                                           gpu_exact, gpu_link, gpu_devices, gpu_profile)}
 
 

@@ -186,6 +186,7 @@ class TestSuites:
         assert labels[:2] == ["no-op", "no-op, T = 14"] and "nway(N=4), T = 14" in labels
         for row in written["results"][2:]:
             assert row["of_no_op"] > 0 and row["of_slower"] >= row["of_no_op"]
+        assert written["missing"] == []
         assert "no-op, T = 14" in text
 
 
@@ -293,6 +294,35 @@ for line in sys.stdin:
         with pytest.raises(OSError, match="No module|no such|not found|nothing here"):
             peers.Program([sys.executable, "-c", "raise SystemExit('nothing here')"])
 
+    def test_requests_may_wait_for_each_other_and_fail(self, monkeypatch):
+        monkeypatch.setenv("PYTHONHOME_OF_OURS", "stays")
+        monkeypatch.setenv("PYTHONPATH", "/nowhere")
+        program = peers.Program([sys.executable, "-c", """
+import json, os, sys
+print(json.dumps({"name": os.environ.get("PYTHONPATH", "") + os.environ["PYTHONHOME_OF_OURS"]}))
+for line in sys.stdin:
+    method, _, n = line.split()
+    if n == "13":
+        sys.exit("unlucky")
+    print(json.dumps({"error": "not today"} if method == "bad" else {
+        "seconds": int(n) / 1000, "vectors": int(n), "errors": 0, "errors_squared": 0}), flush=True)
+"""])
+        assert program.name == "stays"
+        good, bad = (peers.DevicePeerRun(program, method, "eager", Setting(), "-", 100)
+                     for method in ("good", "bad"))
+        peers.prepared([good, bad])
+        take_turns([bad, good], 0.4, 2)
+        assert bad.failure == "OSError: not today" and good.failure is None
+        assert good.rate == pytest.approx(1000) and good.extra == {"mode": "eager"}
+        program.begin("good - 13")
+        with pytest.raises(OSError, match="unlucky"):
+            program.finish(5)
+        program.close()
+
+    def test_a_program_that_takes_too_long_is_ended(self):
+        with pytest.raises(OSError, match="without a word"):
+            peers.Program([sys.executable, "-c", "import time; time.sleep(60)"], 0.2)
+
     def test_missing_peers_are_named(self, tmp_path):
         with peers.start(tmp_path, None, Store(64), 1) as (runs, missing):
             assert runs == [] and missing["IT++"].startswith("not installed: apt-get")
@@ -326,3 +356,13 @@ for line in sys.stdin:
         ours = np.mean(detectors.hard_decisions(llr) != data.bits)
         assert rates["lmmse"] == pytest.approx(ours, rel=0.02)
         assert rates["kbest64"] < rates["ep"] < rates["lmmse"]
+
+    def test_sionna_on_a_gpu_is_missing_where_its_python_is(self, tmp_path):
+        with peers.start_on_gpu(tmp_path, None, Store(64)) as (runs, missing):
+            assert runs == [] and missing == {
+                "Sionna": "not installed: bench/peers/sionna-setup.sh"}
+        with peers.start_on_gpu(None, None, Store(64)) as (runs, missing):
+            assert runs == [] and missing["Sionna"].startswith("not asked for")
+        with peers.start_on_gpu(tmp_path, shutil.which("false"), Store(64)) as (runs, missing):
+            assert runs == [] and len(missing) == 2 * (1 + len(peers.SIONNA_METHODS))
+            assert all(reason.startswith("does not run") for reason in missing.values())
