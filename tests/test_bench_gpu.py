@@ -17,10 +17,11 @@ from gnuradio.mimopack.apps.bench.command import SUITES
 from gnuradio.mimopack.apps.bench.data import Setting, Store
 from gnuradio.mimopack.apps.bench.limits import count
 from gnuradio.mimopack.apps.bench.measuring import DetectorRun, Fragile, take_turns
-from gnuradio.mimopack.apps.bench.on_gpu import HostData
+from gnuradio.mimopack.apps.bench.on_gpu import ARITHMETIC, CHAINS, HostData
 from gnuradio.mimopack.apps.bench.rows import add_targets, attempt, detector_row, missing_row
 from gnuradio.mimopack.cuda import source
 from gnuradio.mimopack.cuda.device import check_device
+from nvrtc import Program
 
 ROOT = Path(__file__).parents[1]
 GPU_SUITES = [name for name, suite in SUITES.items() if suite.gpu]
@@ -199,7 +200,14 @@ def test_sanitizer_summaries():
     assert found == ["12", "3"]
 
 
+def test_arithmetic_compiles_without_spills():
+    program = Program(ARITHMETIC, "sm_90", ())
+    assert program.error is None and program.spills["issue"] == 0
+    assert CHAINS < program.registers["issue"] <= 32
+
+
 @pytest.mark.gpu
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name in GPU_SUITES if name != "gpu-devices"])
 def test_suites_run_on_a_gpu(name, tmp_path):
     output = tmp_path / "bench.json"

@@ -14,6 +14,7 @@ has the labels of 3GPP TS 38.211 and its LLRs are ln P(1)/P(0), as ours.
 
 import argparse
 import json
+import os
 import sys
 import time
 from functools import cache
@@ -21,6 +22,9 @@ from importlib.metadata import version
 from statistics import median
 
 import numpy as np
+
+os.environ.setdefault("TORCHINDUCTOR_COMPILE_THREADS", "4")    # several of us compile at a time
+
 import torch
 from sionna.phy.mimo import EPDetector, KBestDetector, LinearDetector, MMSEPICDetector
 
@@ -34,7 +38,7 @@ def load(path, device):
         y, h = (torch.from_numpy(data[name]).to(device) for name in ("y", "h"))
         covariance = float(data["noise_var"]) * torch.eye(h.shape[1], dtype=torch.complex64,
                                                           device=device)
-        bits = data["bits"]
+        bits = torch.from_numpy(data["bits"].astype(bool)).to(device)
     return y, h, covariance.expand(len(y), -1, -1).contiguous(), bits, bits.shape[1] // h.shape[2]
 
 
@@ -79,12 +83,13 @@ def answer(method, path, n, device, compiled):
         arguments.append(torch.zeros(n, h.shape[2], width, device=device))
     with torch.no_grad():
         llr, seconds = (on_cpu if device == "cpu" else on_gpu)(lambda: detector(*arguments))
-    llr = llr.reshape(n, -1).cpu().numpy()
+    wrong = ((llr.reshape(n, -1) > 0) != bits[:n]).sum(axis=1)
+    found = {"seconds": seconds, "vectors": n, "errors": int(wrong.sum()),
+             "errors_squared": int((wrong**2).sum())}
     if device != "cpu":
+        del llr, wrong
         torch.cuda.empty_cache()    # others work on this GPU too
-    wrong = np.count_nonzero((llr > 0) != bits[:n], axis=1)
-    return {"seconds": seconds, "vectors": n, "errors": int(wrong.sum()),
-            "errors_squared": int((wrong**2).sum())}
+    return found
 
 
 def main():

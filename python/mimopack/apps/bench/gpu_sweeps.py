@@ -10,6 +10,7 @@ import click
 import numpy as np
 
 from ...cuda.device import cupy
+from . import first_call
 from .cases import OF_LINK, QAM16, SECOND_GPU, Case, shared
 from .data import Data, Setting
 from .measuring import Fragile, Run, take_turns
@@ -135,6 +136,7 @@ def run_slot(options, store, progress):
             for threads, isa in ((1, "baseline"), (options.threads, options.isas[0]))),
             HostRun(detector, data, EXACT_VECTORS),
             WaitingRun(detector, DeviceData(data, EXACT_VECTORS), EXACT_VECTORS)))
+    first_call.all_of([case for (case,), *_ in (*slots, *exact)])    # compiles, several at a time
     _measure([*slots, *exact], options, progress)
 
     def slot_row(case, kernel, *transported):
