@@ -317,10 +317,12 @@ for line in sys.stdin:
         program.begin("good - 13")
         with pytest.raises(OSError, match="unlucky"):
             program.finish(5)
+        with pytest.raises(OSError, match="unlucky"):    # still
+            program.ask("good - 1")
         program.close()
 
     def test_a_program_that_takes_too_long_is_ended(self):
-        with pytest.raises(OSError, match="without a word"):
+        with pytest.raises(OSError, match="took too long"):
             peers.Program([sys.executable, "-c", "import time; time.sleep(60)"], 0.2)
 
     def test_missing_peers_are_named(self, tmp_path):

@@ -5,8 +5,8 @@
 
     .venv-sionna/bin/python bench/peers/sionna_detectors.py THREADS [DEVICE [MODE]]
 
-DEVICE is cpu or cuda, MODE eager or compiled. Reads lines "METHOD DATA.npz N" and answers each with
-a line of JSON: how long the first N vectors of the file (y, h, bits, noise_var, as ``mimopack
+DEVICE is cpu or cuda:0, MODE eager or compiled. Reads lines "METHOD DATA.npz N" and answers each
+with a line of JSON: how long the first N vectors of the file (y, h, bits, noise_var, as ``mimopack
 bench`` simulates them) took, and the bit errors in them, or an error. On a GPU the arrays are there
 before, a call without a clock comes first, and the time is the median of a few calls. Sionna's QAM
 has the labels of 3GPP TS 38.211 and its LLRs are ln P(1)/P(0), as ours.
@@ -95,12 +95,12 @@ def answer(method, path, n, device, compiled):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("threads", type=int)
-    parser.add_argument("device", nargs="?", choices=["cpu", "cuda"], default="cpu")
+    parser.add_argument("device", nargs="?", choices=["cpu", "cuda:0"], default="cpu")
     parser.add_argument("mode", nargs="?", choices=["eager", "compiled"], default="eager")
     arguments = parser.parse_args()
     torch.set_num_threads(arguments.threads)
-    if arguments.device == "cuda":
-        torch.zeros(1, device="cuda")    # fails here where there is none
+    if arguments.device != "cpu":
+        torch.zeros(1, device=arguments.device)    # fails here where there is none
     name = f"Sionna {version('sionna-no-rt')}, PyTorch {torch.__version__}"
     print(json.dumps({"name": name}), flush=True)
     for line in sys.stdin:

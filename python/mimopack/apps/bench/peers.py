@@ -14,6 +14,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
+from signal import SIGKILL
 from threading import Timer
 
 import numpy as np
@@ -45,7 +46,7 @@ class Program:
         self._process = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._said, text=True,
             env={name: value for name, value in os.environ.items() if name not in PYTHONS_OWN})
-        self._waiting = 1
+        self._waiting, self._end = 1, None
         try:
             self.name = self.finish(limit)["name"]
         except OSError:
@@ -58,6 +59,8 @@ class Program:
 
     def begin(self, request):
         """Sends a request; ``finish`` waits for all that were sent, and returns the last answer."""
+        if self._end:
+            raise OSError(self._end)
         self._process.stdin.write(request + "\n")
         self._process.stdin.flush()
         self._waiting += 1
@@ -82,7 +85,9 @@ class Program:
             self._process.wait()
             self._said.seek(0)
             said = self._said.read().strip().splitlines()
-            raise OSError(said[-1] if said else "ended without a word")
+            self._end = ("took too long" if self._process.returncode == -SIGKILL
+                         else said[-1] if said else "ended without a word")
+            raise OSError(self._end)
         return json.loads(line)
 
     def close(self):
@@ -127,7 +132,7 @@ class DevicePeerRun(Fragile, PeerRun):
     def __init__(self, program, method, mode, setting, path, batch):
         super().__init__(program, method, setting, f"{method} {path}", 1, batch, batch)
         self.extra = {"mode": mode}
-        program.begin(f"{self.request} {batch}")
+        self._attempt(program.begin, f"{self.request} {batch}")
 
 
 def _build_itpp(folder, into):
@@ -223,7 +228,8 @@ def start_on_gpu(folder, sionna_python, store, settings=(QAM16, QAM64)):
     plans = [(setting, mode, methods) for setting in settings for mode, methods in (
         ("eager", SIONNA_METHODS), *(("compiled", (method,)) for method in SIONNA_METHODS))]
     try:
-        commands = [_sionna_command(folder, sionna_python, 2, "cuda", mode) for _, mode, _ in plans]
+        commands = [_sionna_command(folder, sionna_python, 2, "cuda:0", mode)
+                    for _, mode, _ in plans]
     except FileNotFoundError:
         yield [], {"Sionna": "not installed: bench/peers/sionna-setup.sh"}
         return
