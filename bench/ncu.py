@@ -13,6 +13,7 @@ import argparse
 import csv
 import io
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -27,7 +28,7 @@ from gnuradio.mimopack.apps.bench.rows import missing_row
 from gnuradio.mimopack.apps.machine import describe, describe_gpu
 
 SECTIONS = ("SpeedOfLight", "ComputeWorkloadAnalysis", "LaunchStats", "Occupancy",
-            "SchedulerStats", "MemoryWorkloadAnalysis")
+            "SchedulerStats", "MemoryWorkloadAnalysis", "WarpStateStats")
 # Column: what of ncu's, the first that it has. All in percent but the registers.
 COLUMNS = {
     "issue slots busy, %": ("sm__inst_issued.avg.pct_of_peak_sustained_active",
@@ -45,6 +46,9 @@ COLUMNS = {
     "XU pipe, %": ("sm__inst_executed_pipe_xu.avg.pct_of_peak_sustained_active",),
     "warps active, %": ("sm__warps_active.avg.pct_of_peak_sustained_active",),
     "registers": ("launch__registers_per_thread",)}
+# What warps wait for, cycles of each instruction that is issued.
+STALL = re.compile(r"smsp__average_warps_issue_stalled_(\w+?)(?:_not_issued)?_per_issue_active\.ratio")
+STALLS = 3
 
 
 def launch(chosen, vectors, said):
@@ -80,6 +84,13 @@ def parse(text):
     return found
 
 
+def stalls(metrics):
+    """{reason: cycles} of the longest waits."""
+    found = {STALL.fullmatch(name)[1]: value for name, value in metrics.items()
+             if STALL.fullmatch(name)}
+    return dict(sorted(found.items(), key=lambda item: -item[1])[:STALLS])
+
+
 def profile(chosen, arguments, scratch):
     said = Path(scratch) / "launched.json"
     command = ["ncu", "--csv", "--page", "raw", "--clock-control", "none",
@@ -105,7 +116,7 @@ def profile(chosen, arguments, scratch):
         rows.append({"label": case.label, "constellation": case.setting.points.name,
                      "num_tx": case.setting.num_tx, "values": {
                          column: next((metrics[name] for name in names if name in metrics), None)
-                         for column, names in COLUMNS.items()}, "metrics": metrics})
+                         for column, names in COLUMNS.items()}, "stalls": stalls(metrics)})
     return {"columns": list(COLUMNS), "results": rows, "missing": missing}
 
 
@@ -127,7 +138,8 @@ def main():
         results = profile(chosen, arguments, scratch)
     for row in results["results"]:
         print(f"{row['label']:26s} {row['constellation']:6s} " + "  ".join(
-            f"{name} {value:.4g}" for name, value in row["values"].items() if value is not None))
+            f"{name} {value:.4g}" for name, value in (*row["values"].items(), *row["stalls"].items())
+            if value is not None))
     for row in results["missing"]:
         print(f"missing: {row['label']} {row['constellation']}: {row['reason']}")
     if arguments.output:

@@ -337,10 +337,12 @@ def gpu_profile(results):
     """What ncu said of each kernel."""
     columns = results["columns"]
     return markdown(
-        ["case", "", *columns],
+        ["case", "", *columns, "warps wait for, cycles of an instruction"],
         [[row["label"], NAMES[row["constellation"]],
-          *(number(row["values"][name]) if row["values"].get(name) is not None else "-"
-            for name in columns)] for row in results["results"]]) + without(results)
+          *(number(row["values"].get(name)) for name in columns),
+          ", ".join(f"{why.replace('_', ' ')} {number(cycles)}"
+                    for why, cycles in row["stalls"].items())]
+         for row in results["results"]]) + without(results)
 
 
 def flowgraph(results):

@@ -177,6 +177,9 @@ def test_what_ncu_writes_is_read():
         {"ID": 0, "launch__registers_per_thread": 40, "gpu__time_duration.sum": 1234.5},
         {"ID": 1, "gpu__time_duration.sum": 2}]
     assert ncu.parse("nothing") == []
+    name = "smsp__average_warps_issue_stalled_{}_per_issue_active.ratio".format
+    assert ncu.stalls({name("wait"): 2, name("barrier"): 1, name("selected"): 3, "other": 9,
+                       name("short_scoreboard"): 0.5}) == {"selected": 3, "wait": 2, "barrier": 1}
 
 
 @pytest.mark.parametrize("name", detectors.REGISTRY)
