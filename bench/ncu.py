@@ -46,8 +46,9 @@ COLUMNS = {
     "XU pipe, %": ("sm__inst_executed_pipe_xu.avg.pct_of_peak_sustained_active",),
     "warps active, %": ("sm__warps_active.avg.pct_of_peak_sustained_active",),
     "registers": ("launch__registers_per_thread",)}
-# What warps wait for, cycles of each instruction that is issued.
-STALL = re.compile(r"smsp__average_warps_issue_stalled_(\w+?)(?:_not_issued)?_per_issue_active\.ratio")
+# What warps wait for, cycles of each instruction that is issued ("selected" is that cycle itself).
+STALL = re.compile(r"smsp__average_warps_issue_stalled_(?!selected|\w+_not_issued)(\w+)"
+                   r"_per_issue_active\.ratio")
 STALLS = 3
 
 
@@ -138,7 +139,7 @@ def main():
         results = profile(chosen, arguments, scratch)
     for row in results["results"]:
         print(f"{row['label']:26s} {row['constellation']:6s} " + "  ".join(
-            f"{name} {value:.4g}" for name, value in (*row["values"].items(), *row["stalls"].items())
+            f"{name} {value:.4g}" for name, value in (row["values"] | row["stalls"]).items()
             if value is not None))
     for row in results["missing"]:
         print(f"missing: {row['label']} {row['constellation']}: {row['reason']}")

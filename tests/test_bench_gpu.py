@@ -179,7 +179,8 @@ def test_what_ncu_writes_is_read():
     assert ncu.parse("nothing") == []
     name = "smsp__average_warps_issue_stalled_{}_per_issue_active.ratio".format
     assert ncu.stalls({name("wait"): 2, name("barrier"): 1, name("selected"): 3, "other": 9,
-                       name("short_scoreboard"): 0.5}) == {"selected": 3, "wait": 2, "barrier": 1}
+                       name("lg_throttle"): 0.5, name("math_not_issued"): 7}) == {
+                           "wait": 2, "barrier": 1, "lg_throttle": 0.5}
 
 
 @pytest.mark.parametrize("name", detectors.REGISTRY)
