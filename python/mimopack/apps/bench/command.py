@@ -5,6 +5,7 @@
 import json
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 
@@ -84,6 +85,7 @@ def _given(context, names):
 
 
 def _run_single(setting, names, backends, options):
+    """What prints the results, and the results; ``_run_suite`` likewise."""
     made, refused = single.make_cases(names or single.all_names(), backends, setting,
                                       options.isas, options.threads)
     for line in refused:
@@ -91,12 +93,12 @@ def _run_single(setting, names, backends, options):
     if not made:
         raise click.UsageError("no detector is left to be timed")
     results = single.run(made, options, Store(options.vectors), progress)
-    printing.print_single(results["results"])
-    return {"case": {"num_tx": setting.num_tx, "num_rx": setting.num_rx,
-                     "constellation": setting.points.name, "snr_db": setting.snr_db,
-                     "noise_var": setting.noise_var,
-                     "symbols_per_channel": setting.per_channel, "threads": options.threads},
-            **results}
+    show = partial(printing.print_single, results["results"])
+    case = {"num_tx": setting.num_tx, "num_rx": setting.num_rx,
+            "constellation": setting.points.name, "snr_db": setting.snr_db,
+            "noise_var": setting.noise_var, "symbols_per_channel": setting.per_channel,
+            "threads": options.threads}
+    return show, {"case": case, **results}
 
 
 def _describe_gpu(suite_name):
@@ -111,10 +113,10 @@ def _run_suite(name, options):
     module, function = suite.function.split(".")
     run = getattr(import_module(f"{__package__}.{module}"), function)
     results = run(options, Store(min(options.vectors, suite.data)), progress)
-    getattr(printing, f"print_{name.replace('-', '_')}")(results)
-    return {"suite": name, "threads": options.threads,
-            "data": "i.i.d. Rayleigh, 20 dB per receive antenna, one matrix per vector "
-                    "unless T is given", **results}
+    show = partial(getattr(printing, f"print_{name.replace('-', '_')}"), results)
+    return show, {"suite": name, "threads": options.threads,
+                  "data": "i.i.d. Rayleigh, 20 dB per receive antenna, one matrix per vector "
+                          "unless T is given", **results}
 
 
 @click.command("bench")
@@ -180,12 +182,14 @@ def bench_command(context, suite_name, num_tx, num_rx, constellation, snr, symbo
                + (f"{machine['gpu']['name']}; " if suite.gpu else "") + f"{machine['processor']}, "
                f"{options.threads or machine['threads']} threads")
     if suite_name:
-        results = _run_suite(suite_name, options)
+        show, results = _run_suite(suite_name, options)
     else:
         setting = Setting(num_tx, num_rx, get_constellation(constellation), snr,
                           symbols_per_channel)
-        results = _run_single(setting, names, backends, options)
+        show, results = _run_single(setting, names, backends, options)
     if output:
         Path(output).write_text(json.dumps({"what": suite.what, "machine": machine, **results},
                                            indent=1) + "\n")
+    show()
+    if output:
         click.echo(f"written: {output}")
