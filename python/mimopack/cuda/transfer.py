@@ -13,9 +13,9 @@ from .device import Variant, address, cupy
 # A batch travels in so many parts for each GPU, so that a part is copied while another is worked
 # on, but in none smaller or larger than this. All of it is back when a call ends: a block has to
 # give what it takes in the same call, or the end of a stream would be lost.
-PARTS = 4
+PARTS = 2
 LEAST_PART_BYTES = 2**21
-LARGEST_PART_BYTES = 2**25
+LARGEST_PART_BYTES = 2**24
 # Parts that a GPU has under way: one on its way there, one worked on, one on its way back.
 SLOTS = 3
 # Threads that copy between pageable and pinned memory, and how much for each it takes to pay.
