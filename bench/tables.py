@@ -371,11 +371,42 @@ def packets(results):
           f"{row['bit_error_rate_before_decoding']:.2e}"] for row in rows])
 
 
+def psd_distribution(results):
+    """Teams by distribution and streams, at the SNR of the paper's figures."""
+    found = {}
+    for row in results["results"]:
+        if row["snr_db"] == 20:
+            found.setdefault((row["constellation"], row["team_size"], row["distribution"]), {})[
+                row["launches"], row["streams"]] = row["mbit_per_s"]
+    columns = sorted({column for rates in found.values() for column in rates})
+    return markdown(["", "threads of a vector", "distribution",
+                     *(f"{launches} launches, {streams} streams" if streams > 1
+                       else f"{launches} launches" if launches > 1 else "one launch"
+                       for launches, streams in columns)],
+                    [[NAMES[constellation], str(team), distribution,
+                      *(number(rates.get(column)) for column in columns)]
+                     for (constellation, team, distribution), rates in found.items()])
+
+
+def psd_by_snr(results):
+    """A thread and the paper's team by SNR, in one launch with dynamic distribution."""
+    found = {}
+    for row in results["results"]:
+        if (row["launches"], row["distribution"]) == (1, "dynamic") and row["team_size"] in (1, 64):
+            found.setdefault((row["constellation"], row["team_size"]), {})[row["snr_db"]] = row
+    snrs = sorted({snr for rows in found.values() for snr in rows})
+    return markdown(["", "threads of a vector", *(f"{snr:.0f} dB" for snr in snrs)],
+                    [[NAMES[constellation], str(team),
+                      *(number(rows[snr]["mbit_per_s"]) if snr in rows else "-" for snr in snrs)]
+                     for (constellation, team), rows in found.items()])
+
+
 KINDS = {kind.__name__: kind for kind in (targets, detectors, isas, peers, threads, antennas,
                                           batch, flowgraph, packets, gpu, gpu_detectors,
                                           gpu_peers, gpu_picture, gpu_batch, gpu_crossover,
                                           gpu_slot,
-                                          gpu_exact, gpu_link, gpu_devices, gpu_profile)}
+                                          gpu_exact, gpu_link, gpu_devices, gpu_profile,
+                                          psd_distribution, psd_by_snr)}
 
 
 def render(kind, name):

@@ -118,7 +118,7 @@ class Fake:
         core, plan, variant = Fake.kernels[function]
         places = _view(arguments, np.uint64, 16)
         (n, _, chunk, per_matrix, y, h, noise, common, prior, out, scale, hard, nodes, width, _,
-         erased) = device._ARGUMENTS.unpack(b"".join(ctypes.string_at(int(at), 8)
+         counters) = device._ARGUMENTS.unpack(b"".join(ctypes.string_at(int(at), 8)
                                                      for at in places))
         nt, nr = plan["num_tx"], plan["num_rx"]
         bits = nt * len(plan["bit_source"])
@@ -132,7 +132,9 @@ class Fake:
                 _view(prior, np.float32, n, bits) if prior else None, llr, scale, 1,
                 hard=_view(hard, np.uint8, variant.num_hard, n, bits) if hard else None,
                 nodes=_view(nodes, np.uint32, n, width) if nodes else None)
-            _view(erased, np.uint64, 1)[0] += lost
+            erased, taken = _view(counters, np.uint64, 2)
+            assert erased == taken == 0
+            _view(counters, np.uint64, 2)[:] = lost, n
 
         stream.work.append(run)
 

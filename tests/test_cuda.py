@@ -204,6 +204,48 @@ def test_node_counts(name):
     assert np.count_nonzero(differ) <= 3    # nodes equally far to what float32 holds
 
 
+# A vector's team is a part of a warp, a warp, and a block.
+@pytest.mark.parametrize("own", [
+    {"preset": "table5"}, {"preset": "table5", "constellation": "qpsk"},
+    {"preset": "table5", "constellation": "qam64"}, {"team_size": 2}, {"team_size": 8},
+    {"team_size": 32}, {"preset": "table5", "num_tx": 2, "num_rx": 2},
+    {"levels": [5, 4, 1], "expansions": [3, 2], "team_size": 16, "num_tx": 3,
+     "ordering": "stacked"}])
+def test_teams_of_psd(own):
+    cpu, gpu = both("psd", **own)
+    for n, period in ((3001, 1), (14 * 200, 14)):
+        y, h, noise_var, bits = problem(n, cpu.num_tx, cpu.num_rx, cpu.constellation.name, 15,
+                                        period)
+        prior = np.random.default_rng(2).normal(0, 3, bits.shape).astype(np.float32)
+        assert_agree(gpu.detect(y, h, noise_var), cpu.detect(y, h, noise_var), ties=1)
+        assert_agree(gpu.detect(y, h, noise_var, prior), cpu.detect(y, h, noise_var, prior), ties=1)
+        counted, expected = (det.count_nodes(y, h, noise_var) for det in (gpu, cpu))
+        differ = (counted != expected).any(axis=1)
+        assert np.count_nonzero(differ) <= n // 100    # nodes equally far
+
+
+@pytest.mark.parametrize("name, own", [
+    ("sd", {}), ("sd", {"num_tx": 5, "num_rx": 5}), ("softsphere", {"llr_clip": 8.0}), ("psd", {}),
+    ("psd", {"preset": "table5"}), ("psd", {"team_size": 8}), ("nway", {})])
+@pytest.mark.parametrize("period", [1, 14])
+def test_any_distribution_gives_the_same(name, own, period, monkeypatch):
+    """Static and dynamic, with one multiprocessor's threads and with all."""
+    from gnuradio.mimopack.cuda import source
+
+    size = own.get("num_tx", 4)
+    y, h, noise_var, _ = problem(14 * 1500, size, size, "qam16", 15, period)
+    found = []
+    for unequal in ((), (name,)):
+        monkeypatch.setattr(source, "UNEQUAL", set(unequal))
+        for few in (False, True):
+            det = detectors.create(name, backend="cuda", **own)
+            if few:
+                det._gpu._processors = 1
+            found.append(det.detect(y, h, noise_var))
+    for llr in found[1:]:
+        np.testing.assert_array_equal(llr, found[0])
+
+
 def test_hard_solutions():
     y, h, noise_var, bits = problem(333, 4, 4, "wlan_qam16", 12)
     hard = np.stack([bits, 1 - bits])

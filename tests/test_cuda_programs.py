@@ -20,14 +20,18 @@ OTHERS = [
       for name in ("nway", "sfsd", "ep", "mmsepic")),
     *((name, {}, {"matrix_each": False}) for name in ("nway", "mmse", "fpfsd")),
     ("bitflip", {}, {"num_hard": 3}), ("mla", {"num_tx": 3, "method": "table"}, {}),
-    ("psd", {"preset": "table5"}, {"counts": True}),
+    ("psd", {"preset": "table5"}, {"counts": True}), ("psd", {"team_size": 8}, {"has_prior": True}),
+    ("psd", {"preset": "table5", "team_size": 256}, {}), ("psd", {"num_tx": 9, "num_rx": 9}, {}),
     ("sd", {"radius": "zf", "ordering": "stacked"}, {}),
     ("zf", {"num_tx": 64, "num_rx": 256, "constellation": "qam256"}, {}),
 ]
 # One thread's arrays for 4x4 are in registers.
 IN_REGISTERS = [
-    *((name, points) for name in ("zf", "mmse", "mmsepic", "nway", "fpfsd", "hfsd", "sfsd", "psd")
-      for points in ("qpsk", "qam16", "qam64")), ("ep", "qam16"), ("zfsic", "qam16")]
+    *((name, {"constellation": points})
+      for name in ("zf", "mmse", "mmsepic", "nway", "fpfsd", "hfsd", "sfsd", "psd") for points in
+      ("qpsk", "qam16", "qam64")), ("ep", {}), ("zfsic", {}),
+    *(("psd", {"constellation": points, "preset": "table5"})
+      for points in ("qpsk", "qam16", "qam64"))]
 
 
 def compile_program(name, own, call, architecture):
@@ -58,9 +62,9 @@ def test_other_sizes_and_calls_compile(name, own, call):
     assert compile_program(name, own, call, "sm_90").error is None
 
 
-@pytest.mark.parametrize("name, points", IN_REGISTERS)
-def test_nothing_is_in_local_memory(name, points):
-    program = compile_program(name, {"constellation": points}, {}, "sm_90")
+@pytest.mark.parametrize("name, own", IN_REGISTERS)
+def test_nothing_is_in_local_memory(name, own):
+    program = compile_program(name, own, {}, "sm_90")
     assert program.stack["detect"] == program.spills["detect"] == 0
 
 

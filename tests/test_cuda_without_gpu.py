@@ -18,23 +18,25 @@ LAUNCH = """
 static struct {
     unsigned long long n;
     unsigned chunk, per_matrix;
-    const float *y, *h, *prior;
+    const float *y, *h;
     float noise_var;
+    const float* prior;
     void* llr;
-    unsigned long long* erased;
+    unsigned *nodes, team;
+    unsigned long long* counters;
 } call;
 
 extern "C" void launch(unsigned blocks, unsigned long long n, unsigned chunk, unsigned per_matrix,
                        const float* y, const float* h, float noise_var, const float* prior,
-                       void* llr, unsigned long long* erased)
+                       void* llr, unsigned* nodes, unsigned team, unsigned long long* counters)
 {
-    call = { n, chunk, per_matrix, y, h, prior, noise_var, llr, erased };
+    call = { n, chunk, per_matrix, y, h, noise_var, prior, llr, nodes, team, counters };
     gridDim.x = blocks;
     for (blockIdx.x = 0; blockIdx.x < blocks; ++blockIdx.x)
         turns::run(MIMOPACK_THREADS, [] {
             detect(call.n, call.n / call.chunk, call.chunk, call.per_matrix, call.y, call.h,
-                   nullptr, call.noise_var, call.prior, call.llr, 1.0f, nullptr, nullptr, 0,
-                   nullptr, call.erased);
+                   nullptr, call.noise_var, call.prior, call.llr, 1.0f, nullptr, call.nodes,
+                   call.team, nullptr, call.counters);
         });
 }
 """
@@ -50,12 +52,12 @@ def compiled(text, path):
     return ctypes.CDLL(str(path))
 
 
-def launcher(det, folder, **call):
-    """The program's launch()."""
+def launcher(det, folder, more="", **call):
+    """The program's launch(); more: a text; call: what ``source.program`` takes of it."""
     sizes = (ctypes.c_ulonglong * 2)()
     compiled(source.program(det.plan(), **call), folder / "size.so").arena_size(sizes)
     assert sizes[0] <= source.LARGEST_LOCAL_ARENA    # there is no scratch here
-    return compiled(source.program(det.plan(), sizes[0], **call) + LAUNCH,
+    return compiled(source.program(det.plan(), sizes[0], **call) + LAUNCH + more,
                     folder / "program.so").launch
 
 
@@ -108,9 +110,48 @@ def test_prior(own, tmp_path):
             has_prior=True)
 
 
-def compare(det, launch, chunk, period, n=420, snr_db=15, has_prior=False):
+A_TEAM_FITS = """
+using namespace mimopack::device;
+static_assert(team_fits<asked::fixed_tx, asked::fixed_rx, asked::width,
+                        asked::options().psd_threads>());
+"""
+
+
+# A vector's team is a part of a warp, a warp, and a block.
+@pytest.mark.parametrize("own", [
+    {"preset": "table5"}, {"preset": "table5", "constellation": "qpsk"},
+    {"preset": "table5", "constellation": "wlan_qam64"}, {"team_size": 8}, {"team_size": 32},
+    {"preset": "table5", "num_tx": 2, "team_size": 2},
+    {"preset": "table5", "num_tx": 2},
+    {"levels": [5, 4, 1], "expansions": [3, 2], "team_size": 16, "num_tx": 3, "num_rx": 4,
+     "ordering": "stacked"}])
+def test_teams(own, tmp_path, monkeypatch):
+    """The CPU's solutions and node counts by any distribution; with a-priori LLRs, for which
+    there is no room beside the largest team."""
+    det = detectors.PSD(backend="cpu", **own)
+    calls = [(True, False, False), (False, False, True), (False, True, True)]
+    for number, (counts, prior, dynamic) in enumerate(calls[:2 if det.team_size > 64 else 3]):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        monkeypatch.setattr(source, "UNEQUAL", {"psd"} if dynamic else set())
+        compare(det, launcher(det, folder, A_TEAM_FITS, matrix_each=False, counts=counts,
+                              has_prior=prior),
+                chunk=2, period=14, counts=counts, has_prior=prior, n=140)
+
+
+@pytest.mark.parametrize("name, dynamic", [("nway", True), ("sd", True), ("sd", False)])
+def test_distribution(name, dynamic, tmp_path, monkeypatch):
+    """With rows through shared memory, and without; searches in steps, and whole."""
+    monkeypatch.setattr(source, "UNEQUAL", {name} if dynamic else set())
+    det = detectors.create(name, backend="cpu")
+    compare(det, launcher(det, tmp_path), chunk=1, period=1)
+
+
+def compare(det, launch, chunk, period, n=420, snr_db=15, has_prior=False, counts=False):
     """With the CPU, a block and several."""
-    pointer = ctypes.c_void_p
+    def pointer(array):
+        return ctypes.c_void_p(None if array is None else array.ctypes.data)
+
     for blocks in (1, 3):
         y, h, noise_var, _ = problem(n, det.num_tx, det.num_rx, det.constellation.name, snr_db,
                                      period, seed=blocks)
@@ -119,15 +160,19 @@ def compare(det, launch, chunk, period, n=420, snr_db=15, has_prior=False):
         prior = None
         if has_prior:
             prior = np.random.default_rng(blocks).normal(0, 3, llr.shape).astype(np.float32)
-        erased = np.zeros(1, np.uint64)
-        launch(blocks, ctypes.c_ulonglong(n), chunk, period // chunk, pointer(y.ctypes.data),
-               pointer(h.ctypes.data), ctypes.c_float(noise_var),
-               pointer(prior.ctypes.data if has_prior else None), pointer(llr.ctypes.data),
-               pointer(erased.ctypes.data))
+        team = det.team_size if counts else 0
+        nodes = np.zeros((n, team), np.uint32) if counts else None
+        counters = np.zeros(2, np.uint64)
+        launch(blocks, ctypes.c_ulonglong(n), chunk, period // chunk, pointer(y), pointer(h),
+               ctypes.c_float(noise_var), pointer(prior), pointer(llr), pointer(nodes), team,
+               pointer(counters))
         expected = det.detect(y, h, noise_var, prior)
         if det.name == "kbest":    # the path of a tie may be one or the other
             ties = np.max(np.abs(llr - expected), axis=1) > 1e-3 * np.max(np.abs(expected), axis=1)
             assert np.count_nonzero(ties) <= 2
             llr[ties] = expected[ties]
         assert_close(llr, expected)
-        assert erased[0] == det.erasures == period
+        assert counters[0] == det.erasures == period
+        if counts:
+            differ = (nodes != det.count_nodes(y, h, noise_var, prior)).any(axis=1)
+            assert np.count_nonzero(differ) <= n // 50    # nodes equally far

@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <map>
 #include <vector>
 
 #define __CUDACC__
@@ -47,7 +48,7 @@ struct thread {
 };
 
 static std::vector<thread> threads;
-static std::vector<meeting> warps;
+static std::vector<std::map<unsigned, meeting>> warps; /* by mask */
 static meeting block;
 static ucontext_t scheduler;
 static void (*body)();
@@ -80,7 +81,7 @@ inline const long long* meet(meeting& at, unsigned expected, long long value)
 
 inline const long long* meet_warp(unsigned mask, long long value)
 {
-    return meet(warps[threadIdx.x / 32], __builtin_popcount(mask), value) +
+    return meet(warps[threadIdx.x / 32][mask], __builtin_popcount(mask), value) +
            threadIdx.x / 32 * 32;
 }
 
@@ -90,7 +91,7 @@ inline void run(unsigned count, void (*what)())
     body = what;
     blockDim.x = count;
     threads = std::vector<thread>(count);
-    warps = std::vector<meeting>((count + 31) / 32);
+    warps.assign((count + 31) / 32, {});
     block = meeting();
     for (thread& t : threads) {
         t.stack.resize(1 << 18);

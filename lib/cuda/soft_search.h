@@ -19,15 +19,33 @@ namespace MIMOPACK_ISA {
 template <int NT, int NR, int WIDTH>
 class shared_soft_search
 {
-public:
-    using mask = lane::mask;
+    static constexpr int threads = MIMOPACK_THREADS;
     static constexpr int bits = 2 * WIDTH;
     static constexpr int depth = 2 * NT;
-    static constexpr int shared_bytes =
-        sizeof(shared_tree<NT, WIDTH>) + 4 * MIMOPACK_THREADS * (3 + 2 * WIDTH) * depth;
+
+    struct storage {
+        shared_tree<NT, WIDTH> tree;
+        /* of each level: metric of those above, and the largest hypothesis of their path
+         */
+        float above[depth][threads], worth[depth][threads];
+        /* of each level's bits, zero and one; and the largest of the levels below */
+        float hypothesis[depth * WIDTH * 2][threads], below[depth][threads];
+        /* vectors that wait for a search; slack: how far above the best candidate a
+         * hypothesis matters, negative where there is nothing to search */
+        shared_systems<NT, WIDTH> waiting;
+        float seeded[depth * WIDTH * 2][threads], layer[NT][threads], slack[threads];
+    };
+
+public:
+    using mask = lane::mask;
+    static constexpr int shared_bytes = sizeof(storage);
 
     MP_FN shared_soft_search(arena<lane>& a, const constellation& c, float clip)
-        : d_scale(c.scale), d_clip(clip), d_order(a, NT, NR), d_qr(a, NT, NR)
+        : d_scale(c.scale),
+          d_clip(clip),
+          d_order(a, NT, NR),
+          d_qr(a, NT, NR),
+          d_columns(a, NT)
     {
     }
 
@@ -39,22 +57,149 @@ public:
 
     MP_FN mask detect(const lane* y, lane noise_var, const lane*, lane* llr)
     {
-        register_system<NT, WIDTH> s;
-        const mask usable = d_qr.usable & s.set(d_qr, y, d_scale);
+        put(y, noise_var, threadIdx.x);
+        take(threadIdx.x);
+        while (advance()) {
+        }
+        return finish(noise_var, llr);
+    }
+
+    /* detect() in steps, as that of shared_sphere */
+    MP_FN void put(const lane* y, lane noise_var, int place)
+    {
+        storage& s = shared();
+        register_system<NT, WIDTH> system;
+        const mask usable = d_qr.usable & system.set(d_qr, y, d_scale);
         bit_minima<NT, WIDTH> m;
-        seed(s, m);
-        if (usable.m)
-            search(s, m, d_clip * noise_var.v);
+        seed(system, m);
+        s.waiting.set(system, place);
+        s.slack[place] = usable.m ? d_clip * noise_var.v : -1.0f;
+        MP_UNROLL
+        for (int b = 0; b < NT * bits; ++b) {
+            s.seeded[2 * b][place] = m.zero[b / bits][b % bits];
+            s.seeded[2 * b + 1][place] = m.one[b / bits][b % bits];
+        }
+        MP_UNROLL
+        for (int c = 0; c < NT; ++c)
+            s.layer[c][place] = d_order.columns.layer[c].v;
+    }
+
+    MP_FN void take(int place)
+    {
+        storage& s = shared();
+        const int own = threadIdx.x;
+        s.tree.copy(s.waiting, place, own);
+        MP_UNROLL
+        for (int i = 0; i < depth * WIDTH * 2; ++i)
+            s.hypothesis[i][own] = s.seeded[i][place];
+        MP_UNROLL
+        for (int c = 0; c < NT; ++c)
+            d_columns.layer[c].v = s.layer[c][place];
+        note_below();
+        d_slack = s.slack[place];
+        d_usable.m = d_slack >= 0.0f;
+        d_best =
+            d_usable.m ? fminf(s.hypothesis[0][own], s.hypothesis[1][own]) : -no_metric;
+        d_level = depth - 1;
+        d_upper = d_path = 0.0f;
+        enter(s.tree.begin());
+    }
+
+    /* One node; whether there is another */
+    MP_FN bool advance()
+    {
+        storage& s = shared();
+        const int own = threadIdx.x;
+        const float e = d_u - d_at;
+        const float metric = fmaf(s.tree.weight(d_level) * e, e, d_upper);
+        const axis_slice<WIDTH> slice(d_at);
+        float worth = d_path;
+        MP_UNROLL
+        for (int b = 0; b < WIDTH; ++b)
+            worth =
+                fmaxf(worth, s.hypothesis[2 * (d_level * WIDTH + b) + slice.bit[b]][own]);
+        bool climbs =
+            !(metric < fminf(fmaxf(worth, s.below[d_level][own]), d_best + d_slack));
+        /* Farther siblings can be worth it where a nearer one is not, as their bits
+         * differ; none is where the metric is above all hypotheses of the level. */
+        bool sibling =
+            climbs && metric < fminf(fmaxf(d_path, both(d_level)), d_best + d_slack);
+        if (!climbs && d_level == 0) {
+            s.tree.symbol[0][own] = d_at;
+            d_best = fminf(d_best, metric);
+            for (int l = 0; l < depth; ++l) {
+                const axis_slice<WIDTH> of(s.tree.symbol[l][own]);
+                MP_UNROLL
+                for (int b = 0; b < WIDTH; ++b) {
+                    float& h = s.hypothesis[2 * (l * WIDTH + b) + of.bit[b]][own];
+                    h = fminf(h, metric);
+                }
+            }
+            note_below();
+            climbs = sibling = true;
+        }
+        if (climbs) {
+            /* to the next symbol of this level, or of the nearest that has one */
+            if (!(sibling && move_on<WIDTH>(d_at, d_step))) {
+                d_level = s.tree.climb(d_level, d_at, d_step);
+                if (d_level == depth)
+                    return false;
+                d_u = s.tree.left[d_level][own];
+                d_upper = s.above[d_level][own];
+                d_path = s.worth[d_level][own];
+            }
+        } else {
+            s.tree.symbol[d_level][own] = d_at;
+            s.tree.step[d_level][own] = d_step;
+            s.above[d_level][own] = d_upper;
+            s.worth[d_level][own] = d_path;
+            enter(s.tree.enter(--d_level));
+            d_upper = metric;
+            d_path = worth;
+        }
+        return true;
+    }
+
+    MP_FN mask finish(lane noise_var, lane* llr) const
+    {
+        const storage& s = shared();
+        bit_minima<NT, WIDTH> m;
+        MP_UNROLL
+        for (int b = 0; b < NT * bits; ++b) {
+            m.zero[b / bits][b % bits] = s.hypothesis[2 * b][threadIdx.x];
+            m.one[b / bits][b % bits] = s.hypothesis[2 * b + 1][threadIdx.x];
+        }
         lane by_column[NT * bits];
         m.llrs(reciprocal(noise_var).v, d_clip, by_column);
-        d_order.columns.to_layers(by_column, bits, llr);
-        return usable;
+        d_columns.to_layers(by_column, bits, llr);
+        return d_usable;
     }
 
 private:
     const float d_scale, d_clip;
     amplification_order<lane, NT, NR> d_order;
     unscaled_qr<lane, NT, NR> d_qr;
+    /* the search */
+    column_layers<lane, NT> d_columns;
+    mask d_usable;
+    int d_level;
+    float d_best, d_slack;
+    float d_u, d_at, d_step; /* what is left at the level, its symbol, the next step */
+    float d_upper, d_path;   /* metric of the levels above, their largest hypothesis */
+
+    MP_FN static storage& shared()
+    {
+        __shared__ storage s;
+        return s;
+    }
+
+    /* A level, at its nearest symbol */
+    MP_FN void enter(float u)
+    {
+        d_u = u;
+        d_at = axis_slice<WIDTH>(u).level;
+        d_step = copysignf(1.0f, u - d_at);
+    }
 
     /* N-way with all passes, after which columns and minima are where they were */
     MP_FN static void seed(register_system<NT, WIDTH> s, bit_minima<NT, WIDTH>& m)
@@ -67,107 +212,23 @@ private:
         }
     }
 
-    /* slack: how far above the best candidate a hypothesis matters */
-    MP_FN static void
-    search(const register_system<NT, WIDTH>& s, bit_minima<NT, WIDTH>& m, float slack)
-    {
-        constexpr int threads = MIMOPACK_THREADS;
-        __shared__ shared_tree<NT, WIDTH> tree;
-        /* of each level: metric of those above, and the largest hypothesis of their path
-         */
-        __shared__ float above[depth][threads], worth[depth][threads];
-        /* of each level's bits, zero and one; and the largest of the levels below */
-        __shared__ float hypothesis[depth * WIDTH * 2][threads], below[depth][threads];
-        const int own = threadIdx.x;
-        tree.set(s);
-        MP_UNROLL
-        for (int b = 0; b < NT * bits; ++b) {
-            hypothesis[2 * b][own] = m.zero[b / bits][b % bits];
-            hypothesis[2 * b + 1][own] = m.one[b / bits][b % bits];
-        }
-        float best = fminf(m.zero[0][0], m.one[0][0]);
-        note_below(hypothesis, below, own);
-        int level = depth - 1;
-        float u = s.v[level];
-        float at = axis_slice<WIDTH>(u).level;
-        float next = copysignf(1.0f, u - at), upper = 0.0f, path = 0.0f;
-        while (level < depth) {
-            const float e = u - at;
-            const float metric = fmaf(tree.weight(level) * e, e, upper);
-            const axis_slice<WIDTH> slice(at);
-            float worth_here = path;
-            MP_UNROLL
-            for (int b = 0; b < WIDTH; ++b)
-                worth_here = fmaxf(
-                    worth_here, hypothesis[2 * (level * WIDTH + b) + slice.bit[b]][own]);
-            bool climbs =
-                !(metric < fminf(fmaxf(worth_here, below[level][own]), best + slack));
-            /* Farther siblings can be worth it where a nearer one is not, as their bits
-             * differ; none is where the metric is above all hypotheses of the level. */
-            bool sibling =
-                climbs && metric < fminf(fmaxf(path, both(hypothesis, below, level, own)),
-                                         best + slack);
-            if (!climbs && level == 0) {
-                tree.symbol[0][own] = at;
-                best = fminf(best, metric);
-                for (int l = 0; l < depth; ++l) {
-                    const axis_slice<WIDTH> of(tree.symbol[l][own]);
-                    MP_UNROLL
-                    for (int b = 0; b < WIDTH; ++b) {
-                        float& h = hypothesis[2 * (l * WIDTH + b) + of.bit[b]][own];
-                        h = fminf(h, metric);
-                    }
-                }
-                note_below(hypothesis, below, own);
-                climbs = sibling = true;
-            }
-            if (climbs) {
-                /* to the next symbol of this level, or of the nearest that has one */
-                if (!(sibling && move_on<WIDTH>(at, next))) {
-                    level = tree.climb(level, at, next);
-                    if (level < depth) {
-                        u = tree.left[level][own];
-                        upper = above[level][own];
-                        path = worth[level][own];
-                    }
-                }
-            } else {
-                tree.symbol[level][own] = at;
-                tree.step[level][own] = next;
-                above[level][own] = upper;
-                worth[level][own] = path;
-                u = tree.enter(--level);
-                upper = metric;
-                path = worth_here;
-                at = axis_slice<WIDTH>(u).level;
-                next = copysignf(1.0f, u - at);
-            }
-        }
-        MP_UNROLL
-        for (int b = 0; b < NT * bits; ++b) {
-            m.zero[b / bits][b % bits] = hypothesis[2 * b][own];
-            m.one[b / bits][b % bits] = hypothesis[2 * b + 1][own];
-        }
-    }
-
     /* The largest of both hypotheses of the level's bits, and of those below */
-    template <class Hypotheses, class Below>
-    MP_FN static float
-    both(const Hypotheses& hypothesis, const Below& below, int level, int own)
+    MP_FN static float both(int level)
     {
-        float most = below[level][own];
+        const storage& s = shared();
+        float most = s.below[level][threadIdx.x];
         MP_UNROLL
         for (int i = 0; i < 2 * WIDTH; ++i)
-            most = fmaxf(most, hypothesis[2 * level * WIDTH + i][own]);
+            most = fmaxf(most, s.hypothesis[2 * level * WIDTH + i][threadIdx.x]);
         return most;
     }
 
-    template <class Hypotheses, class Below>
-    MP_FN static void note_below(const Hypotheses& hypothesis, Below& below, int own)
+    MP_FN static void note_below()
     {
-        below[0][own] = 0.0f;
+        storage& s = shared();
+        s.below[0][threadIdx.x] = 0.0f;
         for (int level = 1; level < depth; ++level)
-            below[level][own] = both(hypothesis, below, level - 1, own);
+            s.below[level][threadIdx.x] = both(level - 1);
     }
 };
 

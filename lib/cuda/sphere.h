@@ -30,31 +30,69 @@ MP_FN bool move_on(float& symbol, float& step)
     return false;
 }
 
+/* Systems in shared memory, a column for each */
+template <int NT, int WIDTH>
+struct shared_systems {
+    static constexpr int depth = 2 * NT, threads = MIMOPACK_THREADS;
+    float c[NT * (NT - 1)][threads], v[depth][threads], w[NT][threads];
+
+    /* Of c_ij, the first of two, less 2 j */
+    MP_FN static constexpr int row(int i) { return i * (2 * NT - 3 - i) - 2; }
+
+    MP_FN void set(const register_system<NT, WIDTH>& s, int to)
+    {
+        MP_UNROLL
+        for (int i = 0; i < NT; ++i) {
+            w[i][to] = s.w[i];
+            v[2 * i][to] = s.v[2 * i];
+            v[2 * i + 1][to] = s.v[2 * i + 1];
+            MP_UNROLL
+            for (int j = i + 1; j < NT; ++j) {
+                c[row(i) + 2 * j][to] = s.c[i][j][0];
+                c[row(i) + 2 * j + 1][to] = s.c[i][j][1];
+            }
+        }
+    }
+
+    MP_FN void copy(const shared_systems& other, int from, int to)
+    {
+        MP_UNROLL
+        for (int i = 0; i < NT; ++i)
+            w[i][to] = other.w[i][from];
+        MP_UNROLL
+        for (int i = 0; i < depth; ++i)
+            v[i][to] = other.v[i][from];
+        MP_UNROLL
+        for (int i = 0; i < NT * (NT - 1); ++i)
+            c[i][to] = other.c[i][from];
+    }
+};
+
 /* What the depth of a search indexes, a column of shared memory for each thread: the
  * system, and of each level what is left of y, its symbol and the next step. Level 2 i +
  * 1 is the imaginary axis of column i. */
 template <int NT, int WIDTH>
-struct shared_tree {
-    static constexpr int depth = 2 * NT, threads = MIMOPACK_THREADS;
-    float c[2 * NT * NT][threads], v[depth][threads], w[NT][threads];
+struct shared_tree : shared_systems<NT, WIDTH> {
+    using systems = shared_systems<NT, WIDTH>;
+    using systems::c;
+    using systems::depth;
+    using systems::threads;
+    using systems::v;
+    using systems::w;
     float left[depth][threads], symbol[depth][threads], step[depth][threads];
 
     MP_FN void set(const register_system<NT, WIDTH>& s)
     {
+        systems::set(s, threadIdx.x);
+        begin();
+    }
+
+    /* With the top level, once there is a system; what is left of y there */
+    MP_FN float begin()
+    {
         const int own = threadIdx.x;
-        MP_UNROLL
-        for (int i = 0; i < NT; ++i) {
-            w[i][own] = s.w[i];
-            v[2 * i][own] = s.v[2 * i];
-            v[2 * i + 1][own] = s.v[2 * i + 1];
-            MP_UNROLL
-            for (int j = i + 1; j < NT; ++j) {
-                c[2 * (i * NT + j)][own] = s.c[i][j][0];
-                c[2 * (i * NT + j) + 1][own] = s.c[i][j][1];
-            }
-        }
-        left[depth - 1][own] = s.v[depth - 1];
-        left[depth - 2][own] = s.v[depth - 2];
+        left[depth - 2][own] = v[depth - 2][own];
+        return left[depth - 1][own] = v[depth - 1][own];
     }
 
     MP_FN float weight(int level) const { return w[level / 2][threadIdx.x]; }
@@ -64,12 +102,13 @@ struct shared_tree {
     {
         const int own = threadIdx.x;
         if (level % 2) {
-            const int i = level / 2;
+            const int i = level / 2, row = systems::row(i);
             float re = v[2 * i][own], im = v[2 * i + 1][own];
-            for (int j = i + 1; j < NT; ++j) {
-                const float c_re = c[2 * (i * NT + j)][own],
-                            c_im = c[2 * (i * NT + j) + 1][own];
-                const float k_re = symbol[2 * j][own], k_im = symbol[2 * j + 1][own];
+            MP_UNROLL
+            for (int j = 1; j < NT; ++j) {
+                const float c_re = c[row + 2 * j][own], c_im = c[row + 2 * j + 1][own];
+                const float at_re = symbol[2 * j][own], at_im = symbol[2 * j + 1][own];
+                const float k_re = j > i ? at_re : 0.0f, k_im = j > i ? at_im : 0.0f;
                 re = fmaf(c_im, k_im, fmaf(-c_re, k_re, re));
                 im = fmaf(-c_im, k_re, fmaf(-c_re, k_im, im));
             }
@@ -96,15 +135,25 @@ struct shared_tree {
 template <int NT, int NR, int WIDTH>
 class shared_sphere
 {
-public:
-    using mask = lane::mask;
+    static constexpr int threads = MIMOPACK_THREADS;
     static constexpr int bits = 2 * WIDTH;
     static constexpr int depth = 2 * NT;
-    static constexpr int shared_bytes =
-        sizeof(shared_tree<NT, WIDTH>) + 4 * MIMOPACK_THREADS * depth;
+
+    struct storage {
+        shared_tree<NT, WIDTH> tree;
+        float above[depth][threads]; /* metric of the levels above */
+        /* vectors that wait for a search: bound is infinite, or negative where there is
+         * nothing to search */
+        shared_systems<NT, WIDTH> waiting;
+        float layer[NT][threads], bound[threads];
+    };
+
+public:
+    using mask = lane::mask;
+    static constexpr int shared_bytes = sizeof(storage);
 
     MP_FN shared_sphere(arena<lane>& a, const constellation& c)
-        : d_scale(c.scale), d_order(a, NT, NR), d_qr(a, NT, NR)
+        : d_scale(c.scale), d_order(a, NT, NR), d_qr(a, NT, NR), d_columns(a, NT)
     {
     }
 
@@ -114,72 +163,116 @@ public:
         d_qr.decompose(&d_order.columns.h[0]);
     }
 
-    MP_FN mask detect(const lane* y, lane, const lane*, lane* llr)
+    MP_FN mask detect(const lane* y, lane noise_var, const lane*, lane* llr)
     {
-        register_system<NT, WIDTH> s;
-        const mask usable = d_qr.usable & s.set(d_qr, y, d_scale);
-        float best[depth];
-        search(s, usable.m ? infinity : -1.0f, best);
+        put(y, noise_var, threadIdx.x);
+        take(threadIdx.x);
+        while (advance()) {
+        }
+        return finish(noise_var, llr);
+    }
+
+    /* detect() in steps, of which the vectors of the matrix of prepare() are put where
+     * any thread of the warp may take them. */
+    MP_FN void put(const lane* y, lane, int place)
+    {
+        storage& s = shared();
+        register_system<NT, WIDTH> system;
+        const mask usable = d_qr.usable & system.set(d_qr, y, d_scale);
+        s.waiting.set(system, place);
+        s.bound[place] = usable.m ? infinity : -1.0f;
+        MP_UNROLL
+        for (int c = 0; c < NT; ++c)
+            s.layer[c][place] = d_order.columns.layer[c].v;
+    }
+
+    MP_FN void take(int place)
+    {
+        storage& s = shared();
+        s.tree.copy(s.waiting, place, threadIdx.x);
+        MP_UNROLL
+        for (int c = 0; c < NT; ++c)
+            d_columns.layer[c].v = s.layer[c][place];
+        d_bound = s.bound[place];
+        d_usable.m = d_bound > 0.0f;
+        MP_UNROLL
+        for (int level = 0; level < depth; ++level)
+            d_best[level] = largest_level<WIDTH>;
+        s.above[depth - 1][threadIdx.x] = d_upper = 0.0f;
+        d_level = depth - 1;
+        enter(s.tree.begin());
+    }
+
+    /* One node; whether there is another */
+    MP_FN bool advance()
+    {
+        storage& s = shared();
+        const int own = threadIdx.x;
+        const float e = d_u - d_at;
+        const float metric = fmaf(s.tree.weight(d_level) * e, e, d_upper);
+        bool climbs = !(metric < d_bound);
+        if (!climbs && d_level == 0) {
+            d_bound = metric;
+            d_best[0] = d_at;
+            MP_UNROLL
+            for (int l = 1; l < depth; ++l)
+                d_best[l] = s.tree.symbol[l][own];
+            climbs = true; /* the siblings of the nearest leaf are farther */
+        }
+        if (climbs) {
+            d_level = s.tree.climb(d_level, d_at, d_step);
+            if (d_level == depth)
+                return false;
+            d_u = s.tree.left[d_level][own];
+            d_upper = s.above[d_level][own];
+        } else {
+            s.tree.symbol[d_level][own] = d_at;
+            s.tree.step[d_level][own] = d_step;
+            enter(s.tree.enter(--d_level));
+            s.above[d_level][own] = d_upper = metric;
+        }
+        return true;
+    }
+
+    MP_FN mask finish(lane, lane* llr) const
+    {
         lane by_column[NT * bits];
         MP_UNROLL
         for (int level = 0; level < depth; ++level) {
-            const axis_slice<WIDTH> slice(best[level]);
+            const axis_slice<WIDTH> slice(d_best[level]);
             MP_UNROLL
             for (int b = 0; b < WIDTH; ++b)
                 by_column[level * WIDTH + b].v = slice.bit[b] ? 1.0f : -1.0f;
         }
-        d_order.columns.to_layers(by_column, bits, llr);
-        return usable;
+        d_columns.to_layers(by_column, bits, llr);
+        return d_usable;
     }
 
 private:
     const float d_scale;
     amplification_order<lane, NT, NR> d_order;
     unscaled_qr<lane, NT, NR> d_qr;
+    /* the search */
+    column_layers<lane, NT> d_columns;
+    mask d_usable;
+    int d_level;
+    float d_bound, d_best[depth];
+    float d_u, d_at,
+        d_step;    /* what is left at the level, its symbol, the next one's step */
+    float d_upper; /* metric of the levels above */
 
-    /* bound: infinite, or negative where there is nothing to search */
-    MP_FN static void
-    search(const register_system<NT, WIDTH>& s, float bound, float* best)
+    MP_FN static storage& shared()
     {
-        __shared__ shared_tree<NT, WIDTH> tree;
-        __shared__ float above[depth][MIMOPACK_THREADS]; /* metric of the levels above */
-        const int own = threadIdx.x;
-        tree.set(s);
-        MP_UNROLL
-        for (int level = 0; level < depth; ++level)
-            best[level] = largest_level<WIDTH>;
-        above[depth - 1][own] = 0.0f;
-        int level = depth - 1;
-        float u = s.v[level];
-        float at = axis_slice<WIDTH>(u).level;
-        float next = copysignf(1.0f, u - at), upper = 0.0f;
-        while (level < depth) {
-            const float e = u - at;
-            const float metric = fmaf(tree.weight(level) * e, e, upper);
-            bool climbs = !(metric < bound);
-            if (!climbs && level == 0) {
-                bound = metric;
-                best[0] = at;
-                MP_UNROLL
-                for (int l = 1; l < depth; ++l)
-                    best[l] = tree.symbol[l][own];
-                climbs = true; /* the siblings of the nearest leaf are farther */
-            }
-            if (climbs) {
-                level = tree.climb(level, at, next);
-                if (level < depth) {
-                    u = tree.left[level][own];
-                    upper = above[level][own];
-                }
-            } else {
-                tree.symbol[level][own] = at;
-                tree.step[level][own] = next;
-                u = tree.enter(--level);
-                above[level][own] = upper = metric;
-                at = axis_slice<WIDTH>(u).level;
-                next = copysignf(1.0f, u - at);
-            }
-        }
+        __shared__ storage s;
+        return s;
+    }
+
+    /* A level, at its nearest symbol */
+    MP_FN void enter(float u)
+    {
+        d_u = u;
+        d_at = axis_slice<WIDTH>(u).level;
+        d_step = copysignf(1.0f, u - d_at);
     }
 };
 

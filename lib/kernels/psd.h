@@ -258,7 +258,8 @@ private:
     template <bool Prior, bool Leaves>
     void expand(stage& t, int p)
     {
-        const int inner = d_tree.paired && t.bottom % 2 == 0 && t.top > t.bottom ? 2 : 1;
+        const int inner =
+            d_tree.paired() && t.bottom % 2 == 0 && t.top > t.bottom ? 2 : 1;
         const int depth = t.top - t.bottom + 1 - inner;
         const int size = d_tree.size;
         int digits[2 * (NT ? NT : 16) + 1];
@@ -364,7 +365,7 @@ private:
     void trace()
     {
         const stage& last = d_stage[d_stages - 1];
-        const int inner = d_tree.paired && last.top > last.bottom ? 2 : 1;
+        const int inner = d_tree.paired() && last.top > last.bottom ? 2 : 1;
         for (int s = 0; s < d_stages; ++s) {
             const stage& t = d_stage[s];
             const auto word = t.best[0].to_word();

@@ -18,23 +18,29 @@ namespace MIMOPACK_ISA {
  * (which are detected first), antennas as given. */
 enum class level_order { sorted, stacked };
 
-template <class F, int NT, int NR, int WIDTH>
+/* One that is known when compiling */
+template <level_order ORDER>
+struct fixed_order {
+    MP_FN constexpr operator level_order() const { return ORDER; }
+};
+
+/* Order: level_order, or a fixed_order */
+template <class F, int NT, int NR, int WIDTH, class Order = level_order>
 class real_tree
 {
 public:
     using mask = decltype(F() < F());
     static constexpr int side = 1 << WIDTH;
     static constexpr int bits = 2 * WIDTH;
-    const int size;      /* N */
-    const bool paired;   /* levels 2i, 2i+1 are an antenna's axes */
-    buffer<F, 2 * NT> y; /* what is received, turned into the tree's coordinates */
+    const extent<2 * NT> size; /* N */
+    buffer<F, 2 * NT> y;       /* what is received, turned into the tree's coordinates */
     mask usable;
 
     MP_FN
-    real_tree(arena<F>& a, const constellation& c, int nt, int nr, level_order order)
+    real_tree(arena<F>& a, const constellation& c, int nt, int nr, Order order)
         : size(2 * nt),
-          paired(order == level_order::sorted),
           y(a, 2 * nt),
+          d_order(order),
           d_nt(nt),
           d_scale(c.scale),
           d_qr(a, nt, nr),
@@ -45,6 +51,9 @@ public:
           d_prior(a, 2 * nt * side)
     {
     }
+
+    /* Whether levels 2i, 2i+1 are an antenna's axes */
+    MP_FN bool paired() const { return d_order == level_order::sorted; }
 
     /* r_lj, j >= l */
     MP_FN F r(int l, int j) const { return d_r[l * size + j]; }
@@ -59,7 +68,7 @@ public:
     {
         const int nt = d_nt;
         const F scale(d_scale);
-        d_qr.decompose(h, paired);
+        d_qr.decompose(h, paired());
         MP_UNROLL
         for (int i = 0; i < nt; ++i) {
             MP_UNROLL
@@ -73,7 +82,7 @@ public:
                 entry(i, 1, j, 1) = re;
             }
         }
-        if (!paired)
+        if (!paired())
             triangularise();
     }
 
@@ -83,12 +92,15 @@ public:
     {
         const int nt = d_nt;
         const mask finite = d_qr.rotate(received, &d_z[0]);
-        if (paired) {
+        if (paired()) {
+            MP_UNROLL_DEVICE
             for (int l = 0; l < size; ++l)
                 y[l] = d_z[l];
         } else {
+            MP_UNROLL_DEVICE
             for (int l = 0; l < size; ++l) {
                 y[l] = F(0.0f);
+                MP_UNROLL_DEVICE
                 for (int i = 0; i < size; ++i)
                     y[l] = fma(d_turn[i * size + l], d_z[i % nt * 2 + i / nt], y[l]);
             }
@@ -96,6 +108,7 @@ public:
         usable = d_qr.usable & finite & (F(1e-37f) < noise_var) & (noise_var < F(1e37f));
         if (known) {
             F sum(0.0f);
+            MP_UNROLL_DEVICE
             for (int b = 0; b < nt * bits; ++b)
                 sum = sum + abs(known[b]);
             usable = usable & (sum < F(largest_prior));
@@ -109,12 +122,14 @@ public:
     {
         const int nt = d_nt;
         F* const by_layer = &d_z[0];
-        if (paired) {
+        if (paired()) {
             d_qr.columns.to_layers(k, 2, by_layer);
         } else {
+            MP_UNROLL_DEVICE
             for (int l = 0; l < size; ++l)
                 by_layer[l % nt * 2 + l / nt] = k[l];
         }
+        MP_UNROLL_DEVICE
         for (int l = 0; l < size; ++l) {
             const auto gray = gray_codes<WIDTH>(by_layer[l].to_word());
             MP_UNROLL
@@ -124,6 +139,7 @@ public:
     }
 
 private:
+    const Order d_order;
     const extent<NT> d_nt;
     const float d_scale;
     sorted_qr<F, NT, NR> d_qr;
@@ -134,7 +150,7 @@ private:
 
     MP_FN int level(int column, int axis) const
     {
-        return paired ? 2 * column + axis : column + axis * d_nt;
+        return paired() ? 2 * column + axis : column + axis * d_nt;
     }
 
     MP_FN F& entry(int row, int row_axis, int column, int column_axis)
@@ -174,13 +190,16 @@ private:
     MP_FN void set_prior(const F* known, F noise_var)
     {
         const int nt = d_nt;
-        if (paired)
+        if (paired())
             d_qr.columns.to_columns(known, bits, &d_by_column[0]);
-        const F* const by_column = paired ? &d_by_column[0] : known;
+        const F* const by_column = paired() ? &d_by_column[0] : known;
+        MP_UNROLL_DEVICE
         for (int column = 0; column < nt; ++column) {
+            MP_UNROLL_DEVICE
             for (int axis = 0; axis < 2; ++axis) {
                 F* const cost = &d_prior[level(column, axis) * side];
                 axis_penalties<WIDTH>(by_column + column * bits + axis * WIDTH, cost);
+                MP_UNROLL_DEVICE
                 for (int k = 0; k < side; ++k)
                     cost[k] = cost[k] * noise_var;
             }

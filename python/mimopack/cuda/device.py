@@ -16,6 +16,8 @@ from . import is_device_array, source
 SCRATCH_BYTES = 2**31
 # Threads that a multiprocessor should have to do before a thread takes several vectors.
 THREADS_WANTED = 512
+# What a launch counts: vectors that it erased, chunks of vectors that its threads took
+COUNTERS_BYTES = 16
 # detect() in lib/cuda/detect.h: each argument in 8 bytes of its own
 _ARGUMENTS = Struct("=2Q I4x I4x 3Q f4x 2Q f4x 2Q I4x 2Q")
 
@@ -83,6 +85,7 @@ class Program:
         check_device(device)
         self.device = device
         self._plan = plan
+        self._threads = source.threads(plan)
         self._processors = cupy().cuda.runtime.deviceGetAttribute(
             cupy().cuda.runtime.cudaDevAttrMultiProcessorCount, device)
         self._compiled = {}
@@ -105,20 +108,21 @@ class Program:
             kernel = _kernel(source.program(self._plan, arena, *variant), "detect", self.device)
             function = kernel.kernel.ptr
             blocks = module.cuda.driver.occupancyMaxActiveBlocksPerMultiprocessor(
-                function, source.THREADS, 0)
+                function, self._threads, 0)
             self._compiled[variant] = _Compiled(kernel, function, arena, max(1, blocks),
-                                                source.THREADS // 32 if teams else source.THREADS)
+                                                self._threads // 32 if teams else self._threads)
         return self._compiled[variant]
 
     def launch(self, variant, n, per_channel, y, h, noise_var, common_noise_var, prior, out,
-               int8_scale, hard, nodes, nodes_per_vector, erased, stream):
+               int8_scale, hard, nodes, nodes_per_vector, counters, stream):
         """The kernel on a stream of this GPU, which is the current one.
 
         Args:
             variant: the program.
             n: vectors, of which per_channel each have a matrix.
-            y, h, noise_var, prior, out, hard, nodes, erased: addresses on the device, those of
-                complex numbers and LLRs multiples of 16; 0 where there is none.
+            y, h, noise_var, prior, out, hard, nodes, counters: addresses on the device, those of
+                complex numbers and LLRs multiples of 16; 0 where there is none. counters:
+                COUNTERS_BYTES of zeros, of which the first 8 become the erased vectors.
         """
         compiled = self._compile(variant)
         chunk = _chunk(n, per_channel, self._processors * THREADS_WANTED)
@@ -126,12 +130,12 @@ class Program:
         scratch = None
         if compiled.arena > source.LARGEST_LOCAL_ARENA:
             with stream:
-                blocks, scratch = self._scratch(blocks, 4 * compiled.arena * source.THREADS)
+                blocks, scratch = self._scratch(blocks, 4 * compiled.arena * self._threads)
         _ARGUMENTS.pack_into(
             self._values, 0, n, n // chunk, chunk, per_channel // chunk, y, h, noise_var,
             common_noise_var, prior, out, int8_scale, hard, nodes, nodes_per_vector,
-            scratch.ptr if scratch else 0, erased)
-        cupy().cuda.driver.launchKernel(compiled.function, blocks, 1, 1, source.THREADS, 1, 1,
+            scratch.ptr if scratch else 0, counters)
+        cupy().cuda.driver.launchKernel(compiled.function, blocks, 1, 1, self._threads, 1, 1,
                                         0, stream.ptr, address(self._arguments), 0)
 
     def _scratch(self, blocks, block_bytes):
@@ -164,8 +168,8 @@ class Program:
         module = cupy()
         with self.current():
             stream = module.cuda.get_current_stream()
-            erased = module.cuda.alloc(8)
-            erased.memset_async(0, 8, stream)
+            counters = module.cuda.alloc(COUNTERS_BYTES)
+            counters.memset_async(0, COUNTERS_BYTES, stream)
             n = len(y)
             if n:
                 common = not is_device_array(noise_var)
@@ -180,10 +184,10 @@ class Program:
                             0 if hard is None else len(hard), nodes is not None),
                     n, n // len(h), y_at, h_at, noise_at, float(noise_var[0]) if common else 0,
                     prior_at, out_at, int8_scale, hard_at, nodes_at,
-                    0 if nodes is None else nodes.shape[1], erased.ptr, stream)
+                    0 if nodes is None else nodes.shape[1], counters.ptr, stream)
                 if target is not out:
                     out[...] = target
-        return Count(erased, stream)
+        return Count(counters, stream)
 
 
 class Gpus:

@@ -21,6 +21,11 @@ FAMILIES = {
     "sd": ("tree", "<false>"), "asd": ("tree", "<true>"),
     "hfsd": ("fsd", "<false>"), "sfsd": ("fsd", "<true>"),
     "nway": ("passes", "<column_order::rotate>"), "fpfsd": ("passes", "<column_order::raise>")}
+# Detectors whose vectors take unequal time: the next ones go to the threads that are ready, where
+# otherwise all take the same number (004 §6: dynamic and equal distribution).
+UNEQUAL = {"sd", "asd", "psd", "softsphere"}
+# Threads of a warp that wait before they are given the next vectors.
+IDLE = 16
 # Floats of a thread that local memory may hold: a GPU sets it aside for all the threads it could
 # have at a time. What needs more has them in global memory.
 LARGEST_LOCAL_ARENA = 2**11
@@ -56,6 +61,13 @@ def _list(values):
     return "{ " + ", ".join(_number(value) for value in values) + " }"
 
 
+def threads(plan):
+    """Of a block: at least as many as a team has; no more than shared memory has room for."""
+    if plan["name"] == "softsphere" and plan["width"] > 2:
+        return THREADS // 2
+    return 2 * THREADS if plan["options"].get("psd_threads", 1) > THREADS else THREADS
+
+
 def program(plan, arena=None, has_prior=False, matrix_each=True, as_int8=False, num_hard=0,
             counts=False):
     """The text that compiles to the kernel ``detect``, or to ``arena_size``.
@@ -79,7 +91,7 @@ def program(plan, arena=None, has_prior=False, matrix_each=True, as_int8=False, 
     return f"""// {_headers()}
 #include "kernels/config.h"
 #include "kernels/options.h"
-#define MIMOPACK_THREADS {THREADS}
+#define MIMOPACK_THREADS {threads(plan)}
 #define MIMOPACK_BLOCKS {BLOCKS}
 {"#define MIMOPACK_SIZE_ONLY" if arena is None else f"#define MIMOPACK_ARENA {arena}"}
 #define MIMOPACK_LARGEST_LOCAL_ARENA {LARGEST_LOCAL_ARENA}
@@ -92,8 +104,10 @@ constexpr int bits = {len(plan["bit_source"])}, width = {plan["width"]};
 constexpr int num_hard = {num_hard};
 constexpr bool has_prior = {_number(has_prior)}, matrix_each = {_number(matrix_each)};
 constexpr bool as_int8 = {_number(as_int8)}, counts = {_number(counts)};
-__device__ const int levels[] = {_list(levels)};
-__device__ const int expansions[] = {_list(expansions)};
+constexpr bool dynamic = {_number(plan["name"] in UNEQUAL)};
+constexpr int idle = {IDLE};
+__device__ constexpr int levels[] = {_list(levels)};
+__device__ constexpr int expansions[] = {_list(expansions)};
 constexpr detector_options options()
 {{
     detector_options o;

@@ -8,7 +8,7 @@ from itertools import zip_longest
 import numpy as np
 
 from .. import _core
-from .device import Variant, address, cupy
+from .device import COUNTERS_BYTES, Variant, address, cupy
 
 # A batch travels in so many parts for each GPU, so that a part is copied while another is worked
 # on, but in none smaller or larger than this. All of it is back when a call ends: a block has to
@@ -142,7 +142,7 @@ class _Batch:
 
     def layout(self, n, matrices):
         """({name: first byte}, end of what is copied back together, end of all) of a part: first
-        what is copied there together, then erasures, then results."""
+        what is copied there together, then counters, then results."""
         if (n, matrices) not in self._layouts:
             places, size = {}, 0
 
@@ -153,7 +153,7 @@ class _Batch:
 
             for rows in self.staged:
                 put(rows.name, rows.size(n, matrices), rows.packed)
-            put("erased", 8)
+            put("counters", COUNTERS_BYTES)
             for rows in self.collected:
                 put(rows.name, rows.size(n, matrices))
             back = size
@@ -189,19 +189,19 @@ class _Slot:
                 copy(self._here[place:place + array.size(n, count)], array.part(*part),
                      batch.threads)
             if batch.staged:
-                runtime.memcpyAsync(self._there.ptr, here, places["erased"], to_gpu, stream)
+                runtime.memcpyAsync(self._there.ptr, here, places["counters"], to_gpu, stream)
             for array in batch.read:
                 runtime.memcpyAsync(at[array.name], *array.address_and_size(*part), to_gpu, stream)
-            runtime.memsetAsync(at["erased"], 0, 8, stream)
+            runtime.memsetAsync(at["counters"], 0, COUNTERS_BYTES, stream)
             if "nodes" in at:
                 runtime.memsetAsync(at["nodes"], 0, 4 * n * batch.nodes_per_vector, stream)
             self._program.launch(
                 batch.variant, n, n // count, at["y"], at["h"], at.get("noise_var", 0),
                 batch.common_noise_var, at.get("prior", 0), at["out"], batch.int8_scale,
-                at.get("hard0", 0), at.get("nodes", 0), batch.nodes_per_vector, at["erased"],
+                at.get("hard0", 0), at.get("nodes", 0), batch.nodes_per_vector, at["counters"],
                 self.stream)
-            runtime.memcpyAsync(here + places["erased"], at["erased"], back - places["erased"],
-                                to_host, stream)
+            runtime.memcpyAsync(here + places["counters"], at["counters"],
+                                back - places["counters"], to_host, stream)
             for array in batch.written:
                 there, length = array.address_and_size(*part)
                 runtime.memcpyAsync(there, at[array.name], length, to_host, stream)
@@ -216,7 +216,7 @@ class _Slot:
         for array in batch.collected:
             destination, place = array.part(*part), places[array.name]
             copy(destination, self._here[place:place + len(destination)], batch.threads)
-        return int(self._here[places["erased"]:][:8].view(np.uint64)[0])
+        return int(self._here[places["counters"]:][:8].view(np.uint64)[0])
 
     def release(self):
         """Gives its memory back, while nothing is under way."""

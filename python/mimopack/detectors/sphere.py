@@ -152,12 +152,14 @@ class PSD(_Sphere):
     the best of them, until none lies inside the radius, which is the best leaf so far. The
     solution is that of ``SD``, whatever the parameters, and so is what is said there of a-priori
     LLRs and constellations. Rounds are what runs in parallel: on the CPU one vector per SIMD
-    lane, all lanes in step. On a GPU, with two to four layers of up to 64-QAM and no a-priori
-    LLRs, a depth-first search by one thread per vector finds the solution in place of rounds.
+    lane, all lanes in step; on a GPU tt threads evaluate and sort a vector's nodes as in 004
+    §4.3, where tt is 2, 4 ... 128 and a round's nodes fit into shared memory. With tt = 1, two to
+    four layers of up to 64-QAM and no a-priori LLRs, a thread of the GPU searches depth first in
+    place of rounds, which is faster.
 
-    In Python ``count_nodes`` counts what each of the tt threads of 004 would evaluate (evaluation n
-    of a round is thread n mod tt's); levels that are skipped count nothing. Where nodes are equally
-    far to what float32 holds, backends may count differently.
+    In Python ``count_nodes`` counts what each of the tt threads evaluates (evaluation n of a round
+    is thread n mod tt's); levels that are skipped count nothing. Where nodes are equally far to
+    what float32 holds, backends may count differently.
     """
 
     name = "psd"
@@ -166,8 +168,8 @@ class PSD(_Sphere):
     LARGEST_ROUND = 2**24
     PARAMETERS = (
         Parameter("preset", "Preset", "auto", "enum",
-                  "levels, expansions and team_size where not given. auto: what was fastest on "
-                  "the CPU; table5: those of 004 table 5 (2 or 4 layers of QPSK, 16- or 64-QAM).",
+                  "levels, expansions and team_size where not given. auto: what was fastest; "
+                  "table5: those of 004 table 5 (2 or 4 layers of QPSK, 16- or 64-QAM).",
                   PRESETS),
         Parameter("levels", "Levels", None, "ints",
                   "lvl_1 > lvl_2 > ... > 1, where nodes are evaluated; the top is 2 num_tx.",
@@ -176,8 +178,9 @@ class PSD(_Sphere):
                   "exp_1, ...: how many nodes are expanded at once on each level but the last; "
                   "1 each where only levels is given.", optional=True),
         Parameter("team_size", "Team size", None, "int",
-                  "tt, the threads among which count_nodes counts the nodes of a vector; 32 where "
-                  "the preset does not say.", optional=True, in_blocks=False),
+                  "tt, the threads that share the nodes of a vector, of which count_nodes counts "
+                  "each one's; 1 where the preset does not say.", optional=True,
+                  in_blocks=False),
         ORDERING,
     )
 
@@ -262,7 +265,7 @@ def _automatic_shape(num_tx, side):
     first = 2 * num_tx - (3 if side == 2 and num_tx > 1 else 1)
     levels = tuple(range(first, 0, -2))
     together = min(8, 2 ** max(0, len(levels) // 2 - 1))
-    return levels, tuple(max(1, together >> i) for i in range(len(levels) - 1)), 32
+    return levels, tuple(max(1, together >> i) for i in range(len(levels) - 1)), 1
 
 
 def _integers(name, values):

@@ -1,0 +1,188 @@
+#!/usr/bin/env python3
+# SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The parallel sphere detector on a GPU: teams of threads, distribution of the vectors, streams.
+
+    bench/psd_distribution.py [--quick] [--seconds 0.05] [--rounds 5] [--output FILE.json]
+
+4x4 antennas, i.i.d. Rayleigh channels, one per vector, arrays on the device; SNR per receive
+antenna. A team of tt threads has a vector, with the levels and expansions of 004 table 5 (its own
+tt is 64); one thread has it alone with tt = 1, and searches depth first. *static*: each thread or
+team has as many vectors as all others; *dynamic*: those that are ready take the next ones. The
+vectors are one launch, or 8 that take turns on 1, 2, 4 or 8 streams.
+"""
+
+import argparse
+import json
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+from gnuradio.mimopack import detectors
+from gnuradio.mimopack.apps.bench.data import Data, Setting
+from gnuradio.mimopack.apps.machine import describe
+from gnuradio.mimopack.cuda import source
+
+CONSTELLATIONS, TABLE_5_TEAM = ("qpsk", "qam16"), 64
+SNRS, TEAMS, STREAMS = (5, 10, 15, 20, 25), (1, 2, 4, 8, 16, 32, 64), (1, 2, 4, 8)
+DISTINCT, LARGEST = 2**17, 2**22    # vectors
+LAUNCHES = 8    # in which the vectors go to streams
+# Mbit/s of 004 (GTX 690, 20 dB): table 5, and figure 9 with 32 streams
+PAPER = {"qpsk": {"one_stream": 169, "streams": 218}, "qam16": {"one_stream": 121, "streams": 141}}
+
+
+@contextmanager
+def distribution(name):
+    """Programs that are written meanwhile distribute vectors so."""
+    before = source.UNEQUAL
+    source.UNEQUAL = before | {"psd"} if name == "dynamic" else before - {"psd"}
+    try:
+        yield
+    finally:
+        source.UNEQUAL = before
+
+
+class OnDevice:
+    """Vectors of a setting on the GPU, repeated, and room for their LLRs."""
+
+    def __init__(self, setting):
+        import cupy
+
+        self.setting, self._data = setting, Data(setting, DISTINCT)
+        copies = LARGEST // DISTINCT
+        self.y = cupy.tile(cupy.asarray(self._data.y), (copies, 1))
+        self.h = cupy.tile(cupy.asarray(self._data.h), (copies, 1, 1))
+        self.llr = cupy.empty((LARGEST, setting.bits_per_vector), np.float32)
+        self.compared = 10_000
+        self.expected = detectors.SD(4, 4, setting.constellation, backend="cpu").detect(
+            self._data.y[:self.compared], self._data.h[:self.compared], setting.noise_var)
+
+    def detect(self, detector, n, streams):
+        """n vectors, in one launch where there are no streams."""
+        if not streams:
+            self._part(detector, 0, n)
+            return
+        import cupy
+
+        begin = cupy.cuda.get_current_stream().record()
+        for stream in streams:
+            stream.wait_event(begin)
+        size = n // LAUNCHES
+        for part in range(LAUNCHES):
+            with streams[part % len(streams)]:
+                self._part(detector, part * size, size)
+        for stream in streams:
+            cupy.cuda.get_current_stream().wait_event(stream.record())
+
+    def _part(self, detector, first, n):
+        end = first + n
+        detector.detect(self.y[first:end], self.h[first:end], self.setting.noise_var,
+                        out=self.llr[first:end])
+
+    def seconds(self, detector, n, streams, calls):
+        """Of one of so many calls in a row, by CUDA events."""
+        import cupy
+
+        begin, end = cupy.cuda.Event(), cupy.cuda.Event()
+        begin.record()
+        for _ in range(calls):
+            self.detect(detector, n, streams)
+        end.record()
+        end.synchronize()
+        return 1e-3 * cupy.cuda.get_elapsed_time(begin, end) / calls
+
+    def different(self):
+        """Vectors whose decisions are not the CPU's, of those compared."""
+        found = self.llr[:self.compared].get()
+        return int(((found > 0) != (self.expected > 0)).any(axis=1).sum())
+
+
+def make(setting, team, how):
+    """The detector, compiled."""
+    detector = detectors.PSD(4, 4, setting.constellation, preset="table5", team_size=team,
+                             backend="cuda")
+    with distribution(how):
+        import cupy
+
+        y, h = cupy.zeros((32, 4), np.complex64), cupy.zeros((32, 4, 4), np.complex64)
+        detector.detect(y, h, 1.0)
+    return detector
+
+
+def measure(data, team, how, detector, seconds, rounds, counts):
+    """Rows: a launch of all vectors, then launches on streams."""
+    import cupy
+
+    setting = data.setting
+    once = data.seconds(detector, DISTINCT, (), 1)
+    once = data.seconds(detector, DISTINCT, (), 1)
+    n = int(min(LARGEST, max(1, seconds / once) * DISTINCT))
+    n -= n % (32 * LAUNCHES)
+    data.llr.fill(np.nan)
+    data.detect(detector, n, ())
+    different = data.different()
+    all_streams = [cupy.cuda.Stream(non_blocking=True) for _ in range(max(counts, default=0))]
+    cases = [(0, ()), *((count, all_streams[:count]) for count in counts)]
+    times = {count: [] for count, _ in cases}
+    calls = max(1, round(seconds / (once * n / DISTINCT)))
+    for _ in range(rounds):
+        for count, streams in cases:
+            times[count].append(data.seconds(detector, n, streams, calls))
+    return [{"constellation": setting.constellation, "snr_db": setting.snr_db, "team_size": team,
+             "distribution": how, "launches": LAUNCHES if count else 1, "streams": count or 1,
+             "vectors": n, "calls": calls, "seconds": float(np.median(times[count])),
+             "mbit_per_s": n * setting.bits_per_vector / float(np.median(times[count])) / 1e6,
+             "vectors_compared": data.compared, "vectors_different": different}
+            for count, _ in cases]
+
+
+def run(arguments):
+    rows = []
+    teams = (1, 8, 32, 64) if arguments.quick else TEAMS
+    for constellation in CONSTELLATIONS:
+        made = {(team, how): make(Setting(4, 4, constellation), team, how)
+                for team in teams for how in ("static", "dynamic")}
+        for snr in (20,) if arguments.quick else SNRS:
+            data = OnDevice(Setting(4, 4, constellation, float(snr)))
+            for (team, how), detector in made.items():
+                counts = STREAMS if team in (1, TABLE_5_TEAM) else ()
+                rows += measure(data, team, how, detector, arguments.seconds, arguments.rounds,
+                                counts)
+                found = rows[-1 - len(counts):]
+                print(f"{constellation:<6} {snr:2d} dB  tt {team:2d}  {how:<8}"
+                      f"{found[0]['mbit_per_s']:10.0f} Mbit/s"
+                      + "".join(f", {row['streams']} streams {row['mbit_per_s']:.0f}"
+                                for row in found[1:])
+                      + f", {found[0]['vectors_different']} different", flush=True)
+    return rows
+
+
+def gpu():
+    """What it is, and what programs it."""
+    import cupy
+
+    properties = cupy.cuda.runtime.getDeviceProperties(0)
+    return {"name": properties["name"].decode(),
+            "multiprocessors": properties["multiProcessorCount"], "cupy": cupy.__version__,
+            "driver": str(cupy.cuda.runtime.driverGetVersion()),
+            "nvrtc": "{}.{}".format(*cupy.cuda.nvrtc.getVersion())}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--quick", action="store_true", help="20 dB, fewer teams")
+    parser.add_argument("--seconds", type=float, default=0.05, help="of a measurement")
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--output", type=Path)
+    arguments = parser.parse_args()
+    results = {"machine": {**describe(), "gpu": gpu()},
+               "model": "4x4, i.i.d. Rayleigh, one channel per vector", "paper_mbit_per_s": PAPER,
+               "results": run(arguments)}
+    if arguments.output:
+        arguments.output.write_text(json.dumps(results, indent=1) + "\n")
+        print(f"written: {arguments.output}")
+
+
+if __name__ == "__main__":
+    main()

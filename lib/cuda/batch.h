@@ -1,0 +1,102 @@
+/* SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+ * SPDX-License-Identifier: GPL-3.0-or-later */
+/* A call's arrays, and what of them a thread has at a time */
+#pragma once
+#include "../kernels/storage.h"
+#include "rows.h"
+
+namespace mimopack {
+namespace MIMOPACK_ISA {
+
+/* n vectors in the contract's layout, in chunks that share a matrix, of which per_matrix
+ * have the same one; noise_var is null where one number holds for all. */
+struct batch {
+    unsigned long long n, chunks;
+    unsigned chunk, per_matrix;
+    const float *y, *h, *noise_var;
+    float common_noise_var;
+    void* llr;
+    float int8_scale;
+    unsigned long long* taken; /* zero at first; chunks after the first round */
+
+    static constexpr int nt = asked::num_tx, nr = asked::num_rx;
+    static constexpr int num_llr = nt * asked::bits;
+
+    MP_FN void load_matrix(unsigned long long chunk, lane* to) const
+    {
+        /* a division of 64 bits takes as long as a decomposition */
+        const unsigned long long place = per_matrix == 1 ? chunk : chunk / per_matrix;
+        load_row<nr * nt>(h + place * (2 * nr * nt), to);
+    }
+
+    MP_FN void load_received(unsigned long long vector, lane* to) const
+    {
+        load_row<nr>(y + vector * (2 * nr), to);
+    }
+
+    MP_FN lane load_noise(unsigned long long vector) const
+    {
+        lane noise(common_noise_var);
+        if (noise_var)
+            noise.v = noise_var[vector];
+        return noise;
+    }
+
+    MP_FN static lane::mask allowed(lane noise)
+    {
+        return (lane(1e-37f) < noise) & (noise < lane(1e37f));
+    }
+
+    MP_FN void store(unsigned long long vector, const lane* ordered) const
+    {
+        if constexpr (asked::as_int8)
+            store_int8<num_llr>(
+                ordered, int8_scale, static_cast<signed char*>(llr) + vector * num_llr);
+        else
+            store_llr<num_llr>(ordered, static_cast<float*>(llr) + vector * num_llr);
+    }
+
+    /* Dynamic distribution, so many chunks that nobody took, for TOGETHER threads, which
+     * come here together. Returns the number of the first, counted from the end of the
+     * first round. */
+    template <int TOGETHER>
+    MP_FN unsigned long long take(int count = TOGETHER) const
+    {
+        unsigned long long first = 0;
+        if (threadIdx.x % TOGETHER == 0)
+            first = atomicAdd(taken, static_cast<unsigned long long>(count));
+        if constexpr (TOGETHER == 32) {
+            return __shfl_sync(~0u, first, 0);
+        } else {
+            __shared__ unsigned long long of_block;
+            if (threadIdx.x == 0)
+                of_block = first;
+            __syncthreads();
+            first = of_block;
+            __syncthreads();
+            return first;
+        }
+    }
+};
+
+/* What belongs to a matrix, and to a vector */
+struct vector_arrays {
+    static constexpr int nt = asked::fixed_tx, nr = asked::fixed_rx;
+    static constexpr int num_llr = nt * asked::bits;
+    buffer<lane, 2 * nr * nt> matrix;
+    buffer<lane, 2 * nr> received;
+    buffer<lane, num_llr> known, canonical, found, ordered;
+
+    MP_FN vector_arrays(arena<lane>& a)
+        : matrix(a, 2 * asked::num_rx * asked::num_tx),
+          received(a, 2 * asked::num_rx),
+          known(a, asked::num_tx * asked::bits),
+          canonical(a, asked::num_tx * asked::bits),
+          found(a, asked::num_tx * asked::bits),
+          ordered(a, asked::num_tx * asked::bits)
+    {
+    }
+};
+
+} // namespace MIMOPACK_ISA
+} // namespace mimopack

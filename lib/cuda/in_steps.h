@@ -1,0 +1,84 @@
+/* SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+ * SPDX-License-Identifier: GPL-3.0-or-later */
+/* Searches of unequal length by one thread per vector: each thread of a warp takes the
+ * next vector when it is done, of those that the warp has prepared together. */
+#pragma once
+#include "../kernels/bit_order.h"
+#include "batch.h"
+
+namespace mimopack {
+namespace MIMOPACK_ISA {
+
+/* All of a batch; returns how many of this thread's vectors were erased. */
+template <class Kernel>
+MP_FN unsigned detect_in_steps(Kernel& kernel, const batch& all, vector_arrays& arrays)
+{
+    const int own = threadIdx.x % 32, warp = threadIdx.x - own;
+    /* the matrices that are prepared next, or, while t > 0, are; the vectors that wait */
+    const unsigned long long step =
+        gridDim.x * static_cast<unsigned long long>(MIMOPACK_THREADS);
+    unsigned long long next =
+        blockIdx.x * static_cast<unsigned long long>(MIMOPACK_THREADS) + warp;
+    unsigned long long first = 0, vector = 0;
+    unsigned t = 0, first_t = 0, lost = 0;
+    int rows = 0, waiting = 0; /* that were prepared, and those that nobody took */
+    bool searches = false, has_result = false;
+    for (;;) {
+        if (has_result && !searches) {
+            const lane noise = all.load_noise(vector);
+            const auto usable =
+                kernel.finish(noise, &arrays.found[0]) & batch::allowed(noise);
+            order_llr(asked::points,
+                      layers(),
+                      usable,
+                      &arrays.found[0],
+                      static_cast<const lane*>(nullptr),
+                      &arrays.ordered[0]);
+            lost += !usable.m;
+            all.store(vector, &arrays.ordered[0]);
+            has_result = false;
+        }
+        unsigned idle = __ballot_sync(~0u, !searches);
+        while (idle && (waiting || next < all.chunks)) {
+            if (!waiting) {
+                first = next;
+                first_t = t;
+                rows = all.chunks - next < 32 ? static_cast<int>(all.chunks - next) : 32;
+                waiting = rows;
+                const unsigned long long at = next + (own < rows ? own : rows - 1);
+                if (t == 0) {
+                    all.load_matrix(at, &arrays.matrix[0]);
+                    kernel.prepare(&arrays.matrix[0]);
+                }
+                all.load_received(at * all.chunk + t, &arrays.received[0]);
+                kernel.put(
+                    &arrays.received[0], all.load_noise(at * all.chunk + t), threadIdx.x);
+                __syncwarp();
+                if (++t == all.chunk) {
+                    t = 0;
+                    next = step + all.take<32>();
+                }
+            }
+            const int place = rows - waiting + __popc(idle & ((1u << own) - 1));
+            if (!searches && place < rows) {
+                kernel.take(warp + place);
+                vector = (first + place) * all.chunk + first_t;
+                searches = has_result = true;
+            }
+            const int taken = __popc(idle);
+            waiting = waiting < taken ? 0 : waiting - taken;
+            idle = __ballot_sync(~0u, !searches);
+        }
+        if (idle == ~0u)
+            return lost;
+        /* So that it is worth a turn, some wait for others. */
+        const int enough = waiting || next < all.chunks ? asked::idle : 32;
+        do {
+            if (searches)
+                searches = kernel.advance();
+        } while (__popc(__ballot_sync(~0u, !searches)) < enough);
+    }
+}
+
+} // namespace MIMOPACK_ISA
+} // namespace mimopack
