@@ -43,24 +43,23 @@ extern "C" __global__ void arena_size(unsigned long long* sizes)
  * the erased vectors are added, and the chunks that were taken after the first round. */
 extern "C" __global__ void __launch_bounds__(
     MIMOPACK_THREADS,
-    mimopack::MIMOPACK_ISA::team_blocks<mimopack::MIMOPACK_ISA::asked_kernel>(0)
-        ? mimopack::MIMOPACK_ISA::team_blocks<mimopack::MIMOPACK_ISA::asked_kernel>(0)
-        : MIMOPACK_BLOCKS) detect(unsigned long long n,
-                                  unsigned long long chunks,
-                                  unsigned chunk,
-                                  unsigned per_matrix,
-                                  const float* __restrict__ y,
-                                  const float* __restrict__ h,
-                                  const float* __restrict__ noise_var,
-                                  float common_noise_var,
-                                  const float* __restrict__ prior,
-                                  void* __restrict__ llr,
-                                  float int8_scale,
-                                  const unsigned char* __restrict__ hard,
-                                  unsigned* __restrict__ nodes,
-                                  unsigned nodes_per_vector,
-                                  float* scratch,
-                                  unsigned long long* counters)
+    mimopack::MIMOPACK_ISA::least_blocks<mimopack::MIMOPACK_ISA::asked_kernel>(0))
+    detect(unsigned long long n,
+           unsigned long long chunks,
+           unsigned chunk,
+           unsigned per_matrix,
+           const float* __restrict__ y,
+           const float* __restrict__ h,
+           const float* __restrict__ noise_var,
+           float common_noise_var,
+           const float* __restrict__ prior,
+           void* __restrict__ llr,
+           float int8_scale,
+           const unsigned char* __restrict__ hard,
+           unsigned* __restrict__ nodes,
+           unsigned nodes_per_vector,
+           float* scratch,
+           unsigned long long* counters)
 {
     using namespace mimopack;
     using namespace mimopack::MIMOPACK_ISA;

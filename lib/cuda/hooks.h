@@ -7,6 +7,7 @@
  *   use_lanes(1, rows)  counts nodes
  *   use_rows(n)         wants to know how many of a warp's vectors there are
  *   shared_bytes        has shared memory of its own
+ *   least_blocks        so many blocks of a multiprocessor at least
  *   team_blocks         a warp's threads work together on each vector; so many blocks
  *   threads_together    likewise a warp's threads, or a block's
  *   put() take() advance() finish()
@@ -89,6 +90,19 @@ template <class Kernel>
 constexpr int team_blocks(long)
 {
     return 0;
+}
+
+/* Of a multiprocessor, by which registers are limited */
+template <class Kernel>
+constexpr auto least_blocks(int) -> decltype(Kernel::least_blocks)
+{
+    return Kernel::least_blocks;
+}
+
+template <class Kernel>
+constexpr int least_blocks(long)
+{
+    return team_blocks<Kernel>(0) ? team_blocks<Kernel>(0) : MIMOPACK_BLOCKS;
 }
 
 /* How many threads have to go on together: a warp's, or a block's; 0 where it says

@@ -14,6 +14,7 @@ template <class Kernel>
 MP_FN unsigned detect_in_steps(Kernel& kernel, const batch& all, vector_arrays& arrays)
 {
     const int own = threadIdx.x % 32, warp = threadIdx.x - own;
+    const unsigned chunk = asked::matrix_each ? 1 : all.chunk;
     /* the matrices that are prepared next, or, while t > 0, are; the vectors that wait */
     const unsigned long long step =
         gridDim.x * static_cast<unsigned long long>(MIMOPACK_THREADS);
@@ -46,15 +47,15 @@ MP_FN unsigned detect_in_steps(Kernel& kernel, const batch& all, vector_arrays& 
                 rows = all.chunks - next < 32 ? static_cast<int>(all.chunks - next) : 32;
                 waiting = rows;
                 const unsigned long long at = next + (own < rows ? own : rows - 1);
-                if (t == 0) {
+                if (asked::matrix_each || t == 0) {
                     all.load_matrix(at, &arrays.matrix[0]);
                     kernel.prepare(&arrays.matrix[0]);
                 }
-                all.load_received(at * all.chunk + t, &arrays.received[0]);
+                all.load_received(at * chunk + t, &arrays.received[0]);
                 kernel.put(
-                    &arrays.received[0], all.load_noise(at * all.chunk + t), threadIdx.x);
+                    &arrays.received[0], all.load_noise(at * chunk + t), threadIdx.x);
                 __syncwarp();
-                if (++t == all.chunk) {
+                if (++t == chunk) {
                     t = 0;
                     next = step + all.take<32>();
                 }
@@ -62,7 +63,7 @@ MP_FN unsigned detect_in_steps(Kernel& kernel, const batch& all, vector_arrays& 
             const int place = rows - waiting + __popc(idle & ((1u << own) - 1));
             if (!searches && place < rows) {
                 kernel.take(warp + place);
-                vector = (first + place) * all.chunk + first_t;
+                vector = (first + place) * chunk + first_t;
                 searches = has_result = true;
             }
             const int taken = __popc(idle);

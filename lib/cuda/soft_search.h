@@ -111,7 +111,7 @@ public:
         storage& s = shared();
         const int own = threadIdx.x;
         const float e = d_u - d_at;
-        const float metric = fmaf(s.tree.weight(d_level) * e, e, d_upper);
+        const float metric = with_level(d_upper, s.tree.weight(d_level), e);
         const axis_slice<WIDTH> slice(d_at);
         float worth = d_path;
         MP_UNROLL

@@ -4,6 +4,11 @@
  * Algorithm 1), one node in each turn of one loop, so that a warp's threads stay together
  * wherever in their trees they are. What the depth indexes is in shared memory.
  *
+ * It starts from a good candidate, for a launch lasts as long as its longest search:
+ * where noise is amplified much, the first leaves are far from y, and thousands of nodes
+ * would pass before a near one. With 4x4 16-QAM at 20 dB the longest of 131072 searches
+ * takes 403 turns, without the candidate 13478, the mean 19 and 25.
+ *
  * Square QAM of up to three bits per axis, no a-priori LLRs, no count of nodes. */
 #pragma once
 #include "../kernels/amplification_order.h"
@@ -28,6 +33,20 @@ MP_FN bool move_on(float& symbol, float& step)
             return true;
     }
     return false;
+}
+
+/* The metric with a level's share, whose difference from y is e */
+MP_FN float with_level(float metric, float weight, float e)
+{
+    return fmaf(weight * e, e, metric);
+}
+
+/* What is left of y in a row, less a column's symbol */
+MP_FN void
+subtract(float c_re, float c_im, float at_re, float at_im, float& re, float& im)
+{
+    re = fmaf(c_im, at_im, fmaf(-c_re, at_re, re));
+    im = fmaf(-c_im, at_re, fmaf(-c_re, at_im, im));
 }
 
 /* Systems in shared memory, a column for each */
@@ -109,8 +128,7 @@ struct shared_tree : shared_systems<NT, WIDTH> {
                 const float c_re = c[row + 2 * j][own], c_im = c[row + 2 * j + 1][own];
                 const float at_re = symbol[2 * j][own], at_im = symbol[2 * j + 1][own];
                 const float k_re = j > i ? at_re : 0.0f, k_im = j > i ? at_im : 0.0f;
-                re = fmaf(c_im, k_im, fmaf(-c_re, k_re, re));
-                im = fmaf(-c_im, k_re, fmaf(-c_re, k_im, im));
+                subtract(c_re, c_im, k_re, k_im, re, im);
             }
             left[level - 1][own] = re;
             left[level][own] = im;
@@ -132,6 +150,61 @@ struct shared_tree : shared_systems<NT, WIDTH> {
     }
 };
 
+/* A good candidate: all symbols of column 0, which the search decides last as noise is
+ * amplified most there, and for each the nearest ones of the others. Symbols by level;
+ * the metric is what the search finds, to the last bit. */
+template <int NT, int WIDTH>
+struct first_candidate {
+    static constexpr int top = NT - 1;
+    float symbol[2 * NT], metric = 0.0f;
+
+    MP_FN explicit first_candidate(const register_system<NT, WIDTH>& system)
+    {
+        register_system<NT, WIDTH> s = system;
+        s.raise(constant_column<0>());
+        bit_minima<NT, WIDTH> none;
+        float least = no_metric;
+        int number = 0;
+        expand_top<false>(s, none, [&](float distance, int candidate) {
+            number = distance < least ? candidate : number;
+            least = fminf(distance, least);
+        });
+        symbol[0] = axis_level<WIDTH>(number % (1 << WIDTH));
+        symbol[1] = axis_level<WIDTH>(number >> WIDTH);
+        MP_UNROLL
+        for (int i = top; i > 0; --i) {
+            /* row i - 1 of the system with the raised column */
+            float re = s.v[2 * i - 2], im = s.v[2 * i - 1];
+            MP_UNROLL
+            for (int j = top; j >= i; --j) {
+                const int from = j < top ? 2 * (j + 1) : 0;
+                subtract(s.c[i - 1][j][0],
+                         s.c[i - 1][j][1],
+                         symbol[from],
+                         symbol[from + 1],
+                         re,
+                         im);
+            }
+            symbol[2 * i] = axis_slice<WIDTH>(re).level;
+            symbol[2 * i + 1] = axis_slice<WIDTH>(im).level;
+        }
+        MP_UNROLL
+        for (int i = top; i >= 0; --i) {
+            float re = system.v[2 * i], im = system.v[2 * i + 1];
+            MP_UNROLL
+            for (int j = i + 1; j < NT; ++j)
+                subtract(system.c[i][j][0],
+                         system.c[i][j][1],
+                         symbol[2 * j],
+                         symbol[2 * j + 1],
+                         re,
+                         im);
+            metric = with_level(metric, system.w[i], im - symbol[2 * i + 1]);
+            metric = with_level(metric, system.w[i], re - symbol[2 * i]);
+        }
+    }
+};
+
 template <int NT, int NR, int WIDTH>
 class shared_sphere
 {
@@ -142,15 +215,16 @@ class shared_sphere
     struct storage {
         shared_tree<NT, WIDTH> tree;
         float above[depth][threads]; /* metric of the levels above */
-        /* vectors that wait for a search: bound is infinite, or negative where there is
-         * nothing to search */
+        /* vectors that wait for a search, and their first candidates; bound is negative
+         * where there is nothing to search */
         shared_systems<NT, WIDTH> waiting;
-        float layer[NT][threads], bound[threads];
+        float layer[NT][threads], candidate[depth][threads], bound[threads];
     };
 
 public:
     using mask = lane::mask;
     static constexpr int shared_bytes = sizeof(storage);
+    static constexpr int least_blocks = 8;
 
     MP_FN shared_sphere(arena<lane>& a, const constellation& c)
         : d_scale(c.scale), d_order(a, NT, NR), d_qr(a, NT, NR), d_columns(a, NT)
@@ -180,7 +254,11 @@ public:
         register_system<NT, WIDTH> system;
         const mask usable = d_qr.usable & system.set(d_qr, y, d_scale);
         s.waiting.set(system, place);
-        s.bound[place] = usable.m ? infinity : -1.0f;
+        const first_candidate<NT, WIDTH> first(system);
+        s.bound[place] = usable.m ? fminf(first.metric, infinity) : -1.0f;
+        MP_UNROLL
+        for (int level = 0; level < depth; ++level)
+            s.candidate[level][place] = first.symbol[level];
         MP_UNROLL
         for (int c = 0; c < NT; ++c)
             s.layer[c][place] = d_order.columns.layer[c].v;
@@ -194,10 +272,10 @@ public:
         for (int c = 0; c < NT; ++c)
             d_columns.layer[c].v = s.layer[c][place];
         d_bound = s.bound[place];
-        d_usable.m = d_bound > 0.0f;
+        d_usable.m = d_bound >= 0.0f;
         MP_UNROLL
         for (int level = 0; level < depth; ++level)
-            d_best[level] = largest_level<WIDTH>;
+            d_best[level] = s.candidate[level][place];
         s.above[depth - 1][threadIdx.x] = d_upper = 0.0f;
         d_level = depth - 1;
         enter(s.tree.begin());
@@ -209,7 +287,7 @@ public:
         storage& s = shared();
         const int own = threadIdx.x;
         const float e = d_u - d_at;
-        const float metric = fmaf(s.tree.weight(d_level) * e, e, d_upper);
+        const float metric = with_level(d_upper, s.tree.weight(d_level), e);
         bool climbs = !(metric < d_bound);
         if (!climbs && d_level == 0) {
             d_bound = metric;
