@@ -24,12 +24,12 @@ class shared_soft_search
     static constexpr int depth = 2 * NT;
 
     struct storage {
-        shared_tree<NT, WIDTH> tree;
+        typename tree_walk<NT, WIDTH>::storage tree;
         /* of each level: metric of those above, and the largest hypothesis of their path
          */
         float above[depth][threads], worth[depth][threads];
         /* of each level's bits, zero and one; and the largest of the levels below */
-        float hypothesis[depth * WIDTH * 2][threads], below[depth][threads];
+        float hypothesis[depth * WIDTH * 2][threads], below[depth + 1][threads];
         /* vectors that wait for a search; slack: how far above the best candidate a
          * hypothesis matters, negative where there is nothing to search */
         shared_systems<NT, WIDTH> waiting;
@@ -88,75 +88,54 @@ public:
     {
         storage& s = shared();
         const int own = threadIdx.x;
-        s.tree.copy(s.waiting, place, own);
-        MP_UNROLL
-        for (int i = 0; i < depth * WIDTH * 2; ++i)
-            s.hypothesis[i][own] = s.seeded[i][place];
+        s.tree.system.copy(s.waiting, place, own);
+        const column<depth * WIDTH * 2> seeded(s.seeded, place);
+        s.below[0][own] = 0.0f;
+        note(seeded);
         MP_UNROLL
         for (int c = 0; c < NT; ++c)
             d_columns.layer[c].v = s.layer[c][place];
-        note_below();
         d_slack = s.slack[place];
         d_usable.m = d_slack >= 0.0f;
-        d_best =
-            d_usable.m ? fminf(s.hypothesis[0][own], s.hypothesis[1][own]) : -no_metric;
-        d_level = depth - 1;
+        d_best = d_usable.m ? fminf(seeded.entry[0], seeded.entry[1]) : -no_metric;
         d_upper = d_path = 0.0f;
-        enter(s.tree.begin());
+        d_walk.begin(s.tree);
     }
 
     /* One node; whether there is another */
     MP_FN bool advance()
     {
         storage& s = shared();
-        const int own = threadIdx.x;
-        const float e = d_u - d_at;
-        const float metric = with_level(d_upper, s.tree.weight(d_level), e);
-        const axis_slice<WIDTH> slice(d_at);
+        const int own = threadIdx.x, level = d_walk.level;
+        const float metric = d_walk.metric(d_upper);
+        const axis_slice<WIDTH> slice(d_walk.at);
         float worth = d_path;
         MP_UNROLL
         for (int b = 0; b < WIDTH; ++b)
             worth =
-                fmaxf(worth, s.hypothesis[2 * (d_level * WIDTH + b) + slice.bit[b]][own]);
-        bool climbs =
-            !(metric < fminf(fmaxf(worth, s.below[d_level][own]), d_best + d_slack));
+                fmaxf(worth, s.hypothesis[2 * (level * WIDTH + b) + slice.bit[b]][own]);
+        const float all = d_best + d_slack;
         /* Farther siblings can be worth it where a nearer one is not, as their bits
          * differ; none is where the metric is above all hypotheses of the level. */
-        bool sibling =
-            climbs && metric < fminf(fmaxf(d_path, both(d_level)), d_best + d_slack);
-        if (!climbs && d_level == 0) {
-            s.tree.symbol[0][own] = d_at;
-            d_best = fminf(d_best, metric);
-            for (int l = 0; l < depth; ++l) {
-                const axis_slice<WIDTH> of(s.tree.symbol[l][own]);
-                MP_UNROLL
-                for (int b = 0; b < WIDTH; ++b) {
-                    float& h = s.hypothesis[2 * (l * WIDTH + b) + of.bit[b]][own];
-                    h = fminf(h, metric);
-                }
+        bool sibling = metric < fminf(fmaxf(d_path, s.below[level + 1][own]), all);
+        if (metric < fminf(fmaxf(worth, s.below[level][own]), all)) {
+            if (level > 0) {
+                s.above[level][own] = d_upper;
+                s.worth[level][own] = d_path;
+                d_walk.down(s.tree);
+                d_upper = metric;
+                d_path = worth;
+                return true;
             }
-            note_below();
-            climbs = sibling = true;
+            improve(metric);
+            sibling = true;
         }
-        if (climbs) {
-            /* to the next symbol of this level, or of the nearest that has one */
-            if (!(sibling && move_on<WIDTH>(d_at, d_step))) {
-                d_level = s.tree.climb(d_level, d_at, d_step);
-                if (d_level == depth)
-                    return false;
-                d_u = s.tree.left[d_level][own];
-                d_upper = s.above[d_level][own];
-                d_path = s.worth[d_level][own];
-            }
-        } else {
-            s.tree.symbol[d_level][own] = d_at;
-            s.tree.step[d_level][own] = d_step;
-            s.above[d_level][own] = d_upper;
-            s.worth[d_level][own] = d_path;
-            enter(s.tree.enter(--d_level));
-            d_upper = metric;
-            d_path = worth;
-        }
+        if (sibling && d_walk.on())
+            return true;
+        if (!d_walk.up(s.tree))
+            return false;
+        d_upper = s.above[d_walk.level][own];
+        d_path = s.worth[d_walk.level][own];
         return true;
     }
 
@@ -182,23 +161,14 @@ private:
     /* the search */
     column_layers<lane, NT> d_columns;
     mask d_usable;
-    int d_level;
+    tree_walk<NT, WIDTH> d_walk;
     float d_best, d_slack;
-    float d_u, d_at, d_step; /* what is left at the level, its symbol, the next step */
-    float d_upper, d_path;   /* metric of the levels above, their largest hypothesis */
+    float d_upper, d_path; /* metric of the levels above, their largest hypothesis */
 
     MP_FN static storage& shared()
     {
         __shared__ storage s;
         return s;
-    }
-
-    /* A level, at its nearest symbol */
-    MP_FN void enter(float u)
-    {
-        d_u = u;
-        d_at = axis_slice<WIDTH>(u).level;
-        d_step = copysignf(1.0f, u - d_at);
     }
 
     /* N-way with all passes, after which columns and minima are where they were */
@@ -212,23 +182,43 @@ private:
         }
     }
 
-    /* The largest of both hypotheses of the level's bits, and of those below */
-    MP_FN static float both(int level)
-    {
-        const storage& s = shared();
-        float most = s.below[level][threadIdx.x];
-        MP_UNROLL
-        for (int i = 0; i < 2 * WIDTH; ++i)
-            most = fmaxf(most, s.hypothesis[2 * level * WIDTH + i][threadIdx.x]);
-        return most;
-    }
-
-    MP_FN static void note_below()
+    /* A leaf */
+    MP_FN void improve(float metric)
     {
         storage& s = shared();
-        s.below[0][threadIdx.x] = 0.0f;
-        for (int level = 1; level < depth; ++level)
-            s.below[level][threadIdx.x] = both(level - 1);
+        const int own = threadIdx.x;
+        d_best = fminf(d_best, metric);
+        column<depth> symbol(s.tree.symbol, own);
+        column<depth * WIDTH * 2> hypothesis(s.hypothesis, own);
+        symbol.entry[0] = d_walk.at;
+        MP_UNROLL
+        for (int l = 0; l < depth; ++l) {
+            const axis_slice<WIDTH> of(symbol.entry[l]);
+            MP_UNROLL
+            for (int b = 0; b < WIDTH; ++b) {
+                float& zero = hypothesis.entry[2 * (l * WIDTH + b)];
+                float& one = hypothesis.entry[2 * (l * WIDTH + b) + 1];
+                zero = of.bit[b] ? zero : fminf(zero, metric);
+                one = of.bit[b] ? fminf(one, metric) : one;
+            }
+        }
+        note(hypothesis);
+    }
+
+    /* All hypotheses, and the largest of the levels below each */
+    MP_FN static void note(const column<depth * WIDTH * 2>& hypothesis)
+    {
+        storage& s = shared();
+        const int own = threadIdx.x;
+        hypothesis.store(s.hypothesis, own);
+        float most = 0.0f;
+        MP_UNROLL
+        for (int l = 0; l < depth; ++l) {
+            MP_UNROLL
+            for (int i = 2 * WIDTH * l; i < 2 * WIDTH * (l + 1); ++i)
+                most = fmaxf(most, hypothesis.entry[i]);
+            s.below[l + 1][own] = most;
+        }
     }
 };
 

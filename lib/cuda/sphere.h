@@ -25,14 +25,12 @@ constexpr float largest_level = 0.5f * ((1 << WIDTH) - 1);
 template <int WIDTH>
 MP_FN bool move_on(float& symbol, float& step)
 {
-    MP_UNROLL
-    for (int attempt = 0; attempt < 2; ++attempt) {
-        symbol = symbol + step;
-        step = -step - copysignf(1.0f, step);
-        if (fabsf(symbol) <= largest_level<WIDTH>)
-            return true;
-    }
-    return false;
+    const float one = symbol + step, to_two = -step - copysignf(1.0f, step);
+    const float two = one + to_two, to_three = -to_two - copysignf(1.0f, to_two);
+    const bool first = fabsf(one) <= largest_level<WIDTH>;
+    symbol = first ? one : two;
+    step = first ? to_two : to_three;
+    return fabsf(symbol) <= largest_level<WIDTH>;
 }
 
 /* The metric with a level's share, whose difference from y is e */
@@ -48,6 +46,27 @@ subtract(float c_re, float c_im, float at_re, float at_im, float& re, float& im)
     re = fmaf(c_im, at_im, fmaf(-c_re, at_re, re));
     im = fmaf(-c_im, at_re, fmaf(-c_re, at_im, im));
 }
+
+/* A column of shared memory in registers. What is copied there comes here first, for else
+ * each number would wait until the one before has been written. */
+template <int COUNT>
+struct column {
+    float entry[COUNT];
+
+    MP_FN column(const float (*rows)[MIMOPACK_THREADS], int at)
+    {
+        MP_UNROLL
+        for (int i = 0; i < COUNT; ++i)
+            entry[i] = rows[i][at];
+    }
+
+    MP_FN void store(float (*rows)[MIMOPACK_THREADS], int at) const
+    {
+        MP_UNROLL
+        for (int i = 0; i < COUNT; ++i)
+            rows[i][at] = entry[i];
+    }
+};
 
 /* Systems in shared memory, a column for each */
 template <int NT, int WIDTH>
@@ -75,78 +94,108 @@ struct shared_systems {
 
     MP_FN void copy(const shared_systems& other, int from, int to)
     {
-        MP_UNROLL
-        for (int i = 0; i < NT; ++i)
-            w[i][to] = other.w[i][from];
-        MP_UNROLL
-        for (int i = 0; i < depth; ++i)
-            v[i][to] = other.v[i][from];
-        MP_UNROLL
-        for (int i = 0; i < NT * (NT - 1); ++i)
-            c[i][to] = other.c[i][from];
+        const column<NT*(NT - 1)> of_c(other.c, from);
+        const column<depth> of_v(other.v, from);
+        const column<NT> of_w(other.w, from);
+        of_c.store(c, to);
+        of_v.store(v, to);
+        of_w.store(w, to);
     }
 };
 
-/* What the depth of a search indexes, a column of shared memory for each thread: the
- * system, and of each level what is left of y, its symbol and the next step. Level 2 i +
- * 1 is the imaginary axis of column i. */
+/* Where a thread's search is in its tree. What the depth indexes is a column of shared
+ * memory: the system; of each level what is left of y, the symbol of the path, and of the
+ * levels above the next symbol and the step to the one after. Level 2 i + 1 is the
+ * imaginary axis of column i. */
 template <int NT, int WIDTH>
-struct shared_tree : shared_systems<NT, WIDTH> {
-    using systems = shared_systems<NT, WIDTH>;
-    using systems::c;
-    using systems::depth;
-    using systems::threads;
-    using systems::v;
-    using systems::w;
-    float left[depth][threads], symbol[depth][threads], step[depth][threads];
+class tree_walk
+{
+    static constexpr int depth = 2 * NT, threads = MIMOPACK_THREADS;
 
-    MP_FN void set(const register_system<NT, WIDTH>& s)
-    {
-        systems::set(s, threadIdx.x);
-        begin();
-    }
+public:
+    struct storage {
+        shared_systems<NT, WIDTH> system;
+        float left[depth][threads], symbol[depth][threads];
+        float next[depth][threads], step[depth][threads];
+    };
 
-    /* With the top level, once there is a system; what is left of y there */
-    MP_FN float begin()
-    {
-        const int own = threadIdx.x;
-        left[depth - 2][own] = v[depth - 2][own];
-        return left[depth - 1][own] = v[depth - 1][own];
-    }
+    int level;
+    float at; /* symbol */
 
-    MP_FN float weight(int level) const { return w[level / 2][threadIdx.x]; }
-
-    /* What is left at a level, given the symbols above; both axes at a column's first */
-    MP_FN float enter(int level)
+    /* At the top level's nearest symbol, once there is a system */
+    MP_FN void begin(storage& s)
     {
         const int own = threadIdx.x;
+        level = depth - 1;
+        d_others = 0;
+        s.left[level - 1][own] = s.system.v[level - 1][own];
+        enter(s, s.left[level][own] = s.system.v[level][own]);
+    }
+
+    /* That of the path with this symbol, given that of the levels above */
+    MP_FN float metric(float above) const
+    {
+        return with_level(above, d_weight, d_left - at);
+    }
+
+    /* To the nearest symbol of the level below; both axes of a column at its first */
+    MP_FN void down(storage& s)
+    {
+        const int own = threadIdx.x;
+        s.symbol[level][own] = at;
+        const bool another = move_on<WIDTH>(at, d_step);
+        s.next[level][own] = at;
+        s.step[level][own] = d_step;
+        d_others = (d_others & ~(1u << level)) | static_cast<unsigned>(another) << level;
+        --level;
         if (level % 2) {
-            const int i = level / 2, row = systems::row(i);
-            float re = v[2 * i][own], im = v[2 * i + 1][own];
+            const int i = level / 2, row = shared_systems<NT, WIDTH>::row(i);
+            float re = s.system.v[2 * i][own], im = s.system.v[2 * i + 1][own];
             MP_UNROLL
             for (int j = 1; j < NT; ++j) {
-                const float c_re = c[row + 2 * j][own], c_im = c[row + 2 * j + 1][own];
-                const float at_re = symbol[2 * j][own], at_im = symbol[2 * j + 1][own];
-                const float k_re = j > i ? at_re : 0.0f, k_im = j > i ? at_im : 0.0f;
-                subtract(c_re, c_im, k_re, k_im, re, im);
+                const float at_re = s.symbol[2 * j][own],
+                            at_im = s.symbol[2 * j + 1][own];
+                subtract(s.system.c[row + 2 * j][own],
+                         s.system.c[row + 2 * j + 1][own],
+                         j > i ? at_re : 0.0f,
+                         j > i ? at_im : 0.0f,
+                         re,
+                         im);
             }
-            left[level - 1][own] = re;
-            left[level][own] = im;
+            s.left[level - 1][own] = re;
+            s.left[level][own] = im;
         }
-        return left[level][own];
+        enter(s, s.left[level][own]);
     }
 
-    /* From a level on up to the nearest that has another symbol, which is then `at`;
-     * returns that level, or the depth. */
-    MP_FN int climb(int level, float& at, float& next) const
+    /* To the next symbol of the level; whether there is one */
+    MP_FN bool on() { return move_on<WIDTH>(at, d_step); }
+
+    /* To the next symbol of the nearest level above that has one; whether one has */
+    MP_FN bool up(const storage& s)
     {
-        for (++level; level < depth; ++level) {
-            at = symbol[level][threadIdx.x];
-            next = step[level][threadIdx.x];
-            if (move_on<WIDTH>(at, next))
-                break;
-        }
-        return level;
+        const int own = threadIdx.x;
+        const unsigned above = d_others & ~1u << level;
+        if (!above)
+            return false;
+        level = __ffs(above) - 1;
+        at = s.next[level][own];
+        d_step = s.step[level][own];
+        d_left = s.left[level][own];
+        d_weight = s.system.w[level / 2][own];
+        return true;
+    }
+
+private:
+    unsigned d_others; /* levels above that have another symbol */
+    float d_left, d_weight, d_step;
+
+    MP_FN void enter(const storage& s, float left)
+    {
+        d_left = left;
+        d_weight = s.system.w[level / 2][threadIdx.x];
+        at = axis_slice<WIDTH>(left).level;
+        d_step = copysignf(1.0f, left - at);
     }
 };
 
@@ -213,7 +262,7 @@ class shared_sphere
     static constexpr int depth = 2 * NT;
 
     struct storage {
-        shared_tree<NT, WIDTH> tree;
+        typename tree_walk<NT, WIDTH>::storage tree;
         float above[depth][threads]; /* metric of the levels above */
         /* vectors that wait for a search, and their first candidates; bound is negative
          * where there is nothing to search */
@@ -224,7 +273,7 @@ class shared_sphere
 public:
     using mask = lane::mask;
     static constexpr int shared_bytes = sizeof(storage);
-    static constexpr int least_blocks = 8;
+    static constexpr int least_blocks = asked::matrix_each ? 8 : 1; /* in registers */
 
     MP_FN shared_sphere(arena<lane>& a, const constellation& c)
         : d_scale(c.scale), d_order(a, NT, NR), d_qr(a, NT, NR), d_columns(a, NT)
@@ -267,7 +316,7 @@ public:
     MP_FN void take(int place)
     {
         storage& s = shared();
-        s.tree.copy(s.waiting, place, threadIdx.x);
+        s.tree.system.copy(s.waiting, place, threadIdx.x);
         MP_UNROLL
         for (int c = 0; c < NT; ++c)
             d_columns.layer[c].v = s.layer[c][place];
@@ -276,9 +325,8 @@ public:
         MP_UNROLL
         for (int level = 0; level < depth; ++level)
             d_best[level] = s.candidate[level][place];
-        s.above[depth - 1][threadIdx.x] = d_upper = 0.0f;
-        d_level = depth - 1;
-        enter(s.tree.begin());
+        d_upper = 0.0f;
+        d_walk.begin(s.tree);
     }
 
     /* One node; whether there is another */
@@ -286,30 +334,24 @@ public:
     {
         storage& s = shared();
         const int own = threadIdx.x;
-        const float e = d_u - d_at;
-        const float metric = with_level(d_upper, s.tree.weight(d_level), e);
-        bool climbs = !(metric < d_bound);
-        if (!climbs && d_level == 0) {
+        const float metric = d_walk.metric(d_upper);
+        if (metric < d_bound) {
+            if (d_walk.level > 0) {
+                s.above[d_walk.level][own] = d_upper;
+                d_walk.down(s.tree);
+                d_upper = metric;
+                return true;
+            }
             d_bound = metric;
-            d_best[0] = d_at;
+            d_best[0] = d_walk.at;
             MP_UNROLL
             for (int l = 1; l < depth; ++l)
                 d_best[l] = s.tree.symbol[l][own];
-            climbs = true; /* the siblings of the nearest leaf are farther */
         }
-        if (climbs) {
-            d_level = s.tree.climb(d_level, d_at, d_step);
-            if (d_level == depth)
-                return false;
-            d_u = s.tree.left[d_level][own];
-            d_upper = s.above[d_level][own];
-        } else {
-            s.tree.symbol[d_level][own] = d_at;
-            s.tree.step[d_level][own] = d_step;
-            enter(s.tree.enter(--d_level));
-            s.above[d_level][own] = d_upper = metric;
-        }
-        return true;
+        /* siblings are farther */
+        const bool another = d_walk.up(s.tree);
+        d_upper = another ? s.above[d_walk.level][own] : d_upper;
+        return another;
     }
 
     MP_FN mask finish(lane, lane* llr) const
@@ -333,24 +375,14 @@ private:
     /* the search */
     column_layers<lane, NT> d_columns;
     mask d_usable;
-    int d_level;
+    tree_walk<NT, WIDTH> d_walk;
     float d_bound, d_best[depth];
-    float d_u, d_at,
-        d_step;    /* what is left at the level, its symbol, the next one's step */
     float d_upper; /* metric of the levels above */
 
     MP_FN static storage& shared()
     {
         __shared__ storage s;
         return s;
-    }
-
-    /* A level, at its nearest symbol */
-    MP_FN void enter(float u)
-    {
-        d_u = u;
-        d_at = axis_slice<WIDTH>(u).level;
-        d_step = copysignf(1.0f, u - d_at);
     }
 };
 
