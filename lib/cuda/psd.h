@@ -18,7 +18,7 @@ MP_FN auto make(arena<lane>& a)
     constexpr detector_options o = asked::options();
     if constexpr (team_fits<NT, NR, WIDTH, o.psd_threads>()) {
         return team_psd<NT, NR, WIDTH, o.psd_threads>(a, asked::points);
-    } else if constexpr (NT > 0 && fits_registers && !asked::counts) {
+    } else if constexpr (sphere_fits<NT, NR, WIDTH>() && !asked::counts) {
         return shared_sphere<NT, NR, WIDTH>(a, asked::points);
     } else {
         const psd_shape shape{

@@ -386,5 +386,15 @@ private:
     }
 };
 
+/* Whether registers and, with a block's threads, shared memory hold what it needs */
+template <int NT, int NR, int WIDTH>
+constexpr bool sphere_fits()
+{
+    if constexpr (NT > 0 && fits_registers)
+        return shared_sphere<NT, NR, WIDTH>::shared_bytes <= 48 * 1024;
+    else
+        return false;
+}
+
 } // namespace MIMOPACK_ISA
 } // namespace mimopack

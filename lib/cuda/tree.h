@@ -16,7 +16,7 @@ template <bool BEST_FIRST,
 MP_FN auto make(arena<lane>& a)
 {
     constexpr detector_options o = asked::options();
-    if constexpr (!BEST_FIRST && NT > 0 && fits_registers && !asked::counts)
+    if constexpr (!BEST_FIRST && sphere_fits<NT, NR, WIDTH>() && !asked::counts)
         return shared_sphere<NT, NR, WIDTH>(a, asked::points);
     else
         return sphere<lane, asked::width>(a,

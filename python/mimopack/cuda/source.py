@@ -65,7 +65,8 @@ def threads(plan):
     """Of a block: at least as many as a team has; no more than shared memory has room for."""
     if plan["name"] == "softsphere" and plan["width"] > 2:
         return THREADS // 2
-    return 2 * THREADS if plan["options"].get("psd_threads", 1) > THREADS else THREADS
+    team = plan["options"].get("psd_threads", 1)
+    return 2 * THREADS if THREADS < team <= 2 * THREADS else THREADS
 
 
 def program(plan, arena=None, has_prior=False, matrix_each=True, as_int8=False, num_hard=0,
