@@ -63,9 +63,10 @@ def _list(values):
 
 def threads(plan):
     """Of a block: at least as many as a team has; no more than shared memory has room for."""
-    if plan["name"] == "softsphere" and plan["width"] > 2:
+    options = plan["options"]
+    if plan["width"] > 2 and (plan["name"] == "softsphere" or 8 < options.get("k", 0) <= 16):
         return THREADS // 2
-    team = plan["options"].get("psd_threads", 1)
+    team = options.get("psd_threads", 1)
     return 2 * THREADS if THREADS < team <= 2 * THREADS else THREADS
 
 

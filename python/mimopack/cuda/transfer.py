@@ -157,9 +157,10 @@ class _Batch:
             for rows in self.collected:
                 put(rows.name, rows.size(n, matrices))
             back = size
+            zeros = places.get("out", back) - places["counters"]
             for rows in (*self.read, *self.written):
                 put(rows.name, rows.size(n, matrices))
-            self._layouts[n, matrices] = places, back, size
+            self._layouts[n, matrices] = places, zeros, back, size
         return self._layouts[n, matrices]
 
 
@@ -177,7 +178,7 @@ class _Slot:
         """Queues a part: it is copied there, worked on, and copied back."""
         part, stream = (rows, matrices), self.stream.ptr
         n, count = rows.stop - rows.start, matrices.stop - matrices.start
-        places, back, size = batch.layout(n, count)
+        places, zeros, back, size = batch.layout(n, count)
         runtime = cupy().cuda.runtime
         to_gpu, to_host = runtime.memcpyHostToDevice, runtime.memcpyDeviceToHost
         with self._program.current():
@@ -192,9 +193,10 @@ class _Slot:
                 runtime.memcpyAsync(self._there.ptr, here, places["counters"], to_gpu, stream)
             for array in batch.read:
                 runtime.memcpyAsync(at[array.name], *array.address_and_size(*part), to_gpu, stream)
-            runtime.memsetAsync(at["counters"], 0, COUNTERS_BYTES, stream)
-            if "nodes" in at:
-                runtime.memsetAsync(at["nodes"], 0, 4 * n * batch.nodes_per_vector, stream)
+            runtime.memsetAsync(at["counters"], 0, zeros, stream)
+            for array in batch.written:
+                if array.name == "nodes":
+                    runtime.memsetAsync(at["nodes"], 0, array.size(n, count), stream)
             self._program.launch(
                 batch.variant, n, n // count, at["y"], at["h"], at.get("noise_var", 0),
                 batch.common_noise_var, at.get("prior", 0), at["out"], batch.int8_scale,
