@@ -27,6 +27,7 @@ from gnuradio.mimopack.apps.bench.on_gpu import DeviceStore
 from gnuradio.mimopack.apps.bench.rows import missing_row
 from gnuradio.mimopack.apps.machine import describe, describe_gpu
 
+LIMIT_SECONDS = 300
 SECTIONS = ("SpeedOfLight", "ComputeWorkloadAnalysis", "LaunchStats", "Occupancy",
             "SchedulerStats", "MemoryWorkloadAnalysis", "WarpStateStats")
 # Column: what of ncu's, the first that it has. All in percent but the registers.
@@ -99,7 +100,7 @@ def profile(chosen, arguments, scratch):
                *(word for section in SECTIONS for word in ("--section", section)),
                sys.executable, __file__, "--vectors", str(arguments.vectors), "--launch", str(said),
                *(["--all"] if arguments.all else [])]
-    done = subprocess.run(command, capture_output=True, text=True)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT_SECONDS)
     if not said.exists():
         sys.exit(f"ncu.py: ncu failed: {(done.stderr or done.stdout).strip()[-500:]}")
     kernels, rows, missing = parse(done.stdout), [], []

@@ -43,6 +43,7 @@ def test_any_parts_and_devices_give_the_same(n, period, count, part_bytes, monke
 def test_arrays_in_pinned_memory_are_not_staged(which, monkeypatch):
     fake_cuda.install(monkeypatch)
     monkeypatch.setattr(transfer, "LEAST_PART_BYTES", 1000)
+    monkeypatch.setattr(transfer, "LEAST_PINNED_BYTES", 1000)
     y, h, noise_var, bits = problem(500, 4, 4, "qam16", 18)
     given = {"y": y, "h": h, "out": np.zeros(bits.shape, np.float32),
              "prior": np.random.default_rng(1).normal(0, 3, bits.shape).astype(np.float32)}
@@ -96,6 +97,7 @@ def test_few_vectors_are_shared_too(monkeypatch):
 def test_after_a_failure_nothing_is_under_way(launches, monkeypatch):
     fake_cuda.install(monkeypatch, 2)
     monkeypatch.setattr(transfer, "LEAST_PART_BYTES", 1)
+    monkeypatch.setattr(transfer, "LEAST_PINNED_BYTES", 1)
     y, h, noise_var, _ = problem(600, 4, 4, "qam16", 18)
     det = detectors.ZF(backend="cuda", device=[0, 1])
     Fake.launches_left = launches

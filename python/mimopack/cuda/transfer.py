@@ -16,6 +16,8 @@ from .device import COUNTERS_BYTES, Variant, address, cupy
 PARTS = 2
 LEAST_PART_BYTES = 2**21
 LARGEST_PART_BYTES = 2**24
+# Arrays in pinned memory that are worth a copy of their own.
+LEAST_PINNED_BYTES = 2**16
 # Parts that a GPU has under way: one on its way there, one worked on, one on its way back.
 SLOTS = 3
 # Threads that copy between pageable and pinned memory, and how much for each it takes to pay.
@@ -249,7 +251,7 @@ def copy(to, source, threads):
 def _is_pinned(at, size):
     """Whether a GPU reads this memory of the host where it is; small arrays may as well be
     copied."""
-    if size < LEAST_PART_BYTES:
+    if size < LEAST_PINNED_BYTES:
         return False
     runtime = cupy().cuda.runtime
     return all(runtime.pointerGetAttributes(byte).type == runtime.memoryTypeHost

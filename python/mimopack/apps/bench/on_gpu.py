@@ -15,6 +15,7 @@ from .limits import bytes_per_vector, count, nodes_per_vector
 from .measuring import DetectorRun, Fragile, Run
 
 PILOT_VECTORS = 2**14    # fewer would leave multiprocessors idle
+LONG_SECONDS = 0.1       # of a call
 
 # Multiply-adds and additions in turns, in eight chains so that none waits for another.
 CHAINS, UNROLLED, THREADS, BLOCKS = 8, 16, 256, 8    # blocks of a multiprocessor
@@ -138,6 +139,17 @@ class DeviceRun(Fragile, QueuedRun, DetectorRun):
         self.step = self.period
         self.most = data.vectors
         self.least = min(self.most, PILOT_VECTORS - PILOT_VECTORS % self.period)
+
+    def plan(self, seconds):
+        super().plan(seconds)
+        # A launch lasts as long as its longest search, however many others there are.
+        elapsed = self.time(self.units)
+        while self.units < self.most and elapsed < LONG_SECONDS:
+            more = min(8 * self.units, self.most)
+            before, elapsed = elapsed, self.time(more)
+            if elapsed > more / self.units / 2 * before:
+                break
+            self.units, self.calls = more, max(1, int(seconds / elapsed))
 
     def queue(self, n):
         self._detect(n - n % self.period)
