@@ -34,9 +34,12 @@ LARGE = {"zf": {"num_tx": 64, "num_rx": 64}, "mmse": {"num_tx": 64, "num_rx": 64
 LIMIT_SECONDS = 150
 
 
+ROUNDS = PERIOD * 150    # vectors, for one multiprocessor's threads to have several rounds
+
+
 def kinds(name):
     """(what is tried, the detector's parameters, vectors, vectors per matrix, arguments of the
-    call) for a detector: every way its kernel is compiled in."""
+    call) for a detector: every form that its kernel has."""
     kind = detectors.REGISTRY[name]
     exact = name in ("omap", "mla", "softsphere", "asd", "sd")
     small = {"num_tx": 2, "num_rx": 3} if exact else {}
@@ -55,6 +58,19 @@ def kinds(name):
     if name == "mla":
         for method in ("table", "plain"):
             yield method, base | {"method": method}, VECTORS, 1, ()
+    if name == "psd":
+        for size in (8, 32, 64):
+            for asked in ((), ("prior",), ("nodes",)):
+                yield (f"team of {size}", {"preset": "table5", "team_size": size}, VECTORS, 1,
+                       asked)
+    if name == "softsphere":
+        for points in ("qam16", "qam64"):
+            for period in (1, PERIOD):
+                yield (f"{points} with clipping", {"constellation": points, "llr_clip": 5.0},
+                       VECTORS, period, ())
+        yield "4x4 64-QAM", {"constellation": "qam64"}, 20, 1, ()
+    if name in ("sd", "omap", "mla", "kbest"):
+        yield "4x4 16-QAM", {}, 70, 1, ()
     if name in LARGE:
         yield "large", LARGE[name] | {"constellation": "qam16"}, 66, 1, ()
 
@@ -84,7 +100,22 @@ def detect_all(name):
             detector.detect(*there, cupy.asarray(np.full(n, 0.1, np.float32)), prior_there)
             if detector.erasures != 1:
                 raise RuntimeError(f"{what}: {detector.erasures} vectors erased, not 1")
+            if what in ("plain", "shared matrices") or "team" in what or "clipping" in what:
+                several_rounds(detector, period, prior is not None)
     print(f"{name}: done")
+
+
+def several_rounds(detector, period, has_prior):
+    """As if the GPU had one multiprocessor: threads take vectors again and again."""
+    import cupy
+
+    y, h, bits = simulate(ROUNDS, detector.num_tx, detector.num_rx, detector.constellation, 0.1,
+                          period)
+    detector._gpu.programs[0]._processors = 1
+    detector.detect(cupy.asarray(y), cupy.asarray(h), 0.1,
+                    cupy.zeros(bits.shape, np.float32) if has_prior else None)
+    if detector.erasures:
+        raise RuntimeError(f"{detector.erasures} vectors erased of several rounds")
 
 
 def check(tool, name):

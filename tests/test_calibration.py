@@ -181,7 +181,7 @@ class TestChoice:
         one.detect(y, h, noise_var)
         for other in ({"device": 1}, {"num_passes": 2}, {"llr_type": "int8"}, {}):
             detectors.NWay(**other).detect(y, h, noise_var)
-        assert measured[:3] == [("nway", 14, False, 0), ("nway", 14, True, 0),
+        assert measured[:3] == [("nway", 8, False, 0), ("nway", 8, True, 0),
                                 ("nway", 1, False, 0)]
         # GPU 1 has another name; with no parameters that is the first again
         assert len(measured) == 3 + 1 + 3
@@ -245,7 +245,17 @@ class TestChoice:
         with warnings.catch_warnings():
             warnings.simplefilter("error")
             np.testing.assert_array_equal(det.detect(y, h, noise_var), expected)
+            Fake.launches_left = -1
+            det._gpus()    # as arrays of the GPU do, which are tried there
+            np.testing.assert_array_equal(det.detect(y, h, noise_var), expected)
         assert det.last_backend == "cpu"
+
+    def test_bursts_of_any_length_are_few_configurations(self, measured):
+        det = detectors.NWay()
+        for n in (5000, 5001, 6000, 70_000):
+            y, h, noise_var, _ = problem(n, 4, 4, "qam16", 18, n)
+            det.detect(y, h, noise_var)
+        assert measured == [("nway", 64, False, 0)]
 
     def test_a_gpu_that_fails_while_it_is_measured(self, monkeypatch, new_process):
         fake_cuda.install(monkeypatch)
@@ -269,9 +279,9 @@ class TestChoice:
 
 class TestBlock:
     @pytest.mark.parametrize("backend", ["auto", "cuda"])
-    @pytest.mark.parametrize("period", [1, 14])
+    @pytest.mark.parametrize("period, measured_period", [(1, 1), (14, 8)])
     @pytest.mark.parametrize("gpus", [0, [0, 1]])
-    def test_on_gpus(self, backend, period, gpus, measured, monkeypatch):
+    def test_on_gpus(self, backend, period, measured_period, gpus, measured, monkeypatch):
         monkeypatch.setattr(calibration, "crossing", lambda rows: 100)
         y, h, noise_var, _ = problem(14 * 300, 4, 4, "qam16", 18, period)
         block = make("nway", backend=backend, device=gpus, noise_var=noise_var,
@@ -279,7 +289,7 @@ class TestBlock:
         llr, _ = play(block, y, h, period)
         np.testing.assert_array_equal(llr, detectors.NWay(backend="cpu").detect(y, h, noise_var))
         assert block.erasures() == block.failures() == 0 and block.vectors() == len(y)
-        assert measured == [("nway", period, False, 0)] * (backend == "auto")
+        assert measured == [("nway", measured_period, False, 0)] * (backend == "auto")
         assert any(what == "launch" for what, _ in Fake.log)
 
     def test_stop_and_start_again(self, measured, monkeypatch):

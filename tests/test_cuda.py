@@ -240,7 +240,7 @@ def test_any_distribution_gives_the_same(name, own, period, monkeypatch):
         for few in (False, True):
             det = detectors.create(name, backend="cuda", **own)
             if few:
-                det._gpu._processors = 1
+                det._gpu.programs[0]._processors = 1
             found.append(det.detect(y, h, noise_var))
     for llr in found[1:]:
         np.testing.assert_array_equal(llr, found[0])

@@ -72,7 +72,6 @@ def launcher(det, folder, more="", **call):
     ("softsphere", {"constellation": "qpsk"}), ("softsphere", {"llr_clip": 5.0}),
     ("softsphere", {"constellation": "wlan_qam64", "num_tx": 3, "num_rx": 3, "llr_clip": 20.0}),
     ("softsphere", {"num_tx": 2, "num_rx": 2, "llr_clip": 300.0}), ("softsphere", {}),
-    ("softsphere", {"constellation": "qam64", "num_rx": 5}),
     ("kbest", {}), ("kbest", {"k": 8, "num_tx": 3, "num_rx": 4}), ("kbest", {"k": 1}),
     ("kbest", {"constellation": "qpsk"}), ("kbest", {"constellation": "wlan_qam16", "num_tx": 2}),
     ("kbest", {"constellation": "qam64", "k": 5}), ("kbest", {"constellation": "qam64"}),

@@ -259,7 +259,7 @@ class FailingGpu:
 
     calls_left = 0
 
-    def __init__(self, plan, devices):
+    def __init__(self, plan, devices, candidates):
         plan = dict(plan)
         self._core = _core.Detector(plan.pop("name"), isa="auto", **plan)
 

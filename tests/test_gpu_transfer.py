@@ -86,6 +86,16 @@ def test_all_devices_have_work_before_any_is_waited_for(parts, monkeypatch):
     assert Fake.log.count(("launch", 1)) == Fake.log.count(("wait", 1)) == parts
 
 
+def test_parts_of_long_searches_are_small(monkeypatch):
+    fake_cuda.install(monkeypatch)
+    monkeypatch.setattr(transfer, "PART_CANDIDATES", 300)
+    y, h, noise_var, _ = problem(60, 2, 2, "qam16", 18)
+    det = detectors.MLA(2, 2, backend="cuda")
+    np.testing.assert_array_equal(det.detect(y, h, noise_var),
+                                  detectors.MLA(2, 2, backend="cpu").detect(y, h, noise_var))
+    assert Fake.log.count(("launch", 0)) == -(-60 // (300 // det.candidates)) > 1
+
+
 def test_few_vectors_are_shared_too(monkeypatch):
     fake_cuda.install(monkeypatch, 4)
     y, h, noise_var, _ = problem(10, 4, 4, "qam16", 18)

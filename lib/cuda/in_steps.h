@@ -5,6 +5,7 @@
 #pragma once
 #include "../kernels/bit_order.h"
 #include "batch.h"
+#include "hooks.h"
 
 namespace mimopack {
 namespace MIMOPACK_ISA {
@@ -13,6 +14,7 @@ namespace MIMOPACK_ISA {
 template <class Kernel>
 MP_FN unsigned detect_in_steps(Kernel& kernel, const batch& all, vector_arrays& arrays)
 {
+    static_assert(comes_in_steps<Kernel>(0) && !asked::has_prior && !asked::counts);
     const int own = threadIdx.x % 32, warp = threadIdx.x - own;
     const unsigned chunk = asked::matrix_each ? 1 : all.chunk;
     /* the matrices that are prepared next, or, while t > 0, are; the vectors that wait */
@@ -52,6 +54,7 @@ MP_FN unsigned detect_in_steps(Kernel& kernel, const batch& all, vector_arrays& 
                     kernel.prepare(&arrays.matrix[0]);
                 }
                 all.load_received(at * chunk + t, &arrays.received[0]);
+                __syncwarp(); /* what the last batch was taken from is overwritten */
                 kernel.put(
                     &arrays.received[0], all.load_noise(at * chunk + t), threadIdx.x);
                 __syncwarp();

@@ -28,6 +28,7 @@ MP_FN unsigned path_of(node n) { return static_cast<unsigned>(n); }
 /* SIZE neighbours among a block's threads; one larger than a warp is the block. */
 template <int SIZE>
 struct team {
+    static_assert(SIZE <= 32 || SIZE == MIMOPACK_THREADS);
     static constexpr int threads_together = SIZE > 32 ? MIMOPACK_THREADS : 32;
     static constexpr int count =
         threads_together / SIZE; /* of teams that go on together */

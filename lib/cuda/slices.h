@@ -254,6 +254,7 @@ class slice_search
 public:
     using mask = lane::mask;
     static constexpr int shared_bytes = sizeof(float) * MIMOPACK_THREADS * row_size;
+    static_assert(shared_bytes <= 48 * 1024);
     /* in registers: 16 children with one number each, or twice as many */
     static constexpr int team_blocks = !Sum::sums && !with_prior && WIDTH < 3 ? 12 : 8;
 

@@ -39,6 +39,7 @@ class shared_soft_search
 public:
     using mask = lane::mask;
     static constexpr int shared_bytes = sizeof(storage);
+    static_assert(shared_bytes <= 48 * 1024);
 
     MP_FN shared_soft_search(arena<lane>& a, const constellation& c, float clip)
         : d_scale(c.scale),

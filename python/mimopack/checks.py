@@ -79,7 +79,7 @@ def array(name, value, dtype, shape, gpu=None):
         raise ValueError(f"{name}: got an array on GPU {value.device.id}, must be on GPU {gpu}")
     if value.dtype != dtype:
         raise ValueError(f"{name}: got type {value.dtype}, must be {np.dtype(dtype)}: "
-                         f"{_cure(name, dtype)}")
+                         f"{_cure(name, dtype, on_device)}")
     if value.ndim != len(shape) or any(
             not isinstance(want, str) and have != want
             for have, want in zip(value.shape, shape, strict=True)):
@@ -87,9 +87,13 @@ def array(name, value, dtype, shape, gpu=None):
                          f"({', '.join(map(str, shape))})")
     if not value.flags.c_contiguous:
         raise ValueError(f"{name}: got a strided array, must be C-contiguous: "
-                         f"{_cure(name, dtype)}")
+                         f"{_cure(name, dtype, on_device)}")
     return value
 
 
-def _cure(name, dtype):
-    return f"numpy.ascontiguousarray({name}, numpy.{np.dtype(dtype)})"
+def _cure(name, dtype, on_device):
+    module = "cupy" if on_device else "numpy"
+    dtype = f"{module}.{np.dtype(dtype)}"
+    if name == "out":    # a copy would take what is written
+        return f"{module}.empty(shape, {dtype})"
+    return f"{module}.ascontiguousarray({name}, {dtype})"

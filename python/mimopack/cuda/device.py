@@ -198,13 +198,14 @@ class Gpus:
     Args:
         plan: ``Detector.plan()``.
         devices: their numbers.
+        candidates: that are looked at for one vector.
     """
 
-    def __init__(self, plan, devices):
+    def __init__(self, plan, devices, candidates=1):
         from .transfer import Pipeline
 
         self.programs = {device: Program(plan, device) for device in devices}
-        self._pipeline = Pipeline(list(self.programs.values()))
+        self._pipeline = Pipeline(list(self.programs.values()), candidates)
 
     def detect(self, y, h, noise_var, prior, out, int8_scale, threads=0, hard=None, nodes=None):
         """As ``Program.detect`` on arrays of one of the GPUs, or as ``Pipeline.detect`` on arrays

@@ -16,6 +16,7 @@ from .device import COUNTERS_BYTES, Variant, address, cupy
 PARTS = 2
 LEAST_PART_BYTES = 2**21
 LARGEST_PART_BYTES = 2**24
+PART_CANDIDATES = 2**30
 # Arrays in pinned memory that are worth a copy of their own.
 LEAST_PINNED_BYTES = 2**16
 # Parts that a GPU has under way: one on its way there, one worked on, one on its way back.
@@ -31,10 +32,13 @@ _lost = []
 
 
 class Pipeline:
-    """What takes a batch of the host through programs, each on another GPU."""
+    """What takes a batch of the host through programs, each on another GPU, in parts of so many
+    candidates at most: nothing ends a part, and a GPU that drives a display may take only so long
+    for one."""
 
-    def __init__(self, programs):
+    def __init__(self, programs, candidates=1):
         self._programs = programs
+        self._most = max(1, PART_CANDIDATES // candidates)
         self._slots = None
 
     def detect(self, y, h, noise_var, prior, out, int8_scale, threads=0, hard=None, nodes=None):
@@ -46,9 +50,13 @@ class Pipeline:
         """
         if not len(y):
             return 0
-        batch = _Batch(y, h, noise_var, prior, out, int8_scale, threads, hard, nodes)
+        with self._programs[0].current():    # or GPU 0 would be touched, whichever was asked for
+            return self._detect(_Batch(y, h, noise_var, prior, out, int8_scale, threads, hard,
+                                       nodes))
+
+    def _detect(self, batch):
         count = len(self._programs)
-        parts = batch.parts(count)
+        parts = batch.parts(count, self._most)
         shares = [parts[len(parts) * i // count:len(parts) * (i + 1) // count]
                   for i in range(count)]
         erased = 0
@@ -136,10 +144,11 @@ class _Batch:
         self._bytes = sum(rows.nbytes for rows in (*inputs, *outputs))
         self._layouts = {}
 
-    def parts(self, gpus):
-        """[(rows, matrices)], slices, at least one for each GPU where there are so many."""
+    def parts(self, gpus, most):
+        """[(rows, matrices)], slices, at least one for each GPU where there are so many vectors;
+        most: vectors of one."""
         count = max(gpus, min(PARTS * gpus, self._bytes // LEAST_PART_BYTES),
-                    -(-self._bytes // LARGEST_PART_BYTES))
+                    -(-self._bytes // LARGEST_PART_BYTES), -(-self.n // most))
         return list(_parts(self.n, self.per_channel, -(-self.n // count)))
 
     def layout(self, n, matrices):
@@ -226,8 +235,9 @@ class _Slot:
         """Gives its memory back, while nothing is under way."""
         self._size = 0
         self._here = self._there = None
-        with self._program.current(), suppress(Exception):    # of a GPU that has failed
+        with suppress(Exception), self._program.current():    # of a GPU that has failed
             cupy().get_default_memory_pool().free_all_blocks(self.stream)
+            cupy().get_default_pinned_memory_pool().free_all_blocks()
 
     def _make_room(self, size):
         if size > self._size:

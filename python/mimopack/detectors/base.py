@@ -76,6 +76,7 @@ class Detector:
         self.device = _device("device", device)
         self.on_gpu_failure = self.last_backend = None
         self._erased = 0
+        self._lost_gpu = False
         self._isa = isa
         self._check_size()
         self._core = self._make_core() if self.backend in ("auto", "cpu") else None
@@ -245,7 +246,7 @@ class Detector:
         if self._calibration:
             return not counts and self._calibration.prefers_gpu(n, per_channel, has_prior,
                                                                 num_hard, many)
-        return self._gpu is not None
+        return self._gpu is not None and not self._lost_gpu
 
     def _lose_gpu(self, error):
         """The CPU goes on, for good, and somebody hears of it; or the error again."""
@@ -258,6 +259,7 @@ class Detector:
             raise error
         self._core = self._core or self._make_core()
         self._gpu = self._calibration = None
+        self._lost_gpu = True    # arrays of a GPU may still be tried there
 
     def _gpus(self):
         """Its programs on GPUs, made when they are needed."""
@@ -276,6 +278,9 @@ class Detector:
 
     def _noise(self, noise_var, n, gpu):
         """One per vector, or one for all."""
+        if is_device_array(noise_var) and noise_var.ndim == 0:
+            raise ValueError("noise_var: got a CuPy scalar, must be a number (float(noise_var), "
+                             "which waits for the GPU) or an array, one per vector")
         if isinstance(noise_var, float) or np.ndim(noise_var) == 0:
             return np.array([positive("noise_var", noise_var)], np.float32)
         return array("noise_var", noise_var, np.float32, (n,), gpu)
@@ -317,7 +322,7 @@ class Detector:
     def _make_gpu(self):
         from ..cuda import device
 
-        return device.Gpus(self.plan(), self.devices)
+        return device.Gpus(self.plan(), self.devices, self.candidates)
 
     CANONICAL_ORDER = True    # the kernel works per axis where the constellation allows it
 

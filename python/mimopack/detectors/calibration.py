@@ -81,7 +81,7 @@ class Calibration:
         that fails does."""
         if n < LEAST_VECTORS:
             return False
-        case = per_channel, has_prior, num_hard, self._detector.threads
+        case = _period(per_channel), has_prior, num_hard, self._detector.threads
         if case not in self._least:
             if n < LARGE_VECTORS and case not in self._long and not many:
                 return False
@@ -91,7 +91,7 @@ class Calibration:
     def took(self, seconds, per_channel, has_prior=False, num_hard=0):
         """What the CPU took for a batch."""
         if seconds > LONG_SECONDS:
-            self._long.add((per_channel, has_prior, num_hard, self._detector.threads))
+            self._long.add((_period(per_channel), has_prior, num_hard, self._detector.threads))
 
     def _find(self, *case):
         from ..cuda import device
@@ -106,6 +106,12 @@ class Calibration:
                 least = crossing(rows)
                 keep(configuration, least, rows)
         return least
+
+
+def _period(per_channel):
+    """Vectors per matrix that are measured in place of so many: the power of two below, at most
+    64, where the decomposition hardly counts. Bursts of any length are then few configurations."""
+    return 1 << min(6, per_channel.bit_length() - 1)
 
 
 def _describe(detector, per_channel, has_prior, num_hard):

@@ -168,16 +168,18 @@ class GraphRun(DeviceRun):
         super().__init__(detector, data)
         self.least = self.most = data.vectors
         self.stream, self._graph = cupy().cuda.Stream(non_blocking=True), None
+        self._pool = cupy().cuda.MemoryPool()    # the graph's calls go on using its memory
 
     def queue(self, n):
         if self._graph is None:
-            for _ in range(3):    # compiles, and leaves CuPy's pool what the calls need
-                super().queue(n)
-            self.stream.synchronize()
-            self.stream.begin_capture()
-            for _ in range(self.repeats):
-                super().queue(n)
-            self._graph = self.stream.end_capture()
+            with cupy().cuda.using_allocator(self._pool.malloc):
+                for _ in range(3):    # compiles, and leaves the pool what the calls need
+                    super().queue(n)
+                self.stream.synchronize()
+                self.stream.begin_capture()
+                for _ in range(self.repeats):
+                    super().queue(n)
+                self._graph = self.stream.end_capture()
         self._graph.launch(self.stream)
 
 
