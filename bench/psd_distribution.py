@@ -20,7 +20,7 @@ from pathlib import Path
 import numpy as np
 from gnuradio.mimopack import detectors
 from gnuradio.mimopack.apps.bench.data import Data, Setting
-from gnuradio.mimopack.apps.machine import describe
+from gnuradio.mimopack.apps.machine import describe, describe_gpu
 from gnuradio.mimopack.cuda import source
 
 CONSTELLATIONS, TABLE_5_TEAM = ("qpsk", "qam16"), 64
@@ -157,17 +157,6 @@ def run(arguments):
     return rows
 
 
-def gpu():
-    """What it is, and what programs it."""
-    import cupy
-
-    properties = cupy.cuda.runtime.getDeviceProperties(0)
-    return {"name": properties["name"].decode(),
-            "multiprocessors": properties["multiProcessorCount"], "cupy": cupy.__version__,
-            "driver": str(cupy.cuda.runtime.driverGetVersion()),
-            "nvrtc": "{}.{}".format(*cupy.cuda.nvrtc.getVersion())}
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -176,7 +165,7 @@ def main():
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--output", type=Path)
     arguments = parser.parse_args()
-    results = {"machine": {**describe(), "gpu": gpu()},
+    results = {"machine": {**describe(), "gpu": describe_gpu()},
                "model": "4x4, i.i.d. Rayleigh, one channel per vector", "paper_mbit_per_s": PAPER,
                "results": run(arguments)}
     if arguments.output:

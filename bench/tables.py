@@ -419,7 +419,8 @@ def render(kind, name):
     place = f"{machine['processor']}, {threads} threads"
     if "gpu" in machine:
         card = machine["gpu"]
-        place = (f"{card['name']}, driver {card['driver']}, NVRTC {card['nvrtc']}, CuPy "
+        driver = card.get("driver") or f"for CUDA {card['driver_cuda']}"
+        place = (f"{card['name']}, driver {driver}, NVRTC {card['nvrtc']}, CuPy "
                  f"{card['cupy']}; {place}")
     return (f"{KINDS[kind](results)}\n\n"
             f"[{name}](../bench/results/{name}): {place}, "
