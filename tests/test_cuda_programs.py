@@ -26,6 +26,9 @@ OTHERS = [
     ("sd", {"radius": "zf", "ordering": "stacked"}, {}),
     ("zf", {"num_tx": 64, "num_rx": 256, "constellation": "qam256"}, {}),
 ]
+# Parameters by which another kernel is chosen, or one of another size.
+SIZED = [*((name, {}) for name in detectors.REGISTRY), ("softsphere", {"llr_clip": 8.0}),
+         ("psd", {"preset": "table5"}), ("psd", {"team_size": 32}), ("kbest", {"k": 4})]
 # One thread's arrays for 4x4 are in registers.
 IN_REGISTERS = [
     *((name, {"constellation": points})
@@ -61,6 +64,25 @@ def test_every_detector_compiles(programs, name, architecture):
 @pytest.mark.parametrize("name, own, call", OTHERS)
 def test_other_sizes_and_calls_compile(name, own, call):
     assert compile_program(name, own, call, "sm_90").error is None
+
+
+@pytest.mark.parametrize("name, own", SIZED)
+def test_syntax_for_all_sizes_and_constellations(name, own):
+    """What is chosen by size, and static assertions; a twentieth of the time of compiling."""
+    errors, accepted = {}, 0
+    for size in (1, 2, 3, 4, 5, 8, 9):
+        for points in ("bpsk", "qpsk", "qam16", "qam64", "qam256"):
+            try:
+                plan = detectors.create(name, num_tx=size, num_rx=size, constellation=points,
+                                        backend="cpu", **own).plan()
+            except ValueError:    # every backend refuses it
+                continue
+            program = Program(source.program(plan, arena=64), "sm_90",
+                              (*source.OPTIONS, "-fdevice-syntax-only"))
+            accepted += 1
+            if program.error:
+                errors[size, points] = program.error
+    assert not errors and accepted
 
 
 @pytest.mark.parametrize("name, own", IN_REGISTERS)

@@ -64,60 +64,31 @@ MP_FN void begin(Kernel&, const extras&, unsigned long long, long)
 {
 }
 
+/* NAME<Kernel>(0) is Kernel::NAME, or OTHERWISE where it has no such number */
+#define MP_HOOK(NAME, OTHERWISE)                     \
+    template <class Kernel>                          \
+    constexpr auto NAME(int)->decltype(Kernel::NAME) \
+    {                                                \
+        return Kernel::NAME;                         \
+    }                                                \
+    template <class Kernel>                          \
+    constexpr int NAME(long)                         \
+    {                                                \
+        return OTHERWISE;                            \
+    }
+
 /* The shared memory that a kernel has of its own */
-template <class Kernel>
-constexpr auto shared_bytes(int) -> decltype(Kernel::shared_bytes)
-{
-    return Kernel::shared_bytes;
-}
-
-template <class Kernel>
-constexpr int shared_bytes(long)
-{
-    return 0;
-}
-
+MP_HOOK(shared_bytes, 0)
 /* For a kernel whose threads work together, long for each vector: so many blocks of a
  * multiprocessor at least, which rows in shared memory would not leave room for; 0 for
  * any other */
-template <class Kernel>
-constexpr auto team_blocks(int) -> decltype(Kernel::team_blocks)
-{
-    return Kernel::team_blocks;
-}
-
-template <class Kernel>
-constexpr int team_blocks(long)
-{
-    return 0;
-}
-
+MP_HOOK(team_blocks, 0)
 /* Of a multiprocessor, by which registers are limited */
-template <class Kernel>
-constexpr auto least_blocks(int) -> decltype(Kernel::least_blocks)
-{
-    return Kernel::least_blocks;
-}
-
-template <class Kernel>
-constexpr int least_blocks(long)
-{
-    return team_blocks<Kernel>(0) ? team_blocks<Kernel>(0) : MIMOPACK_BLOCKS;
-}
-
+MP_HOOK(least_blocks, team_blocks<Kernel>(0) ? team_blocks<Kernel>(0) : MIMOPACK_BLOCKS)
 /* How many threads have to go on together: a warp's, or a block's; 0 where it says
  * nothing, which is a warp's */
-template <class Kernel>
-constexpr auto threads_together(int) -> decltype(Kernel::threads_together)
-{
-    return Kernel::threads_together;
-}
-
-template <class Kernel>
-constexpr int threads_together(long)
-{
-    return 0;
-}
+MP_HOOK(threads_together, 0)
+#undef MP_HOOK
 
 /* Whether it searches in steps */
 template <class Kernel>

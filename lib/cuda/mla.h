@@ -9,6 +9,8 @@
 namespace mimopack {
 namespace MIMOPACK_ISA {
 
+/* What is not meant for a size is not compiled for it, as these are parameters. */
+template <int NT = asked::fixed_tx, int NR = asked::fixed_rx, int WIDTH = asked::width>
 MP_FN auto make(arena<lane>& a)
 {
     constexpr detector_options o = asked::options();
@@ -16,16 +18,15 @@ MP_FN auto make(arena<lane>& a)
         return enumeration<lane, false>(a, asked::points, layers(), antennas());
     else if constexpr (o.method == 2)
         return enumeration<lane, true>(a, asked::points, layers(), antennas());
-    else if constexpr (asked::fixed_tx == 2 && fits_registers)
-        return register_passes<2, asked::fixed_rx, asked::width, column_order::rotate>(
+    else if constexpr (NT == 2 && fits_registers)
+        return register_passes<NT, NR, WIDTH, column_order::rotate>(
             a, asked::points, 2, infinity); /* N-way with all passes is exact */
     else if constexpr (slices)
-        return slice_search<asked::fixed_tx, asked::fixed_rx, asked::width, least_metric>(
-            a, asked::points, infinity);
-    else if constexpr (asked::width == 0)
+        return slice_search<NT, NR, WIDTH, least_metric>(a, asked::points, infinity);
+    else if constexpr (WIDTH == 0)
         return exhaustive<lane, best_metric>(a, asked::points, layers(), antennas());
     else
-        return sliced_search<lane, asked::fixed_tx, asked::fixed_rx, asked::width>(
+        return sliced_search<lane, NT, NR, WIDTH>(
             a, asked::points, layers(), antennas(), infinity);
 }
 

@@ -9,6 +9,8 @@
 namespace mimopack {
 namespace MIMOPACK_ISA {
 
+/* What is not meant for a size is not compiled for it, as these are parameters. */
+template <int NT = asked::fixed_tx, int NR = asked::fixed_rx, int WIDTH = asked::width>
 MP_FN auto make(arena<lane>& a)
 {
     constexpr detector_options o = asked::options();
@@ -18,16 +20,14 @@ MP_FN auto make(arena<lane>& a)
      * form, which starts from more candidates, was 60 times faster. */
     if constexpr (slices &&
                   parents(asked::num_tx) <= (clips && fits_registers ? 256 : 4096))
-        return slice_search<asked::fixed_tx, asked::fixed_rx, asked::width, least_metric>(
-            a, asked::points, o.llr_clip);
+        return slice_search<NT, NR, WIDTH, least_metric>(a, asked::points, o.llr_clip);
     else if constexpr (fits_registers && clips)
-        return shared_soft_search<asked::fixed_tx, asked::fixed_rx, asked::width>(
-            a, asked::points, o.llr_clip);
-    else if constexpr (parents(asked::num_tx) <= (asked::width == 1 ? 4096 : 1024))
-        return sliced_search<lane, asked::fixed_tx, asked::fixed_rx, asked::width>(
+        return shared_soft_search<NT, NR, WIDTH>(a, asked::points, o.llr_clip);
+    else if constexpr (parents(asked::num_tx) <= (WIDTH == 1 ? 4096 : 1024))
+        return sliced_search<lane, NT, NR, WIDTH>(
             a, asked::points, layers(), antennas(), o.llr_clip);
     else
-        return softsphere<lane, asked::fixed_tx, asked::fixed_rx, asked::width>(
+        return softsphere<lane, NT, NR, WIDTH>(
             a, asked::points, layers(), antennas(), o.llr_clip);
 }
 
