@@ -68,6 +68,7 @@ class Fake:
 
     log = []             # ("launch", "wait" or "free", GPU), in order
     pinned = []          # arrays
+    registered = {}      # {address: size} of other memory that is pinned
     count = 1            # GPUs
     launches_left = -1   # until one fails; -1: for ever
 
@@ -88,8 +89,17 @@ class Fake:
                 memsetAsync=lambda to, value, size, stream: Stream.all[stream].work.append(
                     lambda: ctypes.memset(to, value, size)),
                 pointerGetAttributes=lambda at: SimpleNamespace(
-                    type=int(any(0 <= at - array.ctypes.data < array.size
-                                 for array in Fake.pinned)))))
+                    type=int(any(0 <= at - first < size for first, size in (
+                        *((array.ctypes.data, array.size) for array in Fake.pinned),
+                        *Fake.registered.items())))),
+                hostRegister=self._register, hostUnregister=Fake.registered.pop))
+
+    @staticmethod
+    def _register(at, size, flags):
+        if flags != 1 or any(first < at + size and at < first + length
+                             for first, length in Fake.registered.items()):
+            raise RuntimeError("already mapped")
+        Fake.registered[at] = size
 
     @staticmethod
     def pinned_memory(size):
@@ -141,9 +151,11 @@ class Fake:
 
 def install(monkeypatch, count=1):
     """As if there were so many GPUs."""
+    monkeypatch.setattr(Fake, "registered", {})
     fake = Fake()
     monkeypatch.setattr(device, "cupy", lambda: fake)
-    monkeypatch.setattr("gnuradio.mimopack.cuda.transfer.cupy", lambda: fake)
+    for module in ("transfer", "pinning"):
+        monkeypatch.setattr(f"gnuradio.mimopack.cuda.{module}.cupy", lambda: fake)
     monkeypatch.setattr(device, "count", lambda: Fake.count)
     monkeypatch.setattr(device.Program, "_compile", Fake.compile)
     monkeypatch.setattr(Fake, "count", count)

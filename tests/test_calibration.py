@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from fake_cuda import Fake
 from gnuradio.mimopack import detectors
-from gnuradio.mimopack.cuda import device
+from gnuradio.mimopack.cuda import device, transfer
 from gnuradio.mimopack.detectors import calibration
 from gnuradio.mimopack.detectors.calibration import crossing, folder, keep, recall
 from simulated import problem
@@ -266,15 +266,25 @@ class TestChoice:
             det.detect(y, h, noise_var)
         assert det.last_backend == "cpu" and not calibration.folder().exists()
 
-    def test_measured_in_earnest(self, monkeypatch, new_process):
+    @pytest.mark.parametrize("pins", [False, True])
+    def test_measured_in_earnest(self, pins, monkeypatch, new_process):
         fake_cuda.install(monkeypatch)
+        staged, copy = [], transfer.copy
+        monkeypatch.setattr(transfer, "LEAST_PINNED_BYTES", 0)
+        monkeypatch.setattr(transfer, "copy", lambda to, source, threads: (
+            staged.append(len(source)), copy(to, source, threads)))
         y, h, noise_var, _ = problem(5000, 4, 4, "qam16", 18)
         det = detectors.NWay()
+        det.pins_buffers = pins
+        det.prepare(5000)
+        one = 4 * 8 + 16 * 8 + 16 * 4    # the bytes of a vector, which prepare tries at last
+        assert sum(staged) in (0, one) if pins else sum(staged) > 10 * one
         np.testing.assert_array_equal(det.detect(y, h, noise_var),
                                       detectors.NWay(backend="cpu").detect(y, h, noise_var))
         file, = calibration.folder().iterdir()
         kept = json.loads(file.read_text())
         assert kept["measured"] and kept["configuration"]["gpus"] == ["Fake 0"]
+        assert kept["configuration"]["pinned"] == pins
 
 
 class TestBlock:

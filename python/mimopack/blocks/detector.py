@@ -63,6 +63,7 @@ class detector_block(gr.sync_block):
     def __init__(self, noise_var=0.1, symbols_per_channel=1, prior_input=False, **parameters):
         det = self._detector = self.DETECTOR(**parameters)
         det.on_gpu_failure = self._on_gpu_failure
+        det.pins_buffers = True
         if flag("prior_input", prior_input) and not det.SUPPORTS_PRIOR:
             raise ValueError(f"prior_input: {det.name} takes no a-priori LLRs")
         self._prior_input = prior_input
@@ -98,6 +99,7 @@ class detector_block(gr.sync_block):
 
     def start(self):
         self.set_output_multiple(1)
+        self._pinned = False
         self._detector.prepare(self._batch * self._period, self._period, self._prior_input)
         return True
 
@@ -146,6 +148,9 @@ class detector_block(gr.sync_block):
             det.detect(y, h, self._noise(items, n), prior=prior,
                        out=out.reshape(n, det.bits_per_vector))
             self._erasures += det.erasures
+            if det.last_backend == "cuda" and not self._pinned:
+                self._pinned = True
+                det.pin(*input_items, out)
         except Exception as error:    # the stream goes on: these vectors are erased, and said
             out[...] = 0
             self._erasures += n

@@ -202,10 +202,12 @@ class Gpus:
     """
 
     def __init__(self, plan, devices, candidates=1):
+        from .pinning import Pins
         from .transfer import Pipeline
 
         self.programs = {device: Program(plan, device) for device in devices}
         self._pipeline = Pipeline(list(self.programs.values()), candidates)
+        self._pins = Pins()
 
     def detect(self, y, h, noise_var, prior, out, int8_scale, threads=0, hard=None, nodes=None):
         """As ``Program.detect`` on arrays of one of the GPUs, or as ``Pipeline.detect`` on arrays
@@ -215,9 +217,23 @@ class Gpus:
                                                      hard, nodes)
         return self._pipeline.detect(y, h, noise_var, prior, out, int8_scale, threads, hard, nodes)
 
+    def in_pinned_memory(self, array):
+        """A copy there, of an array of the host."""
+        with next(iter(self.programs.values())).current():
+            memory = cupy().cuda.alloc_pinned_memory(array.nbytes)
+        copy = np.frombuffer(memory, array.dtype, array.size).reshape(array.shape)
+        copy[...] = array
+        return copy
+
+    def pin(self, *arrays):
+        """As ``Detector.pin``."""
+        with next(iter(self.programs.values())).current():
+            self._pins.add(*arrays)
+
     def release(self):
         """Gives back what is held for arrays of the host between calls."""
         self._pipeline.release()
+        self._pins.release()
 
     def empty(self, shape, dtype, device):
         """A CuPy array on one of the GPUs."""

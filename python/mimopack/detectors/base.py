@@ -32,6 +32,8 @@ class Detector:
         on_gpu_failure: called, once, with the exception of a GPU that failed with arrays of the
             host, before the CPU takes that batch and all that follow. Where it is None, backend
             "auto" warns instead, and backend "cuda" raises the exception.
+        pins_buffers: whether the caller will ``pin`` its arrays, as blocks do; backend "auto" then
+            compares CPU and GPU on arrays in pinned memory.
     """
 
     name = ""
@@ -75,6 +77,7 @@ class Detector:
         choice("isa", isa, ISAS)
         self.device = _device("device", device)
         self.on_gpu_failure = self.last_backend = None
+        self.pins_buffers = False
         self._erased = 0
         self._lost_gpu = False
         self._isa = isa
@@ -235,6 +238,12 @@ class Detector:
         except Exception as error:
             self._lose_gpu(error)
 
+    def pin(self, *arrays):
+        """Pins the buffers of GNU Radio's that arrays of the host are in, until ``release``: a GPU
+        then reads and writes them without a copy. Other arrays stay as they are."""
+        if self._gpu:
+            self._gpu.pin(*arrays)
+
     def release(self):
         """Gives back the GPUs' buffers; the next ``detect`` that needs them takes new ones. What is
         compiled stays."""
@@ -258,6 +267,7 @@ class Detector:
         else:
             raise error
         self._core = self._core or self._make_core()
+        self.release()
         self._gpu = self._calibration = None
         self._lost_gpu = True    # arrays of a GPU may still be tried there
 

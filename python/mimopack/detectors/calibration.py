@@ -103,6 +103,7 @@ class Calibration:
             least = recall(configuration)
             if least is None:
                 rows = measure(self._detector, self._core, self._gpus(), *case)
+                self._gpus().release()
                 least = crossing(rows)
                 keep(configuration, least, rows)
         return least
@@ -126,6 +127,7 @@ def _describe(detector, per_channel, has_prior, num_hard):
             "gpus": [device.device_name(number) for number in detector.devices],
             "detector": detector.name, "num_tx": detector.num_tx, "num_rx": detector.num_rx,
             "constellation": detector.constellation.name, "llr_type": detector.llr_dtype.name,
+            "pinned": detector.pins_buffers,
             "vectors_per_matrix": per_channel, "prior": has_prior, "hard_solutions": num_hard,
             "program": hashlib.sha256(program.encode()).hexdigest()[:16]}
 
@@ -162,6 +164,9 @@ def measure(detector, core, gpus, per_channel, has_prior=False, num_hard=0):
                                       num_hard)
         if rows and sum(a.nbytes for a in arguments[:5] if a is not None) > LARGEST_BYTES:
             break
+        if detector.pins_buffers:
+            arguments = [gpus.in_pinned_memory(argument) if isinstance(argument, np.ndarray)
+                         else argument for argument in arguments]
         if not rows:
             gpus.detect(*arguments, **keywords)    # compiles
             end = time.perf_counter() + SECONDS

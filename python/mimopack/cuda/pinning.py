@@ -1,0 +1,65 @@
+# SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""GNU Radio's buffers in pinned memory, which a GPU reads and writes without a copy."""
+
+import threading
+from contextlib import suppress
+from pathlib import Path
+
+from .device import address, cupy
+
+_PORTABLE = 1    # pinned for all GPUs
+
+_holders = {}    # {(first, end): how many Pins hold this buffer}
+_lock = threading.Lock()
+
+
+class Pins:
+    """The circular buffers that one user has pinned; several may pin the same."""
+
+    def __init__(self):
+        self._held = set()
+
+    def add(self, *arrays):
+        """Pins the circular buffers of which these arrays are part. What cannot be pinned, and any
+        other memory, stays as it is."""
+        for array in arrays:
+            buffer = circular_buffer(address(array))
+            if buffer is None or buffer in self._held:
+                continue
+            first, end = buffer
+            with suppress(cupy().cuda.runtime.CUDARuntimeError), _lock:
+                if buffer not in _holders:
+                    cupy().cuda.runtime.hostRegister(first, end - first, _PORTABLE)
+                _holders[buffer] = _holders.get(buffer, 0) + 1
+                self._held.add(buffer)
+
+    def release(self):
+        """Before the buffers are freed: what they were pinned for must have come to its end."""
+        for buffer in self._held:
+            with _lock:
+                _holders[buffer] -= 1
+                if not _holders[buffer]:
+                    del _holders[buffer]
+                    with suppress(Exception):    # of a GPU that has failed
+                        cupy().cuda.runtime.hostUnregister(buffer[0])
+        self._held.clear()
+
+
+def circular_buffer(at):
+    """(first, end) of the buffer that this address is in: GNU Radio maps the same memory twice, one
+    right after the other, so that what wraps around is in one piece. None for other memory."""
+    try:
+        text = Path("/proc/self/maps").read_text(encoding="utf-8", errors="replace")
+    except OSError:    # not Linux
+        return None
+    before = None
+    for line in text.splitlines():
+        span, access, offset, device, inode, *_ = line.split(maxsplit=5)
+        first, end = (int(number, 16) for number in span.split("-"))
+        same = end - first, access, offset, device, inode
+        if (before and before[0] <= at < end and before[1:] == (first, same)
+                and access.endswith("s")):
+            return before[0], end
+        before = first, end, same
+    return None
