@@ -7,19 +7,30 @@
 namespace mimopack {
 namespace MIMOPACK_ISA {
 
+/* A value for which no compiler has to look into the kernel */
+template <class T, T VALUE>
+struct known {
+    MP_FN constexpr operator T() const { return VALUE; }
+};
+
 /* ZF-SIC, or soft: bit flipping */
 template <bool SOFT>
 MP_FN auto make(arena<lane>& a)
 {
     constexpr detector_options o = asked::options();
-    return flip_detector<lane, asked::fixed_tx, asked::fixed_rx, asked::width>(
+    return flip_detector<lane,
+                         asked::fixed_tx,
+                         asked::fixed_rx,
+                         asked::width,
+                         known<bool, SOFT>,
+                         known<int, asked::num_hard>>(
         a,
         asked::points,
         layers(),
         antennas(),
         static_cast<sic_ordering>(o.ordering),
-        SOFT,
-        asked::num_hard);
+        {},
+        {});
 }
 
 } // namespace MIMOPACK_ISA

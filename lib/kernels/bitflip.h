@@ -12,7 +12,8 @@ namespace MIMOPACK_ISA {
 /* The positions of the names in detectors/sic.py */
 enum class sic_ordering { sinr, norm, none };
 
-template <class F, int NT, int NR, int WIDTH>
+/* SOFT, COUNT: bool and int, or what converts to them when compiling */
+template <class F, int NT, int NR, int WIDTH, class SOFT = bool, class COUNT = int>
 class flip_detector
 {
 public:
@@ -25,8 +26,8 @@ public:
                         int nt,
                         int nr,
                         sic_ordering ordering,
-                        bool soft,
-                        int num_hard)
+                        SOFT soft,
+                        COUNT num_hard)
         : d_ordering(ordering),
           d_soft(soft),
           d_num_hard(num_hard),
@@ -83,8 +84,8 @@ public:
 
 private:
     const sic_ordering d_ordering;
-    const bool d_soft;
-    const int d_num_hard;
+    const SOFT d_soft;
+    const COUNT d_num_hard;
     const extent<NT> d_nt;
     amplification_order<F, NT, NR> d_order;
     tree d_tree;

@@ -14,7 +14,7 @@ from .data import Data
 from .measuring import reason
 
 VECTORS = 1400
-LIMIT_SECONDS = 120
+LIMIT_SECONDS = 240
 MOST_PROCESSES = 16
 
 
