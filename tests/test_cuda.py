@@ -476,3 +476,49 @@ def test_block(period, backend, device, monkeypatch):
     llr, _ = play(block, y, h, period)
     np.testing.assert_array_equal(llr, detectors.NWay(backend="cuda").detect(y, h, noise_var))
     assert block.vectors() == len(y) and block.erasures() == block.failures() == 0
+
+
+class TestTwoGpus:
+    @pytest.fixture(autouse=True)
+    def there_are_two(self):
+        if device.count() < 2:
+            pytest.skip("this machine has one GPU")
+
+    @pytest.mark.parametrize("name", ["mmse", "nway", "sfsd", "psd", "mla", "softsphere"])
+    @pytest.mark.parametrize("devices", [[0, 1], [1, 0], 1])
+    def test_any_gpus_give_the_same(self, name, devices):
+        y, h, noise_var, _ = problem(14 * 3001, 3, 3, "qpsk", 18)
+        parameters = {"num_tx": 3, "num_rx": 3, "constellation": "qpsk", "backend": "cuda"}
+        one, det = (detectors.create(name, device=numbers, **parameters)
+                    for numbers in (0, devices))
+        for period in (1, 14):
+            arguments = y, h[::period].copy(), noise_var
+            np.testing.assert_array_equal(det.detect(*arguments), one.detect(*arguments))
+
+    def test_cupy_arrays_of_either(self):
+        import cupy
+
+        y, h, noise_var, _ = problem(5001, 4, 4, "qam16", 18)
+        det = detectors.NWay(backend="cuda", device=[0, 1])
+        found = []
+        for number in (1, 0):
+            with cupy.cuda.Device(number):
+                arguments = cupy.asarray(y), cupy.asarray(h), noise_var
+            llr = det.detect(*arguments)    # whichever GPU is the current one
+            assert llr.device.id == number and det.erasures == 0
+            found.append(cupy.asnumpy(llr))
+        np.testing.assert_array_equal(*found)
+        np.testing.assert_array_equal(det.detect(y, h, noise_var), found[0])
+
+    @pytest.mark.parametrize("devices", [[0, 1], 1])
+    @pytest.mark.parametrize("period", [1, 14])
+    def test_block(self, period, devices):
+        from test_detector_blocks import make, play
+
+        y, h, noise_var, _ = problem(14 * 20_000, 4, 4, "qam16", 18, period)
+        block = make("nway", backend="cuda", device=devices, noise_var=noise_var,
+                     symbols_per_channel=period)
+        llr, _ = play(block, y, h, period)
+        np.testing.assert_array_equal(llr, detectors.NWay(backend="cuda").detect(y, h, noise_var))
+        assert block.erasures() == block.failures() == 0 and block._detector.backend == "cuda"
+        assert not block._detector._lost_gpu
