@@ -94,7 +94,10 @@ class HostData:
     @cached_property
     def llr(self):
         """Room for LLRs, its pages touched."""
-        room = self._room((self.vectors, self.setting.bits_per_vector), self._llr_type)
+        return self._zeros((self.vectors, self.setting.bits_per_vector), self._llr_type)
+
+    def _zeros(self, shape, dtype):
+        room = self._room(shape, dtype)
         room[...] = 0
         return room
 
@@ -109,6 +112,10 @@ class DeviceData(HostData):
     def _room(self, shape, dtype):
         with cupy().cuda.Device(self.device):
             return cupy().empty(shape, dtype)
+
+    def _zeros(self, shape, dtype):
+        with cupy().cuda.Device(self.device):
+            return super()._zeros(shape, dtype)
 
     def _repeated(self, array):
         with cupy().cuda.Device(self.device):
