@@ -15,6 +15,7 @@
  * Square QAM of up to three bits per axis. */
 #pragma once
 #include "../kernels/kbest.h"
+#include "prepared.h"
 #include "registers.h"
 
 namespace mimopack {
@@ -467,7 +468,7 @@ MP_FN auto make(arena<lane>& a)
             return kbest<lane, nt, nr, width>(
                 a, asked::points, layers(), antennas(), o.k, o.llr_clip);
     } else {
-        return kbest<lane, nt, nr, width>(
+        return prepared<kbest<lane, nt, nr, width>, (nt > 4)>(
             a, asked::points, layers(), antennas(), o.k, o.llr_clip);
     }
 }

@@ -5,6 +5,7 @@
  * nodes are counted. */
 #pragma once
 #include "../kernels/psd.h"
+#include "prepared.h"
 #include "psd_team.h"
 #include "sphere.h"
 
@@ -24,12 +25,13 @@ MP_FN auto make(arena<lane>& a)
         const psd_shape shape{
             o.psd_stages, asked::levels, asked::expansions, o.psd_threads
         };
-        return psd<lane, NT, NR, WIDTH>(a,
-                                        asked::points,
-                                        layers(),
-                                        antennas(),
-                                        static_cast<level_order>(o.ordering),
-                                        shape);
+        return prepared<psd<lane, NT, NR, WIDTH>, (NT > 4)>(
+            a,
+            asked::points,
+            layers(),
+            antennas(),
+            static_cast<level_order>(o.ordering),
+            shape);
     }
 }
 

@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: GPL-3.0-or-later */
 #pragma once
 #include "../kernels/bitflip.h"
+#include "prepared.h"
 #include "sizes.h"
 
 namespace mimopack {
@@ -18,19 +19,20 @@ template <bool SOFT>
 MP_FN auto make(arena<lane>& a)
 {
     constexpr detector_options o = asked::options();
-    return flip_detector<lane,
-                         asked::fixed_tx,
-                         asked::fixed_rx,
-                         asked::width,
-                         known<bool, SOFT>,
-                         known<int, asked::num_hard>>(
-        a,
-        asked::points,
-        layers(),
-        antennas(),
-        static_cast<sic_ordering>(o.ordering),
-        {},
-        {});
+    using detector = flip_detector<lane,
+                                   asked::fixed_tx,
+                                   asked::fixed_rx,
+                                   asked::width,
+                                   known<bool, SOFT>,
+                                   known<int, asked::num_hard>>;
+    return prepared < detector,
+           SOFT && (asked::fixed_tx > 4) > (a,
+                                            asked::points,
+                                            layers(),
+                                            antennas(),
+                                            static_cast<sic_ordering>(o.ordering),
+                                            {},
+                                            {});
 }
 
 } // namespace MIMOPACK_ISA

@@ -1,0 +1,24 @@
+/* SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+ * SPDX-License-Identifier: GPL-3.0-or-later */
+#pragma once
+#include "lane.h"
+
+namespace mimopack {
+namespace MIMOPACK_ISA {
+
+/* A kernel, which where it is LARGE, too large for registers, has prepare() in a function
+ * of its own: in one piece NVRTC works on it for a minute (CUDA 12.4 and 13.0), in two
+ * for a few seconds. */
+template <class Kernel, bool LARGE>
+struct prepared : Kernel {
+    using Kernel::Kernel;
+};
+
+template <class Kernel>
+struct prepared<Kernel, true> : Kernel {
+    using Kernel::Kernel;
+    MP_CALLED void prepare(const lane* h) { Kernel::prepare(h); }
+};
+
+} // namespace MIMOPACK_ISA
+} // namespace mimopack
