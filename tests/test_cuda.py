@@ -478,6 +478,44 @@ def test_block(period, backend, device, monkeypatch):
     assert block.vectors() == len(y) and block.erasures() == block.failures() == 0
 
 
+PINNED_FLOWGRAPHS = """
+import sys
+import numpy as np
+from gnuradio.mimopack import detectors
+from gnuradio.mimopack.cuda import pinning
+from simulated import problem
+from test_detector_blocks import make, play
+y, h, noise_var, _ = problem(14 * 20_000, 4, 4, "qam16", 18, 14)
+expected = detectors.NWay(backend="cuda").detect(y, h, noise_var)
+held = []
+add = pinning.Pins.add
+def noted(self, *arrays):
+    add(self, *arrays)
+    held.append(len(self._held))
+pinning.Pins.add = noted
+for _ in range(20):
+    block = make("nway", backend="cuda", noise_var=noise_var, symbols_per_channel=14)
+    for _ in range(2):
+        llr, _ = play(block, y, h, 14)
+        assert np.array_equal(llr, expected) and not pinning._holders
+print(sorted(set(held)))
+"""
+
+
+@pytest.mark.parametrize("factory, held", [("sysv_shm", "[3]"), ("mmap_shm_open", "[3]"),
+                                           ("mmap_tmpfile", "[0]")])
+def test_blocks_pin_buffers_of_every_kind(factory, held, tmp_path):
+    """Many flowgraphs after each other, in a process of their own, as pinning might hang."""
+    choice = tmp_path / ".gnuradio/prefs/vmcircbuf_default_factory"
+    choice.parent.mkdir(parents=True)
+    choice.write_text(f"gr::vmcircbuf_{factory}_factory")
+    done = subprocess.run([sys.executable, "-c", PINNED_FLOWGRAPHS], capture_output=True, text=True,
+                          cwd=Path(__file__).parent, timeout=120,
+                          env=os.environ | {"HOME": str(tmp_path)})
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[-1] == held
+
+
 class TestTwoGpus:
     @pytest.fixture(autouse=True)
     def there_are_two(self):

@@ -2,6 +2,11 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """GNU Radio's buffers in pinned memory; tests/fake_cuda.py stands in for a GPU."""
 
+import os
+import subprocess
+import sys
+from pathlib import Path
+
 import fake_cuda
 import numpy as np
 import pytest
@@ -44,6 +49,34 @@ def test_buffers_are_found():
     assert all(both == block.seen[0] for both in block.seen) and len(block.seen) > 2
     assert first < end and other < other_end and (end <= other or other_end <= first)
     assert (end - first) % 8192 == 0
+
+
+PRINT_BUFFERS = """
+from test_gpu_pinning import Buffers, run_through
+block = Buffers()
+run_through(block)
+print(block.seen[0])
+"""
+
+
+@pytest.mark.parametrize("factory, found", [("sysv_shm", True), ("mmap_shm_open", True),
+                                            ("mmap_tmpfile", False)])
+def test_buffers_of_every_kind(factory, found, tmp_path):
+    """Those in files are left alone."""
+    choice = tmp_path / ".gnuradio/prefs/vmcircbuf_default_factory"
+    choice.parent.mkdir(parents=True)
+    choice.write_text(f"gr::vmcircbuf_{factory}_factory")
+    done = subprocess.run([sys.executable, "-c", PRINT_BUFFERS], capture_output=True, text=True,
+                          cwd=Path(__file__).parent, timeout=60, check=True,
+                          env=os.environ | {"HOME": str(tmp_path)})
+    assert done.stdout.count("None") == (0 if found else 2)
+
+
+def test_a_setting_keeps_a_block_from_it(monkeypatch):
+    monkeypatch.setenv("GR_CONF_MIMOPACK_PIN_BUFFERS", "False")
+    assert not mimopack.nway_detector()._detector.pins_buffers
+    monkeypatch.delenv("GR_CONF_MIMOPACK_PIN_BUFFERS")
+    assert mimopack.nway_detector()._detector.pins_buffers
 
 
 def test_other_memory_is_none():

@@ -45,6 +45,10 @@ class detector_block(gr.sync_block):
     vectors at hand and all others are then detected by the CPU. What a GPU needs at first,
     compiling and, for "auto", a comparison with the CPU, takes seconds in start().
 
+    While it runs on a GPU it has the buffers around it pinned, which the GPU then reads and writes
+    without a copy; ``pin_buffers = False`` in section ``[mimopack]`` of GNU Radio's configuration
+    (~/.gnuradio/config.conf) keeps it from that.
+
     The block asks for buffers of about 65536 vectors (fewer where a vector is large or a full
     search would take long). A maximum buffer size set on it or its neighbours must leave room
     for two batches.
@@ -63,7 +67,7 @@ class detector_block(gr.sync_block):
     def __init__(self, noise_var=0.1, symbols_per_channel=1, prior_input=False, **parameters):
         det = self._detector = self.DETECTOR(**parameters)
         det.on_gpu_failure = self._on_gpu_failure
-        det.pins_buffers = True
+        det.pins_buffers = gr.prefs().get_bool("mimopack", "pin_buffers", True)
         if flag("prior_input", prior_input) and not det.SUPPORTS_PRIOR:
             raise ValueError(f"prior_input: {det.name} takes no a-priori LLRs")
         self._prior_input = prior_input
@@ -148,7 +152,7 @@ class detector_block(gr.sync_block):
             det.detect(y, h, self._noise(items, n), prior=prior,
                        out=out.reshape(n, det.bits_per_vector))
             self._erasures += det.erasures
-            if det.last_backend == "cuda" and not self._pinned:
+            if det.last_backend == "cuda" and det.pins_buffers and not self._pinned:
                 self._pinned = True
                 det.pin(*input_items, out)
         except Exception as error:    # the stream goes on: these vectors are erased, and said

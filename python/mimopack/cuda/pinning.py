@@ -9,6 +9,9 @@ from pathlib import Path
 from .device import address, cupy
 
 _PORTABLE = 1    # pinned for all GPUs
+# Where GNU Radio's buffers are in shared memory. It can have them in files of /tmp too, whose pages
+# a file system may want to write back: those are left alone.
+_SHARED_MEMORY = ("/SYSV", "/dev/shm/")
 
 _holders = {}    # {(first, end): how many Pins hold this buffer}
 _lock = threading.Lock()
@@ -47,19 +50,20 @@ class Pins:
 
 
 def circular_buffer(at):
-    """(first, end) of the buffer that this address is in: GNU Radio maps the same memory twice, one
-    right after the other, so that what wraps around is in one piece. None for other memory."""
+    """(first, end) of the buffer that this address is in: GNU Radio maps the same shared memory
+    twice, one right after the other, so that what wraps around is in one piece. None for other
+    memory."""
     try:
         text = Path("/proc/self/maps").read_text(encoding="utf-8", errors="replace")
     except OSError:    # not Linux
         return None
     before = None
     for line in text.splitlines():
-        span, access, offset, device, inode, *_ = line.split(maxsplit=5)
+        span, *what = line.split(maxsplit=5)
         first, end = (int(number, 16) for number in span.split("-"))
-        same = end - first, access, offset, device, inode
-        if (before and before[0] <= at < end and before[1:] == (first, same)
-                and access.endswith("s")):
+        copy = end - first, what
+        if (before and before[0] <= at < end and before[1:] == (first, copy)
+                and what[-1].startswith(_SHARED_MEMORY)):
             return before[0], end
-        before = first, end, same
+        before = first, end, copy
     return None
