@@ -66,7 +66,7 @@ class _Memory:
 class Fake:
     """Stands for the module cupy; ``install`` puts it in its place."""
 
-    log = []             # ("launch", "wait" or "free", GPU), in order
+    log = []             # ("launch", "wait", "free", "pin" or "unpin", GPU), in order
     pinned = []          # arrays
     registered = {}      # {address: size} of other memory that is pinned
     count = 1            # GPUs
@@ -92,7 +92,7 @@ class Fake:
                     type=int(any(0 <= at - first < size for first, size in (
                         *((array.ctypes.data, array.size) for array in Fake.pinned),
                         *Fake.registered.items())))),
-                hostRegister=self._register, hostUnregister=Fake.registered.pop))
+                hostRegister=self._register, hostUnregister=self._unregister))
 
     @staticmethod
     def _register(at, size, flags):
@@ -100,6 +100,12 @@ class Fake:
                              for first, length in Fake.registered.items()):
             raise RuntimeError("already mapped")
         Fake.registered[at] = size
+        Fake.log.append(("pin", Device.now))
+
+    @staticmethod
+    def _unregister(at):
+        del Fake.registered[at]
+        Fake.log.append(("unpin", Device.now))
 
     @staticmethod
     def pinned_memory(size):

@@ -69,6 +69,10 @@ def test_other_sizes_and_calls_compile(name, own, call):
 @pytest.mark.parametrize("name, own", SIZED)
 def test_syntax_for_all_sizes_and_constellations(name, own):
     """What is chosen by size, and static assertions; a twentieth of the time of compiling."""
+    kind = detectors.REGISTRY[name]
+    calls = [{}, *({"has_prior": True},) * kind.SUPPORTS_PRIOR,
+             *({"counts": True},) * hasattr(kind, "count_nodes"),
+             *({"num_hard": 2},) * (name == "bitflip")]
     errors, accepted = {}, 0
     for size in (1, 2, 3, 4, 5, 8, 9):
         for points in ("bpsk", "qpsk", "qam16", "qam64", "qam256"):
@@ -77,11 +81,12 @@ def test_syntax_for_all_sizes_and_constellations(name, own):
                                         backend="cpu", **own).plan()
             except ValueError:    # every backend refuses it
                 continue
-            program = Program(source.program(plan, arena=64), "sm_90",
-                              (*source.OPTIONS, "-fdevice-syntax-only"))
-            accepted += 1
-            if program.error:
-                errors[size, points] = program.error
+            for call in calls if size in (4, 9) else calls[:1]:
+                program = Program(source.program(plan, arena=64, **call), "sm_90",
+                                  (*source.OPTIONS, "-fdevice-syntax-only"))
+                accepted += 1
+                if program.error:
+                    errors[(size, points, *call)] = program.error
     assert not errors and accepted
 
 

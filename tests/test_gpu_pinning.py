@@ -14,6 +14,7 @@ from fake_cuda import Fake
 from gnuradio import blocks, gr, mimopack
 from gnuradio.mimopack import detectors
 from gnuradio.mimopack.cuda import pinning, transfer
+from gnuradio.mimopack.detectors import calibration
 from simulated import problem
 
 
@@ -40,6 +41,15 @@ def run_through(block, items=200_000):
     top.connect(source, block, sink)
     top.run()
     np.testing.assert_array_equal(sink.data(), np.arange(items))
+
+
+def connect(top, block, y, h):
+    """Sources of y and h for a block with 14 vectors to a matrix, and its sink."""
+    sink = blocks.vector_sink_f(14 * 16)
+    top.connect(blocks.vector_source_c(y.ravel().tolist(), False, 14 * 4), (block, 0))
+    top.connect(blocks.vector_source_c(h.ravel().tolist(), False, 16), (block, 1))
+    top.connect(block, sink)
+    return sink
 
 
 def test_buffers_are_found():
@@ -127,11 +137,12 @@ def test_memory_that_cannot_be_pinned_stays_as_it_is(monkeypatch):
     assert len(Fake.registered) == 1 and not pinning._holders
 
 
-@pytest.mark.parametrize("backend, launches", [("cuda", -1), ("cuda", 5), ("cpu", -1)])
-def test_a_block_pins_while_it_runs(backend, launches, monkeypatch):
+@pytest.mark.parametrize("backend, launches, gpu", [("cuda", -1, 0), ("cuda", -1, 1),
+                                                    ("cuda", 5, 0), ("cpu", -1, 0)])
+def test_a_block_pins_while_it_runs(backend, launches, gpu, monkeypatch):
     """Only the first call's arrays are staged; nothing stays pinned, and a GPU that fails changes
     no result."""
-    fake_cuda.install(monkeypatch)
+    fake_cuda.install(monkeypatch, 2)
     monkeypatch.setattr(transfer, "LEAST_PINNED_BYTES", 0)
     monkeypatch.setattr("gnuradio.mimopack.blocks.detector.BATCH_VECTORS", 14 * 500)
     staged, most = [], []
@@ -151,21 +162,92 @@ def test_a_block_pins_while_it_runs(backend, launches, monkeypatch):
     n = 14 * 5000
     y, h, noise_var, _ = problem(n, 4, 4, "qam16", 18, 14)
     expected = detectors.NWay(backend="cpu").detect(y, h, noise_var)
-    block = mimopack.nway_detector(noise_var=noise_var, symbols_per_channel=14, backend=backend)
+    block = mimopack.nway_detector(noise_var=noise_var, symbols_per_channel=14, backend=backend,
+                                   device=gpu)
     for _ in range(2):
         staged.clear()
         Fake.launches_left = launches
         top = gr.top_block()
-        sink = blocks.vector_sink_f(14 * 16)
-        top.connect(blocks.vector_source_c(y.ravel().tolist(), False, 14 * 4), (block, 0))
-        top.connect(blocks.vector_source_c(h.ravel().tolist(), False, 16), (block, 1))
-        top.connect(block, sink)
+        sink = connect(top, block, y, h)
         top.run()
         np.testing.assert_array_equal(np.reshape(sink.data(), expected.shape), expected)
         assert not Fake.registered and not pinning._holders
         top.disconnect_all()
     if backend == "cpu":
         assert not most
-    elif launches < 0:
-        assert max(most) == 3
+        return
+    assert max(most) == 3
+    assert {device for what, device in Fake.log if what in ("pin", "unpin")} == {gpu}
+    assert block._detector._lost_gpu == (launches > 0) and block.erasures() == block.failures() == 0
+    if launches < 0:
         assert len(staged) > 3 and staged[1] > 0 and set(staged[2:]) == {0}
+
+
+def test_two_blocks_share_buffers(monkeypatch):
+    fake_cuda.install(monkeypatch)
+    monkeypatch.setattr("gnuradio.mimopack.blocks.detector.BATCH_VECTORS", 14 * 500)
+    y, h, noise_var, _ = problem(14 * 3000, 4, 4, "qam16", 18, 14)
+    one, other = (mimopack.nway_detector(noise_var=noise_var, symbols_per_channel=14,
+                                         num_passes=passes, backend="cuda") for passes in (1, 2))
+    top = gr.top_block()
+    sources = (blocks.vector_source_c(y.ravel().tolist(), False, 14 * 4),
+               blocks.vector_source_c(h.ravel().tolist(), False, 16))
+    sinks = []
+    for block in (one, other):
+        sinks.append(blocks.vector_sink_f(14 * 16))
+        for port, source in enumerate(sources):
+            top.connect(source, (block, port))
+        top.connect(block, sinks[-1])
+    top.run()
+    for passes, sink in zip((1, 2), sinks, strict=True):
+        expected = detectors.NWay(num_passes=passes, backend="cpu").detect(y, h, noise_var)
+        np.testing.assert_array_equal(np.reshape(sink.data(), expected.shape), expected)
+    assert [what for what, _ in Fake.log].count("pin") >= 4    # y, h, and an output of each
+    assert not Fake.registered and not pinning._holders
+
+
+def test_it_stays_pinned_when_threads_are_changed(monkeypatch):
+    """Backend "auto" then measures again, in work()."""
+    fake_cuda.install(monkeypatch)
+    monkeypatch.setattr(calibration, "_known", {})
+    monkeypatch.setattr(calibration, "measure", lambda *_: [(16, 2.0, 1.0)])
+    monkeypatch.setattr("gnuradio.mimopack.blocks.detector.BATCH_VECTORS", 14 * 500)
+    y, h, noise_var, _ = problem(14 * 5000, 4, 4, "qam16", 18, 14)
+    block = mimopack.nway_detector(noise_var=noise_var, symbols_per_channel=14)
+    held, detect = [], transfer.Pipeline.detect
+
+    def noted(self, *arguments, **keywords):
+        held.append(len(Fake.registered))
+        if len(held) == 4:
+            block.set_threads(1)
+        return detect(self, *arguments, **keywords)
+
+    monkeypatch.setattr(transfer.Pipeline, "detect", noted)
+    top = gr.top_block()
+    connect(top, block, y, h)
+    top.run()
+    assert len(held) > 6 and set(held[3:]) == {3}
+
+
+@pytest.mark.parametrize("failure", ["refused", "broken", "elsewhere"])
+def test_what_cannot_be_pinned_is_said_once(failure, monkeypatch, capfd):
+    """The stream goes on, and "auto" compares on ordinary arrays from then on."""
+    fake = fake_cuda.install(monkeypatch)
+    if failure == "refused":
+        def refuse(*_):
+            raise fake.cuda.runtime.CUDARuntimeError("not supported")
+        fake.cuda.runtime.hostRegister = refuse
+    elif failure == "broken":
+        monkeypatch.setattr(pinning, "address", lambda array: 1 // 0)
+    else:
+        monkeypatch.setattr(pinning, "circular_buffer", lambda at: None)
+    monkeypatch.setattr("gnuradio.mimopack.blocks.detector.BATCH_VECTORS", 14 * 500)
+    y, h, noise_var, _ = problem(14 * 5000, 4, 4, "qam16", 18, 14)
+    block = mimopack.nway_detector(noise_var=noise_var, symbols_per_channel=14, backend="cuda")
+    top = gr.top_block()
+    sink = connect(top, block, y, h)
+    top.run()
+    expected = detectors.NWay(backend="cpu").detect(y, h, noise_var)
+    np.testing.assert_array_equal(np.reshape(sink.data(), expected.shape), expected)
+    assert block.erasures() == block.failures() == 0 and not block._detector.pins_buffers
+    assert "".join(capfd.readouterr()).count("are not pinned") == 1

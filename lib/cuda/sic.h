@@ -8,9 +8,10 @@
 namespace mimopack {
 namespace MIMOPACK_ISA {
 
-/* A value for which no compiler has to look into the kernel */
+/* A value that is part of the type, so that what depends on it is decided before anything
+ * is optimised: a large kernel's memory is not looked into. */
 template <class T, T VALUE>
-struct known {
+struct constant {
     MP_FN constexpr operator T() const { return VALUE; }
 };
 
@@ -23,16 +24,16 @@ MP_FN auto make(arena<lane>& a)
                                    asked::fixed_tx,
                                    asked::fixed_rx,
                                    asked::width,
-                                   known<bool, SOFT>,
-                                   known<int, asked::num_hard>>;
-    return prepared < detector,
-           SOFT && (asked::fixed_tx > 4) > (a,
-                                            asked::points,
-                                            layers(),
-                                            antennas(),
-                                            static_cast<sic_ordering>(o.ordering),
-                                            {},
-                                            {});
+                                   constant<bool, SOFT>,
+                                   constant<int, asked::num_hard>>;
+    constexpr bool large = SOFT && asked::fixed_tx > 4;
+    return prepared<detector, large>(a,
+                                     asked::points,
+                                     layers(),
+                                     antennas(),
+                                     static_cast<sic_ordering>(o.ordering),
+                                     {},
+                                     {});
 }
 
 } // namespace MIMOPACK_ISA

@@ -43,7 +43,8 @@ class detector_block(gr.sync_block):
 
     With backend "cuda" or "auto" a GPU that fails while the flowgraph runs is said once; the
     vectors at hand and all others are then detected by the CPU. What a GPU needs at first,
-    compiling and, for "auto", a comparison with the CPU, takes seconds in start().
+    compiling and, for "auto", a comparison with the CPU, takes seconds in start(), half a minute
+    for the largest searches.
 
     While it runs on a GPU it has the buffers around it pinned, which the GPU then reads and writes
     without a copy; ``pin_buffers = False`` in section ``[mimopack]`` of GNU Radio's configuration
@@ -110,7 +111,10 @@ class detector_block(gr.sync_block):
     def stop(self):
         self._report(final=True)
         self._log.flush()
-        self._detector.release()
+        try:
+            self._detector.release()
+        except Exception as error:
+            self._log.error(f"the GPU's memory was not given back: {error!r}")
         self.set_output_multiple(self._batch)    # for the buffers of the next start
         return True
 
@@ -152,17 +156,30 @@ class detector_block(gr.sync_block):
             det.detect(y, h, self._noise(items, n), prior=prior,
                        out=out.reshape(n, det.bits_per_vector))
             self._erasures += det.erasures
-            if det.last_backend == "cuda" and det.pins_buffers and not self._pinned:
-                self._pinned = True
-                det.pin(*input_items, out)
         except Exception as error:    # the stream goes on: these vectors are erased, and said
             out[...] = 0
             self._erasures += n
             self._failures += 1
             self._error = error
+        else:
+            if det.last_backend == "cuda" and det.pins_buffers and not self._pinned:
+                self._pin(*input_items, out)
         self._vectors += n
         self._report()
         return items
+
+    def _pin(self, *arrays):
+        """The buffers around the block, once between start and stop; where it cannot be done, never
+        again."""
+        self._pinned, why = True, "they are in files, or the system does not allow it"
+        try:
+            if self._detector.pin(*arrays):
+                return
+        except Exception as error:
+            why = repr(error)
+        self._detector.pins_buffers = False
+        self._log.warn(None, "the buffers around the block are not pinned, which costs speed: "
+                       + why)
 
     def _on_gpu_failure(self, error):
         self._log.error(f"the GPU failed, going on with the CPU: {error!r}")

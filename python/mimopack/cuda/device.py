@@ -220,20 +220,23 @@ class Gpus:
     def in_pinned_memory(self, array):
         """A copy there, of an array of the host."""
         with next(iter(self.programs.values())).current():
-            memory = cupy().cuda.alloc_pinned_memory(array.nbytes)
-        copy = np.frombuffer(memory, array.dtype, array.size).reshape(array.shape)
+            copy = pinned_empty(array.shape, array.dtype)
         copy[...] = array
         return copy
 
     def pin(self, *arrays):
         """As ``Detector.pin``."""
         with next(iter(self.programs.values())).current():
-            self._pins.add(*arrays)
+            return self._pins.add(*arrays)
+
+    def unpin(self):
+        """What ``pin`` has pinned."""
+        with next(iter(self.programs.values())).current():
+            self._pins.release()
 
     def release(self):
         """Gives back what is held for arrays of the host between calls."""
         self._pipeline.release()
-        self._pins.release()
 
     def empty(self, shape, dtype, device):
         """A CuPy array on one of the GPUs."""
@@ -259,6 +262,13 @@ class Count:
                                 self._stream.ptr)
             self._stream.synchronize()
         return int(value[0])
+
+
+def pinned_empty(shape, dtype):
+    """An array of the host that a GPU reads and writes where it is."""
+    size = max(1, int(np.prod(shape)) * np.dtype(dtype).itemsize)
+    memory = cupy().cuda.alloc_pinned_memory(size)
+    return np.frombuffer(memory, np.uint8, size).view(dtype).reshape(shape)
 
 
 def address(array):

@@ -25,28 +25,38 @@ class Pins:
 
     def add(self, *arrays):
         """Pins the circular buffers of which these arrays are part. What cannot be pinned, and any
-        other memory, stays as it is."""
-        for array in arrays:
-            buffer = circular_buffer(address(array))
-            if buffer is None or buffer in self._held:
-                continue
+        other memory, stays as it is.
+
+        Returns:
+            Whether all are pinned now.
+        """
+        runtime = cupy().cuda.runtime
+        buffers = {circular_buffer(address(array)) for array in arrays}
+        for buffer in buffers - self._held - {None}:
             first, end = buffer
-            with suppress(cupy().cuda.runtime.CUDARuntimeError), _lock:
+            with suppress(runtime.CUDARuntimeError), _lock:
                 if buffer not in _holders:
-                    cupy().cuda.runtime.hostRegister(first, end - first, _PORTABLE)
+                    runtime.hostRegister(first, end - first, _PORTABLE)
                 _holders[buffer] = _holders.get(buffer, 0) + 1
                 self._held.add(buffer)
+        return buffers <= self._held
 
     def release(self):
-        """Before the buffers are freed: what they were pinned for must have come to its end."""
-        for buffer in self._held:
+        """Before the buffers are freed: what they were pinned for must have come to its end. Raises
+        the last of what CUDA does, where the GPU has failed, after all were tried."""
+        failure = None
+        while self._held:
+            buffer = self._held.pop()
             with _lock:
                 _holders[buffer] -= 1
                 if not _holders[buffer]:
                     del _holders[buffer]
-                    with suppress(Exception):    # of a GPU that has failed
+                    try:
                         cupy().cuda.runtime.hostUnregister(buffer[0])
-        self._held.clear()
+                    except cupy().cuda.runtime.CUDARuntimeError as error:
+                        failure = error
+        if failure:
+            raise failure
 
 
 def circular_buffer(at):

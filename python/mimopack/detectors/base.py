@@ -4,6 +4,7 @@
 
 import time
 import warnings
+from contextlib import suppress
 
 import numpy as np
 
@@ -240,15 +241,19 @@ class Detector:
 
     def pin(self, *arrays):
         """Pins the buffers of GNU Radio's that arrays of the host are in, until ``release``: a GPU
-        then reads and writes them without a copy. Other arrays stay as they are."""
-        if self._gpu:
-            self._gpu.pin(*arrays)
+        then reads and writes them without a copy. Other arrays stay as they are.
+
+        Returns:
+            Whether all are pinned now.
+        """
+        return self._gpu.pin(*arrays) if self._gpu else False
 
     def release(self):
-        """Gives back the GPUs' buffers; the next ``detect`` that needs them takes new ones. What is
-        compiled stays."""
+        """Gives back the GPUs' buffers, of which the next ``detect`` takes new ones, and what was
+        pinned. What is compiled stays."""
         if self._gpu:
             self._gpu.release()
+            self._gpu.unpin()
 
     def _takes_gpu(self, n, per_channel, has_prior, num_hard=0, counts=False, many=False):
         """Whether a batch of the host goes to the GPUs."""
@@ -267,7 +272,8 @@ class Detector:
         else:
             raise error
         self._core = self._core or self._make_core()
-        self.release()
+        with suppress(Exception):    # nothing works any more with a GPU that has failed
+            self.release()
         self._gpu = self._calibration = None
         self._lost_gpu = True    # arrays of a GPU may still be tried there
 

@@ -81,7 +81,7 @@ class Calibration:
         that fails does."""
         if n < LEAST_VECTORS:
             return False
-        case = _period(per_channel), has_prior, num_hard, self._detector.threads
+        case = self._case(per_channel, has_prior, num_hard)
         if case not in self._least:
             if n < LARGE_VECTORS and case not in self._long and not many:
                 return False
@@ -91,7 +91,12 @@ class Calibration:
     def took(self, seconds, per_channel, has_prior=False, num_hard=0):
         """What the CPU took for a batch."""
         if seconds > LONG_SECONDS:
-            self._long.add((_period(per_channel), has_prior, num_hard, self._detector.threads))
+            self._long.add(self._case(per_channel, has_prior, num_hard))
+
+    def _case(self, per_channel, has_prior, num_hard):
+        """What a measurement is for, of what may change from call to call."""
+        return (_period(per_channel), has_prior, num_hard, self._detector.threads,
+                self._detector.pins_buffers)
 
     def _find(self, *case):
         from ..cuda import device

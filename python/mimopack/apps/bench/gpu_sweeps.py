@@ -9,12 +9,12 @@ from functools import partial
 import click
 import numpy as np
 
-from ...cuda.device import cupy
+from ...cuda.device import cupy, pinned_empty
 from . import first_call
 from .cases import OF_LINK, QAM16, SECOND_GPU, Case, shared
 from .data import Data, Setting
 from .measuring import Fragile, Run, take_turns
-from .on_gpu import DeviceData, DeviceRun, GraphRun, HostData, pinned_room
+from .on_gpu import DeviceData, DeviceRun, GraphRun, HostData
 from .rows import attempt, missing_row
 from .sweeps import CallRun, GrowingRun
 
@@ -22,7 +22,7 @@ BATCH_CASES = tuple(Case(name, parameters, QAM16) for name, parameters in (
     ("mmse", {}), ("nway", {"num_passes": 4}), ("fpfsd", {}), ("kbest", {"k": 16})))
 BATCHES = tuple(digit * 10**power for power in range(2, 7) for digit in (1, 3)) + (10**7,)
 CPU_LARGEST = 10**6    # from where its rate is the same
-ROOMS = {"pinned": pinned_room, "ordinary": np.empty}
+ROOMS = {"pinned": pinned_empty, "ordinary": np.empty}
 
 # Tables I to III of 001, milliseconds for 8400 vectors with N = 1, 2, ... on a GTX 560 Ti:
 # decomposition, detection, and both with transport.

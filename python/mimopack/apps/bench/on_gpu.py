@@ -59,13 +59,6 @@ class QueuedRun(Run):
         self.seconds.append(self.time(self.units, max(1, self.calls // self.repeats)))
 
 
-def pinned_room(shape, dtype):
-    """An array of the host that the GPU reaches by itself."""
-    size = max(1, int(np.prod(shape)) * np.dtype(dtype).itemsize)
-    memory = cupy().cuda.alloc_pinned_memory(size)
-    return np.frombuffer(memory, np.uint8, size).view(dtype).reshape(shape)
-
-
 class HostData:
     """A ``Data`` repeated up to so many vectors, in arrays that ``room(shape, dtype)`` makes."""
 
