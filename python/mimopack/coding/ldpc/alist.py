@@ -1,0 +1,78 @@
+# SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Parity-check matrices in files of MacKay's alist form.
+
+The form (D. MacKay, "Encyclopedia of sparse graph codes") is a text of numbers, by lines: columns
+and rows of the matrix; the largest weight of a column and of a row; the weight of each column; the
+weight of each row; then a line for each column with the rows of its ones, and a line for each row
+with the columns of its ones, both counted from 1 and filled up with zeros to the largest weight.
+"""
+
+from pathlib import Path
+
+import numpy as np
+
+from .parity_checks import ParityChecks
+
+HEADER_LINES = 4
+
+
+def read_alist(path):
+    """The parity-check matrix in a file of alist form, as :class:`ParityChecks`.
+
+    The zeros that fill up a line may be left out.
+
+    Raises:
+        ValueError: the file is not of that form, or contradicts itself.
+        OSError: the file cannot be read.
+    """
+    try:
+        lines = [np.array(line.split(), np.int64)
+                 for line in Path(path).read_text(encoding="ascii").rstrip().splitlines()]
+    except ValueError:
+        raise ValueError(f"{path}: got what is no integer, must be numbers only") from None
+    if len(lines) < HEADER_LINES or lines[0].size != 2 or lines[0].min() < 1:
+        raise ValueError(f"{path}: got no header, must begin with the columns and the rows")
+    num_bits, num_checks = map(int, lines[0])
+    if len(lines) != HEADER_LINES + num_bits + num_checks:
+        raise ValueError(f"{path}: got {len(lines)} lines, must be "
+                         f"{HEADER_LINES + num_bits + num_checks}")
+    of_columns = lines[HEADER_LINES:HEADER_LINES + num_bits]
+    columns, rows = _ones(path, "column", of_columns, lines[2], num_checks)
+    codes = (ParityChecks(num_checks, rows, columns, num_bits),
+             ParityChecks(num_checks, *_ones(path, "row", lines[HEADER_LINES + num_bits:],
+                                             lines[3], num_bits), num_bits))
+    if not all(map(np.array_equal, *(code.checks() for code in codes))):
+        raise ValueError(f"{path}: got rows and columns that differ, must say the same ones")
+    return codes[0]
+
+
+def _ones(path, what, lines, weights, limit):
+    """(line, number - 1) of each number in the lines of all columns, or of all rows."""
+    listed = [line[line != 0] for line in lines]
+    found = np.array([line.size for line in listed])
+    if not np.array_equal(found, weights):
+        raise ValueError(f"{path}: got weights of each {what} that differ from the numbers listed")
+    numbers = np.concatenate(listed)
+    if not numbers.size or numbers.min() < 1 or numbers.max() > limit:
+        raise ValueError(f"{path}: got in the line of a {what} a number outside of 1 to {limit}")
+    return np.repeat(np.arange(len(lines)), found), numbers - 1
+
+
+def write_alist(code, path):
+    """Write the matrix of a :class:`ParityChecks` or :class:`Prototype` to a file of alist form."""
+    rows, columns = code.checks()
+    by_column = np.lexsort((rows, columns))
+    halves = [_lists(columns[by_column], rows[by_column], code.num_bits),
+              _lists(rows, columns, code.num_checks)]
+    weights = [[len(line) for line in half] for half in halves]
+    lines = [(code.num_bits, code.num_checks), [max(half) for half in weights], *weights]
+    for half, weight in zip(halves, weights, strict=True):
+        lines += [[*line, *[0] * (max(weight) - len(line))] for line in half]
+    Path(path).write_text("".join(" ".join(map(str, line)) + "\n" for line in lines),
+                          encoding="ascii")
+
+
+def _lists(of, numbers, count):
+    """The numbers of each line 0..count-1, from 1; `of`, ascending, says to which each belongs."""
+    return [part.tolist() for part in np.split(numbers + 1, np.searchsorted(of, range(1, count)))]

@@ -1,0 +1,140 @@
+# SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Parity-check matrices: from a prototype of circulant blocks, or any, as a list of their ones."""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from ...checks import integer
+
+LARGEST = 2**31 - 1
+
+
+class ParityCheckMatrix:
+    """What a decoder needs of a parity-check matrix H, (num_checks, num_bits) over GF(2): the bits
+    c of a codeword, first column first, obey H c = 0."""
+
+    @property
+    def num_info(self):
+        """Information bits, num_bits - num_checks, of a matrix of full rank."""
+        return self.num_bits - self.num_checks
+
+    def checks(self):
+        """The ones of the matrix, sorted by row, then by column.
+
+        Returns:
+            (rows, columns): int32 (number of ones,) each, counted from 0.
+        """
+        raise NotImplementedError
+
+    def dense(self):
+        """The whole matrix: uint8 (num_checks, num_bits)."""
+        matrix = np.zeros((self.num_checks, self.num_bits), np.uint8)
+        matrix[self.checks()] = 1
+        return matrix
+
+
+@dataclass(frozen=True, eq=False)
+class Prototype(ParityCheckMatrix):
+    """The matrix of a quasi-cyclic code, of blocks (size, size).
+
+    Args:
+        shifts: integers (block rows, block columns): -1 for a block of zeros, otherwise s of
+            0..size-1 for the identity shifted right by s, row i of which has its one in column
+            (i + s) modulo size.
+        size: rows and columns of a block.
+
+    Raises:
+        ValueError: shifts is not such an array, or size no positive integer.
+    """
+
+    shifts: np.ndarray
+    size: int
+
+    def __post_init__(self):
+        shifts, size = np.array(self.shifts), integer("size", self.size, 1, LARGEST)
+        if shifts.ndim != 2 or shifts.dtype.kind not in "iu" or not shifts.size:
+            raise ValueError(f"shifts: got type {shifts.dtype} of shape {shifts.shape}, must be "
+                             "integers (block rows, block columns)")
+        if shifts.min() < -1 or shifts.max() >= size:
+            raise ValueError(f"shifts: got {shifts.min()} to {shifts.max()}, allowed are -1 to "
+                             f"{size - 1}")
+        shifts = shifts.astype(np.int32)
+        shifts.setflags(write=False)
+        object.__setattr__(self, "shifts", shifts)
+        object.__setattr__(self, "size", size)
+
+    @property
+    def num_checks(self):
+        """Rows of the matrix."""
+        return self.shifts.shape[0] * self.size
+
+    @property
+    def num_bits(self):
+        """Columns of the matrix: bits of a codeword."""
+        return self.shifts.shape[1] * self.size
+
+    def checks(self):
+        row, column = np.nonzero(self.shifts >= 0)
+        inside = np.arange(self.size)
+        shifted = (inside + self.shifts[row, column][:, None]) % self.size
+        return _sorted((row[:, None] * self.size + inside).ravel(),
+                       (column[:, None] * self.size + shifted).ravel())
+
+
+@dataclass(frozen=True, eq=False)
+class ParityChecks(ParityCheckMatrix):
+    """Any parity-check matrix, by its ones.
+
+    Args:
+        num_checks: rows of the matrix.
+        rows, columns: integers (number of ones,) each: where the ones are, counted from 0, in any
+            order.
+        num_bits: columns of the matrix; 0 for as many as the ones need.
+
+    Raises:
+        ValueError: a one lies outside of the matrix or is listed twice, or the arrays are none of
+            integers or differ in length.
+    """
+
+    num_checks: int
+    rows: np.ndarray = field(repr=False)
+    columns: np.ndarray = field(repr=False)
+    num_bits: int = 0
+
+    def __post_init__(self):
+        arrays = {"rows": np.asarray(self.rows), "columns": np.asarray(self.columns)}
+        for name, array in arrays.items():
+            if array.ndim != 1 or array.dtype.kind not in "iu" or not array.size:
+                raise ValueError(f"{name}: got type {array.dtype} of shape {array.shape}, must be "
+                                 "integers (number of ones,)")
+        rows, columns = arrays.values()
+        if rows.size != columns.size:
+            raise ValueError(f"columns: got {columns.size}, must be as many as rows, {rows.size}")
+        num_checks = integer("num_checks", self.num_checks, 1, LARGEST)
+        num_bits = integer("num_bits", self.num_bits, 0, LARGEST) or int(columns.max()) + 1
+        for name, array, count in (("rows", rows, num_checks), ("columns", columns, num_bits)):
+            if array.min() < 0 or array.max() >= count:
+                raise ValueError(f"{name}: got {array.min()} to {array.max()}, allowed are 0 to "
+                                 f"{count - 1}")
+        rows, columns = _sorted(rows, columns)
+        again = np.flatnonzero((np.diff(rows) == 0) & (np.diff(columns) == 0))
+        if again.size:
+            first = again[0]
+            raise ValueError(f"rows, columns: got row {rows[first]}, column {columns[first]} "
+                             "twice, must differ")
+        for name, value in (("num_checks", num_checks), ("num_bits", num_bits), ("rows", rows),
+                            ("columns", columns)):
+            object.__setattr__(self, name, value)
+
+    def checks(self):
+        return self.rows, self.columns
+
+
+def _sorted(rows, columns):
+    order = np.lexsort((columns, rows))
+    arrays = rows[order].astype(np.int32), columns[order].astype(np.int32)
+    for array in arrays:
+        array.setflags(write=False)
+    return arrays
