@@ -3,7 +3,7 @@
 /* Python bindings of the CPU detectors. Arguments are checked by the Python layer above
  * (detectors/base.py) and once more here where a mistake would read or write past an
  * array. */
-#include "../cpu/plan.h"
+#include "common.h"
 #include <omp.h>
 #include <pthread.h>
 #include <pybind11/numpy.h>
@@ -22,33 +22,12 @@
 #include <string>
 #include <vector>
 
-namespace py = pybind11;
 using namespace mimopack;
 
 namespace {
 
 using complex_array = py::array_t<std::complex<float>, py::array::c_style>;
-using float_array = py::array_t<float, py::array::c_style>;
-using byte_array = py::array_t<std::uint8_t, py::array::c_style>;
 using count_array = py::array_t<std::uint32_t, py::array::c_style>;
-
-/* OpenMP's threads do not survive a fork, and the child would wait for them for ever. */
-std::atomic<bool> forked{ false };
-
-const isa_build& find_build(const std::string& name)
-{
-    int count;
-    const isa_build* const* builds = available_builds(count);
-    if (name == "auto")
-        return *builds[0];
-    for (int i = 0; i < count; ++i)
-        if (name == builds[i]->name)
-            return *builds[i];
-    std::string allowed = "auto";
-    for (int i = 0; i < count; ++i)
-        allowed += std::string(", ") + builds[i]->name;
-    throw std::invalid_argument("isa: got " + name + ", this machine has " + allowed);
-}
 
 /* Sets the named members of detector_options; the others keep their defaults. */
 detector_options read_options(const py::dict& given)
@@ -93,15 +72,6 @@ detector_options read_options(const py::dict& given)
         }
     }
     return options;
-}
-
-/* Threads for one call: 0 takes all cores. The OpenMP runtime ends the process where it
- * cannot have as many as it is asked for. */
-int team_size(int threads)
-{
-    if (threads < 0 || threads > 1024)
-        throw std::invalid_argument("threads: allowed are 0 to 1024");
-    return forked ? 1 : threads > 0 ? threads : omp_get_max_threads();
 }
 
 /* memcpy by several threads: the memory bandwidth that benchmarks compare with, and what
@@ -150,51 +120,6 @@ bool valid_search_shape(const detector_options& options, int num_tx, int width)
     }
     return true;
 }
-
-/* Lets Ctrl-C end a long call. */
-class signal_watch
-{
-public:
-    /* To be made by the calling thread, which alone may run Python's signal handlers */
-    signal_watch() : d_caller(pthread_self()) {}
-
-    bool raised() const { return d_raised.load(std::memory_order_relaxed); }
-
-    static bool ask(void* self)
-    {
-        auto& watch = *static_cast<signal_watch*>(self);
-        if (pthread_equal(watch.d_caller, pthread_self()) && --watch.d_left == 0)
-            watch.look();
-        return watch.raised();
-    }
-
-private:
-    using clock = std::chrono::steady_clock;
-    const pthread_t d_caller;
-    alignas(64) std::atomic<bool> d_raised{
-        false
-    };                               /* read by all threads, all the time */
-    alignas(64) unsigned d_left = 1; /* calls of ask() until the next look */
-    unsigned d_period = 1;
-    clock::time_point d_last = clock::now(), d_checked = d_last;
-
-    void look()
-    {
-        const auto now = clock::now();
-        if (now - d_last < std::chrono::milliseconds(1))
-            d_period = std::min(2 * d_period, 1u << 16);
-        else if (d_period > 1)
-            d_period /= 2;
-        d_left = d_period;
-        d_last = now;
-        if (now - d_checked > std::chrono::milliseconds(100)) {
-            d_checked = now;
-            const py::gil_scoped_acquire gil;
-            if (PyErr_CheckSignals())
-                d_raised = true;
-        }
-    }
-};
 
 class detector
 {
@@ -336,7 +261,8 @@ private:
 PYBIND11_MODULE(_core, m)
 {
     m.doc() = "CPU detectors of gr-mimopack; use gnuradio.mimopack.detectors instead.";
-    pthread_atfork(nullptr, nullptr, [] { forked = true; });
+    watch_forks();
+    bind_ldpc(m);
     m.def("available_isas", [] {
         int count;
         const isa_build* const* builds = available_builds(count);

@@ -49,10 +49,13 @@ const detector_entry detectors[] = {
 #define MIMOPACK_STRING(x) MIMOPACK_STRING_(x)
 #define MIMOPACK_STRING_(x) #x
 
-extern const isa_build build = {
-    MIMOPACK_STRING(MIMOPACK_ISA), simd::width, instructions_per_fma, available, detectors,
-    issue_arithmetic
-};
+extern const isa_build build = { MIMOPACK_STRING(MIMOPACK_ISA),
+                                 simd::width,
+                                 instructions_per_fma,
+                                 available,
+                                 detectors,
+                                 issue_arithmetic,
+                                 decode_ldpc };
 
 } // namespace MIMOPACK_ISA
 } // namespace mimopack

@@ -38,6 +38,29 @@ struct batch {
     void* stop_context;
 };
 
+/* What an LDPC decoder is asked to do; the code's arrays as in kernels/ldpc.h. */
+struct ldpc_plan {
+    int num_bits, num_checks;
+    const int* first;
+    const int* columns;
+    int iterations;
+    float factor, offset;
+    bool early_stop; /* of each codeword by itself */
+};
+
+/* n codewords, a row for each. */
+struct ldpc_batch {
+    std::size_t n;
+    const float* llr;         /* n x num_bits */
+    float* posterior;         /* n x num_bits */
+    float* messages;          /* groups x edges x lanes, taken up and left; or null */
+    std::uint8_t* found;      /* n: whether it ended with a codeword */
+    std::int32_t* iterations; /* n: that it took */
+    int threads;
+    bool (*stop)(void* context);
+    void* stop_context;
+};
+
 /* Runs a batch and returns how many vectors it erased, or out_of_memory. */
 using run_function = std::size_t (*)(const plan&, const batch&);
 constexpr std::size_t out_of_memory = ~std::size_t(0);
@@ -49,6 +72,8 @@ struct detector_entry {
     bool needs_width; /* square QAM with Gray labels per axis only */
 };
 
+using ldpc_function = std::size_t (*)(const ldpc_plan&, const ldpc_batch&);
+
 struct isa_build {
     const char* name;
     int lanes;
@@ -58,6 +83,7 @@ struct isa_build {
     /* Keeps the arithmetic units of so many threads busy, from the number in value; says
      * how many SIMD instructions that took. */
     std::size_t (*issue_arithmetic)(int threads, std::size_t rounds, float* value);
+    ldpc_function decode_ldpc;
 };
 
 /* The best available first. */

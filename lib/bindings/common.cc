@@ -1,0 +1,60 @@
+/* SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+ * SPDX-License-Identifier: GPL-3.0-or-later */
+#include "common.h"
+#include <omp.h>
+#include <algorithm>
+#include <stdexcept>
+
+namespace mimopack {
+
+namespace {
+
+std::atomic<bool> forked{ false };
+
+} // namespace
+
+void watch_forks()
+{
+    pthread_atfork(nullptr, nullptr, [] { forked = true; });
+}
+
+const isa_build& find_build(const std::string& name)
+{
+    int count;
+    const isa_build* const* builds = available_builds(count);
+    if (name == "auto")
+        return *builds[0];
+    for (int i = 0; i < count; ++i)
+        if (name == builds[i]->name)
+            return *builds[i];
+    std::string allowed = "auto";
+    for (int i = 0; i < count; ++i)
+        allowed += std::string(", ") + builds[i]->name;
+    throw std::invalid_argument("isa: got " + name + ", this machine has " + allowed);
+}
+
+int team_size(int threads)
+{
+    if (threads < 0 || threads > 1024)
+        throw std::invalid_argument("threads: allowed are 0 to 1024");
+    return forked ? 1 : threads > 0 ? threads : omp_get_max_threads();
+}
+
+void signal_watch::look()
+{
+    const auto now = clock::now();
+    if (now - d_last < std::chrono::milliseconds(1))
+        d_period = std::min(2 * d_period, 1u << 16);
+    else if (d_period > 1)
+        d_period /= 2;
+    d_left = d_period;
+    d_last = now;
+    if (now - d_checked > std::chrono::milliseconds(100)) {
+        d_checked = now;
+        const py::gil_scoped_acquire gil;
+        if (PyErr_CheckSignals())
+            d_raised = true;
+    }
+}
+
+} // namespace mimopack

@@ -1,0 +1,63 @@
+/* SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+ * SPDX-License-Identifier: GPL-3.0-or-later */
+/* What the bindings of detectors and decoders share. */
+#pragma once
+#include "../cpu/plan.h"
+#include <pthread.h>
+#include <pybind11/numpy.h>
+#include <pybind11/pybind11.h>
+#include <pybind11/stl.h>
+#include <atomic>
+#include <chrono>
+#include <string>
+
+namespace mimopack {
+
+namespace py = pybind11;
+
+using float_array = py::array_t<float, py::array::c_style>;
+using byte_array = py::array_t<std::uint8_t, py::array::c_style>;
+
+/* The build for an instruction set, "auto" the best; std::invalid_argument */
+const isa_build& find_build(const std::string& name);
+
+/* Threads for one call: 0 takes all cores. The OpenMP runtime ends the process where it
+ * cannot have as many as it is asked for. */
+int team_size(int threads);
+
+/* OpenMP's threads do not survive a fork, and the child would wait for them for ever. */
+void watch_forks();
+
+void bind_ldpc(py::module_& m);
+
+/* Lets Ctrl-C end a long call. */
+class signal_watch
+{
+public:
+    /* To be made by the calling thread, which alone may run Python's signal handlers */
+    signal_watch() : d_caller(pthread_self()) {}
+
+    bool raised() const { return d_raised.load(std::memory_order_relaxed); }
+
+    static bool ask(void* self)
+    {
+        auto& watch = *static_cast<signal_watch*>(self);
+        if (pthread_equal(watch.d_caller, pthread_self()) && --watch.d_left == 0)
+            watch.look();
+        return watch.raised();
+    }
+
+private:
+    using clock = std::chrono::steady_clock;
+    const pthread_t d_caller;
+    alignas(64) std::atomic<bool> d_raised{
+        false
+    };                               /* read by all threads, all the time */
+    alignas(64) unsigned d_left = 1; /* calls of ask() until the next look */
+    unsigned d_period = 1;
+    clock::time_point d_last = clock::now(), d_checked = d_last;
+
+    void look();
+};
+
+} // namespace mimopack

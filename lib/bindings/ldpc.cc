@@ -1,0 +1,132 @@
+/* SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+ * SPDX-License-Identifier: GPL-3.0-or-later */
+#include "common.h"
+#include <stdexcept>
+#include <vector>
+
+namespace mimopack {
+
+namespace {
+
+using index_array = py::array_t<std::int32_t, py::array::c_style>;
+
+class ldpc_decoder
+{
+public:
+    ldpc_decoder(int num_bits,
+                 const std::vector<int>& first,
+                 const std::vector<int>& columns,
+                 const std::string& isa)
+        : d_build(find_build(isa)),
+          d_num_bits(num_bits),
+          d_first(first),
+          d_columns(columns)
+    {
+        bool fits = num_bits > 0 && first.size() > 1 && first[0] == 0 &&
+                    first.back() == static_cast<int>(columns.size());
+        for (std::size_t c = 1; c < first.size(); ++c)
+            fits = fits && first[c - 1] < first[c];
+        for (int column : columns)
+            fits = fits && column >= 0 && column < num_bits;
+        if (!fits)
+            throw std::invalid_argument("LdpcDecoder: inconsistent parity checks");
+    }
+
+    std::size_t decode(const float_array& llr,
+                       float_array& posterior,
+                       py::object messages,
+                       byte_array& found,
+                       index_array& iterations,
+                       int most,
+                       float factor,
+                       float offset,
+                       bool early_stop,
+                       int threads) const
+    {
+        ldpc_batch b{};
+        b.n = llr.ndim() == 2 ? llr.shape(0) : 0;
+        if (llr.ndim() != 2 || llr.shape(1) != d_num_bits ||
+            posterior.size() != llr.size() ||
+            static_cast<std::size_t>(found.size()) != b.n ||
+            static_cast<std::size_t>(iterations.size()) != b.n)
+            throw std::invalid_argument("decode: array shapes do not fit");
+        float_array kept;
+        if (!messages.is_none()) {
+            kept = messages.cast<float_array>();
+            if (static_cast<std::size_t>(kept.size()) != num_messages(b.n))
+                throw std::invalid_argument("decode: messages do not fit");
+            b.messages = kept.mutable_data();
+        }
+        if (b.n == 0)
+            return 0;
+        const ldpc_plan p{ d_num_bits,     static_cast<int>(d_first.size()) - 1,
+                           d_first.data(), d_columns.data(),
+                           most,           factor,
+                           offset,         early_stop };
+        b.llr = llr.data();
+        b.posterior = posterior.mutable_data();
+        b.found = found.mutable_data();
+        b.iterations = iterations.mutable_data();
+        b.threads = team_size(threads);
+        signal_watch signals;
+        b.stop = signal_watch::ask;
+        b.stop_context = &signals;
+        std::size_t erased;
+        {
+            py::gil_scoped_release release;
+            erased = d_build.decode_ldpc(p, b);
+        }
+        if (signals.raised())
+            throw py::error_already_set();
+        if (erased == out_of_memory)
+            throw std::bad_alloc();
+        return erased;
+    }
+
+    /* Numbers that n codewords' messages take */
+    std::size_t num_messages(std::size_t n) const
+    {
+        const std::size_t lanes = d_build.lanes;
+        return (n + lanes - 1) / lanes * lanes * d_columns.size();
+    }
+
+    std::string isa() const { return d_build.name; }
+
+private:
+    const isa_build& d_build;
+    const int d_num_bits;
+    const std::vector<int> d_first, d_columns;
+};
+
+} // namespace
+
+void bind_ldpc(py::module_& m)
+{
+    py::class_<ldpc_decoder>(m, "LdpcDecoder")
+        .def(py::init<int,
+                      const std::vector<int>&,
+                      const std::vector<int>&,
+                      const std::string&>(),
+             py::kw_only(),
+             py::arg("num_bits"),
+             py::arg("first"),
+             py::arg("columns"),
+             py::arg("isa") = "auto")
+        .def("decode",
+             &ldpc_decoder::decode,
+             py::arg("llr").noconvert(),
+             py::arg("posterior").noconvert(),
+             py::arg("messages"),
+             py::arg("found").noconvert(),
+             py::arg("iterations").noconvert(),
+             py::kw_only(),
+             py::arg("most"),
+             py::arg("factor"),
+             py::arg("offset"),
+             py::arg("early_stop"),
+             py::arg("threads"))
+        .def("num_messages", &ldpc_decoder::num_messages)
+        .def_property_readonly("isa", &ldpc_decoder::isa);
+}
+
+} // namespace mimopack

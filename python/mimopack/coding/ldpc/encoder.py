@@ -1,0 +1,113 @@
+# SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Encoder for any low-density parity-check code, by back substitution."""
+
+import numpy as np
+
+from ...checks import array
+
+
+class LdpcEncoder:
+    """Systematic encoder (T. J. Richardson, R. L. Urbanke, IEEE Trans. Inf. Theory 47(2), 2001).
+
+    A bit that is in one check only follows from the others of that check. Such bits are set aside
+    with their checks, round after round, until none is left; of the rest parity bits follow by
+    elimination over GF(2). Where the last bits of a codeword can be the parity bits, they are.
+
+    Args:
+        code: a parity-check matrix, with num_bits, num_checks and checks().
+
+    Attributes:
+        num_info, num_bits: of a codeword.
+        information: (num_info,) where the information bits are in it.
+    """
+
+    def __init__(self, code):
+        self.num_bits = code.num_bits
+        self._rows, self._columns = (np.asarray(of, np.int64) for of in code.checks())
+        self._num_checks = code.num_checks
+        first = getattr(code, "num_info", 0)    # bits before it are no parity bits
+        parity = np.zeros(code.num_bits, bool)
+        parity[first:] = True
+        self._rounds, free, checks = self._peel(parity)
+        self._solve(free, checks)
+        self.num_info = len(self.information)
+
+    def encode(self, bits):
+        """Codewords.
+
+        Args:
+            bits: (n, num_info) uint8, 0 or 1.
+
+        Returns:
+            (n, num_bits) uint8.
+        """
+        bits = array("bits", bits, np.uint8, ("n", self.num_info))
+        if bits.size and bits.max() > 1:
+            raise ValueError(f"bits: got {bits.max()}, allowed are 0 and 1")
+        words = np.zeros((len(bits), self.num_bits), np.uint8)
+        words[:, self.information] = bits
+        sums = bits[:, self._used].astype(np.float32) @ self._sums    # exact up to 2^24
+        words[:, self._solved] = sums.astype(np.int32) & 1
+        for parity, others, starts in reversed(self._rounds):
+            words[:, parity] = np.bitwise_xor.reduceat(words[:, others], starts, axis=1)
+        return words
+
+    def _peel(self, parity):
+        """[(bits, the others of their checks, where each check's begin)], and which bits and checks
+        are left."""
+        rows, columns = self._rows, self._columns
+        free, checks, rounds = np.ones(self.num_bits, bool), np.ones(self._num_checks, bool), []
+        while True:
+            left = checks[rows]
+            weight = np.bincount(columns[left], minlength=self.num_bits)
+            single = left & (parity & free & (weight == 1))[columns]
+            # of several bits in one check the last
+            found = dict(zip(rows[single], columns[single], strict=True))
+            if not found:
+                return rounds, free, checks
+            of_check = np.full(self._num_checks, -1)
+            of_check[list(found)] = list(found.values())
+            own = of_check[rows]
+            others = (own >= 0) & (columns != own)
+            lone = np.setdiff1d(list(found), rows[others])    # checks of one bit, which is then 0
+            taken = np.setdiff1d(np.flatnonzero(of_check >= 0), lone)
+            starts = np.searchsorted(rows[others], taken)
+            if len(taken):
+                rounds.append((of_check[taken], columns[others], starts))
+            free[of_check[of_check >= 0]] = False
+            checks[of_check >= 0] = False
+
+    def _solve(self, free, checks):
+        """Elimination of the checks that are left, the last bits first."""
+        bits = np.flatnonzero(free)[::-1]
+        place = np.full(self.num_bits, -1)
+        place[bits] = np.arange(len(bits))
+        number = np.cumsum(checks) - 1
+        left = checks[self._rows]
+        dense = np.zeros((np.count_nonzero(checks), len(bits)), bool)
+        dense[number[self._rows[left]], place[self._columns[left]]] = True
+        packed = np.packbits(dense, axis=1)
+        pivots = []
+        for column in range(len(bits)):
+            if len(pivots) == len(packed):
+                break
+            has = packed[:, column // 8] >> (7 - column % 8) & 1
+            below = np.flatnonzero(has[len(pivots):])
+            if not len(below):
+                continue
+            row = len(pivots)
+            packed[[row, row + below[0]]] = packed[[row + below[0], row]]
+            has = packed[:, column // 8] >> (7 - column % 8) & 1
+            has[row] = 0
+            packed[has.astype(bool)] ^= packed[row]
+            pivots.append(column)
+        reduced = np.unpackbits(packed, axis=1, count=len(bits))[:len(pivots)]
+        self._solved = bits[pivots]
+        information = np.ones(len(bits), bool)
+        information[pivots] = False
+        order = np.flatnonzero(information)[::-1]
+        self.information = bits[order]
+        of_information = reduced[:, order].T
+        self._used = np.flatnonzero(of_information.any(axis=1))
+        self._sums = of_information[self._used].astype(np.float32)
