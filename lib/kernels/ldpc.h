@@ -63,7 +63,7 @@ public:
         for (int c = 0; c < d_h.num_checks; ++c) {
             const int degree = d_h.first[c + 1] - d_h.first[c];
             F least(infinity), second(infinity);
-            word signs = F(degree % 2 ? -0.0f : 0.0f).as_word();
+            word signs = F(0.0f).as_word() ^ (degree % 2 ? 0x80000000u : 0u);
             for (int e = 0; e < degree; ++e) {
                 const F own = posterior[column[e]] - r[e];
                 d_own[e] = own;
@@ -95,7 +95,7 @@ public:
         const int* column = d_h.columns;
         for (int c = 0; c < d_h.num_checks && any(left); ++c) {
             const int degree = d_h.first[c + 1] - d_h.first[c];
-            word signs = F(degree % 2 ? -0.0f : 0.0f).as_word();
+            word signs = F(0.0f).as_word() ^ (degree % 2 ? 0x80000000u : 0u);
             for (int e = 0; e < degree; ++e)
                 signs = signs ^ posterior[column[e]].as_word();
             left = left & signs.not_bit(31);

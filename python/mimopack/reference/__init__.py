@@ -5,7 +5,7 @@
 Every detector here has the form ``f(y, h, noise_var, constellation, ...) -> llr`` for one
 received vector: y (nr,), h (nr, nt), noise_var the noise power per complex receive dimension,
 llr (nt*m,) = ln P(b=1)/P(b=0), layer-major, most significant bit first. ``run`` applies one to
-a batch and erases (LLR 0) the vectors that cannot be detected.
+a batch and erases (LLR 0) the vectors that cannot be detected. ``ldpc`` decodes one codeword.
 """
 
 from .batch import rank_tolerance, run, usable
@@ -13,6 +13,7 @@ from .ep import ep
 from .exhaustive import mla, omap
 from .fsd import fpfsd, hfsd, sfsd
 from .kbest import kbest
+from .ldpc import ldpc, min_sum, sum_product
 from .linear import mmse, zf
 from .nway import nway
 from .pic import mmsepic
@@ -21,6 +22,6 @@ from .softsphere import softsphere
 from .sphere import asd, psd, sd
 from .trellis import trellis
 
-__all__ = ["asd", "bitflip", "ep", "fpfsd", "hfsd", "kbest", "mla", "mmse", "mmsepic", "nway",
-           "omap", "psd", "rank_tolerance", "run", "sd", "sfsd", "softsphere", "trellis", "usable",
-           "zf", "zfsic"]
+__all__ = ["asd", "bitflip", "ep", "fpfsd", "hfsd", "kbest", "ldpc", "min_sum", "mla", "mmse",
+           "mmsepic", "nway", "omap", "psd", "rank_tolerance", "run", "sd", "sfsd", "softsphere",
+           "sum_product", "trellis", "usable", "zf", "zfsic"]

@@ -1,8 +1,11 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Low-density parity-check codes: the matrices of standards, and any in MacKay's alist form."""
+"""Low-density parity-check codes: the matrices of standards and any in MacKay's alist form, their
+encoder and decoder."""
 
 from .alist import read_alist, write_alist
+from .decoder import LdpcDecoder
+from .encoder import LdpcEncoder
 from .parity_checks import ParityChecks, Prototype
 from .standards import (
     NR_LIFTING_SIZES,
@@ -16,4 +19,5 @@ from .standards import (
 )
 
 __all__ = ["NR_LIFTING_SIZES", "WIFI_LENGTHS", "WIFI_RATES", "WIMAX_LENGTHS", "WIMAX_RATES",
-           "ParityChecks", "Prototype", "nr", "read_alist", "wifi", "wimax", "write_alist"]
+           "LdpcDecoder", "LdpcEncoder", "ParityChecks", "Prototype", "nr", "read_alist", "wifi",
+           "wimax", "write_alist"]

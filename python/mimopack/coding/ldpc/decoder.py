@@ -27,6 +27,9 @@ class LdpcDecoder:
     Args:
         code: a parity-check matrix, with num_bits, num_checks and checks().
         iterations: at most.
+        algorithm, factor, offset: see above. With a factor of 0.8 802.16e and 802.11n lost the fewest
+            codewords of 0.7 to 1, 5G NR at low rates with 0.7. Less than 0.8 leaves some codewords
+            of 802.16e's rate 1/2 with a few wrong bits at any SNR.
         early_stop: whether each codeword ends when all its checks hold.
         keep_messages: whether the next call goes on from the messages of the last one, as
             iterative receivers do, while it has as many codewords; ``reset`` forgets them.
@@ -41,7 +44,7 @@ class LdpcDecoder:
             LLRs are 0.
     """
 
-    def __init__(self, code, iterations=20, algorithm="normalized", factor=0.75, offset=0.5,
+    def __init__(self, code, iterations=20, algorithm="normalized", factor=0.8, offset=0.5,
                  early_stop=True, keep_messages=False, backend="cpu", threads=0, isa="auto"):
         self.num_bits = code.num_bits
         self.iterations = integer("iterations", iterations, 1, 10_000)
