@@ -27,9 +27,9 @@ class LdpcDecoder:
     Args:
         code: a parity-check matrix, with num_bits, num_checks and checks().
         iterations: at most.
-        algorithm, factor, offset: see above. With a factor of 0.8 802.16e and 802.11n lost the fewest
-            codewords of 0.7 to 1, 5G NR at low rates with 0.7. Less than 0.8 leaves some codewords
-            of 802.16e's rate 1/2 with a few wrong bits at any SNR.
+        algorithm, factor, offset: see above. Of factors from 0.7 to 1 codes of 802.16e and 802.11n
+            lost the fewest codewords with 0.8 (with less, rate 1/2 of 802.16e kept a few wrong bits
+            at 2 dB), 5G NR at low rates with 0.7.
         early_stop: whether each codeword ends when all its checks hold.
         keep_messages: whether the next call goes on from the messages of the last one, as
             iterative receivers do, while it has as many codewords; ``reset`` forgets them.
