@@ -125,8 +125,10 @@ if [ $cupy = yes ]; then
     # CUDA 13 needs driver 580 or newer; without a driver to ask, take the newer one.
     if [ "${driver:-580}" -ge 580 ]; then
         need cupy "cupy-cuda13x==13.6.*"
+        need nvidia.cu13 nvidia-cuda-nvrtc    # the compiler of the CUDA toolkit
     else
         need cupy "cupy-cuda12x==13.6.*"
+        need nvidia.cuda_nvrtc nvidia-cuda-nvrtc-cu12
     fi
 fi
 

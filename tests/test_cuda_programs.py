@@ -3,6 +3,8 @@
 """The GPU's programs compile for every architecture, and keep in registers what should be there.
 No GPU is needed."""
 
+import subprocess
+import sys
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -94,6 +96,26 @@ def test_syntax_for_all_sizes_and_constellations(name, own):
 def test_nothing_is_in_local_memory(name, own):
     program = compile_program(name, own, {}, "sm_90")
     assert program.stack["detect"] == program.spills["detect"] == 0
+
+
+LOAD = """
+import ctypes
+from types import SimpleNamespace
+from gnuradio.mimopack.cuda import device
+runtime = SimpleNamespace(runtimeGetVersion=lambda: {version})
+device.cupy = lambda: SimpleNamespace(cuda=SimpleNamespace(runtime=runtime))
+device.load_nvrtc()
+print(ctypes.CDLL("libnvrtc.so.{major}").nvrtcVersion is not None)
+"""
+
+
+@pytest.mark.parametrize("major", [13, 99])
+def test_the_compiler_of_a_package_is_loaded(major):
+    """In a process of its own, as a library stays loaded."""
+    code = LOAD.format(version=1000 * major, major=major)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert (done.stdout == "True\n") == (major == 13)
+    assert ("cannot open shared object file" in done.stderr) == (major == 99)
 
 
 def test_a_broken_program_is_noticed():

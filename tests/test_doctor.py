@@ -190,13 +190,17 @@ def test_advice_for_companion_names_a_python_that_finds_the_module(monkeypatch, 
     ("raise ImportError('libnvrtc.so.12: cannot open shared object file')\n", "CuPy", "libnvrtc"),
     ("__version__ = '13.6.0'\ndef RawKernel(*a): raise RuntimeError('cudaErrorNoDevice')\n",
      "GPU", "cudaErrorNoDevice"),
-], ids=["no library", "no device"])
+    ("__version__ = '13.6.0'\ndef RawKernel(*a): raise RuntimeError("
+     "'CuPy failed to load libnvrtc.so.13: OSError')\n", "GPU", "libnvrtc"),
+], ids=["no library", "no device", "no compiler"])
 def test_cupy_that_does_not_work_is_a_warning(tmp_path, text, name, said):
     fake(tmp_path, "cupy.py", text)
     status, found = findings(path=[tmp_path])
     assert status == 0
     assert found[name]["status"] == "warning"
     assert said in found[name]["text"]
+    assert ("pip install nvidia-cuda-nvrtc" in found[name]["mend"]) == (said == "libnvrtc"
+                                                                       and name == "GPU")
 
 
 def test_what_backend_auto_has_kept(tmp_path):

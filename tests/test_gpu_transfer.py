@@ -125,7 +125,8 @@ def test_after_a_failure_nothing_is_under_way(launches, monkeypatch):
 
 @pytest.mark.parametrize("device, message", [
     ([], r"device: got \[\], must be a number or a list of different numbers"),
-    ([0, 0], r"device: got \[0, 0\], must be"), ("0", "device: got '0', must be an integer"),
+    ([0, 0], r"device: got \[0, 0\], must be"),
+    ("cuda:0", "device: got 'cuda:0', must be a number or a list"),
     (-1, "device: got -1, allowed are 0 to"), ([0, 1.5], "device: got 1.5, must be an integer"),
     (2, "device: got 2, allowed are 0 to 1"), ([0, 5], "device: got 5, allowed are 0 to 1")])
 def test_devices_that_are_not_there(device, message, monkeypatch):

@@ -234,15 +234,19 @@ def check_gpu():
     found = [Finding("CuPy", "ok", version)]
     try:
         device = probe(
-            "import json, cupy; cupy.RawKernel('extern \"C\" __global__ void f(float* x) "
+            "import json, cupy; from gnuradio.mimopack.cuda import device; device.load_nvrtc(); "
+            "cupy.RawKernel('extern \"C\" __global__ void f(float* x) "
             "{ x[threadIdx.x] += 1; }', 'f')((1,), (32,), (cupy.zeros(32, 'f'),)); "
             "p = cupy.cuda.runtime.getDeviceProperties(0); "
             "print(json.dumps([p['name'].decode(), p['totalGlobalMem'] / 2**30, "
             "cupy.cuda.runtime.getDeviceCount()]))")
     except ProbeError as error:
-        found.append(Finding("GPU", "warning", f"CuPy cannot run a kernel: {error}",
-                             "check the driver with nvidia-smi, and that CuPy's CUDA version "
-                             "(cupy-cuda12x, cupy-cuda13x) is one the driver knows"))
+        mend = ("check the driver with nvidia-smi, and that CuPy's CUDA version (cupy-cuda12x, "
+                "cupy-cuda13x) is one the driver knows")
+        if "nvrtc" in str(error):
+            mend = ("pip install nvidia-cuda-nvrtc (with cupy-cuda12x: nvidia-cuda-nvrtc-cu12), or "
+                    "the CUDA toolkit: CuPy compiles with its NVRTC")
+        found.append(Finding("GPU", "warning", f"CuPy cannot run a kernel: {error}", mend))
     else:
         found.append(Finding("GPU", "ok", f"{device[2]} x {device[0]}, {device[1]:.0f} GiB"))
     return found

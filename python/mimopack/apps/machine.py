@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from .. import __version__, _core
-from ..cuda.device import check_device, cupy
+from ..cuda.device import check_device, cupy, load_nvrtc
 from ..detectors.calibration import processor
 
 
@@ -45,6 +45,7 @@ def describe_gpu():
     """A dict: name, memory, driver and versions of the first GPU, and how many there are;
     ValueError or ImportError where none can be used."""
     check_device(0)
+    load_nvrtc()
     module = cupy()
     runtime = module.cuda.runtime
     properties = runtime.getDeviceProperties(0)

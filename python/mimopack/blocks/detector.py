@@ -132,6 +132,10 @@ class detector_block(gr.sync_block):
     def threads(self):
         return self._detector.threads
 
+    def last_backend(self):
+        """What the last work() call ran on, "cpu", "cuda" or "reference"; None before the first."""
+        return self._detector.last_backend
+
     def vectors(self):
         """Vectors that have passed since the block was made."""
         return self._vectors

@@ -2,9 +2,13 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """A detector's programs on one GPU or several: compiled, and launched on arrays of the device."""
 
+import ctypes
+import sys
 from collections import namedtuple
+from contextlib import suppress
 from functools import cache, lru_cache
 from math import isqrt
+from pathlib import Path
 from struct import Struct
 
 import numpy as np
@@ -39,6 +43,21 @@ def cupy():
 
 
 @cache
+def load_nvrtc():
+    """Loads the compiler from a package that pip has installed, where CuPy does not look, unless
+    the system has it. Does nothing where there is none: CuPy says so when it needs it."""
+    with suppress(Exception):    # whatever an installation that does not work raises
+        library = f"libnvrtc.so.{cupy().cuda.runtime.runtimeGetVersion() // 1000}"
+        try:
+            ctypes.CDLL(library)
+        except OSError:
+            for folder in sys.path:
+                for path in Path(folder).glob(f"nvidia/*/lib/{library}"):
+                    ctypes.CDLL(str(path))
+                    return
+
+
+@cache
 def count():
     """How many GPUs there are; 0 without CuPy or a driver. Looks once."""
     try:
@@ -67,6 +86,7 @@ def device_name(device):
 def _kernel(text, name, device):
     """A program's kernel; CuPy keeps what it compiled on disk."""
     module = cupy()
+    load_nvrtc()
     with module.cuda.Device(device):
         return module.RawModule(code=text, options=source.OPTIONS,
                                 backend="nvrtc").get_function(name)

@@ -359,6 +359,8 @@ class Detector:
 
 def _device(name, value):
     """The number of a GPU, or several different ones, as a tuple."""
+    if isinstance(value, str):
+        raise ValueError(f"{name}: got {value!r}, must be a number or a list of different numbers")
     if not isinstance(value, (list, tuple, range)):
         return integer(name, value, 0, 1023)
     numbers = tuple(integer(name, number, 0, 1023) for number in value)
