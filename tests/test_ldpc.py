@@ -153,6 +153,18 @@ def test_what_cannot_be_decoded_is_erased(early_stop, backend):
     np.testing.assert_array_equal(posterior[usable], decoder.decode(llr)[usable])
 
 
+@pytest.mark.parametrize("backend, isa", [("reference", "auto"), *(("cpu", isa) for isa in ISAS)])
+@pytest.mark.parametrize("early_stop", [True, False])
+def test_a_check_of_one_bit_makes_it_zero(early_stop, backend, isa):
+    code = ldpc.ParityChecks(2, [0, 1, 1, 1], [2, 0, 1, 2])
+    llr = np.array([[3, -1, 2], [-3, -1, 2], [2, 2, 9]], np.float32)
+    decoder = ldpc.LdpcDecoder(code, 10, early_stop=early_stop, backend=backend, isa=isa)
+    np.testing.assert_array_equal(decoder.decode(llr) > 0,
+                                  [[True, True, False], [False, False, False],
+                                   [True, True, False]])
+    assert decoder.found.all()
+
+
 def test_no_codewords():
     decoder = ldpc.LdpcDecoder(SMALL)
     assert decoder.decode(np.zeros((0, 648), np.float32)).shape == (0, 648)

@@ -62,7 +62,9 @@ public:
         F* r = message;
         for (int c = 0; c < d_h.num_checks; ++c) {
             const int degree = d_h.first[c + 1] - d_h.first[c];
-            F least(infinity), second(infinity);
+            /* finite: a check of one bit has no others, and what it says is taken off
+             * again */
+            F least(no_metric), second(no_metric);
             word signs = F(0.0f).as_word() ^ (degree % 2 ? 0x80000000u : 0u);
             for (int e = 0; e < degree; ++e) {
                 const F own = posterior[column[e]] - r[e];

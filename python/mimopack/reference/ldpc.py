@@ -5,6 +5,7 @@
 import numpy as np
 
 LARGEST = 30.0    # of a message of the sum-product algorithm: tanh(15) is below 1
+CERTAIN = 1e30    # of a check of one bit: finite, as it is taken off again
 
 
 def sum_product(llr):
@@ -18,7 +19,7 @@ def sum_product(llr):
 def min_sum(llr, factor=1.0, offset=0.0):
     """The same by the least magnitude of the others, times factor, less offset."""
     others = [np.delete(llr, i) for i in range(len(llr))]
-    least = np.array([np.min(np.abs(o)) if len(o) else np.inf for o in others])
+    least = np.array([np.min(np.abs(o)) if len(o) else CERTAIN for o in others])
     sign = np.array([np.prod(np.where(np.signbit(o), -1.0, 1.0)) for o in others])
     return sign * np.maximum(factor * least - offset, 0)
 
