@@ -9,6 +9,7 @@
 #include <pybind11/stl.h>
 #include <atomic>
 #include <chrono>
+#include <new>
 #include <string>
 
 namespace mimopack {
@@ -59,5 +60,26 @@ private:
 
     void look();
 };
+
+/* Runs a batch with so many threads and without the GIL, so that Ctrl-C ends it; returns
+ * how many of its parts were erased. */
+template <class Batch, class Run>
+std::size_t run_batch(Batch& b, int threads, Run run)
+{
+    b.threads = team_size(threads);
+    signal_watch signals;
+    b.stop = signal_watch::ask;
+    b.stop_context = &signals;
+    std::size_t erased;
+    {
+        py::gil_scoped_release release;
+        erased = run(b);
+    }
+    if (signals.raised())
+        throw py::error_already_set();
+    if (erased == out_of_memory)
+        throw std::bad_alloc();
+    return erased;
+}
 
 } // namespace mimopack

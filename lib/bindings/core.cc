@@ -5,18 +5,14 @@
  * array. */
 #include "common.h"
 #include <omp.h>
-#include <pthread.h>
 #include <pybind11/numpy.h>
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 #include <algorithm>
-#include <atomic>
-#include <chrono>
 #include <cmath>
 #include <complex>
 #include <cstring>
 #include <map>
-#include <new>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -232,20 +228,8 @@ public:
         else
             throw std::invalid_argument("detect: out must be float32 or int8");
         b.int8_scale = int8_scale;
-        b.threads = team_size(threads);
-        signal_watch signals;
-        b.stop = signal_watch::ask;
-        b.stop_context = &signals;
-        std::size_t erased;
-        {
-            py::gil_scoped_release release;
-            erased = d_run(d_plan, b);
-        }
-        if (signals.raised())
-            throw py::error_already_set();
-        if (erased == out_of_memory)
-            throw std::bad_alloc();
-        return erased;
+        return run_batch(
+            b, threads, [&](const batch& all) { return d_run(d_plan, all); });
     }
 
     std::string isa() const { return d_build.name; }

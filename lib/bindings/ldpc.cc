@@ -67,20 +67,9 @@ public:
         b.posterior = posterior.mutable_data();
         b.found = found.mutable_data();
         b.iterations = iterations.mutable_data();
-        b.threads = team_size(threads);
-        signal_watch signals;
-        b.stop = signal_watch::ask;
-        b.stop_context = &signals;
-        std::size_t erased;
-        {
-            py::gil_scoped_release release;
-            erased = d_build.decode_ldpc(p, b);
-        }
-        if (signals.raised())
-            throw py::error_already_set();
-        if (erased == out_of_memory)
-            throw std::bad_alloc();
-        return erased;
+        return run_batch(b, threads, [&](const ldpc_batch& all) {
+            return d_build.decode_ldpc(p, all);
+        });
     }
 
     /* Numbers that n codewords' messages take */

@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: 2026 The gr-mimopack authors
  * SPDX-License-Identifier: GPL-3.0-or-later */
 #include "../kernels/ldpc.h"
+#include "driver.h"
 #include "run.h"
-#include "transpose.h"
 #include <stdlib.h>
 
 namespace mimopack {
@@ -24,33 +24,11 @@ struct codewords {
         if (n - first < simd::width)
             count = static_cast<int>(n - first);
     }
+    MP_FN std::size_t operator()(int lane) const
+    {
+        return first + (lane < count ? lane : count - 1);
+    }
 };
-
-/* Rows that are not there are copies of the last in scratch, as long as a row. */
-MP_FN void load(const float* rows, codewords at, int length, float* scratch, simd* lanes)
-{
-    const float* from = rows + at.first * length;
-    if (at.count < simd::width) {
-        for (int l = 0; l < simd::width; ++l)
-            __builtin_memcpy(
-                scratch + static_cast<std::size_t>(l) * length,
-                from + static_cast<std::size_t>(l < at.count ? l : at.count - 1) * length,
-                sizeof(float) * length);
-        from = scratch;
-    }
-    load_rows(from, length, length, lanes);
-}
-
-MP_FN void store(float* rows, codewords at, int length, float* scratch, const simd* lanes)
-{
-    float* const to = rows + at.first * length;
-    if (at.count == simd::width) {
-        store_rows(to, length, length, lanes);
-        return;
-    }
-    store_rows(scratch, length, length, lanes);
-    __builtin_memcpy(to, scratch, sizeof(float) * length * at.count);
-}
 
 /* Whether all LLRs are numbers and some say anything; those of other lanes become 0. */
 MP_FN mask make_usable(simd* llr, int length)
@@ -67,7 +45,7 @@ MP_FN mask make_usable(simd* llr, int length)
     return usable;
 }
 
-/* Adds to `took` the iterations of each lane; returns where there is a codeword. */
+/* took: the iterations of each lane; returns where there is a codeword. */
 MP_FN mask decode(const ldpc_plan& p, decoder& d, mask usable, simd& took)
 {
     took = simd(0.0f);
@@ -118,7 +96,8 @@ std::size_t decode_ldpc(const ldpc_plan& p, const ldpc_batch& b)
             if (!memory || b.stop(b.stop_context))
                 continue; /* every thread has to come to the loop's end */
             const codewords at(b.n, g);
-            load(b.llr, at, p.num_bits, scratch, d.posterior);
+            load_lanes(
+                b.llr, at.count == simd::width, at, p.num_bits, scratch, d.posterior);
             const mask usable = make_usable(d.posterior, p.num_bits);
             simd* const kept =
                 b.messages ? reinterpret_cast<simd*>(b.messages) + g * edges : nullptr;
@@ -134,7 +113,7 @@ std::size_t decode_ldpc(const ldpc_plan& p, const ldpc_batch& b)
             const mask found = decode(p, d, usable, took);
             for (std::size_t e = 0; kept && e < edges; ++e)
                 d.message[e].store(reinterpret_cast<float*>(kept + e));
-            store(b.posterior, at, p.num_bits, scratch, d.posterior);
+            store_lanes(b.posterior, at.count, at, p.num_bits, scratch, d.posterior);
             float iterations[simd::width];
             took.store(iterations);
             for (int l = 0; l < at.count; ++l) {

@@ -8,7 +8,7 @@ from itertools import zip_longest
 import numpy as np
 
 from .. import _core
-from .device import COUNTERS_BYTES, Variant, address, cupy
+from .device import COUNTERS_BYTES, Variant, address, cupy, pinned_empty
 
 # A batch travels in so many parts for each GPU, so that a part is copied while another is worked
 # on, but in none smaller or larger than this. All of it is back when a call ends: a block has to
@@ -245,7 +245,7 @@ class _Slot:
             self._here = self._there = None
             with self.stream:    # CuPy gives memory again that other streams may still use
                 self._there = cupy().cuda.alloc(size)
-            self._here = np.frombuffer(cupy().cuda.alloc_pinned_memory(size), np.uint8, size)
+            self._here = pinned_empty(size, np.uint8)
             self._size = size
 
 
