@@ -167,7 +167,7 @@ DETECT = [
     ({"noise_var": True}, "noise_var: got True, must be a number"),
     ({"noise_var": 1e-50}, "noise_var: got 1e-50, must be positive and finite, allowed are 1e-37"),
     ({"noise_var": 1e50}, "noise_var: got 1e+50, must be positive and finite, allowed are 1e-37"),
-    ({"noise_var": np.ones(3, np.float32)}, "noise_var: got shape (3,), must be (12)"),
+    ({"noise_var": np.ones(3, np.float32)}, "noise_var: got shape (3,), must be (12,)"),
     ({"noise_var": np.ones(12)}, "noise_var: got type float64, must be float32"),
     ({"out": np.zeros((12, 15), np.float32)}, "out: got shape (12, 15), must be (12, 16)"),
     ({"out": np.zeros((12, 16), np.int8)}, "out: got type int8, must be float32"),

@@ -83,8 +83,8 @@ def array(name, value, dtype, shape, gpu=None):
     if value.ndim != len(shape) or any(
             not isinstance(want, str) and have != want
             for have, want in zip(value.shape, shape, strict=True)):
-        raise ValueError(f"{name}: got shape {value.shape}, must be "
-                         f"({', '.join(map(str, shape))})")
+        asked = ", ".join(map(str, shape)) + "," * (len(shape) == 1)
+        raise ValueError(f"{name}: got shape {value.shape}, must be ({asked})")
     if not value.flags.c_contiguous:
         raise ValueError(f"{name}: got a strided array, must be C-contiguous: "
                          f"{_cure(name, dtype, on_device)}")

@@ -2,7 +2,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Detectors on NVIDIA GPUs: the kernels of lib/kernels through CuPy.
 
-``source`` writes programs and needs neither CuPy nor a GPU; ``device`` compiles and runs them.
+``source`` writes programs, of the sources in lib/cuda, and needs neither CuPy nor a GPU; ``device``
+compiles and runs them; ``transfer`` takes the host's arrays there and back in parts, and
+``pinning`` spares the copy of those in GNU Radio's buffers.
 """
 
 

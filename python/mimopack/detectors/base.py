@@ -237,7 +237,7 @@ class Detector:
                 arguments, _ = problem(self, period * len(self.devices), period, has_prior)
                 self._gpus().detect(*arguments)
         except Exception as error:
-            self._lose_gpu(error)
+            self._lose_gpu(error, stacklevel=3)
 
     def pin(self, *arrays):
         """Pins the buffers of GNU Radio's that arrays of the host are in, until ``release``: a GPU
@@ -262,13 +262,13 @@ class Detector:
                                                                 num_hard, many)
         return self._gpu is not None and not self._lost_gpu
 
-    def _lose_gpu(self, error):
+    def _lose_gpu(self, error, stacklevel=5):
         """The CPU goes on, for good, and somebody hears of it; or the error again."""
         if self.on_gpu_failure:
             self.on_gpu_failure(error)
         elif self.backend == "auto":
             warnings.warn(f"the GPU failed, going on with the CPU: {error!r}", RuntimeWarning,
-                          stacklevel=5)
+                          stacklevel=stacklevel)
         else:
             raise error
         self._core = self._core or self._make_core()
