@@ -502,8 +502,8 @@ print(sorted(set(held)))
 """
 
 
-# Not mmap_tmpfile, of which nothing is pinned: GNU Radio sometimes fails to make these buffers while
-# CUDA's threads map memory of their own.
+# Not mmap_tmpfile, of which nothing is pinned: GNU Radio sometimes fails to make these buffers
+# while CUDA's threads map memory of their own.
 @pytest.mark.parametrize("factory", ["sysv_shm", "mmap_shm_open"])
 def test_blocks_pin_buffers_of_every_kind(factory, tmp_path):
     """Many flowgraphs after each other, in a process of their own, as pinning might hang."""

@@ -42,13 +42,13 @@ extern "C" void launch(unsigned blocks, unsigned long long n, unsigned chunk, un
 """
 
 
-def compiled(text, path):
+def compiled(text, path, *more):
     path.with_suffix(".cc").write_text(text)
     options = [option for option in source.OPTIONS if option[:2] in ("-I", "-D", "-s")]
     # -fno-gnu-unique: programs that are loaded at the same time have shared memory of their own.
-    subprocess.run(["g++", "-O1", "-w", "-fPIC", "-shared", "-fno-gnu-unique", "-ffp-contract=off",
-                    *options, "-include", HEADER, path.with_suffix(".cc"), "-o", path], check=True,
-                   timeout=300)
+    subprocess.run(["g++", "-O1", "-w", "-fPIC", "-shared", "-fno-gnu-unique",
+                    "-ffp-contract=off", *options, *more, "-include", HEADER,
+                    path.with_suffix(".cc"), "-o", path], check=True, timeout=300)
     return ctypes.CDLL(str(path))
 
 

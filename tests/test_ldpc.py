@@ -182,10 +182,10 @@ def test_output_may_be_given():
 @pytest.mark.parametrize("parameters, message", [
     ({"iterations": 0}, "iterations: got 0, allowed are 1 to"),
     ({"algorithm": "bp"}, "algorithm: got 'bp', allowed are normalized, offset, sum-product"),
-    ({"algorithm": "sum-product"}, "algorithm: got 'sum-product' with backend 'cpu', allowed"),
+    ({"algorithm": "sum-product"}, "algorithm: got 'sum-product' with backend 'auto', allowed"),
     ({"factor": 0}, "factor: got 0.0, must be positive"), ({"offset": -1}, "offset: got -1, must"),
     ({"early_stop": 1}, "early_stop: got 1, must be True or False"),
-    ({"backend": "fpga"}, "backend: got 'fpga', allowed are cpu, reference"),
+    ({"backend": "fpga"}, "backend: got 'fpga', allowed are auto, cuda, cpu, reference"),
     ({"isa": "mmx"}, "isa: got mmx, this machine has")])
 def test_bad_parameters(parameters, message):
     with pytest.raises(ValueError, match=message):

@@ -3,6 +3,7 @@
 /* Lets a C++ compiler take a GPU program (python/mimopack/cuda/source.py). A block's
  * threads take turns: each runs until it has to wait for others. */
 #include <ucontext.h>
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
@@ -16,7 +17,7 @@
 #define __forceinline__ inline
 #define __noinline__
 #define __launch_bounds__(...)
-#define __shared__ static
+#define __shared__ thread_local /* all take turns in one thread of the host */
 
 struct float2 {
     float x, y;
@@ -153,6 +154,12 @@ T reduce(unsigned mask, T value, Operation operation)
 
 inline void __syncwarp(unsigned mask = ~0u) { turns::meet_warp(mask, 0); }
 inline void __syncthreads() { turns::meet(turns::block, blockDim.x, 0); }
+inline int __syncthreads_or(int value)
+{
+    const long long* const all = turns::meet(turns::block, blockDim.x, value != 0);
+    return std::any_of(all, all + blockDim.x, [](long long v) { return v != 0; });
+}
+inline int __syncthreads_and(int value) { return !__syncthreads_or(!value); }
 template <class T>
 T __shfl_sync(unsigned mask, T value, int from, int width = 32)
 {

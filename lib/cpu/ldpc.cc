@@ -52,7 +52,7 @@ MP_FN mask decode(const ldpc_plan& p, decoder& d, mask usable, simd& took)
     if (!p.early_stop) {
         for (int i = 0; i < p.iterations; ++i)
             d.iterate<true>(usable);
-        took = simd(static_cast<float>(p.iterations));
+        took = select(usable, simd(static_cast<float>(p.iterations)), took);
         return d.is_codeword(usable);
     }
     mask found = d.is_codeword(usable);

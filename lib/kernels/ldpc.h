@@ -35,12 +35,54 @@ struct ldpc_rule {
     float factor, offset;
 };
 
+/* One check: what it says to each of its bits. bit(e), message(e): where the LLR of its
+ * e-th bit is, and what it said to it last; own: room for as many numbers; set(at,
+ * value): writes there. */
+template <class F, class Bit, class Message, class Set>
+MP_FN void
+min_sum_check(int degree, ldpc_rule rule, F* own, Bit bit, Message message, Set set)
+{
+    const auto weaken = [rule](F size) {
+        return max(fma(size, F(rule.factor), F(-rule.offset)), F(0.0f));
+    };
+    /* finite: a check of one bit has no others, and what it says is taken off again */
+    F least(no_metric), second(no_metric);
+    auto signs = F(0.0f).as_word() ^ (degree % 2 ? 0x80000000u : 0u);
+    MP_UNROLL_DEVICE
+    for (int e = 0; e < degree; ++e) {
+        own[e] = bit(e) - message(e);
+        const F size = abs(own[e]);
+        signs = signs ^ own[e].as_word();
+        second = min(second, max(least, size));
+        least = min(least, size);
+    }
+    const F of_least = weaken(second), of_others = weaken(least);
+    MP_UNROLL_DEVICE
+    for (int e = 0; e < degree; ++e) {
+        const F size = select(least < abs(own[e]), of_others, of_least);
+        const auto sign = (signs ^ own[e].as_word()) & 0x80000000u;
+        const F found = (size.as_word() ^ sign).as_float();
+        set(message(e), found);
+        set(bit(e), own[e] + found);
+    }
+}
+
+/* Whose sign bit says whether a check does not hold */
+template <class F, class Bit>
+MP_FN auto check_signs(int degree, Bit bit) -> decltype(F().as_word())
+{
+    auto signs = F(0.0f).as_word() ^ (degree % 2 ? 0x80000000u : 0u);
+    MP_UNROLL_DEVICE
+    for (int e = 0; e < degree; ++e)
+        signs = signs ^ bit(e).as_word();
+    return signs;
+}
+
 template <class F>
 class layered_min_sum
 {
 public:
     using mask = decltype(F() < F());
-    using word = decltype(F().as_word());
 
     MP_FN layered_min_sum(arena<F>& a, const parity_checks& h, ldpc_rule rule)
         : posterior(a.take(h.num_bits)),
@@ -58,34 +100,15 @@ public:
     template <bool ALL>
     MP_FN void iterate(mask active)
     {
-        const int* column = d_h.columns;
-        F* r = message;
         for (int c = 0; c < d_h.num_checks; ++c) {
-            const int degree = d_h.first[c + 1] - d_h.first[c];
-            /* finite: a check of one bit has no others, and what it says is taken off
-             * again */
-            F least(no_metric), second(no_metric);
-            word signs = F(0.0f).as_word() ^ (degree % 2 ? 0x80000000u : 0u);
-            for (int e = 0; e < degree; ++e) {
-                const F own = posterior[column[e]] - r[e];
-                d_own[e] = own;
-                const F size = abs(own);
-                signs = signs ^ own.as_word();
-                second = min(second, max(least, size));
-                least = min(least, size);
-            }
-            const F of_least = weaken(second), of_others = weaken(least);
-            for (int e = 0; e < degree; ++e) {
-                const F own = d_own[e];
-                const F size = select(least < abs(own), of_others, of_least);
-                const word sign = (signs ^ own.as_word()) & 0x80000000u;
-                const F found = (size.as_word() ^ sign).as_float();
-                r[e] = ALL ? found : select(active, found, r[e]);
-                F& all = posterior[column[e]];
-                all = ALL ? own + found : select(active, own + found, all);
-            }
-            column += degree;
-            r += degree;
+            F* const r = message + d_h.first[c];
+            min_sum_check(
+                degree(c),
+                d_rule,
+                d_own,
+                bits(c),
+                [=](int e) -> F& { return r[e]; },
+                [=](F& at, F value) { at = ALL ? value : select(active, value, at); });
         }
     }
 
@@ -94,15 +117,8 @@ public:
     MP_FN mask is_codeword(mask asked) const
     {
         mask left = asked;
-        const int* column = d_h.columns;
-        for (int c = 0; c < d_h.num_checks && any(left); ++c) {
-            const int degree = d_h.first[c + 1] - d_h.first[c];
-            word signs = F(0.0f).as_word() ^ (degree % 2 ? 0x80000000u : 0u);
-            for (int e = 0; e < degree; ++e)
-                signs = signs ^ posterior[column[e]].as_word();
-            left = left & signs.not_bit(31);
-            column += degree;
-        }
+        for (int c = 0; c < d_h.num_checks && any(left); ++c)
+            left = left & check_signs<F>(degree(c), bits(c)).not_bit(31);
         return left;
     }
 
@@ -111,9 +127,13 @@ private:
     const ldpc_rule d_rule;
     F* const d_own;
 
-    MP_FN F weaken(F size) const
+    MP_FN int degree(int check) const { return d_h.first[check + 1] - d_h.first[check]; }
+
+    MP_FN auto bits(int check) const
     {
-        return max(fma(size, F(d_rule.factor), F(-d_rule.offset)), F(0.0f));
+        return [all = posterior, column = d_h.columns + d_h.first[check]](int e) -> F& {
+            return all[column[e]];
+        };
     }
 };
 

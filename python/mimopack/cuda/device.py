@@ -83,7 +83,7 @@ def device_name(device):
 
 
 @cache
-def _kernel(text, name, device):
+def kernel(text, name, device):
     """A program's kernel; CuPy keeps what it compiled on disk."""
     module = cupy()
     load_nvrtc()
@@ -120,16 +120,16 @@ class Program:
     def _compile(self, variant):
         if variant not in self._compiled:
             module = cupy()
-            arena_size = _kernel(source.program(self._plan, None, *variant), "arena_size",
-                                 self.device)
+            arena_size = kernel(source.program(self._plan, None, *variant), "arena_size",
+                                self.device)
             sizes = module.empty(2, np.uint64)
             arena_size((1,), (1,), (sizes,))
             arena, teams = map(int, sizes.get())
-            kernel = _kernel(source.program(self._plan, arena, *variant), "detect", self.device)
-            function = kernel.kernel.ptr
+            detect = kernel(source.program(self._plan, arena, *variant), "detect", self.device)
+            function = detect.kernel.ptr
             blocks = module.cuda.driver.occupancyMaxActiveBlocksPerMultiprocessor(
                 function, self._threads, 0)
-            self._compiled[variant] = _Compiled(kernel, function, arena, max(1, blocks),
+            self._compiled[variant] = _Compiled(detect, function, arena, max(1, blocks),
                                                 self._threads // 32 if teams else self._threads)
         return self._compiled[variant]
 

@@ -38,7 +38,7 @@ OPTIONS = ("-std=c++17", "-default-device", "-diag-suppress=177", "-ftz=true",
 
 
 @cache
-def _headers():
+def headers():
     """A digest of the headers: CuPy's cache of compiled programs does not look into them."""
     digest = hashlib.sha256()
     for folder in ("kernels", "cuda"):
@@ -47,7 +47,7 @@ def _headers():
     return digest.hexdigest()
 
 
-def _number(value):
+def number(value):
     """A C++ literal."""
     if isinstance(value, (bool, np.bool_)):
         return str(bool(value)).lower()
@@ -57,8 +57,8 @@ def _number(value):
     return "infinity" if np.isinf(value) else f"{value.hex()}f"
 
 
-def _list(values):
-    return "{ " + ", ".join(_number(value) for value in values) + " }"
+def numbers(values):
+    return "{ " + ", ".join(number(value) for value in values) + " }"
 
 
 def threads(plan):
@@ -90,7 +90,7 @@ def program(plan, arena=None, has_prior=False, matrix_each=True, as_int8=False, 
     small = num_tx * num_rx <= LARGEST_UNROLLED
     family, member = FAMILIES.get(plan["name"], (plan["name"], ""))
     members = (len(points), len(plan["bit_source"]), plan["width"])
-    return f"""// {_headers()}
+    return f"""// {headers()}
 #include "kernels/config.h"
 #include "kernels/options.h"
 #define MIMOPACK_THREADS {threads(plan)}
@@ -104,24 +104,24 @@ constexpr int num_tx = {num_tx}, num_rx = {num_rx};
 constexpr int fixed_tx = {num_tx if small else 0}, fixed_rx = {num_rx if small else 0};
 constexpr int bits = {len(plan["bit_source"])}, width = {plan["width"]};
 constexpr int num_hard = {num_hard};
-constexpr bool has_prior = {_number(has_prior)}, matrix_each = {_number(matrix_each)};
-constexpr bool as_int8 = {_number(as_int8)}, counts = {_number(counts)};
-constexpr bool dynamic = {_number(plan["name"] in UNEQUAL)};
+constexpr bool has_prior = {number(has_prior)}, matrix_each = {number(matrix_each)};
+constexpr bool as_int8 = {number(as_int8)}, counts = {number(counts)};
+constexpr bool dynamic = {number(plan["name"] in UNEQUAL)};
 constexpr int idle = {IDLE};
-__device__ constexpr int levels[] = {_list(levels)};
-__device__ constexpr int expansions[] = {_list(expansions)};
+__device__ constexpr int levels[] = {numbers(levels)};
+__device__ constexpr int expansions[] = {numbers(expansions)};
 constexpr detector_options options()
 {{
     detector_options o;
-{"".join(f"    o.{name} = {_number(value)};{chr(10)}" for name, value in options.items())}\
+{"".join(f"    o.{name} = {number(value)};{chr(10)}" for name, value in options.items())}\
     return o;
 }}
 __device__ constexpr constellation points = {{
-    {", ".join(map(_number, members))}, {_number(plan["scale"])},
-    {_list(plan["bit_source"])},
-    {_list(map(float, plan["bit_sign"]))},
-    {_list(points.real)},
-    {_list(points.imag)}
+    {", ".join(map(number, members))}, {number(plan["scale"])},
+    {numbers(plan["bit_source"])},
+    {numbers(map(float, plan["bit_sign"]))},
+    {numbers(points.real)},
+    {numbers(points.imag)}
 }};
 }}
 }}
