@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Runs every CUDA kernel under compute-sanitizer's four tools, on small batches.
 
-    scripts/sanitize.py [--tool TOOL ...] [--detector NAME ...] [--processes N]
+    scripts/sanitize.py [--tool TOOL ...] [--kernel NAME ...] [--processes N]
 
 Needs an NVIDIA GPU, compute-sanitizer on the path, and gnuradio.mimopack to be importable. Says
 what is not clean, and exits with 1 where anything is not.
@@ -35,6 +35,7 @@ LIMIT_SECONDS = 150
 
 
 ROUNDS = PERIOD * 150    # vectors, for one multiprocessor's threads to have several rounds
+NOISE_VAR = 0.02         # searches would take the tools long where there is more
 
 
 def kinds(name):
@@ -83,22 +84,23 @@ def detect_all(name):
     cupy.cuda.set_allocator(None)    # no pool: an access past an array's end is one past its memory
     for what, parameters, n, period, asked in kinds(name):
         detector = detectors.create(name, backend="cuda", **parameters)
-        y, h, bits = simulate(n, detector.num_tx, detector.num_rx, detector.constellation, 0.1,
-                              period)
+        y, h, bits = simulate(n, detector.num_tx, detector.num_rx, detector.constellation,
+                              NOISE_VAR, period)
         y[n // 2, 0] = np.nan    # one is erased
         rng = np.random.default_rng(1)
         there = [cupy.asarray(array) for array in (y, h)]
         if "nodes" in asked:
-            detector.count_nodes(y, h, 0.1)
+            detector.count_nodes(y, h, NOISE_VAR)
         elif "hard" in asked:
-            detector.detect(y, h, 0.1, hard=np.stack([bits, 1 - bits]))
+            detector.detect(y, h, NOISE_VAR, hard=np.stack([bits, 1 - bits]))
         else:
             prior = prior_there = None
             if "prior" in asked:
                 prior = rng.normal(0, 3, bits.shape).astype(np.float32)
                 prior_there = cupy.asarray(prior)
-            detector.detect(y, h, 0.1, prior)
-            detector.detect(*there, cupy.asarray(np.full(n, 0.1, np.float32)), prior_there)
+            detector.detect(y, h, NOISE_VAR, prior)
+            detector.detect(*there, cupy.asarray(np.full(n, NOISE_VAR, np.float32)),
+                            prior_there)
             if detector.erasures != 1:
                 raise RuntimeError(f"{what}: {detector.erasures} vectors erased, not 1")
             if what in ("plain", "shared matrices") or "team" in what or "clipping" in what:
@@ -110,13 +112,38 @@ def several_rounds(detector, period, has_prior):
     """As if the GPU had one multiprocessor: threads take vectors again and again."""
     import cupy
 
-    y, h, bits = simulate(ROUNDS, detector.num_tx, detector.num_rx, detector.constellation, 0.1,
-                          period)
+    y, h, bits = simulate(ROUNDS, detector.num_tx, detector.num_rx, detector.constellation,
+                          NOISE_VAR, period)
     detector._gpu.programs[0]._processors = 1
-    detector.detect(cupy.asarray(y), cupy.asarray(h), 0.1,
+    detector.detect(cupy.asarray(y), cupy.asarray(h), NOISE_VAR,
                     cupy.zeros(bits.shape, np.float32) if has_prior else None)
     if detector.erasures:
         raise RuntimeError(f"{detector.erasures} vectors erased of several rounds")
+
+
+def decode_ldpc():
+    """The LDPC decoder's forms: blocks in registers, a list of ones, LLRs in global memory."""
+    import cupy
+    from gnuradio.mimopack.coding import ldpc
+
+    cupy.cuda.set_allocator(None)
+    wifi = ldpc.wifi(648, "1/2")
+    codes = [wifi, ldpc.wimax(2304, "5/6"), ldpc.nr(1, 384), ldpc.nr(2, 3),
+             ldpc.ParityChecks(wifi.num_checks, *wifi.checks()),
+             ldpc.ParityChecks(40_000, np.arange(40_000), np.arange(40_000), 65_000)]
+    for code in codes:
+        llr = np.random.default_rng(1).normal(-1, 1, (9, code.num_bits)).astype(np.float32)
+        llr[4, 0] = np.nan
+        for early_stop in (True, False):
+            decoder = ldpc.LdpcDecoder(code, 3, early_stop=early_stop, keep_messages=early_stop)
+            for _ in range(2):
+                decoder.decode(cupy.asarray(llr))
+            if decoder.erasures != 1:
+                raise RuntimeError(f"{decoder.erasures} codewords erased, not 1")
+    print("ldpc: done")
+
+
+DECODERS = {"ldpc": decode_ldpc}
 
 
 def check(tool, name):
@@ -147,15 +174,15 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--tool", action="append", choices=TOOLS)
-    parser.add_argument("--detector", action="append", choices=list(detectors.REGISTRY))
+    parser.add_argument("--kernel", action="append", choices=[*detectors.REGISTRY, *DECODERS])
     parser.add_argument("--processes", type=int, default=os.cpu_count())
     parser.add_argument("--run", help=argparse.SUPPRESS)    # of this program by itself
     arguments = parser.parse_args()
     if arguments.run:
-        return detect_all(arguments.run)
+        return DECODERS[arguments.run]() if arguments.run in DECODERS else detect_all(arguments.run)
     if not shutil.which("compute-sanitizer"):
         sys.exit("sanitize: compute-sanitizer is not on the path")
-    names = arguments.detector or list(detectors.REGISTRY)
+    names = arguments.kernel or [*detectors.REGISTRY, *DECODERS]
     failed = 0
     with tempfile.TemporaryDirectory() as cache, ThreadPoolExecutor(arguments.processes) as pool:
         os.environ["CUPY_CACHE_DIR"] = str(Path(cache))
