@@ -6,6 +6,7 @@ encoder and decoder."""
 from .alist import read_alist, write_alist
 from .decoder import LdpcDecoder
 from .encoder import LdpcEncoder
+from .names import get
 from .parity_checks import ParityChecks, Prototype
 from .standards import (
     NR_LIFTING_SIZES,
@@ -19,5 +20,5 @@ from .standards import (
 )
 
 __all__ = ["NR_LIFTING_SIZES", "WIFI_LENGTHS", "WIFI_RATES", "WIMAX_LENGTHS", "WIMAX_RATES",
-           "LdpcDecoder", "LdpcEncoder", "ParityChecks", "Prototype", "nr", "read_alist", "wifi",
-           "wimax", "write_alist"]
+           "LdpcDecoder", "LdpcEncoder", "ParityChecks", "Prototype", "get", "nr", "read_alist",
+           "wifi", "wimax", "write_alist"]
