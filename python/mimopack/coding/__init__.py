@@ -1,11 +1,20 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Error-correcting code, scrambler, interleaver and CRC of the IEEE 802.11 data field."""
+"""Error-correcting codes, scramblers, interleavers and CRCs: of the IEEE 802.11 data field, of LTE
+and 5G NR; LDPC codes are in ``coding.ldpc``."""
 
 from .checksum import append_crc32, bits_to_bytes, bytes_to_bits, check_crc32
 from .convolutional import CODE_RATES, ConvolutionalCode
+from .crc import CRCS, Crc
 from .interleaver import bit_order
-from .scrambler import scramble, scrambler_sequence, seed_from_service
+from .scrambler import (
+    gold_scramble,
+    gold_sequence,
+    scramble,
+    scrambler_sequence,
+    seed_from_service,
+)
 
-__all__ = ["CODE_RATES", "ConvolutionalCode", "append_crc32", "bit_order", "bits_to_bytes",
-           "bytes_to_bits", "check_crc32", "scramble", "scrambler_sequence", "seed_from_service"]
+__all__ = ["CODE_RATES", "CRCS", "ConvolutionalCode", "Crc", "append_crc32", "bit_order",
+           "bits_to_bytes", "bytes_to_bits", "check_crc32", "gold_scramble", "gold_sequence",
+           "scramble", "scrambler_sequence", "seed_from_service"]

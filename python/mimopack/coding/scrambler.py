@@ -1,12 +1,16 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The frame-synchronous scrambler x^7 + x^4 + 1 of IEEE 802.11-2020 §17.3.5.5."""
+"""The scramblers of IEEE 802.11-2020 §17.3.5.5, x^7 + x^4 + 1, and of LTE and 5G NR, a Gold
+sequence (3GPP TS 36.211 §7.2, TS 38.211 §5.2.1)."""
 
 from functools import lru_cache
 
 import numpy as np
 
+from ..checks import integer
+
 PERIOD = 127
+GOLD_SKIPPED = 1600    # N_C
 
 
 @lru_cache(maxsize=128)
@@ -52,3 +56,48 @@ def seed_from_service(bits):
         # A step shifted in x7 ^ x4 below and x7 out above; the old x4 now lies at x5.
         state = state >> 1 | ((state ^ state >> 4) & 1) << 6
     return state
+
+
+def _m_sequence(start, taps, length):
+    """Bits of the recursion x(n + 31) = sum of x(n + tap): uint8 (length,).
+
+    Squaring its polynomial doubles every distance, so what 31 * 2^j bits are known from gives
+    the next 28 * 2^j at once.
+    """
+    out = np.empty(max(length, 31), np.uint8)
+    out[:31] = start >> np.arange(31) & 1
+    known, scale = 31, 1
+    while known < length:
+        while 62 * scale <= known:
+            scale *= 2
+        more = np.arange(known, min(known + (31 - max(taps)) * scale, length))
+        out[more] = np.bitwise_xor.reduce([out[more - (31 - tap) * scale] for tap in taps])
+        known += len(more)
+    return out[:length]
+
+
+@lru_cache(maxsize=16)
+def gold_sequence(c_init, length):
+    """The scrambling sequence c(n) of LTE and 5G NR: uint8 (length,), not to be written to.
+
+    Soft bits are descrambled by ``llr * (1 - 2.0 * c)``.
+
+    Args:
+        c_init: initial state of the second m-sequence, 0..2^31 - 1: what identifies cell, user,
+            slot, ... as the standard has it for each channel.
+        length: number of bits.
+
+    Raises:
+        ValueError: c_init or length is no integer in its range.
+    """
+    c_init = integer("c_init", c_init, 0, 2**31 - 1)
+    end = GOLD_SKIPPED + integer("length", length, 0, 2**30)
+    c = (_m_sequence(1, (0, 3), end) ^ _m_sequence(c_init, (0, 1, 2, 3), end))[GOLD_SKIPPED:]
+    c.setflags(write=False)
+    return c
+
+
+def gold_scramble(bits, c_init):
+    """Scramble, or descramble: bits (..., length) XOR the Gold sequence of c_init."""
+    bits = np.asarray(bits, np.uint8)
+    return bits ^ gold_sequence(c_init, bits.shape[-1])

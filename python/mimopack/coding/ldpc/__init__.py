@@ -7,6 +7,7 @@ from .alist import read_alist, write_alist
 from .decoder import LdpcDecoder
 from .encoder import LdpcEncoder
 from .names import get
+from .nr_rate_matching import NrRateMatching, nr_base_graph, nr_lifting_size
 from .parity_checks import ParityChecks, Prototype
 from .standards import (
     NR_LIFTING_SIZES,
@@ -20,5 +21,5 @@ from .standards import (
 )
 
 __all__ = ["NR_LIFTING_SIZES", "WIFI_LENGTHS", "WIFI_RATES", "WIMAX_LENGTHS", "WIMAX_RATES",
-           "LdpcDecoder", "LdpcEncoder", "ParityChecks", "Prototype", "get", "nr", "read_alist",
-           "wifi", "wimax", "write_alist"]
+           "LdpcDecoder", "LdpcEncoder", "NrRateMatching", "ParityChecks", "Prototype", "get", "nr",
+           "nr_base_graph", "nr_lifting_size", "read_alist", "wifi", "wimax", "write_alist"]

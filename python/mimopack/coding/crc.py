@@ -1,0 +1,88 @@
+# SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The cyclic redundancy checks of LTE and 5G NR: 3GPP TS 36.212 §5.1.1, TS 38.212 §5.1."""
+
+from functools import lru_cache
+
+import numpy as np
+
+from ..checks import array, choice
+
+# The generator polynomials without their first term, D^length.
+_POLYNOMIALS = {"24A": 0x864CFB, "24B": 0x800063, "24C": 0xB2B117, "16": 0x1021, "11": 0x621,
+                "8": 0x9B, "6": 0x21}
+_LENGTHS = {"24A": 24, "24B": 24, "24C": 24, "16": 16, "11": 11, "8": 8, "6": 6}
+CRCS = tuple(_POLYNOMIALS)
+
+
+@lru_cache
+def _remainders(name, count):
+    """Of D^length, D^(length + 1), ... divided by the generator polynomial, the last first:
+    float32 (count, length), first bit that of D^(length - 1)."""
+    length, polynomial = _LENGTHS[name], _POLYNOMIALS[name]
+    remainder, rows = polynomial, np.empty((count, length), np.float32)
+    places = np.arange(length)[::-1]
+    for row in rows[::-1]:
+        row[:] = remainder >> places & 1
+        remainder = (remainder << 1) ^ (remainder >> (length - 1)) * (1 << length | polynomial)
+    return rows
+
+
+class Crc:
+    """A CRC over batches of bit arrays, first bit sent first.
+
+    The register starts with zeros and nothing is inverted; the CRC of IEEE 802.11, over bytes,
+    is ``append_crc32``.
+
+    Args:
+        name: "24A", "24B", "24C" (5G only), "16", "11" (5G only), "8" (LTE only) or "6" (5G only).
+
+    Attributes:
+        length: its bits, L.
+
+    Raises:
+        ValueError: another name.
+    """
+
+    def __init__(self, name):
+        self.name = choice("name", name, CRCS)
+        self.length = _LENGTHS[name]
+
+    def parity(self, bits):
+        """The CRC bits of each row, p_0 to p_(L-1): uint8 (n, count) of 0 and 1 to (n, L).
+
+        Raises:
+            ValueError: bits is no such array.
+        """
+        array("bits", bits, np.uint8, ("n", "count"))
+        if bits.size and bits.max() > 1:
+            raise ValueError(f"bits: got {bits.max()}, allowed are 0 and 1")
+        # A sum over GF(2) of remainders; float32 counts exactly up to 2^24.
+        counts = bits.astype(np.float32) @ _remainders(self.name, bits.shape[1])
+        return (counts.astype(np.int32) & 1).astype(np.uint8)
+
+    def attach(self, bits):
+        """Each row followed by its CRC: uint8 (n, count) to (n, count + L).
+
+        Raises:
+            ValueError: bits is no such array.
+        """
+        return np.hstack([bits, self.parity(bits)])
+
+    def check(self, bits):
+        """Split off what :meth:`attach` appended.
+
+        Args:
+            bits: (n, count + L) uint8.
+
+        Returns:
+            (rows without their CRC, (n,) bool whether it fits)
+
+        Raises:
+            ValueError: bits is no such array, or shorter than a CRC.
+        """
+        array("bits", bits, np.uint8, ("n", "count"))
+        if bits.shape[1] < self.length:
+            raise ValueError(f"bits: got {bits.shape[1]} in a row, must be at least {self.length}")
+        body = np.ascontiguousarray(bits[:, :-self.length])
+        return body, np.all(self.parity(body) == bits[:, -self.length:], axis=1)
