@@ -104,15 +104,14 @@ class NrRateMatching:
         begin = STARTS[self.base_graph][version] * buffer // (columns * size) * size
         # Places in a codeword, in the order of the circular buffer from its beginning, k_0.
         places = punctured + np.roll(np.arange(buffer), -begin)
-        self._ring = places[(places < self.info_bits) | (places >= whole.num_info)]
-        sent = np.resize(self._ring, self.coded_bits)
+        ring = places[(places < self.info_bits) | (places >= whole.num_info)]
         self.code = whole
         if flag("prune", prune):
-            self._prune(sent)
-            sent = np.resize(self._ring, self.coded_bits)
+            ring = self._prune(ring)
         # §5.4.2.2: written by rows of coded_bits / depth, read by columns.
-        self._order = np.arange(self.coded_bits).reshape(depth, -1).T.ravel()
-        self._sent = sent[self._order]
+        order = np.arange(self.coded_bits).reshape(depth, -1).T.ravel()
+        self._sent = np.resize(ring, self.coded_bits)[order]
+        self._turns = list(self._by_turns(ring, np.argsort(order)))
 
     def with_filler(self, bits):
         """Information bits of ``code``: uint8 (n, info_bits) to (n, info_bits + num_filler).
@@ -153,23 +152,33 @@ class NrRateMatching:
             ValueError: llr is no such array.
         """
         array("llr", llr, np.float32, ("n", self.coded_bits))
-        buffered = np.empty_like(llr)
-        buffered[:, self._order] = llr
         out = np.zeros((len(llr), self.code.num_bits), np.float32)
-        for begin in range(0, self.coded_bits, self._ring.size):
-            turn = buffered[:, begin:begin + self._ring.size]
-            out[:, self._ring[:turn.shape[1]]] += turn
+        for source, absent in self._turns:
+            turn = np.take(llr, source, axis=1)
+            np.copyto(turn, 0, where=absent)
+            out += turn
         filler = slice(self.info_bits, self.info_bits + self.num_filler)
         out[:, filler] = np.where(llr.any(axis=1), CERTAIN, np.float32(0))[:, None]
         return out
 
-    def _prune(self, sent):
-        """Leaves out block columns with none of the places sent, of those with one check each."""
+    def _prune(self, ring):
+        """Leaves out block columns of which nothing is sent, of those with one check each; returns
+        the places of ring in the code that is left."""
         shifts, size = self.code.shifts, self.lifting_size
         rows, columns = shifts.shape
-        kept = np.isin(np.arange(columns), sent // size)
+        block = ring // size
+        kept = np.isin(np.arange(columns), block[:self.coded_bits])
         kept[:columns - rows + CORE_ROWS] = True
-        self.code = Prototype(
-            shifts[np.append(np.ones(CORE_ROWS, bool), kept[CORE_ROWS - rows:])][:, kept], size)
-        self._ring = self._ring[kept[self._ring // size]]
-        self._ring += (np.cumsum(kept)[self._ring // size] - 1 - self._ring // size) * size
+        rows_kept = np.append(np.ones(CORE_ROWS, bool), kept[CORE_ROWS - rows:])
+        self.code = Prototype(shifts[rows_kept][:, kept], size)
+        moved = ring - (np.arange(columns) - np.cumsum(kept) + 1)[block] * size
+        return moved[kept[block]]
+
+    def _by_turns(self, ring, received):
+        """For each time round the buffer, and each place of a codeword: which LLR is its own, and
+        whether none is."""
+        for begin in range(0, self.coded_bits, ring.size):
+            turn = received[begin:begin + ring.size]
+            source = np.full(self.code.num_bits, -1)
+            source[ring[:turn.size]] = turn
+            yield np.maximum(source, 0), source < 0
