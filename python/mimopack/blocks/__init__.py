@@ -3,6 +3,8 @@
 """The GNU Radio blocks: thin adapters over the array interface."""
 
 from .detector import DETECTOR_BLOCKS
+from .fec_decoder import fec_decoder, fec_decoder_pdu
+from .fec_encoder import fec_encoder, fec_encoder_pdu
 from .layer_symbols import layer_symbols
 from .mimo_channel import mimo_channel
 from .ofdm_channel_estimator import ofdm_channel_estimator
@@ -19,6 +21,10 @@ globals().update(DETECTOR_BLOCKS)
 
 __all__ = [
     *DETECTOR_BLOCKS,
+    "fec_decoder",
+    "fec_decoder_pdu",
+    "fec_encoder",
+    "fec_encoder_pdu",
     "layer_symbols",
     "mimo_channel",
     "ofdm_channel_estimator",

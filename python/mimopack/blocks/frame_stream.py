@@ -1,6 +1,7 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the Python blocks share: output that waits for room, input cut into frames, their log."""
+"""What the Python blocks share: output that waits for room, large batches, input cut into frames,
+their log."""
 
 import time
 from collections import defaultdict, deque
@@ -191,6 +192,30 @@ class queued_block(gr.basic_block):
 
     def _finish(self):
         """What is left when the stream ends; nothing can be put out any more."""
+
+
+class batched_block(gr.sync_block):
+    """Base of sync blocks whose work() is worth many items a call; no item is kept back for it.
+
+    Args:
+        batch: items to ask for, as ``blocks.detector`` explains.
+    """
+
+    def __init__(self, name, in_sig, out_sig, batch):
+        self._log = BlockLog(self)
+        self._batch = batch
+        gr.sync_block.__init__(self, name, in_sig, out_sig)
+        self.set_output_multiple(batch)
+        self.set_min_noutput_items(max(1, batch // 4))
+
+    def start(self):
+        self.set_output_multiple(1)
+        return True
+
+    def stop(self):
+        self._log.flush()
+        self.set_output_multiple(self._batch)    # for the buffers of the next start
+        return True
 
 
 class FrameCollector:

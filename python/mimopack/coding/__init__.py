@@ -4,6 +4,7 @@
 and 5G NR; LDPC codes are in ``coding.ldpc``."""
 
 from .checksum import append_crc32, bits_to_bytes, bytes_to_bits, check_crc32
+from .codes import Code, Decoder, get
 from .convolutional import CODE_RATES, ConvolutionalCode
 from .crc import CRCS, Crc
 from .interleaver import bit_order
@@ -15,6 +16,6 @@ from .scrambler import (
     seed_from_service,
 )
 
-__all__ = ["CODE_RATES", "CRCS", "ConvolutionalCode", "Crc", "append_crc32", "bit_order",
-           "bits_to_bytes", "bytes_to_bits", "check_crc32", "gold_scramble", "gold_sequence",
-           "scramble", "scrambler_sequence", "seed_from_service"]
+__all__ = ["CODE_RATES", "CRCS", "Code", "ConvolutionalCode", "Crc", "Decoder", "append_crc32",
+           "bit_order", "bits_to_bytes", "bytes_to_bits", "check_crc32", "get", "gold_scramble",
+           "gold_sequence", "scramble", "scrambler_sequence", "seed_from_service"]

@@ -6,7 +6,7 @@ encoder and decoder."""
 from .alist import read_alist, write_alist
 from .decoder import LdpcDecoder
 from .encoder import LdpcEncoder
-from .names import get
+from .names import FAMILIES, FORMS, get
 from .nr_rate_matching import NrRateMatching, nr_base_graph, nr_lifting_size
 from .parity_checks import ParityChecks, Prototype
 from .standards import (
@@ -20,6 +20,7 @@ from .standards import (
     wimax,
 )
 
-__all__ = ["NR_LIFTING_SIZES", "WIFI_LENGTHS", "WIFI_RATES", "WIMAX_LENGTHS", "WIMAX_RATES",
-           "LdpcDecoder", "LdpcEncoder", "NrRateMatching", "ParityChecks", "Prototype", "get", "nr",
-           "nr_base_graph", "nr_lifting_size", "read_alist", "wifi", "wimax", "write_alist"]
+__all__ = ["FAMILIES", "FORMS", "NR_LIFTING_SIZES", "WIFI_LENGTHS", "WIFI_RATES", "WIMAX_LENGTHS",
+           "WIMAX_RATES", "LdpcDecoder", "LdpcEncoder", "NrRateMatching", "ParityChecks",
+           "Prototype", "get", "nr", "nr_base_graph", "nr_lifting_size", "read_alist", "wifi",
+           "wimax", "write_alist"]

@@ -9,7 +9,7 @@ from .standards import nr, wifi, wimax
 
 FORMS = ("wimax:N:RATE", "wifi:N:RATE", "nr:BASE_GRAPH:LIFTING_SIZE",
          "the path of a file in alist form")
-_FAMILIES = {"wimax": (wimax, int, str), "wifi": (wifi, int, str), "nr": (nr, int, int)}
+FAMILIES = {"wimax": (wimax, int, str), "wifi": (wifi, int, str), "nr": (nr, int, int)}
 
 
 def get(name):
@@ -28,12 +28,12 @@ def get(name):
         OSError: the file cannot be read.
     """
     family, *sizes = str(name).split(":")
-    if family not in _FAMILIES:
+    if family not in FAMILIES:
         if not Path(name).is_file():
             raise ValueError(f"code: got {str(name)!r}, which is no file, allowed are "
                              + ", ".join(FORMS))
         return read_alist(name)
-    make, *types = _FAMILIES[family]
+    make, *types = FAMILIES[family]
     try:
         values = [kind(size) for kind, size in zip(types, sizes, strict=True)]
     except ValueError:

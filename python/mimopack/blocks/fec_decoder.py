@@ -1,0 +1,258 @@
+# SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Blocks: LLRs to information bits."""
+
+import time
+
+import numpy as np
+import pmt
+from gnuradio import gr
+
+from .. import coding
+from ..checks import choice, flag, integer, positive
+from .fec_encoder import IN, OUT, batch_of_codewords, codewords, pdu_parts, u8_pmt
+from .frame_stream import REPORT_SECONDS, BlockLog, batched_block, extended, vector
+
+CONTROL = pmt.intern("control")
+LLR = pmt.intern("llr")
+STATUS = pmt.intern("status")
+# Of the decoder: what the block has as parameters, and messages kept for other codewords.
+RESERVED = {"iterations", "backend", "threads", "keep_messages"}
+LLR_TYPES = {"float32": np.float32, "int8": np.int8}
+
+
+class _Decoding:
+    """What the decoder blocks share: the decoder, its counts and their messages, its settings."""
+
+    def _make_decoder(self, code, iterations, llr_scale, backend, threads, options):
+        self._code = coding.get(code)
+        self._step = np.float32(1 / positive("llr_scale", llr_scale))
+        given = {} if options is None else options
+        if not isinstance(given, dict):
+            raise ValueError(f"options: got {options!r}, must be a dictionary")
+        for name in RESERVED & given.keys():
+            raise ValueError(f"options: got {name!r}, allowed are parameters of the decoder "
+                             f"without {', '.join(sorted(RESERVED))}")
+        if iterations is not None:
+            given = {**given, "iterations": iterations}
+        self._decoder = self._code.decoder(**given, backend=backend, threads=threads)
+        self._log = BlockLog(self)
+        self._codewords = self._undecoded = self._erasures = self._failures = 0
+        self._iterations_taken = 0
+        self._reported = (0, 0, 0)
+        self._last_report = 0.0
+
+    def _register_ports(self):
+        self.message_port_register_in(CONTROL)
+        self.set_msg_handler(CONTROL, self._on_control)
+        self.message_port_register_out(STATUS)
+
+    def set_iterations(self, iterations):
+        """Iterations at most; None leaves them as they are."""
+        if iterations is not None:
+            self._decoder.decoder.iterations = integer("iterations", iterations, 1, 10_000)
+
+    def iterations(self):
+        return self._decoder.decoder.iterations
+
+    def set_threads(self, threads):
+        """CPU threads, 0 for all cores."""
+        self._decoder.decoder.threads = integer("threads", threads, 0, 1024)
+
+    def threads(self):
+        return self._decoder.decoder.threads
+
+    def codewords(self):
+        """Codewords that have passed since the block was made."""
+        return self._codewords
+
+    def undecoded(self):
+        """How many of them, erased ones not counted, do not satisfy all of the code's checks."""
+        return self._undecoded
+
+    def erasures(self):
+        """How many were erased: an LLR is NaN or infinite, all are 0, or the decoder failed."""
+        return self._erasures
+
+    def failures(self):
+        """Calls in which the decoder failed; all their codewords were erased."""
+        return self._failures
+
+    def mean_iterations(self):
+        """Iterations that a codeword took, on average since the block was made."""
+        return self._iterations_taken / max(self._codewords, 1)
+
+    def _decode(self, llr):
+        """(bits, a-posteriori LLRs), of zeros where it fails."""
+        n = len(llr)
+        if llr.dtype == np.int8:
+            llr = llr * self._step
+        try:
+            decoded = self._decoder.decode(llr)
+            last = self._decoder.decoder
+            found, taken = (int(of.sum()) for of in (last.found, last.iterations_taken))
+            erased = last.erasures
+        except Exception as error:    # the stream goes on: these codewords are erased, and said
+            decoded = np.zeros((n, self._code.num_info), np.uint8), np.zeros_like(llr)
+            found, taken, erased = 0, 0, n
+            self._failures += 1
+            self._log.warn("failures", f"the decoder failed, {n} codewords are erased: {error!r}")
+        self._codewords += n
+        self._undecoded += n - found - erased
+        self._erasures += erased
+        self._iterations_taken += taken
+        return decoded
+
+    def _report(self, final=False):
+        now = time.monotonic()
+        counts = self._codewords, self._erasures, self._failures
+        if counts == self._reported or (
+                not final and now - self._last_report < REPORT_SECONDS):
+            return
+        if self._erasures > self._reported[1]:
+            self._log.warn(None, f"{self._erasures} of {self._codewords} codewords erased so far "
+                           "(NaN, Inf, nothing but 0, or a failure)")
+        self._last_report, self._reported = now, counts
+        self.message_port_pub(STATUS, pmt.to_pmt(
+            {"codewords": self._codewords, "undecoded": self._undecoded,
+             "erasures": self._erasures, "failures": self._failures,
+             "mean_iterations": self.mean_iterations()}))
+
+    def _finish(self):
+        self._report(final=True)
+        self._log.flush()
+
+    def _on_control(self, message):
+        before = self.iterations(), self.threads()
+        setters = {"iterations": self.set_iterations, "threads": self.set_threads}
+        try:
+            request = pmt.to_python(message)
+            if isinstance(request, tuple):
+                request = dict([request])
+            for name, value in request.items():
+                setters[name](value)
+        except Exception as error:
+            self.set_iterations(before[0])
+            self.set_threads(before[1])
+            self._log.warn("messages", f"control message refused: {error!r}; "
+                           f"allowed are a dict or pair with {', '.join(setters)}")
+
+
+class fec_decoder(_Decoding, batched_block):
+    """Decoder of a block code, a codeword an item.
+
+    Ports:
+        in 0 ``llr``: float (or int8), vlen code.num_bits, ln P(1)/P(0), as of the detectors.
+        out 0 ``bits``: byte, vlen code.num_info, a bit in each.
+        out 1 ``llr`` (with llr_output=True): float, vlen code.num_bits, a-posteriori LLRs of all
+            coded bits; less those that went in they are extrinsic.
+        message in ``control``: a dict or pair with ``iterations`` and ``threads``.
+        message out ``status``: a dict with the totals ``codewords``, ``undecoded``, ``erasures``
+            and ``failures``, and ``mean_iterations``, once a second at most and at the end.
+
+    Each item leaves as one item, with its tags; the bits and LLRs of an erased codeword are 0. The
+    bits of one that the decoder gave up (undecoded) are its last decisions.
+
+    Args:
+        code: see ``fec_encoder``.
+        iterations: at most; None for what is usual with the code's decoder.
+        llr_type: "float32" or "int8".
+        llr_scale: int8 only: steps that an LLR of 1 has become, as at the detector.
+        llr_output: whether there is a second output.
+        backend, threads: as of the code's decoder.
+        options: its other keyword arguments, such as {"algorithm": "offset"}.
+
+    Raises:
+        ValueError: a name that ``coding.get`` refuses, a parameter that the decoder refuses.
+        OSError: a file that cannot be read.
+    """
+
+    def __init__(self, code="wimax:2304:1/2", iterations=None, llr_type="float32", llr_scale=8.0,
+                 llr_output=False, backend="cpu", threads=0, options=None):
+        dtype = LLR_TYPES[choice("llr_type", llr_type, tuple(LLR_TYPES))]
+        self._make_decoder(code, iterations, llr_scale, backend, threads, options)
+        sizes = self._code.num_info, self._code.num_bits
+        outputs = [vector(np.uint8, sizes[0])]
+        if flag("llr_output", llr_output):
+            outputs.append(vector(np.float32, sizes[1]))
+        batched_block.__init__(self, "fec_decoder", [vector(dtype, sizes[1])], outputs,
+                               batch_of_codewords(4 * sizes[1]))
+        self._register_ports()
+
+    def work(self, input_items, output_items):
+        n = len(output_items[0])
+        bits, posterior = self._decode(input_items[0].reshape(n, self._code.num_bits))
+        output_items[0][...] = bits.reshape(output_items[0].shape)
+        if len(output_items) > 1:
+            output_items[1][...] = posterior.reshape(output_items[1].shape)
+        self._report()
+        return n
+
+    def stop(self):
+        self._finish()
+        return batched_block.stop(self)
+
+
+class fec_decoder_pdu(_Decoding, gr.basic_block):
+    """Decoder of a block code for PDUs.
+
+    Message port "in": PDUs of LLRs, ln P(1)/P(0), f32vector or s8vector, those of one or several
+    codewords. Port "out": their information bits (u8vector, a bit in each byte); port "llr": the
+    a-posteriori LLRs of all coded bits (f32vector). Both have the metadata that came and
+
+        decoded (whether all codewords satisfy the code's checks), codewords (how many there are),
+        erasures (how many of them are erased), iterations (that they took, on average)
+
+    Ports "control" and "status": see ``fec_decoder``. What is no such PDU is left out, counted,
+    and said in the log.
+
+    Args:
+        code, iterations, llr_scale, backend, threads, options: see ``fec_decoder``.
+        llr_output: whether port "llr" is used: it takes longer than many a decoder.
+
+    Raises:
+        ValueError, OSError: as ``fec_decoder``.
+    """
+
+    def __init__(self, code="wimax:2304:1/2", iterations=None, llr_scale=8.0, llr_output=False,
+                 backend="cpu", threads=0, options=None):
+        self._make_decoder(code, iterations, llr_scale, backend, threads, options)
+        self._llr_output = flag("llr_output", llr_output)
+        gr.basic_block.__init__(self, "fec_decoder_pdu", None, None)
+        self.message_port_register_in(IN)
+        self.set_msg_handler(IN, self._take)
+        self.message_port_register_out(OUT)
+        self.message_port_register_out(LLR)
+        self._register_ports()
+
+    def refused(self):
+        """PDUs left out."""
+        return self._log.failures
+
+    def stop(self):
+        self._finish()
+        return gr.basic_block.stop(self)
+
+    def _take(self, message):
+        with self._log.guard("PDU"):
+            info, values = pdu_parts(message)
+            llr = codewords(_llrs(values), self._code.num_bits, "LLRs")
+            before = self._undecoded, self._erasures, self._iterations_taken
+            bits, posterior = self._decode(llr)
+            undecoded, erasures = self._undecoded - before[0], self._erasures - before[1]
+            info = extended(info, decoded=not undecoded + erasures, codewords=len(llr),
+                            erasures=erasures,
+                            iterations=(self._iterations_taken - before[2]) / len(llr))
+            self.message_port_pub(OUT, pmt.cons(info, u8_pmt(bits)))
+            if self._llr_output:
+                self.message_port_pub(LLR, pmt.cons(info, pmt.init_f32vector(
+                    posterior.size, posterior.ravel().tolist())))
+        self._report()
+
+
+def _llrs(values):
+    if pmt.is_f32vector(values):
+        return np.array(pmt.f32vector_elements(values), np.float32)
+    if pmt.is_s8vector(values):
+        return np.array(pmt.s8vector_elements(values), np.int8)
+    raise ValueError("it holds neither an f32vector nor an s8vector")

@@ -1,0 +1,112 @@
+# SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Blocks: information bits to codewords."""
+
+import numpy as np
+import pmt
+from gnuradio import gr
+
+from .. import coding
+from .frame_stream import BlockLog, batched_block, vector
+
+# Codewords per work() call to aim at: so many bytes of the larger port, but a few SIMD registers.
+BATCH_BYTES = 2**23
+LEAST_CODEWORDS = 128
+
+IN = pmt.intern("in")
+OUT = pmt.intern("out")
+
+
+def batch_of_codewords(item_bytes):
+    """Items to ask GNU Radio for, of so many bytes at the larger port."""
+    return max(BATCH_BYTES // item_bytes, LEAST_CODEWORDS)
+
+
+class fec_encoder(batched_block):
+    """Encoder of a block code, a codeword an item.
+
+    Ports:
+        in 0 ``bits``: byte, vlen code.num_info, a bit in the lowest place of each byte.
+        out 0 ``coded``: byte, vlen code.num_bits, likewise.
+
+    Tags pass on to the item of their codeword.
+
+    Args:
+        code: a name as ``coding.get`` takes it: "wimax:2304:1/2", "wifi:1944:5/6", "nr:1:384",
+            "nr_matched:1000:2000:4" or the path of an alist file.
+
+    Raises:
+        ValueError: a name that ``coding.get`` refuses.
+        OSError: a file that cannot be read.
+    """
+
+    def __init__(self, code="wimax:2304:1/2"):
+        self._code = coding.get(code)
+        batched_block.__init__(self, "fec_encoder", [vector(np.uint8, self._code.num_info)],
+                               [vector(np.uint8, self._code.num_bits)],
+                               batch_of_codewords(self._code.num_bits))
+
+    def work(self, input_items, output_items):
+        bits, out = input_items[0], output_items[0]
+        out[...] = self._code.encode(bits.reshape(len(out), -1) & 1).reshape(out.shape)
+        return len(out)
+
+
+class fec_encoder_pdu(gr.basic_block):
+    """Encoder of a block code for PDUs.
+
+    Message port "in": PDUs of bytes (u8vector) with a bit in the lowest place of each, as many as
+    one or several codewords take. Port "out": the codewords likewise, with the metadata that came.
+    What is no such PDU is left out, counted, and said in the log.
+
+    Args:
+        code: see ``fec_encoder``.
+
+    Raises:
+        ValueError, OSError: as ``fec_encoder``.
+    """
+
+    def __init__(self, code="wimax:2304:1/2"):
+        self._code = coding.get(code)
+        self._log = BlockLog(self)
+        gr.basic_block.__init__(self, "fec_encoder_pdu", None, None)
+        self.message_port_register_in(IN)
+        self.set_msg_handler(IN, self._take)
+        self.message_port_register_out(OUT)
+
+    def refused(self):
+        """PDUs left out."""
+        return self._log.failures
+
+    def stop(self):
+        self._log.flush()
+        return gr.basic_block.stop(self)
+
+    def _take(self, message):
+        with self._log.guard("PDU"):
+            info, values = pdu_parts(message)
+            if not pmt.is_u8vector(values):
+                raise ValueError("it holds no u8vector")
+            bits = codewords(np.array(pmt.u8vector_elements(values), np.uint8),
+                             self._code.num_info, "bits")
+            self.message_port_pub(OUT, pmt.cons(info, u8_pmt(self._code.encode(bits & 1))))
+
+
+def pdu_parts(message):
+    """(metadata, vector) of a PDU; ValueError where it is none."""
+    if not pmt.is_pair(message) or not (pmt.is_dict(pmt.car(message))
+                                        or pmt.is_null(pmt.car(message))):
+        raise ValueError("it is no pair of a dictionary and a vector")
+    return pmt.car(message), pmt.cdr(message)
+
+
+def codewords(values, width, what):
+    """Values as an array (n, width), n at least 1; ValueError where they are not as many."""
+    if not values.size or values.size % width:
+        raise ValueError(f"got {values.size} {what}, must be a multiple of {width}")
+    return values.reshape(-1, width)
+
+
+def u8_pmt(bits):
+    """A u8vector of an array's bytes."""
+    return pmt.init_u8vector(bits.size, bits.ravel().tolist())

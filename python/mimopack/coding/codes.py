@@ -1,0 +1,136 @@
+# SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Codes of any family by a name, as blocks take them: bits to what is sent, LLRs to bits."""
+
+from functools import lru_cache, partial
+from pathlib import Path
+
+import numpy as np
+
+from . import ldpc
+
+
+class Code:
+    """A code with its encoder; ``decoder`` makes decoders of it.
+
+    Args:
+        encoder: has num_info, num_bits, information and encode(bits), as :class:`ldpc.LdpcEncoder`.
+        make_decoder: called with keyword arguments, makes what has decode(llr), found,
+            iterations_taken, erasures, iterations and threads, as :class:`ldpc.LdpcDecoder`.
+        matching: what is sent of its codewords, such as :class:`ldpc.NrRateMatching`; None for
+            all of them.
+
+    Attributes:
+        num_info: information bits of a codeword.
+        num_bits: bits sent of it.
+    """
+
+    def __init__(self, encoder, make_decoder, matching=None):
+        self._encoder, self._make_decoder, self._matching = encoder, make_decoder, matching
+        self.num_info, self.num_bits = encoder.num_info, encoder.num_bits
+        if matching:
+            self.num_info, self.num_bits = matching.info_bits, matching.coded_bits
+        self._information = encoder.information[:self.num_info]
+
+    def encode(self, bits):
+        """uint8 (n, num_info), 0 or 1, to uint8 (n, num_bits)."""
+        if self._matching is None:
+            return self._encoder.encode(bits)
+        words = self._encoder.encode(self._matching.with_filler(bits))
+        return self._matching.match(words)
+
+    def decoder(self, **parameters):
+        """A :class:`Decoder`; parameters are those of the family's decoder.
+
+        Raises:
+            ValueError: a parameter that it refuses or does not have.
+        """
+        try:
+            decoder = self._make_decoder(**parameters)
+        except TypeError as error:
+            raise ValueError(f"parameters: got {', '.join(parameters)}; {error}") from None
+        return Decoder(decoder, self._information, self._matching)
+
+
+class Decoder:
+    """The decoder of a :class:`Code`, for one thread at a time.
+
+    Attributes:
+        decoder: that of the code's family, whose iterations and threads may be changed, and which
+            has found, iterations_taken and erasures of the last call.
+    """
+
+    def __init__(self, decoder, information, matching):
+        self.decoder = decoder
+        self._information, self._matching = information, matching
+
+    def decode(self, llr):
+        """Information bits and a-posteriori LLRs.
+
+        Args:
+            llr: (n, num_bits) float32, ln P(1)/P(0), C-contiguous.
+
+        Returns:
+            (uint8 (n, num_info), float32 (n, num_bits) of all bits sent). Those of erased codewords
+            are 0.
+        """
+        if self._matching:
+            llr = self._matching.recover(llr)
+        posterior = self.decoder.decode(llr)
+        decided = np.take(posterior, self._information, axis=1) > 0
+        if self._matching:
+            posterior = self._matching.match(posterior)
+        return decided.view(np.uint8), posterior
+
+
+def _ldpc(name):
+    matrix = ldpc.get(name)
+    return Code(ldpc.LdpcEncoder(matrix), partial(ldpc.LdpcDecoder, matrix))
+
+
+def _nr_matched(info_bits, coded_bits, bits_per_symbol=1, redundancy_version=0):
+    matching = ldpc.NrRateMatching(info_bits, coded_bits, bits_per_symbol=bits_per_symbol,
+                                   redundancy_version=redundancy_version)
+    return Code(ldpc.LdpcEncoder(matching.code), partial(ldpc.LdpcDecoder, matching.code),
+                matching)
+
+
+# Of integers, beside what ldpc.get knows.
+_FAMILIES = {"nr_matched": _nr_matched}
+FORMS = (*ldpc.FORMS[:-1], "nr_matched:INFO_BITS:CODED_BITS[:BITS_PER_SYMBOL[:VERSION]]",
+         ldpc.FORMS[-1])
+
+
+def get(name):
+    """The code that a name stands for.
+
+    Args:
+        name: one that :func:`ldpc.get` knows, such as "wimax:2304:1/2", "nr:1:384" (the whole
+            codeword, with what 5G NR never sends of it) or the path of an alist file; or
+            "nr_matched:1000:2000:4:0", what 5G NR sends of a code block: its information bits,
+            bits sent, bits per symbol of the interleaver (1) and redundancy version (0).
+
+    Returns:
+        :class:`Code`; the same object for the same name, but for a file.
+
+    Raises:
+        ValueError: a name of another form, or sizes that there are not.
+        OSError: a file that cannot be read.
+    """
+    return _ldpc(name) if Path(name).is_file() else _of_standard(str(name))
+
+
+@lru_cache(maxsize=32)
+def _of_standard(name):
+    family, *sizes = name.split(":")
+    if family in ldpc.FAMILIES:
+        return _ldpc(name)
+    if family not in _FAMILIES:
+        raise ValueError(f"code: got {name!r}, which is no file, allowed are {', '.join(FORMS)}")
+    try:
+        return _FAMILIES[family](*map(int, sizes))
+    except TypeError:
+        form = next(form for form in FORMS if form.startswith(f"{family}:"))
+        raise ValueError(f"code: got {name!r}, must be {form}") from None
+    except ValueError as error:
+        raise ValueError(f"code: got {name!r}; {error}") from None
