@@ -25,7 +25,7 @@ GENERATED = {f"mimopack_{name}_detector" for name in detectors.REGISTRY}
 ACCEPTED = {
     "backend": declared.BACKENDS,
     "code": coding.get,
-    "code_rate": coding.CODE_RATES,
+    "code_rate": ofdm.parameters.CODE_RATES,
     "constellation": ofdm.parameters.CONSTELLATIONS,
     "datatype": recording.DATATYPES,
     "detector": detectors.REGISTRY,

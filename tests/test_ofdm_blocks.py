@@ -101,6 +101,8 @@ FORMATS = {
               "payload_length": 500},
     "single": {"num_tx": 1, "constellation": "wlan_bpsk", "code_rate": "3/4",
                "payload_length": 31},
+    "ldpc": {"num_tx": 2, "constellation": "wlan_qam64", "code_rate": "ldpc:2/3",
+             "payload_length": 300},
     "long": {"num_tx": 1, "constellation": "wlan_bpsk", "code_rate": "1/2",
              "payload_length": 4000},
 }

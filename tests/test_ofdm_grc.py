@@ -89,6 +89,13 @@ def test_companion_accepts(companion, tmp_path, name):
     companion.compiled(save(tmp_path, blocks, connections), tmp_path)
 
 
+@pytest.mark.parametrize("name", ["ofdm_transmitter", "ofdm_receiver"])
+def test_companion_accepts_ldpc_codes(companion, tmp_path, name):
+    blocks, connections = connected(name, {**ANTENNAS[name], **FORMAT, "code_rate": "ldpc:5/6"})
+    script = companion.compiled(save(tmp_path, blocks, connections), tmp_path)
+    assert 'code_rate="ldpc:5/6"' in script.read_text()
+
+
 @pytest.mark.parametrize(("name", "wrong", "said"), [
     *((name, {"payload_length": "0"}, "1 <= payload_length") for name in ANTENNAS),
     *((name, {"code_rate": "5/6"}, "Parameters(num_tx, constellation, code_rate")

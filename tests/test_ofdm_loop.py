@@ -39,7 +39,7 @@ def test_noiseless_loop_with_the_other_rates(num_tx, code_rate):
 
 
 def check_noiseless_loop(num_tx, constellation, code_rate):
-    rng = np.random.default_rng([num_tx, len(constellation), int(code_rate[0])])
+    rng = np.random.default_rng([num_tx, len(constellation), int(code_rate[-3])])
     for num_rx in range(num_tx, 7):
         p = ofdm.Parameters(num_tx, constellation, code_rate, int(rng.integers(1, 200)),
                             int(rng.integers(1, 128)))

@@ -15,7 +15,7 @@ _PACKETS = pmt.intern("packets")
 
 
 class packet_decoder(gr.sync_block):
-    """Deinterleaver, Viterbi decoder, descrambler and CRC check behind a detector block.
+    """Deinterleaver, Viterbi or LDPC decoder, descrambler and CRC check behind a detector block.
 
     The input are LLRs (ln P(1)/P(0), float or int8, vlen T * num_tx * m) with "frame" tags.
     Message port "packets": a PDU per frame whether its CRC fits or not, the payload (u8vector)

@@ -26,12 +26,14 @@ def _interleaved_position(stream, num_streams, bits_per_symbol):
 
 
 @lru_cache
-def bit_order(num_streams, bits_per_symbol):
+def bit_order(num_streams, bits_per_symbol, interleaved=True):
     """Where each coded bit of an OFDM symbol goes: stream parser, then interleaver.
 
     Args:
         num_streams: 1..4 spatial streams.
         bits_per_symbol: coded bits per subcarrier and stream.
+        interleaved: whether the interleaver follows the parser, as it does after convolutional
+            codes, not after LDPC codes.
 
     Returns:
         int64 (52 * num_streams * bits_per_symbol,): coded bit j of the symbol is bit ``order[j]``
@@ -44,9 +46,10 @@ def bit_order(num_streams, bits_per_symbol):
     j = np.arange(NUM_CARRIERS * num_streams * bits_per_symbol)
     stream = j // s % num_streams
     k = j // (s * num_streams) * s + j % s
-    positions = np.stack([_interleaved_position(i, num_streams, bits_per_symbol)
-                          for i in range(num_streams)])
-    position = positions[stream, k]
+    position = k
+    if interleaved:
+        position = np.stack([_interleaved_position(i, num_streams, bits_per_symbol)
+                             for i in range(num_streams)])[stream, k]
     carrier, bit = position // bits_per_symbol, position % bits_per_symbol
     order = (carrier * num_streams + stream) * bits_per_symbol + bit
     order.setflags(write=False)

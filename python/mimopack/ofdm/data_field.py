@@ -6,8 +6,8 @@ from numbers import Integral
 
 import numpy as np
 
-from ..coding import ConvolutionalCode, append_crc32, bit_order, bytes_to_bits, scramble
-from ..coding.convolutional import TAIL
+from ..coding import append_crc32, bytes_to_bits, scramble
+from .data_code import data_code
 from .parameters import NUM_DATA_CARRIERS, SERVICE
 
 
@@ -29,15 +29,13 @@ def coded_bits(parameters, payload):
     if len(payload) != parameters.payload_length:
         raise ValueError(f"payload: got {len(payload)} bytes, must be {parameters.payload_length} "
                          "(payload_length)")
-    bits = np.zeros(parameters.num_symbols * parameters.data_bits_per_ofdm_symbol, np.uint8)
+    code = data_code(parameters)
+    bits = np.zeros(code.num_scrambled, np.uint8)
     psdu = bytes_to_bits(append_crc32(payload))
     bits[SERVICE:SERVICE + psdu.size] = psdu
-    bits = scramble(bits, parameters.scrambler_seed)
-    bits[parameters.data_bits - TAIL:parameters.data_bits] = 0
-    coded = ConvolutionalCode(parameters.code_rate).encode(bits)
+    coded = code.encode(scramble(bits, parameters.scrambler_seed))
     sent = np.empty((parameters.num_symbols, parameters.coded_bits_per_ofdm_symbol), np.uint8)
-    order = bit_order(parameters.num_tx, parameters.bits_per_symbol)
-    sent[:, order] = coded.reshape(sent.shape)
+    sent[:, code.order] = coded.reshape(sent.shape)
     return sent.reshape(parameters.num_items, -1)
 
 

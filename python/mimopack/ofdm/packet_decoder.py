@@ -6,15 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..coding import (
-    ConvolutionalCode,
-    bit_order,
-    bits_to_bytes,
-    check_crc32,
-    scramble,
-    seed_from_service,
-)
-from ..coding.convolutional import TAIL
+from ..coding import bits_to_bytes, check_crc32, scramble, seed_from_service
+from .data_code import data_code
 from .data_field import ungroup_items
 from .parameters import SERVICE
 
@@ -40,7 +33,7 @@ class Packet:
 
 
 class PacketDecoder:
-    """Deinterleave, decode (Viterbi, GNU Radio's gr-fec), descramble and check frames.
+    """Deinterleave, decode (Viterbi, GNU Radio's gr-fec; or LDPC), descramble and check frames.
 
     Args:
         parameters: :class:`Parameters`.
@@ -50,8 +43,7 @@ class PacketDecoder:
 
     def __init__(self, parameters):
         self.parameters = parameters
-        self._code = ConvolutionalCode(parameters.code_rate)
-        self._order = bit_order(parameters.num_tx, parameters.bits_per_symbol)
+        self._code = data_code(parameters)
 
     def decode(self, llr, symbols_per_channel=1):
         """Decode one frame.
@@ -74,11 +66,9 @@ class PacketDecoder:
         if llr.shape != shape:
             raise ValueError(f"llr: got shape {llr.shape}, must be {shape}")
         symbols = ungroup_items(llr, symbols_per_channel).reshape(p.num_symbols, -1)
-        coded = symbols[:, self._order].ravel()[:p.num_coded_bits]
-        scrambled = self._code.decode(coded)
-        errors = np.count_nonzero(
-            (coded > 0) != self._code.encode(np.append(scrambled, np.zeros(TAIL, np.uint8))))
+        scrambled, coded, read = self._code.decode(symbols[:, self._code.order].ravel())
+        errors = np.count_nonzero((read > 0) != coded)
         seed = seed_from_service(scrambled)
         bits = scramble(scrambled, seed or p.scrambler_seed)
         payload, crc_ok = check_crc32(bits_to_bytes(bits[SERVICE:]))
-        return Packet(payload, crc_ok, seed, int(errors), coded.size)
+        return Packet(payload, crc_ok, seed, int(errors), read.size)

@@ -7,7 +7,8 @@ from functools import cached_property
 
 from .. import constellation as constellations
 from ..checks import choice, integer
-from ..coding import CODE_RATES, ConvolutionalCode
+from ..coding import CODE_RATES as CONVOLUTIONAL_RATES
+from ..coding import ConvolutionalCode, ldpc
 from ..coding.convolutional import TAIL
 
 SAMPLE_RATE = 20e6
@@ -22,6 +23,8 @@ CRC = 32
 MAX_PAYLOAD = 65531
 MAX_RX = 256
 CONSTELLATIONS = ("wlan_bpsk", "wlan_qpsk", "wlan_qam16", "wlan_qam64")
+_LDPC = "ldpc:"
+CODE_RATES = (*CONVOLUTIONAL_RATES, *(_LDPC + rate for rate in ldpc.WIFI_RATES))
 _NUM_LTF = {1: 1, 2: 2, 3: 4, 4: 4}
 
 
@@ -34,8 +37,9 @@ class Parameters:
     Args:
         num_tx: 1..4 transmit antennas.
         constellation: one of ``CONSTELLATIONS``, the same for all layers.
-        code_rate: "1/2" or "3/4"; "2/3" or "5/6" where an OFDM symbol then carries whole bits
-            (64-QAM, or three layers).
+        code_rate: of the convolutional code "1/2" or "3/4"; "2/3" or "5/6" where an OFDM symbol
+            then carries whole bits (64-QAM, or three layers). Of the LDPC code "ldpc:1/2",
+            "ldpc:2/3", "ldpc:3/4" or "ldpc:5/6".
         payload_length: bytes in a frame without the CRC, 1..65531.
         scrambler_seed: 1..127; the receiver finds the transmitter's in the SERVICE field.
 
@@ -54,17 +58,27 @@ class Parameters:
                            ("scrambler_seed", 127)):
             object.__setattr__(self, name, integer(name, getattr(self, name), 1, high))
         choice("constellation", self.constellation, CONSTELLATIONS)
-        choice("code_rate", self.code_rate, tuple(CODE_RATES))
-        denominator = int(self.code_rate[-1])
-        if self.coded_bits_per_ofdm_symbol % denominator:
+        choice("code_rate", self.code_rate, CODE_RATES)
+        denominator = int(self.rate[-1])
+        if not self.is_ldpc and self.coded_bits_per_ofdm_symbol % denominator:
             raise ValueError(f"code_rate: got {self.code_rate!r}, {self.num_tx} layers of "
                              f"{self.constellation} carry {self.coded_bits_per_ofdm_symbol} coded "
                              f"bits in an OFDM symbol, no multiple of {denominator}; allowed are "
-                             "1/2, 3/4")
+                             "1/2, 3/4, and LDPC codes")
 
     def with_payload(self, length):
         """The same format with another payload length."""
         return replace(self, payload_length=length)
+
+    @property
+    def is_ldpc(self):
+        """Whether the code is LDPC, not convolutional."""
+        return self.code_rate.startswith(_LDPC)
+
+    @property
+    def rate(self):
+        """The code rate without the code's name."""
+        return self.code_rate.removeprefix(_LDPC)
 
     @property
     def sample_rate(self):
@@ -93,24 +107,34 @@ class Parameters:
 
     @cached_property
     def data_bits_per_ofdm_symbol(self):
-        """N_DBPS: bits before the encoder in an OFDM symbol."""
-        numerator, denominator = map(int, self.code_rate.split("/"))
+        """N_DBPS: bits before the encoder in an OFDM symbol; of an LDPC code whole ones."""
+        numerator, denominator = map(int, self.rate.split("/"))
         return self.coded_bits_per_ofdm_symbol * numerator // denominator
 
     @property
     def data_bits(self):
-        """Bits before the encoder without padding: SERVICE, payload, CRC and tail."""
-        return SERVICE + 8 * self.payload_length + CRC + TAIL
+        """Bits before the encoder without padding: SERVICE, payload, CRC and, of the convolutional
+        code, tail."""
+        return SERVICE + 8 * self.payload_length + CRC + (0 if self.is_ldpc else TAIL)
+
+    @cached_property
+    def ldpc_matching(self):
+        """What is sent of the LDPC codewords."""
+        return ldpc.WifiRateMatching(self.data_bits, self.rate, self.coded_bits_per_ofdm_symbol)
 
     @cached_property
     def num_symbols(self):
         """OFDM data symbols."""
+        if self.is_ldpc:
+            return self.ldpc_matching.num_symbols
         return -(-self.data_bits // self.data_bits_per_ofdm_symbol)
 
     @cached_property
     def num_coded_bits(self):
         """Coded bits of ``data_bits``: what the decoder reads; the rest is padding."""
-        return ConvolutionalCode(self.code_rate).coded_length(self.data_bits)
+        if self.is_ldpc:
+            return self.ldpc_matching.num_coded
+        return ConvolutionalCode(self.rate).coded_length(self.data_bits)
 
     @property
     def num_fft_items(self):

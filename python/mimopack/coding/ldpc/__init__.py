@@ -19,8 +19,9 @@ from .standards import (
     wifi,
     wimax,
 )
+from .wifi_rate_matching import WifiRateMatching
 
 __all__ = ["FAMILIES", "FORMS", "NR_LIFTING_SIZES", "WIFI_LENGTHS", "WIFI_RATES", "WIMAX_LENGTHS",
            "WIMAX_RATES", "LdpcDecoder", "LdpcEncoder", "NrRateMatching", "ParityChecks",
-           "Prototype", "get", "nr", "nr_base_graph", "nr_lifting_size", "read_alist", "wifi",
-           "wimax", "write_alist"]
+           "Prototype", "WifiRateMatching", "get", "nr", "nr_base_graph", "nr_lifting_size",
+           "read_alist", "wifi", "wimax", "write_alist"]
