@@ -222,6 +222,36 @@ class TestDecoder:
         np.testing.assert_array_equal(sink.items()[lost.stop:], bits[lost.stop:])
         assert "injected" in "".join(capfd.readouterr())
 
+    def test_a_gpu_that_fails_is_replaced_by_the_cpu(self, monkeypatch, capfd):
+        """Stands in for a GPU: the CPU's decoder, until it is lost in the second call."""
+        calls = []
+
+        class FailingGpu(ldpc.LdpcDecoder):
+            def __init__(self, code, backend="auto", **parameters):
+                super().__init__(code, backend="cpu", **parameters)
+                self.backend = backend
+
+            def decode(self, llr, out=None):
+                calls.append(self.backend)
+                if self.backend == "cuda" and len(calls) == 2:
+                    raise RuntimeError("the GPU has fallen off the bus")
+                return self._decode(llr, np.empty_like(llr))
+
+        _, _, llr = received(CODE, 300)
+        expected, _ = coding.get(CODE).decoder(iterations=4).decode(llr)
+        monkeypatch.setattr(ldpc, "LdpcDecoder", FailingGpu)
+        coding.codes._of_standard.cache_clear()
+        tested = mimopack.fec_decoder(CODE, backend="cuda", threads=1)
+        tested.set_iterations(4)
+        sink, = play(tested, llr, step=50)
+        coding.codes._of_standard.cache_clear()
+        np.testing.assert_array_equal(sink.items(), expected)
+        assert calls[:3] == ["cuda", "cuda", "cpu"] and set(calls[3:]) == {"cpu"}
+        assert tested.erasures() == tested.failures() == 0
+        assert (tested.iterations(), tested.threads(), tested.codewords()) == (4, 1, 300)
+        said = "".join(capfd.readouterr())
+        assert said.count("going on with the CPU") == 1 and "off the bus" in said
+
     def test_stop_and_start_again(self):
         bits, _, llr = received(CODE, 700, 0.5)
         tb = gr.top_block()
@@ -327,7 +357,7 @@ class TestPdus:
     ({"iterations": 0}, "iterations: got 0, allowed are 1 to"),
     ({"llr_scale": 0}, "llr_scale: got 0.0, must be positive"),
     ({"llr_output": 1}, "llr_output: got 1, must be True or False"),
-    ({"backend": "fpga"}, "backend: got 'fpga', allowed are cpu, reference"),
+    ({"backend": "fpga"}, "backend: got 'fpga', allowed are auto, cuda, cpu, reference"),
     ({"threads": -1}, "threads: got -1, allowed are 0 to"),
     ({"options": 5}, "options: got 5, must be a dictionary"),
     ({"options": {"keep_messages": True}}, "options: got 'keep_messages', allowed are parameters"),

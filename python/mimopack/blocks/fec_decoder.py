@@ -3,6 +3,7 @@
 """Blocks: LLRs to information bits."""
 
 import time
+from functools import partial
 
 import numpy as np
 import pmt
@@ -36,6 +37,7 @@ class _Decoding:
         if iterations is not None:
             given = {**given, "iterations": iterations}
         self._decoder = self._code.decoder(**given, backend=backend, threads=threads)
+        self._on_cpu = partial(self._code.decoder, **given, backend="cpu")
         self._log = BlockLog(self)
         self._codewords = self._undecoded = self._erasures = self._failures = 0
         self._iterations_taken = 0
@@ -88,7 +90,7 @@ class _Decoding:
         if llr.dtype == np.int8:
             llr = llr * self._step
         try:
-            decoded = self._decoder.decode(llr)
+            decoded = self._on_any(llr)
             last = self._decoder.decoder
             found, taken = (int(of.sum()) for of in (last.found, last.iterations_taken))
             erased = last.erasures
@@ -102,6 +104,20 @@ class _Decoding:
         self._erasures += erased
         self._iterations_taken += taken
         return decoded
+
+    def _on_any(self, llr):
+        """What the decoder gives, on the CPU from when the GPU fails."""
+        failed = self._decoder.decoder
+        try:
+            return self._decoder.decode(llr)
+        except Exception as error:
+            if failed.backend != "cuda":
+                raise
+            self._log.error(f"the GPU failed, going on with the CPU: {error!r}")
+        self._decoder = self._on_cpu()
+        self.set_iterations(failed.iterations)
+        self.set_threads(failed.threads)
+        return self._decoder.decode(llr)
 
     def _report(self, final=False):
         now = time.monotonic()
@@ -159,7 +175,8 @@ class fec_decoder(_Decoding, batched_block):
         llr_type: "float32" or "int8".
         llr_scale: int8 only: steps that an LLR of 1 has become, as at the detector.
         llr_output: whether there is a second output.
-        backend, threads: as of the code's decoder.
+        backend, threads: as of the code's decoder; with "cuda" a GPU that fails while the
+            flowgraph runs is said once, and the CPU decodes what is at hand and all after it.
         options: its other keyword arguments, such as {"algorithm": "offset"}.
 
     Raises:
@@ -168,7 +185,7 @@ class fec_decoder(_Decoding, batched_block):
     """
 
     def __init__(self, code="wimax:2304:1/2", iterations=None, llr_type="float32", llr_scale=8.0,
-                 llr_output=False, backend="cpu", threads=0, options=None):
+                 llr_output=False, backend="auto", threads=0, options=None):
         dtype = LLR_TYPES[choice("llr_type", llr_type, tuple(LLR_TYPES))]
         self._make_decoder(code, iterations, llr_scale, backend, threads, options)
         sizes = self._code.num_info, self._code.num_bits
@@ -215,7 +232,7 @@ class fec_decoder_pdu(_Decoding, gr.basic_block):
     """
 
     def __init__(self, code="wimax:2304:1/2", iterations=None, llr_scale=8.0, llr_output=False,
-                 backend="cpu", threads=0, options=None):
+                 backend="auto", threads=0, options=None):
         self._make_decoder(code, iterations, llr_scale, backend, threads, options)
         self._llr_output = flag("llr_output", llr_output)
         gr.basic_block.__init__(self, "fec_decoder_pdu", None, None)
