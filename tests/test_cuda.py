@@ -246,6 +246,21 @@ def test_any_distribution_gives_the_same(name, own, period, monkeypatch):
         np.testing.assert_array_equal(llr, found[0])
 
 
+@pytest.mark.parametrize("own", [
+    {"k": 17}, {"k": 64}, {"k": 256}, {"k": 32, "constellation": "qam64"},
+    {"k": 100, "constellation": "wlan_qam64"}, {"k": 256, "constellation": "qpsk", "num_tx": 3},
+    {"k": 64, "constellation": "qam256"}, {"k": 16, "num_tx": 8, "num_rx": 8},
+    {"k": 64, "num_tx": 9, "num_rx": 12, "constellation": "qpsk"}])
+def test_teams_of_kbest(own):
+    cpu, gpu = both("kbest", **own)
+    for n, period in ((3001, 1), (14 * 100, 14)):
+        y, h, noise_var, bits = problem(n, cpu.num_tx, cpu.num_rx, cpu.constellation.name, 15,
+                                        period)
+        prior = np.random.default_rng(2).normal(0, 3, bits.shape).astype(np.float32)
+        assert_agree(gpu.detect(y, h, noise_var), cpu.detect(y, h, noise_var), ties=2)
+        assert_agree(gpu.detect(y, h, noise_var, prior), cpu.detect(y, h, noise_var, prior), ties=2)
+
+
 def test_hard_solutions():
     y, h, noise_var, bits = problem(333, 4, 4, "wlan_qam16", 12)
     hard = np.stack([bits, 1 - bits])

@@ -27,15 +27,19 @@ OTHERS = [
     ("psd", {"levels": [3, 1], "expansions": [64], "team_size": 128}, {}),
     ("sd", {"radius": "zf", "ordering": "stacked"}, {}),
     ("zf", {"num_tx": 64, "num_rx": 256, "constellation": "qam256"}, {}),
+    ("kbest", {"k": 32, "num_tx": 16, "num_rx": 16, "constellation": "qam256"},
+     {"has_prior": True}),
 ]
 # Parameters by which another kernel is chosen, or one of another size.
 SIZED = [*((name, {}) for name in detectors.REGISTRY), ("softsphere", {"llr_clip": 8.0}),
-         ("psd", {"preset": "table5"}), ("psd", {"team_size": 32}), ("kbest", {"k": 4})]
+         ("psd", {"preset": "table5"}), ("psd", {"team_size": 32}), ("kbest", {"k": 4}),
+         ("kbest", {"k": 256})]
 # One thread's arrays for 4x4 are in registers.
 IN_REGISTERS = [
     *((name, {"constellation": points})
       for name in ("zf", "mmse", "mmsepic", "nway", "fpfsd", "hfsd", "sfsd", "psd") for points in
       ("qpsk", "qam16", "qam64")), ("ep", {}), ("zfsic", {}),
+    ("kbest", {"k": 64}), ("kbest", {"k": 256, "constellation": "qam64"}),
     *(("psd", {"constellation": points, "preset": "table5"})
       for points in ("qpsk", "qam16", "qam64"))]
 
@@ -66,6 +70,11 @@ def test_every_detector_compiles(programs, name, architecture):
 @pytest.mark.parametrize("name, own, call", OTHERS)
 def test_other_sizes_and_calls_compile(name, own, call):
     assert compile_program(name, own, call, "sm_90").error is None
+
+
+def test_teams_where_warps_do_not_reduce():
+    """Before compute capability 8.0."""
+    assert compile_program("kbest", {"k": 64}, {}, "sm_75").error is None
 
 
 @pytest.mark.parametrize("name, own", SIZED)

@@ -75,7 +75,7 @@ def launcher(det, folder, more="", **call):
     ("kbest", {}), ("kbest", {"k": 8, "num_tx": 3, "num_rx": 4}), ("kbest", {"k": 1}),
     ("kbest", {"constellation": "qpsk"}), ("kbest", {"constellation": "wlan_qam16", "num_tx": 2}),
     ("kbest", {"constellation": "qam64", "k": 5}), ("kbest", {"constellation": "qam64"}),
-    ("kbest", {"k": 64}), ("mmse", {}), ("omap", {"constellation": "qpsk"})])
+    ("mmse", {}), ("omap", {"constellation": "qpsk"})])
 def test_same_llrs(name, own, tmp_path):
     det = detectors.create(name, backend="cpu", **own)
     compare(det, launcher(det, tmp_path, matrix_each=False), chunk=7, period=14)
@@ -108,6 +108,21 @@ def test_prior(own, tmp_path):
     det = detectors.create("kbest", backend="cpu", **own)
     compare(det, launcher(det, tmp_path, matrix_each=True, has_prior=True), chunk=1, period=1,
             has_prior=True)
+
+
+@pytest.mark.parametrize("own, period, has_prior", [
+    ({"k": 32, "constellation": "wlan_qam64"}, 1, True), ({"k": 64, "llr_clip": 30.0}, 14, False),
+    ({"k": 100, "constellation": "qam64", "num_tx": 1, "num_rx": 2}, 1, False),
+    ({"k": 256, "constellation": "qam64", "num_tx": 2, "num_rx": 3}, 1, False),
+    ({"k": 256, "constellation": "qpsk", "num_tx": 3, "num_rx": 3}, 1, True),
+    ({"k": 20, "constellation": "qam256", "num_tx": 8, "num_rx": 8}, 1, True),
+    ({"k": 8, "num_tx": 9, "num_rx": 9}, 1, False)])
+def test_teams_of_kbest(own, period, has_prior, tmp_path):
+    """Lists of one key for each thread and of several, shorter and longer than a symbol has
+    points; paths of several words; models of all vectors of a warp at a time, or of a few."""
+    det = detectors.create("kbest", backend="cpu", **own)
+    compare(det, launcher(det, tmp_path, matrix_each=period == 1, has_prior=has_prior),
+            chunk=period, period=period, n=98, has_prior=has_prior)
 
 
 A_TEAM_FITS = """

@@ -235,6 +235,12 @@ inline float __uint_as_float(unsigned bits) { return __int_as_float(bits); }
 inline int __float2int_rn(float x) { return static_cast<int>(std::nearbyint(x)); }
 inline float __saturatef(float x) { return x > 0.0f ? x < 1.0f ? x : 1.0f : 0.0f; }
 inline float __fadd_rn(float a, float b) { return a + b; }
+inline float __fadd_rd(float a, float b)
+{
+    const double sum = double(a) + b;
+    const float nearest = float(sum);
+    return nearest > sum ? std::nextafter(nearest, -INFINITY) : nearest;
+}
 inline int __ffs(int bits) { return __builtin_ffs(bits); }
 inline int __popc(unsigned bits) { return __builtin_popcount(bits); }
 inline int __clz(int bits) { return bits ? __builtin_clz(bits) : 32; }

@@ -15,40 +15,12 @@
  * Square QAM of up to three bits per axis. */
 #pragma once
 #include "../kernels/kbest.h"
+#include "kbest_team.h"
 #include "prepared.h"
 #include "registers.h"
 
 namespace mimopack {
 namespace MIMOPACK_ISA {
-
-/* What is sorted. Its min and max are unknown to the compiler's first stage, which takes
- * minutes to see through long chains of them. */
-struct key_value {
-    unsigned v;
-    MP_FN friend key_value min(key_value a, key_value b)
-    {
-#ifdef __CUDA_ARCH__
-        asm("min.u32 %0, %0, %1;" : "+r"(a.v) : "r"(b.v));
-        return a;
-#else
-        return a.v < b.v ? a : b;
-#endif
-    }
-    MP_FN friend key_value max(key_value a, key_value b)
-    {
-#ifdef __CUDA_ARCH__
-        asm("max.u32 %0, %0, %1;" : "+r"(a.v) : "r"(b.v));
-        return a;
-#else
-        return a.v < b.v ? b : a;
-#endif
-    }
-};
-
-constexpr int bits_for(int count)
-{
-    return count > 1 ? 1 + bits_for((count + 1) / 2) : 0;
-}
 
 template <int NT, int NR, int WIDTH, int K>
 class queue_kbest
@@ -457,20 +429,41 @@ private:
     };
 };
 
+/* Which form: short lists in registers, longer ones by teams where keys have room for all
+ * that says where they come from, and any by the CPU's. What is not meant for a size is
+ * not compiled for it, as these are parameters. */
+template <int NT, int NR, int WIDTH, int K>
+constexpr bool queue_fits()
+{
+    if constexpr (NT > 1 && NT <= 4 && WIDTH > 0 && WIDTH <= 3 && K <= 16)
+        return queue_kbest<NT, NR, WIDTH, K>::possible;
+    else
+        return false;
+}
+
+constexpr int kbest_team = asked::options().k > 16 ? 32 : 16;
+
+template <int NT, int NR, int WIDTH, int K>
+constexpr bool team_fits()
+{
+    if constexpr (WIDTH > 0 && K >= 8)
+        return team_kbest<NT, NR, WIDTH, K, kbest_team>::possible;
+    else
+        return false;
+}
+
+template <int NT = asked::fixed_tx, int NR = asked::fixed_rx, int WIDTH = asked::width>
 MP_FN auto make(arena<lane>& a)
 {
     constexpr detector_options o = asked::options();
-    constexpr int nt = asked::fixed_tx, nr = asked::fixed_rx, width = asked::width;
-    if constexpr (nt > 1 && nt <= 4 && width > 0 && width <= 3 && o.k <= 16) {
-        if constexpr (queue_kbest<nt, nr, width, o.k>::possible)
-            return queue_kbest<nt, nr, width, o.k>(a, asked::points, o.llr_clip);
-        else
-            return kbest<lane, nt, nr, width>(
-                a, asked::points, layers(), antennas(), o.k, o.llr_clip);
-    } else {
-        return prepared<kbest<lane, nt, nr, width>, (nt > 4)>(
+    if constexpr (queue_fits<NT, NR, WIDTH, o.k>())
+        return queue_kbest<NT, NR, WIDTH, o.k>(a, asked::points, o.llr_clip);
+    else if constexpr (team_fits<NT, NR, WIDTH, o.k>())
+        return prepared<team_kbest<NT, NR, WIDTH, o.k, kbest_team>, (NT > 4)>(
+            a, asked::points, layers(), antennas(), o.llr_clip);
+    else
+        return prepared<kbest<lane, NT, NR, WIDTH>, (NT > 4)>(
             a, asked::points, layers(), antennas(), o.k, o.llr_clip);
-    }
 }
 
 } // namespace MIMOPACK_ISA

@@ -13,6 +13,7 @@
 #pragma once
 #include "../kernels/soft_symbols.h"
 #include "registers.h"
+#include "team.h"
 
 namespace mimopack {
 namespace MIMOPACK_ISA {
@@ -37,16 +38,6 @@ MP_FN float log_to_two(float x)
 #else
     return log2f(x);
 #endif
-}
-
-/* Over all threads of a team, of which a warp has several next to each other */
-template <int TEAM, class Operation>
-MP_FN float over_team(float x, Operation operation)
-{
-    MP_UNROLL
-    for (int distance = TEAM / 2; distance; distance /= 2)
-        x = operation(x, __shfl_xor_sync(~0u, x, distance));
-    return x;
 }
 
 template <int TEAM>

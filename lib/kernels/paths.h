@@ -95,6 +95,10 @@ public:
 
     MP_FN F weight(int level) const { return d_weight[level]; }
 
+    /* The real and the imaginary part of v_i, and of c_ij */
+    MP_FN const F* target(int i) const { return &d_v[2 * i]; }
+    MP_FN const F* coefficient(int i, int j) const { return &d_c[2 * (i * d_nt + j)]; }
+
     /* v_i - sum_{j>i} c_ij s_j of a path */
     MP_FN void residual(const F* path, int level, F& re, F& im) const
     {

@@ -23,7 +23,9 @@ class KBest(Detector):
 
     The cpu and cuda backends compare metrics in fixed point, with 30 bits less those of k and of
     M: which of two nearly equal paths survives may differ from one to another. The metrics of the
-    last survivors are those of float32.
+    last survivors are those of float32. On a GPU a thread has a vector for k to 16 and up to 4
+    layers; for longer lists, and from k = 8 on with more layers, a warp shares it. Constellations
+    that are not square QAM always have a thread for a vector.
     """
 
     name = "kbest"

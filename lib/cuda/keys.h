@@ -1,0 +1,40 @@
+/* SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+ * SPDX-License-Identifier: GPL-3.0-or-later */
+#pragma once
+#include "../kernels/sorting.h"
+
+namespace mimopack {
+namespace MIMOPACK_ISA {
+
+/* What is sorted. Its min and max are unknown to the compiler's first stage, which takes
+ * minutes to see through long chains of them. */
+struct key_value {
+    unsigned v;
+    MP_FN friend key_value min(key_value a, key_value b)
+    {
+#ifdef __CUDA_ARCH__
+        asm("min.u32 %0, %0, %1;" : "+r"(a.v) : "r"(b.v));
+        return a;
+#else
+        return a.v < b.v ? a : b;
+#endif
+    }
+    MP_FN friend key_value max(key_value a, key_value b)
+    {
+#ifdef __CUDA_ARCH__
+        asm("max.u32 %0, %0, %1;" : "+r"(a.v) : "r"(b.v));
+        return a;
+#else
+        return a.v < b.v ? b : a;
+#endif
+    }
+};
+
+/* Bits of the numbers below count */
+constexpr int bits_for(int count)
+{
+    return count > 1 ? 1 + bits_for((count + 1) / 2) : 0;
+}
+
+} // namespace MIMOPACK_ISA
+} // namespace mimopack

@@ -1,0 +1,150 @@
+/* SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+ * SPDX-License-Identifier: GPL-3.0-or-later */
+/* What teams of threads find together: 2 to 32 neighbours in a warp, whose teams all come
+ * here at the same time. */
+#pragma once
+#include "../kernels/sorting.h"
+
+/* From there on a warp's integers are combined by one instruction. */
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 800
+#define MP_WARP_REDUCES 1
+#else
+#define MP_WARP_REDUCES 0
+#endif
+
+namespace mimopack {
+namespace MIMOPACK_ISA {
+
+template <int TEAM, class T, class Operation>
+MP_FN T over_team(T x, Operation operation)
+{
+    MP_UNROLL
+    for (int distance = TEAM / 2; distance; distance /= 2)
+        x = operation(x, __shfl_xor_sync(~0u, x, distance));
+    return x;
+}
+
+template <int TEAM>
+MP_FN unsigned team_sum(unsigned x)
+{
+#if MP_WARP_REDUCES
+    if constexpr (TEAM == 32)
+        return __reduce_add_sync(~0u, x);
+#endif
+    return over_team<TEAM>(x, [](unsigned a, unsigned b) { return a + b; });
+}
+
+template <int TEAM>
+MP_FN unsigned team_least(unsigned x)
+{
+#if MP_WARP_REDUCES
+    if constexpr (TEAM == 32)
+        return __reduce_min_sync(~0u, x);
+#endif
+    return over_team<TEAM>(x, [](unsigned a, unsigned b) { return b < a ? b : a; });
+}
+
+template <int TEAM>
+MP_FN unsigned team_most(unsigned x)
+{
+#if MP_WARP_REDUCES
+    if constexpr (TEAM == 32)
+        return __reduce_max_sync(~0u, x);
+#endif
+    return over_team<TEAM>(x, [](unsigned a, unsigned b) { return a < b ? b : a; });
+}
+
+/* The sum over the threads of the team before this one */
+template <int TEAM>
+MP_FN unsigned team_sum_before(unsigned own)
+{
+    const int rank = threadIdx.x % TEAM;
+    unsigned sum = own;
+    MP_UNROLL
+    for (int distance = 1; distance < TEAM; distance *= 2) {
+        const unsigned before = __shfl_up_sync(~0u, sum, distance, TEAM);
+        sum += rank >= distance ? before : 0;
+    }
+    return sum - own;
+}
+
+/* Numbers that a team sorts, COUNT of each thread: the order is that of threads, and in
+ * each that of its own. Bitonic merges whose first step turns one of the runs round, so
+ * that all steps leave the lesser in front. COUNT is a power of two. */
+template <int TEAM, int COUNT, class Key>
+struct team_list {
+    static constexpr int size = TEAM * COUNT;
+    Key of[COUNT];
+
+    MP_FN void fill(Key key)
+    {
+        MP_UNROLL
+        for (int i = 0; i < COUNT; ++i)
+            of[i] = key;
+    }
+
+    MP_FN void sort()
+    {
+        sort_runs<COUNT, 1>(of);
+        MP_UNROLL
+        for (int threads = 2; threads <= TEAM; threads *= 2) {
+            Key turned[COUNT];
+            MP_UNROLL
+            for (int i = 0; i < COUNT; ++i)
+                turned[i] = other(of[COUNT - 1 - i], threads - 1);
+            MP_UNROLL
+            for (int i = 0; i < COUNT; ++i)
+                of[i] = keep(of[i], turned[i], threads / 2);
+            finish(threads / 4);
+        }
+    }
+
+    /* Of this and another that is sorted as well, the first half */
+    MP_FN void keep_least(const team_list& more)
+    {
+        MP_UNROLL
+        for (int i = 0; i < COUNT; ++i)
+            of[i] = min(of[i], other(more.of[COUNT - 1 - i], TEAM - 1));
+        finish(TEAM / 2);
+    }
+
+    /* The entry of a rank that is known */
+    template <int RANK>
+    MP_FN Key get() const
+    {
+        Key key = of[RANK % COUNT];
+        key.v = __shfl_sync(~0u, key.v, RANK / COUNT, TEAM);
+        return key;
+    }
+
+private:
+    /* Of the thread whose number differs in these bits */
+    MP_FN static Key other(Key own, int bits)
+    {
+        own.v = __shfl_xor_sync(~0u, own.v, bits);
+        return own;
+    }
+
+    /* The lesser, or where the bit of the thread's number is set the greater */
+    MP_FN static Key keep(Key own, Key other, int bit)
+    {
+        const bool front = !(threadIdx.x & bit);
+        return (other.v < own.v) == front ? other : own;
+    }
+
+    /* The steps between threads from a distance on, and those within each */
+    MP_FN void finish(int distance)
+    {
+        MP_UNROLL
+        for (; distance; distance /= 2) {
+            MP_UNROLL
+            for (int i = 0; i < COUNT; ++i)
+                of[i] = keep(of[i], other(of[i], distance), distance);
+        }
+        if constexpr (COUNT > 1)
+            sort_bitonic_block<COUNT>(of);
+    }
+};
+
+} // namespace MIMOPACK_ISA
+} // namespace mimopack
