@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """MIMO receivers for GNU Radio: soft detectors, OFDM synchronisation and estimation, decoding.
 
-``detectors``, ``constellation``, ``channel``, ``coding``, ``ofdm`` and ``recording`` work on arrays
-and need no flowgraph. The blocks are names of this module itself: ``mimopack.nway_detector(...)``.
-They are imported when first used, so ``import gnuradio.mimopack`` stays light.
+``detectors``, ``constellation``, ``channel``, ``coding``, ``iterative``, ``sim``, ``ofdm`` and
+``recording`` work on arrays and need no flowgraph. The blocks are names of this module itself:
+``mimopack.nway_detector(...)``. They are imported when first used, so ``import gnuradio.mimopack``
+stays light.
 """
 
 import os
@@ -18,8 +19,8 @@ __version__ = "0.1.0"
 
 
 def __getattr__(name):
-    if name in {"apps", "blocks", "channel", "coding", "constellation", "detectors", "ofdm",
-                "recording", "reference"}:
+    if name in {"apps", "blocks", "channel", "coding", "constellation", "detectors", "iterative",
+                "ofdm", "recording", "reference", "sim"}:
         return import_module(f"{__name__}.{name}")
     if not name.startswith("_"):
         blocks = import_module(f"{__name__}.blocks")
@@ -29,5 +30,6 @@ def __getattr__(name):
 
 
 def __dir__():
-    return sorted({*globals(), "channel", "coding", "constellation", "detectors", "ofdm",
-                   "recording", "reference", *import_module(f"{__name__}.blocks").__all__})
+    return sorted({*globals(), "channel", "coding", "constellation", "detectors", "iterative",
+                   "ofdm", "recording", "reference", "sim",
+                   *import_module(f"{__name__}.blocks").__all__})

@@ -8,6 +8,7 @@ from .codes import Code, Decoder, get
 from .convolutional import CODE_RATES, ConvolutionalCode
 from .crc import CRCS, Crc
 from .interleaver import bit_order
+from .permutation import Interleaver, RandomInterleaver, WifiInterleaver
 from .scrambler import (
     gold_scramble,
     gold_sequence,
@@ -16,6 +17,7 @@ from .scrambler import (
     seed_from_service,
 )
 
-__all__ = ["CODE_RATES", "CRCS", "Code", "ConvolutionalCode", "Crc", "Decoder", "append_crc32",
-           "bit_order", "bits_to_bytes", "bytes_to_bits", "check_crc32", "get", "gold_scramble",
-           "gold_sequence", "scramble", "scrambler_sequence", "seed_from_service"]
+__all__ = ["CODE_RATES", "CRCS", "Code", "ConvolutionalCode", "Crc", "Decoder", "Interleaver",
+           "RandomInterleaver", "WifiInterleaver", "append_crc32", "bit_order", "bits_to_bytes",
+           "bytes_to_bits", "check_crc32", "get", "gold_scramble", "gold_sequence", "scramble",
+           "scrambler_sequence", "seed_from_service"]

@@ -1,0 +1,72 @@
+# SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Interleavers: fixed permutations of the bits of a block."""
+
+import numpy as np
+
+from ..checks import integer
+from ..cuda import array_module
+from .interleaver import bit_order
+
+
+class Interleaver:
+    """A permutation of blocks of bits or LLRs, in NumPy or CuPy arrays.
+
+    Args:
+        order: integers (size,), a permutation of 0..size-1: bit j of a permuted block is bit
+            ``order[j]`` of the block.
+
+    Raises:
+        ValueError: order is no permutation.
+    """
+
+    def __init__(self, order):
+        order = np.asarray(order)
+        if (order.ndim != 1 or order.dtype.kind not in "iu" or not order.size
+                or not np.array_equal(np.sort(order), np.arange(order.size))):
+            raise ValueError(f"order: got type {order.dtype} of shape {order.shape}, must be a "
+                             "permutation of 0..size-1")
+        self.size = order.size
+        self._orders = {np: (order.astype(np.intp), np.argsort(order))}
+
+    def permute(self, values):
+        """Blocks one after another along the last axis, each permuted; an array of their shape."""
+        return self._take(values, 0)
+
+    def restore(self, values):
+        """The inverse of ``permute``."""
+        return self._take(values, 1)
+
+    def _take(self, values, which):
+        if values.shape[-1] % self.size:
+            raise ValueError(f"values: got {values.shape[-1]} in the last axis, must be a multiple "
+                             f"of {self.size}")
+        module = array_module(values)
+        key = module if module is np else values.device.id
+        if key not in self._orders:
+            self._orders[key] = tuple(module.asarray(order) for order in self._orders[np])
+        blocks = values.reshape(*values.shape[:-1], values.shape[-1] // self.size, self.size)
+        return module.take(blocks, self._orders[key][which], axis=-1).reshape(values.shape)
+
+
+class RandomInterleaver(Interleaver):
+    """A permutation drawn at random: NumPy's ``default_rng(seed).permutation(size)``."""
+
+    def __init__(self, size, seed=0):
+        rng = np.random.default_rng(integer("seed", seed, 0, 2**63 - 1))
+        super().__init__(rng.permutation(integer("size", size, 1, 2**31 - 1)))
+
+
+class WifiInterleaver(Interleaver):
+    """Stream parser and interleaver of IEEE 802.11 HT, 20 MHz; a block is an OFDM symbol.
+
+    See :func:`bit_order`.
+
+    Args:
+        num_streams: 1..4 spatial streams.
+        bits_per_symbol: coded bits per subcarrier and stream.
+    """
+
+    def __init__(self, num_streams, bits_per_symbol):
+        super().__init__(np.argsort(bit_order(integer("num_streams", num_streams, 1, 4),
+                                              integer("bits_per_symbol", bits_per_symbol, 1, 8))))

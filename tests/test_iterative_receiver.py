@@ -1,0 +1,285 @@
+# SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Interleavers, the layout of codewords in vectors, and the loop of detector and decoder."""
+
+import numpy as np
+import pytest
+from gnuradio.mimopack import channel, coding, constellation, detectors, iterative
+from gnuradio.mimopack.coding import ldpc
+
+CODE = ldpc.wifi(648, "1/2")
+ENCODER = ldpc.LdpcEncoder(CODE)
+INTERLEAVER = coding.RandomInterleaver(648, 3)
+POINTS = constellation.get("qam16")
+
+
+def transmitted(n, snr_db, num_tx=4, seed=0, per_channel=1, interleaver=INTERLEAVER):
+    """(bits, words, y, h, noise_var) of n codewords over i.i.d. Rayleigh; simulated."""
+    rng = np.random.default_rng(seed)
+    bits = rng.integers(0, 2, (n, ENCODER.num_info), np.uint8)
+    words = ENCODER.encode(bits)
+    layout = iterative.CodewordLayout(648, 4 * num_tx, interleaver)
+    x = POINTS.modulate(layout.spread(words))
+    noise_var = num_tx * 10 ** (-snr_db / 10)
+    h = channel.flat_rayleigh(-(-len(x) // per_channel), num_tx, num_tx, rng)
+    y = np.einsum("nij,nj->ni", np.repeat(h, per_channel, axis=0)[:len(x)], x)
+    return bits, words, (y + channel.awgn(y.shape, noise_var, rng)).astype(np.complex64), h, \
+        noise_var
+
+
+def receiver(name="mmsepic", iterations=4, num_tx=4, decoder=None, interleaver=INTERLEAVER,
+             early_stop=True, feedback_scale=0.6, **parameters):
+    detector = detectors.create(name, num_tx=num_tx, num_rx=num_tx, **parameters,
+                                extrinsic=detectors.REGISTRY[name].SUPPORTS_PRIOR)
+    return iterative.IterativeReceiver(detector, decoder or ldpc.LdpcDecoder(CODE, 10),
+                                       interleaver, iterations, early_stop, feedback_scale,
+                                       ENCODER.information)
+
+
+class TestInterleaver:
+    @pytest.mark.parametrize("interleaver", [
+        coding.RandomInterleaver(648, 5), coding.WifiInterleaver(2, 4),
+        coding.Interleaver([2, 0, 1])], ids=["random", "wifi", "given"])
+    def test_restore_is_the_inverse(self, interleaver):
+        values = np.random.default_rng(1).normal(size=(3, 2 * interleaver.size))
+        permuted = interleaver.permute(values)
+        assert not np.array_equal(permuted, values)
+        np.testing.assert_array_equal(interleaver.restore(permuted), values)
+        first = interleaver.permute(np.ascontiguousarray(values[:, :interleaver.size]))
+        np.testing.assert_array_equal(first, permuted[:, :interleaver.size])
+
+    def test_direction(self):
+        np.testing.assert_array_equal(
+            coding.Interleaver([2, 0, 1]).permute(np.array([10, 11, 12])), [12, 10, 11])
+        order = coding.bit_order(3, 6)
+        coded = np.arange(order.size)
+        sent = np.empty_like(coded)
+        sent[order] = coded
+        np.testing.assert_array_equal(coding.WifiInterleaver(3, 6).permute(coded), sent)
+
+    @pytest.mark.parametrize("order", [[0, 0, 1], [1, 2, 3], [0.0, 1.0], [], [[0, 1]]])
+    def test_no_permutation(self, order):
+        with pytest.raises(ValueError, match="order: got type .* must be a permutation"):
+            coding.Interleaver(order)
+
+    def test_bad_arguments(self):
+        with pytest.raises(ValueError, match="values: got 7 in the last axis, must be a multiple"):
+            coding.Interleaver([1, 0]).permute(np.zeros(7))
+        with pytest.raises(ValueError, match="size: got 0, allowed are 1 to"):
+            coding.RandomInterleaver(0)
+
+
+class TestLayout:
+    @pytest.mark.parametrize("sent", [None, np.arange(40, 648), np.arange(600)[::-3]])
+    @pytest.mark.parametrize("bits_per_vector", [1, 8, 24, 1000])
+    def test_gather_is_the_inverse_of_spread(self, sent, bits_per_vector):
+        size = 648 if sent is None else len(sent)
+        layout = iterative.CodewordLayout(648, bits_per_vector,
+                                          coding.RandomInterleaver(size, 1), sent)
+        assert layout.vectors * bits_per_vector == size + layout.padding
+        assert 0 <= layout.padding < bits_per_vector
+        llr = np.random.default_rng(2).normal(size=(5, 648)).astype(np.float32)
+        spread = layout.spread(llr, fill=-7)
+        assert spread.shape == (5 * layout.vectors, bits_per_vector)
+        assert np.count_nonzero(spread == -7) == 5 * layout.padding
+        expected = llr.copy()
+        if sent is not None:
+            expected[:, np.setdiff1d(np.arange(648), sent)] = 0
+        np.testing.assert_array_equal(layout.gather(spread), expected)
+
+    def test_each_codeword_begins_a_vector(self):
+        layout = iterative.CodewordLayout(6, 4)
+        np.testing.assert_array_equal(
+            layout.spread(np.arange(1, 13).reshape(2, 6)),
+            [[1, 2, 3, 4], [5, 6, 0, 0], [7, 8, 9, 10], [11, 12, 0, 0]])
+
+    @pytest.mark.parametrize("arguments, message", [
+        ((648, 16, coding.RandomInterleaver(500)),
+         "interleaver: got one of 500 bits, its size must divide the 648"),
+        ((648, 16, None, [1, 1]), "sent: .* must be different positions of 0..647"),
+        ((648, 16, None, [648]), "sent: "), ((648, 0), "bits_per_vector: got 0")])
+    def test_bad_arguments(self, arguments, message):
+        with pytest.raises(ValueError, match=message):
+            iterative.CodewordLayout(*arguments)
+
+
+class TestLoop:
+    @pytest.mark.parametrize("name, snr_db", [("mmsepic", 11.5), ("ep", 10), ("nway", 11),
+                                              ("softsphere", 10), ("kbest", 11),
+                                              ("bitflip", 13)])
+    def test_feedback_helps(self, name, snr_db):
+        """Over 96 codewords; the first pass is that of a receiver without feedback."""
+        bits, _, y, h, noise_var = transmitted(96, snr_db)
+        received = receiver(name).receive(y, h, noise_var, keep_history=True)
+        wrong = np.mean(np.any(received.history != bits, axis=2), axis=1)
+        assert wrong[0] > 0.2 and wrong[3] < 0.6 * wrong[0]
+        once = receiver(name, iterations=1).receive(y, h, noise_var)
+        np.testing.assert_array_equal(once.bits, received.history[0])
+        np.testing.assert_array_equal(once.detected, received.detected)
+        np.testing.assert_array_equal(received.bits, received.history[-1])
+
+    def test_by_hand(self):
+        """Two passes, spelled out with the parts."""
+        _, _, y, h, noise_var = transmitted(20, 10.5)
+        detector = detectors.NWay(extrinsic=True)
+        order = np.random.default_rng(3).permutation(648)
+        shape = 20, 41 * 16
+        llr, coded = detector.detect(y, h, noise_var).reshape(shape), np.empty((20, 648), "f")
+        coded[:, order] = llr[:, :648]
+        decoder = ldpc.LdpcDecoder(CODE, 10)
+        extrinsic = decoder.decode(coded) - coded
+        prior = np.full(shape, -100, np.float32)
+        prior[:, :648] = np.float32(0.6) * extrinsic[:, order]
+        llr = detector.detect(y, h, noise_var, prior.reshape(-1, 16)).reshape(shape)
+        coded[:, order] = llr[:, :648]
+        received = receiver("nway", 2, early_stop=False).receive(y, h, noise_var)
+        np.testing.assert_allclose(received.posterior, decoder.decode(coded), rtol=1e-5, atol=1e-4)
+        np.testing.assert_array_equal(received.found, decoder.found)
+
+    def test_perfect_feedback_leaves_single_layers(self):
+        """A decoder that knows the codewords: the detector's extrinsic LLRs, of each layer without
+        the others, have their errors at once at an SNR where without feedback one bit of eight is
+        wrong."""
+        _, words, y, h, noise_var = transmitted(32, 9)
+
+        class Knowing:
+            num_bits, iterations_taken = 648, 1
+
+            def decode(self, llr):
+                self.found = np.zeros(len(llr), bool)
+                self.given = llr
+                return (llr + 1000 * (2 * words.astype(np.float32) - 1)).astype(np.float32)
+
+        decoder = Knowing()
+        received = receiver("mmsepic", 2, decoder=decoder, feedback_scale=1).receive(
+            y, h, noise_var)
+        before, after = (np.mean((llr > 0) != words)
+                         for llr in (received.detected, decoder.given))
+        alone = []
+        x = POINTS.modulate(iterative.CodewordLayout(648, 16, INTERLEAVER).spread(words))
+        for layer in range(4):
+            one = detectors.MLA(1, 4)
+            others = np.delete(np.arange(4), layer)
+            left = y - np.einsum("nij,nj->ni", h[:, :, others], x[:, others])
+            alone.append(one.detect(left.astype(np.complex64),
+                                    np.ascontiguousarray(h[:, :, layer:layer + 1]), noise_var))
+        # a bit whose companions in its symbol are known has at least as many right
+        unknown = np.mean((np.concatenate(alone, axis=1) > 0)
+                          != iterative.CodewordLayout(648, 16, INTERLEAVER).spread(words))
+        assert before > 0.1 and after <= unknown < 0.5 * before
+
+    @pytest.mark.parametrize("name", ["mmsepic", "bitflip"])
+    @pytest.mark.parametrize("per_channel", [1, 4, 41])
+    def test_early_stop(self, name, per_channel):
+        """Codewords that leave are those that would have been found at that pass; those that stay
+        do not notice."""
+        snr_db = {"mmsepic": 12, "bitflip": 14}[name]
+        bits, _, y, h, noise_var = transmitted(48, snr_db, per_channel=per_channel, seed=2)
+        noise = np.full(len(y), noise_var, np.float32)
+        early = receiver(name).receive(y, h, noise, keep_history=True)
+        late = receiver(name, early_stop=False).receive(y, h, noise, keep_history=True)
+        assert 1 <= early.iterations.min() < early.iterations.max() == 4
+        assert np.all(late.iterations == 4)
+        assert early.decoder_iterations.sum() < late.decoder_iterations.sum()
+        for i in range(48):
+            at = early.iterations[i] - 1
+            np.testing.assert_array_equal(early.bits[i], late.history[at, i])
+            for index in range(4):
+                np.testing.assert_array_equal(early.history[index, i],
+                                              late.history[min(index, at), i])
+        both = early.found & late.found
+        assert both.any()
+        np.testing.assert_array_equal(early.bits[both], late.bits[both])
+
+    def test_bit_flipping_takes_the_decisions_of_zfsic_and_of_the_decoder(self):
+        _, words, y, h, noise_var = transmitted(8, 12)
+        seen = []
+
+        class Watched(detectors.BitFlip):
+            name = "bitflip"
+
+            def detect(self, y, h, noise_var, prior=None, out=None, hard=None):
+                seen.append(hard)
+                return super().detect(y, h, noise_var, prior, out, hard)
+
+        watched = Watched(extrinsic=True)
+        loop = iterative.IterativeReceiver(watched, ldpc.LdpcDecoder(CODE), INTERLEAVER, 3, False)
+        first = iterative.IterativeReceiver(detectors.BitFlip(extrinsic=True),
+                                            ldpc.LdpcDecoder(CODE), INTERLEAVER, 1)
+        loop.receive(y, h, noise_var)
+        assert seen[0] is None and [len(hard) for hard in seen[1:]] == [2, 3]
+        zfsic = detectors.ZFSIC().detect(y, h, noise_var) > 0
+        decided = loop.layout.spread(first.receive(y, h, noise_var).bits)
+        np.testing.assert_array_equal(seen[2][0], zfsic)
+        np.testing.assert_array_equal(seen[2][:2], seen[1])
+        np.testing.assert_array_equal(seen[1][1], decided)
+
+    def test_kept_messages(self):
+        """Two decoder iterations a pass: going on from the messages finds more. The next batch
+        does not see them."""
+        bits, _, y, h, noise_var = transmitted(48, 12)
+        errors = []
+        for keep in (False, True):
+            loop = receiver(decoder=ldpc.LdpcDecoder(CODE, 2, keep_messages=keep),
+                            early_stop=False)
+            received = loop.receive(y, h, noise_var)
+            np.testing.assert_array_equal(loop.receive(y, h, noise_var).posterior,
+                                          received.posterior)
+            errors.append(np.count_nonzero(received.bits != bits))
+        assert errors[1] < errors[0]
+
+    def test_all_leave(self):
+        bits, words, y, h, noise_var = transmitted(5, 30)
+        received = receiver().receive(y, h, noise_var, keep_history=True)
+        assert received.found.all() and np.all(received.iterations == 1)
+        np.testing.assert_array_equal(received.bits, bits)
+        np.testing.assert_array_equal(received.posterior > 0, words)
+        assert received.history.shape == (4, 5, 324) and received.erasures == 0
+        np.testing.assert_array_equal(received.history, [bits] * 4)
+
+    def test_what_cannot_be_detected_is_an_erasure(self):
+        bits, _, y, h, noise_var = transmitted(4, 25)
+        y = y.copy()
+        y[3], y[41:82] = np.nan, np.inf
+        received = receiver().receive(y, h, noise_var)
+        assert received.erasures == 42
+        np.testing.assert_array_equal(received.found, [True, False, True, True])
+        assert np.all(np.isfinite(received.posterior)) and not received.posterior[1].any()
+        np.testing.assert_array_equal(received.bits[[0, 2, 3]], bits[[0, 2, 3]])
+
+    def test_no_codewords(self):
+        received = receiver().receive(np.zeros((0, 4), np.complex64),
+                                      np.zeros((0, 4, 4), np.complex64), 0.1, keep_history=True)
+        assert received.bits.shape == (0, 324) and received.history.shape == (4, 0, 324)
+
+    @pytest.mark.parametrize("name, arguments, message", [
+        ("mmse", {}, "detector: mmse takes no a-priori LLRs; allowed are iterations=1, or"),
+        ("sd", {}, "detector: sd decides hard; allowed are iterations=1, or"),
+        ("nway", {"iterations": 0}, "iterations: got 0, allowed are 1 to 1000"),
+        ("nway", {"feedback_scale": 0}, "feedback_scale: got 0"),
+        ("nway", {"early_stop": 1}, "early_stop: got 1, must be True or False"),
+        ("nway", {"llr_type": "int8"}, "detector: got nway with llr_type=int8, must be float32"),
+        ("nway", {"interleaver": coding.RandomInterleaver(600)}, "interleaver: got one of 600"),
+        ("nway", {"decoder": ldpc.LdpcDecoder(CODE, keep_messages=True)},
+         "decoder: got keep_messages=True, allowed with early_stop=False")])
+    def test_refusals(self, name, arguments, message):
+        if name == "sd":    # it has no extrinsic output to ask for
+            with pytest.raises(ValueError, match=message):
+                iterative.IterativeReceiver(detectors.SD(), ldpc.LdpcDecoder(CODE))
+            return
+        with pytest.raises(ValueError, match=message):
+            receiver(name, **arguments)
+
+    def test_a_posteriori_output_is_refused(self):
+        with pytest.raises(ValueError, match="got nway with extrinsic=False, must be extrinsic"):
+            iterative.IterativeReceiver(detectors.NWay(), ldpc.LdpcDecoder(CODE))
+
+    def test_one_pass_of_any_detector(self):
+        bits, _, y, h, noise_var = transmitted(6, 25)
+        for name in ("mmse", "zfsic"):
+            received = receiver(name, iterations=1).receive(y, h, noise_var)
+            np.testing.assert_array_equal(received.bits, bits)
+
+    def test_parts_of_codewords_are_refused(self):
+        with pytest.raises(ValueError, match=r"y: got shape \(40, 4\), must be \(n \* 41, nr\)"):
+            receiver().receive(np.zeros((40, 4), np.complex64), np.zeros((40, 4, 4), "c8"), 0.1)
