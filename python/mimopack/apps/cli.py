@@ -14,6 +14,7 @@ _COMMANDS = {
     "bench": ("bench", "bench_command", "Time the detectors."),
     "doctor": ("doctor", "doctor_command", "Check the installation and say how to mend it."),
     "play": ("play", "play_command", "Play a recording through the receiver."),
+    "sim": ("sim", "sim_command", "Simulate bit and frame error rates."),
 }
 
 

@@ -16,7 +16,7 @@ from .. import constellation as constellations
 from ..ofdm.waveform import DATA_CARRIERS
 
 _BLUE, _ORANGE, _GREY = "#1f6fb4", "#d95f02", "#8a8a8a"
-_STYLE = {"font.size": 9, "axes.grid": True, "grid.alpha": 0.3, "axes.spines.top": False,
+STYLE = {"font.size": 9, "axes.grid": True, "grid.alpha": 0.3, "axes.spines.top": False,
           "axes.spines.right": False, "figure.dpi": 110, "savefig.bbox": "tight"}
 
 
@@ -24,7 +24,7 @@ def draw(tallies, parameters, folder):
     """Draw all pictures from the first frames that each ``Tally`` kept; returns their paths."""
     frame = _best_frame(next(tally.kept for tally in tallies if tally.kept))
     paths = [folder / name for name in ("constellation.png", "channel.png", "llr.png")]
-    with plt.rc_context(_STYLE):
+    with plt.rc_context(STYLE):
         for path, figure in zip(paths, (_constellation(frame, parameters), _channel(frame),
                                         _llrs(tallies)), strict=True):
             figure.savefig(path)

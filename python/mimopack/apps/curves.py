@@ -1,0 +1,64 @@
+# SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Error rates over SNR as a picture. Drawn without a display."""
+
+import numpy as np
+from matplotlib import pyplot as plt
+
+from .pictures import STYLE
+
+_AXES = {"snr": "SNR per receive antenna, dB", "ebn0": "Eb/N0, dB"}
+_MARKERS = "osD^v<>ph*"
+
+
+def draw(rows, parameters, path):
+    """Draw frame and bit error rates with their 95 % intervals into a PNG file.
+
+    Args:
+        rows, parameters: of ``sim.Simulation``.
+        path: of the file.
+    """
+    coded = not parameters["code"].startswith("none")
+    with plt.rc_context(STYLE):
+        figure, axes = plt.subplots(1, 2, figsize=(11, 5), sharex=True, layout="constrained")
+        for number, detector in enumerate(dict.fromkeys(row["detector"] for row in rows)):
+            own = [row for row in rows if row["detector"] == detector]
+            look = {"color": f"C{number % 10}", "marker": _MARKERS[number % len(_MARKERS)]}
+            for axis, name in zip(axes, ("fer", "ber"), strict=True):
+                _passes(axis, own, name, detector, look)
+            if coded:
+                _line(axes[1], own, [row["ber_before_decoding"] for row in own],
+                      [row["ber_before_decoding_95"] for row in own],
+                      {**look, "linestyle": ":", "marker": ""}, None)
+        axes[0].set(yscale="log", ylabel="frame error rate", xlabel=_AXES[parameters["snr_kind"]])
+        axes[1].set(yscale="log", xlabel=_AXES[parameters["snr_kind"]], ylabel=(
+            "bit error rate" + (" (dotted: before decoding)" if coded else "")))
+        for axis in axes:
+            axis.grid(True, which="both", alpha=0.25)
+        axes[0].legend(fontsize=8)
+        figure.suptitle("Simulated: {num_tx}x{num_rx} {constellation}, code {code}, channel "
+                        "{channel}".format(**parameters))
+        figure.savefig(path)
+        plt.close(figure)
+
+
+def _passes(axis, rows, name, detector, look):
+    """A line for each pass of detector and decoder, the last one solid."""
+    last = len(rows[0][name])
+    for index in range(last):
+        style = look if index + 1 == last else {**look, "linestyle": "--", "marker": "",
+                                                "alpha": 0.35 + 0.5 * index / last}
+        label = detector if last == 1 else f"{detector}, pass {index + 1}"
+        _line(axis, rows, [row[name][index] for row in rows],
+              [row[f"{name}_95"][index] for row in rows], style, label)
+
+
+def _line(axis, rows, rates, intervals, style, label):
+    at = [row["at_db"] for row in rows]
+    shown = np.where(np.array(rates) > 0, rates, np.nan)
+    axis.plot(at, shown, markersize=4, linewidth=1.3, label=label, **style)
+    low, high = np.where(np.isnan(shown)[:, None], np.nan, intervals).T
+    axis.fill_between(at, np.maximum(low, 1e-12), high, color=style["color"], alpha=0.1,
+                      linewidth=0)
+    lowest = np.nanmin(shown) if np.isfinite(shown).any() else 1.0
+    axis.set_ylim(bottom=min(axis.get_ylim()[0], lowest / 2), top=1.2)

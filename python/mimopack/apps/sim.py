@@ -1,0 +1,153 @@
+# SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""``mimopack sim``: bit and frame error rates over SNR."""
+
+import time
+from contextlib import contextmanager
+
+import click
+import numpy as np
+
+from .. import sim
+from ..detectors.parameters import BACKENDS
+from ..sim import channels, codes
+from .machine import describe, describe_gpu
+
+_SHARES = 1000    # steps of the progress bar
+
+
+class _Values(click.ParamType):
+    name = "FIRST:LAST:STEP"
+
+    def convert(self, value, param, context):
+        try:
+            if ":" not in value:
+                return [float(part) for part in value.split(",")]
+            first, last, step = (float(part) for part in value.split(":"))
+            if not 0 < step < np.inf or not (last - first) / step < 10_000:
+                raise ValueError
+            count = int((last - first) / step + 1e-9) + 1
+            return [round(first + i * step, 6) for i in range(count)]
+        except (ValueError, OverflowError):
+            self.fail(f"{value!r} is neither FIRST:LAST:STEP nor numbers with commas", param,
+                      context)
+
+
+@contextmanager
+def _progress(points, errors, max_frames, quiet):
+    """Yields what ``Simulation.run`` calls, or None."""
+    if quiet:
+        yield None
+        return
+    shares = {}
+
+    def describe_point(item):
+        return item and "{} at {:g} dB: {} frames, {} wrong".format(*item)
+
+    with click.progressbar(length=_SHARES, label="simulating",
+                           item_show_func=describe_point) as bar:
+        shown = 0
+
+        def grown(detector, at_db, tally):
+            nonlocal shown
+            shares[detector, at_db] = min(1.0, max(tally.frame_errors / errors,
+                                                   tally.frames / max_frames))
+            now = int(_SHARES * sum(shares.values()) / points)
+            bar.update(now - shown, (detector, at_db, tally.frames, tally.frame_errors))
+            shown = now
+
+        yield grown
+
+
+def _table(rows):
+    width = max(len(row["detector"]) for row in rows)
+    yield (f"{'detector':<{width}} {'dB':>7} {'frames':>8} {'FER':>9} {'95 % interval':>20} "
+           f"{'BER':>9} {'before dec.':>11}")
+    for row in rows:
+        low, high = row["fer_95"][-1]
+        yield (f"{row['detector']:<{width}} {row['at_db']:>7g} {row['frames']:>8} "
+               f"{row['fer'][-1]:>9.2e} {f'{low:.2e} {high:.2e}':>20} {row['ber'][-1]:>9.2e} "
+               f"{row['ber_before_decoding']:>11.2e}{'' if row['complete'] else '  not complete'}")
+
+
+@click.command("sim")
+@click.option("-d", "--detector", "names", multiple=True, required=True, metavar="NAME[:KEY=VALUE]",
+              help="With parameters, as nway:num_passes=2; may be given several times: all see the "
+                   "same frames. iterations= and feedback_scale= here hold for this one.")
+@click.option("--code", default="none", show_default=True, help=f"{codes.ALLOWED}.")
+@click.option("--channel", default="rayleigh", show_default=True, help=f"{channels.ALLOWED}.")
+@click.option("--constellation", default="qam16", show_default=True)
+@click.option("--num-tx", default=4, show_default=True, help="Transmit antennas.")
+@click.option("--num-rx", default=4, show_default=True, help="Receive antennas.")
+@click.option("--interleaver", type=click.Choice(["random", "none"]), default="random",
+              show_default=True)
+@click.option("--snr", type=_Values(), help="dB per receive antenna: num_tx / noise_var.")
+@click.option("--ebn0", type=_Values(),
+              help="Instead: Eb/N0 in dB, Eb the energy of an information bit at all receive "
+                   "antennas.")
+@click.option("--iterations", default=1, show_default=True,
+              help="Passes of detector and decoder; 1 is without feedback.")
+@click.option("--decoder-iterations", default=20, show_default=True,
+              help="Of the decoder in each pass, at most.")
+@click.option("--feedback-scale", default=0.6, show_default=True,
+              help="Factor of what the decoder tells the detector.")
+@click.option("--errors", default=100, show_default=True, type=click.IntRange(1),
+              help="Wrong frames after which a point is complete.")
+@click.option("--max-frames", default=100_000, show_default=True, type=click.IntRange(1),
+              help="Frames after which it is, however few are wrong.")
+@click.option("--seconds", type=click.FloatRange(0, min_open=True),
+              help="Stop after about so long.")
+@click.option("--seed", default=1, show_default=True)
+@click.option("--backend", type=click.Choice(BACKENDS), default="cpu", show_default=True,
+              help="Of the detectors.")
+@click.option("--threads", default=0, show_default=True, type=click.IntRange(0, 1024),
+              help="CPU threads; 0 takes all cores.")
+@click.option("--batch", type=click.IntRange(1, 2**20),
+              help="Frames of a call; default 64, with a GPU 1024. Results do not depend on it.")
+@click.option("-o", "--output", type=click.Path(dir_okay=False),
+              help="JSON file of the results; run again, and it goes on.")
+@click.option("--plot", type=click.Path(dir_okay=False), help="PNG file of the curves.")
+@click.option("-q", "--quiet", is_flag=True, help="No progress bar.")
+def sim_command(names, snr, ebn0, iterations, decoder_iterations, feedback_scale, errors,
+                max_frames, seconds, backend, threads, batch, output, plot, quiet, **link):
+    """Simulate bit and frame error rates over SNR.
+
+    A point is complete after --errors wrong frames or --max-frames frames. All data are simulated;
+    the receiver knows channel and noise variance. See docs/simulation.md.
+    """
+    if (snr is None) == (ebn0 is None):
+        raise click.UsageError("give either --snr or --ebn0")
+    at = ebn0 if snr is None else snr
+    try:
+        machine = describe()
+        if backend == "cuda":
+            machine["gpu"] = describe_gpu()
+        link = sim.Link(snr_kind="snr" if ebn0 is None else "ebn0", **link)
+        simulation = sim.Simulation(link, names, iterations, decoder_iterations, feedback_scale,
+                                    output, backend, threads, batch)
+        run = {"machine": machine, "backend": backend, "seconds": 0.0}
+        simulation.store.runs.append(run)
+        start = time.perf_counter()
+        with _progress(len(at) * len(simulation.detectors), errors, max_frames, quiet) as progress:
+            try:
+                rows = simulation.run(at, errors, max_frames, seconds, progress)
+            except KeyboardInterrupt:
+                rows = simulation.store.rows
+        run["seconds"] = round(time.perf_counter() - start, 3)
+        simulation.store.write()
+    except (ValueError, ImportError, OSError) as error:
+        raise click.ClickException(str(error)) from error
+    click.echo(f"simulated: {link.num_tx}x{link.num_rx} {link.constellation}, code {link.code}, "
+               f"channel {link.channel}; dB of "
+               + ("SNR per receive antenna" if ebn0 is None else "Eb/N0"))
+    for line in _table(rows) if rows else ():
+        click.echo(line)
+    if output:
+        click.echo(f"written: {output}")
+        if not all(row["complete"] for row in rows):
+            click.echo("not complete: the same command goes on")
+    if plot and rows:
+        from . import curves
+
+        curves.draw(rows, simulation.store.parameters, plot)
+        click.echo(f"written: {plot}")

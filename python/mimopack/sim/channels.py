@@ -1,0 +1,96 @@
+# SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Channels by name: what draws the matrices of a batch of frames."""
+
+from functools import partial
+
+import numpy as np
+
+from ..channel import awgn, exponential_correlation, flat_rayleigh, power_delay_profile
+from ..checks import integer, number
+from ..ofdm.parameters import FFT_SIZE, SAMPLE_RATE
+from ..ofdm.waveform import DATA_CARRIERS
+from .specs import parse
+
+ALLOWED = ("rayleigh, block (these with rho_tx=, rho_rx=; block also with length=VECTORS), tdl_a, "
+           "tdl_b, tdl_c (with delay_spread_ns=) or awgn")
+
+
+def make_channel(text):
+    """What draws channel matrices, as a function (frames, vectors, num_rx, num_tx, rng) that gives
+    (frames * vectors / T, num_rx, num_tx) complex64, the mean power of each entry 1.
+
+    - rayleigh: i.i.d. Rayleigh, a matrix for each vector.
+    - block: a matrix for each frame, or for so many consecutive vectors of it (``length``).
+    - tdl_a, tdl_b, tdl_c: 3GPP TR 38.901 (``channel.power_delay_profile``) with the rms delay
+      spread ``delay_spread_ns``, 100 if not given, at rest during a frame. Its vectors lie on the
+      52 data subcarriers of a 20 MHz OFDM symbol, in ascending frequency, one symbol after another.
+    - awgn: columns of a Fourier matrix: layers that do not disturb one another.
+
+    rho_tx and rho_rx are exponential correlations between neighbouring antennas.
+
+    Raises:
+        ValueError: text names none.
+    """
+    name, positional, keywords = parse(text)
+    try:
+        maker = {"rayleigh": _rayleigh, "block": _block, "awgn": _awgn,
+                 **{tdl: partial(_tdl, tdl) for tdl in ("tdl_a", "tdl_b", "tdl_c")}}[name]
+        if positional:
+            raise ValueError(f"{positional[0]!r} is no key=value")
+        return maker(**keywords)
+    except KeyError:
+        raise ValueError(f"channel: got {text!r}, allowed are {ALLOWED}") from None
+    except (ValueError, TypeError) as error:
+        raise ValueError(f"channel: got {text!r} ({error}), allowed are {ALLOWED}") from None
+
+
+def _rayleigh(rho_tx=0.0, rho_rx=0.0):
+    for name, rho in (("rho_tx", rho_tx), ("rho_rx", rho_rx)):
+        exponential_correlation(2, number(name, rho))
+
+    def draw(frames, vectors, num_rx, num_tx, rng):
+        n = frames * vectors
+        if rho_tx or rho_rx:
+            return flat_rayleigh(n, num_rx, num_tx, rng, rho_tx, rho_rx)
+        return awgn((n, num_rx, num_tx), 1.0, rng)    # also CN(0, 1), and faster
+
+    return draw
+
+
+def _block(length=None, rho_tx=0.0, rho_rx=0.0):
+    length = length if length is None else integer("length", length, 1, 10**6)
+    matrices = _rayleigh(rho_tx, rho_rx)
+
+    def draw(frames, vectors, num_rx, num_tx, rng):
+        period = vectors if length is None else min(length, vectors)
+        h = matrices(frames, -(-vectors // period), num_rx, num_tx, rng)
+        if vectors % period == 0:
+            return h
+        h = h.reshape(frames, -1, num_rx, num_tx).repeat(period, axis=1)[:, :vectors]
+        return np.ascontiguousarray(h).reshape(-1, num_rx, num_tx)
+
+    return draw
+
+
+def _tdl(profile, delay_spread_ns=100.0):
+    paths = power_delay_profile(profile, number("delay_spread_ns", delay_spread_ns) * 1e-9)
+    frequency = DATA_CARRIERS * SAMPLE_RATE / FFT_SIZE
+    response = (np.exp(-2j * np.pi * frequency[:, None] * paths.delays)
+                * np.sqrt(paths.powers)).astype(np.complex64)
+
+    def draw(frames, vectors, num_rx, num_tx, rng):
+        gains = awgn((frames, len(paths.delays), num_rx * num_tx), 1.0, rng)
+        h = response @ gains
+        return h[:, np.arange(vectors) % len(response)].reshape(-1, num_rx, num_tx)
+
+    return draw
+
+
+def _awgn():
+    def draw(frames, vectors, num_rx, num_tx, rng):
+        row, column = np.arange(num_rx)[:, None], np.arange(num_tx)
+        h = np.exp(2j * np.pi * row * column / num_rx).astype(np.complex64)
+        return np.broadcast_to(h, (frames, num_rx, num_tx)).copy()
+
+    return draw

@@ -1,0 +1,92 @@
+# SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Codes by name."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..checks import integer
+from ..coding import ldpc
+from .specs import parse
+
+ALLOWED = ("none[:VECTORS], wimax:N:RATE, wifi:N:RATE, nr:BASE_GRAPH:LIFTING_SIZE or "
+           "alist:FILE, with parameters of the decoder behind them (wimax:2304:1/2:factor=0.75)")
+UNCODED_VECTORS = 100
+
+
+@dataclass(frozen=True)
+class Code:
+    """A code with its encoder; a frame is a codeword.
+
+    Attributes:
+        num_info, num_bits: of a codeword.
+        information: positions of the information bits in it.
+        sent: positions of the bits that are sent, None for all.
+        encode: bits (n, num_info) uint8 to codewords.
+        make_decoder: of (iterations, threads); None where the bits are not coded.
+    """
+
+    num_info: int
+    num_bits: int
+    information: Any
+    sent: Any
+    encode: Any
+    make_decoder: Any
+
+    @property
+    def num_sent(self):
+        return self.num_bits if self.sent is None else len(self.sent)
+
+    @property
+    def rate(self):
+        """Information bits per bit sent."""
+        return self.num_info / self.num_sent
+
+
+def make_code(text, bits_per_vector):
+    """The :class:`Code` that text names, as ``ALLOWED`` says.
+
+    "none" makes frames of 100 vectors, or as many as it says. "nr" sends all but the first
+    2 * LIFTING_SIZE bits (TS 38.212 §5.3.2), without rate matching.
+
+    Raises:
+        ValueError: text names none.
+    """
+    name, positional, keywords = parse(text)
+    try:
+        if name == "none" and len(positional) <= 1 and not keywords:
+            vectors = _int(positional[0]) if positional else UNCODED_VECTORS
+            size = integer("vectors", vectors, 1, 10**6) * bits_per_vector
+            return Code(size, size, None, None, lambda bits: bits, None)
+        makers = {"wimax": (ldpc.wimax, (_int, str)), "wifi": (ldpc.wifi, (_int, str)),
+                  "nr": (ldpc.nr, (_int, _int)), "alist": (ldpc.read_alist, (str,))}
+        if name not in makers or len(positional) != len(makers[name][1]):
+            raise ValueError("unknown")
+        maker, kinds = makers[name]
+        matrix = maker(*(kind(part) for kind, part in zip(kinds, positional, strict=True)))
+        ldpc.LdpcDecoder(matrix, **keywords)
+    except (ValueError, TypeError, OSError) as error:
+        raise ValueError(f"code: got {text!r} ({error}), allowed are {ALLOWED}") from None
+    punctured = 2 * matrix.size if name == "nr" else 0
+    return _ldpc_code(matrix, punctured, keywords)
+
+
+def _int(text):
+    try:
+        return int(text)
+    except ValueError:
+        raise ValueError(f"{text!r} is no integer") from None
+
+
+def _ldpc_code(matrix, punctured, keywords):
+    encoder = ldpc.LdpcEncoder(matrix)
+
+    def make_decoder(iterations, threads):
+        return ldpc.LdpcDecoder(matrix, **{"iterations": iterations, "threads": threads,
+                                           **keywords})
+
+    return Code(encoder.num_info, encoder.num_bits, encoder.information,
+                np.arange(punctured, encoder.num_bits) if punctured else None, encoder.encode,
+                make_decoder)

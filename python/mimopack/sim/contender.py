@@ -1,0 +1,71 @@
+# SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A receiver under test: a detector, with a decoder where the link has a code."""
+
+import numpy as np
+
+from .. import detectors
+from ..iterative import IterativeReceiver
+from .specs import parse
+from .tally import Counts
+
+
+class Contender:
+    """Receives frames of a link and counts errors. One thread at a time.
+
+    Args:
+        link: the ``Link``.
+        text: the detector with its parameters, "nway:num_passes=4"; with iterations or
+            feedback_scale, instead of those below.
+        iterations: passes of detector and decoder, and feedback_scale, as of
+            ``IterativeReceiver``.
+        decoder_iterations: at most.
+        backend, threads: of the detector, threads also of the decoder.
+
+    Raises:
+        ValueError: what it is told does not go together.
+    """
+
+    def __init__(self, link, text, iterations=1, decoder_iterations=20, feedback_scale=0.6,
+                 backend="cpu", threads=0):
+        name, positional, keywords = parse(text)
+        if positional:
+            raise ValueError(f"detector: got {text!r}, where {positional[0]!r} is no key=value")
+        self.iterations = keywords.pop("iterations", iterations)
+        feedback_scale = keywords.pop("feedback_scale", feedback_scale)
+        self._link, self._code = link, link.coding
+        cls = detectors.REGISTRY.get(name)
+        if cls and cls.SUPPORTS_PRIOR and not cls.HARD:
+            keywords["extrinsic"] = True
+        try:
+            self._detector = detectors.create(
+                name, num_tx=link.num_tx, num_rx=link.num_rx, constellation=link.points,
+                backend=backend, threads=threads, **keywords)
+            self._receiver = None
+            if self._code.make_decoder:
+                self._receiver = IterativeReceiver(
+                    self._detector, self._code.make_decoder(decoder_iterations, threads),
+                    link.permutation, self.iterations, feedback_scale=feedback_scale,
+                    information=self._code.information, sent=self._code.sent)
+        except TypeError as error:
+            raise ValueError(f"detector: got {text!r}: {error}") from None
+        if self._receiver is None and self.iterations != 1:
+            raise ValueError(f"iterations: got {self.iterations} without a code, must be 1")
+
+    def count(self, frames):
+        """``Counts`` of ``Frames``."""
+        n = len(frames.bits)
+        if self._receiver is None:
+            llr = self._detector.detect(frames.y, frames.h, frames.noise_var)
+            wrong = np.count_nonzero((llr.reshape(n, -1) > 0) != frames.bits, axis=1)
+            ones = np.ones(n, int)
+            return Counts(wrong[None], wrong, np.zeros(n, bool), ones, 0 * ones)
+        received = self._receiver.receive(frames.y, frames.h, frames.noise_var,
+                                          keep_history=self.iterations > 1)
+        decided = received.bits[None] if received.history is None else received.history
+        before = (received.detected > 0) != frames.words
+        if self._code.sent is not None:
+            before = before[:, self._code.sent]
+        return Counts(np.count_nonzero(decided != frames.bits, axis=2),
+                      np.count_nonzero(before, axis=1), received.found, received.iterations,
+                      received.decoder_iterations)

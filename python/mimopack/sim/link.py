@@ -1,0 +1,138 @@
+# SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What is simulated: coded frames over a MIMO channel."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from .. import constellation as constellations
+from ..channel import awgn
+from ..checks import choice, integer, number
+from ..coding import RandomInterleaver
+from ..iterative import CodewordLayout
+from .channels import make_channel
+from .codes import make_code
+
+BLOCK = 16    # frames that have a seed of their own
+SNR_KINDS = ("snr", "ebn0")
+
+
+@dataclass(frozen=True)
+class Frames:
+    """Simulated frames, one after another.
+
+    Attributes:
+        bits: (n, num_info) uint8.
+        words: (n, num_bits) uint8, coded.
+        y, h, noise_var: what a detector gets.
+    """
+
+    bits: Any
+    words: Any
+    y: Any
+    h: Any
+    noise_var: float
+
+
+@dataclass(frozen=True)
+class Link:
+    """Transmitter and channel: a frame is a codeword, interleaved, in as many vectors as it needs.
+
+    Model: y = H x + n with E|x_i|^2 = 1, E|h_ij|^2 = 1 and n ~ CN(0, noise_var I). The receiver
+    knows H and noise_var.
+
+    Args:
+        num_tx, num_rx: antennas.
+        constellation: a built-in name.
+        code, channel: see ``make_code`` and ``make_channel``.
+        interleaver: "random", one permutation of a codeword for all frames, or "none".
+        snr_kind: what an SNR is, in dB. "snr": per receive antenna, num_tx / noise_var. "ebn0":
+            received energy of an information bit, of all receive antennas, over noise_var:
+            SNR + 10 log10(num_rx / (num_tx m R)) with the code rate R (B. M. Hochwald, S. ten
+            Brink, IEEE Trans. Commun. 51 (3), 2003, eq. 41).
+        seed: frames come in blocks of 16; the random numbers of a block depend on seed, SNR (to a
+            thousandth of a dB) and the block's number alone.
+
+    Attributes:
+        coding: the ``Code``.
+
+    Raises:
+        ValueError: an argument is not as above.
+    """
+
+    num_tx: int = 4
+    num_rx: int = 4
+    constellation: str = "qam16"
+    code: str = "none"
+    channel: str = "rayleigh"
+    interleaver: str = "random"
+    snr_kind: str = "snr"
+    seed: int = 1
+
+    def __post_init__(self):
+        integer("num_tx", self.num_tx, 1, 64)
+        integer("num_rx", self.num_rx, self.num_tx, 256)
+        choice("interleaver", self.interleaver, ("random", "none"))
+        choice("snr_kind", self.snr_kind, SNR_KINDS)
+        integer("seed", self.seed, 0, 2**63 - 1)
+        object.__setattr__(self, "coding", make_code(self.code, self.bits_per_vector))
+        object.__setattr__(self, "_draw_channel", make_channel(self.channel))
+
+    @cached_property
+    def points(self):
+        return constellations.get(self.constellation)
+
+    @property
+    def bits_per_vector(self):
+        return self.num_tx * self.points.bits_per_symbol
+
+    @cached_property
+    def permutation(self):
+        """The interleaver, or None."""
+        return (RandomInterleaver(self.coding.num_sent, self.seed)
+                if self.interleaver == "random" and self.coding.make_decoder else None)
+
+    @cached_property
+    def layout(self):
+        return CodewordLayout(self.coding.num_bits, self.bits_per_vector, self.permutation,
+                              self.coding.sent)
+
+    @property
+    def ebn0_over_snr(self):
+        """Eb/N0 less SNR per receive antenna, in dB."""
+        return 10 * np.log10(self.num_rx / (self.bits_per_vector * self.coding.rate))
+
+    def snr_db(self, value):
+        """SNR per receive antenna of a value of this ``snr_kind``."""
+        value = number("snr", value)
+        if not -100 <= value <= 200:
+            raise ValueError(f"snr: got {value}, allowed are -100 to 200 (dB)")
+        return value - (self.ebn0_over_snr if self.snr_kind == "ebn0" else 0.0)
+
+    def noise_var(self, value):
+        """Noise power per complex receive dimension."""
+        return self.num_tx * 10 ** (-self.snr_db(value) / 10)
+
+    def frames(self, value, block, count=1):
+        """:class:`Frames` of count blocks at an SNR, from the one of this number on."""
+        parts = [self._block(value, number) for number in range(block, block + count)]
+        if count == 1:
+            return parts[0]
+        joined = (np.concatenate([getattr(part, name) for part in parts])
+                  for name in ("bits", "words", "y", "h"))
+        return Frames(*joined, parts[0].noise_var)
+
+    def _block(self, value, block):
+        noise_var, code = self.noise_var(value), self.coding
+        place = round(1000 * value) + 100_000    # not negative, as a seed has to be
+        rng = np.random.default_rng((self.seed, place, block))
+        bits = rng.integers(0, 2, (BLOCK, code.num_info), np.uint8)
+        words = code.encode(bits)
+        x = self.points.modulate(self.layout.spread(words))
+        h = self._draw_channel(BLOCK, self.layout.vectors, self.num_rx, self.num_tx, rng)
+        received = np.einsum("kij,ktj->kti", h, x.reshape(len(h), -1, self.num_tx))
+        y = received.reshape(-1, self.num_rx) + awgn((len(x), self.num_rx), noise_var, rng)
+        return Frames(bits, words, y, h, noise_var)

@@ -1,0 +1,164 @@
+# SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The loop over SNRs and frames."""
+
+import threading
+import time
+from collections import deque
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict
+
+from .. import _core
+from ..checks import choice, integer
+from ..detectors.parameters import BACKENDS
+from .contender import Contender
+from .link import BLOCK
+from .store import Store
+from .tally import Tally
+
+# Frames of a call of a detector: enough for the lanes of its decoder, and for a GPU.
+_BATCH = {"cpu": 64, "reference": 16}
+_GPU_BATCH = 1024
+_GPU_WORKERS = 4    # which make frames while others wait for the GPU
+_SAVE_SECONDS = 10.0
+
+
+class Simulation:
+    """Error rates of several detectors on the same frames.
+
+    Each frame is simulated once and received by every detector that still needs it; a detector is
+    through with an SNR when it has made enough frame errors, or seen enough frames. What it has
+    seen are always the first blocks, so that results depend neither on threads, nor on the size of
+    batches, nor on how often a run was interrupted.
+
+    Args:
+        link: the ``Link``.
+        detectors: names with parameters, see ``Contender``.
+        iterations, decoder_iterations, feedback_scale: see ``Contender``.
+        output: a JSON file for the results; one that is there goes on.
+        backend: of the detectors.
+        threads: of the CPU, 0 takes all cores; each has frames and receivers of its own.
+        batch: frames of a call, rounded up to blocks of 16; None for 64, on a GPU 1024.
+
+    Raises:
+        ValueError: an argument is not as above, or output was made with other parameters.
+    """
+
+    def __init__(self, link, detectors, iterations=1, decoder_iterations=20, feedback_scale=0.6,
+                 output=None, backend="cpu", threads=0, batch=None):
+        self.link = link
+        self.detectors = list(dict.fromkeys(detectors))
+        if not self.detectors:
+            raise ValueError("detectors: got none, must be at least one")
+        choice("backend", backend, BACKENDS)
+        threads = integer("threads", threads, 0, 1024) or _core.max_threads()
+        on_cpu = backend in _BATCH
+        self._workers = threads if on_cpu else min(threads, _GPU_WORKERS)
+        batch = _BATCH.get(backend, _GPU_BATCH) if batch is None else integer(
+            "batch", batch, 1, 2**20)
+        self._blocks = -(-batch // BLOCK)
+        told = {"iterations": iterations, "decoder_iterations": decoder_iterations,
+                "feedback_scale": feedback_scale}
+        self._options = {**told, "backend": backend,
+                         "threads": max(1, threads // self._workers)}
+        self._local = threading.local()
+        self._passes = {text: self._contender(text).iterations for text in self.detectors}
+        self.store = Store(output, {**asdict(link), **told, "frames_per_block": BLOCK})
+
+    def run(self, snrs, errors=100, max_frames=100_000, seconds=None, progress=None):
+        """Simulate, from where the results are, until all points are complete or time is up.
+
+        Args:
+            snrs: in dB, of the link's ``snr_kind``; they are taken in ascending order. After an
+                SNR at which a detector saw max_frames frames without an error it leaves out the
+                higher ones.
+            errors: wrong frames (after the last pass) that end a point.
+            max_frames: frames that end a point, rounded up to blocks of 16.
+            seconds: after about so long it stops; None for no limit.
+            progress: called with (detector, SNR, ``Tally``) whenever one has grown.
+
+        Returns:
+            The rows of all points there are, as in the file: a list of dictionaries.
+        """
+        errors = integer("errors", errors, 1, 10**9)
+        most = -(-integer("max_frames", max_frames, 1, 10**9) // BLOCK)
+        for snr in snrs:
+            self.link.snr_db(snr)    # refuses what is none
+        snrs = sorted({float(snr) for snr in snrs})
+        deadline = time.monotonic() + (float("inf") if seconds is None else seconds)
+
+        def complete(tally):
+            return tally.frame_errors >= errors or tally.blocks >= most
+
+        clean = set()    # without an error so far up
+        self._saved = time.monotonic()
+        with ThreadPoolExecutor(self._workers) as pool:
+            try:
+                for snr in snrs:
+                    tallies = {text: Tally(self._passes[text], self.store.state(text, snr))
+                               for text in self.detectors if text not in clean}
+                    self._point(pool, snr, tallies, complete, most, deadline, progress)
+                    clean |= {text for text, tally in tallies.items()
+                              if complete(tally) and not tally.frame_errors}
+            finally:
+                pool.shutdown(cancel_futures=True)
+                self.store.write()
+        return self.store.rows
+
+    def _point(self, pool, snr, tallies, complete, most, deadline, progress):
+        """One SNR, all detectors."""
+        going = {text for text, tally in tallies.items() if not complete(tally)}
+        block = min((tallies[text].blocks for text in going), default=0)
+        pending = deque()
+        while going:
+            while (block < most and len(pending) < self._workers + 2
+                   and time.monotonic() < deadline):
+                count = min(self._blocks, most - block)
+                wanted = [text for text in self.detectors
+                          if text in going and tallies[text].blocks < block + count]
+                pending.append((block, pool.submit(self._receive, snr, block, count, wanted)))
+                block += count
+            if not pending:
+                break
+            first, future = pending.popleft()
+            for text, blocks in future.result().items():
+                tally = tallies[text]
+                for counts in blocks[tally.blocks - first:] if text in going else ():
+                    tally.add(counts)
+                    if complete(tally):
+                        going.discard(text)
+                        break
+                self._keep(text, snr, tally, text not in going)
+                if progress:
+                    progress(text, snr, tally)
+            if time.monotonic() > self._saved + _SAVE_SECONDS:
+                self.store.write()
+                self._saved = time.monotonic()
+        for _, future in pending:
+            future.cancel()
+
+    def _receive(self, snr, block, count, wanted):
+        """{detector: [Counts of each block]}"""
+        frames = self.link.frames(snr, block, count)
+        found = {}
+        for text in wanted:
+            counts = self._contender(text).count(frames)
+            found[text] = [counts.part(slice(at, at + BLOCK))
+                           for at in range(0, count * BLOCK, BLOCK)]
+        return found
+
+    def _contender(self, text):
+        """This thread's own."""
+        kept = self._local.__dict__.setdefault("contenders", {})
+        if text not in kept:
+            kept[text] = Contender(self.link, text, **self._options)
+        return kept[text]
+
+    def _keep(self, text, snr, tally, done):
+        link = self.link
+        snr_db = link.snr_db(snr)
+        self.store.put({
+            "detector": text, "at_db": snr, "snr_db": snr_db,
+            "ebn0_db": snr_db + link.ebn0_over_snr, "noise_var": link.noise_var(snr),
+            "frames": tally.frames, "complete": done, "counts": tally.state(),
+            **tally.rates(link.coding.num_info, link.coding.num_sent)})
