@@ -2,8 +2,12 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """``mimopack sim``: bit and frame error rates over SNR."""
 
+import os
 import time
 from contextlib import contextmanager
+
+# Each of the simulation's threads encodes with it; counts where NumPy is not yet loaded.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import click
 import numpy as np
@@ -144,8 +148,8 @@ def sim_command(names, snr, ebn0, iterations, decoder_iterations, feedback_scale
         click.echo(line)
     if output:
         click.echo(f"written: {output}")
-        if not all(row["complete"] for row in rows):
-            click.echo("not complete: the same command goes on")
+    if not simulation.complete:
+        click.echo("not complete" + (": the same command goes on" if output else ""))
     if plot and rows:
         from . import curves
 

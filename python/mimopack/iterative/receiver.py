@@ -122,7 +122,6 @@ class IterativeReceiver:
         xp, n = array_module(y), len(y) // vectors
         batch = _Batch(y, h, noise_var, vectors)
         left = slice(None)    # the codewords that the batch still has
-        posterior = xp.zeros((n, self.layout.num_bits), np.float32)
         found, passes, taken = xp.zeros(n, bool), xp.zeros(n, np.int32), xp.zeros(n, np.int32)
         history, prior, hard = [], None, None
         if self._keeps:
@@ -130,28 +129,29 @@ class IterativeReceiver:
         for index in range(self.iterations):
             llr = self.layout.gather(self._detect(batch, prior, hard))
             decoded = self.decoder.decode(llr)
-            posterior[left], found[left] = decoded, self.decoder.found
+            if index == 0:
+                detected, posterior = llr, decoded
+                erasures = self.detector.erasures if self.early_stop else None
+            else:
+                posterior[left] = decoded
+            found[left] = self.decoder.found
             passes[left] += 1
             taken[left] += self.decoder.iterations_taken
-            if index == 0:
-                detected = llr
-                erasures = self.detector.erasures if self.early_stop else None
             if keep_history:
                 history.append(self._decide(posterior))
             if index + 1 == self.iterations:
                 break
+            extrinsic = decoded - llr
             if self.early_stop:
                 going = xp.flatnonzero(~self.decoder.found)
                 if not len(going):
                     break
                 left = going if index == 0 else left[going]
-                batch = batch.take(going)
-                decoded, llr = decoded[going], llr[going]
+                batch, extrinsic = batch.take(going), extrinsic[going]
                 hard = hard if hard is None else _take(hard, going, vectors, axis=1)
-            extrinsic = decoded - llr
             extrinsic *= np.float32(self.feedback_scale)
             prior = self.layout.spread(extrinsic, fill=-CERTAIN)
-            hard = self._candidates(batch, decoded, hard)
+            hard = self._candidates(batch, posterior, left, hard)
         history += history[-1:] * (self.iterations - len(history))    # all had left
         erasures = self.detector.erasures if erasures is None else erasures
         return Received(posterior, self._decide(posterior), found, passes, taken, detected,
@@ -161,14 +161,14 @@ class IterativeReceiver:
         extras = {} if hard is None else {"hard": hard}
         return self.detector.detect(batch.y, batch.h, batch.noise_var, prior=prior, **extras)
 
-    def _candidates(self, batch, decoded, hard):
+    def _candidates(self, batch, posterior, left, hard):
         """BitFlip's hard solutions so far: ZF-SIC's, then the decoder's of each pass."""
         if self._first is None:
             return None
-        xp = array_module(decoded)
+        xp = array_module(posterior)
         if hard is None:
             hard = hard_decisions(self._first.detect(batch.y, batch.h, batch.noise_var))[None]
-        return xp.concatenate([hard, self.layout.spread(hard_decisions(decoded))[None]])
+        return xp.concatenate([hard, self.layout.spread(hard_decisions(posterior[left]))[None]])
 
     def _decide(self, posterior):
         if self.information is None:

@@ -32,8 +32,8 @@ def make_channel(text):
     Raises:
         ValueError: text names none.
     """
-    name, positional, keywords = parse(text)
     try:
+        name, positional, keywords = parse(text)
         maker = {"rayleigh": _rayleigh, "block": _block, "awgn": _awgn,
                  **{tdl: partial(_tdl, tdl) for tdl in ("tdl_a", "tdl_b", "tdl_c")}}[name]
         if positional:

@@ -54,8 +54,8 @@ def make_code(text, bits_per_vector):
     Raises:
         ValueError: text names none.
     """
-    name, positional, keywords = parse(text)
     try:
+        name, positional, keywords = parse(text)
         if name == "none" and len(positional) <= 1 and not keywords:
             vectors = _int(positional[0]) if positional else UNCODED_VECTORS
             size = integer("vectors", vectors, 1, 10**6) * bits_per_vector

@@ -118,21 +118,17 @@ class Link:
 
     def frames(self, value, block, count=1):
         """:class:`Frames` of count blocks at an SNR, from the one of this number on."""
-        parts = [self._block(value, number) for number in range(block, block + count)]
-        if count == 1:
-            return parts[0]
-        joined = (np.concatenate([getattr(part, name) for part in parts])
-                  for name in ("bits", "words", "y", "h"))
-        return Frames(*joined, parts[0].noise_var)
-
-    def _block(self, value, block):
         noise_var, code = self.noise_var(value), self.coding
         place = round(1000 * value) + 100_000    # not negative, as a seed has to be
-        rng = np.random.default_rng((self.seed, place, block))
-        bits = rng.integers(0, 2, (BLOCK, code.num_info), np.uint8)
+        vectors = self.layout.vectors
+        drawn = []
+        for index in range(block, block + count):
+            rng = np.random.default_rng((self.seed, place, index))
+            drawn.append((rng.integers(0, 2, (BLOCK, code.num_info), np.uint8),
+                          self._draw_channel(BLOCK, vectors, self.num_rx, self.num_tx, rng),
+                          awgn((BLOCK * vectors, self.num_rx), noise_var, rng)))
+        bits, h, noise = (np.concatenate(parts) for parts in zip(*drawn, strict=True))
         words = code.encode(bits)
         x = self.points.modulate(self.layout.spread(words))
-        h = self._draw_channel(BLOCK, self.layout.vectors, self.num_rx, self.num_tx, rng)
         received = np.einsum("kij,ktj->kti", h, x.reshape(len(h), -1, self.num_tx))
-        y = received.reshape(-1, self.num_rx) + awgn((len(x), self.num_rx), noise_var, rng)
-        return Frames(bits, words, y, h, noise_var)
+        return Frames(bits, words, received.reshape(-1, self.num_rx) + noise, h, noise_var)

@@ -63,6 +63,7 @@ class Simulation:
                          "threads": max(1, threads // self._workers)}
         self._local = threading.local()
         self._passes = {text: self._contender(text).iterations for text in self.detectors}
+        self.complete = False
         self.store = Store(output, {**asdict(link), **told, "frames_per_block": BLOCK})
 
     def run(self, snrs, errors=100, max_frames=100_000, seconds=None, progress=None):
@@ -78,7 +79,8 @@ class Simulation:
             progress: called with (detector, SNR, ``Tally``) whenever one has grown.
 
         Returns:
-            The rows of all points there are, as in the file: a list of dictionaries.
+            The rows of all points there are, as in the file: a list of dictionaries. ``complete``
+            says whether all asked for are.
         """
         errors = integer("errors", errors, 1, 10**9)
         most = -(-integer("max_frames", max_frames, 1, 10**9) // BLOCK)
@@ -90,24 +92,28 @@ class Simulation:
         def complete(tally):
             return tally.frame_errors >= errors or tally.blocks >= most
 
-        clean = set()    # without an error so far up
+        clean = set()    # those that left out what comes
+        self.complete, through = False, True
         self._saved = time.monotonic()
         with ThreadPoolExecutor(self._workers) as pool:
             try:
                 for snr in snrs:
                     tallies = {text: Tally(self._passes[text], self.store.state(text, snr))
                                for text in self.detectors if text not in clean}
-                    self._point(pool, snr, tallies, complete, most, deadline, progress)
+                    through &= self._point(pool, snr, tallies, complete, most, deadline, progress)
                     clean |= {text for text, tally in tallies.items()
                               if complete(tally) and not tally.frame_errors}
             finally:
                 pool.shutdown(cancel_futures=True)
                 self.store.write()
+        self.complete = through
         return self.store.rows
 
     def _point(self, pool, snr, tallies, complete, most, deadline, progress):
-        """One SNR, all detectors."""
+        """One SNR, all detectors; whether they are through."""
         going = {text for text, tally in tallies.items() if not complete(tally)}
+        for text in going:
+            self._keep(text, snr, tallies[text], False)
         block = min((tallies[text].blocks for text in going), default=0)
         pending = deque()
         while going:
@@ -136,6 +142,7 @@ class Simulation:
                 self._saved = time.monotonic()
         for _, future in pending:
             future.cancel()
+        return not going
 
     def _receive(self, snr, block, count, wanted):
         """{detector: [Counts of each block]}"""
@@ -155,6 +162,8 @@ class Simulation:
         return kept[text]
 
     def _keep(self, text, snr, tally, done):
+        if not tally.frames:
+            return
         link = self.link
         snr_db = link.snr_db(snr)
         self.store.put({

@@ -15,7 +15,7 @@ def parse(text):
         if not equals:
             positional.append(part)
         elif key in keywords:
-            raise ValueError(f"{text}: {key} is given twice")
+            raise ValueError(f"{key} is given twice")
         else:
             keywords[key] = _value(value)
     return name, positional, keywords
