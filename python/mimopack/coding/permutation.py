@@ -5,7 +5,7 @@
 import numpy as np
 
 from ..checks import integer
-from ..cuda import array_module
+from ..cuda import Constant, array_module
 from .interleaver import bit_order
 
 
@@ -27,26 +27,23 @@ class Interleaver:
             raise ValueError(f"order: got type {order.dtype} of shape {order.shape}, must be a "
                              "permutation of 0..size-1")
         self.size = order.size
-        self._orders = {np: (order.astype(np.intp), np.argsort(order))}
+        self._order, self._inverse = Constant(order.astype(np.intp)), Constant(np.argsort(order))
 
     def permute(self, values):
         """Blocks one after another along the last axis, each permuted; an array of their shape."""
-        return self._take(values, 0)
+        return self._take(values, self._order)
 
     def restore(self, values):
         """The inverse of ``permute``."""
-        return self._take(values, 1)
+        return self._take(values, self._inverse)
 
-    def _take(self, values, which):
+    def _take(self, values, order):
         if values.shape[-1] % self.size:
             raise ValueError(f"values: got {values.shape[-1]} in the last axis, must be a multiple "
                              f"of {self.size}")
-        module = array_module(values)
-        key = module if module is np else values.device.id
-        if key not in self._orders:
-            self._orders[key] = tuple(module.asarray(order) for order in self._orders[np])
         blocks = values.reshape(*values.shape[:-1], values.shape[-1] // self.size, self.size)
-        return module.take(blocks, self._orders[key][which], axis=-1).reshape(values.shape)
+        return array_module(values).take(blocks, order.beside(values), axis=-1).reshape(
+            values.shape)
 
 
 class RandomInterleaver(Interleaver):

@@ -21,3 +21,20 @@ def array_module(value):
         import cupy
         return cupy
     return numpy
+
+
+class Constant:
+    """An array of the host, and its copies on GPUs, made when they are first wanted."""
+
+    def __init__(self, values):
+        self.values = values
+        self._copies = {}
+
+    def beside(self, value):
+        """It, where an array is: NumPy's, or CuPy's on the same GPU."""
+        if not is_device_array(value):
+            return self.values
+        gpu = value.device.id
+        if gpu not in self._copies:
+            self._copies[gpu] = array_module(value).asarray(self.values)
+        return self._copies[gpu]

@@ -5,7 +5,17 @@
 import numpy as np
 
 from ..checks import integer
-from ..cuda import array_module
+from ..cuda import Constant, array_module
+
+
+def positions(name, value, num_bits):
+    """Different positions in a codeword, as an array; ValueError where they are none."""
+    value = np.asarray(value)
+    if (value.ndim != 1 or value.dtype.kind not in "iu" or not value.size or value.min() < 0
+            or value.max() >= num_bits or len(np.unique(value)) < value.size):
+        raise ValueError(f"{name}: got type {value.dtype} of shape {value.shape}, must be "
+                         f"different positions of 0..{num_bits - 1}")
+    return value
 
 
 class CodewordLayout:
@@ -35,14 +45,8 @@ class CodewordLayout:
         self.num_bits = integer("num_bits", num_bits, 1, 2**31 - 1)
         self.bits_per_vector = integer("bits_per_vector", bits_per_vector, 1, 2**16)
         self.interleaver = interleaver
-        self.sent = None if sent is None else np.asarray(sent)
-        if sent is not None and (
-                self.sent.ndim != 1 or self.sent.dtype.kind not in "iu" or not self.sent.size
-                or self.sent.min() < 0 or self.sent.max() >= num_bits
-                or len(np.unique(self.sent)) < self.sent.size):
-            raise ValueError(f"sent: got type {self.sent.dtype} of shape {self.sent.shape}, must "
-                             f"be different positions of 0..{num_bits - 1}")
-        self.num_sent = self.num_bits if sent is None else self.sent.size
+        self._sent = None if sent is None else Constant(positions("sent", sent, self.num_bits))
+        self.num_sent = self.num_bits if sent is None else self._sent.values.size
         if interleaver is not None and self.num_sent % interleaver.size:
             raise ValueError(f"interleaver: got one of {interleaver.size} bits, its size must "
                              f"divide the {self.num_sent} bits of a codeword that are sent")
@@ -53,8 +57,8 @@ class CodewordLayout:
         """Bits or LLRs of codewords, (n, num_bits), in the order of the detector's: an array
         (n*vectors, bits_per_vector), with ``fill`` where the padding is."""
         module = array_module(values)
-        if self.sent is not None:
-            values = module.take(values, module.asarray(self.sent), axis=1)
+        if self._sent:
+            values = module.take(values, self._sent.beside(values), axis=1)
         if self.interleaver is not None:
             values = self.interleaver.permute(values)
         if self.padding:
@@ -72,8 +76,8 @@ class CodewordLayout:
             llr = module.ascontiguousarray(llr[:, :self.num_sent])
         if self.interleaver is not None:
             llr = self.interleaver.restore(llr)
-        if self.sent is not None:
+        if self._sent:
             whole = module.zeros((len(llr), self.num_bits), llr.dtype)
-            whole[:, module.asarray(self.sent)] = llr
+            whole[:, self._sent.beside(llr)] = llr
             llr = whole
         return llr

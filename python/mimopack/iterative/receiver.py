@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from ..checks import flag, integer, positive
-from ..cuda import array_module
+from ..cuda import Constant, array_module
 from ..detectors import ZFSIC, BitFlip, hard_decisions
-from .layout import CodewordLayout
+from .layout import CodewordLayout, positions
 
 # The a-priori LLR of a bit that is known: beyond all that channels say, far from float32's end.
 CERTAIN = 100.0
@@ -60,8 +60,9 @@ class IterativeReceiver:
             ``extrinsic=True``. float32 LLRs.
         decoder: an ``LdpcDecoder``, or any object with ``num_bits``, ``decode(llr)`` (LLRs of all
             coded bits, (n, num_bits) float32, to a-posteriori ones) and, of the last ``decode``,
-            ``found`` and ``iterations_taken``, (n,) each. With ``keep_messages`` it goes on from
-            its messages from pass to pass, for which early_stop must be False.
+            ``found`` and ``iterations_taken``, (n,) each, all arrays of the same kind. With
+            ``keep_messages`` it goes on from its messages from pass to pass, for which early_stop
+            must be False.
         interleaver, sent: see :class:`CodewordLayout`. Zeros that fill a codeword's last vector
             are known to the detector from the second pass on.
         iterations: passes, at most; 1 decodes without feedback.
@@ -95,7 +96,8 @@ class IterativeReceiver:
         self.feedback_scale = positive("feedback_scale", feedback_scale)
         self.detector, self.decoder = detector, decoder
         self.layout = CodewordLayout(decoder.num_bits, detector.bits_per_vector, interleaver, sent)
-        self.information = None if information is None else np.asarray(information)
+        self._information = None if information is None else Constant(
+            positions("information", information, decoder.num_bits))
         self._first = (ZFSIC(detector.num_tx, detector.num_rx, detector.constellation,
                              ordering=detector.ordering, backend=detector.backend,
                              device=detector.device, threads=detector.threads)
@@ -171,10 +173,10 @@ class IterativeReceiver:
         return xp.concatenate([hard, self.layout.spread(hard_decisions(posterior[left]))[None]])
 
     def _decide(self, posterior):
-        if self.information is None:
-            return hard_decisions(posterior)
-        xp = array_module(posterior)
-        return hard_decisions(xp.take(posterior, xp.asarray(self.information), axis=1))
+        if self._information:
+            posterior = array_module(posterior).take(
+                posterior, self._information.beside(posterior), axis=1)
+        return hard_decisions(posterior)
 
 
 def _check_feedback(detector):
