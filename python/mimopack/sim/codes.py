@@ -60,17 +60,16 @@ def make_code(text, bits_per_vector):
             vectors = _int(positional[0]) if positional else UNCODED_VECTORS
             size = integer("vectors", vectors, 1, 10**6) * bits_per_vector
             return Code(size, size, None, None, lambda bits: bits, None)
-        makers = {"wimax": (ldpc.wimax, (_int, str)), "wifi": (ldpc.wifi, (_int, str)),
-                  "nr": (ldpc.nr, (_int, _int)), "alist": (ldpc.read_alist, (str,))}
-        if name not in makers or len(positional) != len(makers[name][1]):
+        makers = {"wimax": (ldpc.wimax, _int, str), "wifi": (ldpc.wifi, _int, str),
+                  "nr": (ldpc.nr, _int, _int), "alist": (ldpc.read_alist, str)}
+        if name not in makers or len(positional) != len(makers[name]) - 1:
             raise ValueError("unknown")
-        maker, kinds = makers[name]
+        maker, *kinds = makers[name]
         matrix = maker(*(kind(part) for kind, part in zip(kinds, positional, strict=True)))
-        ldpc.LdpcDecoder(matrix, **keywords)
+        punctured = 2 * matrix.size if name == "nr" else 0
+        return _coded(ldpc.LdpcEncoder, ldpc.LdpcDecoder, matrix, punctured, keywords)
     except (ValueError, TypeError, OSError) as error:
         raise ValueError(f"code: got {text!r} ({error}), allowed are {ALLOWED}") from None
-    punctured = 2 * matrix.size if name == "nr" else 0
-    return _ldpc_code(matrix, punctured, keywords)
 
 
 def _int(text):
@@ -80,13 +79,11 @@ def _int(text):
         raise ValueError(f"{text!r} is no integer") from None
 
 
-def _ldpc_code(matrix, punctured, keywords):
-    encoder = ldpc.LdpcEncoder(matrix)
-
-    def make_decoder(iterations, threads):
-        return ldpc.LdpcDecoder(matrix, **{"iterations": iterations, "threads": threads,
-                                           **keywords})
-
-    return Code(encoder.num_info, encoder.num_bits, encoder.information,
-                np.arange(punctured, encoder.num_bits) if punctured else None, encoder.encode,
-                make_decoder)
+def _coded(make_encoder, make_decoder, code, punctured, keywords):
+    """A Code whose first bits, so many, are punctured; keywords: of the decoder."""
+    make_decoder(code, **keywords)    # refuses what it does not know
+    encoder = make_encoder(code)
+    sent = np.arange(punctured, encoder.num_bits) if punctured else None
+    return Code(encoder.num_info, encoder.num_bits, encoder.information, sent, encoder.encode,
+                lambda iterations, threads: make_decoder(
+                    code, **{"iterations": iterations, "threads": threads, **keywords}))
