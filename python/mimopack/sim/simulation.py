@@ -87,6 +87,7 @@ class Simulation:
         for snr in snrs:
             self.link.snr_db(snr)    # refuses what is none
         snrs = sorted({float(snr) for snr in snrs})
+        progress = progress or (lambda *grown: None)
         deadline = time.monotonic() + (float("inf") if seconds is None else seconds)
 
         def complete(tally):
@@ -112,8 +113,10 @@ class Simulation:
     def _point(self, pool, snr, tallies, complete, most, deadline, progress):
         """One SNR, all detectors; whether they are through."""
         going = {text for text, tally in tallies.items() if not complete(tally)}
-        for text in going:
-            self._keep(text, snr, tallies[text], False)
+        for text, tally in tallies.items():
+            if tally.frames:
+                self._keep(text, snr, tally, text not in going)
+                progress(text, snr, tally)
         block = min((tallies[text].blocks for text in going), default=0)
         pending = deque()
         while going:
@@ -135,8 +138,7 @@ class Simulation:
                         going.discard(text)
                         break
                 self._keep(text, snr, tally, text not in going)
-                if progress:
-                    progress(text, snr, tally)
+                progress(text, snr, tally)
             if time.monotonic() > self._saved + _SAVE_SECONDS:
                 self.store.write()
                 self._saved = time.monotonic()
@@ -162,8 +164,6 @@ class Simulation:
         return kept[text]
 
     def _keep(self, text, snr, tally, done):
-        if not tally.frames:
-            return
         link = self.link
         snr_db = link.snr_db(snr)
         self.store.put({
