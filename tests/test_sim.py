@@ -325,3 +325,14 @@ class TestCommand:
     def test_refusals(self, arguments, message):
         result = CliRunner().invoke(sim_command, [*map(str, arguments)])
         assert result.exit_code != 0 and message in result.output
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("detector", ["mmsepic:iterations=3", "bitflip:iterations=2", "nway"])
+def test_a_gpu_counts_as_the_cpu_does(detector):
+    """But for frames that rounding decides."""
+    link = sim.Link(4, 4, "qam16", "wimax:576:1/2")
+    rows = [sim.Simulation(link, [detector], backend=backend).run([11], 10**6, 512)[0]
+            for backend in ("cpu", "cuda")]
+    assert rows[0]["ber_before_decoding"] == pytest.approx(rows[1]["ber_before_decoding"], rel=1e-2)
+    assert rows[0]["fer"] == pytest.approx(rows[1]["fer"], abs=0.03)

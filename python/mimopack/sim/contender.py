@@ -5,6 +5,8 @@
 import numpy as np
 
 from .. import detectors
+from ..cuda import array_module, is_device_array
+from ..cuda.device import cupy
 from ..iterative import IterativeReceiver
 from .specs import parse
 from .tally import Counts
@@ -20,7 +22,8 @@ class Contender:
         iterations: passes of detector and decoder, and feedback_scale, as of
             ``IterativeReceiver``.
         decoder_iterations: at most.
-        backend, threads: of the detector, threads also of the decoder.
+        backend, threads: of the detector, threads also of the decoder. With "cuda" a decoder that
+            takes arrays of a GPU works there too.
 
     Raises:
         ValueError: what it is told does not go together.
@@ -41,12 +44,14 @@ class Contender:
             self._detector = detectors.create(
                 name, num_tx=link.num_tx, num_rx=link.num_rx, constellation=link.points,
                 backend=backend, threads=threads, **keywords)
-            self._receiver = None
+            self._receiver, self._on_gpu = None, False
             if self._code.make_decoder:
+                decoder = self._code.make_decoder(decoder_iterations, threads)
+                self._on_gpu = backend == "cuda" and decoder.backend == "auto"
                 self._receiver = IterativeReceiver(
-                    self._detector, self._code.make_decoder(decoder_iterations, threads),
-                    link.permutation, self.iterations, feedback_scale=feedback_scale,
-                    information=self._code.information, sent=self._code.sent)
+                    self._detector, decoder, link.permutation, self.iterations,
+                    feedback_scale=feedback_scale, information=self._code.information,
+                    sent=self._code.sent)
         except TypeError as error:
             raise ValueError(f"detector: got {text!r}: {error}") from None
         if self._receiver is None and self.iterations != 1:
@@ -60,12 +65,19 @@ class Contender:
             wrong = np.count_nonzero((llr.reshape(n, -1) > 0) != frames.bits, axis=1)
             ones = np.ones(n, int)
             return Counts(wrong[None], wrong, np.zeros(n, bool), ones, 0 * ones)
-        received = self._receiver.receive(frames.y, frames.h, frames.noise_var,
-                                          keep_history=self.iterations > 1)
+        to_device = cupy().asarray if self._on_gpu else np.asarray
+        received = self._receiver.receive(to_device(frames.y), to_device(frames.h),
+                                          frames.noise_var, keep_history=self.iterations > 1)
         decided = received.bits[None] if received.history is None else received.history
-        before = (received.detected > 0) != frames.words
+        before = (received.detected > 0) != to_device(frames.words)
         if self._code.sent is not None:
-            before = before[:, self._code.sent]
-        return Counts(np.count_nonzero(decided != frames.bits, axis=2),
-                      np.count_nonzero(before, axis=1), received.found, received.iterations,
-                      received.decoder_iterations)
+            before = before[:, to_device(self._code.sent)]
+        xp = array_module(before)
+        return Counts(*map(_to_host, (
+            xp.count_nonzero(decided != to_device(frames.bits), axis=2),
+            xp.count_nonzero(before, axis=1), received.found, received.iterations,
+            received.decoder_iterations)))
+
+
+def _to_host(values):
+    return values.get() if is_device_array(values) else values
