@@ -217,6 +217,13 @@ class TestSimulation:
         for frames in (other, elsewhere, seeded):
             assert np.mean(frames.bits != first.bits) == pytest.approx(0.5, abs=0.05)
 
+    def test_early_stop(self):
+        """Without it each frame sees all passes."""
+        rows = [sim.Simulation(LINK, DETECTORS[1:], early_stop=stop).run([10], 10**6, 64)[0]
+                for stop in (True, False)]
+        assert 1 < rows[0]["mean_passes"] < rows[1]["mean_passes"] == 3
+        assert rows[0]["fer"][0] == rows[1]["fer"][0]
+
     def test_stops(self):
         """At the first block that brings enough wrong frames, or after so many frames; above an
         SNR without any, nothing."""

@@ -95,6 +95,8 @@ def _table(rows):
               help="Of the decoder in each pass, at most.")
 @click.option("--feedback-scale", default=0.6, show_default=True,
               help="Factor of what the decoder tells the detector.")
+@click.option("--early-stop/--no-early-stop", default=True, show_default=True,
+              help="Whether frames that the decoder has found see no further pass.")
 @click.option("--errors", default=100, show_default=True, type=click.IntRange(1),
               help="Wrong frames after which a point is complete.")
 @click.option("--max-frames", default=100_000, show_default=True, type=click.IntRange(1),
@@ -112,8 +114,8 @@ def _table(rows):
               help="JSON file of the results; run again, and it goes on.")
 @click.option("--plot", type=click.Path(dir_okay=False), help="PNG file of the curves.")
 @click.option("-q", "--quiet", is_flag=True, help="No progress bar.")
-def sim_command(names, snr, ebn0, iterations, decoder_iterations, feedback_scale, errors,
-                max_frames, seconds, backend, threads, batch, output, plot, quiet, **link):
+def sim_command(names, snr, ebn0, iterations, decoder_iterations, feedback_scale, early_stop,
+                errors, max_frames, seconds, backend, threads, batch, output, plot, quiet, **link):
     """Simulate bit and frame error rates over SNR.
 
     A point is complete after --errors wrong frames or --max-frames frames. All data are simulated;
@@ -128,7 +130,7 @@ def sim_command(names, snr, ebn0, iterations, decoder_iterations, feedback_scale
             machine["gpu"] = describe_gpu()
         link = sim.Link(snr_kind="snr" if ebn0 is None else "ebn0", **link)
         simulation = sim.Simulation(link, names, iterations, decoder_iterations, feedback_scale,
-                                    output, backend, threads, batch)
+                                    early_stop, output, backend, threads, batch)
         run = {"machine": machine, "backend": backend, "seconds": 0.0}
         simulation.store.runs.append(run)
         start = time.perf_counter()

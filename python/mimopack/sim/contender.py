@@ -19,7 +19,7 @@ class Contender:
         link: the ``Link``.
         text: the detector with its parameters, "nway:num_passes=4"; with iterations or
             feedback_scale, instead of those below.
-        iterations: passes of detector and decoder, and feedback_scale, as of
+        iterations: passes of detector and decoder; and feedback_scale, early_stop: as of
             ``IterativeReceiver``.
         decoder_iterations: at most.
         backend, threads: of the detector, threads also of the decoder. With "cuda" a decoder that
@@ -30,7 +30,7 @@ class Contender:
     """
 
     def __init__(self, link, text, iterations=1, decoder_iterations=20, feedback_scale=0.6,
-                 backend="cpu", threads=0):
+                 early_stop=True, backend="cpu", threads=0):
         name, positional, keywords = parse(text)
         if positional:
             raise ValueError(f"detector: got {text!r}, where {positional[0]!r} is no key=value")
@@ -49,9 +49,8 @@ class Contender:
                 decoder = self._code.make_decoder(decoder_iterations, threads)
                 self._on_gpu = backend == "cuda" and decoder.backend == "auto"
                 self._receiver = IterativeReceiver(
-                    self._detector, decoder, link.permutation, self.iterations,
-                    feedback_scale=feedback_scale, information=self._code.information,
-                    sent=self._code.sent)
+                    self._detector, decoder, link.permutation, self.iterations, early_stop,
+                    feedback_scale, self._code.information, self._code.sent)
         except TypeError as error:
             raise ValueError(f"detector: got {text!r}: {error}") from None
         if self._receiver is None and self.iterations != 1:

@@ -34,7 +34,7 @@ class Simulation:
     Args:
         link: the ``Link``.
         detectors: names with parameters, see ``Contender``.
-        iterations, decoder_iterations, feedback_scale: see ``Contender``.
+        iterations, decoder_iterations, feedback_scale, early_stop: see ``Contender``.
         output: a JSON file for the results; one that is there goes on.
         backend: of the detectors.
         threads: of the CPU, 0 takes all cores; each has frames and receivers of its own.
@@ -45,7 +45,7 @@ class Simulation:
     """
 
     def __init__(self, link, detectors, iterations=1, decoder_iterations=20, feedback_scale=0.6,
-                 output=None, backend="cpu", threads=0, batch=None):
+                 early_stop=True, output=None, backend="cpu", threads=0, batch=None):
         self.link = link
         self.detectors = list(dict.fromkeys(detectors))
         if not self.detectors:
@@ -58,7 +58,7 @@ class Simulation:
             "batch", batch, 1, 2**20)
         self._blocks = -(-batch // BLOCK)
         told = {"iterations": iterations, "decoder_iterations": decoder_iterations,
-                "feedback_scale": feedback_scale}
+                "feedback_scale": feedback_scale, "early_stop": early_stop}
         self._options = {**told, "backend": backend,
                          "threads": max(1, threads // self._workers)}
         self._local = threading.local()
