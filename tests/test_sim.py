@@ -132,8 +132,15 @@ class TestCodes:
         assert row["fer"] == [0, 0] and row["mean_passes"] == 1 and row["frames"] == 64
         assert row["ber_before_decoding"] < 0.02
 
+    def test_alist_file(self, tmp_path):
+        path = tmp_path / "code.alist"
+        ldpc.write_alist(ldpc.wifi(648, "2/3"), path)
+        code = make_code(f"{path}:algorithm=offset", 16)
+        assert (code.num_info, code.num_bits) == (432, 648)
+        assert code.make_decoder(7, 1).algorithm == "offset"
+
     @pytest.mark.parametrize("text", ["ldpc", "wimax:2304", "wimax:x:1/2", "wimax:2304:7/8",
-                                      "none:0", "none:1:2", "alist:/nowhere", "nr:1:1",
+                                      "none:0", "none:1:2", "/nowhere", "nr:1:1",
                                       "wifi:648:1/2:speed=3", "wifi:648:1/2:factor=-1"])
     def test_refusals(self, text):
         with pytest.raises(ValueError, match="code: got .* allowed are none"):

@@ -11,8 +11,8 @@ from ..checks import integer
 from ..coding import ldpc
 from .specs import parse
 
-ALLOWED = ("none[:VECTORS], wimax:N:RATE, wifi:N:RATE, nr:BASE_GRAPH:LIFTING_SIZE or "
-           "alist:FILE, with parameters of the decoder behind them (wimax:2304:1/2:factor=0.75)")
+ALLOWED = (f"none[:VECTORS], {', '.join(ldpc.FORMS)}; with parameters of the decoder behind them "
+           "(wimax:2304:1/2:factor=0.75)")
 UNCODED_VECTORS = 100
 
 
@@ -60,12 +60,7 @@ def make_code(text, bits_per_vector):
             vectors = _int(positional[0]) if positional else UNCODED_VECTORS
             size = integer("vectors", vectors, 1, 10**6) * bits_per_vector
             return Code(size, size, None, None, lambda bits: bits, None)
-        makers = {"wimax": (ldpc.wimax, _int, str), "wifi": (ldpc.wifi, _int, str),
-                  "nr": (ldpc.nr, _int, _int), "alist": (ldpc.read_alist, str)}
-        if name not in makers or len(positional) != len(makers[name]) - 1:
-            raise ValueError("unknown")
-        maker, *kinds = makers[name]
-        matrix = maker(*(kind(part) for kind, part in zip(kinds, positional, strict=True)))
+        matrix = ldpc.get(":".join([name, *positional]))
         punctured = 2 * matrix.size if name == "nr" else 0
         return _coded(ldpc.LdpcEncoder, ldpc.LdpcDecoder, matrix, punctured, keywords)
     except (ValueError, TypeError, OSError) as error:
