@@ -11,7 +11,7 @@ from gnuradio import digital
 from gnuradio.mimopack import coding
 from gnuradio.mimopack.coding import ldpc
 
-RECORDED = np.load(Path(__file__).parent / "data" / "sionna_coding.npz")
+RECORDED = np.load(Path(__file__).parent / "data" / "codes" / "sionna_coding.npz")
 LDPC = sorted(name.removesuffix("_bits") for name in RECORDED if name.endswith("_bits"))
 
 
