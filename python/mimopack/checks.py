@@ -91,6 +91,14 @@ def array(name, value, dtype, shape, gpu=None):
     return value
 
 
+def bits(name, value, length):
+    """Bits of codewords, (n, length) uint8."""
+    value = array(name, value, np.uint8, ("n", length))
+    if value.size and value.max() > 1:
+        raise ValueError(f"{name}: got {value.max()}, allowed are 0 and 1")
+    return value
+
+
 def _cure(name, dtype, on_device):
     module = "cupy" if on_device else "numpy"
     dtype = f"{module}.{np.dtype(dtype)}"

@@ -4,7 +4,7 @@
 
 import numpy as np
 
-from ...checks import array
+from ...checks import bits as check_bits
 
 
 class LdpcEncoder:
@@ -42,9 +42,7 @@ class LdpcEncoder:
         Returns:
             (n, num_bits) uint8.
         """
-        bits = array("bits", bits, np.uint8, ("n", self.num_info))
-        if bits.size and bits.max() > 1:
-            raise ValueError(f"bits: got {bits.max()}, allowed are 0 and 1")
+        bits = check_bits("bits", bits, self.num_info)
         words = np.zeros((len(bits), self.num_bits), np.uint8)
         words[:, self.information] = bits
         sums = bits[:, self._used].astype(np.float32) @ self._sums    # exact up to 2^24
