@@ -57,4 +57,35 @@ void signal_watch::look()
     }
 }
 
+std::size_t num_messages(std::size_t n, int lanes, std::size_t of_codeword)
+{
+    return (n + lanes - 1) / lanes * lanes * of_codeword;
+}
+
+codeword_batch make_batch(int lanes,
+                          int num_bits,
+                          std::size_t messages_of_codeword,
+                          const float_array& llr,
+                          float_array& posterior,
+                          std::optional<float_array>& messages,
+                          byte_array& found,
+                          index_array& iterations)
+{
+    codeword_batch b{};
+    b.n = llr.ndim() == 2 ? llr.shape(0) : 0;
+    if (llr.ndim() != 2 || llr.shape(1) != num_bits || posterior.size() != llr.size() ||
+        static_cast<std::size_t>(found.size()) != b.n ||
+        static_cast<std::size_t>(iterations.size()) != b.n)
+        throw std::invalid_argument("decode: array shapes do not fit");
+    if (messages && static_cast<std::size_t>(messages->size()) !=
+                        num_messages(b.n, lanes, messages_of_codeword))
+        throw std::invalid_argument("decode: messages do not fit");
+    b.llr = llr.data();
+    b.posterior = posterior.mutable_data();
+    b.messages = messages ? messages->mutable_data() : nullptr;
+    b.found = found.mutable_data();
+    b.iterations = iterations.mutable_data();
+    return b;
+}
+
 } // namespace mimopack

@@ -10,6 +10,7 @@
 #include <atomic>
 #include <chrono>
 #include <new>
+#include <optional>
 #include <string>
 
 namespace mimopack {
@@ -18,6 +19,7 @@ namespace py = pybind11;
 
 using float_array = py::array_t<float, py::array::c_style>;
 using byte_array = py::array_t<std::uint8_t, py::array::c_style>;
+using index_array = py::array_t<std::int32_t, py::array::c_style>;
 
 /* The build for an instruction set, "auto" the best; std::invalid_argument */
 const isa_build& find_build(const std::string& name);
@@ -30,6 +32,7 @@ int team_size(int threads);
 void watch_forks();
 
 void bind_ldpc(py::module_& m);
+void bind_turbo(py::module_& m);
 
 /* Lets Ctrl-C end a long call. */
 class signal_watch
@@ -81,5 +84,18 @@ std::size_t run_batch(Batch& b, int threads, Run run)
         throw std::bad_alloc();
     return erased;
 }
+
+/* Numbers that n codewords' messages take, in groups of so many lanes */
+std::size_t num_messages(std::size_t n, int lanes, std::size_t of_codeword);
+
+/* The arrays of a decoder's call as a batch; std::invalid_argument */
+codeword_batch make_batch(int lanes,
+                          int num_bits,
+                          std::size_t messages_of_codeword,
+                          const float_array& llr,
+                          float_array& posterior,
+                          std::optional<float_array>& messages,
+                          byte_array& found,
+                          index_array& iterations);
 
 } // namespace mimopack

@@ -247,6 +247,7 @@ PYBIND11_MODULE(_core, m)
     m.doc() = "CPU detectors of gr-mimopack; use gnuradio.mimopack.detectors instead.";
     watch_forks();
     bind_ldpc(m);
+    bind_turbo(m);
     m.def("available_isas", [] {
         int count;
         const isa_build* const* builds = available_builds(count);

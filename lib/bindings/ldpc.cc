@@ -8,8 +8,6 @@ namespace mimopack {
 
 namespace {
 
-using index_array = py::array_t<std::int32_t, py::array::c_style>;
-
 class ldpc_decoder
 {
 public:
@@ -34,7 +32,7 @@ public:
 
     std::size_t decode(const float_array& llr,
                        float_array& posterior,
-                       py::object messages,
+                       std::optional<float_array> messages,
                        byte_array& found,
                        index_array& iterations,
                        int most,
@@ -43,40 +41,28 @@ public:
                        bool early_stop,
                        int threads) const
     {
-        ldpc_batch b{};
-        b.n = llr.ndim() == 2 ? llr.shape(0) : 0;
-        if (llr.ndim() != 2 || llr.shape(1) != d_num_bits ||
-            posterior.size() != llr.size() ||
-            static_cast<std::size_t>(found.size()) != b.n ||
-            static_cast<std::size_t>(iterations.size()) != b.n)
-            throw std::invalid_argument("decode: array shapes do not fit");
-        float_array kept;
-        if (!messages.is_none()) {
-            kept = messages.cast<float_array>();
-            if (static_cast<std::size_t>(kept.size()) != num_messages(b.n))
-                throw std::invalid_argument("decode: messages do not fit");
-            b.messages = kept.mutable_data();
-        }
+        codeword_batch b = make_batch(d_build.lanes,
+                                      d_num_bits,
+                                      d_columns.size(),
+                                      llr,
+                                      posterior,
+                                      messages,
+                                      found,
+                                      iterations);
         if (b.n == 0)
             return 0;
         const ldpc_plan p{ d_num_bits,     static_cast<int>(d_first.size()) - 1,
                            d_first.data(), d_columns.data(),
                            most,           factor,
                            offset,         early_stop };
-        b.llr = llr.data();
-        b.posterior = posterior.mutable_data();
-        b.found = found.mutable_data();
-        b.iterations = iterations.mutable_data();
-        return run_batch(b, threads, [&](const ldpc_batch& all) {
+        return run_batch(b, threads, [&](const codeword_batch& all) {
             return d_build.decode_ldpc(p, all);
         });
     }
 
-    /* Numbers that n codewords' messages take */
     std::size_t num_messages(std::size_t n) const
     {
-        const std::size_t lanes = d_build.lanes;
-        return (n + lanes - 1) / lanes * lanes * d_columns.size();
+        return mimopack::num_messages(n, d_build.lanes, d_columns.size());
     }
 
     std::string isa() const { return d_build.name; }
@@ -105,7 +91,7 @@ void bind_ldpc(py::module_& m)
              &ldpc_decoder::decode,
              py::arg("llr").noconvert(),
              py::arg("posterior").noconvert(),
-             py::arg("messages"),
+             py::arg("messages").noconvert(),
              py::arg("found").noconvert(),
              py::arg("iterations").noconvert(),
              py::kw_only(),

@@ -55,7 +55,8 @@ extern const isa_build build = { MIMOPACK_STRING(MIMOPACK_ISA),
                                  available,
                                  detectors,
                                  issue_arithmetic,
-                                 decode_ldpc };
+                                 decode_ldpc,
+                                 decode_turbo };
 
 } // namespace MIMOPACK_ISA
 } // namespace mimopack

@@ -48,12 +48,22 @@ struct ldpc_plan {
     bool early_stop; /* of each codeword by itself */
 };
 
+/* What a turbo decoder is asked to do; the interleaver as in kernels/turbo.h. */
+struct turbo_plan {
+    int size;
+    const int* interleaver;
+    int iterations;
+    float scale;
+    bool early_stop; /* of each codeword by itself */
+    bool int16;      /* in place of float: twice the lanes */
+};
+
 /* n codewords, a row for each. */
-struct ldpc_batch {
+struct codeword_batch {
     std::size_t n;
     const float* llr;         /* n x num_bits */
     float* posterior;         /* n x num_bits */
-    float* messages;          /* groups x edges x lanes, taken up and left; or null */
+    float* messages;          /* groups x messages x lanes, taken up and left; or null */
     std::uint8_t* found;      /* n: whether it ended with a codeword */
     std::int32_t* iterations; /* n: that it took */
     int threads;
@@ -72,7 +82,8 @@ struct detector_entry {
     bool needs_width; /* square QAM with Gray labels per axis only */
 };
 
-using ldpc_function = std::size_t (*)(const ldpc_plan&, const ldpc_batch&);
+using ldpc_function = std::size_t (*)(const ldpc_plan&, const codeword_batch&);
+using turbo_function = std::size_t (*)(const turbo_plan&, const codeword_batch&);
 
 struct isa_build {
     const char* name;
@@ -84,6 +95,7 @@ struct isa_build {
      * how many SIMD instructions that took. */
     std::size_t (*issue_arithmetic)(int threads, std::size_t rounds, float* value);
     ldpc_function decode_ldpc;
+    turbo_function decode_turbo;
 };
 
 /* The best available first. */

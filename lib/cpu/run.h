@@ -88,7 +88,8 @@ std::size_t run_trellis(const plan&, const batch&);
 std::size_t run_zf(const plan&, const batch&);
 std::size_t run_zfsic(const plan&, const batch&);
 
-std::size_t decode_ldpc(const ldpc_plan&, const ldpc_batch&);
+std::size_t decode_ldpc(const ldpc_plan&, const codeword_batch&);
+std::size_t decode_turbo(const turbo_plan&, const codeword_batch&);
 
 #if defined(__FMA__) || !defined(__x86_64__)
 constexpr int instructions_per_fma = 1;

@@ -1,0 +1,75 @@
+# SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Encoder of the LTE turbo code."""
+
+import numpy as np
+
+from ...checks import bits as check_bits
+from .interleaver import NUM_TAIL, qpp_interleaver, turbo_size
+
+# The registers hold u / (1 + D^2 + D^3), and that is u (1 + D^2 + D^3 + D^4) / (1 + D^7).
+_NUMERATOR, _PERIOD = (2, 3, 4), 7
+
+
+def _constituent(bits):
+    """Parity bits (n, K + 3) of g1/g0 = (1 + D + D^3) / (1 + D^2 + D^3), and the 3 bits that end
+    it."""
+    n, size = bits.shape
+    periods = -(-size // _PERIOD)
+    entering = np.zeros((n, periods * _PERIOD), np.uint8)
+    entering[:, :size] = bits
+    for delay in _NUMERATOR:
+        entering[:, delay:size] ^= bits[:, :-delay]
+    np.bitwise_xor.accumulate(entering.reshape(n, periods, _PERIOD), axis=1,
+                              out=entering.reshape(n, periods, _PERIOD))
+    registers = np.zeros((n, size + NUM_TAIL), np.uint8)    # zeros enter them at the end
+    registers[:, :size] = entering[:, :size]
+    parity = registers.copy()
+    for delay in (1, 3):
+        parity[:, delay:] ^= registers[:, :-delay]
+    ending = registers[:, size - 2:-2] ^ registers[:, size - 3:-3]
+    return parity, ending
+
+
+class TurboEncoder:
+    """Encoder of 3GPP TS 36.212 §5.1.3.2: rate 1/3, two constituent codes of eight states, both
+    ended by tail bits.
+
+    Codewords are the standard's three streams one after another, d(0), d(1), d(2), each of K + 4
+    bits: information bits, parity bits of the first and of the second constituent code, and in the
+    last four places of each stream the 12 tail bits as §5.1.3.2.2 spreads them.
+
+    Args:
+        size: K, one of TURBO_SIZES.
+
+    Attributes:
+        num_info, num_bits: of a codeword, K and 3 K + 12.
+        information: (K,) where the information bits are in it.
+    """
+
+    def __init__(self, size):
+        self.num_info = turbo_size(size)
+        self.num_bits = 3 * (self.num_info + NUM_TAIL + 1)
+        self.information = np.arange(self.num_info)
+        self._interleaver = qpp_interleaver(size)
+
+    def encode(self, bits):
+        """Codewords.
+
+        Args:
+            bits: (n, num_info) uint8, 0 or 1.
+
+        Returns:
+            (n, num_bits) uint8.
+        """
+        bits = check_bits("bits", bits, self.num_info)
+        n, size = bits.shape
+        words = np.empty((n, 3, size + NUM_TAIL + 1), np.uint8)
+        words[:, 0, :size] = bits
+        tail = np.empty((n, 2, NUM_TAIL, 2), np.uint8)    # constituent code, time, bit and parity
+        for code, order in enumerate((self.information, self._interleaver)):
+            parity, tail[:, code, :, 0] = _constituent(bits[:, order])
+            words[:, 1 + code, :size] = parity[:, :size]
+            tail[:, code, :, 1] = parity[:, size:]
+        words[:, :, size:] = tail.reshape(n, 4, 3).transpose(0, 2, 1)
+        return words.reshape(n, self.num_bits)

@@ -1,0 +1,50 @@
+# SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The turbo code's sizes and its internal interleaver."""
+
+from functools import cache
+from importlib import resources
+
+import numpy as np
+
+from ...checks import integer
+
+
+@cache
+def _coefficients():
+    """{K: (f1, f2)}"""
+    text = resources.files(__package__).joinpath("tables", "qpp.txt").read_text("ascii")
+    rows = [map(int, line.split()) for line in text.splitlines() if line and line[0] != "#"]
+    return {size: (f1, f2) for size, f1, f2 in rows}
+
+
+TURBO_SIZES = tuple(_coefficients())
+NUM_TAIL = 3    # bits that end a constituent code: its memory
+
+
+def turbo_size(size):
+    """One of TURBO_SIZES; ValueError names the next ones."""
+    size = integer("size", size, TURBO_SIZES[0], TURBO_SIZES[-1])
+    if size not in _coefficients():
+        below, above = (pick(s for s in TURBO_SIZES if (s > size) == larger)
+                        for pick, larger in ((max, False), (min, True)))
+        raise ValueError(f"size: got {size}, allowed are TURBO_SIZES; next are {below} and {above}")
+    return size
+
+
+def qpp_interleaver(size):
+    """The quadratic permutation of 3GPP TS 36.212 §5.1.3.2.3.
+
+    Args:
+        size: K, one of TURBO_SIZES.
+
+    Returns:
+        (K,) int64: bit i of the second constituent encoder is information bit ``order[i]``.
+
+    Raises:
+        ValueError: another size.
+    """
+    size = turbo_size(size)
+    f1, f2 = _coefficients()[size]
+    i = np.arange(size)
+    return (f1 + f2 * i) * i % size

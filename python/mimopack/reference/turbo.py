@@ -1,0 +1,102 @@
+# SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Iterative decoding of the LTE turbo code, all codewords of a batch at once."""
+
+import numpy as np
+
+LARGEST = 1e4    # of an LLR that comes in, and of an extrinsic one
+STATES, NUM_TAIL = 8, 3
+# The registers s1, s2, s3 are bits 2, 1, 0 of a state's number; ``entering`` is what goes into s1
+# (3GPP TS 36.212, figure 5.1.3-2). BIT, PARITY and NEXT are by state and entering bit.
+_state, _entering = np.arange(STATES)[:, None], np.arange(2)
+_s1, _s2, _s3 = _state >> 2, _state >> 1 & 1, _state & 1
+BIT = _entering ^ _s2 ^ _s3
+PARITY = _entering ^ _s1 ^ _s3
+NEXT = 4 * _entering + (_state >> 1)
+
+
+def constituent(systematic, parity, join):
+    """Bahl-Cocke-Jelinek-Raviv for one constituent code, whose path begins and ends in state 0.
+
+    Args:
+        systematic: (n, K + 3), LLRs of what enters the code, with those known a priori.
+        parity: (n, K + 3).
+        join: of the metrics of several paths, np.maximum or np.logaddexp.
+
+    Returns:
+        What the code says of both beyond these LLRs, (n, K + 3) each.
+    """
+    n, length = systematic.shape
+    extrinsic = np.empty((2, n, length))
+    # log probability of each branch, up to what all have in common
+    branch = systematic[:, :, None, None] * BIT + parity[:, :, None, None] * PARITY
+    forward = np.full((length + 1, n, STATES), -np.inf)
+    backward = np.full((n, STATES), -np.inf)
+    forward[0, :, 0] = backward[:, 0] = 0
+    for t in range(length):
+        arriving = forward[t, :, :, None] + branch[:, t]
+        for state in range(STATES):
+            forward[t + 1, :, state] = join(*arriving[:, NEXT == state].T)
+    for t in reversed(range(length)):
+        path = forward[t, :, :, None] + branch[:, t] + backward[:, NEXT]
+        for out, label, llr in zip(extrinsic, (BIT, PARITY), (systematic, parity), strict=True):
+            out[:, t] = (join.reduce(path[:, label == 1], axis=1)
+                         - join.reduce(path[:, label == 0], axis=1) - llr[:, t])
+        backward = join(*np.moveaxis(branch[:, t] + backward[:, NEXT], -1, 0))
+    return extrinsic
+
+
+def to_codes(llr, size):
+    """Information bits (n, K), tail bits (n, 2, 3) and parity bits (n, 2, K + 3) of both
+    constituent codes, from the three streams of TS 36.212 §5.1.3.2.2."""
+    streams = llr.reshape(len(llr), 3, -1)
+    tail = streams[:, :, size:].transpose(0, 2, 1).reshape(-1, 2, NUM_TAIL, 2)
+    parity = np.concatenate([streams[:, 1:, :size], tail[..., 1]], axis=2)
+    return streams[:, 0, :size], tail[..., 0], parity
+
+
+def from_codes(information, tail, parity):
+    """The reverse."""
+    n, size = information.shape
+    streams = np.concatenate([information[:, None], parity[:, :, :size]], axis=1)
+    ends = np.stack([tail, parity[:, :, size:]], axis=3).reshape(n, -1, 3).transpose(0, 2, 1)
+    return np.concatenate([streams, ends], axis=2).reshape(n, -1)
+
+
+def turbo(llr, interleaver, join, iterations, scale, early_stop=True, messages=None):
+    """Decodes a batch.
+
+    Args:
+        llr: (n, 3 K + 12), ln P(1)/P(0), in the order of the standard's three streams.
+        interleaver: (K,), the information bits as they enter the second constituent code.
+        join: as for ``constituent``.
+        iterations: at most.
+        scale: of extrinsic LLRs.
+        early_stop: of each codeword, when the two constituent decoders decide the same.
+        messages: (n, K), extrinsic LLRs of the second decoder from an earlier call.
+
+    Returns:
+        (posterior LLRs, messages, whether both decoders decided the same, iterations it took)
+    """
+    n, size = len(llr), len(interleaver)
+    information, tail, parity = to_codes(np.clip(llr, -LARGEST, LARGEST), size)
+    posterior, of_tail, of_parity = (np.zeros_like(part) for part in (information, tail, parity))
+    messages = np.zeros((n, size)) if messages is None else messages.copy()
+    found, taken = np.zeros(n, bool), np.zeros(n, np.int32)
+    active = np.arange(n)
+    for iteration in range(1, iterations + 1):
+        prior, decided = messages[active], []
+        for code, order in enumerate((np.arange(size), interleaver)):
+            known = information[active] + prior
+            of_bits, of_checks = scale * constituent(
+                np.hstack([known[:, order], tail[active, code]]), parity[active, code], join)
+            prior = np.empty_like(prior)
+            prior[:, order] = np.clip(of_bits[:, :size], -LARGEST, LARGEST)
+            decided.append(known + prior)
+            of_tail[active, code] = tail[active, code] + of_bits[:, size:]
+            of_parity[active, code] = parity[active, code] + of_checks
+        messages[active], posterior[active], taken[active] = prior, decided[1], iteration
+        found[active] = np.all(np.signbit(decided[0]) == np.signbit(decided[1]), axis=1)
+        if early_stop:
+            active = active[~found[active]]
+    return from_codes(posterior, of_tail, of_parity), messages, found, taken
