@@ -22,6 +22,9 @@ from gnuradio.mimopack.constellation import get
 
 PEERS = Path(__file__).parents[1] / "bench" / "peers"
 BEST = _core.available_isas()[0]
+NEEDS_ITPP = pytest.mark.skipif(
+    not (shutil.which("g++") and Path("/usr/include/itpp").exists()),
+    reason="needs g++ and libitpp-dev, which are optional")
 
 
 def run(*arguments):
@@ -189,6 +192,24 @@ class TestSuites:
         assert written["missing"] == []
         assert "no-op, T = 14" in text
 
+    @pytest.mark.parametrize("with_itpp", [False, pytest.param(True, marks=NEEDS_ITPP)])
+    def test_codes(self, tmp_path, with_itpp):
+        text, written = suite("codes", tmp_path, *(("--peers", PEERS) if with_itpp else ()))
+        ldpc, single, integers = written["results"]
+        assert min(row["mbit_per_s"] for row in written["results"]) > 0
+        assert (ldpc["iterations"], single["iterations"]) == (20, 6)
+        assert single["precision"] == "float32" and integers["precision"] == "int16"
+        assert written["threads"] == 1 and "AWGN" in written["data"]
+        assert ("times_itpp" in single) == with_itpp == (not written["peers_missing"])
+        if with_itpp:
+            rows = {row["code"]: row for row in written["peers"]}
+            assert rows.keys() == {ldpc["code"], single["code"]}
+            assert all(row["ber"] < 1e-3 for row in rows.values())
+            assert single["times_itpp"] == pytest.approx(
+                single["mbit_per_s"] / rows[single["code"]]["mbit_per_s"])
+        assert all(row["ber"] < 1e-3 for row in written["results"])
+        assert "turbo LTE K = 6144" in text
+
 
 class TestLimits:
     def test_every_detector_is_counted(self):
@@ -330,8 +351,7 @@ for line in sys.stdin:
             assert runs == [] and missing["IT++"].startswith("not installed: apt-get")
             assert missing["Sionna"] == "not installed: bench/peers/sionna-setup.sh"
 
-    @pytest.mark.skipif(not (shutil.which("g++") and Path("/usr/include/itpp").exists()),
-                        reason="needs g++ and libitpp-dev, which are optional")
+    @NEEDS_ITPP
     def test_itpp(self, tmp_path):
         small = Setting(2, 2)
         shutil.copy(PEERS / "itpp.cc", tmp_path)

@@ -41,6 +41,8 @@ SUITES = {
     "antennas": Suite("growth with the antennas", "sweeps.run_antennas", 10_000, 0.6, 3),
     "batch": Suite("growth with the vectors of a call", "sweeps.run_batch", 1_000_000, 0.5, 5),
     "flowgraph": Suite("detector blocks in a flowgraph", "flowgraph.run", 20_000_000, 2.5, 5),
+    "codes": Suite("decoders of codes on arrays, beside IT++", "codes.run", 512, 3.0, 5,
+                   threads=1),
     "gpu": Suite("detectors on a GPU, data on the device, their targets, limits and Sionna",
                  "gpu.run", 2_000_000, 0.15, 5, gpu=True, data=GPU_DATA),
     "gpu-batch": Suite("a GPU's growth with the vectors of a call, beside the CPU's",
@@ -138,7 +140,7 @@ def _run_suite(name, options):
               help="Instruction sets of the cpu backend, several times; default the best, and in "
                    "the cpu suite all.")
 @click.option("--threads", type=click.IntRange(0, 1024),
-              help="CPU threads; 0 takes all cores. Default 0, in suites but threads 2.")
+              help="CPU threads; 0 takes all cores. Default 0, in suites but threads 2, codes 1.")
 @click.option("--vectors", type=click.IntRange(1),
               help="Largest batch; the default depends on the suite.")
 @click.option("--seconds", type=click.FloatRange(0, min_open=True),
@@ -147,8 +149,8 @@ def _run_suite(name, options):
 @click.option("--antennas", multiple=True, type=click.IntRange(1, 16),
               help="Suite antennas: only these numbers.")
 @click.option("--peers", type=click.Path(exists=True, file_okay=False),
-              help="Suites cpu and gpu: the folder bench/peers of the source tree; time IT++ (cpu) "
-                   "and Sionna in the same run.")
+              help="Suites cpu, gpu and codes: the folder bench/peers of the source tree; time "
+                   "IT++ (not gpu) and Sionna (not codes) in the same run.")
 @click.option("--sionna-python", type=click.Path(exists=True, dir_okay=False),
               help="Python that has Sionna; default that of bench/peers/sionna-setup.sh.")
 @click.option("--output", type=click.Path(dir_okay=False), help="Write the results as JSON.")

@@ -34,6 +34,7 @@ SIONNA_BATCHES = {"kbest16": 100_000, "kbest64": 50_000, "ep": 100_000, "mmsepic
 PREPARE_SECONDS, START_SECONDS = 120, 90
 # What a Python has in its environment that another one must not see.
 PYTHONS_OWN = ("PYTHONHOME", "PYTHONPATH", "LD_LIBRARY_PATH")
+NOT_ASKED = "not asked for: --peers bench/peers of the source tree"
 QAM16, QAM64 = Setting(constellation="qam16"), Setting(constellation="qam64")
 
 
@@ -135,9 +136,10 @@ class DevicePeerRun(Fragile, PeerRun):
         self._attempt(program.begin, f"{self.request} {batch}")
 
 
-def _build_itpp(folder, into):
-    program = Path(into) / "itpp"
-    subprocess.run(["g++", "-O3", "-march=native", str(Path(folder) / "itpp.cc"), "-litpp",
+def build_itpp(folder, into, name="itpp"):
+    """Compiles one of the folder's programs that need IT++."""
+    program = Path(into) / name
+    subprocess.run(["g++", "-O3", "-march=native", str(Path(folder) / f"{name}.cc"), "-litpp",
                     "-o", str(program)], check=True, capture_output=True)
     return program
 
@@ -151,7 +153,7 @@ def _itpp_version():
 
 
 def _itpp(folder, scratch, stack, settings):
-    path = _build_itpp(folder, scratch)
+    path = build_itpp(folder, scratch)
     version, runs = _itpp_version(), []
     for setting in settings:
         program = Program([str(path), str(setting.num_tx), str(setting.points.bits_per_symbol),
@@ -198,8 +200,7 @@ def start(folder, sionna_python, store, threads, settings=(QAM16, QAM64), itpp_s
     """(runs, {peer: why it is not there}) of the peers whose programs lie in ``folder``."""
     runs, missing = [], {}
     if not folder:
-        reason = "not asked for: --peers bench/peers of the source tree"
-        yield runs, {"IT++": reason, "Sionna": reason}
+        yield runs, {"IT++": NOT_ASKED, "Sionna": NOT_ASKED}
         return
     with tempfile.TemporaryDirectory() as scratch, ExitStack() as stack:
         try:
@@ -216,6 +217,28 @@ def start(folder, sionna_python, store, threads, settings=(QAM16, QAM64), itpp_s
 
 
 @contextmanager
+def start_codes(folder, cases):
+    """({case: (IT++'s decoder of its code, a folder for files)}, {"IT++": why it is not there})"""
+    if not folder:
+        yield {}, {"IT++": NOT_ASKED}
+        return
+    with tempfile.TemporaryDirectory() as scratch, ExitStack() as stack:
+        programs, missing = {}, {}
+        try:
+            path = build_itpp(folder, scratch, "itpp_codes")
+            for index, case in enumerate(cases):
+                own = Path(scratch) / str(index)
+                own.mkdir()
+                program = Program([str(path), *map(str, case.itpp_arguments(own))])
+                stack.callback(program.close)
+                program.name += _itpp_version()
+                programs[case] = program, own
+        except (OSError, subprocess.CalledProcessError):
+            missing["IT++"] = "not installed: apt-get install g++ libitpp-dev"
+        yield programs, missing
+
+
+@contextmanager
 def start_on_gpu(folder, sionna_python, store, settings=(QAM16, QAM64)):
     """As ``start``: Sionna on the GPU, as it is and through torch.compile.
 
@@ -223,7 +246,7 @@ def start_on_gpu(folder, sionna_python, store, settings=(QAM16, QAM64)):
     goes on; ``prepared`` waits for them.
     """
     if not folder:
-        yield [], {"Sionna": "not asked for: --peers bench/peers of the source tree"}
+        yield [], {"Sionna": NOT_ASKED}
         return
     plans = [(setting, mode, methods) for setting in settings for mode, methods in (
         ("eager", SIONNA_METHODS), *(("compiled", (method,)) for method in SIONNA_METHODS))]

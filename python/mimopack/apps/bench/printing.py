@@ -71,6 +71,17 @@ def print_cpu(results):
                f"{rates['copy_bytes_per_s'] / 1e9:.1f} GB/s of a copy, read and written together")
 
 
+def print_codes(results):
+    header = ("code", "decoder", "iterations", "codewords/s", "Mbit/s", "x IT++", "at least", "BER")
+    rows = [(row["code"], row.get("peer", row.get("precision", row.get("isa"))),
+             str(row["iterations"]), number(row["codewords_per_s"]), number(row["mbit_per_s"]),
+             number(row.get("times_itpp"), 3), number(row.get("target_times_itpp")),
+             f"{row['ber']:.1e}") for row in (*results["results"], *results["peers"])]
+    table(header, rows)
+    for peer, reason in results["peers_missing"].items():
+        click.echo(f"{peer}: {reason}")
+
+
 def print_single(rows):
     """The free form: one table of detectors and backends."""
     header = ("detector", "backend", "vectors/s", "Mbit/s", "BER", "x reference")

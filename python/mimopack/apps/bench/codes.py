@@ -1,0 +1,136 @@
+# SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""``--suite codes``: decoders of codes, all iterations, beside IT++'s on the same LLRs."""
+
+import time
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+
+from ...coding import ldpc, turbo
+from . import peers
+from .measuring import Run, take_turns
+
+LANES = 64    # full groups of lanes with every instruction set
+
+
+@dataclass(frozen=True, eq=False)
+class Case:
+    """A code, how many iterations, and how many times as fast as IT++ it has to be."""
+
+    code: str
+    iterations: int
+    ebn0_db: float
+    target: float
+    decoders: tuple    # of each what its row says beyond the code
+
+    @cached_property
+    def encoder(self):
+        return turbo.TurboEncoder(6144) if self.code.startswith("turbo") else ldpc.LdpcEncoder(
+            self._matrix)
+
+    @cached_property
+    def _matrix(self):
+        return ldpc.wimax(2304, "1/2")
+
+    def decoder(self, parameters, **common):
+        common |= {"iterations": self.iterations, "early_stop": False, "backend": "cpu"}
+        if self.code.startswith("turbo"):
+            return turbo.TurboDecoder(6144, **parameters, **common)
+        return ldpc.LdpcDecoder(self._matrix, **parameters, **common)
+
+    def itpp_arguments(self, folder):
+        """Of ``itpp_codes``; files go into a folder."""
+        if self.code.startswith("turbo"):
+            return "turbo", 6144, self.iterations, 0.75
+        path = Path(folder) / "code.alist"
+        ldpc.write_alist(self._matrix, path)
+        return "ldpc", path, self.iterations
+
+    def simulate(self, n, seed=1):
+        """(codewords, LLRs) over AWGN with BPSK."""
+        rng = np.random.default_rng(seed)
+        encoder = self.encoder
+        words = encoder.encode(rng.integers(0, 2, (n, encoder.num_info), np.uint8))
+        noise_var = encoder.num_bits / encoder.num_info / 2 * 10 ** (-self.ebn0_db / 10)
+        y = rng.normal(0, noise_var**0.5, words.shape).astype(np.float32)
+        y += 2 * words.astype(np.float32) - 1
+        y *= np.float32(2 / noise_var)
+        return words, y
+
+
+CASES = (Case("ldpc 802.16e (2304, 1152)", 20, 2.0, 60, ({},)),
+         Case("turbo LTE K = 6144", 6, 1.0, 80,
+              ({"precision": "float32"}, {"precision": "int16"})))
+
+
+class DecoderRun(Run):
+    """A unit is a codeword."""
+
+    least = step = LANES
+
+    def __init__(self, decoder, llr):
+        self.decoder, self.llr = decoder, llr
+        self.out = np.zeros_like(llr)
+        self.most = len(llr)
+
+    def time(self, n):
+        start = time.perf_counter()
+        self.decoder.decode(self.llr[:n], self.out[:n])
+        return time.perf_counter() - start
+
+    def decided(self):
+        """Of the last call."""
+        return self.out[:self.units] > 0
+
+
+class ItppRun(peers.PeerRun):
+    """IT++'s decoder; it gives decisions of all bits of a codeword, or of its first ones."""
+
+    def __init__(self, program, folder, llr):
+        self.decisions = Path(folder) / "decisions"
+        path = Path(folder) / "llr"
+        llr.tofile(path)
+        super().__init__(program, "", None, f"{path} {self.decisions}", 1, 4, len(llr))
+
+    def decided(self):
+        self.time(self.units)
+        return np.fromfile(self.decisions, np.uint8).reshape(self.units, -1)
+
+
+def _row(run, case, words, **beyond):
+    decided = run.decided()
+    return {"code": case.code, "iterations": case.iterations, "ebn0_db": case.ebn0_db, **beyond,
+            "codewords": run.units, "calls": run.calls, "seconds": float(np.median(run.seconds)),
+            "codewords_per_s": run.rate,
+            "mbit_per_s": run.rate * case.encoder.num_bits / 1e6,
+            "ber": float(np.mean(decided != words[:len(decided), :decided.shape[1]]))}
+
+
+def run(options, store, progress):
+    """Rows of ours and IT++'s, for the JSON file."""
+    vectors = max(LANES, options.vectors - options.vectors % LANES)
+    data = {case: case.simulate(vectors) for case in CASES}
+    with peers.start_codes(options.peers, CASES) as (programs, missing):
+        planned = [(case, DecoderRun(case.decoder(own, threads=options.threads,
+                                                  isa=options.isas[0]), data[case][1]), own)
+                   for case in CASES for own in case.decoders]
+        itpp = {case: ItppRun(program, folder, data[case][1])
+                for case, (program, folder) in programs.items()}
+        runs = [*(timed for _, timed, _ in planned), *itpp.values()]
+        with progress(len(runs) * (options.rounds + 1)) as tick:
+            take_turns(runs, options.seconds, options.rounds, tick)
+        peer_rows = {case: _row(timed, case, data[case][0], peer=timed.program.name)
+                     for case, timed in itpp.items()}
+    rows = []
+    for case, timed, own in planned:
+        row = _row(timed, case, data[case][0], isa=options.isas[0], **own)
+        if case in peer_rows:
+            row["times_itpp"] = row["mbit_per_s"] / peer_rows[case]["mbit_per_s"]
+            row["target_times_itpp"] = case.target
+        rows.append(row)
+    return {"data": "random bits, BPSK over AWGN, ebn0_db per information bit; the same LLRs for "
+                    "all; mbit_per_s are coded bits", "results": rows,
+            "peers": list(peer_rows.values()), "peers_missing": missing}
