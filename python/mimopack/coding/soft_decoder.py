@@ -73,8 +73,10 @@ class SoftDecoder:
             return self._decode_there(llr, out)
         if out is None:
             out = np.empty_like(llr)
-        if self.backend == "cuda":
-            return self._send(llr, out)
+        return self._send(llr, out) if self.backend == "cuda" else self._decode(llr, out)
+
+    def _decode(self, llr, out):
+        """Arrays of the host, there."""
         n = len(llr)
         found, taken = np.zeros(n, bool), np.zeros(n, np.int32)
         if self._core:

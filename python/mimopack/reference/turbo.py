@@ -16,7 +16,8 @@ NEXT = 4 * _entering + (_state >> 1)
 
 
 def constituent(systematic, parity, join):
-    """Bahl-Cocke-Jelinek-Raviv for one constituent code, whose path begins and ends in state 0.
+    """One constituent code, whose path begins and ends in state 0, by the algorithm of L. R. Bahl,
+    J. Cocke, F. Jelinek and J. Raviv (IEEE Trans. Inf. Theory 20(2), 1974).
 
     Args:
         systematic: (n, K + 3), LLRs of what enters the code, with those known a priori.
@@ -64,7 +65,8 @@ def from_codes(information, tail, parity):
 
 
 def turbo(llr, interleaver, join, iterations, scale, early_stop=True, messages=None):
-    """Decodes a batch.
+    """Decodes a batch, the two constituent codes in turn (C. Berrou, A. Glavieux, IEEE Trans.
+    Commun. 44(10), 1996).
 
     Args:
         llr: (n, 3 K + 12), ln P(1)/P(0), in the order of the standard's three streams.
