@@ -252,6 +252,13 @@ T atomicAdd(T* sum, U value)
     return before;
 }
 template <class T, class U>
+T atomicOr(T* bits, U value)
+{
+    const T before = *bits;
+    *bits |= value;
+    return before;
+}
+template <class T, class U>
 T atomicMin(T* least, U value)
 {
     const T before = *least;

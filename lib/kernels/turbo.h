@@ -57,8 +57,114 @@ MP_FN auto same_sign(F a, F b) -> decltype(a < b)
     return (a.as_word() ^ b.as_word()).not_bit(31);
 }
 
+/* Steps of the recursions through a constituent code */
 template <class F>
-class turbo_decoder
+struct turbo_steps {
+    using trellis = turbo_trellis;
+    static constexpr int states = trellis::states, memory = trellis::memory;
+    static constexpr int tail = memory + 1; /* of each of the three streams */
+
+    /* The metrics of branches, by bit and parity bit: 0, x, y or x + y */
+    struct branches {
+        F x, y, both;
+        MP_FN branches(F x_, F y_) : x(x_), y(y_), both(x_ + y_) {}
+        MP_FN F after(F metric, int state, int entering) const
+        {
+            const bool bit = trellis::bit(state, entering);
+            const bool parity = trellis::parity(state, entering);
+            return bit || parity ? metric + (!parity ? x : !bit ? y : both) : metric;
+        }
+    };
+
+    MP_FN static void begin_in_state_0(F (&metric)[states])
+    {
+        metric[0] = F(0.0f);
+        MP_UNROLL
+        for (int s = 1; s < states; ++s)
+            metric[s] = F(-turbo_limits<F>::unreachable);
+    }
+
+    MP_FN static void begin_anywhere(F (&metric)[states])
+    {
+        MP_UNROLL
+        for (int s = 0; s < states; ++s)
+            metric[s] = F(0.0f);
+    }
+
+    /* They grow with the codeword. */
+    MP_FN static void normalise(F (&metric)[states])
+    {
+        MP_UNROLL
+        for (int s = 1; s < states; ++s)
+            metric[s] = metric[s] - metric[0];
+        metric[0] = F(0.0f);
+    }
+
+    MP_FN static void forward(F (&metric)[states], const branches& g)
+    {
+        F arrived[states];
+        MP_UNROLL
+        for (int s = 0; s < states; s += 2)
+            MP_UNROLL
+        for (int entering = 0; entering < 2; ++entering)
+            arrived[trellis::next(s, entering)] = max(
+                g.after(metric[s], s, entering), g.after(metric[s + 1], s + 1, entering));
+        MP_UNROLL
+        for (int s = 0; s < states; ++s)
+            metric[s] = arrived[s];
+    }
+
+    MP_FN static void backward(F (&metric)[states], const branches& g)
+    {
+        F arrived[states];
+        MP_UNROLL
+        for (int s = 0; s < states; ++s)
+            arrived[s] = max(g.after(metric[trellis::next(s, 0)], s, 0),
+                             g.after(metric[trellis::next(s, 1)], s, 1));
+        MP_UNROLL
+        for (int s = 0; s < states; ++s)
+            metric[s] = arrived[s];
+    }
+
+    /* What the code says of a bit and its parity bit beyond their own LLRs, times the
+     * factor; from the metrics before and behind the branches. */
+    struct findings {
+        F bit, parity;
+    };
+    MP_FN static findings
+    find(const F* before, const F (&behind)[states], const branches& g, float factor)
+    {
+        F best[2][2]; /* by bit and parity bit */
+        bool first[2][2] = { { true, true }, { true, true } };
+        MP_UNROLL
+        for (int s = 0; s < states; ++s)
+            MP_UNROLL
+        for (int entering = 0; entering < 2; ++entering) {
+            const int bit = trellis::bit(s, entering);
+            const int parity = trellis::parity(s, entering);
+            const F path = before[s] + behind[trellis::next(s, entering)];
+            best[bit][parity] = first[bit][parity] ? path : max(best[bit][parity], path);
+            first[bit][parity] = false;
+        }
+        return {
+            scaled(max(best[1][0], best[1][1] + g.y) - max(best[0][0], best[0][1] + g.y),
+                   factor),
+            scaled(max(best[0][1], best[1][1] + g.x) - max(best[0][0], best[1][0] + g.x),
+                   factor)
+        };
+    }
+
+    /* Where bit t of a code's tail and its parity bit are in the streams (TS 36.212
+     * 5.1.3.2.2) */
+    MP_FN static int tail_place(int size, int code, int t, int parity)
+    {
+        const int place = 2 * (memory * code + t) + parity;
+        return place % 3 * (size + tail) + size + place / 3;
+    }
+};
+
+template <class F>
+class turbo_decoder : turbo_steps<F>
 {
 public:
     using mask = decltype(same_sign(F(), F()));
@@ -94,8 +200,16 @@ public:
     }
 
 private:
-    using trellis = turbo_trellis;
-    static constexpr int states = trellis::states, tail = trellis::memory + 1;
+    using steps = turbo_steps<F>;
+    using branches = typename steps::branches;
+    using findings = typename steps::findings;
+    using steps::backward;
+    using steps::begin_in_state_0;
+    using steps::find;
+    using steps::forward;
+    using steps::normalise;
+    static constexpr int states = steps::states, memory = steps::memory,
+                         tail = steps::tail;
     static constexpr int window = 32;
 
     F* const d_of_first; /* extrinsic LLRs from the first code */
@@ -106,103 +220,11 @@ private:
     const int* const d_interleaver;
     const float d_scale;
 
-    /* The metrics of branches, by bit and parity bit: 0, x, y or x + y */
-    struct branches {
-        F x, y, both;
-        MP_FN branches(F x_, F y_) : x(x_), y(y_), both(x_ + y_) {}
-        MP_FN F after(F metric, int state, int entering) const
-        {
-            const bool bit = trellis::bit(state, entering);
-            const bool parity = trellis::parity(state, entering);
-            return bit || parity ? metric + (!parity ? x : !bit ? y : both) : metric;
-        }
-    };
-
-    MP_FN static void begin_in_state_0(F (&metric)[states])
-    {
-        metric[0] = F(0.0f);
-        MP_UNROLL
-        for (int s = 1; s < states; ++s)
-            metric[s] = F(-limits::unreachable);
-    }
-
-    /* They grow with the codeword. */
-    MP_FN static void normalise(F (&metric)[states])
-    {
-        MP_UNROLL
-        for (int s = 1; s < states; ++s)
-            metric[s] = metric[s] - metric[0];
-        metric[0] = F(0.0f);
-    }
-
     /* After step i of a window, which begins with small ones */
     MP_FN static void keep_small(F (&metric)[states], int i)
     {
         if (limits::steps < window && (i + 1) % limits::steps == 0)
             normalise(metric);
-    }
-
-    MP_FN static void forward(F (&metric)[states], const branches& g)
-    {
-        F arrived[states];
-        MP_UNROLL
-        for (int s = 0; s < states; s += 2)
-            MP_UNROLL
-        for (int entering = 0; entering < 2; ++entering)
-            arrived[trellis::next(s, entering)] = max(
-                g.after(metric[s], s, entering), g.after(metric[s + 1], s + 1, entering));
-        MP_UNROLL
-        for (int s = 0; s < states; ++s)
-            metric[s] = arrived[s];
-    }
-
-    MP_FN static void backward(F (&metric)[states], const branches& g)
-    {
-        F arrived[states];
-        MP_UNROLL
-        for (int s = 0; s < states; ++s)
-            arrived[s] = max(g.after(metric[trellis::next(s, 0)], s, 0),
-                             g.after(metric[trellis::next(s, 1)], s, 1));
-        MP_UNROLL
-        for (int s = 0; s < states; ++s)
-            metric[s] = arrived[s];
-    }
-
-    /* What the code says of a bit and its parity bit beyond their own LLRs, times the
-     * factor; from the metrics before and behind the branches. */
-    struct findings {
-        F bit, parity;
-    };
-    MP_FN findings find(const F* before,
-                        const F (&behind)[states],
-                        const branches& g) const
-    {
-        F best[2][2]; /* by bit and parity bit */
-        bool first[2][2] = { { true, true }, { true, true } };
-        MP_UNROLL
-        for (int s = 0; s < states; ++s)
-            MP_UNROLL
-        for (int entering = 0; entering < 2; ++entering) {
-            const int bit = trellis::bit(s, entering);
-            const int parity = trellis::parity(s, entering);
-            const F path = before[s] + behind[trellis::next(s, entering)];
-            best[bit][parity] = first[bit][parity] ? path : max(best[bit][parity], path);
-            first[bit][parity] = false;
-        }
-        return {
-            scaled(max(best[1][0], best[1][1] + g.y) - max(best[0][0], best[0][1] + g.y),
-                   d_scale),
-            scaled(max(best[0][1], best[1][1] + g.x) - max(best[0][0], best[1][0] + g.x),
-                   d_scale)
-        };
-    }
-
-    /* Where bit t of a code's tail and its parity bit are in the streams (TS 36.212
-     * 5.1.3.2.2) */
-    MP_FN int tail_place(int code, int t, int parity) const
-    {
-        const int place = 2 * (trellis::memory * code + t) + parity;
-        return place % 3 * (d_size + tail) + d_size + place / 3;
     }
 
     template <bool ALL>
@@ -261,7 +283,7 @@ private:
             for (int i = length - 1; i >= 0; --i) {
                 const int at = place(first + i);
                 const branches g(d_known[i], parity[first + i]);
-                const findings now = find(d_metric + i * states, behind, g);
+                const findings now = find(d_metric + i * states, behind, g, d_scale);
                 const F of_bit = clamp(now.bit, F(limits::extrinsic));
                 if (OUTPUT) {
                     const F decided = g.x + of_bit;
@@ -283,19 +305,23 @@ private:
     template <int CODE, bool ALL, bool OUTPUT>
     MP_FN void finish(mask active, F (&metric)[states], F (&behind)[states])
     {
-        F before[trellis::memory][states];
-        for (int t = 0; t < trellis::memory; ++t) {
+        F before[memory][states];
+        for (int t = 0; t < memory; ++t) {
             MP_UNROLL
             for (int s = 0; s < states; ++s)
                 before[t][s] = metric[s];
             forward(metric, tail_branches(CODE, t));
         }
-        for (int t = trellis::memory - 1; t >= 0; --t) {
+        for (int t = memory - 1; t >= 0; --t) {
             const branches g = tail_branches(CODE, t);
             if (OUTPUT) {
-                const findings now = find(before[t], behind, g);
-                set<ALL>(posterior[tail_place(CODE, t, 0)], active, g.x + now.bit);
-                set<ALL>(posterior[tail_place(CODE, t, 1)], active, g.y + now.parity);
+                const findings now = find(before[t], behind, g, d_scale);
+                set<ALL>(posterior[steps::tail_place(d_size, CODE, t, 0)],
+                         active,
+                         g.x + now.bit);
+                set<ALL>(posterior[steps::tail_place(d_size, CODE, t, 1)],
+                         active,
+                         g.y + now.parity);
             }
             backward(behind, g);
         }
@@ -303,7 +329,8 @@ private:
 
     MP_FN branches tail_branches(int code, int t) const
     {
-        return branches(llr[tail_place(code, t, 0)], llr[tail_place(code, t, 1)]);
+        return branches(llr[steps::tail_place(d_size, code, t, 0)],
+                        llr[steps::tail_place(d_size, code, t, 1)]);
     }
 };
 

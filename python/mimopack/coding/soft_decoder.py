@@ -7,20 +7,20 @@ import numpy as np
 from ..checks import array, choice, flag, integer
 from ..cuda import is_device_array
 
+BACKENDS = ("auto", "cuda", "cpu", "reference")
+
 
 class SoftDecoder:
     """LLRs in, a-posteriori LLRs out, messages kept between calls where asked for.
 
-    A subclass says which BACKENDS it has. It sets ``_core``, its decoder in C++, where that is to
-    be used, whose decode() also takes what ``_core_options`` returns; has ``_reference``, and for
-    "cuda" ``_program``.
+    A subclass sets ``_core``, its decoder in C++, where that is to be used, whose decode() also
+    takes what ``_core_options`` returns; it has ``_reference``, and ``_program`` for a GPU.
 
     Args:
         num_bits: of a codeword.
         num_messages: numbers that the reference keeps for a codeword.
     """
 
-    BACKENDS = ()
     _core = _gpu = None
 
     def __init__(self, num_bits, num_messages, iterations, early_stop, keep_messages, backend,
@@ -30,7 +30,7 @@ class SoftDecoder:
         self.iterations = integer("iterations", iterations, 1, 10_000)
         self.early_stop = flag("early_stop", early_stop)
         self.keep_messages = flag("keep_messages", keep_messages)
-        self.backend = choice("backend", backend, self.BACKENDS)
+        self.backend = choice("backend", backend, BACKENDS)
         self.device = integer("device", device, 0, 1023)
         self.threads = integer("threads", threads, 0, 1024)
         self.reset()
@@ -51,9 +51,9 @@ class SoftDecoder:
         """A-posteriori LLRs of all bits; the extrinsic ones are ``decode(llr) - llr``.
 
         Args:
-            llr: (n, num_bits) float32, ln P(1)/P(0), C-contiguous; 0 for punctured bits. Where
-                there is a backend "cuda", with it and with "auto" arrays may be CuPy's: it then
-                works on the current stream, without waiting, and returns one.
+            llr: (n, num_bits) float32, ln P(1)/P(0), C-contiguous; 0 for punctured bits. With
+                backends "cuda" and "auto" arrays may be CuPy's: it then works on the current
+                stream, without waiting, and returns one.
             out: (n, num_bits) float32; made if None.
 
         Returns:
@@ -63,8 +63,7 @@ class SoftDecoder:
             ValueError: an argument is not as above.
             Exception: what CuPy raises where a GPU fails.
         """
-        on_gpu = ("cuda" in self.BACKENDS and self.backend in ("auto", "cuda")
-                  and is_device_array(llr))
+        on_gpu = self.backend in ("auto", "cuda") and is_device_array(llr)
         gpu = self.device if on_gpu else None
         llr = array("llr", llr, np.float32, ("n", self.num_bits), gpu)
         if out is not None:
@@ -99,17 +98,18 @@ class SoftDecoder:
     def _decode_there(self, llr, out):
         """Arrays of the GPU."""
         self._gpu = self._gpu or self._program()
-        n = len(llr)
-        messages = self._kept(n, self._gpu.messages, n) if self.keep_messages else None
         out, self.found, self.iterations_taken, self._erased = self._gpu.decode(
-            llr, out, messages, self.iterations)
+            llr, out, self._kept_there(len(llr)), self.iterations)
         return out
 
     def _send(self, llr, out):
         """Arrays of the host to the GPU and back."""
-        self._decode_there(self._gpu.to_device(llr), None).get(out=out)
-        self.found, self.iterations_taken = self.found.get(), self.iterations_taken.get()
+        self.found, self.iterations_taken, self._erased = self._gpu.decode_from_host(
+            llr, out, self._kept_there(len(llr)), self.iterations, self.threads)
         return out
+
+    def _kept_there(self, n):
+        return self._kept(n, self._gpu.messages, n) if self.keep_messages else None
 
     def _kept(self, n, zeros, *shape):
         """Messages of the last call, or zeros; those of the host and of a GPU differ in form."""

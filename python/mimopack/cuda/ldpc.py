@@ -7,7 +7,8 @@ from itertools import pairwise
 import numpy as np
 
 from . import source
-from .device import Count, check_device, cupy, kernel
+from .decoding import DecoderProgram
+from .device import cupy
 
 # Threads that share a codeword of a code that is not quasi-cyclic.
 THREADS = 256
@@ -16,7 +17,8 @@ THREADS = 256
 LARGEST_SIZE, LARGEST_BLOCKS = 1024, 400
 # What all messages of a launch may take, where they are in global memory.
 MESSAGES_BYTES = 2**30
-GRID = 2**31 - 1
+# Shared memory of a block that CUDA keeps for itself.
+KEPT_SHARED = 1024
 
 
 def is_unrolled(code):
@@ -93,8 +95,8 @@ def in_steps(code):
     return (first.astype(np.int32), columns[ones].astype(np.int32), step_first.astype(np.int32))
 
 
-class LdpcProgram:
-    """The decoder of one code on one GPU, compiled at first use.
+class LdpcProgram(DecoderProgram):
+    """The decoder of one code.
 
     Args:
         code, factor, offset, early_stop: as for ``text``.
@@ -102,69 +104,15 @@ class LdpcProgram:
     """
 
     def __init__(self, code, factor, offset, early_stop, device):
-        check_device(device)
-        module = cupy()
-        self.device = device
-        self._num_ones = len(code.checks()[0])
-        self._unrolled = is_unrolled(code)
-        self._threads = threads(code)
-        room = module.cuda.runtime.deviceGetAttribute(
-            module.cuda.runtime.cudaDevAttrMaxSharedMemoryPerBlockOptin, device)
+        num_ones = len(code.checks()[0])
+        super().__init__(device, code.num_bits, num_ones, threads(code))
         size = 4 * code.num_bits
-        self._shared = size if size <= room - 1024 else 0    # the rest is for what CUDA keeps there
-        self._kernel = kernel(text(code, factor, offset, early_stop, self._shared > 0), "decode",
-                              device)
-        if self._shared > 48 * 1024:
-            self._kernel.max_dynamic_shared_size_bytes = self._shared
-        self._tables, self._steps = [np.uint64(0)] * 3, 0
-        if not self._unrolled:
+        in_shared = size <= self._room() - KEPT_SHARED
+        self._compile(text(code, factor, offset, early_stop, in_shared), size * in_shared)
+        self._more = (np.uint64(0),) * 3 + (np.int32(0),)
+        if not is_unrolled(code):
             tables = in_steps(code)
-            self._tables, self._steps = list(map(self.to_device, tables)), len(tables[2]) - 1
-
-    def messages(self, n):
-        """Of n codewords, 0."""
-        with self._current():
-            return cupy().zeros((n, self._num_ones), np.float32)
-
-    def to_device(self, array):
-        """A copy there, of an array of the host."""
-        with self._current():
-            return cupy().asarray(array)
-
-    def decode(self, llr, out, messages, iterations):
-        """Works on the current stream, and does not wait.
-
-        Args:
-            llr: (n, num_bits) float32.
-            out: the same; made if None.
-            messages: ``messages(n)``, taken up and left; or None.
-            iterations: at most.
-
-        Returns:
-            (out, found: (n,) bool, taken: (n,) int32, a ``Count`` of the codewords erased).
-        """
-        module = cupy()
-        with self._current():
-            stream = module.cuda.get_current_stream()
-            n = len(llr)
-            out = module.empty_like(llr) if out is None else out
-            found, taken = module.empty(n, bool), module.empty(n, np.int32)
-            erased = module.cuda.alloc(8)
-            erased.memset_async(0, 8, stream)
-            needs_messages = not self._unrolled and messages is None
-            most = max(1, MESSAGES_BYTES // (4 * self._num_ones)) if needs_messages else GRID
-            for first in range(0, n, most):
-                part = slice(first, min(n, first + most))
-                count = part.stop - part.start
-                own = (self.messages(count) if needs_messages
-                       else None if messages is None else messages[part])
-                self._kernel(
-                    (count,), (self._threads,),
-                    (np.uint64(count), np.int32(iterations), llr[part], out[part],
-                     np.uint64(0) if own is None else own, found[part], taken[part],
-                     np.uint64(erased.ptr), *self._tables, np.int32(self._steps)),
-                    shared_mem=self._shared)
-        return out, found, taken, Count(erased, stream)
-
-    def _current(self):
-        return cupy().cuda.Device(self.device)
+            with self._current():
+                self._more = (*map(cupy().asarray, tables), np.int32(len(tables[2]) - 1))
+            self._needs_messages = True
+            self._at_once = max(1, MESSAGES_BYTES // (4 * num_ones))

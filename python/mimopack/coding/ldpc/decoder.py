@@ -44,8 +44,6 @@ class LdpcDecoder(SoftDecoder):
         iterations_taken: (n,) int32.
     """
 
-    BACKENDS = ("auto", "cuda", "cpu", "reference")
-
     def __init__(self, code, iterations=20, algorithm="normalized", factor=0.8, offset=0.5,
                  early_stop=True, keep_messages=False, backend="auto", device=0, threads=0,
                  isa="auto"):

@@ -7,7 +7,7 @@ import numpy as np
 from ... import _core, reference
 from ...checks import choice, positive
 from ..soft_decoder import SoftDecoder
-from .interleaver import NUM_TAIL, qpp_interleaver, turbo_size
+from .interleaver import NUM_TAIL, qpp_coefficients, qpp_interleaver, turbo_size
 
 PRECISIONS = ("float32", "int16")
 ALGORITHMS = {"max-log": np.maximum, "log-map": np.logaddexp}
@@ -38,26 +38,26 @@ class TurboDecoder(SoftDecoder):
             A codeword's LLRs then become multiples of 1/32 of their mean magnitude (of those that
             are not 0), up to 8 times the mean, extrinsic ones up to 16 times: bits that are known
             must not be given LLRs far beyond the others'.
-        backend: "cpu" (all instruction sets), "auto" (the same) or "reference" (NumPy, float64).
+        backend: "cpu" (all instruction sets), "cuda" (float32), "auto" (arrays of a GPU there,
+            those of the host on the CPU) or "reference" (NumPy, float64). A GPU's threads share a
+            codeword, windows of 32 bits and more; what a window does not know of its neighbours it
+            has from the iteration before, which is as good, but no result is the CPU's to the bit.
+        device: number of the GPU.
         threads: of the CPU, 0 takes all cores.
         isa: as for detectors.
 
     Attributes, of the last ``decode``, whose output has parity and tail bits too, each from its
-    constituent decoder's last turn:
+    constituent decoder's last turn; CuPy arrays where it gave one:
         found: (n,) bool, whether both constituent decoders decide for the same bits.
         iterations_taken: (n,) int32.
-        erasures: how many codewords had an LLR that is NaN or infinite, or only zeros; their
-            LLRs are 0.
     """
-
-    BACKENDS = ("auto", "cpu", "reference")
 
     def __init__(self, size, iterations=6, algorithm="max-log", extrinsic_scale=0.75,
                  early_stop=True, keep_messages=False, precision="float32", backend="auto",
-                 threads=0, isa="auto"):
+                 device=0, threads=0, isa="auto"):
         self.size = turbo_size(size)
         super().__init__(3 * (size + NUM_TAIL + 1), size, iterations, early_stop, keep_messages,
-                         backend, 0, threads)
+                         backend, device, threads)
         self.algorithm = choice("algorithm", algorithm, ALGORITHMS)
         self.extrinsic_scale = positive("extrinsic_scale", extrinsic_scale)
         self._interleaver = qpp_interleaver(size)
@@ -68,9 +68,11 @@ class TurboDecoder(SoftDecoder):
         if precision == "int16" and not self.extrinsic_scale <= 1:
             raise ValueError(f"extrinsic_scale: got {extrinsic_scale}, allowed with "
                              "precision='int16' are numbers up to 1")
-        if self.backend != "reference":
+        if self.backend in ("auto", "cpu"):
             self._core = _core.TurboDecoder(interleaver=self._interleaver.tolist(),
                                             int16=precision == "int16", isa=isa)
+        if self.backend == "cuda":
+            self._gpu = self._program()
 
     def _core_options(self):
         return {"scale": self.extrinsic_scale}
@@ -78,3 +80,9 @@ class TurboDecoder(SoftDecoder):
     def _reference(self, llr, messages):
         return reference.turbo(llr, self._interleaver, ALGORITHMS[self.algorithm], self.iterations,
                                self.extrinsic_scale, self.early_stop, messages)
+
+    def _program(self):
+        from ...cuda.turbo import TurboProgram
+
+        return TurboProgram(self.size, qpp_coefficients(self.size), self.extrinsic_scale,
+                            self.early_stop, self.device)

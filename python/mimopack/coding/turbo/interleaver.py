@@ -32,6 +32,11 @@ def turbo_size(size):
     return size
 
 
+def qpp_coefficients(size):
+    """f1, f2 of one of TURBO_SIZES."""
+    return _coefficients()[turbo_size(size)]
+
+
 def qpp_interleaver(size):
     """The quadratic permutation of 3GPP TS 36.212 §5.1.3.2.3.
 
@@ -44,7 +49,6 @@ def qpp_interleaver(size):
     Raises:
         ValueError: another size.
     """
-    size = turbo_size(size)
-    f1, f2 = _coefficients()[size]
+    f1, f2 = qpp_coefficients(size)
     i = np.arange(size)
     return (f1 + f2 * i) * i % size

@@ -1,0 +1,172 @@
+# SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Decoders' programs on one GPU, for arrays of the device and, in parts, of the host."""
+
+from contextlib import suppress
+
+import numpy as np
+
+from .device import Count, address, check_device, cupy, kernel, pinned_empty
+from .transfer import SLOTS, copy
+
+# LLRs of the host that are sent together.
+PART_BYTES = 2**24
+# A GPU's most threads of a block, and the most blocks of a launch.
+GRID = 2**31 - 1
+# Shared memory of a block that a program need not ask for.
+ORDINARY_SHARED = 48 * 1024
+
+
+class DecoderProgram:
+    """A decoder that a subclass has the text of, compiled when it is made.
+
+    Its kernel ``decode`` takes, of so many codewords: iterations, LLRs, posterior LLRs, messages
+    or null, whether they were found, after how many iterations, and a count of erasures; then what
+    the subclass adds.
+
+    Args:
+        device: number of the GPU.
+        num_bits, num_messages: of a codeword.
+        threads: of a block.
+        words: codewords of a block.
+    """
+
+    def __init__(self, device, num_bits, num_messages, threads, words=1):
+        check_device(device)
+        self.device = device
+        self._num_bits, self._num_messages = num_bits, num_messages
+        self._threads, self._words = threads, words
+        self._more = ()               # arguments
+        self._at_once = GRID          # codewords of a launch
+        self._needs_messages = False
+        self._slots = None
+
+    def _compile(self, text, shared):
+        """shared: bytes that a block has of shared memory."""
+        self._shared = shared
+        self._kernel = kernel(text, "decode", self.device)
+        if shared > ORDINARY_SHARED:
+            self._kernel.max_dynamic_shared_size_bytes = shared
+
+    def _room(self):
+        """Bytes of shared memory that a block may ask for."""
+        runtime = cupy().cuda.runtime
+        return runtime.deviceGetAttribute(runtime.cudaDevAttrMaxSharedMemoryPerBlockOptin,
+                                          self.device)
+
+    def messages(self, n):
+        """Of n codewords, 0."""
+        with self._current():
+            return cupy().zeros((n, self._num_messages), np.float32)
+
+    def decode(self, llr, out, messages, iterations):
+        """Works on the current stream, and does not wait.
+
+        Args:
+            llr: (n, num_bits) float32, on the device.
+            out: the same; made if None.
+            messages: ``messages(n)``, taken up and left; or None.
+            iterations: at most.
+
+        Returns:
+            (out, found: (n,) bool, taken: (n,) int32, a ``Count`` of the codewords erased).
+        """
+        module = cupy()
+        with self._current():
+            stream = module.cuda.get_current_stream()
+            n = len(llr)
+            if out is None:
+                out = module.empty_like(llr)
+            elif module.may_share_memory(llr, out):
+                llr = llr.copy()    # posterior LLRs may be there while others are still read
+            found, taken = module.empty(n, bool), module.empty(n, np.int32)
+            erased = module.cuda.alloc(8)
+            erased.memset_async(0, 8, stream)
+            for first in range(0, n, self._at_once):
+                part = slice(first, min(n, first + self._at_once))
+                count = part.stop - part.start
+                own = (messages[part] if messages is not None
+                       else self.messages(count) if self._needs_messages else np.uint64(0))
+                self._kernel((-(-count // self._words),), (self._threads,),
+                             (np.uint64(count), np.int32(iterations), llr[part], out[part], own,
+                              found[part], taken[part], np.uint64(erased.ptr), *self._more),
+                             shared_mem=self._shared)
+        return out, found, taken, Count(erased, stream)
+
+    def decode_from_host(self, llr, out, messages, iterations, threads):
+        """The same for arrays of the host, ``messages`` excepted; threads: that copy there.
+
+        Returns:
+            (found, taken, codewords erased)
+        """
+        n = len(llr)
+        found, taken = np.empty(n, bool), np.empty(n, np.int32)
+        rows = max(1, PART_BYTES // (4 * self._num_bits))
+        erased = 0
+        with self._current():
+            if self._slots is None:
+                self._slots = [_Slot() for _ in range(SLOTS)]
+            slots = self._slots
+            try:
+                for number in range(-(-n // rows) + SLOTS):
+                    slot = slots[number % SLOTS]
+                    erased += slot.finish(threads)
+                    part = slice(number * rows, min(n, (number + 1) * rows))
+                    if part.start < n:
+                        slot.send(self, llr[part],
+                                  None if messages is None else messages[part], iterations,
+                                  (out[part], found[part], taken[part]), threads)
+            except BaseException:    # KeyboardInterrupt too: nothing may arrive later
+                self._slots = None
+                for slot in slots:
+                    with suppress(Exception):
+                        slot.stream.synchronize()
+                raise
+        return found, taken, erased
+
+    def _current(self):
+        return cupy().cuda.Device(self.device)
+
+
+class _Slot:
+    """A stream, and pinned memory for what comes and goes with a part of a batch."""
+
+    def __init__(self):
+        self.stream = cupy().cuda.Stream(non_blocking=True)
+        self._here = np.empty(0, np.uint8)
+        self._under_way = None
+
+    def send(self, program, llr, messages, iterations, results, threads):
+        """Queues a part: LLRs there, decoded, results back to pinned memory."""
+        module = cupy()
+        runtime, stream = module.cuda.runtime, self.stream
+        sizes = [array.nbytes for array in results]
+        ends = np.cumsum([-(-size // 16) * 16 for size in sizes])
+        if ends[-1] > len(self._here):
+            self._here = pinned_empty(int(ends[-1]), np.uint8)
+        copy(self._here[:llr.nbytes], _bytes(llr), threads)
+        with stream:
+            there = module.empty(llr.shape, np.float32)
+            runtime.memcpyAsync(there.data.ptr, address(self._here), llr.nbytes,
+                                runtime.memcpyHostToDevice, stream.ptr)
+            *arrays, erased = program.decode(there, None, messages, iterations)
+            for array, size, end in zip(arrays, sizes, ends, strict=True):
+                begin = end - -(-size // 16) * 16
+                runtime.memcpyAsync(address(self._here) + int(begin), array.data.ptr, size,
+                                    runtime.memcpyDeviceToHost, stream.ptr)
+        self._under_way = results, ends, erased
+
+    def finish(self, threads):
+        """Waits for the part, hands its results over, and returns how many were erased."""
+        if self._under_way is None:
+            return 0
+        (results, ends, erased), self._under_way = self._under_way, None
+        count = int(erased)
+        for array, end in zip(results, ends, strict=True):
+            begin = end - -(-array.nbytes // 16) * 16
+            copy(_bytes(array), self._here[begin:begin + array.nbytes], threads)
+        return count
+
+
+def _bytes(array):
+    return array.reshape(-1).view(np.uint8)
