@@ -37,8 +37,7 @@ std::size_t run_mla(const plan& p, const batch& b)
     case 2:
         return run_enumeration<true>(p, b);
     default:
-        return p.points.width ? run_sliced(p, b, infinity)
-                              : run_tree<best_metric>(p, b);
+        return p.points.width ? run_sliced(p, b, infinity) : run_tree<best_metric>(p, b);
     }
 }
 
