@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from ..checks import integer
-from ..coding import ldpc
+from ..coding import ldpc, turbo
 from .specs import parse
 
-ALLOWED = (f"none[:VECTORS], {', '.join(ldpc.FORMS)}; with parameters of the decoder behind them "
-           "(wimax:2304:1/2:factor=0.75)")
+ALLOWED = (f"none[:VECTORS], {', '.join(ldpc.FORMS)}, turbo:K; with parameters of the decoder "
+           "behind them (wimax:2304:1/2:factor=0.75)")
 UNCODED_VECTORS = 100
 
 
@@ -49,7 +49,8 @@ def make_code(text, bits_per_vector):
     """The :class:`Code` that text names, as ``ALLOWED`` says.
 
     "none" makes frames of 100 vectors, or as many as it says. "nr" sends all but the first
-    2 * LIFTING_SIZE bits (TS 38.212 §5.3.2), without rate matching.
+    2 * LIFTING_SIZE bits (TS 38.212 §5.3.2), "turbo" is LTE's of rate 1/3 (TS 36.212 §5.1.3.2),
+    both without rate matching.
 
     Raises:
         ValueError: text names none.
@@ -60,6 +61,8 @@ def make_code(text, bits_per_vector):
             vectors = _int(positional[0]) if positional else UNCODED_VECTORS
             size = integer("vectors", vectors, 1, 10**6) * bits_per_vector
             return Code(size, size, None, None, lambda bits: bits, None)
+        if name == "turbo" and len(positional) == 1:
+            return _coded(turbo.TurboEncoder, turbo.TurboDecoder, _int(positional[0]), 0, keywords)
         matrix = ldpc.get(":".join([name, *positional]))
         punctured = 2 * matrix.size if name == "nr" else 0
         return _coded(ldpc.LdpcEncoder, ldpc.LdpcDecoder, matrix, punctured, keywords)
