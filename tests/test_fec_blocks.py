@@ -12,7 +12,7 @@ import pytest
 from flowgraphs import Messages, block, run, save
 from gnuradio import blocks, gr, mimopack
 from gnuradio.mimopack import coding
-from gnuradio.mimopack.coding import ldpc
+from gnuradio.mimopack.coding import ldpc, turbo
 from test_detector_blocks import Hungry, Sink, Source
 
 CODE = "wifi:648:1/2"
@@ -68,6 +68,13 @@ class TestCodes:
         np.testing.assert_array_equal(decided, expected[:, :code.num_info] > 0)
         np.testing.assert_array_equal(decoder.decoder.found, parts.found)
 
+    def test_turbo(self):
+        code, (bits, words, llr) = coding.get("turbo:512"), received("turbo:512", 30)
+        np.testing.assert_array_equal(words, turbo.TurboEncoder(512).encode(bits))
+        decided, posterior = code.decoder(iterations=3).decode(llr)
+        np.testing.assert_array_equal(posterior, turbo.TurboDecoder(512, 3).decode(llr))
+        np.testing.assert_array_equal(decided, posterior[:, :512] > 0)
+
     def test_files_are_read_anew(self, tmp_path):
         path = tmp_path / "code.alist"
         for matrix in (ldpc.wifi(648, "1/2"), ldpc.wifi(648, "5/6")):
@@ -80,6 +87,7 @@ class TestCodes:
         ("nr_matched:100", "code: got 'nr_matched:100', must be nr_matched:INFO_BITS:CODED_BITS["),
         ("nr_matched:100:x", "code: got 'nr_matched:100:x'; invalid literal"),
         ("nr_matched:100:201:2", "code: got 'nr_matched:100:201:2'; coded_bits: got 201, must be"),
+        ("turbo:6000", "code: got 'turbo:6000'; size: got 6000, allowed are TURBO_SIZES"),
         ("wifi:648:7/8", "code: got 'wifi:648:7/8'; rate: got '7/8', allowed are 1/2")])
     def test_names_of_no_code(self, name, message):
         with pytest.raises(ValueError) as caught:
@@ -89,7 +97,7 @@ class TestCodes:
 
 class TestEncoder:
     @pytest.mark.parametrize("step", [None, 37])
-    @pytest.mark.parametrize("name", [CODE, "nr_matched:300:640:4"])
+    @pytest.mark.parametrize("name", [CODE, "nr_matched:300:640:4", "turbo:512"])
     def test_same_as_arrays(self, name, step):
         bits, words, _ = received(name, 500)
         # Other bits of a byte do not count.
@@ -110,7 +118,7 @@ class TestEncoder:
 class TestDecoder:
     @pytest.mark.parametrize("name, options", [
         (CODE, {}), (CODE, {"algorithm": "offset", "early_stop": False}),
-        ("nr_matched:300:640:4", {"factor": 0.7})])
+        ("nr_matched:300:640:4", {"factor": 0.7}), ("turbo:512", {"precision": "int16"})])
     @pytest.mark.parametrize("step", [None, 53])
     def test_same_as_arrays(self, name, options, step):
         _, _, llr = received(name, 500)

@@ -38,8 +38,8 @@ ACCEPTED = {
     "profile": channel.PROFILES,
     "repeat": ("True", "False"),
     "timestamp": ("True", "False"),
-    ("mimopack_fec_decoder", "backend"): coding.ldpc.LdpcDecoder.BACKENDS,
-    ("mimopack_fec_decoder_pdu", "backend"): coding.ldpc.LdpcDecoder.BACKENDS,
+    ("mimopack_fec_decoder", "backend"): coding.soft_decoder.BACKENDS,
+    ("mimopack_fec_decoder_pdu", "backend"): coding.soft_decoder.BACKENDS,
 }
 MENUS = [(path, parameter) for path in BLOCKS
          for parameter in yaml.safe_load(path.read_text(encoding="utf-8"))["parameters"]

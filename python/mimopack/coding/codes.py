@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from . import ldpc
+from . import ldpc, turbo
 
 
 class Code:
@@ -95,9 +95,14 @@ def _nr_matched(info_bits, coded_bits, bits_per_symbol=1, redundancy_version=0):
                 matching)
 
 
+def _turbo(size):
+    return Code(turbo.TurboEncoder(size), partial(turbo.TurboDecoder, size))
+
+
 # Of integers, beside what ldpc.get knows.
-_FAMILIES = {"nr_matched": _nr_matched}
-FORMS = (*ldpc.FORMS[:-1], "nr_matched:INFO_BITS:CODED_BITS[:BITS_PER_SYMBOL[:VERSION]]",
+_FAMILIES = {"nr_matched": _nr_matched, "turbo": _turbo}
+FORMS = (*ldpc.FORMS[:-1], "turbo:INFO_BITS",
+         "nr_matched:INFO_BITS:CODED_BITS[:BITS_PER_SYMBOL[:VERSION]]",
          ldpc.FORMS[-1])
 
 
@@ -106,7 +111,8 @@ def get(name):
 
     Args:
         name: one that :func:`ldpc.get` knows, such as "wimax:2304:1/2", "nr:1:384" (the whole
-            codeword, with what 5G NR never sends of it) or the path of an alist file; or
+            codeword, with what 5G NR never sends of it) or the path of an alist file;
+            "turbo:6144", LTE's turbo code of so many information bits; or
             "nr_matched:1000:2000:4:0", what 5G NR sends of a code block: its information bits,
             bits sent, bits per symbol of the interleaver (1) and redundancy version (0).
 
