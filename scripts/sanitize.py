@@ -143,7 +143,25 @@ def decode_ldpc():
     print("ldpc: done")
 
 
-DECODERS = {"ldpc": decode_ldpc}
+def decode_turbo():
+    """The turbo decoder's: one window, several codewords to a block, many windows."""
+    import cupy
+    from gnuradio.mimopack.coding import turbo
+
+    cupy.cuda.set_allocator(None)
+    for size in (40, 376, 1056, 6144):
+        llr = np.random.default_rng(1).normal(-1, 1, (9, 3 * size + 12)).astype(np.float32)
+        llr[4, 0] = np.nan
+        for early_stop in (True, False):
+            decoder = turbo.TurboDecoder(size, 2, early_stop=early_stop, keep_messages=early_stop)
+            for _ in range(2):
+                decoder.decode(cupy.asarray(llr))
+            if decoder.erasures != 1:
+                raise RuntimeError(f"{decoder.erasures} codewords erased, not 1")
+    print("turbo: done")
+
+
+DECODERS = {"ldpc": decode_ldpc, "turbo": decode_turbo}
 
 
 def check(tool, name):

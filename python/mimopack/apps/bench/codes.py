@@ -1,6 +1,7 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""``--suite codes``: decoders of codes, all iterations, beside IT++'s on the same LLRs."""
+"""``--suite codes``: decoders of codes, all iterations, beside IT++'s on the same LLRs;
+``--suite gpu-codes``: the same decoders on a GPU."""
 
 import time
 from dataclasses import dataclass
@@ -12,18 +13,21 @@ import numpy as np
 from ...coding import ldpc, turbo
 from . import peers
 from .measuring import Run, take_turns
+from .on_gpu import QueuedRun
 
 LANES = 64    # full groups of lanes with every instruction set
 
 
 @dataclass(frozen=True, eq=False)
 class Case:
-    """A code, how many iterations, and how many times as fast as IT++ it has to be."""
+    """A code, how many iterations, how many times as fast as IT++ it has to be, and the Mbit/s
+    that a GPU has to reach."""
 
     code: str
     iterations: int
     ebn0_db: float
     target: float
+    gpu_target: float
     decoders: tuple    # of each what its row says beyond the code
 
     @cached_property
@@ -36,7 +40,7 @@ class Case:
         return ldpc.wimax(2304, "1/2")
 
     def decoder(self, parameters, **common):
-        common |= {"iterations": self.iterations, "early_stop": False, "backend": "cpu"}
+        common = {"early_stop": False, "backend": "cpu"} | common | {"iterations": self.iterations}
         if self.code.startswith("turbo"):
             return turbo.TurboDecoder(6144, **parameters, **common)
         return ldpc.LdpcDecoder(self._matrix, **parameters, **common)
@@ -61,8 +65,8 @@ class Case:
         return words, y
 
 
-CASES = (Case("ldpc 802.16e (2304, 1152)", 20, 2.0, 60, ({},)),
-         Case("turbo LTE K = 6144", 6, 1.0, 80,
+CASES = (Case("ldpc 802.16e (2304, 1152)", 20, 2.0, 60, 4000, ({},)),
+         Case("turbo LTE K = 6144", 6, 1.0, 80, 1000,
               ({"precision": "float32"}, {"precision": "int16"})))
 
 
@@ -134,3 +138,42 @@ def run(options, store, progress):
     return {"data": "random bits, BPSK over AWGN, ebn0_db per information bit; the same LLRs for "
                     "all; mbit_per_s are coded bits", "results": rows,
             "peers": list(peer_rows.values()), "peers_missing": missing}
+
+
+class GpuDecoderRun(QueuedRun):
+    """On LLRs of the device."""
+
+    def __init__(self, decoder, llr, copies):
+        from ...cuda.device import cupy
+
+        self.decoder, self._words = decoder, len(llr)
+        self.llr = cupy().tile(cupy().asarray(llr), (copies, 1))
+        self.out = cupy().empty_like(self.llr)
+        self.least = self.most = len(self.llr)
+
+    def queue(self, n):
+        self.decoder.decode(self.llr[:n], self.out[:n])
+
+    def decided(self):
+        return self.out[:self._words].get() > 0
+
+
+def run_gpu(options, store, progress):
+    """Rows for the JSON file: all iterations, and with early stop."""
+    data = {case: case.simulate(LANES * 16) for case in CASES}
+    planned = []
+    for case in CASES:
+        copies = max(1, options.vectors // len(data[case][1]))
+        for early_stop in (False, True):
+            decoder = case.decoder({}, early_stop=early_stop, backend="auto")
+            planned.append((case, GpuDecoderRun(decoder, data[case][1], copies)))
+    with progress(len(planned) * (options.rounds + 1)) as tick:
+        take_turns([timed for _, timed in planned], options.seconds, options.rounds, tick)
+    rows = []
+    for case, timed in planned:
+        early = timed.decoder.early_stop
+        row = _row(timed, case, data[case][0], backend="cuda", early_stop=early,
+                   iterations_taken=float(timed.decoder.iterations_taken.mean()))
+        rows.append(row if early else row | {"target_mbit_per_s": case.gpu_target})
+    return {"data": "random bits, BPSK over AWGN, ebn0_db per information bit, on the device; "
+                    "mbit_per_s are coded bits", "results": rows}

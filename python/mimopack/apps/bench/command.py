@@ -54,6 +54,8 @@ SUITES = {
                       gpu=True, data=GPU_DATA),
     "gpu-devices": Suite("two GPUs beside one", "gpu_sweeps.run_devices", 2_000_000, 0.5, 5,
                          gpu=True, data=GPU_DATA),
+    "gpu-codes": Suite("decoders of codes on a GPU, data on the device", "codes.run_gpu", 20_000,
+                       0.3, 5, gpu=True, data=1),
     "gpu-flowgraph": Suite("detector blocks on a GPU in a flowgraph", "flowgraph.run_gpu",
                            20_000_000, 1.5, 3, threads=0, gpu=True, data=GPU_DATA),
 }

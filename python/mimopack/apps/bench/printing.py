@@ -82,6 +82,14 @@ def print_codes(results):
         click.echo(f"{peer}: {reason}")
 
 
+def print_gpu_codes(results):
+    header = ("code", "iterations", "taken", "codewords/s", "Mbit/s", "at least", "BER")
+    table(header, [(row["code"], str(row["iterations"]), number(row["iterations_taken"], 3),
+                    number(row["codewords_per_s"]), number(row["mbit_per_s"]),
+                    number(row.get("target_mbit_per_s")), f"{row['ber']:.1e}")
+                   for row in results["results"]])
+
+
 def print_single(rows):
     """The free form: one table of detectors and backends."""
     header = ("detector", "backend", "vectors/s", "Mbit/s", "BER", "x reference")
