@@ -14,13 +14,15 @@ folder=${1:?usage: $0 FOLDER [OPTION OF mimopack sim]...}
 shift
 mkdir -p "$folder"
 
-# CONSTELLATION SNRS SURVIVORS [OPTION]...; LLRs are clipped at 8 but with N = 4 (001 section V.A)
+# CONSTELLATION SNRS SURVIVORS [OPTION]...; LLRs are clipped at 8 but with N = 4 (001 section V.A),
+# which is there with both
 simulate() {
     name=$1 snrs=$2 survivors=$3
     shift 3
     ${MIMOPACK:-mimopack} sim --constellation "$name" --code wimax:2304:1/2 --snr "$snrs" \
         -d nway:num_passes=1,llr_clip=8 -d nway:num_passes=2,llr_clip=8 \
         -d nway:num_passes=3,llr_clip=8 -d nway:num_passes=4 \
+        -d nway:num_passes=4,llr_clip=8 \
         -d "kbest:k=$survivors,llr_clip=8" -d trellis -d softsphere:llr_clip=8 \
         --decoder-iterations 20 --errors 200 \
         --output "$folder/001-fig3-$name.json" --plot "$folder/001-fig3-$name.png" "$@"

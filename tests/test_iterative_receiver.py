@@ -8,7 +8,7 @@ from types import ModuleType, SimpleNamespace
 import numpy as np
 import pytest
 from gnuradio.mimopack import channel, coding, constellation, detectors, iterative
-from gnuradio.mimopack.coding import ldpc
+from gnuradio.mimopack.coding import ldpc, turbo
 
 CODE = ldpc.wifi(648, "1/2")
 ENCODER = ldpc.LdpcEncoder(CODE)
@@ -120,6 +120,22 @@ class TestLoop:
         np.testing.assert_array_equal(once.bits, received.history[0])
         np.testing.assert_array_equal(once.detected, received.detected)
         np.testing.assert_array_equal(received.bits, received.history[-1])
+
+    def test_many_passes_stay_right(self):
+        """The LLRs of max-log decoders, that are far too sure, may not grow from pass to pass."""
+        encoder = turbo.TurboEncoder(512)
+        decoder = turbo.TurboDecoder(512, 8, early_stop=False, backend="cpu")
+        interleaver = coding.RandomInterleaver(encoder.num_bits, 1)
+        detector = detectors.BitFlip(extrinsic=True, backend="cpu")
+        receiver = iterative.IterativeReceiver(detector, decoder, interleaver, 8, False, 1.0,
+                                               encoder.information)
+        rng = np.random.default_rng(1)
+        bits = rng.integers(0, 2, (16, 512), np.uint8)
+        x = detector.constellation.modulate(receiver.layout.spread(encoder.encode(bits)))
+        h, noise_var = channel.flat_rayleigh(len(x), 4, 4, rng), 4 / 10**1.5
+        y = np.einsum("nij,nj->ni", h, x) + channel.awgn((len(x), 4), noise_var, rng)
+        history = receiver.receive(y.astype(np.complex64), h, noise_var, keep_history=True).history
+        assert np.all(history[1:] == bits)
 
     def test_by_hand(self):
         """Two passes, spelled out with the parts."""

@@ -12,7 +12,8 @@ from ..cuda import Constant, array_module
 from ..detectors import ZFSIC, BitFlip, hard_decisions
 from .layout import CodewordLayout, positions
 
-# The a-priori LLR of a bit that is known: beyond all that channels say, far from float32's end.
+# The a-priori LLR of a bit that is known, and the largest that a decoder's become: beyond all that
+# channels say, far from float32's end.
 CERTAIN = 100.0
 
 
@@ -69,7 +70,8 @@ class IterativeReceiver:
         early_stop: whether codewords leave when they are ``found``; the others go on in a smaller
             batch. With CuPy's arrays the host waits for the GPU after each pass to know how many
             are left; without it, it does not.
-        feedback_scale: what the decoder's extrinsic LLRs are multiplied by. Max-log detectors and
+        feedback_scale: what the decoder's extrinsic LLRs are multiplied by, which then count as
+            100 where they are larger. Max-log detectors and
             min-sum decoders make them too large. Over 4x4 16-QAM with a rate 1/2 LDPC code, from
             0.5 to 0.75 lost the fewest codewords with most detectors, with N-way, FPFSD and bit
             flipping 0.4; 1, as 002 has it, cost bit flipping and N-way most.
@@ -152,6 +154,8 @@ class IterativeReceiver:
                 batch, extrinsic = batch.take(going), extrinsic[going]
                 hard = hard if hard is None else _take(hard, going, vectors, axis=1)
             extrinsic *= np.float32(self.feedback_scale)
+            # or they would grow from pass to pass, up to where a decoder saturates
+            xp.clip(extrinsic, -CERTAIN, CERTAIN, out=extrinsic)
             prior = self.layout.spread(extrinsic, fill=-CERTAIN)
             hard = self._candidates(batch, posterior, left, hard)
         history += history[-1:] * (self.iterations - len(history))    # all had left
