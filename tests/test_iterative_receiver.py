@@ -352,7 +352,7 @@ def _fake_cupy():
             return _on_device(getattr(np, name)(*arguments, **keywords))
         return call
 
-    for name in ("asarray", "take", "zeros", "full", "stack", "concatenate", "flatnonzero",
+    for name in ("asarray", "clip", "take", "zeros", "full", "stack", "concatenate", "flatnonzero",
                  "ascontiguousarray"):
         setattr(module, name, wrap(name))
     return module
