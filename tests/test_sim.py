@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 from gnuradio.mimopack import detectors, iterative, sim
+from gnuradio.mimopack.apps import curves
 from gnuradio.mimopack.apps.sim import sim_command
 from gnuradio.mimopack.channel import power_delay_profile
 from gnuradio.mimopack.coding import RandomInterleaver, ldpc
@@ -352,3 +353,20 @@ def test_a_gpu_counts_as_the_cpu_does(detector):
             for backend in ("cpu", "cuda")]
     assert rows[0]["ber_before_decoding"] == pytest.approx(rows[1]["ber_before_decoding"], rel=1e-2)
     assert rows[0]["fer"] == pytest.approx(rows[1]["fer"], abs=0.03)
+
+
+def test_axes_end_below_what_is_drawn(tmp_path, monkeypatch):
+    figures = []
+    monkeypatch.setattr(curves.plt, "close", figures.append)
+    rates = {0: 1.0, 1: 2e-3, 2: 0.0}
+    rows = [{"detector": "mmse", "at_db": at, "ber_before_decoding": 0.1,
+             "ber_before_decoding_95": [0.05, 0.2],
+             **{name: [rate] for name in ("fer", "ber")},
+             **{f"{name}_95": [[rate / 2, min(1.0, 2 * rate)]] for name in ("fer", "ber")}}
+            for at, rate in rates.items()]
+    parameters = {"code": "turbo:40", "num_tx": 1, "num_rx": 1, "constellation": "qpsk",
+                  "channel": "awgn", "snr_kind": "snr"}
+    curves.draw(rows, parameters, tmp_path / "out.png")
+    for axis in figures[0].axes:
+        assert axis.get_yscale() == "log"
+        np.testing.assert_allclose(axis.get_ylim(), (1e-3, 1.2))

@@ -30,10 +30,13 @@ def draw(rows, parameters, path):
                 _line(axes[1], own, [row["ber_before_decoding"] for row in own],
                       [row["ber_before_decoding_95"] for row in own],
                       {**look, "linestyle": ":", "marker": ""}, None)
-        axes[0].set(yscale="log", ylabel="frame error rate", xlabel=_AXES[parameters["snr_kind"]])
-        axes[1].set(yscale="log", xlabel=_AXES[parameters["snr_kind"]], ylabel=(
-            "bit error rate" + (" (dotted: before decoding)" if coded else "")))
-        for axis in axes:
+        names = ("frame error rate",
+                 "bit error rate" + (" (dotted: before decoding)" if coded else ""))
+        for axis, name in zip(axes, names, strict=True):
+            drawn = np.concatenate([line.get_ydata() for line in axis.lines])
+            lowest = np.nanmin(drawn) if np.isfinite(drawn).any() else 1e-1
+            axis.set(yscale="log", ylim=(lowest / 2, 1.2), ylabel=name,
+                     xlabel=_AXES[parameters["snr_kind"]])
             axis.grid(True, which="both", alpha=0.25)
         axes[0].legend(fontsize=8)
         figure.suptitle("Simulated: {num_tx}x{num_rx} {constellation}, code {code}, channel "
@@ -60,5 +63,3 @@ def _line(axis, rows, rates, intervals, style, label):
     low, high = np.where(np.isnan(shown)[:, None], np.nan, intervals).T
     axis.fill_between(at, np.maximum(low, 1e-12), high, color=style["color"], alpha=0.1,
                       linewidth=0)
-    lowest = np.nanmin(shown) if np.isfinite(shown).any() else 1.0
-    axis.set_ylim(bottom=min(axis.get_ylim()[0], lowest / 2), top=1.2)
