@@ -115,6 +115,16 @@ def test_chunks_do_not_matter(chunk):
         assert np.array_equal(one.symbols, other.symbols)
 
 
+@pytest.mark.parametrize("seed", range(1, 5))
+def test_a_preamble_is_found_once_wherever_a_chunk_ends(seed):
+    parameters = ofdm.Parameters(1, "wlan_qpsk", "1/2", 100)
+    _, _, samples = stream_of_frames(np.random.default_rng(seed), parameters, 2, [500, 0])
+    for cut in range(800, 900):    # a preamble of one layer ends here
+        sync = ofdm.FrameSync(parameters, 2)
+        frames = [*sync.process(samples[:, :cut]), *sync.process(samples[:, cut:])]
+        assert [frame.truncated for frame in frames] == [False, False]
+
+
 @pytest.mark.parametrize("num_tx", [1, 2, 3, 4])
 def test_a_frame_that_ends_with_the_stream_is_complete(num_tx):
     rng = np.random.default_rng(6)

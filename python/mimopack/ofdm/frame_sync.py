@@ -238,7 +238,8 @@ class FrameSync:
         while True:
             hit = np.searchsorted(hits, self._next_window - base)
             found = hit < hits.size
-            window = base + int(hits[hit]) if found else base + tested
+            # never back to windows of the preamble that is followed already
+            window = base + int(hits[hit]) if found else max(base + tested, self._next_window)
             needed = window * _BLOCK + self._acquirer.samples_needed
             best = window
             if found and needed <= available:
