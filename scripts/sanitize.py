@@ -121,43 +121,40 @@ def several_rounds(detector, period, has_prior):
         raise RuntimeError(f"{detector.erasures} vectors erased of several rounds")
 
 
-def decode_ldpc():
-    """The LDPC decoder's forms: blocks in registers, a list of ones, LLRs in global memory."""
+def decode_twice(codes, iterations, num_bits, make_decoder):
+    """A batch of each code, one codeword of which is erased, with and without kept messages."""
     import cupy
-    from gnuradio.mimopack.coding import ldpc
 
     cupy.cuda.set_allocator(None)
-    wifi = ldpc.wifi(648, "1/2")
-    codes = [wifi, ldpc.wimax(2304, "5/6"), ldpc.nr(1, 384), ldpc.nr(2, 3),
-             ldpc.ParityChecks(wifi.num_checks, *wifi.checks()),
-             ldpc.ParityChecks(40_000, np.arange(40_000), np.arange(40_000), 65_000)]
     for code in codes:
-        llr = np.random.default_rng(1).normal(-1, 1, (9, code.num_bits)).astype(np.float32)
+        llr = np.random.default_rng(1).normal(-1, 1, (9, num_bits(code))).astype(np.float32)
         llr[4, 0] = np.nan
         for early_stop in (True, False):
-            decoder = ldpc.LdpcDecoder(code, 3, early_stop=early_stop, keep_messages=early_stop)
+            decoder = make_decoder(code, iterations, early_stop=early_stop,
+                                   keep_messages=early_stop)
             for _ in range(2):
                 decoder.decode(cupy.asarray(llr))
             if decoder.erasures != 1:
                 raise RuntimeError(f"{decoder.erasures} codewords erased, not 1")
+
+
+def decode_ldpc():
+    """The LDPC decoder's forms: blocks in registers, a list of ones, LLRs in global memory."""
+    from gnuradio.mimopack.coding import ldpc
+
+    wifi = ldpc.wifi(648, "1/2")
+    codes = [wifi, ldpc.wimax(2304, "5/6"), ldpc.nr(1, 384), ldpc.nr(2, 3),
+             ldpc.ParityChecks(wifi.num_checks, *wifi.checks()),
+             ldpc.ParityChecks(40_000, np.arange(40_000), np.arange(40_000), 65_000)]
+    decode_twice(codes, 3, lambda code: code.num_bits, ldpc.LdpcDecoder)
     print("ldpc: done")
 
 
 def decode_turbo():
     """The turbo decoder's: one window, several codewords to a block, many windows."""
-    import cupy
     from gnuradio.mimopack.coding import turbo
 
-    cupy.cuda.set_allocator(None)
-    for size in (40, 376, 1056, 6144):
-        llr = np.random.default_rng(1).normal(-1, 1, (9, 3 * size + 12)).astype(np.float32)
-        llr[4, 0] = np.nan
-        for early_stop in (True, False):
-            decoder = turbo.TurboDecoder(size, 2, early_stop=early_stop, keep_messages=early_stop)
-            for _ in range(2):
-                decoder.decode(cupy.asarray(llr))
-            if decoder.erasures != 1:
-                raise RuntimeError(f"{decoder.erasures} codewords erased, not 1")
+    decode_twice((40, 376, 1056, 6144), 2, lambda size: 3 * size + 12, turbo.TurboDecoder)
     print("turbo: done")
 
 

@@ -33,8 +33,9 @@ class LdpcDecoder(SoftDecoder):
         early_stop: whether each codeword ends when all its checks hold.
         keep_messages: whether the next call goes on from the messages of the last one, as
             iterative receivers do, while it has as many codewords; ``reset`` forgets them.
-        backend: "cpu" (float32, all instruction sets), "cuda" (float32, the same results), "auto"
-            (arrays of a GPU there, those of the host on the CPU) or "reference" (NumPy, float64).
+        backend: "cpu" (float32, all instruction sets), "cuda" (float32, the same but for rounding),
+            "auto" (arrays of a GPU there, those of the host on the CPU) or "reference" (NumPy,
+            float64).
         device: number of the GPU.
         threads: of the CPU, 0 takes all cores.
         isa: as for detectors.
