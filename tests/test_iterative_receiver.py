@@ -3,15 +3,17 @@
 """Interleavers, the layout of codewords in vectors, and the loop of detector and decoder."""
 
 import sys
+from functools import partial
 from types import ModuleType, SimpleNamespace
 
 import numpy as np
 import pytest
 from gnuradio.mimopack import channel, coding, constellation, detectors, iterative
-from gnuradio.mimopack.coding import ldpc, turbo
+from gnuradio.mimopack.coding import ldpc
 
-CODE = ldpc.wifi(648, "1/2")
-ENCODER = ldpc.LdpcEncoder(CODE)
+NAME = "wifi:648:1/2"
+CODE = coding.get(NAME)
+MATRIX = ldpc.get(NAME)
 INTERLEAVER = coding.RandomInterleaver(648, 3)
 POINTS = constellation.get("qam16")
 
@@ -19,8 +21,8 @@ POINTS = constellation.get("qam16")
 def transmitted(n, snr_db, num_tx=4, seed=0, per_channel=1, interleaver=INTERLEAVER):
     """(bits, words, y, h, noise_var) of n codewords over i.i.d. Rayleigh; simulated."""
     rng = np.random.default_rng(seed)
-    bits = rng.integers(0, 2, (n, ENCODER.num_info), np.uint8)
-    words = ENCODER.encode(bits)
+    bits = rng.integers(0, 2, (n, CODE.num_info), np.uint8)
+    words = CODE.encode(bits)
     layout = iterative.CodewordLayout(648, 4 * num_tx, interleaver)
     x = POINTS.modulate(layout.spread(words))
     noise_var = num_tx * 10 ** (-snr_db / 10)
@@ -34,9 +36,8 @@ def receiver(name="mmsepic", iterations=4, num_tx=4, decoder=None, interleaver=I
              early_stop=True, feedback_scale=0.6, **parameters):
     detector = detectors.create(name, num_tx=num_tx, num_rx=num_tx, **parameters,
                                 extrinsic=detectors.REGISTRY[name].SUPPORTS_PRIOR)
-    return iterative.IterativeReceiver(detector, decoder or ldpc.LdpcDecoder(CODE, 10),
-                                       interleaver, iterations, early_stop, feedback_scale,
-                                       ENCODER.information)
+    return iterative.IterativeReceiver(detector, decoder or CODE.decoder(iterations=10),
+                                       interleaver, iterations, early_stop, feedback_scale)
 
 
 class TestInterleaver:
@@ -73,22 +74,16 @@ class TestInterleaver:
 
 
 class TestLayout:
-    @pytest.mark.parametrize("sent", [None, np.arange(40, 648), np.arange(600)[::-3]])
     @pytest.mark.parametrize("bits_per_vector", [1, 8, 24, 1000])
-    def test_gather_is_the_inverse_of_spread(self, sent, bits_per_vector):
-        size = 648 if sent is None else len(sent)
-        layout = iterative.CodewordLayout(648, bits_per_vector,
-                                          coding.RandomInterleaver(size, 1), sent)
-        assert layout.vectors * bits_per_vector == size + layout.padding
+    def test_gather_is_the_inverse_of_spread(self, bits_per_vector):
+        layout = iterative.CodewordLayout(648, bits_per_vector, INTERLEAVER)
+        assert layout.vectors * bits_per_vector == 648 + layout.padding
         assert 0 <= layout.padding < bits_per_vector
         llr = np.random.default_rng(2).normal(size=(5, 648)).astype(np.float32)
         spread = layout.spread(llr, fill=-7)
         assert spread.shape == (5 * layout.vectors, bits_per_vector)
         assert np.count_nonzero(spread == -7) == 5 * layout.padding
-        expected = llr.copy()
-        if sent is not None:
-            expected[:, np.setdiff1d(np.arange(648), sent)] = 0
-        np.testing.assert_array_equal(layout.gather(spread), expected)
+        np.testing.assert_array_equal(layout.gather(spread), llr)
 
     def test_each_codeword_begins_a_vector(self):
         layout = iterative.CodewordLayout(6, 4)
@@ -99,8 +94,7 @@ class TestLayout:
     @pytest.mark.parametrize("arguments, message", [
         ((648, 16, coding.RandomInterleaver(500)),
          "interleaver: got one of 500 bits, its size must divide the 648"),
-        ((648, 16, None, [1, 1]), "sent: .* must be different positions of 0..647"),
-        ((648, 16, None, [648]), "sent: "), ((648, 0), "bits_per_vector: got 0")])
+        ((648, 0), "bits_per_vector: got 0")])
     def test_bad_arguments(self, arguments, message):
         with pytest.raises(ValueError, match=message):
             iterative.CodewordLayout(*arguments)
@@ -123,15 +117,14 @@ class TestLoop:
 
     def test_many_passes_stay_right(self):
         """The LLRs of max-log decoders, that are far too sure, may not grow from pass to pass."""
-        encoder = turbo.TurboEncoder(512)
-        decoder = turbo.TurboDecoder(512, 8, early_stop=False, backend="cpu")
-        interleaver = coding.RandomInterleaver(encoder.num_bits, 1)
+        code = coding.get("turbo:512")
+        decoder = code.decoder(iterations=8, early_stop=False, backend="cpu")
+        interleaver = coding.RandomInterleaver(code.num_bits, 1)
         detector = detectors.BitFlip(extrinsic=True, backend="cpu")
-        receiver = iterative.IterativeReceiver(detector, decoder, interleaver, 8, False, 1.0,
-                                               encoder.information)
+        receiver = iterative.IterativeReceiver(detector, decoder, interleaver, 8, False, 1.0)
         rng = np.random.default_rng(1)
         bits = rng.integers(0, 2, (16, 512), np.uint8)
-        x = detector.constellation.modulate(receiver.layout.spread(encoder.encode(bits)))
+        x = detector.constellation.modulate(receiver.layout.spread(code.encode(bits)))
         h, noise_var = channel.flat_rayleigh(len(x), 4, 4, rng), 4 / 10**1.5
         y = np.einsum("nij,nj->ni", h, x) + channel.awgn((len(x), 4), noise_var, rng)
         history = receiver.receive(y.astype(np.complex64), h, noise_var, keep_history=True).history
@@ -145,7 +138,7 @@ class TestLoop:
         shape = 20, 41 * 16
         llr, coded = detector.detect(y, h, noise_var).reshape(shape), np.empty((20, 648), "f")
         coded[:, order] = llr[:, :648]
-        decoder = ldpc.LdpcDecoder(CODE, 10)
+        decoder = ldpc.LdpcDecoder(MATRIX, 10)
         extrinsic = decoder.decode(coded) - coded
         prior = np.full(shape, -100, np.float32)
         prior[:, :648] = np.float32(0.6) * extrinsic[:, order]
@@ -222,9 +215,9 @@ class TestLoop:
                 return super().detect(y, h, noise_var, prior, out, hard)
 
         watched = Watched(extrinsic=True)
-        loop = iterative.IterativeReceiver(watched, ldpc.LdpcDecoder(CODE), INTERLEAVER, 3, False)
+        loop = iterative.IterativeReceiver(watched, ldpc.LdpcDecoder(MATRIX), INTERLEAVER, 3, False)
         first = iterative.IterativeReceiver(detectors.BitFlip(extrinsic=True),
-                                            ldpc.LdpcDecoder(CODE), INTERLEAVER, 1)
+                                            ldpc.LdpcDecoder(MATRIX), INTERLEAVER, 1)
         loop.receive(y, h, noise_var)
         assert seen[0] is None and [len(hard) for hard in seen[1:]] == [2, 3]
         zfsic = detectors.ZFSIC().detect(y, h, noise_var) > 0
@@ -239,7 +232,7 @@ class TestLoop:
         bits, _, y, h, noise_var = transmitted(48, 12)
         errors = []
         for keep in (False, True):
-            loop = receiver(decoder=ldpc.LdpcDecoder(CODE, 2, keep_messages=keep),
+            loop = receiver(decoder=CODE.decoder(iterations=2, keep_messages=keep),
                             early_stop=False)
             received = loop.receive(y, h, noise_var)
             np.testing.assert_array_equal(loop.receive(y, h, noise_var).posterior,
@@ -279,19 +272,19 @@ class TestLoop:
         ("nway", {"early_stop": 1}, "early_stop: got 1, must be True or False"),
         ("nway", {"llr_type": "int8"}, "detector: got nway with llr_type=int8, must be float32"),
         ("nway", {"interleaver": coding.RandomInterleaver(600)}, "interleaver: got one of 600"),
-        ("nway", {"decoder": ldpc.LdpcDecoder(CODE, keep_messages=True)},
+        ("nway", {"decoder": CODE.decoder(keep_messages=True)},
          "decoder: got keep_messages=True, allowed with early_stop=False")])
     def test_refusals(self, name, arguments, message):
         if name == "sd":    # it has no extrinsic output to ask for
             with pytest.raises(ValueError, match=message):
-                iterative.IterativeReceiver(detectors.SD(), ldpc.LdpcDecoder(CODE))
+                iterative.IterativeReceiver(detectors.SD(), CODE.decoder())
             return
         with pytest.raises(ValueError, match=message):
             receiver(name, **arguments)
 
     def test_a_posteriori_output_is_refused(self):
         with pytest.raises(ValueError, match="got nway with extrinsic=False, must be extrinsic"):
-            iterative.IterativeReceiver(detectors.NWay(), ldpc.LdpcDecoder(CODE))
+            iterative.IterativeReceiver(detectors.NWay(), CODE.decoder())
 
     def test_one_pass_of_any_detector(self):
         bits, _, y, h, noise_var = transmitted(6, 25)
@@ -352,8 +345,8 @@ def _fake_cupy():
             return _on_device(getattr(np, name)(*arguments, **keywords))
         return call
 
-    for name in ("asarray", "clip", "take", "zeros", "full", "stack", "concatenate", "flatnonzero",
-                 "ascontiguousarray"):
+    for name in ("asarray", "clip", "copyto", "take", "zeros", "full", "stack", "concatenate",
+                 "flatnonzero", "ascontiguousarray"):
         setattr(module, name, wrap(name))
     return module
 
@@ -384,30 +377,34 @@ class DeviceDecoder(ldpc.LdpcDecoder):
 @pytest.mark.parametrize("early_stop", [True, False])
 def test_arrays_of_a_gpu_stay_there(monkeypatch, early_stop):
     """Same results, no array of the host among them, and what is constant goes there once: two
-    orders of the interleaver, the bits sent, those of information."""
+    orders of the interleaver, the bits sent, those of information; and where those sent once or
+    twice have their LLRs."""
     monkeypatch.setitem(sys.modules, "cupy", _fake_cupy())
-    code, sent = CODE, np.arange(8, 640)
+    sent = np.append(np.arange(8, 640), [3, 600])    # punctured, and repeated
+    code, there = (coding.Code(ldpc.LdpcEncoder(MATRIX), partial(kind, MATRIX),
+                               coding.Selection(324, 648, sent))
+                   for kind in (ldpc.LdpcDecoder, DeviceDecoder))
     interleaver = coding.RandomInterleaver(len(sent), 1)
     rng = np.random.default_rng(4)
-    words = ENCODER.encode(rng.integers(0, 2, (12, 324), np.uint8))
-    x = POINTS.modulate(iterative.CodewordLayout(648, 16, interleaver, sent).spread(words))
+    words = code.encode(rng.integers(0, 2, (12, 324), np.uint8))
+    x = POINTS.modulate(iterative.CodewordLayout(634, 16, interleaver).spread(words))
     h = channel.flat_rayleigh(len(x), 4, 4, rng)
     y = (np.einsum("nij,nj->ni", h, x) + channel.awgn(x.shape, 0.22, rng)).astype(np.complex64)
     noise_var = np.full(len(y), 0.22, np.float32)
 
     def make(detector, decoder):
-        return iterative.IterativeReceiver(detector(extrinsic=True), decoder(code), interleaver, 3,
-                                           early_stop, 0.5, ENCODER.information, sent)
+        return iterative.IterativeReceiver(detector(extrinsic=True), decoder, interleaver, 3,
+                                           early_stop, 0.5)
 
-    expected = make(detectors.BitFlip, ldpc.LdpcDecoder).receive(y, h, noise_var, True)
-    there = make(DeviceBitFlip, DeviceDecoder)
+    expected = make(detectors.BitFlip, code.decoder()).receive(y, h, noise_var, True)
+    there = make(DeviceBitFlip, there.decoder())
     zfsic = there._first.detect
     monkeypatch.setattr(there._first, "detect",
                         lambda *arguments: _on_device(zfsic(*map(_host, arguments))))
     OnDevice.copies = 0
     for _ in range(2):
         received = there.receive(*map(_on_device, (y, h, noise_var)), True)
-    assert OnDevice.copies == 4 and 0 < expected.found.sum() < 12
+    assert OnDevice.copies == 8 and 0 < expected.found.sum() < 12
     for name in ("posterior", "bits", "found", "iterations", "decoder_iterations", "detected",
                  "history"):
         value = getattr(received, name)

@@ -120,13 +120,15 @@ class TestChannels:
 class TestCodes:
     @pytest.mark.parametrize("text, num_info, rate", [
         ("wimax:576:3/4A", 432, 3 / 4), (LDPC, 324, 1 / 2), ("nr:2:20", 200, 1 / 5),
-        ("nr:1:16,factor=0.7", 352, 1 / 3), ("none:7", 112, 1), ("turbo:40", 40, 40 / 132)])
+        ("nr:1:16,factor=0.7", 352, 1 / 3), ("nr_matched:100:240:4:2", 100, 5 / 12),
+        ("none:7", 112, 1), ("turbo:40", 40, 40 / 132)])
     def test_sizes(self, text, num_info, rate):
         code = make_code(text, 16)
         assert code.num_info == num_info and code.rate == pytest.approx(rate)
 
     @pytest.mark.parametrize("text", [LDPC, "nr:2:9:factor=0.7", "wimax:672:5/6",
-                                      "turbo:512:extrinsic_scale=0.7"])
+                                      "turbo:512:extrinsic_scale=0.7",
+                                      "nr_matched:300:640:4,algorithm=offset"])
     def test_no_errors_at_high_snr(self, text):
         """With punctured bits and padded vectors."""
         link = sim.Link(3, 4, "qam64", text)

@@ -90,8 +90,9 @@ class _Decoding:
         if llr.dtype == np.int8:
             llr = llr * self._step
         try:
-            decoded = self._on_any(llr)
-            last = self._decoder.decoder
+            posterior = self._on_any(llr)
+            last = self._decoder
+            decoded = last.bits, posterior
             found, taken = (int(of.sum()) for of in (last.found, last.iterations_taken))
             erased = last.erasures
         except Exception as error:    # the stream goes on: these codewords are erased, and said

@@ -4,7 +4,7 @@
 and 5G NR; LDPC codes are in ``coding.ldpc``."""
 
 from .checksum import append_crc32, bits_to_bytes, bytes_to_bits, check_crc32
-from .codes import Code, Decoder, get
+from .codes import FORMS, Code, Decoder, get
 from .convolutional import CODE_RATES, ConvolutionalCode
 from .crc import CRCS, Crc
 from .interleaver import bit_order
@@ -16,8 +16,9 @@ from .scrambler import (
     scrambler_sequence,
     seed_from_service,
 )
+from .selection import Selection
 
-__all__ = ["CODE_RATES", "CRCS", "Code", "ConvolutionalCode", "Crc", "Decoder", "Interleaver",
-           "RandomInterleaver", "WifiInterleaver", "append_crc32", "bit_order", "bits_to_bytes",
-           "bytes_to_bits", "check_crc32", "get", "gold_scramble", "gold_sequence", "scramble",
-           "scrambler_sequence", "seed_from_service"]
+__all__ = ["CODE_RATES", "CRCS", "Code", "ConvolutionalCode", "Crc", "Decoder", "FORMS",
+           "Interleaver", "RandomInterleaver", "Selection", "WifiInterleaver", "append_crc32",
+           "bit_order", "bits_to_bytes", "bytes_to_bits", "check_crc32", "get", "gold_scramble",
+           "gold_sequence", "scramble", "scrambler_sequence", "seed_from_service"]

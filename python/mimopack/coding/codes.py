@@ -7,7 +7,9 @@ from pathlib import Path
 
 import numpy as np
 
+from ..cuda import Constant, array_module
 from . import ldpc, turbo
+from .selection import Selection
 
 
 class Code:
@@ -15,10 +17,10 @@ class Code:
 
     Args:
         encoder: has num_info, num_bits, information and encode(bits), as :class:`ldpc.LdpcEncoder`.
-        make_decoder: called with keyword arguments, makes what has decode(llr), found,
-            iterations_taken, erasures, iterations and threads, as :class:`ldpc.LdpcDecoder`.
-        matching: what is sent of its codewords, such as :class:`ldpc.NrRateMatching`; None for
-            all of them.
+        make_decoder: called with keyword arguments, makes what has the attributes and methods of
+            :class:`ldpc.LdpcDecoder`.
+        matching: what is sent of its codewords, :class:`Selection` or another with its attributes
+            and methods, such as :class:`ldpc.NrRateMatching`; None for all of them.
 
     Attributes:
         num_info: information bits of a codeword.
@@ -30,7 +32,12 @@ class Code:
         self.num_info, self.num_bits = encoder.num_info, encoder.num_bits
         if matching:
             self.num_info, self.num_bits = matching.info_bits, matching.coded_bits
-        self._information = encoder.information[:self.num_info]
+        self._information = Constant(encoder.information[:self.num_info])
+
+    @property
+    def rate(self):
+        """Information bits per bit sent."""
+        return self.num_info / self.num_bits
 
     def encode(self, bits):
         """uint8 (n, num_info), 0 or 1, to uint8 (n, num_bits)."""
@@ -49,43 +56,58 @@ class Code:
             decoder = self._make_decoder(**parameters)
         except TypeError as error:
             raise ValueError(f"parameters: got {', '.join(parameters)}; {error}") from None
-        return Decoder(decoder, self._information, self._matching)
+        return Decoder(decoder, self.num_bits, self._information, self._matching)
 
 
 class Decoder:
     """The decoder of a :class:`Code`, for one thread at a time.
 
+    What is not below it takes from ``decoder``: found, iterations_taken and erasures of the last
+    call, reset(), keep_messages, backend.
+
     Attributes:
-        decoder: that of the code's family, whose iterations and threads may be changed, and which
-            has found, iterations_taken and erasures of the last call.
+        decoder: that of the code's family, whose iterations and threads may be changed.
+        num_bits: bits sent of a codeword.
+        bits: (n, num_info) uint8, decisions of the last call on the information bits.
     """
 
-    def __init__(self, decoder, information, matching):
-        self.decoder = decoder
+    def __init__(self, decoder, num_bits, information, matching):
+        self.decoder, self.num_bits = decoder, num_bits
         self._information, self._matching = information, matching
 
+    def __getattr__(self, name):
+        return getattr(self.decoder, name)
+
     def decode(self, llr):
-        """Information bits and a-posteriori LLRs.
+        """A-posteriori LLRs, those of erased codewords 0.
 
         Args:
-            llr: (n, num_bits) float32, ln P(1)/P(0), C-contiguous.
+            llr: (n, num_bits) float32, ln P(1)/P(0), C-contiguous; CuPy's where the family's
+                decoder takes such.
 
         Returns:
-            (uint8 (n, num_info), float32 (n, num_bits) of all bits sent). Those of erased codewords
-            are 0.
+            (n, num_bits) float32 of all bits sent.
         """
         if self._matching:
             llr = self._matching.recover(llr)
         posterior = self.decoder.decode(llr)
-        decided = np.take(posterior, self._information, axis=1) > 0
-        if self._matching:
-            posterior = self._matching.match(posterior)
-        return decided.view(np.uint8), posterior
+        information = self._information.beside(posterior)
+        decided = array_module(posterior).take(posterior, information, axis=1) > 0
+        self.bits = decided.view(np.uint8)
+        return self._matching.match(posterior) if self._matching else posterior
 
 
 def _ldpc(name):
     matrix = ldpc.get(name)
     return Code(ldpc.LdpcEncoder(matrix), partial(ldpc.LdpcDecoder, matrix))
+
+
+def _nr(name):
+    """Without the bits that are never sent, TS 38.212 §5.3.2."""
+    matrix = ldpc.get(name)
+    sent = np.arange(ldpc.NR_PUNCTURED_COLUMNS * matrix.size, matrix.num_bits)
+    return Code(ldpc.LdpcEncoder(matrix), partial(ldpc.LdpcDecoder, matrix),
+                Selection(matrix.num_info, matrix.num_bits, sent))
 
 
 def _nr_matched(info_bits, coded_bits, bits_per_symbol=1, redundancy_version=0):
@@ -110,8 +132,8 @@ def get(name):
     """The code that a name stands for.
 
     Args:
-        name: one that :func:`ldpc.get` knows, such as "wimax:2304:1/2", "nr:1:384" (the whole
-            codeword, with what 5G NR never sends of it) or the path of an alist file;
+        name: one that :func:`ldpc.get` knows, such as "wimax:2304:1/2", "nr:1:384" (without
+            its first 2 * 384 bits, which 5G NR never sends) or the path of an alist file;
             "turbo:6144", LTE's turbo code of so many information bits; or
             "nr_matched:1000:2000:4:0", what 5G NR sends of a code block: its information bits,
             bits sent, bits per symbol of the interleaver (1) and redundancy version (0).
@@ -130,7 +152,7 @@ def get(name):
 def _of_standard(name):
     family, *sizes = name.split(":")
     if family in ldpc.FAMILIES:
-        return _ldpc(name)
+        return _nr(name) if family == "nr" else _ldpc(name)
     if family not in _FAMILIES:
         raise ValueError(f"code: got {name!r}, which is no file, allowed are {', '.join(FORMS)}")
     try:

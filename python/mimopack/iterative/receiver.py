@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from ..checks import flag, integer, positive
-from ..cuda import Constant, array_module
+from ..cuda import array_module
 from ..detectors import ZFSIC, BitFlip, hard_decisions
-from .layout import CodewordLayout, positions
+from .layout import CodewordLayout
 
 # The a-priori LLR of a bit that is known, and the largest that a decoder's become: beyond all that
 # channels say, far from float32's end.
@@ -22,13 +22,13 @@ class Received:
     """What an :class:`IterativeReceiver` made of n codewords.
 
     Attributes:
-        posterior: (n, num_bits) float32, the decoder's last a-posteriori LLRs of all coded bits.
-        bits: (n, k) uint8, decisions on the information bits (on all coded bits where the
-            receiver does not know which they are).
+        posterior: (n, num_bits) float32, the decoder's last a-posteriori LLRs of all bits sent.
+        bits: (n, k) uint8, decisions on the information bits (on all bits sent where the decoder
+            has no ``bits``).
         found: (n,) bool, what the decoder said last (LDPC: whether all checks hold).
         iterations: (n,) int32, passes of detector and decoder.
         decoder_iterations: (n,) int32, the decoder's own, of all passes together.
-        detected: (n, num_bits) float32, the detector's first LLRs of all coded bits.
+        detected: (n, num_bits) float32, the detector's first LLRs of all bits sent.
         history: (iterations, n, k) uint8, decisions on the same bits after each pass, or None.
             Codewords that have left keep theirs.
         erasures: vectors that the detector could not detect.
@@ -59,12 +59,13 @@ class IterativeReceiver:
     Args:
         detector: of ``detectors``; for more than one pass one that takes a-priori LLRs, with
             ``extrinsic=True``. float32 LLRs.
-        decoder: an ``LdpcDecoder``, or any object with ``num_bits``, ``decode(llr)`` (LLRs of all
-            coded bits, (n, num_bits) float32, to a-posteriori ones) and, of the last ``decode``,
-            ``found`` and ``iterations_taken``, (n,) each, all arrays of the same kind. With
-            ``keep_messages`` it goes on from its messages from pass to pass, for which early_stop
+        decoder: ``coding.get(name).decoder()``, or any object with ``num_bits``, ``decode(llr)``
+            (LLRs of all bits sent, (n, num_bits) float32, to a-posteriori ones) and, of the last
+            ``decode``, ``found`` and ``iterations_taken``, (n,) each, and maybe ``bits``, (n, k)
+            uint8, the information bits; all arrays of the same kind. With ``keep_messages`` it goes
+            on from its messages from pass to pass, for which early_stop
             must be False.
-        interleaver, sent: see :class:`CodewordLayout`. Zeros that fill a codeword's last vector
+        interleaver: see :class:`CodewordLayout`. Zeros that fill a codeword's last vector
             are known to the detector from the second pass on.
         iterations: passes, at most; 1 decodes without feedback.
         early_stop: whether codewords leave when they are ``found``; the others go on in a smaller
@@ -75,15 +76,13 @@ class IterativeReceiver:
             min-sum decoders make them too large. Over 4x4 16-QAM with a rate 1/2 LDPC code, from
             0.5 to 0.75 lost the fewest codewords with most detectors, with N-way, FPFSD and bit
             flipping 0.4; 1, as 002 has it, cost bit flipping and N-way most.
-        information: integers, positions of the information bits in a codeword
-            (``LdpcEncoder.information``), for ``Received.bits``.
 
     Raises:
         ValueError: an argument is not as above.
     """
 
     def __init__(self, detector, decoder, interleaver=None, iterations=4, early_stop=True,
-                 feedback_scale=0.6, information=None, sent=None):
+                 feedback_scale=0.6):
         self.iterations = integer("iterations", iterations, 1, 1000)
         if self.iterations > 1:
             _check_feedback(detector)
@@ -97,9 +96,7 @@ class IterativeReceiver:
                              "messages are of the same codewords in each pass")
         self.feedback_scale = positive("feedback_scale", feedback_scale)
         self.detector, self.decoder = detector, decoder
-        self.layout = CodewordLayout(decoder.num_bits, detector.bits_per_vector, interleaver, sent)
-        self._information = None if information is None else Constant(
-            positions("information", information, decoder.num_bits))
+        self.layout = CodewordLayout(decoder.num_bits, detector.bits_per_vector, interleaver)
         self._first = (ZFSIC(detector.num_tx, detector.num_rx, detector.constellation,
                              ordering=detector.ordering, backend=detector.backend,
                              device=detector.device, threads=detector.threads)
@@ -134,15 +131,15 @@ class IterativeReceiver:
             llr = self.layout.gather(self._detect(batch, prior, hard))
             decoded = self.decoder.decode(llr)
             if index == 0:
-                detected, posterior = llr, decoded
+                detected, posterior, bits = llr, decoded, self._bits(decoded)
                 erasures = self.detector.erasures if self.early_stop else None
             else:
-                posterior[left] = decoded
+                posterior[left], bits[left] = decoded, self._bits(decoded)
             found[left] = self.decoder.found
             passes[left] += 1
             taken[left] += self.decoder.iterations_taken
             if keep_history:
-                history.append(self._decide(posterior))
+                history.append(bits.copy())
             if index + 1 == self.iterations:
                 break
             extrinsic = decoded - llr
@@ -160,7 +157,7 @@ class IterativeReceiver:
             hard = self._candidates(batch, posterior, left, hard)
         history += history[-1:] * (self.iterations - len(history))    # all had left
         erasures = self.detector.erasures if erasures is None else erasures
-        return Received(posterior, self._decide(posterior), found, passes, taken, detected,
+        return Received(posterior, bits, found, passes, taken, detected,
                         xp.stack(history) if keep_history else None, erasures)
 
     def _detect(self, batch, prior, hard):
@@ -176,11 +173,8 @@ class IterativeReceiver:
             hard = hard_decisions(self._first.detect(batch.y, batch.h, batch.noise_var))[None]
         return xp.concatenate([hard, self.layout.spread(hard_decisions(posterior[left]))[None]])
 
-    def _decide(self, posterior):
-        if self._information:
-            posterior = array_module(posterior).take(
-                posterior, self._information.beside(posterior), axis=1)
-        return hard_decisions(posterior)
+    def _bits(self, decoded):
+        return self.decoder.bits if hasattr(self.decoder, "bits") else hard_decisions(decoded)
 
 
 def _check_feedback(detector):

@@ -50,7 +50,7 @@ class Contender:
                 self._on_gpu = backend == "cuda" and decoder.backend == "auto"
                 self._receiver = IterativeReceiver(
                     self._detector, decoder, link.permutation, self.iterations, early_stop,
-                    feedback_scale, self._code.information, self._code.sent)
+                    feedback_scale)
         except TypeError as error:
             raise ValueError(f"detector: got {text!r}: {error}") from None
         if self._receiver is None and self.iterations != 1:
@@ -69,8 +69,6 @@ class Contender:
                                           frames.noise_var, keep_history=self.iterations > 1)
         decided = received.bits[None] if received.history is None else received.history
         before = (received.detected > 0) != to_device(frames.words)
-        if self._code.sent is not None:
-            before = before[:, to_device(self._code.sent)]
         xp = array_module(before)
         return Counts(*map(_to_host, (
             xp.count_nonzero(decided != to_device(frames.bits), axis=2),

@@ -26,7 +26,7 @@ class Frames:
 
     Attributes:
         bits: (n, num_info) uint8.
-        words: (n, num_bits) uint8, coded.
+        words: (n, num_bits) uint8, what is sent of their codewords.
         y, h, noise_var: what a detector gets.
     """
 
@@ -57,7 +57,7 @@ class Link:
             thousandth of a dB) and the block's number alone.
 
     Attributes:
-        coding: the ``Code``.
+        coding: the ``LinkCode``.
 
     Raises:
         ValueError: an argument is not as above.
@@ -92,13 +92,12 @@ class Link:
     @cached_property
     def permutation(self):
         """The interleaver, or None."""
-        return (RandomInterleaver(self.coding.num_sent, self.seed)
+        return (RandomInterleaver(self.coding.num_bits, self.seed)
                 if self.interleaver == "random" and self.coding.make_decoder else None)
 
     @cached_property
     def layout(self):
-        return CodewordLayout(self.coding.num_bits, self.bits_per_vector, self.permutation,
-                              self.coding.sent)
+        return CodewordLayout(self.coding.num_bits, self.bits_per_vector, self.permutation)
 
     @property
     def ebn0_over_snr(self):

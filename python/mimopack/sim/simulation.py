@@ -170,4 +170,4 @@ class Simulation:
             "detector": text, "at_db": snr, "snr_db": snr_db,
             "ebn0_db": snr_db + link.ebn0_over_snr, "noise_var": link.noise_var(snr),
             "frames": tally.frames, "complete": done, "counts": tally.state(),
-            **tally.rates(link.coding.num_info, link.coding.num_sent)})
+            **tally.rates(link.coding.num_info, link.coding.num_bits)})

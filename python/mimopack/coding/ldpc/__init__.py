@@ -7,7 +7,12 @@ from .alist import read_alist, write_alist
 from .decoder import LdpcDecoder
 from .encoder import LdpcEncoder
 from .names import FAMILIES, FORMS, get
-from .nr_rate_matching import NrRateMatching, nr_base_graph, nr_lifting_size
+from .nr_rate_matching import (
+    NR_PUNCTURED_COLUMNS,
+    NrRateMatching,
+    nr_base_graph,
+    nr_lifting_size,
+)
 from .parity_checks import ParityChecks, Prototype
 from .standards import (
     NR_LIFTING_SIZES,
@@ -21,7 +26,7 @@ from .standards import (
 )
 from .wifi_rate_matching import WifiRateMatching
 
-__all__ = ["FAMILIES", "FORMS", "NR_LIFTING_SIZES", "WIFI_LENGTHS", "WIFI_RATES", "WIMAX_LENGTHS",
-           "WIMAX_RATES", "LdpcDecoder", "LdpcEncoder", "NrRateMatching", "ParityChecks",
-           "Prototype", "WifiRateMatching", "get", "nr", "nr_base_graph", "nr_lifting_size",
-           "read_alist", "wifi", "wimax", "write_alist"]
+__all__ = ["FAMILIES", "FORMS", "NR_LIFTING_SIZES", "NR_PUNCTURED_COLUMNS", "WIFI_LENGTHS",
+           "WIFI_RATES", "WIMAX_LENGTHS", "WIMAX_RATES", "LdpcDecoder", "LdpcEncoder",
+           "NrRateMatching", "ParityChecks", "Prototype", "WifiRateMatching", "get", "nr",
+           "nr_base_graph", "nr_lifting_size", "read_alist", "wifi", "wimax", "write_alist"]

@@ -5,13 +5,15 @@
 import numpy as np
 
 from ...checks import array, choice, flag, integer
+from ...cuda import array_module
+from ..selection import Selection
 from .parity_checks import Prototype
 from .standards import NR_BASE_GRAPHS, NR_LIFTING_SIZES, nr
 
 # §5.2.2: bits of the largest code block of a base graph.
 NR_LARGEST_BLOCK = {1: 8448, 2: 3840}
 NR_BITS_PER_SYMBOL = (1, 2, 4, 6, 8, 10)
-PUNCTURED_COLUMNS = 2    # §5.3.2: block columns that are never in the circular buffer
+NR_PUNCTURED_COLUMNS = 2    # §5.3.2: block columns that are never in the circular buffer
 CORE_ROWS = 4            # each block row after these has a block column of parity bits of its own
 # Table 5.4.2.1-2: where a redundancy version begins, in block columns of a whole buffer.
 STARTS = {1: (0, 17, 33, 56), 2: (0, 13, 25, 43)}
@@ -43,7 +45,7 @@ def nr_lifting_size(base_graph, block_bits):
     return next(size for size in NR_LIFTING_SIZES if columns * size >= block_bits)
 
 
-class NrRateMatching:
+class NrRateMatching(Selection):
     """What 5G NR sends of a codeword: TS 38.212 §5.2.2 (lifting size), §5.3.2 (filler bits, the
     first two block columns never sent) and §5.4.2 (circular buffer, interleaver).
 
@@ -81,22 +83,22 @@ class NrRateMatching:
 
     def __init__(self, info_bits, coded_bits, base_graph=None, redundancy_version=0,
                  bits_per_symbol=1, buffer_bits=None, prune=True):
-        self.coded_bits = integer("coded_bits", coded_bits, 1, 2**24)
+        coded_bits = integer("coded_bits", coded_bits, 1, 2**24)
         if base_graph is None:
             base_graph = nr_base_graph(integer("info_bits", info_bits, 1, NR_LARGEST_BLOCK[1]),
-                                       info_bits / self.coded_bits)
+                                       info_bits / coded_bits)
         self.base_graph = int(choice("base_graph", base_graph, tuple(NR_BASE_GRAPHS)))
-        self.info_bits = integer("info_bits", info_bits, 1, NR_LARGEST_BLOCK[self.base_graph])
+        info_bits = integer("info_bits", info_bits, 1, NR_LARGEST_BLOCK[self.base_graph])
         version = choice("redundancy_version", redundancy_version, (0, 1, 2, 3))
         depth = choice("bits_per_symbol", bits_per_symbol, NR_BITS_PER_SYMBOL)
-        if self.coded_bits % depth:
+        if coded_bits % depth:
             raise ValueError(f"coded_bits: got {coded_bits}, must be a multiple of "
                              f"bits_per_symbol = {depth}")
-        size = self.lifting_size = nr_lifting_size(self.base_graph, self.info_bits)
+        size = self.lifting_size = nr_lifting_size(self.base_graph, info_bits)
         whole = nr(self.base_graph, size)
-        self.num_filler = whole.num_info - self.info_bits
-        punctured = PUNCTURED_COLUMNS * size
-        columns = whole.shifts.shape[1] - PUNCTURED_COLUMNS
+        self.num_filler = whole.num_info - info_bits
+        punctured = NR_PUNCTURED_COLUMNS * size
+        columns = whole.shifts.shape[1] - NR_PUNCTURED_COLUMNS
         buffer = columns * size
         if buffer_bits is not None:
             buffer = min(buffer, integer("buffer_bits", buffer_bits,
@@ -104,14 +106,13 @@ class NrRateMatching:
         begin = STARTS[self.base_graph][version] * buffer // (columns * size) * size
         # Places in a codeword, in the order of the circular buffer from its beginning, k_0.
         places = punctured + np.roll(np.arange(buffer), -begin)
-        ring = places[(places < self.info_bits) | (places >= whole.num_info)]
+        ring = places[(places < info_bits) | (places >= whole.num_info)]
         self.code = whole
         if flag("prune", prune):
-            ring = self._prune(ring)
+            ring = self._prune(ring, coded_bits)
         # §5.4.2.2: written by rows of coded_bits / depth, read by columns.
-        order = np.arange(self.coded_bits).reshape(depth, -1).T.ravel()
-        self._sent = np.resize(ring, self.coded_bits)[order]
-        self._turns = list(self._by_turns(ring, np.argsort(order)))
+        sent = np.resize(ring, coded_bits).reshape(depth, -1).T.ravel()
+        super().__init__(info_bits, self.code.num_bits, sent)
 
     def with_filler(self, bits):
         """Information bits of ``code``: uint8 (n, info_bits) to (n, info_bits + num_filler).
@@ -121,22 +122,6 @@ class NrRateMatching:
         """
         array("bits", bits, np.uint8, ("n", self.info_bits))
         return np.pad(bits, ((0, 0), (0, self.num_filler)))
-
-    def match(self, words):
-        """What is sent of codewords, or a-posteriori LLRs of what was.
-
-        Args:
-            words: (n, code.num_bits), of any type.
-
-        Returns:
-            (n, coded_bits), of the same type.
-
-        Raises:
-            ValueError: another shape.
-        """
-        words = np.asarray(words)
-        array("words", words, words.dtype, ("n", self.code.num_bits))
-        return np.take(words, self._sent, axis=1)    # C-contiguous, as words[:, sent] is not
 
     def recover(self, llr):
         """LLRs of whole codewords from those of what was sent.
@@ -151,34 +136,20 @@ class NrRateMatching:
         Raises:
             ValueError: llr is no such array.
         """
-        array("llr", llr, np.float32, ("n", self.coded_bits))
-        out = np.zeros((len(llr), self.code.num_bits), np.float32)
-        for source, absent in self._turns:
-            turn = np.take(llr, source, axis=1)
-            np.copyto(turn, 0, where=absent)
-            out += turn
+        out, xp = super().recover(llr), array_module(llr)
         filler = slice(self.info_bits, self.info_bits + self.num_filler)
-        out[:, filler] = np.where(llr.any(axis=1), CERTAIN, np.float32(0))[:, None]
+        out[:, filler] = xp.where(llr.any(axis=1), CERTAIN, np.float32(0))[:, None]
         return out
 
-    def _prune(self, ring):
+    def _prune(self, ring, coded_bits):
         """Leaves out block columns of which nothing is sent, of those with one check each; returns
         the places of ring in the code that is left."""
         shifts, size = self.code.shifts, self.lifting_size
         rows, columns = shifts.shape
         block = ring // size
-        kept = np.isin(np.arange(columns), block[:self.coded_bits])
+        kept = np.isin(np.arange(columns), block[:coded_bits])
         kept[:columns - rows + CORE_ROWS] = True
         rows_kept = np.append(np.ones(CORE_ROWS, bool), kept[CORE_ROWS - rows:])
         self.code = Prototype(shifts[rows_kept][:, kept], size)
         moved = ring - (np.arange(columns) - np.cumsum(kept) + 1)[block] * size
         return moved[kept[block]]
-
-    def _by_turns(self, ring, received):
-        """For each time round the buffer, and each place of a codeword: which LLR is its own, and
-        whether none is."""
-        for begin in range(0, self.coded_bits, ring.size):
-            turn = received[begin:begin + ring.size]
-            source = np.full(self.code.num_bits, -1)
-            source[ring[:turn.size]] = turn
-            yield np.maximum(source, 0), source < 0
