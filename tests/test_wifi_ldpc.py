@@ -93,7 +93,7 @@ class TestRateMatching:
                                           bits[first:first + k - short])
             first += k - short
         assert at == m.num_coded and first == payload_bits
-        np.testing.assert_array_equal(m.information(whole) > 0, bits)
+        np.testing.assert_array_equal(m.match(whole)[m.information] > 0, bits)
         # What is not punctured, with the shortened zeros, is of a codeword.
         decoder = ldpc.LdpcDecoder(m.code)
         decoder.decode(whole)

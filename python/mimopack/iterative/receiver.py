@@ -31,7 +31,8 @@ class Received:
         detected: (n, num_bits) float32, the detector's first LLRs of all bits sent.
         history: (iterations, n, k) uint8, decisions on the same bits after each pass, or None.
             Codewords that have left keep theirs.
-        erasures: vectors that the detector could not detect.
+        erasures: vectors that the detector could not detect; 0 where ``receive`` was given its
+            first LLRs.
     """
 
     posterior: Any
@@ -102,13 +103,15 @@ class IterativeReceiver:
                              device=detector.device, threads=detector.threads)
                        if isinstance(detector, BitFlip) else None)
 
-    def receive(self, y, h, noise_var, keep_history=False):
+    def receive(self, y, h, noise_var, keep_history=False, first=None):
         """Detect and decode a batch of codewords.
 
         Args:
             y: (n * layout.vectors, nr) complex64: n codewords, in the layout's order.
             h, noise_var: as for ``Detector.detect``.
             keep_history: whether the decisions after each pass are wanted.
+            first: (n * layout.vectors, nt*m) float32, LLRs for the first pass where a detector has
+                found them already; None detects.
 
         Returns:
             :class:`Received`
@@ -120,6 +123,9 @@ class IterativeReceiver:
         if np.ndim(y) != 2 or len(y) % vectors:
             raise ValueError(f"y: got shape {np.shape(y)}, must be (n * {vectors}, nr), whole "
                              f"codewords of {vectors} vectors")
+        if first is not None and first.shape != (len(y), self.layout.bits_per_vector):
+            raise ValueError(f"first: got shape {first.shape}, must be "
+                             f"({len(y)}, {self.layout.bits_per_vector})")
         xp, n = array_module(y), len(y) // vectors
         batch = _Batch(y, h, noise_var, vectors)
         left = slice(None)    # the codewords that the batch still has
@@ -128,11 +134,16 @@ class IterativeReceiver:
         if self._keeps:
             self.decoder.reset()
         for index in range(self.iterations):
-            llr = self.layout.gather(self._detect(batch, prior, hard))
+            given = first if index == 0 else None
+            llr = self.layout.gather(self._detect(batch, prior, hard) if given is None else given)
             decoded = self.decoder.decode(llr)
             if index == 0:
                 detected, posterior, bits = llr, decoded, self._bits(decoded)
-                erasures = self.detector.erasures if self.early_stop else None
+                erasures = None
+                if given is not None:
+                    erasures = 0
+                elif self.early_stop:
+                    erasures = self.detector.erasures
             else:
                 posterior[left], bits[left] = decoded, self._bits(decoded)
             found[left] = self.decoder.found

@@ -19,11 +19,22 @@ def data_code(parameters):
         order: where each coded bit of an OFDM symbol goes, see ``coding.bit_order``
         encode(bits): uint8 (num_scrambled,) to all coded bits of the frame
         decode(llr): LLRs of all coded bits, in the order of ``encode``, to (scrambled bits of
-            SERVICE field and PSDU, their coded bits again, LLRs of these)
+            SERVICE field and PSDU, their coded bits again, LLRs of these, whether all checks
+            hold; None where the code has none)
+
+    and, of the LDPC code, what an iterative receiver takes of it,
+
+        decoder: an ``ldpc.WifiFrameDecoder``
+        information: where the scrambled bits are in the coded ones
 
     for one thread.
     """
     return (_LdpcData if parameters.is_ldpc else _ConvolutionalData)(parameters)
+
+
+def usable(llr):
+    """LLRs as decoders take them: float32, 0 where they are not finite."""
+    return np.where(np.isfinite(llr), llr, 0).astype(np.float32)
 
 
 class _ConvolutionalData:
@@ -42,7 +53,7 @@ class _ConvolutionalData:
     def decode(self, llr):
         llr = llr[:self._parameters.num_coded_bits]    # the rest is padding
         bits = self._code.decode(llr)
-        return bits, self._code.encode(np.append(bits, np.zeros(TAIL, np.uint8))), llr
+        return bits, self._code.encode(np.append(bits, np.zeros(TAIL, np.uint8))), llr, None
 
 
 class _LdpcData:
@@ -51,7 +62,9 @@ class _LdpcData:
     def __init__(self, parameters):
         self._matching = parameters.ldpc_matching
         self._encoder = _ldpc_encoder(self._matching.code.num_bits, parameters.rate)
-        self._decoder = ldpc.LdpcDecoder(self._matching.code, LDPC_ITERATIONS, threads=1)
+        self.decoder = ldpc.WifiFrameDecoder(self._matching, ldpc.LdpcDecoder(
+            self._matching.code, LDPC_ITERATIONS, threads=1))
+        self.information = self._matching.information
         self.num_scrambled = parameters.data_bits
         self.order = bit_order(parameters.num_tx, parameters.bits_per_symbol, interleaved=False)
 
@@ -59,10 +72,9 @@ class _LdpcData:
         return self._matching.encode(bits, self._encoder)
 
     def decode(self, llr):
-        usable = np.where(np.isfinite(llr), llr, 0).astype(np.float32)
-        posterior = self._decoder.decode(self._matching.recover(usable))
-        bits = (self._matching.information(posterior) > 0).view(np.uint8)
-        return bits, self.encode(bits), llr
+        posterior = self.decoder.decode(usable(llr)[None])[0]
+        bits = (posterior[self.information] > 0).view(np.uint8)
+        return bits, self.encode(bits), llr, bool(self.decoder.found[0])
 
 
 @lru_cache

@@ -23,6 +23,8 @@ class Packet:
         coded_bit_errors: coded bits in which hard decisions on the LLRs differ from the decoded
             packet encoded again. Where crc_ok, that is the number of channel bit errors.
         coded_bits: how many were compared.
+        checks_hold: whether all checks of the LDPC code hold; None where there is none.
+        iterations: passes of detector and decoder.
     """
 
     payload: bytes
@@ -30,6 +32,8 @@ class Packet:
     scrambler_seed: int
     coded_bit_errors: int
     coded_bits: int
+    checks_hold: bool | None
+    iterations: int
 
 
 class PacketDecoder:
@@ -66,9 +70,12 @@ class PacketDecoder:
         if llr.shape != shape:
             raise ValueError(f"llr: got shape {llr.shape}, must be {shape}")
         symbols = ungroup_items(llr, symbols_per_channel).reshape(p.num_symbols, -1)
-        scrambled, coded, read = self._code.decode(symbols[:, self._code.order].ravel())
+        return self._packet(*self._code.decode(symbols[:, self._code.order].ravel()))
+
+    def _packet(self, scrambled, coded, read, checks_hold, iterations=1):
+        """The packet of what ``data_code`` decoded."""
         errors = np.count_nonzero((read > 0) != coded)
         seed = seed_from_service(scrambled)
-        bits = scramble(scrambled, seed or p.scrambler_seed)
+        bits = scramble(scrambled, seed or self.parameters.scrambler_seed)
         payload, crc_ok = check_crc32(bits_to_bytes(bits[SERVICE:]))
-        return Packet(payload, crc_ok, seed, int(errors), read.size)
+        return Packet(payload, crc_ok, seed, int(errors), read.size, checks_hold, iterations)

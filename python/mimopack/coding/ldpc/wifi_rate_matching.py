@@ -35,6 +35,7 @@ class WifiRateMatching:
         num_symbols: OFDM symbols that they fill.
         num_coded: bits of these, N_avbits.
         num_shortened, num_punctured, num_repeated: bits, of all codewords.
+        information: (payload_bits,) integers, where the payload's bits are in what is sent.
 
     Raises:
         ValueError: an argument is not as above.
@@ -74,15 +75,15 @@ class WifiRateMatching:
         self.num_codewords, self.num_symbols, self.num_coded = count, symbols, available
         self.num_shortened, self.num_punctured = shortened, punctured
         self.num_repeated = repeated
-        sent, self._information = [], []
+        sent, information, at = [], [], 0
         parts = zip(*(_spread(total, count) for total in (shortened, punctured, repeated)),
                     strict=True)
         for first, (short, cut, more) in zip(range(0, count * length, length), parts, strict=True):
-            own = first + np.arange(info - short)
-            once = np.append(own, first + np.arange(info, length - cut))
+            once = first + np.append(np.arange(info - short), np.arange(info, length - cut))
             sent.append(np.resize(once, len(once) + more))
-            self._information.append(own)
-        self._sent, self._information = map(np.concatenate, (sent, self._information))
+            information.append(at + np.arange(info - short))
+            at += len(sent[-1])
+        self._sent, self.information = map(np.concatenate, (sent, information))
 
     def encode(self, bits, encoder):
         """What is sent of a frame.
@@ -97,11 +98,16 @@ class WifiRateMatching:
         Raises:
             ValueError: bits is no such array.
         """
-        array("bits", bits, np.uint8, (len(self._information),))
+        array("bits", bits, np.uint8, (len(self.information),))
         words = np.zeros((self.num_codewords, self.code.num_bits), np.uint8)
-        words.ravel()[self._information] = bits
+        words.ravel()[self._sent[self.information]] = bits
         info = np.ascontiguousarray(words[:, :self.code.num_info])
-        return encoder.encode(info).ravel()[self._sent]
+        return self.match(encoder.encode(info))
+
+    def match(self, words):
+        """What is sent, (num_coded,), of codewords (num_codewords, code.num_bits) of bits or
+        LLRs."""
+        return words.ravel()[self._sent]
 
     def recover(self, llr):
         """LLRs of the codewords from those of what was sent.
@@ -121,11 +127,53 @@ class WifiRateMatching:
         out = out.astype(np.float32).reshape(self.num_codewords, -1)
         shortened = np.ones(out.shape, bool)
         shortened[:, self.code.num_info:] = False
-        shortened.ravel()[self._information] = False
+        shortened.ravel()[self._sent[self.information]] = False
         shortened[~out.any(axis=1)] = False    # a codeword of zeros only is an erasure
         out[shortened] = CERTAIN
         return out
 
-    def information(self, words):
-        """The payload bits, (payload_bits,), in codewords (num_codewords, code.num_bits)."""
-        return words.ravel()[self._information]
+
+class WifiFrameDecoder:
+    """A decoder of whole frames: LLRs of what is sent to a-posteriori LLRs of the same bits.
+
+    An object serves one thread at a time.
+
+    Args:
+        matching: :class:`WifiRateMatching`.
+        decoder: an :class:`LdpcDecoder` of ``matching.code``.
+
+    Attributes, of the last ``decode``:
+        found: (n,) bool, whether all checks of all of a frame's codewords hold.
+        iterations_taken: (n,) int32, those of the codeword that took most.
+    """
+
+    def __init__(self, matching, decoder):
+        self._matching, self._decoder = matching, decoder
+        self.num_bits = matching.num_coded
+        self.found, self.iterations_taken = np.zeros(0, bool), np.zeros(0, np.int32)
+
+    def decode(self, llr):
+        """A-posteriori LLRs; a bit that is sent more than once has all that its copies say in each.
+
+        Args:
+            llr: (n, num_bits) float32, ln P(1)/P(0), finite.
+
+        Returns:
+            (n, num_bits) float32.
+
+        Raises:
+            ValueError: llr is no such array.
+        """
+        m = self._matching
+        array("llr", llr, np.float32, ("n", self.num_bits))
+        words = np.empty((len(llr), m.num_codewords, m.code.num_bits), np.float32)
+        for frame, own in zip(llr, words, strict=True):
+            own[:] = m.recover(frame)
+        posterior = self._decoder.decode(words.reshape(-1, m.code.num_bits)).reshape(words.shape)
+        out = np.empty_like(llr)
+        for frame, own in zip(out, posterior, strict=True):
+            frame[:] = m.match(own)
+        shape = words.shape[:2]
+        self.found = self._decoder.found.reshape(shape).all(axis=1)
+        self.iterations_taken = self._decoder.iterations_taken.reshape(shape).max(axis=1)
+        return out
