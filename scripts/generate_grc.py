@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Write what GRC shows of the detectors: their blocks, and the menus of the OFDM receiver.
+"""Write what GRC shows of the detectors: their blocks, and the menus of the OFDM receivers.
 
-grc/mimopack_<name>_detector.block.yml is written for every registered detector; in the receiver's
-file, which is written by hand, the names of detectors and backends are.
+grc/mimopack_<name>_detector.block.yml is written for every registered detector; in the receivers'
+files, which are written by hand, the names of detectors and backends are.
 
     PYTHONPATH=build/python .venv/bin/python scripts/generate_grc.py [--check]
 
@@ -23,7 +23,7 @@ from gnuradio.mimopack.blocks import DETECTOR_BLOCKS
 from gnuradio.mimopack.detectors.parameters import BACKENDS, Parameter
 
 GRC = Path(__file__).resolve().parent.parent / "grc"
-RECEIVER = "mimopack_ofdm_receiver.block.yml"
+RECEIVERS = ("mimopack_ofdm_receiver.block.yml", "mimopack_packet_receiver.block.yml")
 
 HEADER = """\
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
@@ -166,8 +166,9 @@ def block_yaml(detector):
         for part in (head, *({key: value} for key, value in sections.items())))
 
 
-def receiver_yaml(text):
-    """The receiver's .block.yml with the detectors and backends that there are."""
+def receiver_yaml(name):
+    """A receiver's .block.yml with the detectors and backends that there are."""
+    text = (GRC / name).read_text(encoding="utf-8")
     menus = {"detector": {"options": detectors.REGISTRY,
                           "option_labels": [d.__name__ for d in detectors.REGISTRY.values()]},
              "backend": {"options": BACKENDS}}
@@ -177,7 +178,7 @@ def receiver_yaml(text):
                 rf"(-   id: {parameter}\n(?:    .*\n)*?    {key}: )\[.*\]",
                 lambda match, values=values: f"{match[1]}[{', '.join(values)}]", text)
             if count != 1:
-                raise ValueError(f"{RECEIVER}: {key} of {parameter} found {count} times")
+                raise ValueError(f"{name}: {key} of {parameter} found {count} times")
     return text
 
 
@@ -196,7 +197,7 @@ def out_of_date(write):
     """Names of the files that differ from what they should be; they are rewritten if asked."""
     wanted = {f"mimopack_{d.name}_detector.block.yml": block_yaml(d)
               for d in detectors.REGISTRY.values()}
-    wanted[RECEIVER] = receiver_yaml((GRC / RECEIVER).read_text(encoding="utf-8"))
+    wanted |= {name: receiver_yaml(name) for name in RECEIVERS}
     changed = [path.name for path in GRC.glob("mimopack_*_detector.block.yml")
                if path.name not in wanted]
     if write:

@@ -38,6 +38,7 @@ ACCEPTED = {
     "profile": channel.PROFILES,
     "repeat": ("True", "False"),
     "timestamp": ("True", "False"),
+    ("mimopack_packet_receiver", "code_rate"): ofdm.parameters.LDPC_CODE_RATES,
     ("mimopack_fec_decoder", "backend"): coding.soft_decoder.BACKENDS,
     ("mimopack_fec_decoder_pdu", "backend"): coding.soft_decoder.BACKENDS,
 }

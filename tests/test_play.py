@@ -196,7 +196,7 @@ def test_an_error_while_listening_ends_the_flowgraph_and_is_raised(small, broken
 
 def _packet(start, crc_ok, **more):
     return {"frame": 0, "start": start, "cfo": 0.0, "snr_db": 20.0, "condition_db": 10.0,
-            "crc_ok": crc_ok, **more}
+            "crc_ok": crc_ok, "iterations": 1, **more}
 
 
 def test_tally_trusts_the_truth_more_than_the_crc():

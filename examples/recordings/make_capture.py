@@ -67,13 +67,16 @@ def simulate(frames, snrs, seed, parameters, num_rx, delay_spread, correlation, 
 @click.option("--correlation", default=0.5, show_default=True,
               help="Between neighbouring antennas, at both ends.")
 @click.option("--cfo", default=40e3, show_default=True, help="Carrier offset in Hz.")
+@click.option("--code-rate", type=click.Choice(ofdm.parameters.CODE_RATES), default="1/2",
+              show_default=True)
 @click.option("--num-rx", default=4, show_default=True, help="Receive antennas.")
 @click.option("--layout", type=click.Choice(recording.LAYOUTS), default="interleaved",
               show_default=True)
 @click.option("--overwrite", is_flag=True, help="Replace a recording of this name.")
-def main(output, frames, snrs, seed, delay_spread, correlation, cfo, num_rx, layout, overwrite):
+def main(output, frames, snrs, seed, delay_spread, correlation, cfo, code_rate, num_rx, layout,
+         overwrite):
     """Simulate a capture and write it as SigMF with the truth in its annotations."""
-    parameters = ofdm.Parameters(num_tx=4, constellation="wlan_qam16", code_rate="1/2",
+    parameters = ofdm.Parameters(num_tx=4, constellation="wlan_qam16", code_rate=code_rate,
                                  payload_length=500)
     samples, truth = simulate(frames, snrs, seed, parameters, num_rx, delay_spread, correlation,
                               cfo)

@@ -18,6 +18,8 @@ from .machine import describe
 from .tally import Tally, Truth
 
 DEFAULT_DETECTORS = ("zf", "mmse", "nway", "mla")
+# With iterations: they take a-priori LLRs.
+ITERATING_DETECTORS = ("mmsepic", "nway", "mla")
 # The speed of a flowgraph is taken over about so long, a short recording played again and again.
 _TIMED_SECONDS = 2.0
 _DETECTOR_SECONDS = 0.3
@@ -68,8 +70,8 @@ def format_packet(line, sample_rate):
             f"condition {line.condition_db:5.1f} dB  offset {line.cfo / 1e3:+7.2f} kHz  CRC {crc}")
 
 
-def play(path, detectors=DEFAULT_DETECTORS, output=Path("demo-output"), show=None, quiet=False,
-         pictures=True, backend="auto", echo=click.echo, **overrides):
+def play(path, detectors=(), output=Path("demo-output"), show=None, quiet=False, pictures=True,
+         backend="auto", iterations=1, echo=click.echo, **overrides):
     """Play a recording through a GNU Radio flowgraph once for each detector, and report.
 
     Prints a line per packet (for one detector) and a table, writes ``summary.json`` and pictures
@@ -77,12 +79,14 @@ def play(path, detectors=DEFAULT_DETECTORS, output=Path("demo-output"), show=Non
 
     Args:
         path: of the recording, see ``recording.Reader``.
-        detectors: names, keys of ``detectors.REGISTRY``.
+        detectors: names, keys of ``detectors.REGISTRY``; none stands for DEFAULT_DETECTORS, or
+            ITERATING_DETECTORS where iterations > 1.
         output: folder for the summary and the pictures; None writes nothing.
         show: the one of detectors whose packets get a line each; default the first.
         quiet: no line per packet.
         pictures: draw them.
         backend: of the detectors.
+        iterations: passes of detector and decoder at most, see ``ofdm_receiver``.
         echo: prints a line.
         overrides: num_tx, constellation, code_rate, payload_length instead of the metadata's.
 
@@ -90,14 +94,16 @@ def play(path, detectors=DEFAULT_DETECTORS, output=Path("demo-output"), show=Non
         The summary, a dictionary (see docs/recordings.md).
 
     Raises:
-        ValueError, FileNotFoundError: the recording cannot be read, or its format is not known.
+        ValueError, FileNotFoundError: the recording cannot be read, its format is not known, or
+            a receiver cannot be had as asked for.
         OSError: output cannot be written to; said before anything is played.
     """
     from .playback import Playback
 
     reader = recording.Reader(path)
     parameters = read_parameters(reader, overrides)
-    names = list(dict.fromkeys(detectors))
+    names = list(dict.fromkeys(detectors)) or list(
+        ITERATING_DETECTORS if iterations > 1 else DEFAULT_DETECTORS)
     show = names[0] if show is None else show
     for name in [*names, show]:
         if name not in registry.REGISTRY:
@@ -106,12 +112,14 @@ def play(path, detectors=DEFAULT_DETECTORS, output=Path("demo-output"), show=Non
     if show not in names:
         raise ValueError(f"show: got {show!r}, which is not played; allowed are "
                          f"{', '.join(names)} (or play it as well: -d {show})")
+    playback = Playback(reader, parameters, backend, iterations)
+    for name in names:
+        playback.receiver(name)    # what it refuses is said before anything is played
     if output is not None:
         _prepare(Path(output))
     truth = Truth(recording.read_frames(reader.annotations), ofdm.Transmitter(parameters))
     sample_rate = reader.sample_rate or ofdm.SAMPLE_RATE
     _introduce(reader, parameters, sample_rate, truth, echo)
-    playback = Playback(reader, parameters, backend)
     tallies, rows = [], []
     for name in names:
         lines = name == show and not quiet
@@ -138,7 +146,8 @@ def play(path, detectors=DEFAULT_DETECTORS, output=Path("demo-output"), show=Non
         "recording": str(reader.path), "description": reader.global_info.get("core:description"),
         "notes": reader.notes, "sample_rate": sample_rate, "samples": reader.num_samples,
         "format": {name: getattr(parameters, name) for name in recording.FORMAT_FIELDS},
-        "num_rx": reader.num_channels, "machine": describe(), "detectors": rows,
+        "num_rx": reader.num_channels, "iterations": iterations, "machine": describe(),
+        "detectors": rows,
         "packets": {tally.detector: [vars(line) for line in tally.lines] for tally in tallies}}
     for line in table(summary, tallies) + hints(summary):
         echo(line)
@@ -182,6 +191,10 @@ def table(summary, tallies):
                  f"{first['bit_error_rate_against']}.")
     lines.append("vectors/s: the detector alone, on these vectors. real time: samples/s of the "
                  f"whole flowgraph over {ofdm.SAMPLE_RATE / 1e6:g} MS/s.")
+    if summary["iterations"] > 1:
+        lines.append(f"Up to {summary['iterations']} passes of detector and decoder, on the mean "
+                     + ", ".join(f"{_show(row['passes'], '.2f')} ({row['detector']})"
+                                 for row in rows) + ".")
     cut = first["receiver"]["frames_truncated"]
     if cut:
         lines.append(f"{cut} more frames broke off before their end.")
@@ -248,8 +261,9 @@ def _write(summary, tallies, parameters, output, pictures, echo):
 @click.command("play")
 @click.argument("path", type=click.Path(path_type=Path))
 @click.option("-d", "--detector", "detectors", multiple=True,
-              type=click.Choice(list(registry.REGISTRY)), default=DEFAULT_DETECTORS,
-              show_default=True, help="May be given several times.")
+              type=click.Choice(list(registry.REGISTRY)),
+              help=f"May be given several times; default {', '.join(DEFAULT_DETECTORS)}, with "
+                   f"--iterations {', '.join(ITERATING_DETECTORS)}.")
 @click.option("--show", type=click.Choice(list(registry.REGISTRY)),
               help="Detector whose packets are listed; default the first.")
 @click.option("-q", "--quiet", is_flag=True, help="No line per packet.")
@@ -258,10 +272,12 @@ def _write(summary, tallies, parameters, output, pictures, echo):
               help="Folder for summary.json and pictures.")
 @click.option("--pictures/--no-pictures", default=True, show_default=True)
 @click.option("--backend", type=click.Choice(BACKENDS), default="auto", show_default=True)
+@click.option("--iterations", type=click.IntRange(1, 1000), default=1, show_default=True,
+              help="Passes of detector and decoder at most; more than 1 with LDPC codes.")
 @click.option("--num-tx", type=int, help="Layers; default by the metadata.")
 @click.option("--constellation", metavar=f"[{'|'.join(ofdm.CONSTELLATIONS)}]",
               help="Default by the metadata.")
-@click.option("--code-rate", help="1/2, 2/3, 3/4 or 5/6; default by the metadata.")
+@click.option("--code-rate", help="1/2, 2/3, 3/4, 5/6, or ldpc:1/2 ...; default by the metadata.")
 @click.option("--payload-length", type=int, help="Bytes a packet; default by the metadata.")
 def play_command(path, **options):
     """Play the SigMF recording PATH through the MIMO-OFDM receiver.

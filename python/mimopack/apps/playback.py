@@ -59,11 +59,12 @@ class Playback:
         reader: ``recording.Reader``.
         parameters: ``ofdm.Parameters``.
         backend: of the detectors.
+        iterations: see ``ofdm_receiver``.
     """
 
-    def __init__(self, reader, parameters, backend="auto"):
+    def __init__(self, reader, parameters, backend="auto", iterations=1):
         self._reader = reader
-        self._backend = backend
+        self._options = dict(backend=backend, iterations=iterations)
         self._format = dict(num_tx=parameters.num_tx, constellation=parameters.constellation,
                             code_rate=parameters.code_rate,
                             payload_length=parameters.payload_length)
@@ -71,12 +72,15 @@ class Playback:
         self._widths = (parameters.num_tx * parameters.bits_per_symbol, num_rx,
                         num_rx * parameters.num_tx)
 
+    def receiver(self, detector):
+        """A receiver with this detector; ValueError where there is none."""
+        return ofdm_receiver(num_rx=self._reader.num_channels, detector=detector,
+                             **self._options, **self._format)
+
     def _build(self, detector, repeat):
         top = gr.top_block()
         source = sigmf_multichannel_source(str(self._reader.path), repeat=repeat)
-        receiver = ofdm_receiver(num_rx=self._reader.num_channels, detector=detector,
-                                 backend=self._backend, **self._format)
-        return top, source, receiver
+        return top, source, self.receiver(detector)
 
     def decode(self, detector, on_packet, on_frame):
         """Play the recording once; returns the receiver's counts (``ofdm_receiver.statistics``).

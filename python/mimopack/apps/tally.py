@@ -88,6 +88,7 @@ class Tally:
             self._by_snr[frame.snr_db][1] += 1
         self._num_decoded = 0
         self._false = 0
+        self._passes = 0
 
     def add_packet(self, information, payload):
         """A packet that came out of the receiver."""
@@ -95,6 +96,7 @@ class Tally:
         line = PacketLine(information["frame"], information["start"], information["cfo"],
                           information["snr_db"], information["condition_db"], crc_ok)
         self.lines.append(line)
+        self._passes += information["iterations"]
         if self._on_line:
             self._on_line(line)
         if not self._truth:
@@ -142,6 +144,7 @@ class Tally:
             "packets_found": len(self.lines) - self._false,
             "packets_decoded": self._num_decoded,
             "packet_error_rate": 1 - self._num_decoded / total if total else None,
+            "passes": self._passes / len(self.lines) if self.lines else None,
             "packet_error_rate_of": "sent" if known else "found",
             "bit_error_rate_before_decoding": _rate(self._coded),
             "bit_error_rate_against": ("annotations" if known

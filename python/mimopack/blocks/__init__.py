@@ -13,6 +13,7 @@ from .ofdm_receiver import ofdm_receiver
 from .ofdm_transmitter import ofdm_transmitter
 from .packet_decoder import packet_decoder
 from .packet_meter import packet_meter
+from .packet_receiver import packet_receiver
 from .sigmf_multichannel_sink import sigmf_multichannel_sink
 from .sigmf_multichannel_source import sigmf_multichannel_source
 
@@ -33,6 +34,7 @@ __all__ = [
     "ofdm_transmitter",
     "packet_decoder",
     "packet_meter",
+    "packet_receiver",
     "sigmf_multichannel_sink",
     "sigmf_multichannel_source",
 ]

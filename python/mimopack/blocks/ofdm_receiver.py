@@ -10,14 +10,11 @@ from ..detectors.parameters import LLR_TYPES
 from ..ofdm import Parameters
 from ..ofdm.data_field import check_group
 from ..ofdm.parameters import MAX_RX
-from .detector import DETECTOR_BLOCKS
+from .detector import choose_detector
 from .ofdm_channel_estimator import ofdm_channel_estimator
 from .ofdm_frame_sync import ofdm_frame_sync
 from .packet_decoder import packet_decoder
-
-# What the receiver's arguments say, or its wiring: the noise variance comes in tags.
-_OWN_OPTIONS = ("num_tx", "num_rx", "constellation", "backend", "symbols_per_channel",
-                "prior_input", "noise_var")
+from .packet_receiver import packet_receiver
 
 
 class ofdm_receiver(gr.hier_block2):
@@ -31,7 +28,9 @@ class ofdm_receiver(gr.hier_block2):
     (complex, vlen T * num_rx), 2 the channels h (complex, vlen num_rx * num_tx), item by item,
     with the tags of ``ofdm_channel_estimator``.
 
-    The parts are attributes: ``frame_sync``, ``estimator``, ``detector``, ``decoder``.
+    The parts are attributes: ``frame_sync``, ``estimator``, ``detector``, ``decoder``. With
+    iterations > 1 the decoder is a ``packet_receiver``; the LLRs at output 0 are those of the first
+    pass, and the threads of ``control`` those of the first pass's detector.
 
     Args:
         num_tx, constellation, code_rate, payload_length: see ``ofdm.Parameters``.
@@ -42,6 +41,9 @@ class ofdm_receiver(gr.hier_block2):
         backend: one of ``detectors.parameters.BACKENDS``.
         symbols_per_channel: T, data symbols that share a channel item at the detector.
         threshold: of the frame synchroniser.
+        iterations: passes of detector and decoder at most. More than 1 with an LDPC code and a
+            detector that takes a-priori LLRs.
+        feedback_scale: with iterations > 1, see ``iterative.IterativeReceiver``.
 
     Raises:
         ValueError: a parameter that a part refuses, an unknown detector or option.
@@ -49,13 +51,12 @@ class ofdm_receiver(gr.hier_block2):
 
     def __init__(self, num_tx=4, num_rx=4, constellation="wlan_qam16", code_rate="1/2",
                  payload_length=500, detector="nway", detector_options=None, backend="auto",
-                 symbols_per_channel=1, threshold=0.35):
-        known = [name.removesuffix("_detector") for name in DETECTOR_BLOCKS]
-        make_detector = DETECTOR_BLOCKS[f"{choice('detector', detector, known)}_detector"]
+                 symbols_per_channel=1, threshold=0.35,
+                 iterations=1, feedback_scale=0.6):
+        make_detector, options = choose_detector(detector, detector_options)
         parameters = Parameters(num_tx, constellation, code_rate, payload_length)
         num_rx = integer("num_rx", num_rx, parameters.num_tx, MAX_RX)
         check_group(symbols_per_channel, parameters.num_symbols)
-        options = _detector_options(make_detector, detector_options)
         llr_type = choice("llr_type", options.get("llr_type", "float32"), LLR_TYPES)
         llr_size = (symbols_per_channel * num_tx * np.dtype(llr_type).itemsize
                     * parameters.bits_per_symbol)
@@ -71,8 +72,15 @@ class ofdm_receiver(gr.hier_block2):
         self.detector = make_detector(
             num_tx=num_tx, num_rx=num_rx, constellation=constellation, backend=backend,
             symbols_per_channel=symbols_per_channel, **options)
-        self.decoder = packet_decoder(num_tx, *frame_format, symbols_per_channel, llr_type,
-                                      options.get("llr_scale", 8.0))
+        if integer("iterations", iterations, 1, 1000) > 1:
+            self.decoder = packet_receiver(
+                num_tx, num_rx, *frame_format, detector, options, backend, symbols_per_channel,
+                iterations, feedback_scale)
+            self.connect((self.estimator, 0), (self.decoder, 1))
+            self.connect((self.estimator, 1), (self.decoder, 2))
+        else:
+            self.decoder = packet_decoder(num_tx, *frame_format, symbols_per_channel, llr_type,
+                                          options.get("llr_scale", 8.0))
         self._ffts = [fft.fft_vcc(64, True, [], True, 1) for _ in range(num_rx)]
         for port, transform in enumerate(self._ffts):
             self.connect((self, port), (self.frame_sync, port))
@@ -106,15 +114,3 @@ class ofdm_receiver(gr.hier_block2):
             "frames_broken": decoder.frames_broken(),
             "failures": sync.failures() + self.estimator.failures() + decoder.failures(),
         }
-
-
-def _detector_options(make_detector, options):
-    """A copy of the options; ValueError where the receiver sets one, or the detector has it not."""
-    options = {} if options is None else options
-    if not isinstance(options, dict):
-        raise ValueError(f"detector_options: got {options!r}, must be a dictionary")
-    allowed = [name for name in make_detector.__signature__.parameters if name not in _OWN_OPTIONS]
-    for name in options:
-        if name not in allowed:
-            raise ValueError(f"detector_options: got {name!r}, allowed are {', '.join(allowed)}")
-    return dict(options)

@@ -75,7 +75,10 @@ class PacketDecoder:
     def _packet(self, scrambled, coded, read, checks_hold, iterations=1):
         """The packet of what ``data_code`` decoded."""
         errors = np.count_nonzero((read > 0) != coded)
+        return Packet(*self._payload(scrambled), int(errors), read.size, checks_hold, iterations)
+
+    def _payload(self, scrambled):
+        """(payload, crc_ok, scrambler_seed) of the bits of SERVICE field and PSDU."""
         seed = seed_from_service(scrambled)
         bits = scramble(scrambled, seed or self.parameters.scrambler_seed)
-        payload, crc_ok = check_crc32(bits_to_bytes(bits[SERVICE:]))
-        return Packet(payload, crc_ok, seed, int(errors), read.size, checks_hold, iterations)
+        return *check_crc32(bits_to_bytes(bits[SERVICE:])), seed

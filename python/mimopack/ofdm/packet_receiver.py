@@ -10,14 +10,15 @@ from ..iterative import IterativeReceiver
 from .data_code import usable
 from .data_field import check_group, group_items
 from .packet_decoder import PacketDecoder
-from .parameters import CODE_RATES, LDPC, NUM_DATA_CARRIERS
+from .parameters import LDPC_CODE_RATES, NUM_DATA_CARRIERS
 
 
 class PacketReceiver(PacketDecoder):
     """Detect and decode frames, and where checks fail again with what the decoder has found.
 
     The loop is that of ``iterative.IterativeReceiver``; a frame is one codeword there, whose bits
-    are those sent, however many codewords of 802.11n they belong to. It ends when all checks hold.
+    are those sent, however many codewords of 802.11n they belong to. It ends when all checks hold,
+    or the CRC fits.
 
     Args:
         parameters: :class:`Parameters` with an LDPC code.
@@ -36,9 +37,9 @@ class PacketReceiver(PacketDecoder):
     def __init__(self, parameters, detector, iterations=4, symbols_per_channel=1,
                  feedback_scale=0.6):
         if not parameters.is_ldpc:
-            allowed = ", ".join(rate for rate in CODE_RATES if rate.startswith(LDPC))
             raise ValueError(f"code_rate: got {parameters.code_rate!r}, whose decoder has no soft "
-                             f"output for iterations; allowed are {allowed}")
+                             "output, which iterations need; allowed are "
+                             + ", ".join(LDPC_CODE_RATES))
         check_group(symbols_per_channel, parameters.num_symbols)
         wanted = parameters.num_tx, constellations.get(parameters.constellation)
         found = detector.num_tx, detector.constellation
@@ -48,8 +49,8 @@ class PacketReceiver(PacketDecoder):
         super().__init__(parameters)
         self.symbols_per_channel = symbols_per_channel
         self._loop = IterativeReceiver(
-            detector, self._code.decoder, self._interleaver(), iterations,
-            feedback_scale=feedback_scale, information=self._code.information)
+            detector, _FrameDecoder(self._code.decoder, self._crc_ok), self._interleaver(),
+            iterations, feedback_scale=feedback_scale, information=self._code.information)
 
     def receive(self, y, h, noise_var, llr=None):
         """Detect and decode one frame.
@@ -79,7 +80,10 @@ class PacketReceiver(PacketDecoder):
         received = self._loop.receive(y.reshape(items, -1), h, noise_var, first=llr)
         bits = received.bits[0]
         return self._packet(bits, self._code.encode(bits), received.detected[0],
-                            bool(received.found[0]), int(received.iterations[0]))
+                            bool(self._code.decoder.found[0]), int(received.iterations[0]))
+
+    def _crc_ok(self, posterior):
+        return self._payload((posterior[self._code.information] > 0).view(np.uint8))[1]
 
     def _interleaver(self):
         """From the order of the code to that of the detector's vectors, T symbols at a time."""
@@ -89,3 +93,19 @@ class PacketReceiver(PacketDecoder):
         sent[:, self._code.order] = coded
         items = sent.reshape(period * NUM_DATA_CARRIERS, -1)
         return Interleaver(group_items(items, period).ravel())
+
+
+class _FrameDecoder:
+    """A decoder that has found a frame where the CRC fits, too: parity bits may still be wrong when
+    those of the payload are right, and what another pass makes of them is not always better."""
+
+    def __init__(self, decoder, crc_ok):
+        self._decoder, self._crc_ok = decoder, crc_ok
+        self.num_bits = decoder.num_bits
+
+    def decode(self, llr):
+        posterior = self._decoder.decode(llr)
+        self.iterations_taken = self._decoder.iterations_taken
+        self.found = np.array([holds or self._crc_ok(frame) for holds, frame
+                               in zip(self._decoder.found, posterior, strict=True)])
+        return posterior

@@ -23,8 +23,9 @@ CRC = 32
 MAX_PAYLOAD = 65531
 MAX_RX = 256
 CONSTELLATIONS = ("wlan_bpsk", "wlan_qpsk", "wlan_qam16", "wlan_qam64")
-LDPC = "ldpc:"
-CODE_RATES = (*CONVOLUTIONAL_RATES, *(LDPC + rate for rate in ldpc.WIFI_RATES))
+_LDPC = "ldpc:"
+LDPC_CODE_RATES = tuple(_LDPC + rate for rate in ldpc.WIFI_RATES)
+CODE_RATES = (*CONVOLUTIONAL_RATES, *LDPC_CODE_RATES)
 _NUM_LTF = {1: 1, 2: 2, 3: 4, 4: 4}
 
 
@@ -73,12 +74,12 @@ class Parameters:
     @property
     def is_ldpc(self):
         """Whether the code is LDPC, not convolutional."""
-        return self.code_rate.startswith(LDPC)
+        return self.code_rate.startswith(_LDPC)
 
     @property
     def rate(self):
         """The code rate without the code's name."""
-        return self.code_rate.removeprefix(LDPC)
+        return self.code_rate.removeprefix(_LDPC)
 
     @property
     def sample_rate(self):
