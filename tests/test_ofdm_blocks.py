@@ -201,7 +201,10 @@ FORMAT_ARGUMENTS = ["num_tx", "constellation", "code_rate", "payload_length"]
 
 
 @pytest.mark.parametrize(("make", "arguments"), [
-    (mimopack.ofdm_receiver, ["num_rx", "symbols_per_channel", "threshold", "detector"]),
+    (mimopack.ofdm_receiver, ["num_rx", "symbols_per_channel", "threshold", "detector",
+                              "iterations"]),
+    (mimopack.packet_receiver, ["num_rx", "symbols_per_channel", "detector", "backend",
+                                "iterations", "feedback_scale"]),
     (mimopack.ofdm_transmitter, ["gap", "input", "scrambler_seed"]),
     (mimopack.ofdm_frame_sync, ["num_rx", "threshold"]),
     (mimopack.ofdm_channel_estimator, ["num_rx", "symbols_per_channel"]),

@@ -249,6 +249,29 @@ def test_command_prints_packets_table_and_writes_files(small, tmp_path):
         assert data.startswith(b"\x89PNG") and len(data) > 10000
 
 
+def test_iterations(tmp_path):
+    """An LDPC code's packets, of which further passes save some; with other codes it says why not,
+    and plays nothing."""
+    result = CliRunner().invoke(_script("make_capture").main, [
+        "--output", str(tmp_path / "ldpc"), "--frames", "12", "--snr", "15", "--correlation", "0",
+        "--code-rate", "ldpc:1/2"])
+    assert result.exit_code == 0, result.output
+    decoded = []
+    for passes in (1, 3):
+        printed = []
+        summary = play(tmp_path / "ldpc", detectors=["mmsepic"] if passes == 1 else (), output=None,
+                       quiet=True, iterations=passes, echo=printed.append)
+        rows = {row["detector"]: row for row in summary["detectors"]}
+        decoded.append(rows["mmsepic"]["packets_decoded"])
+        assert any("Up to 3 passes" in line for line in printed) == (passes == 3)
+    assert list(rows) == ["mmsepic", "nway", "mla"] and 0 < decoded[0] < decoded[1]
+    assert 1 < rows["mmsepic"]["passes"] < 3
+    result = CliRunner().invoke(play_command, [str(tmp_path / "ldpc"), "-d", "mmse",
+                                               "--iterations", "2", "-o", str(tmp_path / "out")])
+    assert result.exit_code == 1 and "mmse takes no a-priori LLRs" in result.output
+    assert not (tmp_path / "out").exists()
+
+
 def test_quiet_prints_no_packets(small, tmp_path):
     result = CliRunner().invoke(play_command, [
         str(small), "-d", "zf", "-q", "--no-pictures", "-o", str(tmp_path)])
