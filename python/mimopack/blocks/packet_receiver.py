@@ -18,10 +18,10 @@ _NOISE_VAR = pmt.intern("noise_var")
 class packet_receiver(packet_block):
     """Iterative receiver of OFDM frames with an LDPC code, behind a detector block.
 
-    As ``packet_decoder`` it decodes a frame's LLRs. Where checks of the code fail, what the decoder
-    has found goes as a-priori LLRs to a detector of its own, which detects the frame's vectors
-    again, and so on (``ofdm.PacketReceiver``). The detector block has all vectors in large batches,
-    this one only frames that need it.
+    As ``packet_decoder`` it decodes a frame's LLRs. Where the CRC fails, what the decoder has found
+    goes as a-priori LLRs to a detector of its own, which detects the frame's vectors again, and so
+    on (``ofdm.PacketReceiver``). The detector block has all vectors in large batches, this one only
+    frames that need it.
 
     Ports:
         in 0 ``llr``: float (or int8, where detector_options say so), vlen T * num_tx * m, with
@@ -30,8 +30,8 @@ class packet_receiver(packet_block):
             ``ofdm_channel_estimator``. The noise variance is that of the frame's tag.
         message out ``packets``: as that of ``packet_decoder``, with
 
-            iterations (passes of detector and decoder), checks_hold (whether all checks of the
-            code hold at last); coded_bit_errors are those of the LLRs that came in
+            iterations (passes of detector and decoder), checks_hold (of the last one);
+            coded_bit_errors are those of the LLRs that came in
 
     Args:
         num_tx, constellation, code_rate, payload_length: see ``ofdm.Parameters``; the code is

@@ -14,11 +14,10 @@ from .parameters import LDPC_CODE_RATES, NUM_DATA_CARRIERS
 
 
 class PacketReceiver(PacketDecoder):
-    """Detect and decode frames, and where checks fail again with what the decoder has found.
+    """Detect and decode frames, and where the CRC fails again with what the decoder has found.
 
     The loop is that of ``iterative.IterativeReceiver``; a frame is one codeword there, whose bits
-    are those sent, however many codewords of 802.11n they belong to. It ends when all checks hold,
-    or the CRC fits.
+    are those sent, however many codewords of 802.11n they belong to. It ends when the CRC fits.
 
     Args:
         parameters: :class:`Parameters` with an LDPC code.
@@ -96,8 +95,8 @@ class PacketReceiver(PacketDecoder):
 
 
 class _FrameDecoder:
-    """A decoder that has found a frame where the CRC fits, too: parity bits may still be wrong when
-    those of the payload are right, and what another pass makes of them is not always better."""
+    """A decoder that has found a frame when its CRC fits: then parity bits may still be wrong, and
+    what another pass makes of it is not always better."""
 
     def __init__(self, decoder, crc_ok):
         self._decoder, self._crc_ok = decoder, crc_ok
@@ -106,6 +105,5 @@ class _FrameDecoder:
     def decode(self, llr):
         posterior = self._decoder.decode(llr)
         self.iterations_taken = self._decoder.iterations_taken
-        self.found = np.array([holds or self._crc_ok(frame) for holds, frame
-                               in zip(self._decoder.found, posterior, strict=True)])
+        self.found = np.array([self._crc_ok(frame) for frame in posterior])
         return posterior
