@@ -259,6 +259,23 @@ class TestLoop:
         assert np.all(np.isfinite(received.posterior)) and not received.posterior[1].any()
         np.testing.assert_array_equal(received.bits[[0, 2, 3]], bits[[0, 2, 3]])
 
+    @pytest.mark.parametrize("early_stop", [True, False])
+    def test_llrs_that_are_known_already(self, early_stop):
+        """The first pass takes them: those of the same detector change nothing, others do."""
+        _, _, y, h, noise_var = transmitted(16, 11.5)
+        loop = receiver(early_stop=early_stop)
+        first = detectors.MMSEPIC().detect(y, h, noise_var)
+        plain = loop.receive(y, h, noise_var)
+        given = loop.receive(y, h, noise_var, first=first)
+        for name in ("posterior", "found", "iterations", "detected"):
+            np.testing.assert_array_equal(getattr(given, name), getattr(plain, name))
+        known = np.where(first > 0, np.float32(20), np.float32(-20))
+        other = loop.receive(y, h, noise_var, first=known)
+        np.testing.assert_array_equal(other.detected, loop.layout.gather(known))
+        assert not np.array_equal(other.posterior, plain.posterior) and other.erasures == 0
+        with pytest.raises(ValueError, match=r"first: got shape \(3, 16\), must be \(656, 16\)"):
+            loop.receive(y, h, noise_var, first=first[:3])
+
     def test_no_codewords(self):
         received = receiver().receive(np.zeros((0, 4), np.complex64),
                                       np.zeros((0, 4, 4), np.complex64), 0.1, keep_history=True)

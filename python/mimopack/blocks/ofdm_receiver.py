@@ -51,12 +51,12 @@ class ofdm_receiver(gr.hier_block2):
 
     def __init__(self, num_tx=4, num_rx=4, constellation="wlan_qam16", code_rate="1/2",
                  payload_length=500, detector="nway", detector_options=None, backend="auto",
-                 symbols_per_channel=1, threshold=0.35,
-                 iterations=1, feedback_scale=0.6):
+                 symbols_per_channel=1, threshold=0.35, iterations=1, feedback_scale=0.6):
         make_detector, options = choose_detector(detector, detector_options)
         parameters = Parameters(num_tx, constellation, code_rate, payload_length)
         num_rx = integer("num_rx", num_rx, parameters.num_tx, MAX_RX)
         check_group(symbols_per_channel, parameters.num_symbols)
+        iterations = integer("iterations", iterations, 1, 1000)
         llr_type = choice("llr_type", options.get("llr_type", "float32"), LLR_TYPES)
         llr_size = (symbols_per_channel * num_tx * np.dtype(llr_type).itemsize
                     * parameters.bits_per_symbol)
@@ -72,7 +72,7 @@ class ofdm_receiver(gr.hier_block2):
         self.detector = make_detector(
             num_tx=num_tx, num_rx=num_rx, constellation=constellation, backend=backend,
             symbols_per_channel=symbols_per_channel, **options)
-        if integer("iterations", iterations, 1, 1000) > 1:
+        if iterations > 1:
             self.decoder = packet_receiver(
                 num_tx, num_rx, *frame_format, detector, options, backend, symbols_per_channel,
                 iterations, feedback_scale)
