@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Packets that the MIMO-OFDM receiver loses with one and more passes of detector and decoder.
 
-    bench/ofdm_iterations.py [--frames 1000] [--output FILE.json]
+    bench/ofdm_iterations.py [--frames 500] [--processes 2] [--output FILE.json]
 
 Frames of 500 bytes, LDPC rate 1/2, as many receive antennas as layers, each frame over a
 realisation of its own of TDL-B (3GPP TR 38.901, 50 ns rms delay spread, static, antennas not
@@ -11,11 +11,12 @@ correlated), simulated; SNR per receive antenna. The whole receiver on arrays: s
 estimates of channel and noise, detector, decoder of 20 iterations a pass. All receivers get the
 same frames, and all SNRs the same channels and noise. A packet is lost where the frame is not
 found or its CRC fails; with fewer passes those are lost, too, that took more. The last lines say
-at which SNR one packet in ten, and in a hundred, is lost (interpolated).
+at which SNR one packet in ten, and in fifty, is lost (interpolated).
 """
 
 import argparse
 import json
+from multiprocessing import Pool
 from pathlib import Path
 
 import numpy as np
@@ -25,11 +26,11 @@ from gnuradio.mimopack.apps.machine import describe
 PAYLOAD, CODE_RATE, PROFILE, DELAY_SPREAD = 500, "ldpc:1/2", "tdl_b", 50e-9
 PASSES = (1, 2, 4)
 # Antennas, constellation, SNRs in dB.
-CASES = ((2, "wlan_qam16", range(12, 25, 2)), (4, "wlan_qam16", range(12, 19)),
-         (2, "wlan_qam64", range(18, 31, 2)), (4, "wlan_qam64", range(18, 25)))
+CASES = ((2, "wlan_qam16", range(12, 23, 2)), (4, "wlan_qam16", range(13, 19)),
+         (2, "wlan_qam64", range(18, 29, 2)), (4, "wlan_qam64", range(18, 25)))
 # Detector, feedback_scale
 DETECTORS = (("mmsepic", 0.6), ("nway", 0.6), ("nway", 0.4))
-RATES = (0.1, 0.01)
+RATES = (0.1, 0.02)
 GAP = 300
 
 
@@ -49,8 +50,9 @@ def frames_of(parameters, snr_db, count):
         yield payload, estimator.estimate(ofdm.to_subcarriers(found[0].symbols)) if found else None
 
 
-def measure(antennas, constellation, snr_db, count):
-    """One point: a row for each detector."""
+def measure(point):
+    """One point, (antennas, constellation, snr_db, frames): a row for each detector."""
+    antennas, constellation, snr_db, count = point
     parameters = ofdm.Parameters(antennas, constellation, CODE_RATE, PAYLOAD)
     receivers = {
         (name, scale): ofdm.PacketReceiver(parameters, detectors.create(
@@ -103,17 +105,20 @@ def summarise(rows):
 def main():
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--frames", type=int, default=1000, help="per point")
+    parser.add_argument("--frames", type=int, default=500, help="per point")
+    parser.add_argument("--processes", type=int, default=2)
     parser.add_argument("--output", type=Path)
     arguments = parser.parse_args()
+    points = [(antennas, constellation, snr_db, arguments.frames)
+              for antennas, constellation, snrs in CASES for snr_db in snrs]
     rows = []
-    for antennas, constellation, snrs in CASES:
-        for snr_db in snrs:
-            rows += measure(antennas, constellation, snr_db, arguments.frames)
-            print(f"{antennas}x{antennas} {constellation} {snr_db} dB, lost of "
-                  f"{arguments.frames} with {PASSES} passes: " + ", ".join(
-                      f"{row['detector']} ({row['feedback_scale']}) {tuple(row['lost'].values())}"
-                      for row in rows[-len(DETECTORS):]), flush=True)
+    with Pool(arguments.processes) as pool:
+        for own in pool.imap(measure, points):
+            rows += own
+            print("{antennas}x{antennas} {constellation} {snr_db} dB, lost of {frames} with ".format(
+                **own[0]) + f"{PASSES} passes: " + ", ".join(
+                    f"{row['detector']} ({row['feedback_scale']}) {tuple(row['lost'].values())}"
+                    for row in own), flush=True)
     needs = summarise(rows)
     for need in needs:
         print("{antennas}x{antennas} {constellation} {detector} ({feedback_scale}), {lost} lost: "
