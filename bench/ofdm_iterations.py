@@ -115,9 +115,8 @@ def main():
     with Pool(arguments.processes) as pool:
         for own in pool.imap(measure, points):
             rows += own
-            print("{antennas}x{antennas} {constellation} {snr_db} dB, lost of {frames} with ".format(
-                **own[0]) + f"{PASSES} passes: " + ", ".join(
-                    f"{row['detector']} ({row['feedback_scale']}) {tuple(row['lost'].values())}"
+            print("{antennas}x{antennas} {constellation} {snr_db} dB".format(**own[0]), PASSES,
+                  *(f"{row['detector']} ({row['feedback_scale']}) {tuple(row['lost'].values())}"
                     for row in own), flush=True)
     needs = summarise(rows)
     for need in needs:

@@ -67,7 +67,8 @@ class TestFrameDecoder:
         posterior = decoder.decode(llr)
         np.testing.assert_array_equal(decoder.found, [True, False, True])
         np.testing.assert_array_equal(posterior[0] > 0, sent[0])
-        np.testing.assert_array_equal(posterior[0, m.information] > 0, bits[0])
+        np.testing.assert_array_equal(posterior[:, m.information] > 0, decoder.bits)
+        np.testing.assert_array_equal(decoder.bits[0], bits[0])
         assert not np.any(posterior[2] > 0) and decoder.iterations_taken[1] == 20
 
     def test_each_copy_of_a_repeated_bit_knows_of_the_others(self):
@@ -139,9 +140,9 @@ class TestReceiver:
         code = ofdm.data_code.data_code(p)
         symbols = ofdm.coded_bits(p, payload).reshape(p.num_symbols, -1)
         llr = 8.0 * symbols[:, code.order].ravel() - 4
-        parity = np.setdiff1d(np.arange(llr.size), code.information)
+        parity = np.setdiff1d(np.arange(llr.size), p.ldpc_matching.information)
         llr[parity[::3]] *= -20
-        llr[code.information] *= 1000
+        llr[p.ldpc_matching.information] *= 1000
         sent = np.empty_like(symbols, float)
         sent[:, code.order] = llr.reshape(symbols.shape)
         packet = make(p, 4).receive(e.y, e.h, e.noise_var, sent.reshape(p.num_items, -1))

@@ -22,12 +22,7 @@ def data_code(parameters):
             SERVICE field and PSDU, their coded bits again, LLRs of these, whether all checks
             hold; None where the code has none)
 
-    and, of the LDPC code, what an iterative receiver takes of it,
-
-        decoder: an ``ldpc.WifiFrameDecoder``
-        information: where the scrambled bits are in the coded ones
-
-    for one thread.
+    and, of the LDPC code, decoder, an ``ldpc.WifiFrameDecoder``; for one thread.
     """
     return (_LdpcData if parameters.is_ldpc else _ConvolutionalData)(parameters)
 
@@ -64,7 +59,6 @@ class _LdpcData:
         self._encoder = _ldpc_encoder(self._matching.code.num_bits, parameters.rate)
         self.decoder = ldpc.WifiFrameDecoder(self._matching, ldpc.LdpcDecoder(
             self._matching.code, LDPC_ITERATIONS, threads=1))
-        self.information = self._matching.information
         self.num_scrambled = parameters.data_bits
         self.order = bit_order(parameters.num_tx, parameters.bits_per_symbol, interleaved=False)
 
@@ -72,8 +66,8 @@ class _LdpcData:
         return self._matching.encode(bits, self._encoder)
 
     def decode(self, llr):
-        posterior = self.decoder.decode(usable(llr)[None])[0]
-        bits = (posterior[self.information] > 0).view(np.uint8)
+        self.decoder.decode(usable(llr)[None])
+        bits, = self.decoder.bits
         return bits, self.encode(bits), llr, bool(self.decoder.found[0])
 
 

@@ -48,8 +48,8 @@ class PacketReceiver(PacketDecoder):
         super().__init__(parameters)
         self.symbols_per_channel = symbols_per_channel
         self._loop = IterativeReceiver(
-            detector, _FrameDecoder(self._code.decoder, self._crc_ok), self._interleaver(),
-            iterations, feedback_scale=feedback_scale, information=self._code.information)
+            detector, _FrameDecoder(self._code.decoder, lambda bits: self._payload(bits)[1]),
+            self._interleaver(), iterations, feedback_scale=feedback_scale)
 
     def receive(self, y, h, noise_var, llr=None):
         """Detect and decode one frame.
@@ -81,9 +81,6 @@ class PacketReceiver(PacketDecoder):
         return self._packet(bits, self._code.encode(bits), received.detected[0],
                             bool(self._code.decoder.found[0]), int(received.iterations[0]))
 
-    def _crc_ok(self, posterior):
-        return self._payload((posterior[self._code.information] > 0).view(np.uint8))[1]
-
     def _interleaver(self):
         """From the order of the code to that of the detector's vectors, T symbols at a time."""
         p, period = self.parameters, self.symbols_per_channel
@@ -104,6 +101,6 @@ class _FrameDecoder:
 
     def decode(self, llr):
         posterior = self._decoder.decode(llr)
-        self.iterations_taken = self._decoder.iterations_taken
-        self.found = np.array([self._crc_ok(frame) for frame in posterior])
+        self.bits, self.iterations_taken = self._decoder.bits, self._decoder.iterations_taken
+        self.found = np.array([self._crc_ok(frame) for frame in self.bits])
         return posterior

@@ -28,5 +28,6 @@ from .wifi_rate_matching import WifiFrameDecoder, WifiRateMatching
 
 __all__ = ["FAMILIES", "FORMS", "NR_LIFTING_SIZES", "NR_PUNCTURED_COLUMNS", "WIFI_LENGTHS",
            "WIFI_RATES", "WIMAX_LENGTHS", "WIMAX_RATES", "LdpcDecoder", "LdpcEncoder",
-           "NrRateMatching", "ParityChecks", "Prototype", "WifiFrameDecoder", "WifiRateMatching", "get",
-           "nr", "nr_base_graph", "nr_lifting_size", "read_alist", "wifi", "wimax", "write_alist"]
+           "NrRateMatching", "ParityChecks", "Prototype", "WifiFrameDecoder", "WifiRateMatching",
+           "get", "nr", "nr_base_graph", "nr_lifting_size", "read_alist", "wifi", "wimax",
+           "write_alist"]

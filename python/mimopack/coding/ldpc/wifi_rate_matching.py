@@ -143,6 +143,7 @@ class WifiFrameDecoder:
         decoder: an :class:`LdpcDecoder` of ``matching.code``.
 
     Attributes, of the last ``decode``:
+        bits: (n, payload_bits) uint8, decisions on the payload's bits.
         found: (n,) bool, whether all checks of all of a frame's codewords hold.
         iterations_taken: (n,) int32, those of the codeword that took most.
     """
@@ -150,7 +151,6 @@ class WifiFrameDecoder:
     def __init__(self, matching, decoder):
         self._matching, self._decoder = matching, decoder
         self.num_bits = matching.num_coded
-        self.found, self.iterations_taken = np.zeros(0, bool), np.zeros(0, np.int32)
 
     def decode(self, llr):
         """A-posteriori LLRs; a bit that is sent more than once has all that its copies say in each.
@@ -173,6 +173,7 @@ class WifiFrameDecoder:
         out = np.empty_like(llr)
         for frame, own in zip(out, posterior, strict=True):
             frame[:] = m.match(own)
+        self.bits = (out[:, m.information] > 0).view(np.uint8)
         shape = words.shape[:2]
         self.found = self._decoder.found.reshape(shape).all(axis=1)
         self.iterations_taken = self._decoder.iterations_taken.reshape(shape).max(axis=1)
