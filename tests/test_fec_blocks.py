@@ -218,7 +218,7 @@ class TestDecoder:
     def test_a_failing_decoder_erases_and_goes_on(self, capfd):
         bits, _, llr = received(CODE, 300, 0.5)
         tested, calls = mimopack.fec_decoder(CODE), []
-        decode = tested._decoder.decode
+        decode = tested._engine.decode
 
         def failing(part):
             calls.append(len(part))
@@ -226,7 +226,7 @@ class TestDecoder:
                 raise RuntimeError("injected")
             return decode(part)
 
-        tested._decoder.decode = failing
+        tested._engine.decode = failing
         sink, = play(tested, llr, step=50)
         lost = slice(calls[0], calls[0] + calls[1])
         assert np.all(sink.items()[lost] == 0) and tested.codewords() == 300

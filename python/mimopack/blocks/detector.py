@@ -10,8 +10,9 @@ import pmt
 from gnuradio import gr
 
 from .. import detectors
-from ..checks import LARGEST, SMALLEST, choice, flag, integer, positive
-from .frame_stream import BlockLog, vector
+from ..checks import choice, flag, integer
+from .frame_stream import REPORT_SECONDS, BlockLog, vector
+from .settings import STATUS, Controlled, NoisePower
 
 # Vectors per work() call to aim at, and the size of the largest port's share of them. The buffers
 # round the block take about twice this memory. With 14 vectors to a matrix 16384 of them were
@@ -22,19 +23,14 @@ BATCH_BYTES = 2**22
 BATCH_CANDIDATES = 2**28
 # A full SIMD register of vectors per thread, and some.
 LEAST_VECTORS = 64
-REPORT_SECONDS = 1.0
 
 # Of a detector's options what its receiver's arguments say, or its wiring: the noise variance comes
 # in tags.
 RECEIVERS_OPTIONS = ("num_tx", "num_rx", "constellation", "backend", "symbols_per_channel",
                      "prior_input", "noise_var")
 
-NOISE_VAR = pmt.intern("noise_var")
-CONTROL = pmt.intern("control")
-STATUS = pmt.intern("status")
 
-
-class detector_block(gr.sync_block):
+class detector_block(Controlled, NoisePower, gr.sync_block):
     """A detector of ``gnuradio.mimopack.detectors`` as a sync block.
 
     Ports:
@@ -69,6 +65,7 @@ class detector_block(gr.sync_block):
     """
 
     DETECTOR = None
+    CONTROLS = ("noise_var", "threads")
 
     def __init__(self, noise_var=0.1, symbols_per_channel=1, prior_input=False, **parameters):
         det = self._detector = self.DETECTOR(**parameters)
@@ -103,9 +100,7 @@ class detector_block(gr.sync_block):
         self.set_min_noutput_items(max(1, self._batch // 4))
         if most < BATCH_VECTORS:
             self.set_max_noutput_items(self._batch)
-        self.message_port_register_in(CONTROL)
-        self.set_msg_handler(CONTROL, self._on_control)
-        self.message_port_register_out(STATUS)
+        self._register_ports()
 
     def start(self):
         self.set_output_multiple(1)
@@ -122,13 +117,6 @@ class detector_block(gr.sync_block):
             self._log.error(f"the GPU's memory was not given back: {error!r}")
         self.set_output_multiple(self._batch)    # for the buffers of the next start
         return True
-
-    def set_noise_var(self, noise_var):
-        """Noise power per complex receive dimension, linear, positive."""
-        self._noise_var = positive("noise_var", noise_var)
-
-    def noise_var(self):
-        return self._noise_var
 
     def set_threads(self, threads):
         """CPU threads, 0 for all cores."""
@@ -162,7 +150,7 @@ class detector_block(gr.sync_block):
         prior = (input_items[2].reshape(n, det.bits_per_vector)
                  if len(input_items) > 2 else None)
         try:
-            det.detect(y, h, self._noise(items, n), prior=prior,
+            det.detect(y, h, self._noise(items, self._period), prior=prior,
                        out=out.reshape(n, det.bits_per_vector))
             self._erasures += det.erasures
         except Exception as error:    # the stream goes on: these vectors are erased, and said
@@ -192,37 +180,6 @@ class detector_block(gr.sync_block):
 
     def _on_gpu_failure(self, error):
         self._log.error(f"the GPU failed, going on with the CPU: {error!r}")
-
-    def _noise(self, items, n):
-        """One number, or one per vector."""
-        tags = self.get_tags_in_window(0, 0, items, NOISE_VAR)
-        before = self._noise_var
-        if not tags and SMALLEST <= before <= LARGEST:
-            return before
-        noise = np.full(n, before, np.float32)
-        for tag in tags:
-            first = (tag.offset - self.nitems_read(0)) * self._period
-            value = pmt.to_python(tag.value)
-            usable = isinstance(value, (int, float)) and 0 < value < np.inf
-            # An unusable value erases what it would have applied to.
-            noise[first:] = self._noise_var = float(value) if usable else np.nan
-        return noise
-
-    def _on_control(self, message):
-        before = self._noise_var, self._detector.threads
-        setters = {"noise_var": self.set_noise_var,
-                   "threads": lambda value: self.set_threads(
-                       int(value) if value == int(value) else value)}
-        try:
-            request = pmt.to_python(message)
-            if isinstance(request, tuple):
-                request = dict([request])
-            for name, value in request.items():
-                setters[name](value)
-        except Exception as error:
-            self._noise_var, self._detector.threads = before
-            self._log.warn("messages", f"control message refused: {error!r}; "
-                           f"allowed are a dict or pair with {', '.join(setters)}")
 
     def _report(self, final=False):
         now = time.monotonic()

@@ -2,160 +2,66 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Blocks: LLRs to information bits."""
 
-import time
-from functools import partial
-
 import numpy as np
 import pmt
 from gnuradio import gr
 
 from .. import coding
 from ..checks import choice, flag, integer, positive
+from .decoding import Decoding, options_dict
 from .fec_encoder import IN, OUT, batch_of_codewords, codewords, pdu_parts, u8_pmt
-from .frame_stream import REPORT_SECONDS, BlockLog, batched_block, extended, vector
+from .frame_stream import batched_block, extended, vector
 
-CONTROL = pmt.intern("control")
 LLR = pmt.intern("llr")
-STATUS = pmt.intern("status")
 # Of the decoder: what the block has as parameters, and messages kept for other codewords.
 RESERVED = {"iterations", "backend", "threads", "keep_messages"}
 LLR_TYPES = {"float32": np.float32, "int8": np.int8}
 
 
-class _Decoding:
-    """What the decoder blocks share: the decoder, its counts and their messages, its settings."""
+class _LlrDecoding(Decoding):
+    """What the decoder blocks share."""
+
+    CONTROLS = ("iterations", "threads")
 
     def _make_decoder(self, code, iterations, llr_scale, backend, threads, options):
         self._code = coding.get(code)
         self._step = np.float32(1 / positive("llr_scale", llr_scale))
-        given = {} if options is None else options
-        if not isinstance(given, dict):
-            raise ValueError(f"options: got {options!r}, must be a dictionary")
-        for name in RESERVED & given.keys():
-            raise ValueError(f"options: got {name!r}, allowed are parameters of the decoder "
-                             f"without {', '.join(sorted(RESERVED))}")
+        given = options_dict("options", options, RESERVED)
         if iterations is not None:
             given = {**given, "iterations": iterations}
-        self._decoder = self._code.decoder(**given, backend=backend, threads=threads)
-        self._on_cpu = partial(self._code.decoder, **given, backend="cpu")
-        self._log = BlockLog(self)
-        self._codewords = self._undecoded = self._erasures = self._failures = 0
-        self._iterations_taken = 0
-        self._reported = (0, 0, 0)
-        self._last_report = 0.0
-
-    def _register_ports(self):
-        self.message_port_register_in(CONTROL)
-        self.set_msg_handler(CONTROL, self._on_control)
-        self.message_port_register_out(STATUS)
+        self._make = lambda backend: self._code.decoder(**given, backend=backend, threads=threads)
+        self._begin(backend)
 
     def set_iterations(self, iterations):
         """Iterations at most; None leaves them as they are."""
         if iterations is not None:
-            self._decoder.decoder.iterations = integer("iterations", iterations, 1, 10_000)
+            self._engine.iterations = integer("iterations", iterations, 1, 10_000)
 
     def iterations(self):
-        return self._decoder.decoder.iterations
+        return self._engine.iterations
 
     def set_threads(self, threads):
         """CPU threads, 0 for all cores."""
-        self._decoder.decoder.threads = integer("threads", threads, 0, 1024)
+        self._engine.threads = integer("threads", threads, 0, 1024)
 
     def threads(self):
-        return self._decoder.decoder.threads
-
-    def codewords(self):
-        """Codewords that have passed since the block was made."""
-        return self._codewords
-
-    def undecoded(self):
-        """How many of them, erased ones not counted, do not satisfy all of the code's checks."""
-        return self._undecoded
-
-    def erasures(self):
-        """How many were erased: an LLR is NaN or infinite, all are 0, or the decoder failed."""
-        return self._erasures
-
-    def failures(self):
-        """Calls in which the decoder failed; all their codewords were erased."""
-        return self._failures
-
-    def mean_iterations(self):
-        """Iterations that a codeword took, on average since the block was made."""
-        return self._iterations_taken / max(self._codewords, 1)
+        return self._engine.threads
 
     def _decode(self, llr):
         """(bits, a-posteriori LLRs), of zeros where it fails."""
-        n = len(llr)
         if llr.dtype == np.int8:
             llr = llr * self._step
-        try:
-            posterior = self._on_any(llr)
-            last = self._decoder
-            decoded = last.bits, posterior
-            found, taken = (int(of.sum()) for of in (last.found, last.iterations_taken))
-            erased = last.erasures
-        except Exception as error:    # the stream goes on: these codewords are erased, and said
-            decoded = np.zeros((n, self._code.num_info), np.uint8), np.zeros_like(llr)
-            found, taken, erased = 0, 0, n
-            self._failures += 1
-            self._log.warn("failures", f"the decoder failed, {n} codewords are erased: {error!r}")
-        self._codewords += n
-        self._undecoded += n - found - erased
-        self._erasures += erased
-        self._iterations_taken += taken
-        return decoded
+        return self._decoded(len(llr), llr) or (
+            np.zeros((len(llr), self._code.num_info), np.uint8), np.zeros_like(llr))
 
-    def _on_any(self, llr):
-        """What the decoder gives, on the CPU from when the GPU fails."""
-        failed = self._decoder.decoder
-        try:
-            return self._decoder.decode(llr)
-        except Exception as error:
-            if failed.backend != "cuda":
-                raise
-            self._log.error(f"the GPU failed, going on with the CPU: {error!r}")
-        self._decoder = self._on_cpu()
-        self.set_iterations(failed.iterations)
-        self.set_threads(failed.threads)
-        return self._decoder.decode(llr)
-
-    def _report(self, final=False):
-        now = time.monotonic()
-        counts = self._codewords, self._erasures, self._failures
-        if counts == self._reported or (
-                not final and now - self._last_report < REPORT_SECONDS):
-            return
-        if self._erasures > self._reported[1]:
-            self._log.warn(None, f"{self._erasures} of {self._codewords} codewords erased so far "
-                           "(NaN, Inf, nothing but 0, or a failure)")
-        self._last_report, self._reported = now, counts
-        self.message_port_pub(STATUS, pmt.to_pmt(
-            {"codewords": self._codewords, "undecoded": self._undecoded,
-             "erasures": self._erasures, "failures": self._failures,
-             "mean_iterations": self.mean_iterations()}))
-
-    def _finish(self):
-        self._report(final=True)
-        self._log.flush()
-
-    def _on_control(self, message):
-        before = self.iterations(), self.threads()
-        setters = {"iterations": self.set_iterations, "threads": self.set_threads}
-        try:
-            request = pmt.to_python(message)
-            if isinstance(request, tuple):
-                request = dict([request])
-            for name, value in request.items():
-                setters[name](value)
-        except Exception as error:
-            self.set_iterations(before[0])
-            self.set_threads(before[1])
-            self._log.warn("messages", f"control message refused: {error!r}; "
-                           f"allowed are a dict or pair with {', '.join(setters)}")
+    def _run(self, llr):
+        decoder = self._engine
+        posterior = decoder.decode(llr)
+        return ((decoder.bits, posterior), int(decoder.found.sum()),
+                int(decoder.iterations_taken.sum()), decoder.erasures)
 
 
-class fec_decoder(_Decoding, batched_block):
+class fec_decoder(_LlrDecoding, batched_block):
     """Decoder of a block code, a codeword an item.
 
     Ports:
@@ -211,7 +117,7 @@ class fec_decoder(_Decoding, batched_block):
         return batched_block.stop(self)
 
 
-class fec_decoder_pdu(_Decoding, gr.basic_block):
+class fec_decoder_pdu(_LlrDecoding, gr.basic_block):
     """Decoder of a block code for PDUs.
 
     Message port "in": PDUs of LLRs, ln P(1)/P(0), f32vector or s8vector, those of one or several

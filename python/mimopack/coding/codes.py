@@ -59,6 +59,11 @@ class Code:
         return Decoder(decoder, self.num_bits, self._information, self._matching)
 
 
+def _of_decoder(name):
+    return property(lambda self: getattr(self.decoder, name),
+                    lambda self, value: setattr(self.decoder, name, value))
+
+
 class Decoder:
     """The decoder of a :class:`Code`, for one thread at a time.
 
@@ -66,10 +71,13 @@ class Decoder:
     call, reset(), keep_messages, backend.
 
     Attributes:
-        decoder: that of the code's family, whose iterations and threads may be changed.
+        decoder: that of the code's family.
+        iterations, threads: of it; they may be changed.
         num_bits: bits sent of a codeword.
         bits: (n, num_info) uint8, decisions of the last call on the information bits.
     """
+
+    iterations, threads = _of_decoder("iterations"), _of_decoder("threads")
 
     def __init__(self, decoder, num_bits, information, matching):
         self.decoder, self.num_bits = decoder, num_bits

@@ -84,9 +84,8 @@ class IterativeReceiver:
 
     def __init__(self, detector, decoder, interleaver=None, iterations=4, early_stop=True,
                  feedback_scale=0.6):
-        self.iterations = integer("iterations", iterations, 1, 1000)
-        if self.iterations > 1:
-            _check_feedback(detector)
+        self.detector, self.decoder = detector, decoder
+        self.iterations = iterations
         if detector.llr_dtype != np.float32:
             raise ValueError(f"detector: got {detector.name} with llr_type={detector.llr_dtype}, "
                              "must be float32")
@@ -96,12 +95,32 @@ class IterativeReceiver:
             raise ValueError("decoder: got keep_messages=True, allowed with early_stop=False: its "
                              "messages are of the same codewords in each pass")
         self.feedback_scale = positive("feedback_scale", feedback_scale)
-        self.detector, self.decoder = detector, decoder
         self.layout = CodewordLayout(decoder.num_bits, detector.bits_per_vector, interleaver)
         self._first = (ZFSIC(detector.num_tx, detector.num_rx, detector.constellation,
                              ordering=detector.ordering, backend=detector.backend,
                              device=detector.device, threads=detector.threads)
                        if isinstance(detector, BitFlip) else None)
+
+    @property
+    def iterations(self):
+        """Passes, at most; may be changed."""
+        return self._iterations
+
+    @iterations.setter
+    def iterations(self, iterations):
+        if integer("iterations", iterations, 1, 1000) > 1:
+            _check_feedback(self.detector)
+        self._iterations = iterations
+
+    @property
+    def threads(self):
+        """CPU threads of detector and decoder, 0 for all cores; may be changed."""
+        return self.detector.threads
+
+    @threads.setter
+    def threads(self, threads):
+        for part in filter(None, (self.detector, self.decoder, self._first)):
+            part.threads = threads
 
     def receive(self, y, h, noise_var, keep_history=False, first=None):
         """Detect and decode a batch of codewords.

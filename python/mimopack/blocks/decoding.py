@@ -1,0 +1,108 @@
+# SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What blocks that decode share: counts and their messages, the CPU for a GPU that fails."""
+
+import time
+
+import pmt
+
+from .frame_stream import REPORT_SECONDS, BlockLog
+from .settings import STATUS, Controlled
+
+
+class Decoding(Controlled):
+    """A block with a decoder, or a receiver, in ``_engine``.
+
+    A subclass has ``_make(backend)``, which makes one, and ``_run(*arguments)``, which lets it
+    decode a batch.
+    """
+
+    ERASED = "NaN, Inf, nothing but 0, or a failure"
+
+    def _begin(self, backend):
+        self._backend, self._engine = backend, self._make(backend)
+        self._log = BlockLog(self)
+        self._codewords = self._undecoded = self._erasures = self._failures = 0
+        self._iterations_taken = 0
+        self._reported = (0, 0, 0)
+        self._last_report = 0.0
+
+    def codewords(self):
+        """Codewords that have passed since the block was made."""
+        return self._codewords
+
+    def undecoded(self):
+        """How many of them, erased ones not counted, do not satisfy all of the code's checks."""
+        return self._undecoded
+
+    def erasures(self):
+        """How many were erased: an LLR is NaN or infinite, all are 0, or the decoder failed."""
+        return self._erasures
+
+    def failures(self):
+        """Calls in which the decoder failed; all their codewords were erased."""
+        return self._failures
+
+    def mean_iterations(self):
+        """Iterations that a codeword took, on average since the block was made."""
+        return self._iterations_taken / max(self._codewords, 1)
+
+    def _decoded(self, n, *arguments):
+        """What ``_run`` gives of n codewords, on the CPU from when the GPU fails; None where it
+        fails: the stream goes on, these codewords are erased, and said."""
+        try:
+            result, found, taken, erased = self._on_any(*arguments)
+        except Exception as error:
+            result, found, taken, erased = None, 0, 0, n
+            self._failures += 1
+            self._log.warn("failures", f"the decoder failed, {n} codewords are erased: {error!r}")
+        self._codewords += n
+        self._undecoded += n - found - erased
+        self._erasures += erased
+        self._iterations_taken += taken
+        return result
+
+    def _on_any(self, *arguments):
+        try:
+            return self._run(*arguments)
+        except Exception as error:
+            if self._backend != "cuda":
+                raise
+            self._log.error(f"the GPU failed, going on with the CPU: {error!r}")
+        settings = self._settings()
+        self._backend, self._engine = "cpu", self._make("cpu")
+        self._apply(settings)
+        return self._run(*arguments)
+
+    def _report(self, final=False):
+        now = time.monotonic()
+        counts = self._codewords, self._erasures, self._failures
+        if counts == self._reported or (
+                not final and now - self._last_report < REPORT_SECONDS):
+            return
+        if self._erasures > self._reported[1]:
+            self._log.warn(None, f"{self._erasures} of {self._codewords} codewords erased so far "
+                           f"({self.ERASED})")
+        self._last_report, self._reported = now, counts
+        self.message_port_pub(STATUS, pmt.to_pmt(self._status()))
+
+    def _status(self):
+        return {"codewords": self._codewords, "undecoded": self._undecoded,
+                "erasures": self._erasures, "failures": self._failures,
+                "mean_iterations": self.mean_iterations()}
+
+    def _finish(self):
+        self._report(final=True)
+        self._log.flush()
+
+
+def options_dict(name, value, reserved):
+    """A dictionary of keyword arguments, None for none; ValueError where it has one of those that
+    the block has itself."""
+    value = {} if value is None else value
+    if not isinstance(value, dict):
+        raise ValueError(f"{name}: got {value!r}, must be a dictionary")
+    for key in sorted(reserved & value.keys()):
+        raise ValueError(f"{name}: got {key!r}, allowed are parameters without "
+                         f"{', '.join(sorted(reserved))}")
+    return value
