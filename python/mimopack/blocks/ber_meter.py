@@ -1,0 +1,64 @@
+# SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Block: bit error rate after each pass of a receiver, for displays."""
+
+import numpy as np
+from gnuradio import gr
+
+from ..checks import integer
+from .frame_stream import vector
+
+
+class ber_meter(gr.decim_block):
+    """Compares received bits with those sent.
+
+    Ports:
+        in 0 ``sent``: byte, vlen num_bits, a bit in the lowest place of each: a codeword's
+            information bits.
+        in 1 ``received``: byte, vlen passes*num_bits, decisions on them after each pass: the output
+            ``history`` of ``iterative_receiver``, or, with passes=1, ``bits`` of any decoder.
+        out 0, 1, ...: float, for each pass the bit error rate of the last ``average`` codewords.
+
+    ``text`` has the rates over all codewords in a line, for a function probe.
+
+    Args:
+        num_bits: information bits of a codeword.
+        passes: of the receiver.
+        average: codewords for each output item.
+
+    Raises:
+        ValueError: an argument that is no positive integer.
+    """
+
+    def __init__(self, num_bits=1152, passes=4, average=50):
+        self._shape = (integer("passes", passes, 1, 1000), integer("num_bits", num_bits, 1, 2**24))
+        self._average = integer("average", average, 1, 2**20)
+        self._codewords, self._errors = 0, np.zeros(passes)
+        gr.decim_block.__init__(self, "ber_meter", [vector(np.uint8, num_bits),
+                                                    vector(np.uint8, passes * num_bits)],
+                                [np.float32] * passes, average)
+        self.set_tag_propagation_policy(gr.TPP_DONT)
+
+    def codewords(self):
+        """Codewords since the block was made."""
+        return self._codewords
+
+    def ber(self):
+        """Bit error rates of all of them after each pass, an array."""
+        return self._errors / max(self._codewords * self._shape[1], 1)
+
+    def text(self):
+        """The totals in a line."""
+        return f"{self._codewords} codewords, bit error rate after each pass: " + ", ".join(
+            f"{rate:.2g}" for rate in self.ber())
+
+    def work(self, input_items, output_items):
+        n = len(output_items[0])
+        sent, received = (items.reshape(n, self._average, -1, self._shape[1])
+                          for items in input_items)
+        wrong = np.count_nonzero((sent ^ received) & 1, axis=(1, 3))    # (n, passes)
+        for out, rate in zip(output_items, wrong.T / (self._average * self._shape[1]), strict=True):
+            out[...] = rate
+        self._codewords += n * self._average
+        self._errors += wrong.sum(axis=0)
+        return n

@@ -1,0 +1,184 @@
+# SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Block: detector and decoder that tell each other what they find."""
+
+import numpy as np
+
+from .. import coding, detectors
+from ..checks import choice, flag, integer
+from ..coding.soft_decoder import BACKENDS
+from ..cuda.device import cupy
+from ..iterative import IterativeReceiver
+from .codeword_modulator import interleaver
+from .decoding import Decoding, options_dict
+from .detector import BATCH_CANDIDATES
+from .fec_encoder import batch_of_codewords
+from .frame_stream import batched_block, vector
+from .rayleigh_channel import period_of
+from .settings import NoisePower
+
+# What the block has as parameters, or decides itself.
+OF_DETECTOR = {"num_tx", "num_rx", "constellation", "backend", "threads", "extrinsic", "llr_type"}
+OF_DECODER = {"iterations", "backend", "threads"}
+
+
+class iterative_receiver(Decoding, NoisePower, batched_block):
+    """Iterative receiver, ``iterative.IterativeReceiver``, a codeword an item.
+
+    Ports:
+        in 0 ``y``: complex, vlen vectors*nr, the received vectors of a codeword after each other;
+            ``vectors()`` says how many, ``codeword_modulator`` what they carry.
+        in 1 ``h``: complex, vlen vectors/T*nr*nt, their channels, row-major, one for every T
+            consecutive vectors.
+        out 0 ``bits``: byte, vlen code.num_info, a bit in each; of codewords that are not decoded
+            the last decisions.
+        out 1 ``found``: byte, 1 where the decoder's checks hold (turbo: both its parts agree).
+        out 2 ``iterations``: int, passes of detector and decoder that the codeword took.
+        out 3 ``history`` (with history_output=True): byte, vlen iterations*code.num_info, the
+            decisions on the information bits after each pass.
+        message in ``control``: a dict or pair with ``noise_var``, ``iterations`` and ``threads``.
+        message out ``status``: a dict with the totals ``codewords``, ``undecoded``, ``erasures``
+            and ``failures`` of codewords, ``mean_iterations`` and ``erased_vectors``, once a second
+            at most and at the end.
+
+    Each codeword that comes in leaves, with its tags. A tag ``noise_var`` on ``y`` sets the noise
+    power from its item on, as ``set_noise_var`` does from the next work() call on. A vector that
+    cannot be detected (NaN, Inf, rank of H) has no LLRs; a codeword without any is erased, its bits
+    are 0.
+
+    With backend "cuda" vectors go to the GPU once, and bits come back. Should it fail while the
+    flowgraph runs, that is said once, and the CPU takes the codewords at hand and all after them.
+
+    Args:
+        num_tx, num_rx, constellation: as of the detectors.
+        code: see ``fec_encoder``.
+        detector: its name, ``detectors.REGISTRY``; for more than one pass one that takes a-priori
+            LLRs and decides softly.
+        detector_options: its other keyword arguments, such as {"num_passes": 2}.
+        iterations: passes of detector and decoder, at most.
+        decoder_iterations: the decoder's own in a pass; None for what is usual with it.
+        decoder_options: its other keyword arguments, such as {"algorithm": "offset"}.
+        feedback_scale, early_stop: see ``iterative.IterativeReceiver``.
+        interleaver_seed: of ``coding.RandomInterleaver``, as at the transmitter; None for none.
+        noise_var: noise power per complex receive dimension, linear.
+        symbols_per_channel: T, which divides the vectors of a codeword.
+        history_output: whether there is a fourth output. ``iterations`` can then be set to no more
+            than it was made with.
+        backend: "cpu", "cuda", "reference" (NumPy, slow), "auto" (the CPU). threads: of the CPU, 0
+            takes all cores.
+
+    Raises:
+        ValueError: an argument is not as above, or does not go together with the others.
+        OSError: a file of a code that cannot be read.
+    """
+
+    CONTROLS = ("noise_var", "iterations", "threads")
+    ERASED = "NaN, Inf, noise_var, rank of H, or a failure"
+
+    def __init__(self, num_tx=4, num_rx=4, constellation="qam16", code="wimax:2304:1/2",
+                 detector="mmsepic", detector_options=None, iterations=4, decoder_iterations=None,
+                 decoder_options=None, feedback_scale=0.6, early_stop=True, interleaver_seed=1,
+                 noise_var=0.1, symbols_per_channel=1, history_output=False, backend="auto",
+                 threads=0):
+        self._code = coding.get(code)
+        kind = detectors.REGISTRY.get(detector)
+        of_detector = options_dict("detector_options", detector_options, OF_DETECTOR)
+        if kind and kind.SUPPORTS_PRIOR and not kind.HARD:
+            of_detector = {**of_detector, "extrinsic": True}
+        of_decoder = options_dict("decoder_options", decoder_options, OF_DECODER)
+        if decoder_iterations is not None:
+            of_decoder = {**of_decoder, "iterations": decoder_iterations}
+        permutation = interleaver(interleaver_seed, self._code.num_bits)
+
+        def make(backend):
+            shared = {"backend": backend, "threads": threads}
+            return IterativeReceiver(
+                detectors.create(detector, num_tx=num_tx, num_rx=num_rx,
+                                 constellation=constellation, **shared, **of_detector),
+                self._code.decoder(**shared, **of_decoder),
+                permutation, iterations, early_stop, feedback_scale)
+
+        self._make = make
+        self._erased_vectors = 0
+        backend = choice("backend", backend, BACKENDS)
+        self._begin("cpu" if backend == "auto" else backend)
+        self.set_noise_var(noise_var)
+        self._most = iterations if flag("history_output", history_output) else 1000
+        self._shape = num_rx, num_tx
+        vectors = self.vectors()
+        self._period = period_of(symbols_per_channel, vectors)
+        inputs = [(np.complex64, vectors * num_rx),
+                  (np.complex64, vectors // self._period * num_rx * num_tx)]
+        outputs = [(np.uint8, self._code.num_info), (np.uint8, 1), (np.int32, 1)]
+        if history_output:
+            outputs.append((np.uint8, iterations * self._code.num_info))
+        largest = max(np.dtype(kind).itemsize * width for kind, width in (*inputs, *outputs))
+        candidates = self._engine.detector.candidates * vectors * iterations
+        # a flowgraph can only be stopped between two calls
+        batch = max(1, min(batch_of_codewords(largest), BATCH_CANDIDATES // candidates))
+        batched_block.__init__(self, "iterative_receiver", [vector(*port) for port in inputs],
+                               [vector(*port) for port in outputs], batch)
+        self.set_max_noutput_items(batch)
+        self._register_ports()
+
+    def vectors(self):
+        """Vectors of a codeword."""
+        return self._engine.layout.vectors
+
+    def set_iterations(self, iterations):
+        """Passes of detector and decoder, at most."""
+        self._engine.iterations = integer("iterations", iterations, 1, self._most)
+
+    def iterations(self):
+        return self._engine.iterations
+
+    def set_threads(self, threads):
+        """CPU threads, 0 for all cores."""
+        self._engine.threads = integer("threads", threads, 0, 1024)
+
+    def threads(self):
+        return self._engine.threads
+
+    def erased_vectors(self):
+        """Vectors that could not be detected since the block was made."""
+        return self._erased_vectors
+
+    def work(self, input_items, output_items):
+        n = len(output_items[0])
+        received = self._decoded(n, input_items[0].reshape(-1, self._shape[0]),
+                                 input_items[1].reshape(-1, *self._shape),
+                                 self._noise(n, self.vectors()), len(output_items) > 3)
+        for port, out in enumerate(output_items):
+            out[...] = received[port].reshape(out.shape) if received else 0
+        self._report()
+        return n
+
+    def _run(self, y, h, noise_var, keep_history):
+        receiver = self._engine
+        if self._backend != "cuda":
+            return self._on_host(receiver.receive(y, h, noise_var, keep_history), np.asarray)
+        xp = cupy()
+        with xp.cuda.Device(receiver.detector.devices[0]):
+            if np.ndim(noise_var):
+                noise_var = xp.asarray(noise_var)
+            return self._on_host(receiver.receive(xp.asarray(y), xp.asarray(h), noise_var,
+                                                  keep_history), xp.asnumpy)
+
+    def _on_host(self, received, to_host):
+        """What ``_decoded`` wants."""
+        outputs = [to_host(values) for values in (received.bits, received.found,
+                                                  received.iterations)]
+        if received.history is not None:
+            history = to_host(received.history).transpose(1, 0, 2)
+            missing = self._most - history.shape[1]    # where set_iterations took some away
+            outputs.append(np.pad(history, ((0, 0), (0, missing), (0, 0)), "edge"))
+        self._erased_vectors += received.erasures
+        return (outputs, int(outputs[1].sum()), int(outputs[2].sum()),
+                self._engine.decoder.erasures)
+
+    def _status(self):
+        return {**super()._status(), "erased_vectors": self._erased_vectors}
+
+    def stop(self):
+        self._finish()
+        return batched_block.stop(self)

@@ -1,0 +1,100 @@
+# SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Block: simulated flat MIMO channel of vectors, which also puts out its matrices."""
+
+import numpy as np
+import pmt
+
+from ..channel import awgn
+from ..checks import integer, number
+from .frame_stream import batched_block, vector
+from .settings import NOISE_VAR, Controlled
+
+BATCH_BYTES = 2**22
+
+
+class rayleigh_channel(Controlled, batched_block):
+    """Simulated channel y = H x + n of vectors, i.i.d. Rayleigh fading from matrix to matrix.
+
+    Entries of H are CN(0, 1), and n is CN(0, noise_var I) with noise_var = num_tx / SNR, for x of
+    mean energy 1 an antenna. Equal seeds give equal channels and noise. ``mimo_channel`` is for
+    the samples of a waveform.
+
+    Ports:
+        in 0 ``x``: complex, vlen vectors*nt, vectors after each other.
+        out 0 ``y``: complex, vlen vectors*nr, what is received of them. Its first item, and each
+            from which on the SNR is another, has a tag "noise_var".
+        out 1 ``h``: complex, vlen vectors/T*nr*nt, their channels, row-major.
+        message in ``control``: a dict or pair with ``snr_db``.
+
+    Args:
+        num_tx, num_rx: antennas.
+        vectors: of an item.
+        symbols_per_channel: T, vectors that share a matrix; it divides vectors.
+        snr_db: mean SNR per receive antenna in dB.
+        seed: of channel and noise; None takes a new one.
+
+    Raises:
+        ValueError: an argument is not as above.
+    """
+
+    CONTROLS = ("snr_db",)
+
+    def __init__(self, num_tx=4, num_rx=4, vectors=1, symbols_per_channel=1, snr_db=15.0,
+                 seed=None):
+        self._num_tx = integer("num_tx", num_tx, 1, 64)
+        self._num_rx = integer("num_rx", num_rx, 1, 256)
+        self._vectors = integer("vectors", vectors, 1, 2**20)
+        self._period = period_of(symbols_per_channel, vectors)
+        self._channels, self._noise = map(np.random.default_rng,
+                                          np.random.SeedSequence(seed).spawn(2))
+        self._tagged = None
+        self.set_snr_db(snr_db)
+        width = vectors // self._period * num_rx * num_tx
+        batched_block.__init__(
+            self, "rayleigh_channel", [vector(np.complex64, vectors * num_tx)],
+            [vector(np.complex64, vectors * num_rx), vector(np.complex64, width)],
+            max(1, BATCH_BYTES // (8 * max(width, vectors * num_rx))))
+        self._register_ports()
+
+    def set_snr_db(self, snr_db):
+        """Mean SNR per receive antenna in dB."""
+        value = number("snr_db", snr_db)
+        if not -100 <= value <= 200:
+            raise ValueError(f"snr_db: got {value}, allowed are -100 to 200")
+        self._snr_db = value
+
+    def snr_db(self):
+        return self._snr_db
+
+    def noise_var(self):
+        """Noise power per complex receive dimension, linear."""
+        return self._num_tx * 10 ** (-self._snr_db / 10)
+
+    def start(self):
+        self._tagged = None
+        return batched_block.start(self)
+
+    def work(self, input_items, output_items):
+        x, (y, h) = input_items[0], output_items
+        noise_var = self.noise_var()
+        if noise_var != self._tagged:
+            self.add_item_tag(0, self.nitems_written(0), NOISE_VAR, pmt.from_double(noise_var))
+            self._tagged = noise_var
+        n = len(y) * self._vectors
+        shape = n // self._period, self._num_rx, self._num_tx
+        matrices = awgn(shape, 1.0, self._channels)
+        received = np.einsum("kij,ktj->kti", matrices, x.reshape(len(matrices), -1, self._num_tx))
+        y[...] = received.reshape(y.shape) + awgn((n, self._num_rx), noise_var,
+                                                  self._noise).reshape(y.shape)
+        h[...] = matrices.reshape(h.shape)
+        return len(y)
+
+
+def period_of(symbols_per_channel, vectors):
+    """T, which has to divide the vectors of an item; ValueError where it does not."""
+    period = integer("symbols_per_channel", symbols_per_channel, 1, 2**20)
+    if vectors % period:
+        raise ValueError(f"symbols_per_channel: got {period}, must divide the {vectors} vectors "
+                         "of an item")
+    return period
