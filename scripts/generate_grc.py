@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Write what GRC shows of the detectors: their blocks, and the menus of the OFDM receivers.
+"""Write what GRC shows of the detectors: their blocks, and the menus of the receivers.
 
 grc/mimopack_<name>_detector.block.yml is written for every registered detector; in the receivers'
 files, which are written by hand, the names of detectors and backends are.
@@ -23,7 +23,10 @@ from gnuradio.mimopack.blocks import DETECTOR_BLOCKS
 from gnuradio.mimopack.detectors.parameters import BACKENDS, Parameter
 
 GRC = Path(__file__).resolve().parent.parent / "grc"
-RECEIVERS = ("mimopack_ofdm_receiver.block.yml", "mimopack_packet_receiver.block.yml")
+# Receivers with the menus that name what there is.
+RECEIVERS = {"mimopack_ofdm_receiver.block.yml": ("detector", "backend"),
+             "mimopack_packet_receiver.block.yml": ("detector", "backend"),
+             "mimopack_iterative_receiver.block.yml": ("detector",)}
 
 HEADER = """\
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
@@ -172,8 +175,8 @@ def receiver_yaml(name):
     menus = {"detector": {"options": detectors.REGISTRY,
                           "option_labels": [d.__name__ for d in detectors.REGISTRY.values()]},
              "backend": {"options": BACKENDS}}
-    for parameter, lists in menus.items():
-        for key, values in lists.items():
+    for parameter in RECEIVERS[name]:
+        for key, values in menus[parameter].items():
             text, count = re.subn(
                 rf"(-   id: {parameter}\n(?:    .*\n)*?    {key}: )\[.*\]",
                 lambda match, values=values: f"{match[1]}[{', '.join(values)}]", text)

@@ -12,6 +12,7 @@ from flowgraphs import Messages
 from gnuradio import blocks, gr, mimopack
 from gnuradio.mimopack import _core, detectors
 from gnuradio.mimopack.apps.bench.flowgraph import repeat_into
+from gnuradio.mimopack.blocks.frame_stream import vector
 from gnuradio.mimopack.cuda import device
 from simulated import problem
 
@@ -43,7 +44,7 @@ class Sink(gr.sync_block):
     """Collects items and tags."""
 
     def __init__(self, dtype, width):
-        gr.sync_block.__init__(self, "sink", [(dtype, width)], None)
+        gr.sync_block.__init__(self, "sink", [vector(dtype, width)], None)
         self.parts, self.tags = [], []
 
     def work(self, input_items, output_items):

@@ -13,13 +13,14 @@ import pytest
 import yaml
 from flowgraphs import PACKAGES, ROOT, block, run, save
 from gnuradio import mimopack
-from gnuradio.mimopack import channel, coding, detectors, ofdm, recording
+from gnuradio.mimopack import channel, coding, constellation, detectors, ofdm, recording
 from gnuradio.mimopack.detectors import parameters as declared
 
 EXAMPLES = sorted((ROOT / "examples").glob("*.grc"))
 BLOCKS = sorted((ROOT / "grc").glob("*.block.yml"))
 GENERATED = {f"mimopack_{name}_detector" for name in detectors.REGISTRY}
 
+_POINTS = [f'"{name}"' for name in constellation.BUILT_IN]
 # What the code accepts where a menu of a block written by hand offers values; a function says it of
 # one value where there is no list.
 ACCEPTED = {
@@ -39,6 +40,11 @@ ACCEPTED = {
     "repeat": ("True", "False"),
     "timestamp": ("True", "False"),
     ("mimopack_packet_receiver", "code_rate"): ofdm.parameters.LDPC_CODE_RATES,
+    "early_stop": ("True", "False"),
+    "history_output": ("False", "True"),
+    ("mimopack_codeword_modulator", "constellation"): _POINTS,
+    ("mimopack_iterative_receiver", "backend"): coding.soft_decoder.BACKENDS,
+    ("mimopack_iterative_receiver", "constellation"): _POINTS,
     ("mimopack_fec_decoder", "backend"): coding.soft_decoder.BACKENDS,
     ("mimopack_fec_decoder_pdu", "backend"): coding.soft_decoder.BACKENDS,
 }

@@ -92,11 +92,13 @@ class iterative_receiver(Decoding, NoisePower, batched_block):
 
         def make(backend):
             shared = {"backend": backend, "threads": threads}
-            return IterativeReceiver(
-                detectors.create(detector, num_tx=num_tx, num_rx=num_rx,
-                                 constellation=constellation, **shared, **of_detector),
-                self._code.decoder(**shared, **of_decoder),
-                permutation, iterations, early_stop, feedback_scale)
+            try:
+                found = detectors.create(detector, num_tx=num_tx, num_rx=num_rx,
+                                         constellation=constellation, **shared, **of_detector)
+            except TypeError as error:
+                raise ValueError(f"detector_options: {error}") from None
+            return IterativeReceiver(found, self._code.decoder(**shared, **of_decoder),
+                                     permutation, iterations, early_stop, feedback_scale)
 
         self._make = make
         self._erased_vectors = 0
