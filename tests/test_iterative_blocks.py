@@ -465,8 +465,9 @@ class TestCompanion:
             np.testing.assert_array_equal(np.fromfile(tmp_path / f"pass{i}", "f4"), np.zeros(20))
 
     @pytest.mark.parametrize("name, wrong, said", [
-        ("iterative_receiver", {"detector": "zf"}, "mimopack.iterative_receiver("),
-        ("iterative_receiver", {"symbols_per_channel": "2"}, "mimopack.iterative_receiver("),
+        ("iterative_receiver", {"detector": "zf"}, "REGISTRY[detector].SUPPORTS_PRIOR"),
+        ("iterative_receiver", {"detector_options": "{'passes': 2}"}, "**detector_options"),
+        ("iterative_receiver", {"symbols_per_channel": "5"}, "% symbols_per_channel == 0"),
         ("iterative_receiver", {"noise_var": "-1.0"}, "noise_var > 0"),
         ("codeword_modulator", {"code": "x"}, "mimopack.coding.get(code)"),
         ("rayleigh_channel", {"vectors": "5", "symbols_per_channel": "2"},
