@@ -170,15 +170,19 @@ def test_companion_refuses(companion, tmp_path, name, parameters, said):
     assert said in refusals
 
 
-# Opens the windows off screen until some packets were counted, and prints packets and lost ones.
+# Opens the windows off screen until some packets, or codewords, were counted, and prints how many,
+# and how many of them were lost.
 WATCH = """
 import importlib, sys
 from PyQt5 import Qt
-name, arguments = sys.argv[1], sys.argv[2:]
+name, counter, lost, arguments = *sys.argv[1:4], sys.argv[4:]
 application = Qt.QApplication(sys.argv)
 graph = getattr(importlib.import_module(name), name)(*arguments)
 watch, deadline = Qt.QTimer(), Qt.QTimer()
-watch.timeout.connect(lambda: graph.meter.packets() >= 50 and application.quit())
+def count(path):
+    block, getter = path.split(".")
+    return getattr(getattr(graph, block), getter)()
+watch.timeout.connect(lambda: count(counter) >= 50 and application.quit())
 deadline.timeout.connect(application.quit)
 watch.start(50)
 deadline.start(60000)
@@ -187,8 +191,9 @@ graph.show()
 application.exec_()
 graph.stop()
 graph.wait()
-print(graph.meter.packets(), graph.meter.lost())
+print(count(counter), count(lost))
 """
+COUNTERS = {"iterative_receiver": ("meter.codewords", "receiver.undecoded")}
 
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.name)
@@ -196,8 +201,9 @@ def test_example_compiles_and_runs(companion, tmp_path, path):
     companion.compiled(path, tmp_path)
     played = ROOT / "examples/recordings/mimo_4x4_qam16.sigmf-meta"
     arguments = [str(played)] if path.stem == "play_recording" else []
+    counters = COUNTERS.get(path.stem, ("meter.packets", "meter.lost"))
     ran = subprocess.run(
-        [sys.executable, "-c", WATCH, path.stem, *arguments], cwd=tmp_path, text=True, timeout=120,
+        [sys.executable, "-c", WATCH, path.stem, *counters, *arguments], cwd=tmp_path, text=True, timeout=120,
         env={**os.environ, "PYTHONPATH": f"{PACKAGES}{os.pathsep}{tmp_path}",
              "HOME": str(tmp_path), "XDG_RUNTIME_DIR": str(tmp_path),
              "QT_QPA_PLATFORM": "offscreen"}, capture_output=True)
@@ -234,3 +240,12 @@ def test_recording_without_windows(tmp_path):
     failed = sum(line.endswith("CRC failed") for line in packets)
     assert lines[-1] == f"120 packets, {failed} lost"
     assert failed < 30
+
+
+def test_iterative_receiver_without_windows(tmp_path):
+    lines = headless("iterative_receiver", tmp_path, "--codewords", "150", "--snr", "11",
+                     "--iterations", "3")
+    assert lines[-5] == "150 codewords, SNR 11 dB, mmsepic"
+    rates = [float(line.split()[-1]) for line in lines[-4:-1]]
+    assert rates[0] > 2 * rates[1] > 4 * rates[2]
+    assert lines[-1].endswith("passes on average")

@@ -360,17 +360,15 @@ def test_meter():
     sent = rng.integers(0, 2, (47, 30), np.uint8)
     wrong = rng.random((47, 3, 30)) < np.array([0.3, 0.1, 0])[:, None]
     tested = mimopack.ber_meter(30, 3, 5)
-    tb, sinks = gr.top_block(), [Sink(np.float32, 1) for _ in range(3)]
+    tb, sink = gr.top_block(), Sink(np.float32, 3)
     history = sent[:, None] ^ wrong
     sources = [Source(values, (), 7) for values in (sent | 0xF0, history.reshape(47, -1))]
     for port, source in enumerate(sources):
         tb.connect(source, (tested, port))
-    for port, sink in enumerate(sinks):
-        tb.connect((tested, port), sink)
+    tb.connect(tested, sink)
     tb.run()
-    for port, sink in enumerate(sinks):
-        np.testing.assert_allclose(sink.items()[:, 0],
-                                   wrong[:45, port].reshape(9, -1).mean(axis=1), rtol=1e-6)
+    np.testing.assert_allclose(sink.items(), wrong[:45].reshape(9, 5, 3, 30).mean(axis=(1, 3)),
+                               rtol=1e-6)
     rates = wrong[:45].mean(axis=(0, 2))
     np.testing.assert_allclose(tested.ber(), rates)
     assert tested.codewords() == 45 and tested.text() == (
@@ -444,8 +442,8 @@ class TestCompanion:
                       iterations="2", noise_var="2*10**(-snr/10)", symbols_per_channel="27",
                       history_output="True"),
                 block("meter", "mimopack_ber_meter", num_bits="324", passes="2", average="10"),
-                *(block(f"pass{i}", "blocks_file_sink", type="float", vlen="1",
-                        file=str(tmp_path / f"pass{i}")) for i in range(2)),
+                block("rates", "blocks_file_sink", type="float", vlen="2",
+                      file=str(tmp_path / "rates")),
                 block("bits", "blocks_file_sink", type="byte", vlen="324",
                       file=str(tmp_path / "bits")),
                 block("found", "blocks_null_sink", type="byte", vlen="1"),
@@ -455,14 +453,13 @@ class TestCompanion:
                        ["channel", "1", "receiver", "1"], ["receiver", "0", "bits", "0"],
                        ["receiver", "1", "found", "0"], ["receiver", "2", "passes", "0"],
                        ["head", "0", "meter", "0"], ["receiver", "3", "meter", "1"],
-                       ["meter", "0", "pass0", "0"], ["meter", "1", "pass1", "0"]]
+                       ["meter", "0", "rates", "0"]]
         script = companion.compiled(save(tmp_path, flow, connections), tmp_path)
         text = script.read_text()
         assert "self.receiver.set_noise_var(" in text and "self.channel.set_snr_db(" in text
         run(script, tmp_path)
         assert (tmp_path / "bits").read_bytes() == bytes(200 * 324)
-        for i in range(2):
-            np.testing.assert_array_equal(np.fromfile(tmp_path / f"pass{i}", "f4"), np.zeros(20))
+        np.testing.assert_array_equal(np.fromfile(tmp_path / "rates", "f4"), np.zeros(40))
 
     @pytest.mark.parametrize("name, wrong, said", [
         ("iterative_receiver", {"detector": "zf"}, "REGISTRY[detector].SUPPORTS_PRIOR"),

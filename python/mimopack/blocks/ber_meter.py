@@ -17,7 +17,8 @@ class ber_meter(gr.decim_block):
             information bits.
         in 1 ``received``: byte, vlen passes*num_bits, decisions on them after each pass: the output
             ``history`` of ``iterative_receiver``, or, with passes=1, ``bits`` of any decoder.
-        out 0, 1, ...: float, for each pass the bit error rate of the last ``average`` codewords.
+        out 0 ``ber``: float, vlen passes, the bit error rate of ``average`` codewords after each
+            pass.
 
     ``text`` has the rates over all codewords in a line, for a function probe.
 
@@ -36,7 +37,7 @@ class ber_meter(gr.decim_block):
         self._codewords, self._errors = 0, np.zeros(passes)
         gr.decim_block.__init__(self, "ber_meter", [vector(np.uint8, num_bits),
                                                     vector(np.uint8, passes * num_bits)],
-                                [np.float32] * passes, average)
+                                [vector(np.float32, passes)], average)
         self.set_tag_propagation_policy(gr.TPP_DONT)
 
     def codewords(self):
@@ -53,12 +54,12 @@ class ber_meter(gr.decim_block):
             f"{rate:.2g}" for rate in self.ber())
 
     def work(self, input_items, output_items):
-        n = len(output_items[0])
+        out = output_items[0]
+        n = len(out)
         sent, received = (items.reshape(n, self._average, -1, self._shape[1])
                           for items in input_items)
         wrong = np.count_nonzero((sent ^ received) & 1, axis=(1, 3))    # (n, passes)
-        for out, rate in zip(output_items, wrong.T / (self._average * self._shape[1]), strict=True):
-            out[...] = rate
+        out[...] = (wrong / (self._average * self._shape[1])).reshape(out.shape)
         self._codewords += n * self._average
         self._errors += wrong.sum(axis=0)
         return n
