@@ -203,10 +203,10 @@ def test_example_compiles_and_runs(companion, tmp_path, path):
     arguments = [str(played)] if path.stem == "play_recording" else []
     counters = COUNTERS.get(path.stem, ("meter.packets", "meter.lost"))
     ran = subprocess.run(
-        [sys.executable, "-c", WATCH, path.stem, *counters, *arguments], cwd=tmp_path, text=True, timeout=120,
+        [sys.executable, "-c", WATCH, path.stem, *counters, *arguments], cwd=tmp_path,
         env={**os.environ, "PYTHONPATH": f"{PACKAGES}{os.pathsep}{tmp_path}",
              "HOME": str(tmp_path), "XDG_RUNTIME_DIR": str(tmp_path),
-             "QT_QPA_PLATFORM": "offscreen"}, capture_output=True)
+             "QT_QPA_PLATFORM": "offscreen"}, capture_output=True, text=True, timeout=120)
     assert ran.returncode == 0, ran.stdout + ran.stderr
     packets, lost = map(int, ran.stdout.split()[-2:])
     assert packets >= 50

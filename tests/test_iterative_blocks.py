@@ -383,17 +383,18 @@ class TestOnAGpu:
     def module(self):
         pytest.importorskip("cupy")
 
-    @pytest.mark.parametrize("code, detector, per_channel", [
-        (CODE, "mmsepic", 1), (CODE, "bitflip", 27), ("turbo:208", "nway", 1),
-        ("nr_matched:300:648:4", "mmsepic", 3)])
-    def test_receiver(self, code, detector, per_channel):
+    @pytest.mark.parametrize("code, detector, per_channel, early_stop", [
+        (CODE, "mmsepic", 1, False), (CODE, "bitflip", 27, True), (CODE, "bitflip", 1, False),
+        ("turbo:208", "nway", 1, False), ("nr_matched:300:648:4", "mmsepic", 3, False)])
+    def test_receiver(self, code, detector, per_channel, early_stop):
         """Not the same number of passes where a codeword is close to being found."""
         bits, y, h, noise_var = received(300, 20.0, code, per_channel)
         y = y.copy()
         y[5] = np.nan
         made = [mimopack.iterative_receiver(
             **LINK, code=code, detector=detector, noise_var=noise_var, backend=backend,
-            symbols_per_channel=per_channel, history_output=True) for backend in ("cpu", "cuda")]
+            symbols_per_channel=per_channel, history_output=True, iterations=3,
+            early_stop=early_stop) for backend in ("cpu", "cuda")]
         results = [[sink.items() for sink in play(tested, 300, y, h, step=100)]
                    for tested in made]
         np.testing.assert_array_equal(results[0][0], bits)

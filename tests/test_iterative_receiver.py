@@ -362,7 +362,7 @@ def _fake_cupy():
             return _on_device(getattr(np, name)(*arguments, **keywords))
         return call
 
-    for name in ("asarray", "clip", "copyto", "take", "zeros", "full", "stack", "concatenate",
+    for name in ("asarray", "clip", "take", "where", "zeros", "full", "stack", "concatenate",
                  "flatnonzero", "ascontiguousarray"):
         setattr(module, name, wrap(name))
     return module

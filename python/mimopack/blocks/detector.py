@@ -100,7 +100,8 @@ class detector_block(Controlled, NoisePower, gr.sync_block):
         self.set_min_noutput_items(max(1, self._batch // 4))
         if most < BATCH_VECTORS:
             self.set_max_noutput_items(self._batch)
-        self._register_ports()
+        self._register_control()
+        self.message_port_register_out(STATUS)
 
     def start(self):
         self.set_output_multiple(1)

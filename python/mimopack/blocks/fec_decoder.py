@@ -11,6 +11,7 @@ from ..checks import choice, flag, integer, positive
 from .decoding import Decoding, options_dict
 from .fec_encoder import IN, OUT, batch_of_codewords, codewords, pdu_parts, u8_pmt
 from .frame_stream import batched_block, extended, vector
+from .settings import STATUS
 
 LLR = pmt.intern("llr")
 # Of the decoder: what the block has as parameters, and messages kept for other codewords.
@@ -101,7 +102,8 @@ class fec_decoder(_LlrDecoding, batched_block):
             outputs.append(vector(np.float32, sizes[1]))
         batched_block.__init__(self, "fec_decoder", [vector(dtype, sizes[1])], outputs,
                                batch_of_codewords(4 * sizes[1]))
-        self._register_ports()
+        self._register_control()
+        self.message_port_register_out(STATUS)
 
     def work(self, input_items, output_items):
         n = len(output_items[0])
@@ -147,7 +149,8 @@ class fec_decoder_pdu(_LlrDecoding, gr.basic_block):
         self.set_msg_handler(IN, self._take)
         self.message_port_register_out(OUT)
         self.message_port_register_out(LLR)
-        self._register_ports()
+        self._register_control()
+        self.message_port_register_out(STATUS)
 
     def refused(self):
         """PDUs left out."""

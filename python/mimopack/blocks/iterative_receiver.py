@@ -15,11 +15,11 @@ from .detector import BATCH_CANDIDATES
 from .fec_encoder import batch_of_codewords
 from .frame_stream import batched_block, vector
 from .rayleigh_channel import period_of
-from .settings import NoisePower
+from .settings import STATUS, NoisePower
 
 # What the block has as parameters, or decides itself.
 OF_DETECTOR = {"num_tx", "num_rx", "constellation", "backend", "threads", "extrinsic", "llr_type"}
-OF_DECODER = {"iterations", "backend", "threads"}
+OF_DECODER = {"iterations", "backend", "device", "threads"}
 
 
 class iterative_receiver(Decoding, NoisePower, batched_block):
@@ -54,7 +54,8 @@ class iterative_receiver(Decoding, NoisePower, batched_block):
         code: see ``fec_encoder``.
         detector: its name, ``detectors.REGISTRY``; for more than one pass one that takes a-priori
             LLRs and decides softly.
-        detector_options: its other keyword arguments, such as {"num_passes": 2}.
+        detector_options: its other keyword arguments, such as {"num_passes": 2}; "device" is the
+            GPU of the decoder too.
         iterations: passes of detector and decoder, at most.
         decoder_iterations: the decoder's own in a pass; None for what is usual with it.
         decoder_options: its other keyword arguments, such as {"algorithm": "offset"}.
@@ -97,8 +98,9 @@ class iterative_receiver(Decoding, NoisePower, batched_block):
                                          constellation=constellation, **shared, **of_detector)
             except TypeError as error:
                 raise ValueError(f"detector_options: {error}") from None
-            return IterativeReceiver(found, self._code.decoder(**shared, **of_decoder),
-                                     permutation, iterations, early_stop, feedback_scale)
+            decoder = self._code.decoder(device=found.devices[0], **shared, **of_decoder)
+            return IterativeReceiver(found, decoder, permutation, iterations, early_stop,
+                                     feedback_scale)
 
         self._make = make
         self._erased_vectors = 0
@@ -121,7 +123,8 @@ class iterative_receiver(Decoding, NoisePower, batched_block):
         batched_block.__init__(self, "iterative_receiver", [vector(*port) for port in inputs],
                                [vector(*port) for port in outputs], batch)
         self.set_max_noutput_items(batch)
-        self._register_ports()
+        self._register_control()
+        self.message_port_register_out(STATUS)
 
     def vectors(self):
         """Vectors of a codeword."""

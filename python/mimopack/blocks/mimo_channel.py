@@ -5,14 +5,14 @@
 import threading
 
 import numpy as np
-import pmt
 from gnuradio import gr
 
 from ..channel import MIMOChannel
 from .frame_stream import BlockLog
+from .settings import Controlled
 
 
-class mimo_channel(gr.basic_block):
+class mimo_channel(Controlled, gr.basic_block):
     """MIMO channel with fading, delays, correlation, carrier and sampling offset, and noise.
 
     Inputs are the samples of num_tx antennas, outputs those of num_rx antennas (complex). The
@@ -28,6 +28,8 @@ class mimo_channel(gr.basic_block):
         ValueError: a parameter that ``channel.MIMOChannel`` refuses.
     """
 
+    CONTROLS = ("snr_db", "cfo")
+
     def __init__(self, num_tx=4, num_rx=4, profile="flat", delay_spread=0.0, sample_rate=20e6,
                  doppler=0.0, rho_tx=0.0, rho_rx=0.0, snr_db=None, signal_power=1.0, cfo=0.0,
                  sampling_offset=0.0, seed=None):
@@ -39,8 +41,7 @@ class mimo_channel(gr.basic_block):
                                 [np.complex64] * num_rx)
         self._lock = threading.Lock()
         self._log = BlockLog(self)
-        self.message_port_register_in(pmt.intern("control"))
-        self.set_msg_handler(pmt.intern("control"), self._control)
+        self._register_control()
 
     @property
     def latency(self):
@@ -64,17 +65,6 @@ class mimo_channel(gr.basic_block):
         """Set the carrier frequency offset in Hz; the phase goes on without a jump."""
         with self._lock:
             self._channel.cfo = cfo
-
-    def _control(self, message):
-        setters = {"snr_db": self.set_snr_db, "cfo": self.set_cfo}
-        try:
-            content = pmt.to_python(message)
-            for key, value in (content.items() if isinstance(content, dict) else [content]):
-                setters[key](value)
-        except (KeyError, TypeError, ValueError) as error:
-            # A message must not stop the stream.
-            self._log.warn("messages", f"message at port control ignored: {error!r}, allowed "
-                           f"are {', '.join(setters)} with a number")
 
     def forecast(self, noutput_items, ninputs):
         # With a sampling offset two outputs can come of one input.

@@ -55,7 +55,7 @@ class rayleigh_channel(Controlled, batched_block):
             self, "rayleigh_channel", [vector(np.complex64, vectors * num_tx)],
             [vector(np.complex64, vectors * num_rx), vector(np.complex64, width)],
             max(1, BATCH_BYTES // (8 * max(width, vectors * num_rx))))
-        self._register_ports()
+        self._register_control()
 
     def set_snr_db(self, snr_db):
         """Mean SNR per receive antenna in dB."""

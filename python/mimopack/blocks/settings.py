@@ -16,15 +16,13 @@ NOISE_VAR = pmt.intern("noise_var")
 
 class Controlled:
     """Message port control: a dict or pair with names of ``CONTROLS``, for each of which the block
-    has a getter and a setter. A message that one of them refuses changes nothing. Also has the
-    output port status."""
+    has a getter and a setter. A message that one of them refuses changes nothing."""
 
     CONTROLS = ()
 
-    def _register_ports(self):
+    def _register_control(self):
         self.message_port_register_in(CONTROL)
         self.set_msg_handler(CONTROL, self._on_control)
-        self.message_port_register_out(STATUS)
 
     def _settings(self):
         return {name: getattr(self, name)() for name in self.CONTROLS}
@@ -40,9 +38,9 @@ class Controlled:
         try:
             request = pmt.to_python(message)
             request = dict([request] if isinstance(request, tuple) else request)
-            # GNU Radio's message strobes and widgets send whole numbers as floats too
-            self._apply({name: int(value) if value == int(value) else value
-                         for name, value in request.items()})
+            # widgets send whole numbers as floats too
+            self._apply({name: int(value) if isinstance(value, float) and value.is_integer()
+                         else value for name, value in request.items()})
         except Exception as error:
             with suppress(ValueError):    # a noise power that a tag has made unusable
                 self._apply(before)

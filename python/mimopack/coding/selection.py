@@ -73,9 +73,8 @@ class Selection:
         xp = array_module(llr)
         out = xp.zeros((len(llr), self.num_bits), np.float32)
         for source, absent in self._turns:
-            turn = xp.take(llr, source.beside(llr), axis=1)
-            xp.copyto(turn, np.float32(0), where=absent.beside(llr))
-            out += turn
+            out += xp.where(absent.beside(llr), np.float32(0),
+                            xp.take(llr, source.beside(llr), axis=1))
         return out
 
 
