@@ -37,6 +37,7 @@ detector_options read_options(const py::dict& given)
         { "num_iterations", &options.num_iterations },
         { "ordering", &options.ordering },
         { "method", &options.method },
+        { "log_sum", &options.log_sum },
         { "radius", &options.radius },
         { "psd_stages", &options.psd_stages },
         { "psd_threads", &options.psd_threads },

@@ -13,8 +13,14 @@ template <int NT, int NR, int WIDTH>
 std::size_t run_size(const plan& p, const batch& b, int passes, column_order order)
 {
     return drive<NT, NR>(p, b, [&](arena<simd>& a) {
-        return pass_detector<simd, NT, NR, WIDTH>(
-            a, p.points, p.num_tx, p.num_rx, passes, p.options.llr_clip, order);
+        return pass_detector<simd, NT, NR, WIDTH>(a,
+                                                  p.points,
+                                                  p.num_tx,
+                                                  p.num_rx,
+                                                  passes,
+                                                  p.options.llr_clip,
+                                                  order,
+                                                  p.options.log_sum);
     });
 }
 

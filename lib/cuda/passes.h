@@ -106,12 +106,12 @@ MP_FN auto make(arena<lane>& a)
 {
     constexpr detector_options o = asked::options();
     const int passes = ORDER == column_order::rotate ? o.num_passes : layers();
-    if constexpr (fits_registers)
+    if constexpr (fits_registers && !o.log_sum)
         return register_passes<asked::fixed_tx, asked::fixed_rx, asked::width, ORDER>(
             a, asked::points, passes, o.llr_clip);
     else
         return pass_detector<lane, asked::fixed_tx, asked::fixed_rx, asked::width>(
-            a, asked::points, layers(), antennas(), passes, o.llr_clip, ORDER);
+            a, asked::points, layers(), antennas(), passes, o.llr_clip, ORDER, o.log_sum);
 }
 
 } // namespace MIMOPACK_ISA

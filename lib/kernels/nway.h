@@ -11,12 +11,15 @@
  *     |y_tilde - R x|^2 = sum_i w_i |v_i - sum_{j>=i} c_ij l_j|^2,  w_i = (2 scale
  * r_ii)^2,
  *
- * so that slicing (001 Algorithm 2, lines 10-12) is a clamp and a rounding. Only the
- * first pass decomposes H: moving a column to the end of the tree takes a few Givens
+ * so that slicing (001 Algorithm 2, lines 10-12) is a clamp and a rounding. With a-priori
+ * LLRs each level has a cost, and slicing is a minimum over the levels of the axis. Only
+ * the first pass decomposes H: moving a column to the end of the tree takes a few Givens
  * rotations. */
 #pragma once
 #include "gray.h"
+#include "list_sums.h"
 #include "qr.h"
+#include "soft_symbols.h"
 
 namespace mimopack {
 namespace MIMOPACK_ISA {
@@ -31,6 +34,16 @@ MP_FN int column_source(column_order order, int column, int pass, int nt)
         return column + pass < nt ? column + pass : column + pass - nt;
     const int raised = nt - 1 - pass;
     return column == nt - 1 ? raised : column < raised ? column : column + 1;
+}
+
+/* The inverse: where in pass p the column is that was the first pass's so-and-so-many-th
+ */
+MP_FN int column_place(column_order order, int source, int pass, int nt)
+{
+    if (order == column_order::rotate)
+        return source < pass ? source - pass + nt : source - pass;
+    const int raised = nt - 1 - pass;
+    return source == raised ? nt - 1 : source < raised ? source : source - 1;
 }
 
 template <class F, int NT, int NR, int WIDTH>
@@ -48,13 +61,15 @@ public:
                int nr,
                int passes,
                float clip,
-               column_order order)
+               column_order order,
+               bool log_sum = false)
         : d_nt(nt),
           d_nr(nr),
           d_passes(passes),
           d_order(order),
           d_scale(c.scale),
           d_clip(clip),
+          d_log_sum(log_sum),
           d_qr(a, nt, nr),
           d_unit(a, nt),
           d_c(a, passes * 2 * nt * nt),
@@ -65,9 +80,11 @@ public:
           d_base(a, 2 * nt),
           d_l(a, 2 * nt * together),
           d_nearest(a, 2 * nt * bits),
-          d_prior(a, nt * bits),
+          d_cost(a, 2 * nt * side),
           d_distance(a, side * side),
-          d_words(a, side * side * nt)
+          d_words(a, side * side * nt),
+          d_sums(a, log_sum ? nt * bits : 0),
+          d_lists(a, log_sum ? passes * side * side * num_words() : 0)
     {
     }
 
@@ -111,8 +128,8 @@ public:
 
     /* After either, in canonical order: [2*b + value] is the least metric of the
      * candidates with that value of bit b (1e30 where there is none), in units of y^2:
-     * |y - Hx|^2 less what no x changes, minus noise_var times the prior LLRs of the
-     * ones. */
+     * |y - Hx|^2 less what no x changes, plus noise_var times the prior's cost (see
+     * axis_penalties). */
     MP_FN const F* nearest() const { return &d_nearest[0]; }
 
 private:
@@ -135,6 +152,7 @@ private:
     const int d_passes;
     const column_order d_order;
     const float d_scale, d_clip;
+    const bool d_log_sum;
     unscaled_qr<F, NT, NR> d_qr;
     buffer<F, NT> d_unit;
     /* of all passes: */
@@ -146,9 +164,12 @@ private:
     buffer<F, 2 * NT> d_row, d_base;
     buffer<F, 2 * NT * together> d_l;
     buffer<F, 2 * NT * bits> d_nearest;
-    buffer<F, NT * bits> d_prior;
+    buffer<F, 2 * NT * side> d_cost;
     buffer<F, NT == 0 ? 0 : side * side> d_distance;
     buffer<F, NT == 0 ? 0 : side * side * NT> d_words;
+    /* for log-sums: */
+    list_sums<F> d_sums;
+    buffer<F, 0> d_lists; /* words of all passes, each word's next to each other */
 
     /* A pass follows from another one: this column of that one is its last. */
     MP_FN int moved(int pass) const
@@ -241,22 +262,31 @@ private:
     {
         const int nt = d_nt;
         /* metrics are distances here, so the prior comes in units of the noise */
-        for (int b = 0; prior && b < nt * bits; ++b)
-            d_prior[b] = prior[b] * noise_var;
+        for (int axis = 0; prior && axis < 2 * nt; ++axis) {
+            F* const cost = &d_cost[axis * side];
+            axis_penalties<WIDTH>(prior + axis * WIDTH, cost);
+            for (int k = 0; k < side; ++k)
+                cost[k] = cost[k] * noise_var;
+        }
         MP_UNROLL
         for (int i = 0; i < 2 * nt; ++i)
             d_v[i] = d_v[i] * d_unit[i / 2];
+        const F unit = reciprocal(noise_var);
         for (int pass = 0; pass < d_passes; ++pass) {
             if (pass)
                 turn(pass);
-            search(pass);
             if (prior)
-                add_prior(pass);
+                search<true>(pass);
+            else
+                search<false>(pass);
             collect(pass);
+            if (d_log_sum)
+                add_up(pass, unit);
         }
-        const F unit = reciprocal(noise_var);
         for (int b = 0; b < nt * bits; ++b) {
-            const F difference = (d_nearest[2 * b] - d_nearest[2 * b + 1]) * unit;
+            F difference = (d_nearest[2 * b] - d_nearest[2 * b + 1]) * unit;
+            if (d_log_sum)
+                difference = d_sums.llr(b, difference);
             llr[b] = prior ? prior[b] + clamp(difference - prior[b], F(d_clip))
                            : clamp(difference, F(d_clip));
         }
@@ -269,8 +299,16 @@ private:
 
     MP_FN static F level(int k) { return F(k - 0.5f * (side - 1)); }
 
+    /* What the levels of an axis cost by their prior, of the layer that is a pass's
+     * column */
+    MP_FN const F* costs(int pass, int column, int axis) const
+    {
+        return &d_cost[(2 * column_source(d_order, column, pass, d_nt) + axis) * side];
+    }
+
     /* Algorithm 2: fills d_distance and d_words. The layer below the top is first in its
      * word, k_re + side * k_im of each. */
+    template <bool KNOWN>
     MP_FN void search(int pass)
     {
         const int nt = d_nt, top = nt - 1;
@@ -282,10 +320,14 @@ private:
         for (int k = 0; k < side; ++k) {
             const F e = v[2 * top + 1] - level(k);
             im_part[k] = w[top] * e * e;
+            if (KNOWN)
+                im_part[k] = im_part[k] + costs(pass, top, 1)[k];
         }
         for (int k_re = 0; k_re < side; ++k_re) {
             const F e = v[2 * top] - level(k_re);
-            const F re_part = w[top] * e * e;
+            F re_part = w[top] * e * e;
+            if (KNOWN)
+                re_part = re_part + costs(pass, top, 0)[k_re];
             MP_UNROLL
             for (int i = 0; i < top; ++i) {
                 const F* const t = &c[2 * (i * nt + top)];
@@ -305,7 +347,7 @@ private:
                     const int place = top - 1 - i;
                     MP_UNROLL
                     for (int n = 0; n < together; ++n)
-                        descend(c, w[i], i, n, place, distance[n], code[n]);
+                        descend<KNOWN>(pass, c, w[i], i, n, distance[n], code[n]);
                     if (i == 0 || place % layers_per_word == layers_per_word - 1) {
                         MP_UNROLL
                         for (int n = 0; n < together; ++n)
@@ -328,10 +370,26 @@ private:
         return 0.5f * ((1 << num * bits) - side);
     }
 
-    /* Layer i of candidate n: slice, and add to its word and its distance */
-    MP_FN void descend(const F* c, F w, int i, int n, int place, F& distance, F& code)
+    /* The level with the least w (u - level)^2 + cost, which is added to the distance */
+    MP_FN static F best_level(F u, F w, const F* cost, F& distance)
     {
-        const int nt = d_nt, top = nt - 1;
+        F chosen, least;
+        MP_UNROLL
+        for (int k = 0; k < side; ++k) {
+            const F e = u - level(k);
+            const F metric = fma(w * e, e, cost[k]);
+            chosen = k ? select(metric < least, level(k), chosen) : level(k);
+            least = k ? min(metric, least) : metric;
+        }
+        distance = distance + least;
+        return chosen;
+    }
+
+    /* Layer i of candidate n: slice, and add to its word and its distance */
+    template <bool KNOWN>
+    MP_FN void descend(int pass, const F* c, F w, int i, int n, F& distance, F& code)
+    {
+        const int nt = d_nt, top = nt - 1, place = top - 1 - i;
         F re = d_base[2 * i], im = d_base[2 * i + 1];
         /* the next candidate's top symbol is j further on */
         d_base[2 * i] = re + c[2 * (i * nt + top) + 1];
@@ -344,42 +402,95 @@ private:
             re = fma(c_im, l_im, fnma(c_re, l_re, re));
             im = fnma(c_im, l_re, fnma(c_re, l_im, im));
         }
-        F l_re, l_im;
-        const F k_re = slice(re, side, l_re);
-        slice(im, side, l_im);
+        F l_re, l_im, k_re;
+        if (KNOWN) {
+            l_re = best_level(re, w, costs(pass, i, 0), distance);
+            l_im = best_level(im, w, costs(pass, i, 1), distance);
+            /* as slice() returns it */
+            k_re = (l_re + F(0.5f * (side - 1))) + F(12582912.0f);
+        } else {
+            k_re = slice(re, side, l_re);
+            slice(im, side, l_im);
+        }
         d_l[2 * (i * together + n)] = l_re;
         d_l[2 * (i * together + n) + 1] = l_im;
         const int shift = bits * (place % layers_per_word);
         code = shift ? fma(l_re, F(static_cast<float>(1 << shift)), code)
                      : k_re + F(code_bias(top - place));
         code = fma(l_im, F(static_cast<float>(side << shift)), code);
-        const F e_re = re - l_re, e_im = im - l_im;
-        distance = fma(w, fma(e_re, e_re, e_im * e_im), distance);
+        if (!KNOWN) {
+            const F e_re = re - l_re, e_im = im - l_im;
+            distance = fma(w, fma(e_re, e_re, e_im * e_im), distance);
+        }
     }
 
-    /* To each candidate's distance, minus the prior LLRs of its ones (002 eq. 4) */
-    MP_FN void add_prior(int pass)
+    /* To the sums of each bit, the candidates that no earlier pass has found */
+    MP_FN void add_up(int pass, F unit)
     {
         const int nt = d_nt, top = nt - 1;
+        F best = d_distance[0];
+        for (int candidate = 1; candidate < side * side; ++candidate)
+            best = min(best, d_distance[candidate]);
+        best = d_sums.rescale(nt * bits, best, unit, pass == 0);
+        const int top_bits = bits * column_source(d_order, top, pass, nt);
         for (int candidate = 0; candidate < side * side; ++candidate) {
-            F sum = d_distance[candidate];
-            const F* layer = &d_prior[bits * column_source(d_order, top, pass, nt)];
-            const int k_re = candidate / side, k_im = candidate % side;
-            const int codes[2] = { k_re ^ (k_re >> 1), k_im ^ (k_im >> 1) };
+            for (int n = 0; n < num_words(); ++n)
+                list(pass, n)[candidate] = d_words[candidate * num_words() + n];
+            F weight = exp_minus((d_distance[candidate] - best) * unit);
+            for (int earlier = 0; earlier < pass; ++earlier)
+                weight = select(found_in(earlier, pass, candidate), F(0.0f), weight);
             for (int b = 0; b < bits; ++b)
-                if (codes[b / WIDTH] >> (WIDTH - 1 - b % WIDTH) & 1)
-                    sum = sum - layer[b];
-            for (int i = top - 1; i >= 0; --i) {
-                layer = &d_prior[bits * column_source(d_order, i, pass, nt)];
+                d_sums.add(
+                    top_bits + b,
+                    gray_bit<WIDTH>(b < WIDTH ? candidate / side : candidate % side,
+                                    b % WIDTH),
+                    weight);
+            for (int i = 0; i < top; ++i) {
                 const int place = top - 1 - i;
-                const word code = gray_codes<WIDTH>(
+                const auto code = gray_codes<WIDTH>(
                     d_words[candidate * num_words() + place / layers_per_word].as_word());
-                MP_UNROLL
+                const int layer = column_source(d_order, i, pass, nt);
                 for (int b = 0; b < bits; ++b)
-                    sum = select(code.bit(bit_place(place, b)), sum - layer[b], sum);
+                    d_sums.add(bits * layer + b, code.bit(bit_place(place, b)), weight);
             }
-            d_distance[candidate] = sum;
         }
+    }
+
+    MP_FN F* list(int pass, int n)
+    {
+        return &d_lists[(pass * num_words() + n) * side * side];
+    }
+
+    /* k_re + side * k_im at a place of the candidates that index says, in a pass's list
+     */
+    MP_FN word symbol(int pass, int place, word index)
+    {
+        const word all = F::get(list(pass, place / layers_per_word), index).as_word();
+        return (all >> bits * (place % layers_per_word)) & (side * side - 1u);
+    }
+
+    /* Where an earlier pass has a pass's candidate too: it has one with the same symbol
+     * on its own top, of which the others have to be the same. */
+    MP_FN mask found_in(int earlier, int pass, int candidate)
+    {
+        const int nt = d_nt, top = nt - 1;
+        const word own = word{} ^ static_cast<unsigned>(candidate);
+        const auto place = [=](int layer, int p) {
+            return top - 1 - column_place(d_order, layer, p, nt);
+        };
+        const word on_top =
+            symbol(pass, place(column_source(d_order, top, earlier, nt), pass), own);
+        /* candidates are counted the other way round */
+        const word index = ((on_top & (side - 1u)) << WIDTH) + (on_top >> WIDTH);
+        word differs = symbol(earlier,
+                              place(column_source(d_order, top, pass, nt), earlier),
+                              index) ^
+                       static_cast<unsigned>(candidate / side + candidate % side * side);
+        for (int layer = 0; layer < nt; ++layer)
+            if (place(layer, pass) >= 0 && place(layer, earlier) >= 0)
+                differs = differs + (symbol(pass, place(layer, pass), own) ^
+                                     symbol(earlier, place(layer, earlier), index));
+        return differs.to_float() < F(0.5f);
     }
 
     /* Algorithm 3: each bit's nearest candidate of either value. One value's is the

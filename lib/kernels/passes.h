@@ -24,10 +24,11 @@ public:
                         int nr,
                         int passes,
                         float clip,
-                        column_order order)
+                        column_order order,
+                        bool log_sum)
         : d_sorted(order == column_order::raise),
           d_columns(a, nt, nr),
-          d_search(a, c, nt, nr, passes, clip, order),
+          d_search(a, c, nt, nr, passes, clip, order, log_sum),
           d_prior(a, nt * bits),
           d_llr(a, nt * bits)
     {

@@ -190,21 +190,17 @@ private:
             to[v * stride] = each[v];
     }
 
-    /* N-way's nearest candidates in units of the noise, with the priors' costs for minus
-     * their LLRs (see axis_penalties) */
+    /* N-way's nearest candidates in units of the noise, and the priors' costs */
     MP_FN void start(F noise_var, const F* prior)
     {
         const int nt = d_nt, all = nt * tree::hypotheses;
         const F* const nearest = d_seeds.nearest();
         const F root = rsqrt(noise_var);
         const F unit = root * root;
-        F offset(0.0f);
-        for (int b = 0; prior && b < nt * bits; ++b)
-            offset = offset + max(prior[b], F(0.0f));
         for (int c = 0; c < nt; ++c) {
             for (int h = 0; h < 2 * bits; ++h) {
                 const int b = c * bits + h / 2, to = c * tree::hypotheses + h;
-                store(fma(nearest[2 * b + h % 2], unit, offset), d_hypothesis + to, all);
+                store(nearest[2 * b + h % 2] * unit, d_hypothesis + to, all);
                 if (clips()) {
                     const F before = prior ? prior[b] : F(0.0f);
                     store(max(h % 2 ? F(d_clip) - before : F(d_clip) + before, F(0.0f)),

@@ -3,9 +3,16 @@
 """Detectors of several greedy tree searches."""
 
 from .. import reference
-from ..checks import integer, positive
+from ..checks import choice, integer, positive
 from .base import Detector
 from .parameters import Parameter
+
+LLR_METHODS = ("maxlog", "logsum")
+LLR_METHOD = Parameter(
+    "llr_method", "LLRs", "maxlog", "enum",
+    "maxlog takes each bit's best candidate of either value (000 eq. 12), logsum adds the "
+    "probabilities of all (000 eq. 11 on the list), which takes longer and gains where a decoder "
+    "tells the detector what it found.", LLR_METHODS)
 
 
 class NWay(Detector):
@@ -14,10 +21,12 @@ class NWay(Detector):
 
     Each pass rotates H's columns cyclically, QR-decomposes them (modified Gram-Schmidt),
     expands the top layer fully and slices the layers below, which gives M candidates; LLRs are
-    max-log over all N*M candidates (eq. 6). N = 1 is SSFE. N = nt comes close to max-log, as
+    max-log over all N*M candidates (eq. 6), or the log-sum over the different ones (llr_method).
+    N = 1 is SSFE. N = nt comes close to max-log, as
     every layer is expanded once and each bit has candidates of either value. A-priori LLRs
-    count in the candidates' metrics (002 eq. 4), not in the slicing. Needs square QAM with Gray
-    labels per axis. Complexity O(N M nt^2) per vector.
+    count in the candidates' metrics (002 eq. 4) and in the slicing, which takes the symbol with
+    the least metric. Needs square QAM with Gray labels per axis. Complexity O(N M nt^2) per
+    vector.
     """
 
     name = "nway"
@@ -33,16 +42,18 @@ class NWay(Detector):
                   "num_passes < num_tx (there a bit may lack candidates of one value), no limit "
                   "where they are equal.",
                   optional=True, allowed="llr_clip > 0"),
+        LLR_METHOD,
     )
 
     def __init__(self, num_tx=4, num_rx=4, constellation="qam16", num_passes=None, llr_clip=None,
-                 **common):
+                 llr_method="maxlog", **common):
         limit = integer("num_tx", num_tx, 1, self.MAX_TX)
         self.num_passes = limit if num_passes is None else integer(
             "num_passes", num_passes, 1, limit)
         if llr_clip is None and self.num_passes < limit:
             llr_clip = 8.0
         self.llr_clip = None if llr_clip is None else positive("llr_clip", llr_clip)
+        self.llr_method = choice("llr_method", llr_method, LLR_METHODS)
         super().__init__(num_tx, num_rx, constellation, **common)
 
     @property
@@ -51,11 +62,11 @@ class NWay(Detector):
 
     def _reference(self, y, h, noise_var, constellation, **prior):
         return reference.nway(y, h, noise_var, constellation, passes=self.num_passes,
-                              llr_clip=self.llr_clip, **prior)
+                              llr_clip=self.llr_clip, llr_method=self.llr_method, **prior)
 
     def _core_options(self):
         clip = {} if self.llr_clip is None else {"llr_clip": self.llr_clip}
-        return {"num_passes": self.num_passes, **clip}
+        return {"num_passes": self.num_passes, **clip, **_log_sum(self)}
 
 
 class FPFSD(Detector):
@@ -63,8 +74,9 @@ class FPFSD(Detector):
 
     nt searches, each with another layer on top, fully expanded, and the others below it by
     falling column norm (table 1), one path each (SIC, eq. 14). LLRs are max-log over the nt*M
-    candidates (eq. 12 on the list); each bit has candidates of either value. A-priori LLRs count
-    in the candidates' metrics (002 eq. 4), not in the slicing. Needs square QAM with Gray labels
+    candidates (eq. 12 on the list), or the log-sum over the different ones (llr_method); each bit
+    has candidates of either value. A-priori LLRs count in the candidates' metrics (002 eq. 4) and
+    in the slicing, which takes the symbol with the least metric. Needs square QAM with Gray labels
     per axis. Complexity O(nt^3 M) per vector.
     """
 
@@ -72,7 +84,22 @@ class FPFSD(Detector):
     summary = "Fully parallel fixed sphere decoder: nt searches, near max-log"
     SUPPORTS_PRIOR = True
     NEEDS_SQUARE_QAM = True
+    PARAMETERS = (LLR_METHOD,)
+
+    def __init__(self, num_tx=4, num_rx=4, constellation="qam16", llr_method="maxlog", **common):
+        self.llr_method = choice("llr_method", llr_method, LLR_METHODS)
+        super().__init__(num_tx, num_rx, constellation, **common)
 
     @property
     def candidates(self):
         return self.num_tx * self.constellation.size
+
+    def _reference(self, y, h, noise_var, constellation, **prior):
+        return reference.fpfsd(y, h, noise_var, constellation, llr_method=self.llr_method, **prior)
+
+    def _core_options(self):
+        return _log_sum(self)
+
+
+def _log_sum(detector):
+    return {"log_sum": LLR_METHODS.index(detector.llr_method)}

@@ -4,7 +4,7 @@
 
 import numpy as np
 
-from .nway import real_model
+from .axes import axis_llr, axis_logits, real_model
 
 
 def ep(y, h, noise_var, constellation, prior=None, num_iterations=10, smoothing=0.9,
@@ -57,31 +57,3 @@ def normalised(logits):
     """Probabilities of log-probabilities that lack a constant, along the last axis."""
     p = np.exp(logits - logits.max(axis=1, keepdims=True))
     return p / p.sum(axis=1, keepdims=True)
-
-
-def axis_bits(constellation):
-    """Yields (axis, ones) for each label bit: ones (side,) says which PAM symbols carry a 1."""
-    qam = constellation.square_qam
-    k = np.arange(qam.side)
-    gray, width = k ^ (k >> 1), qam.side.bit_length() - 1
-    for axis, g, invert in qam.bits:
-        yield axis, (gray >> (width - 1 - g) & 1) != invert
-
-
-def axis_logits(prior, constellation):
-    """Log-probabilities (2 nt, side), up to a constant, of PAM symbols whose bits have the LLRs
-    (nt*m,); axes adjacent."""
-    llr = np.reshape(prior, (-1, constellation.bits_per_symbol))
-    logits = np.zeros((len(llr), 2, constellation.square_qam.side))
-    for bit, (axis, ones) in enumerate(axis_bits(constellation)):
-        logits[:, axis] += llr[:, bit, None] * ones
-    return logits.reshape(-1, logits.shape[-1])
-
-
-def axis_llr(logits, constellation):
-    """Max-log LLRs (nt*m,) of log-probabilities of PAM symbols (2 nt, side), axes adjacent."""
-    llr = []
-    for layer in logits.reshape(-1, 2, logits.shape[-1]):
-        for axis, ones in axis_bits(constellation):
-            llr.append(np.max(layer[axis][ones]) - np.max(layer[axis][~ones]))
-    return np.array(llr)

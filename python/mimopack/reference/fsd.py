@@ -64,12 +64,14 @@ def sfsd(y, h, noise_var, constellation, prior=None, levels=1, num_paths=4):
     return list_llr(tree.labels(paths), tree.metric(paths), constellation)
 
 
-def fpfsd(y, h, noise_var, constellation, prior=None):
-    """Max-log LLRs of nt hard searches with L = 1, each with another layer on top."""
+def fpfsd(y, h, noise_var, constellation, prior=None, llr_method="maxlog"):
+    """LLRs of nt hard searches with L = 1, each with another layer on top; with a prior each
+    level takes the symbol with the least metric instead of the closest."""
     labels, metrics = [], []
     for top in range(h.shape[1]):
-        tree = Tree(y, h, noise_var, constellation, norm_order(h, top), prior)
+        tree = Tree(y, h, noise_var, constellation, norm_order(h, top), prior,
+                    slices_with_prior=True)
         paths, metric = hfsd_list(tree, 1)
         labels.append(tree.labels(paths))
         metrics.append(metric)
-    return list_llr(np.concatenate(labels), np.concatenate(metrics), constellation)
+    return list_llr(np.concatenate(labels), np.concatenate(metrics), constellation, llr_method)

@@ -8,8 +8,8 @@ IEEE Journal on Selected Areas in Communications 26 (2), 2008.
 
 import numpy as np
 
-from .nway import nearest_candidates
-from .tree import Tree
+from .nway import candidates
+from .tree import Tree, nearest_candidates
 
 
 def softsphere(y, h, noise_var, constellation, prior=None, llr_clip=None):
@@ -28,8 +28,8 @@ def softsphere(y, h, noise_var, constellation, prior=None, llr_clip=None):
     bits = constellation.bits.astype(int)
     guess = known.reshape(nt, m) > 0
     cost = np.sum(np.abs(known.reshape(nt, 1, m)) * (bits != guess[:, None]), axis=2)
-    hypothesis = (nearest_candidates(y, h, noise_var, constellation, known, passes=nt)
-                  + np.sum(np.maximum(known, 0)))
+    seeds = candidates(y, h, noise_var, constellation, known, passes=nt)
+    hypothesis = nearest_candidates(*seeds, constellation) + np.sum(np.maximum(known, 0))
     # An LLR beyond the limit need not be exact, so no metric further than this from the least.
     slack = np.full((2, nt * m), np.inf)
     if llr_clip is not None:

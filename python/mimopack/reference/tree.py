@@ -12,9 +12,12 @@ class Tree:
 
     Level i runs from nt - 1 (the root's children, detected first) down to 0; ``order[i]`` is
     the layer at level i. Paths are (P, nt) arrays of labels, by level, filled from the top.
+    ``slices_with_prior`` says whether slicing takes the symbol with the least metric rather than
+    the closest one.
     """
 
-    def __init__(self, y, h, noise_var, constellation, order, prior=None):
+    def __init__(self, y, h, noise_var, constellation, order, prior=None,
+                 slices_with_prior=False):
         self.order = np.asarray(order)
         self.constellation = constellation
         self.noise_var = noise_var
@@ -25,6 +28,7 @@ class Tree:
         if prior is not None:
             layers = np.asarray(prior).reshape(len(self.order), -1)[self.order]
             self.prior_metric = -layers @ constellation.bits.T
+        self.slices_with_prior = slices_with_prior
 
     def residual(self, paths, level):
         """y_tilde_i - sum_{j > i} R_ij s_j of each path, for level i (eq. 6)."""
@@ -33,8 +37,11 @@ class Tree:
 
     def slice(self, paths, level):
         """The closest symbol at a level, given those above it (eq. 14): labels (P,)."""
-        centre = self.residual(paths, level) / self.r[level, level]
-        return np.argmin(np.abs(centre[:, None] - self.constellation.points), axis=1)
+        centre = self.residual(paths, level)[:, None]
+        distance = np.abs(centre - self.r[level, level] * self.constellation.points) ** 2
+        if self.slices_with_prior:
+            distance = distance / self.noise_var + self.prior_metric[level]
+        return np.argmin(distance, axis=1)
 
     def complete(self, paths, level):
         """Fill the levels from ``level`` down by successive interference cancellation."""
@@ -67,16 +74,34 @@ class Tree:
         return by_layer
 
 
-def list_llr(labels, metric, constellation):
-    """Max-log LLRs of a candidate list (002 eq. 4).
+def nearest_candidates(labels, metric, constellation):
+    """The least metric of a candidate with each value of each bit, [value, bit] (2, nt*m); inf
+    where the list has none."""
+    bits = constellation.bits[labels].reshape(len(labels), -1).astype(bool)
+    return np.stack([np.min(np.where(bits == value, metric[:, None], np.inf), axis=0)
+                     for value in (False, True)])
+
+
+def list_llr(labels, metric, constellation, llr_method="maxlog"):
+    """LLRs of a candidate list.
 
     Args:
-        labels: (P, nt) labels by layer; metric: (P,).
+        labels: (P, nt) labels by layer; metric: (P,), -ln p up to a constant.
+        llr_method: "maxlog" takes each bit's best candidate of either value (002 eq. 4), "logsum"
+            the log-sum-exp of all (000 eq. 11 on the list), each candidate once.
 
     Returns:
         (nt*m,); infinite for a bit whose list lacks one value.
     """
+    if llr_method == "logsum":
+        labels, first = np.unique(labels, axis=0, return_index=True)
+        metric = metric[first]
+    nearest = nearest_candidates(labels, metric, constellation)
+    if llr_method == "maxlog":
+        return nearest[0] - nearest[1]
     bits = constellation.bits[labels].reshape(len(labels), -1).astype(bool)
-    best = [np.min(np.where(bits == value, metric[:, None], np.inf), axis=0)
-            for value in (False, True)]
-    return best[0] - best[1]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        sums = [np.log(np.sum(np.exp(nearest[value] - metric[:, None]) * (bits == value), axis=0))
+                - nearest[value] for value in (0, 1)]
+        return np.where(np.isfinite(nearest).all(axis=0), sums[1] - sums[0],
+                        nearest[0] - nearest[1])

@@ -1,0 +1,43 @@
+# SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Square QAM as two PAM symbols: the real-valued model, and LLRs to and from its symbols."""
+
+import numpy as np
+
+
+def real_model(y, h):
+    """Modified real-valued decomposition, 001 eq. 3: real and imaginary parts adjacent."""
+    nr, nt = h.shape
+    real = np.empty((2 * nr, 2 * nt))
+    real[0::2, 0::2] = real[1::2, 1::2] = h.real
+    real[1::2, 0::2] = h.imag
+    real[0::2, 1::2] = -h.imag
+    return np.stack([y.real, y.imag], axis=1).ravel(), real
+
+
+def axis_bits(constellation):
+    """Yields (axis, ones) for each label bit: ones (side,) says which PAM symbols carry a 1."""
+    qam = constellation.square_qam
+    k = np.arange(qam.side)
+    gray, width = k ^ (k >> 1), qam.side.bit_length() - 1
+    for axis, g, invert in qam.bits:
+        yield axis, (gray >> (width - 1 - g) & 1) != invert
+
+
+def axis_logits(prior, constellation):
+    """Log-probabilities (2 nt, side), up to a constant, of PAM symbols whose bits have the LLRs
+    (nt*m,); axes adjacent."""
+    llr = np.reshape(prior, (-1, constellation.bits_per_symbol))
+    logits = np.zeros((len(llr), 2, constellation.square_qam.side))
+    for bit, (axis, ones) in enumerate(axis_bits(constellation)):
+        logits[:, axis] += llr[:, bit, None] * ones
+    return logits.reshape(-1, logits.shape[-1])
+
+
+def axis_llr(logits, constellation):
+    """Max-log LLRs (nt*m,) of log-probabilities of PAM symbols (2 nt, side), axes adjacent."""
+    llr = []
+    for layer in logits.reshape(-1, 2, logits.shape[-1]):
+        for axis, ones in axis_bits(constellation):
+            llr.append(np.max(layer[axis][ones]) - np.max(layer[axis][~ones]))
+    return np.array(llr)

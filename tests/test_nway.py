@@ -1,0 +1,82 @@
+# SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""N-way and FPFSD with a-priori LLRs, and their log-sum LLRs."""
+
+import numpy as np
+import pytest
+from gnuradio.mimopack import _core, detectors
+from simulated import assert_close, problem
+
+ISAS = _core.available_isas()
+NAMES = ["nway", "fpfsd"]
+EXACT = {"maxlog": "mla", "logsum": "omap"}
+
+
+def prior_for(bits, seed=5, spread=4):
+    return np.random.default_rng(seed).normal(0, spread, bits.shape).astype(np.float32)
+
+
+@pytest.mark.parametrize("isa", ISAS)
+@pytest.mark.parametrize("points, num_tx, num_rx, passes", [
+    ("qpsk", 2, 3, 2), ("qam16", 4, 4, 4), ("qam16", 4, 4, 2), ("qam64", 3, 3, 3), ("qam64", 4, 4, 3),
+    ("wlan_qam16", 3, 4, 1), ("qam256", 2, 2, 2), ("qam16", 6, 7, 6)])
+def test_log_sum_equals_reference(points, num_tx, num_rx, passes, isa):
+    y, h, noise_var, bits = problem(40, num_tx, num_rx, points, 10)
+    own = {"nway": {"num_passes": passes}, "fpfsd": {}}
+    for name in NAMES:
+        for prior in (None, prior_for(bits)):
+            llr, expected = (detectors.create(
+                name, num_tx=num_tx, num_rx=num_rx, constellation=points, backend=backend, isa=isa,
+                llr_method="logsum", **own[name]).detect(y, h, noise_var, prior)
+                for backend in ("cpu", "reference"))
+            assert_close(llr, expected)
+
+
+@pytest.mark.parametrize("backend", ["cpu", "reference"])
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("method", EXACT)
+def test_a_layer_is_exact_where_the_prior_knows_the_others(method, name, backend):
+    """That layer's pass has all its symbols, each with the others' as the prior has them, however
+    little the received vector says; so slicing has to look at the prior."""
+    for points, m in (("qpsk", 2), ("qam16", 4), ("wlan_qam64", 6)):
+        y, h, noise_var, bits = problem(40, 2, 2, points, 0)
+        size = {"num_tx": 2, "num_rx": 2, "constellation": points}
+        for layer in range(2):
+            prior = np.where(bits, 60, -60).astype(np.float32)
+            own = slice(layer * m, (layer + 1) * m)
+            prior[:, own] = prior_for(bits, spread=1)[:, own]
+            expected = detectors.create(EXACT[method], backend="cpu", **size).detect(
+                y, h, noise_var, prior)
+            llr = detectors.create(name, backend=backend, llr_method=method, **size).detect(
+                y, h, noise_var, prior)
+            assert_close(llr[:, own], expected[:, own])
+
+
+@pytest.mark.parametrize("backend", ["cpu", "reference"])
+@pytest.mark.parametrize("name", NAMES)
+def test_log_sum_of_one_layer_is_exact(name, backend):
+    for points in ("bpsk", "qpsk", "qam16", "qam256"):
+        for snr in (-20, 5, 40):
+            y, h, noise_var, bits = problem(40, 1, 2, points, snr)
+            size = {"num_tx": 1, "num_rx": 2, "constellation": points, "backend": backend}
+            for prior in (None, prior_for(bits)):
+                assert_close(
+                    detectors.create(name, llr_method="logsum", **size).detect(
+                        y, h, noise_var, prior),
+                    detectors.create("omap", **size).detect(y, h, noise_var, prior))
+
+
+def test_log_sum_comes_closer_to_exact_llrs_than_max_log():
+    y, h, noise_var, bits = problem(2000, 4, 4, "qam16", 10)
+    prior = prior_for(bits, spread=2)
+    expected = detectors.create("omap", backend="cpu").detect(y, h, noise_var, prior)
+    error = {method: np.mean(np.abs(detectors.create(
+        "nway", backend="cpu", llr_method=method, llr_clip=20).detect(y, h, noise_var, prior)
+        - expected)) for method in EXACT}
+    assert error["logsum"] < 0.7 * error["maxlog"]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_unknown_method(name):
+    with pytest.raises(ValueError, match="llr_method: got 'sum', allowed are maxlog, logsum"):
+        detectors.create(name, llr_method="sum")
