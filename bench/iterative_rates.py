@@ -69,7 +69,7 @@ class ReceiverRun(Run):
         pass
 
     def row(self, **beyond):
-        wrong = (self.received.bits != self.bits[:self.units]).any(axis=1)
+        wrong = (self.received.bits != self.bits[:len(self.received.bits)]).any(axis=1)
         return {**beyond, "codewords": self.units, "calls": self.calls,
                 "seconds": float(np.median(self.seconds)), "codewords_per_s": self.rate,
                 "mbit_per_s": self.rate * self.bits.shape[1] / 1e6,
@@ -78,6 +78,8 @@ class ReceiverRun(Run):
 
 class GpuRun(ReceiverRun):
     """On a stream of its own, of one of the GPUs; arrays are the device's."""
+
+    least = 4096
 
     def __init__(self, receiver, frames, most, device=0):
         super().__init__(receiver, frames, most)
@@ -185,9 +187,7 @@ def ways_to_share(options, link, frames):
         return [run.row(**what) for run, what in cases]
 
     def fixed(kind, n, **what):
-        run = kind(receiver(), frames, n)
-        run.least = n
-        return run, {"codewords_at_once": n, **what}
+        return kind(receiver(), frames, n), {"codewords_at_once": n, **what}
 
     whole = GpuRun(receiver(), frames, 8192)
     found = {}

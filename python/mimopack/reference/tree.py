@@ -100,8 +100,9 @@ def list_llr(labels, metric, constellation, llr_method="maxlog"):
     if llr_method == "maxlog":
         return nearest[0] - nearest[1]
     bits = constellation.bits[labels].reshape(len(labels), -1).astype(bool)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        sums = [np.log(np.sum(np.exp(nearest[value] - metric[:, None]) * (bits == value), axis=0))
-                - nearest[value] for value in (0, 1)]
+    with np.errstate(invalid="ignore"):    # inf - inf, where the list has no candidate
+        sums = [np.log(np.sum(np.exp(nearest[value] - np.where(
+            bits == value, metric[:, None], np.inf)), axis=0)) - nearest[value]
+            for value in (0, 1)]
         return np.where(np.isfinite(nearest).all(axis=0), sums[1] - sums[0],
                         nearest[0] - nearest[1])
