@@ -76,13 +76,15 @@ class IterativeReceiver:
             min-sum decoders make them too large. Over 4x4 16-QAM with a rate 1/2 LDPC code, from
             0.5 to 0.75 lost the fewest codewords with most detectors, with N-way, FPFSD and bit
             flipping 0.4; 1, as 002 has it, cost bit flipping and N-way most.
+        last_decoder: of the last pass, such as a ``coding.ListDecoder`` for the codewords that are
+            then left; None for ``decoder``.
 
     Raises:
         ValueError: an argument is not as above.
     """
 
     def __init__(self, detector, decoder, interleaver=None, iterations=4, early_stop=True,
-                 feedback_scale=0.6):
+                 feedback_scale=0.6, last_decoder=None):
         self.iterations = integer("iterations", iterations, 1, 1000)
         if self.iterations > 1:
             _check_feedback(detector)
@@ -96,6 +98,10 @@ class IterativeReceiver:
                              "messages are of the same codewords in each pass")
         self.feedback_scale = positive("feedback_scale", feedback_scale)
         self.detector, self.decoder = detector, decoder
+        self.last_decoder = decoder if last_decoder is None else last_decoder
+        if self.last_decoder.num_bits != decoder.num_bits:
+            raise ValueError(f"last_decoder: got one of {self.last_decoder.num_bits} bits, must "
+                             f"be of {decoder.num_bits}, as decoder is")
         self.layout = CodewordLayout(decoder.num_bits, detector.bits_per_vector, interleaver)
         self._first = (ZFSIC(detector.num_tx, detector.num_rx, detector.constellation,
                              ordering=detector.ordering, backend=detector.backend,
@@ -129,22 +135,23 @@ class IterativeReceiver:
             self.decoder.reset()
         for index in range(self.iterations):
             llr = self.layout.gather(self._detect(batch, prior, hard))
-            decoded = self.decoder.decode(llr)
+            decoder = self.decoder if index + 1 < self.iterations else self.last_decoder
+            decoded = decoder.decode(llr)
             if index == 0:
-                detected, posterior, bits = llr, decoded, self._bits(decoded)
+                detected, posterior, bits = llr, decoded, _bits(decoder, decoded)
                 erasures = self.detector.erasures if self.early_stop else None
             else:
-                posterior[left], bits[left] = decoded, self._bits(decoded)
-            found[left] = self.decoder.found
+                posterior[left], bits[left] = decoded, _bits(decoder, decoded)
+            found[left] = decoder.found
             passes[left] += 1
-            taken[left] += self.decoder.iterations_taken
+            taken[left] += decoder.iterations_taken
             if keep_history:
                 history.append(bits.copy())
             if index + 1 == self.iterations:
                 break
             extrinsic = decoded - llr
             if self.early_stop:
-                going = xp.flatnonzero(~self.decoder.found)
+                going = xp.flatnonzero(~decoder.found)
                 if not len(going):
                     break
                 left = going if index == 0 else left[going]
@@ -173,8 +180,9 @@ class IterativeReceiver:
             hard = hard_decisions(self._first.detect(batch.y, batch.h, batch.noise_var))[None]
         return xp.concatenate([hard, self.layout.spread(hard_decisions(posterior[left]))[None]])
 
-    def _bits(self, decoded):
-        return self.decoder.bits if hasattr(self.decoder, "bits") else hard_decisions(decoded)
+
+def _bits(decoder, decoded):
+    return decoder.bits if hasattr(decoder, "bits") else hard_decisions(decoded)
 
 
 def _check_feedback(detector):
