@@ -24,14 +24,14 @@ class ListDecoder:
     stays.
 
     Doubtful is the bit with the least |posterior| - |extrinsic| / 2: of which the checks say much,
-    and contradict the LLR. That found as many as bits in the most unsatisfied checks did, which
-    only an LDPC code has, and more than the least |posterior|, and the least |LLR| far less.
+    and contradict the LLR. Of LDPC codes that found about as many as bits in the most unsatisfied
+    checks, which turbo codes do not have, more than the least |posterior|, and many more than the
+    least |LLR|. To take a whole vector of a MIMO receiver to be known but for one bit found fewer.
 
-    A codeword that is not found costs 2^(list_bits + 1) - 2 decodings at most, others nothing: it
-    is for the end, where few are left. Where many are wrong because the detector could say more,
-    another pass of an iterative receiver is cheaper and finds more; decoders that find the best
-    codeword anyway gain nothing. The more candidates, the more often a wrong codeword is found:
-    with short codes a check has to exclude them.
+    A codeword that is not found costs 2^(list_bits + 1) - 2 decodings at most, the others nothing:
+    it is for where few are left. Where the detector could say more, another pass of an iterative
+    receiver finds more, for less. The more candidates, the more often a wrong codeword fits: where
+    that matters short codes, and turbo codes always, need a check.
 
     With arrays of a GPU the host waits for each level.
 
