@@ -240,6 +240,32 @@ class TestLoop:
             errors.append(np.count_nonzero(received.bits != bits))
         assert errors[1] < errors[0]
 
+    @pytest.mark.parametrize("iterations", [1, 3])
+    @pytest.mark.parametrize("early_stop", [True, False])
+    def test_last_decoder(self, iterations, early_stop):
+        """Its turn is the last pass, for those that are left then."""
+        bits, _, y, h, noise_var = transmitted(96, 11.5)
+        decoder = CODE.decoder(iterations=10)
+        listed = coding.ListDecoder(decoder, 3)
+        detector = detectors.NWay(extrinsic=True)
+        alone, loop = (
+            iterative.IterativeReceiver(detector, decoder, INTERLEAVER, iterations, early_stop,
+                                        last_decoder=last)
+            .receive(y, h, noise_var, keep_history=True) for last in (None, listed))
+        assert np.all(loop.found >= alone.found) and loop.found.sum() > alone.found.sum()
+        np.testing.assert_array_equal(loop.history[:-1], alone.history[:-1])
+        np.testing.assert_array_equal(loop.bits[alone.found], alone.bits[alone.found])
+        np.testing.assert_array_equal(loop.bits[loop.found], bits[loop.found])
+        np.testing.assert_array_equal(loop.decoder_iterations > alone.decoder_iterations,
+                                      ~alone.found)
+        if iterations == 1:
+            np.testing.assert_array_equal(loop.posterior, listed.decode(loop.detected))
+
+    def test_last_decoder_of_another_code(self):
+        with pytest.raises(ValueError, match="last_decoder: got one of 576 bits, must be of 648"):
+            iterative.IterativeReceiver(detectors.MMSE(), CODE.decoder(), iterations=1,
+                                        last_decoder=coding.get("wimax:576:1/2").decoder())
+
     def test_all_leave(self):
         bits, words, y, h, noise_var = transmitted(5, 30)
         received = receiver().receive(y, h, noise_var, keep_history=True)
@@ -362,8 +388,8 @@ def _fake_cupy():
             return _on_device(getattr(np, name)(*arguments, **keywords))
         return call
 
-    for name in ("asarray", "clip", "take", "where", "zeros", "full", "stack", "concatenate",
-                 "flatnonzero", "ascontiguousarray"):
+    for name in ("abs", "arange", "asarray", "ascontiguousarray", "clip", "concatenate", "copyto",
+                 "flatnonzero", "full", "stack", "take", "where", "zeros"):
         setattr(module, name, wrap(name))
     return module
 
@@ -391,8 +417,9 @@ class DeviceDecoder(ldpc.LdpcDecoder):
         return posterior
 
 
+@pytest.mark.parametrize("list_bits", [0, 2])
 @pytest.mark.parametrize("early_stop", [True, False])
-def test_arrays_of_a_gpu_stay_there(monkeypatch, early_stop):
+def test_arrays_of_a_gpu_stay_there(monkeypatch, early_stop, list_bits):
     """Same results, no array of the host among them, and what is constant goes there once: two
     orders of the interleaver, the bits sent, those of information; and where those sent once or
     twice have their LLRs."""
@@ -411,7 +438,7 @@ def test_arrays_of_a_gpu_stay_there(monkeypatch, early_stop):
 
     def make(detector, decoder):
         return iterative.IterativeReceiver(detector(extrinsic=True), decoder, interleaver, 3,
-                                           early_stop, 0.5)
+                                           early_stop, 0.5, coding.ListDecoder(decoder, list_bits))
 
     expected = make(detectors.BitFlip, code.decoder()).receive(y, h, noise_var, True)
     there = make(DeviceBitFlip, there.decoder())

@@ -206,6 +206,11 @@ class TestSimulation:
         np.testing.assert_array_equal(
             counts.detected, np.sum((received.detected > 0) != frames.words, axis=1))
 
+    def test_list_bits(self):
+        frames = LINK.frames(11.0, 0, 4)
+        found = [Contender(LINK, f"nway:list_bits={q}").count(frames).found.sum() for q in (0, 3)]
+        assert 0 < found[0] < found[1]
+
     def test_threads_batches_and_company_do_not_matter(self):
         expected = sim.Simulation(LINK, DETECTORS, threads=1, batch=16).run([9, 11], 30, 320)
         assert {row["complete"] for row in expected} == {True}
@@ -280,6 +285,7 @@ class TestSimulation:
         ("nwai", {}, "detector: got 'nwai', allowed are zf, mmse"),
         ("nway:num_passes=7", {}, "num_passes: got 7, allowed are 1 to 2"),
         ("nway", {"backend": "gpu"}, "backend: got 'gpu'"),
+        ("nway:list_bits=11", {}, "list_bits: got 11, allowed are 0 to 10"),
         ("nway", {"threads": -1}, "threads: got -1"), ("nway", {"batch": 0}, "batch: got 0"),
         ("nway", {"decoder_iterations": 0}, "iterations: got 0, allowed")])
     def test_refusals(self, detector, arguments, message):
@@ -292,6 +298,8 @@ class TestSimulation:
             sim.Simulation(LINK, [])
         with pytest.raises(ValueError, match="iterations: got 2 without a code, must be 1"):
             sim.Simulation(sim.Link(), ["nway"], iterations=2)
+        with pytest.raises(ValueError, match="list_bits: got 2 without a code, must be 0"):
+            sim.Simulation(sim.Link(), ["nway:list_bits=2"])
         simulation = sim.Simulation(sim.Link(), ["mmse"])
         for arguments, message in ((([1], 0), "errors: got 0"), (([1], 1, 0), "max_frames: got 0"),
                                    ((["x"],), "snr: got 'x', must be a number"),

@@ -77,7 +77,8 @@ def _table(rows):
 @click.command("sim")
 @click.option("-d", "--detector", "names", multiple=True, required=True, metavar="NAME[:KEY=VALUE]",
               help="With parameters, as nway:num_passes=2; may be given several times: all see the "
-                   "same frames. iterations= and feedback_scale= here hold for this one.")
+                   "same frames. iterations=, feedback_scale= and list_bits= (of a list decoder in "
+                   "the last pass) here hold for this one.")
 @click.option("--code", default="none", show_default=True, help=f"{codes.ALLOWED}.")
 @click.option("--channel", default="rayleigh", show_default=True, help=f"{channels.ALLOWED}.")
 @click.option("--constellation", default="qam16", show_default=True)

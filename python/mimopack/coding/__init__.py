@@ -8,6 +8,7 @@ from .codes import FORMS, Code, Decoder, get
 from .convolutional import CODE_RATES, ConvolutionalCode
 from .crc import CRCS, Crc
 from .interleaver import bit_order
+from .list_decoder import ListDecoder
 from .permutation import Interleaver, RandomInterleaver, WifiInterleaver
 from .scrambler import (
     gold_scramble,
@@ -19,6 +20,6 @@ from .scrambler import (
 from .selection import Selection
 
 __all__ = ["CODE_RATES", "CRCS", "Code", "ConvolutionalCode", "Crc", "Decoder", "FORMS",
-           "Interleaver", "RandomInterleaver", "Selection", "WifiInterleaver", "append_crc32",
-           "bit_order", "bits_to_bytes", "bytes_to_bits", "check_crc32", "get", "gold_scramble",
-           "gold_sequence", "scramble", "scrambler_sequence", "seed_from_service"]
+           "Interleaver", "ListDecoder", "RandomInterleaver", "Selection", "WifiInterleaver",
+           "append_crc32", "bit_order", "bits_to_bytes", "bytes_to_bits", "check_crc32", "get",
+           "gold_scramble", "gold_sequence", "scramble", "scrambler_sequence", "seed_from_service"]

@@ -76,13 +76,15 @@ class IterativeReceiver:
             100 where they are larger. Max-log detectors and min-sum decoders make them too large,
             most of all for detectors whose candidates do not depend on them: bit flipping wants
             0.4. 002 has 1.
+        last_decoder: of the last pass, such as a ``coding.ListDecoder`` for the codewords that are
+            then left; None for ``decoder``.
 
     Raises:
         ValueError: an argument is not as above.
     """
 
     def __init__(self, detector, decoder, interleaver=None, iterations=4, early_stop=True,
-                 feedback_scale=0.6):
+                 feedback_scale=0.6, last_decoder=None):
         self.detector, self.decoder = detector, decoder
         self.iterations = iterations
         if detector.llr_dtype != np.float32:
@@ -94,6 +96,10 @@ class IterativeReceiver:
             raise ValueError("decoder: got keep_messages=True, allowed with early_stop=False: its "
                              "messages are of the same codewords in each pass")
         self.feedback_scale = positive("feedback_scale", feedback_scale)
+        self.last_decoder = decoder if last_decoder is None else last_decoder
+        if self.last_decoder.num_bits != decoder.num_bits:
+            raise ValueError(f"last_decoder: got one of {self.last_decoder.num_bits} bits, must "
+                             f"be of {decoder.num_bits}, as decoder is")
         self.layout = CodewordLayout(decoder.num_bits, detector.bits_per_vector, interleaver)
         self._first = (ZFSIC(detector.num_tx, detector.num_rx, detector.constellation,
                              ordering=detector.ordering, backend=detector.backend,
@@ -118,7 +124,7 @@ class IterativeReceiver:
 
     @threads.setter
     def threads(self, threads):
-        for part in filter(None, (self.detector, self.decoder, self._first)):
+        for part in filter(None, (self.detector, self.decoder, self.last_decoder, self._first)):
             part.threads = threads
 
     def receive(self, y, h, noise_var, keep_history=False, first=None):
@@ -154,26 +160,27 @@ class IterativeReceiver:
         for index in range(self.iterations):
             given = first if index == 0 else None
             llr = self.layout.gather(self._detect(batch, prior, hard) if given is None else given)
-            decoded = self.decoder.decode(llr)
+            decoder = self.decoder if index + 1 < self.iterations else self.last_decoder
+            decoded = decoder.decode(llr)
             if index == 0:
-                detected, posterior, bits = llr, decoded, self._bits(decoded)
+                detected, posterior, bits = llr, decoded, _bits(decoder, decoded)
                 erasures = None
                 if given is not None:
                     erasures = 0
                 elif self.early_stop:
                     erasures = self.detector.erasures
             else:
-                posterior[left], bits[left] = decoded, self._bits(decoded)
-            found[left] = self.decoder.found
+                posterior[left], bits[left] = decoded, _bits(decoder, decoded)
+            found[left] = decoder.found
             passes[left] += 1
-            taken[left] += self.decoder.iterations_taken
+            taken[left] += decoder.iterations_taken
             if keep_history:
                 history.append(bits.copy())
             if index + 1 == self.iterations:
                 break
             extrinsic = decoded - llr
             if self.early_stop:
-                going = xp.flatnonzero(~self.decoder.found)
+                going = xp.flatnonzero(~decoder.found)
                 if not len(going):
                     break
                 left = going if index == 0 else left[going]
@@ -202,8 +209,9 @@ class IterativeReceiver:
             hard = hard_decisions(self._first.detect(batch.y, batch.h, batch.noise_var))[None]
         return xp.concatenate([hard, self.layout.spread(hard_decisions(posterior[left]))[None]])
 
-    def _bits(self, decoded):
-        return self.decoder.bits if hasattr(self.decoder, "bits") else hard_decisions(decoded)
+
+def _bits(decoder, decoded):
+    return decoder.bits if hasattr(decoder, "bits") else hard_decisions(decoded)
 
 
 def _check_feedback(detector):

@@ -5,6 +5,7 @@
 import numpy as np
 
 from .. import detectors
+from ..coding import ListDecoder
 from ..cuda import array_module, is_device_array
 from ..cuda.device import cupy
 from ..iterative import IterativeReceiver
@@ -18,7 +19,8 @@ class Contender:
     Args:
         link: the ``Link``.
         text: the detector with its parameters, "nway:num_passes=4"; with iterations or
-            feedback_scale, instead of those below.
+            feedback_scale, instead of those below, and list_bits of a ``coding.ListDecoder`` for
+            the last pass.
         iterations: passes of detector and decoder; and feedback_scale, early_stop: as of
             ``IterativeReceiver``.
         decoder_iterations: at most.
@@ -36,6 +38,7 @@ class Contender:
             raise ValueError(f"detector: got {text!r}, where {positional[0]!r} is no key=value")
         self.iterations = keywords.pop("iterations", iterations)
         feedback_scale = keywords.pop("feedback_scale", feedback_scale)
+        list_bits = keywords.pop("list_bits", 0)
         self._link, self._code = link, link.coding
         cls = detectors.REGISTRY.get(name)
         if cls and cls.SUPPORTS_PRIOR and not cls.HARD:
@@ -50,11 +53,13 @@ class Contender:
                 self._on_gpu = backend == "cuda" and decoder.backend == "auto"
                 self._receiver = IterativeReceiver(
                     self._detector, decoder, link.permutation, self.iterations, early_stop,
-                    feedback_scale)
+                    feedback_scale, ListDecoder(decoder, list_bits))
         except TypeError as error:
             raise ValueError(f"detector: got {text!r}: {error}") from None
         if self._receiver is None and self.iterations != 1:
             raise ValueError(f"iterations: got {self.iterations} without a code, must be 1")
+        if self._receiver is None and list_bits != 0:
+            raise ValueError(f"list_bits: got {list_bits} without a code, must be 0")
 
     def count(self, frames):
         """``Counts`` of ``Frames``."""
