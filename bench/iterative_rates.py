@@ -126,12 +126,13 @@ class GraphRun(GpuRun):
 
 
 class SharedRun(Run):
-    """Runs that each take a share of a batch at the same time, in a thread each."""
-
-    least = 64
+    """Runs that each take a share of a batch at the same time, in a thread each; the batch is so
+    large that the share of the largest is what it takes alone."""
 
     def __init__(self, runs, shares):
         self.runs, self.shares = runs, np.array(shares) / sum(shares)
+        self.least = int(min(run.units / share for run, share in zip(runs, self.shares,
+                                                                    strict=True)))
         self.most = int(min(run.most / share for run, share in zip(runs, self.shares,
                                                                   strict=True)))
         self._pool = ThreadPoolExecutor(len(runs))
@@ -193,13 +194,14 @@ def ways_to_share(options, link, frames):
     found = {}
     two = [GpuRun(receiver(), frames, 4096) for _ in range(2)]
     cpu = ReceiverRun(receiver("cpu"), frames, 2048)
-    take_turns([whole, cpu], options.seconds, options.rounds)
+    take_turns([whole, cpu, *two], options.seconds, options.rounds)
     found["sharing"] = rows([
         (whole, {"way": "one GPU"}), (cpu, {"way": "CPU, all threads"}),
         (SharedRun(two, [1, 1]), {"way": "two streams of the GPU"}),
         (SharedRun([whole, cpu], [whole.rate, cpu.rate]), {"way": "GPU and CPU together"})])
     if cupy.cuda.runtime.getDeviceCount() > 1:
         pair = [GpuRun(receiver(device=device), frames, 8192, device) for device in range(2)]
+        take_turns(pair, options.seconds, options.rounds)
         found["devices"] = rows([
             (pair[0], {"way": "one GPU"}), (SharedRun(pair, [1, 1]), {"way": "two GPUs"})])
     found["batches"] = rows([fixed(GpuRun, n, way="calls") for n in BATCHES])

@@ -154,6 +154,20 @@ def test_what_cannot_be_decoded_is_erased(early_stop, backend):
 
 
 @pytest.mark.parametrize("backend, isa", [("reference", "auto"), *(("cpu", isa) for isa in ISAS)])
+@pytest.mark.parametrize("zero", [0.0, -0.0])
+def test_found_means_that_the_decisions_are_a_codeword(zero, backend, isa):
+    """Also with erased bits, whose LLRs are 0: that is decided as 0, whatever its sign."""
+    _, words, _ = transmitted(SMALL, 40, 4)
+    llr = np.where(words, np.float32(4), np.float32(-4))
+    erased = np.random.default_rng(3).random(llr.shape) < 0.05
+    llr[erased] = zero
+    decoder = ldpc.LdpcDecoder(SMALL, 20, backend=backend, isa=isa)
+    decided = decoder.decode(llr) > 0
+    assert decoder.found.all() and decoder.iterations_taken.max() > 0
+    np.testing.assert_array_equal(decided, words)
+
+
+@pytest.mark.parametrize("backend, isa", [("reference", "auto"), *(("cpu", isa) for isa in ISAS)])
 @pytest.mark.parametrize("early_stop", [True, False])
 def test_a_check_of_one_bit_makes_it_zero(early_stop, backend, isa):
     code = ldpc.ParityChecks(2, [0, 1, 1, 1], [2, 0, 1, 2])

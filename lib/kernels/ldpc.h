@@ -67,15 +67,16 @@ min_sum_check(int degree, ldpc_rule rule, F* own, Bit bit, Message message, Set 
     }
 }
 
-/* Whose sign bit says whether a check does not hold */
+/* Whose sign bit says whether a check does not hold; an LLR of 0 is a bit 0, as in
+ * decisions. */
 template <class F, class Bit>
 MP_FN auto check_signs(int degree, Bit bit) -> decltype(F().as_word())
 {
-    auto signs = F(0.0f).as_word() ^ (degree % 2 ? 0x80000000u : 0u);
+    auto ones = F(0.0f).as_word();
     MP_UNROLL_DEVICE
     for (int e = 0; e < degree; ++e)
-        signs = signs ^ bit(e).as_word();
-    return signs;
+        ones = ones ^ (F(0.0f) - bit(e)).as_word();
+    return ones;
 }
 
 template <class F>
@@ -112,7 +113,7 @@ public:
         }
     }
 
-    /* Where the signs are those of a codeword; looks at no more checks than it takes to
+    /* Where the decisions are a codeword; looks at no more checks than it takes to
      * know that of every lane that is asked for. */
     MP_FN mask is_codeword(mask asked) const
     {

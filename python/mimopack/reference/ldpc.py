@@ -35,7 +35,7 @@ def ldpc(llr, rows, columns, check, iterations, early_stop=True, messages=None):
         messages: (edges,) from an earlier call.
 
     Returns:
-        (posterior LLRs, messages, whether their signs are a codeword, iterations it took)
+        (posterior LLRs, messages, whether their decisions are a codeword, iterations it took)
     """
     edges = np.split(np.arange(len(rows)), np.flatnonzero(np.diff(rows)) + 1)
     messages = np.zeros(len(rows)) if messages is None else messages.copy()
@@ -43,7 +43,7 @@ def ldpc(llr, rows, columns, check, iterations, early_stop=True, messages=None):
     np.add.at(posterior, columns, messages)
 
     def is_codeword():
-        return all(np.count_nonzero(~np.signbit(posterior[columns[e]])) % 2 == 0 for e in edges)
+        return all(np.count_nonzero(posterior[columns[e]] > 0) % 2 == 0 for e in edges)
 
     for done in range(iterations):
         if early_stop and is_codeword():
