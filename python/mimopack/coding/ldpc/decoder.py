@@ -76,13 +76,8 @@ class LdpcDecoder(SoftDecoder):
     def _reference(self, llr, messages):
         check = (reference.sum_product if self.algorithm == "sum-product"
                  else partial(reference.min_sum, factor=self._rule[0], offset=self._rule[1]))
-        posterior = np.empty_like(llr)
-        found, taken = np.zeros(len(llr), bool), np.zeros(len(llr), np.int32)
-        for i in range(len(llr)):
-            posterior[i], messages[i], found[i], taken[i] = reference.ldpc(
-                llr[i], self._rows, self._columns, check, self.iterations, self.early_stop,
-                messages[i])
-        return posterior, messages, found, taken
+        return reference.ldpc(llr, self._rows, self._columns, check, self.iterations,
+                              self.early_stop, messages)
 
     def _program(self):
         from ...cuda.ldpc import LdpcProgram
