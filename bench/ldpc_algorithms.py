@@ -77,7 +77,9 @@ def measure(name, mimo, first, step, blocks):
 
 
 def needed(rates, points):
-    """SNR in dB at which block error rates first fall below LEVEL."""
+    """SNR in dB at which block error rates first fall below LEVEL; NaN where they do not."""
+    if not np.any(rates < LEVEL):
+        return np.nan
     below = int(np.argmax(rates < LEVEL))
     low, high = np.maximum(rates[below - 1:below + 1], 1e-5)
     return float(np.interp(-np.log(LEVEL), -np.log([low, high]), points[below - 1:below + 1]))
@@ -91,14 +93,12 @@ def compare(points, wrong):
         drawn = rng.integers(0, blocks, blocks)
         for algorithm, of in wrong.items():
             rates[algorithm].append(of[:, drawn].mean(axis=1))
-    snr = {algorithm: np.array([needed(one, points) for one in of if np.any(one < LEVEL)])
+    snr = {algorithm: np.array([needed(one, points) for one in of])
            for algorithm, of in rates.items()}
-    found = {}
-    for algorithm, of in snr.items():
-        more = of - snr[DEFAULT] if len(of) == len(snr[DEFAULT]) else np.full(2, np.nan)
-        found[algorithm] = {"snr_db": of[0], "db_more": more[0],
-                            "db_more_95": np.quantile(more[1:], (0.025, 0.975)).tolist()}
-    return found
+    return {algorithm: {"snr_db": of[0], "db_more": of[0] - snr[DEFAULT][0],
+                        "db_more_95": np.nanquantile((of - snr[DEFAULT])[1:],
+                                                     (0.025, 0.975)).tolist()}
+            for algorithm, of in snr.items()}
 
 
 def main():
