@@ -77,6 +77,13 @@ class TestCodes:
         np.testing.assert_array_equal(posterior, turbo.TurboDecoder(512, 3).decode(llr))
         np.testing.assert_array_equal(decoder.bits, posterior[:, :512] > 0)
 
+    @pytest.mark.parametrize("parameters, algorithm", [
+        ({}, "offset"), ({"offset": 0.4}, "offset"), ({"factor": 0.7}, "normalized"),
+        ({"algorithm": "normalized"}, "normalized")])
+    def test_algorithm_of_nr_matched(self, parameters, algorithm):
+        decoder = coding.get("nr_matched:300:1200").decoder(**parameters)
+        assert decoder.algorithm == algorithm
+
     @pytest.mark.parametrize("info_bits, coded_bits, version", [
         (500, 1200, ()), (512, 900, (2,)), (20, 100, (0,))])
     def test_turbo_matched(self, info_bits, coded_bits, version):

@@ -123,8 +123,12 @@ def _nr(name):
 def _nr_matched(info_bits, coded_bits, bits_per_symbol=1, redundancy_version=0):
     matching = ldpc.NrRateMatching(info_bits, coded_bits, bits_per_symbol=bits_per_symbol,
                                    redundancy_version=redundancy_version)
-    return Code(ldpc.LdpcEncoder(matching.code), partial(ldpc.LdpcDecoder, matching.code),
-                matching)
+
+    def make_decoder(**parameters):
+        usual = {} if "factor" in parameters else {"algorithm": "offset"}
+        return ldpc.LdpcDecoder(matching.code, **usual | parameters)
+
+    return Code(ldpc.LdpcEncoder(matching.code), make_decoder, matching)
 
 
 def _turbo(size):
@@ -153,7 +157,8 @@ def get(name):
             "turbo:6144", LTE's turbo code of so many information bits; "turbo_matched:1000:2000:0",
             what LTE sends of a code block: its information bits, bits sent and redundancy version
             (0); or "nr_matched:1000:2000:4:0", what 5G NR sends of one: its information bits, bits
-            sent, bits per symbol of the interleaver (1) and redundancy version (0).
+            sent, bits per symbol of the interleaver (1) and redundancy version (0). Its decoder's
+            algorithm is "offset", which loses fewer blocks at low rates, unless a factor is given.
 
     Returns:
         :class:`Code`; the same object for the same name, but for a file.
