@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What the LDPC decoder's factor and offset cost: SNR for a block error rate of 1 %.
 
-    bench/ldpc_algorithms.py [--blocks 4000] [--output FILE.json]
+    bench/ldpc_algorithms.py [--blocks 2000] [--output FILE.json]
 
 Codes of three standards over AWGN with BPSK, and over i.i.d. Rayleigh channels, 4x4 with 16-QAM
 and the N-way detector's LLRs; 20 iterations with early stop, the same LLRs for all. An offset of
@@ -22,21 +22,16 @@ from gnuradio.mimopack import channel, coding, constellation, detectors
 from gnuradio.mimopack.apps.machine import describe
 
 # Code, whether over MIMO channels, first SNR in dB, step, share of the blocks
-CASES = (("wimax:576:1/2", False, 1.5, 0.25, 1), ("wimax:2304:1/2", False, 1.2, 0.15, 1),
-         ("wimax:2304:3/4A", False, 2.2, 0.15, 1), ("wimax:2304:5/6", False, 3.0, 0.15, 1),
-         ("wifi:648:1/2", False, 1.5, 0.25, 1), ("wifi:1944:1/2", False, 1.2, 0.15, 1),
-         ("wifi:1944:3/4", False, 2.2, 0.15, 1), ("wifi:1944:5/6", False, 3.0, 0.15, 1),
+CASES = (("wimax:2304:1/2", False, 1.2, 0.15, 1), ("wimax:2304:5/6", False, 3.0, 0.15, 1),
+         ("wifi:648:1/2", False, 1.5, 0.25, 1), ("wifi:1944:3/4", False, 2.2, 0.15, 1),
          ("nr_matched:400:1200", False, 1.0, 0.25, 1),
          ("nr_matched:1000:4000", False, 0.4, 0.15, 1),
          ("nr_matched:1000:2000", False, 1.0, 0.15, 1),
-         ("nr_matched:8000:24000", False, 0.2, 0.1, 0.25),
-         ("nr_matched:8000:12000", False, 1.4, 0.1, 0.25),
-         ("nr_matched:8000:9600", False, 2.8, 0.1, 0.25),
-         ("wimax:2304:1/2", True, 10.0, 0.4, 0.5), ("wifi:1944:3/4", True, 14.0, 0.4, 0.5),
-         ("nr_matched:1000:2000", True, 10.0, 0.4, 0.5))
+         ("nr_matched:3000:4000", False, 1.8, 0.15, 1),
+         ("wimax:2304:1/2", True, 10.0, 0.4, 0.5), ("nr_matched:1000:2000", True, 10.0, 0.4, 0.5))
 ALGORITHMS = {f"{algorithm} {value:g}": {"algorithm": algorithm, keyword: value}
               for algorithm, keyword, values in (
-                  ("normalized", "factor", (0.65, 0.7, 0.75, 0.8, 0.85)),
+                  ("normalized", "factor", (0.7, 0.75, 0.8, 0.85)),
                   ("offset", "offset", (0.25, 0.4, 0.5, 0.6, 1.0))) for value in values}
 DEFAULT, LEVEL, DRAWS, ITERATIONS, ANTENNAS = "normalized 0.8", 0.01, 500, 20, 4
 
@@ -104,7 +99,7 @@ def compare(points, wrong):
 def main():
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--blocks", type=int, default=4000)
+    parser.add_argument("--blocks", type=int, default=2000)
     parser.add_argument("--output", type=Path)
     arguments = parser.parse_args()
     results = []
