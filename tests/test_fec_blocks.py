@@ -77,6 +77,26 @@ class TestCodes:
         np.testing.assert_array_equal(posterior, turbo.TurboDecoder(512, 3).decode(llr))
         np.testing.assert_array_equal(decoder.bits, posterior[:, :512] > 0)
 
+    @pytest.mark.parametrize("parameters, algorithm", [
+        ({}, "offset"), ({"offset": 0.4}, "offset"), ({"factor": 0.7}, "normalized"),
+        ({"algorithm": "normalized"}, "normalized")])
+    def test_algorithm_of_nr_matched(self, parameters, algorithm):
+        decoder = coding.get("nr_matched:300:1200").decoder(**parameters)
+        assert decoder.algorithm == algorithm
+
+    @pytest.mark.parametrize("info_bits, coded_bits, version", [
+        (500, 1200, ()), (512, 900, (2,)), (20, 100, (0,))])
+    def test_turbo_matched(self, info_bits, coded_bits, version):
+        name = ":".join(map(str, ("turbo_matched", info_bits, coded_bits, *version)))
+        code, (bits, words, llr) = coding.get(name), received(name, 30)
+        matching = turbo.RateMatching(info_bits, coded_bits, *version)
+        whole = turbo.TurboEncoder(matching.size).encode(matching.with_filler(bits))
+        np.testing.assert_array_equal(words, matching.match(whole))
+        decoder = code.decoder(iterations=3)
+        expected = turbo.TurboDecoder(matching.size, 3).decode(matching.recover(llr))
+        np.testing.assert_array_equal(decoder.decode(llr), matching.match(expected))
+        np.testing.assert_array_equal(decoder.bits, expected[:, matching.information] > 0)
+
     def test_files_are_read_anew(self, tmp_path):
         path = tmp_path / "code.alist"
         for matrix in (ldpc.wifi(648, "1/2"), ldpc.wifi(648, "5/6")):
@@ -89,6 +109,8 @@ class TestCodes:
         ("nr_matched:100", "code: got 'nr_matched:100', must be nr_matched:INFO_BITS:CODED_BITS["),
         ("nr_matched:100:x", "code: got 'nr_matched:100:x'; invalid literal"),
         ("nr_matched:100:201:2", "code: got 'nr_matched:100:201:2'; coded_bits: got 201, must be"),
+        ("turbo_matched:100", "code: got 'turbo_matched:100', must be turbo_matched:INFO_BITS:"),
+        ("turbo_matched:6145:9000", "got 'turbo_matched:6145:9000'; info_bits: got 6145, allowed"),
         ("turbo:6000", "code: got 'turbo:6000'; size: got 6000, allowed are TURBO_SIZES"),
         ("wifi:648:7/8", "code: got 'wifi:648:7/8'; rate: got '7/8', allowed are 1/2")])
     def test_names_of_no_code(self, name, message):

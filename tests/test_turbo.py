@@ -40,8 +40,7 @@ class TestInterleaver:
         (6000, "size: got 6000, allowed are TURBO_SIZES; next are 5952 and 6016"),
         (32, "size: got 32, allowed are 40 to 6144"), (40.0, "size: got 40.0, must be an integer")])
     def test_other_sizes_are_refused(self, size, message):
-        for make in (turbo.qpp_interleaver, turbo.TurboEncoder, turbo.TurboDecoder,
-                     lambda k: turbo.RateMatching(k, 100)):
+        for make in (turbo.qpp_interleaver, turbo.TurboEncoder, turbo.TurboDecoder):
             with pytest.raises(ValueError, match=message):
                 make(size)
 
@@ -117,6 +116,47 @@ class TestRateMatching:
             np.add.at(expected, (slice(None), matching.selected), llr)
             np.testing.assert_allclose(matching.recover(llr), expected, atol=1e-5)
 
+    @pytest.mark.parametrize("info_bits, size", [
+        (1, 40), (35, 40), (41, 48), (1000, 1008), (6100, 6144)])
+    @pytest.mark.parametrize("version", range(4))
+    def test_filler_bits_are_not_sent(self, info_bits, size, version):
+        """TS 36.212 §5.1.3.2.1: those of d(0) and d(1) are <NULL>, those of d(2) are not."""
+        length, num_filler = size + 4, size - info_bits
+        streams = np.arange(3 * length).reshape(3, length).tolist()
+        for stream in streams[:2]:
+            stream[:num_filler] = [None] * num_filler
+        expected = as_the_standard_says(streams, 2 * size, version)
+        matching = turbo.RateMatching(info_bits, 2 * size, version)
+        assert matching.size == size and matching.num_filler == num_filler
+        np.testing.assert_array_equal(matching.selected, expected)
+        bits = RNG(1).integers(0, 2, (3, info_bits), np.uint8)
+        filled = matching.with_filler(bits)
+        np.testing.assert_array_equal(filled[:, matching.information], bits)
+        assert not filled[:, :num_filler].any() and filled.shape == (3, size)
+
+    @pytest.mark.parametrize("precision", ["float32", "int16"])
+    @pytest.mark.parametrize("info_bits", [20, 41])
+    def test_filler_bits_are_known(self, info_bits, precision):
+        """They are decided as zeros, and do not make the others worse."""
+        size = next(size for size in turbo.TURBO_SIZES if size >= info_bits)
+        matching, rng = turbo.RateMatching(info_bits, 3 * info_bits), RNG(2)
+        bits = rng.integers(0, 2, (400, info_bits), np.uint8)
+        words = turbo.TurboEncoder(size).encode(matching.with_filler(bits))
+        y = 2.0 * matching.match(words) - 1 + rng.normal(0, 0.9, (400, matching.coded_bits))
+        llr = (2 * y / 0.9**2).astype(np.float32)
+        recovered = matching.recover(llr)
+        unknown = recovered.copy()
+        unknown[:, :matching.num_filler] = 0
+        decoder = turbo.TurboDecoder(size, precision=precision)
+        wrong, if_unknown = ((decoder.decode(given) > 0)[:, :size] != words[:, :size]
+                             for given in (recovered, unknown))
+        assert not wrong[:, :matching.num_filler].any()
+        information = matching.information
+        assert wrong[:, information].sum() < if_unknown[:, information].sum()
+        llr[1], llr[2, 0] = 0, np.nan
+        decoder.decode(matching.recover(llr))
+        assert decoder.erasures == 2
+
     def test_all_bits_are_sent_once_before_any_is_repeated(self):
         for version in range(4):
             for size in (40, 1024, 6144):
@@ -127,6 +167,8 @@ class TestRateMatching:
     @pytest.mark.parametrize("arguments, message", [
         ((40, 0), "coded_bits: got 0, allowed are 1 to"),
         ((40, 100, 4), "redundancy_version: got 4, allowed are 0, 1, 2, 3"),
+        ((0, 100), "info_bits: got 0, allowed are 1 to 6144"),
+        ((6145, 100), "info_bits: got 6145, allowed are 1 to 6144"),
         ((40, 100, 0, 60), "buffer_bits: got 60, allowed are 64 to 192")])
     def test_bad_parameters(self, arguments, message):
         with pytest.raises(ValueError, match=message):
@@ -136,6 +178,8 @@ class TestRateMatching:
         matching = turbo.RateMatching(40, 100)
         with pytest.raises(ValueError, match=r"words: got shape \(2, 100\), must be \(n, 132\)"):
             matching.match(np.zeros((2, 100), np.uint8))
+        with pytest.raises(ValueError, match=r"bits: got shape \(2, 132\), must be \(n, 40\)"):
+            matching.with_filler(np.zeros((2, 132), np.uint8))
         with pytest.raises(ValueError, match=r"llr: got shape \(2, 132\), must be \(n, 100\)"):
             matching.recover(np.zeros((2, 132), np.float32))
 

@@ -1,11 +1,14 @@
 /* SPDX-FileCopyrightText: 2026 The gr-mimopack authors
  * SPDX-License-Identifier: GPL-3.0-or-later */
-/* IT++'s decoders of turbo and LDPC codes, for `mimopack bench --suite codes` and
- * `bench/turbo_error_rates.py`: one thread, max-log or min-sum, no early stopping.
+/* IT++'s decoders of turbo and LDPC codes, for `mimopack bench --suite codes`,
+ * `bench/turbo_error_rates.py` and `bench/ldpc_error_rates.py`: one thread. Turbo is
+ * max-log without early stopping. LDPC is min-sum without early stopping, or as named:
+ * "sum-product" is belief propagation with IT++'s usual table; both are flooding, and end
+ * when all checks hold.
  *
  *     g++ -O3 -march=native itpp_codes.cc -litpp -o itpp_codes
  *     ./itpp_codes turbo K ITERATIONS SCALE
- *     ./itpp_codes ldpc ALIST_FILE ITERATIONS
+ *     ./itpp_codes ldpc ALIST_FILE ITERATIONS [sum-product|min-sum]
  *
  * Reads lines "LLRS DECISIONS N" and answers each with a line of JSON: how long it took
  * to decode N codewords, whose LLRs (float32, ln P(1)/P(0)) are in the file LLRS. Writes
@@ -65,12 +68,13 @@ decoder make_turbo(int size, int iterations, double scale)
              } };
 }
 
-decoder make_ldpc(const std::string& file, int iterations)
+decoder make_ldpc(const std::string& file, int iterations, const std::string& algorithm)
 {
     LDPC_Parity checks(file, "alist");
     const auto code = std::make_shared<LDPC_Code>(&checks); /* no copy survives */
-    code->set_exit_conditions(iterations, false, false);
-    code->set_llrcalc(LLR_calc_unit(12, 0, 7)); /* no table: min-sum */
+    code->set_exit_conditions(iterations, !algorithm.empty(), !algorithm.empty());
+    /* no table: min-sum */
+    code->set_llrcalc(LLR_calc_unit(12, algorithm == "sum-product" ? 300 : 0, 7));
     const int n = code->get_nvar();
     return { n,
              [=](const float* llr) {
@@ -91,16 +95,20 @@ decoder make_ldpc(const std::string& file, int iterations)
 int main(int argc, char** argv)
 {
     const std::string code = argc > 1 ? argv[1] : "";
-    if (!(code == "turbo" && argc == 5) && !(code == "ldpc" && argc == 4)) {
+    const std::string algorithm = argc > 4 ? argv[4] : "";
+    if (!(code == "turbo" && argc == 5) &&
+        !(code == "ldpc" &&
+          (argc == 4 || algorithm == "sum-product" || algorithm == "min-sum"))) {
         std::fprintf(stderr,
-                     "usage: %s turbo K ITERATIONS SCALE | ldpc ALIST_FILE ITERATIONS\n",
+                     "usage: %s turbo K ITERATIONS SCALE | ldpc ALIST_FILE ITERATIONS "
+                     "[sum-product|min-sum]\n",
                      argv[0]);
         return 2;
     }
     const decoder d =
         code == "turbo"
             ? make_turbo(std::atoi(argv[2]), std::atoi(argv[3]), std::atof(argv[4]))
-            : make_ldpc(argv[2], std::atoi(argv[3]));
+            : make_ldpc(argv[2], std::atoi(argv[3]), algorithm);
 
     std::printf("{\"name\": \"IT++\"}\n"); /* Debian's itpp_version() is empty */
     std::fflush(stdout);

@@ -16,6 +16,21 @@ struct turbo_limits<simd16> {
     static constexpr int steps = 8;
 };
 
+#if defined(__FMA__)
+/* AMD's Zen has units for multiply-adds beside those for additions, which also find
+ * maxima; Intel's have both, and do either in the same time. */
+MP_FN simd sum(simd a, simd b)
+{
+#if defined(__AVX512F__)
+    return fma(a, simd(1.0f), b);
+#else
+    simd both; /* of a vector type's 1 * a + b the compiler makes an addition */
+    both.v = (simd::raw)_mm256_fmadd_ps((__m256)a.v, _mm256_set1_ps(1.0f), (__m256)b.v);
+    return both;
+#endif
+}
+#endif
+
 namespace {
 
 template <class F>

@@ -13,6 +13,13 @@
 #pragma once
 #include "storage.h"
 
+/* What is used soon; on a GPU other threads fill the wait. */
+#ifdef __CUDACC__
+#define MP_PREFETCH(at)
+#else
+#define MP_PREFETCH(at) __builtin_prefetch(at)
+#endif
+
 namespace mimopack {
 namespace MIMOPACK_ISA {
 
@@ -50,6 +57,13 @@ MP_FN F scaled(F a, float factor)
     return a * F(factor);
 }
 
+/* For lane types that have units for it which would do nothing else */
+template <class F>
+MP_FN F sum(F a, F b)
+{
+    return a + b;
+}
+
 /* Where both are negative, or none is */
 template <class F>
 MP_FN auto same_sign(F a, F b) -> decltype(a < b)
@@ -72,7 +86,7 @@ struct turbo_steps {
         {
             const bool bit = trellis::bit(state, entering);
             const bool parity = trellis::parity(state, entering);
-            return bit || parity ? metric + (!parity ? x : !bit ? y : both) : metric;
+            return bit || parity ? sum(!parity ? x : !bit ? y : both, metric) : metric;
         }
     };
 
@@ -142,7 +156,7 @@ struct turbo_steps {
         for (int entering = 0; entering < 2; ++entering) {
             const int bit = trellis::bit(s, entering);
             const int parity = trellis::parity(s, entering);
-            const F path = before[s] + behind[trellis::next(s, entering)];
+            const F path = sum(before[s], behind[trellis::next(s, entering)]);
             best[bit][parity] = first[bit][parity] ? path : max(best[bit][parity], path);
             first[bit][parity] = false;
         }
@@ -211,6 +225,7 @@ private:
     static constexpr int states = steps::states, memory = steps::memory,
                          tail = steps::tail;
     static constexpr int window = 32;
+    static constexpr int ahead = 12; /* steps that memory may take to answer */
 
     F* const d_of_first; /* extrinsic LLRs from the first code */
     F* const d_begin;    /* path metrics at the windows' beginnings */
@@ -225,6 +240,16 @@ private:
     {
         if (limits::steps < window && (i + 1) % limits::steps == 0)
             normalise(metric);
+    }
+
+    /* The second code's bits lie where no processor looks by itself. */
+    template <int CODE>
+    MP_FN void look_up(int i) const
+    {
+        if (CODE == 0 || i < 0 || i >= d_size)
+            return;
+        MP_PREFETCH(&llr[d_interleaver[i]]);
+        MP_PREFETCH(&d_of_first[d_interleaver[i]]);
     }
 
     template <bool ALL>
@@ -253,6 +278,7 @@ private:
                 begin[s] = metric[s];
             const int end = first + window < n ? first + window : n;
             for (int i = first; i < end; ++i) {
+                look_up<CODE>(i + ahead);
                 const int at = place(i);
                 forward(metric, branches(llr[at] + prior[at], parity[i]));
                 keep_small(metric, i);
@@ -274,6 +300,7 @@ private:
                 MP_UNROLL
                 for (int s = 0; s < states; ++s)
                     d_metric[i * states + s] = metric[s];
+                look_up<CODE>(first - window + i);
                 const int at = place(first + i);
                 d_known[i] = llr[at] + prior[at];
                 forward(metric, branches(d_known[i], parity[first + i]));

@@ -17,9 +17,11 @@ from .scrambler import (
     scrambler_sequence,
     seed_from_service,
 )
+from .segmentation import LteSegmentation, NrSegmentation
 from .selection import Selection
 
 __all__ = ["CODE_RATES", "CRCS", "Code", "ConvolutionalCode", "Crc", "Decoder", "FORMS",
-           "Interleaver", "ListDecoder", "RandomInterleaver", "Selection", "WifiInterleaver",
-           "append_crc32", "bit_order", "bits_to_bytes", "bytes_to_bits", "check_crc32", "get",
-           "gold_scramble", "gold_sequence", "scramble", "scrambler_sequence", "seed_from_service"]
+           "Interleaver", "ListDecoder", "LteSegmentation", "NrSegmentation", "RandomInterleaver",
+           "Selection", "WifiInterleaver", "append_crc32", "bit_order", "bits_to_bytes",
+           "bytes_to_bits", "check_crc32", "get", "gold_scramble", "gold_sequence", "scramble",
+           "scrambler_sequence", "seed_from_service"]

@@ -20,7 +20,8 @@ class Code:
         make_decoder: called with keyword arguments, makes what has the attributes and methods of
             :class:`ldpc.LdpcDecoder`.
         matching: what is sent of its codewords, :class:`Selection` or another with its attributes
-            and methods, such as :class:`ldpc.NrRateMatching`; None for all of them.
+            and methods, such as :class:`ldpc.NrRateMatching`; None for all of them. One with
+            ``information`` says itself where the information bits are in a codeword.
 
     Attributes:
         num_info: information bits of a codeword.
@@ -32,7 +33,8 @@ class Code:
         self.num_info, self.num_bits = encoder.num_info, encoder.num_bits
         if matching:
             self.num_info, self.num_bits = matching.info_bits, matching.coded_bits
-        self._information = Constant(encoder.information[:self.num_info])
+        self._information = Constant(getattr(matching, "information",
+                                             encoder.information[:self.num_info]))
 
     @property
     def rate(self):
@@ -121,17 +123,27 @@ def _nr(name):
 def _nr_matched(info_bits, coded_bits, bits_per_symbol=1, redundancy_version=0):
     matching = ldpc.NrRateMatching(info_bits, coded_bits, bits_per_symbol=bits_per_symbol,
                                    redundancy_version=redundancy_version)
-    return Code(ldpc.LdpcEncoder(matching.code), partial(ldpc.LdpcDecoder, matching.code),
-                matching)
+
+    def make_decoder(**parameters):
+        usual = {} if "factor" in parameters else {"algorithm": "offset"}
+        return ldpc.LdpcDecoder(matching.code, **usual | parameters)
+
+    return Code(ldpc.LdpcEncoder(matching.code), make_decoder, matching)
 
 
 def _turbo(size):
     return Code(turbo.TurboEncoder(size), partial(turbo.TurboDecoder, size))
 
 
+def _turbo_matched(info_bits, coded_bits, redundancy_version=0):
+    matching = turbo.RateMatching(info_bits, coded_bits, redundancy_version)
+    return Code(turbo.TurboEncoder(matching.size), partial(turbo.TurboDecoder, matching.size),
+                matching)
+
+
 # Of integers, beside what ldpc.get knows.
-_FAMILIES = {"nr_matched": _nr_matched, "turbo": _turbo}
-FORMS = (*ldpc.FORMS[:-1], "turbo:INFO_BITS",
+_FAMILIES = {"nr_matched": _nr_matched, "turbo": _turbo, "turbo_matched": _turbo_matched}
+FORMS = (*ldpc.FORMS[:-1], "turbo:INFO_BITS", "turbo_matched:INFO_BITS:CODED_BITS[:VERSION]",
          "nr_matched:INFO_BITS:CODED_BITS[:BITS_PER_SYMBOL[:VERSION]]",
          ldpc.FORMS[-1])
 
@@ -142,9 +154,11 @@ def get(name):
     Args:
         name: one that :func:`ldpc.get` knows, such as "wimax:2304:1/2", "nr:1:384" (without
             its first 2 * 384 bits, which 5G NR never sends) or the path of an alist file;
-            "turbo:6144", LTE's turbo code of so many information bits; or
-            "nr_matched:1000:2000:4:0", what 5G NR sends of a code block: its information bits,
-            bits sent, bits per symbol of the interleaver (1) and redundancy version (0).
+            "turbo:6144", LTE's turbo code of so many information bits; "turbo_matched:1000:2000:0",
+            what LTE sends of a code block: its information bits, bits sent and redundancy version
+            (0); or "nr_matched:1000:2000:4:0", what 5G NR sends of one: its information bits, bits
+            sent, bits per symbol of the interleaver (1) and redundancy version (0). Its decoder's
+            algorithm is "offset", which loses fewer blocks at low rates, unless a factor is given.
 
     Returns:
         :class:`Code`; the same object for the same name, but for a file.

@@ -1,0 +1,183 @@
+# SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Transport blocks of LTE and 5G NR in code blocks, with the CRCs of both."""
+
+import numpy as np
+
+from ..checks import bits as check_bits
+from ..checks import choice, integer
+from .crc import Crc
+from .ldpc.nr_rate_matching import NR_LARGEST_BLOCK
+from .turbo.interleaver import TURBO_SIZES
+
+MOST_BITS = 2**23
+# TS 38.212 §6.2.1, §7.2.1: the largest transport block that has 16 bits of CRC
+NR_SHORT_CRC = 3824
+
+
+class _Segmentation:
+    """What both have in common.
+
+    Args:
+        transport_bits: A, bits of a transport block without CRC.
+        crc: of the transport block.
+        block_bits: of each code block, with its CRC and without filler.
+    """
+
+    def __init__(self, transport_bits, crc, block_bits):
+        self.transport_bits, self.block_bits = transport_bits, tuple(block_bits)
+        self.num_blocks = len(self.block_bits)
+        self._crc, self._block_crc = crc, Crc("24B") if self.num_blocks > 1 else None
+
+    def segment(self, bits):
+        """Code blocks of transport blocks, all with CRCs.
+
+        Args:
+            bits: (n, transport_bits) uint8, 0 or 1.
+
+        Returns:
+            A list of num_blocks arrays, uint8 (n, block_bits[r]).
+
+        Raises:
+            ValueError: bits is no such array.
+        """
+        whole = self._crc.attach(check_bits("bits", bits, self.transport_bits))
+        if self._block_crc is None:
+            return [whole]
+        ends = np.cumsum(np.array(self.block_bits) - self._block_crc.length)[:-1]
+        return [self._block_crc.attach(np.ascontiguousarray(part))
+                for part in np.split(whole, ends, axis=1)]
+
+    def join(self, blocks):
+        """Transport blocks of code blocks, all CRCs checked.
+
+        Args:
+            blocks: as :meth:`segment` returns them; strided arrays too, as choosing columns of a
+                decoder's output makes them.
+
+        Returns:
+            (uint8 (n, transport_bits), (n,) bool whether a transport block's CRC fits, (n,
+            num_blocks) bool whether each code block's does, which for one code block is the same).
+
+        Raises:
+            ValueError: blocks are others.
+        """
+        if len(blocks) != self.num_blocks:
+            raise ValueError(f"blocks: got {len(blocks)}, must be {self.num_blocks}")
+        blocks = [check_bits(f"blocks[{r}]", np.ascontiguousarray(block), length)
+                  for r, (block, length) in enumerate(zip(blocks, self.block_bits, strict=True))]
+        if len({len(block) for block in blocks}) > 1:
+            raise ValueError(f"blocks: got {', '.join(str(len(block)) for block in blocks)} rows, "
+                             "must be equally many")
+        if self._block_crc is None:
+            bits, fits = self._crc.check(blocks[0])
+            return bits, fits, fits[:, None]
+        parts, block_fits = zip(*map(self._block_crc.check, blocks), strict=True)
+        bits, fits = self._crc.check(np.hstack(parts))
+        return bits, fits, np.stack(block_fits, axis=1)
+
+    def coded_bits(self, total, bits_per_symbol=1, layers=1):
+        """Coded bits E_r of each code block: TS 36.212 §5.1.4.1.2, TS 38.212 §5.4.2.1. They share
+        a transport block's in whole symbols of all its layers, the last ones get one more.
+
+        Args:
+            total: G, coded bits of the transport block.
+            bits_per_symbol: Q_m.
+            layers: N_L, on which the transport block is sent.
+
+        Returns:
+            A tuple of num_blocks integers.
+
+        Raises:
+            ValueError: total is no multiple of bits_per_symbol * layers, or too few for all blocks.
+        """
+        step = integer("bits_per_symbol", bits_per_symbol, 1, 16) * integer("layers", layers, 1, 8)
+        symbols, rest = divmod(integer("total", total, step * self.num_blocks, 2**30), step)
+        if rest:
+            raise ValueError(f"total: got {total}, must be a multiple of bits_per_symbol * layers "
+                             f"= {step}")
+        share, more = divmod(symbols, self.num_blocks)
+        return tuple(step * (share + (r >= self.num_blocks - more))
+                     for r in range(self.num_blocks))
+
+
+class LteSegmentation(_Segmentation):
+    """The code blocks of LTE's transport blocks: 3GPP TS 36.212 §5.1.2, with CRC24A of the
+    transport block (§5.3.2.1) and, of several code blocks, CRC24B of each.
+
+        segmentation = LteSegmentation(10_000)
+        blocks = segmentation.segment(bits)
+        sizes = segmentation.coded_bits(15_000, bits_per_symbol=4)
+        matchings = [turbo.RateMatching(*both) for both in zip(segmentation.block_bits, sizes)]
+
+    Filler bits, which the first code block begins with, are left to :class:`turbo.RateMatching`.
+
+    Args:
+        transport_bits: A, bits of a transport block without CRC.
+
+    Attributes:
+        transport_bits: see above.
+        num_blocks: C.
+        block_bits: of each code block, with its CRC, without filler: K_r, of the first K_0 - F.
+        num_filler: F.
+
+    Raises:
+        ValueError: transport_bits is no integer from 1 to 2^23.
+    """
+
+    def __init__(self, transport_bits):
+        transport_bits = integer("transport_bits", transport_bits, 1, MOST_BITS)
+        crc, largest = Crc("24A"), TURBO_SIZES[-1]
+        bits, blocks = transport_bits + crc.length, 1    # B, C
+        if bits > largest:
+            blocks = -(-bits // (largest - Crc("24B").length))
+            bits += blocks * Crc("24B").length           # B'
+        large = next(size for size in TURBO_SIZES if blocks * size >= bits)    # K_+
+        sizes = [large] * blocks
+        if blocks > 1:
+            small = TURBO_SIZES[TURBO_SIZES.index(large) - 1]                  # K_-
+            count = (blocks * large - bits) // (large - small)                 # C_-
+            sizes[:count] = [small] * count
+        self.num_filler = sum(sizes) - bits
+        super().__init__(transport_bits, crc, [sizes[0] - self.num_filler, *sizes[1:]])
+
+
+class NrSegmentation(_Segmentation):
+    """The code blocks of 5G NR's transport blocks: 3GPP TS 38.212 §5.2.2, with CRC24A or, up to
+    3824 bits, CRC16 of the transport block (§7.2.1) and, of several code blocks, CRC24B of each.
+
+        graph = ldpc.nr_base_graph(20_000, rate)
+        segmentation = NrSegmentation(20_000, graph)
+        blocks = segmentation.segment(bits)
+        sizes = segmentation.coded_bits(30_000, bits_per_symbol=4)
+        matchings = [ldpc.NrRateMatching(*both, graph, bits_per_symbol=4)
+                     for both in zip(segmentation.block_bits, sizes)]
+
+    Filler bits, with which each code block ends, are left to :class:`ldpc.NrRateMatching`.
+
+    Args:
+        transport_bits: A, bits of a transport block without CRC.
+        base_graph: 1 or 2.
+
+    Attributes:
+        transport_bits, base_graph: see above.
+        num_blocks: C.
+        block_bits: of each code block, with its CRC, without filler: K', all the same.
+
+    Raises:
+        ValueError: transport_bits is no integer from 1 to 2^23, or cannot be cut in equal parts;
+            TS 38.214 §5.1.3.2 has only such as can be.
+    """
+
+    def __init__(self, transport_bits, base_graph):
+        transport_bits = integer("transport_bits", transport_bits, 1, MOST_BITS)
+        self.base_graph = int(choice("base_graph", base_graph, tuple(NR_LARGEST_BLOCK)))
+        crc = Crc("24A" if transport_bits > NR_SHORT_CRC else "16")
+        bits, blocks, own = transport_bits + crc.length, 1, 0    # B, C, L
+        if bits > NR_LARGEST_BLOCK[self.base_graph]:
+            own = Crc("24B").length
+            blocks = -(-bits // (NR_LARGEST_BLOCK[self.base_graph] - own))
+        if bits % blocks:
+            raise ValueError(f"transport_bits: got {transport_bits}, with {crc.length} bits of CRC "
+                             f"must be a multiple of the {blocks} code blocks")
+        super().__init__(transport_bits, crc, [bits // blocks + own] * blocks)
