@@ -7,9 +7,10 @@
 
 4x4 16-QAM, i.i.d. Rayleigh channels, LDPC code (2304, 1152) of IEEE 802.16e, four passes of 20
 iterations at most. "all": no codeword leaves before its last pass and iteration; "found":
-codewords leave when their checks hold. With cuda arrays are the GPU's, and there are also batches
-of few codewords, each also as a CUDA graph; receivers on two streams; on two GPUs; and the GPU and
-the CPU on the same batch, each with a share by its rate.
+codewords leave when their checks hold. Then, on the CPU, batches of some sizes on all threads,
+those of detector and decoder and a receiver for each. With cuda arrays are the GPU's, and there are
+also batches of few codewords, each also as a CUDA graph; receivers on two streams; on two GPUs; and
+the GPU and the CPU on the same batch, each with a share by its rate.
 """
 
 import argparse
@@ -22,7 +23,7 @@ import numpy as np
 from gnuradio.mimopack import coding, detectors, sim
 from gnuradio.mimopack.apps.bench.measuring import Run, take_turns
 from gnuradio.mimopack.apps.machine import describe
-from gnuradio.mimopack.iterative import IterativeReceiver
+from gnuradio.mimopack.iterative import IterativeReceiver, SharedReceiver
 
 CODE, SNR, PASSES, ITERATIONS = "wimax:2304:1/2", 10.5, 4, 20
 DETECTORS = [("omap", {}), ("softsphere", {"llr_clip": 8.0}), ("ep", {}),
@@ -74,6 +75,18 @@ class ReceiverRun(Run):
                 "seconds": float(np.median(self.seconds)), "codewords_per_s": self.rate,
                 "mbit_per_s": self.rate * self.bits.shape[1] / 1e6,
                 "fer": float(wrong.mean()), "mean_passes": float(self.received.iterations.mean())}
+
+
+class ThreadsRun(ReceiverRun):
+    """Receivers that share a batch, on all threads of the CPU."""
+
+    def __init__(self, make, frames, most):
+        super().__init__(make(), frames, most)
+        self.shared = SharedReceiver(make)
+
+    def receive(self, n):
+        at = slice(n * self.vectors)
+        return self.shared.receive(self.y[at], self.h[at], self.noise_var)
 
 
 class GpuRun(ReceiverRun):
@@ -169,10 +182,24 @@ def measure(options):
             if row["detector"] == "omap"}
     for row in results["detectors"]:
         row["times_omap"] = row["codewords_per_s"] / base[row["codewords_leave"]]
-    if gpu:
-        del cases, runs
-        results |= ways_to_share(options, link, frames)
-    return results
+    del cases, runs
+    return results | (ways_to_share(options, link, frames) if gpu
+                      else {"sharing": threads_to_share(options, link, frames)})
+
+
+def threads_to_share(options, link, frames):
+    cases = []
+    for name, own in DETECTORS[1:]:
+        def make(name=name, own=own):
+            return make_receiver(name, own, link, False, "cpu")
+
+        for n in BATCHES:
+            for run, way in ((ReceiverRun(make(), frames, n), "threads of detector and decoder"),
+                             (ThreadsRun(make, frames, n), "a receiver for each thread")):
+                run.least = n
+                cases.append((run, {"detector": name, **own, "way": way}))
+    take_turns([run for run, _ in cases], options.seconds / 4, options.rounds)
+    return [run.row(**what) for run, what in cases]
 
 
 def ways_to_share(options, link, frames):

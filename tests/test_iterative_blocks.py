@@ -103,7 +103,7 @@ class TestReceiver:
             **LINK, code=CODE, detector="nway", detector_options={"num_passes": 1}, iterations=2,
             decoder_iterations=3, decoder_options={"algorithm": "offset"}, feedback_scale=0.4,
             early_stop=False, interleaver_seed=None, noise_var=noise_var, backend="reference")
-        parts = tested._engine
+        parts = tested._engine.receiver
         assert (parts.detector.num_passes, parts.detector.backend) == (1, "reference")
         assert (parts.decoder.algorithm, parts.decoder.backend) == ("offset", "reference")
         assert (parts.decoder.iterations, parts.iterations, parts.feedback_scale,
@@ -196,7 +196,7 @@ class TestReceiver:
         fake_cuda.install(monkeypatch)
         fake = SimpleNamespace(asarray=lambda a: (sent.append(a.shape), a)[1], asnumpy=np.asarray,
                                cuda=SimpleNamespace(Device=nullcontext))
-        monkeypatch.setattr(sys.modules["gnuradio.mimopack.blocks.iterative_receiver"], "cupy",
+        monkeypatch.setattr(sys.modules["gnuradio.mimopack.iterative.sharing"], "cupy",
                             lambda: fake)
         monkeypatch.setattr(ldpc, "LdpcDecoder", FailingGpu)
         coding.codes._of_standard.cache_clear()

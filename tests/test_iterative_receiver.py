@@ -340,6 +340,102 @@ class TestLoop:
             receiver().receive(np.zeros((40, 4), np.complex64), np.zeros((40, 4, 4), "c8"), 0.1)
 
 
+class TestSharing:
+    @pytest.mark.parametrize("n, threads, used", [(50, 1, 1), (50, 3, 2), (50, 2, 2), (33, 4, 3),
+                                                  (15, 4, 1), (0, 2, 1)])
+    @pytest.mark.parametrize("per_channel", [1, 41, 82])
+    def test_same_as_one_receiver(self, n, threads, used, per_channel):
+        """82 vectors: two codewords have a matrix together, also of different receivers."""
+        n += n % 2 if per_channel == 82 else 0
+        _, _, y, h, noise_var = transmitted(n, 10.5, per_channel=per_channel)
+        noise = np.full(len(y), noise_var, np.float32)
+        noise[5:] *= 1.1
+        made = []
+
+        def make():
+            made.append(receiver())
+            return made[-1]
+
+        shared = iterative.SharedReceiver(make, threads=threads)
+        y[:41] = np.nan if n else 0
+        for power in (noise_var, noise):
+            expected = receiver().receive(y, h, power, keep_history=True)
+            found = shared.receive(y, h, power, keep_history=True)
+            for name in ("bits", "found", "iterations", "history"):
+                np.testing.assert_array_equal(getattr(found, name), getattr(expected, name))
+            assert found.erasures == expected.erasures == (41 if n else 0)
+            assert found.erased == bool(n)
+        assert len(made) == used and {each.threads for each in made} == {threads // used}
+
+    def test_settings_reach_all(self):
+        made = []
+        shared = iterative.SharedReceiver(lambda: made.append(receiver()) or made[-1], threads=2)
+        _, _, y, h, noise_var = transmitted(40, 25)
+        shared.receive(y, h, noise_var)
+        shared.iterations, shared.threads = 2, 3
+        shared.receive(y, h, noise_var)
+        assert [each.iterations for each in made] == [2, 2, 2] and shared.threads == 3
+        with pytest.raises(ValueError, match="threads: got -1"):
+            shared.threads = -1
+        with pytest.raises(ValueError, match=r"y: got shape \(40, 4\), must be"):
+            shared.receive(y[:40], h[:40], noise_var)
+
+    def test_each_gpu_has_its_share(self, monkeypatch):
+        """Stand-ins: the CPU's receivers, which say that they are of GPUs."""
+        log = []
+
+        class Device:
+            def __init__(self, number):
+                log.append(number)
+
+            def __enter__(self):
+                pass
+
+            def __exit__(self, *_):
+                pass
+
+        fake = SimpleNamespace(asarray=np.asarray, asnumpy=np.asarray,
+                               cuda=SimpleNamespace(Device=Device))
+        monkeypatch.setattr(iterative.sharing, "cupy", lambda: fake)
+
+        def make(device):
+            made = receiver()
+            made.detector.backend, made.detector.device = "cuda", device
+            made.detector.detect = detectors.create("mmsepic", extrinsic=True).detect
+            return made
+
+        shared = iterative.SharedReceiver(make, [0, 3])
+        _, _, y, h, noise_var = transmitted(7, 10.5)
+        found = shared.receive(y, h, np.full(len(y), noise_var, np.float32))
+        np.testing.assert_array_equal(found.bits, receiver().receive(y, h, noise_var).bits)
+        assert sorted(log) == [0, 3] and found.history is None
+        log.clear()
+        shared.receive(y[:41], h[:41], noise_var)
+        assert log == [0]
+
+    def test_a_failure_waits_for_the_others(self):
+        made, done = [], []
+
+        def make():
+            each = receiver()
+            receive = each.receive
+            made.append(each)
+
+            def slow(*arguments):
+                if each is made[0]:
+                    raise RuntimeError("injected")
+                receive(*arguments)
+                done.append(each)
+
+            each.receive = slow
+            return each
+
+        _, _, y, h, noise_var = transmitted(32, 10.5)
+        with pytest.raises(RuntimeError, match="injected"):
+            iterative.SharedReceiver(make, threads=2).receive(y, h, noise_var)
+        assert done == [made[1]]
+
+
 class OnDevice(np.ndarray):
     """Stands for CuPy's array: takes part in nothing with an array of the host."""
 

@@ -88,7 +88,7 @@ class Constellation:
                 f"bits: got {bits.shape[-1]} in the last axis, must be a multiple of {m}")
         if not np.isin(bits, (0, 1)).all():
             raise ValueError("bits: got values other than 0 and 1")
-        groups = bits.reshape(*bits.shape[:-1], -1, m).astype(np.int64)
+        groups = bits.reshape(*bits.shape[:-1], bits.shape[-1] // m, m).astype(np.int64)
         labels = groups @ (1 << np.arange(m - 1, -1, -1))
         return self.points[labels].astype(np.complex64)
 

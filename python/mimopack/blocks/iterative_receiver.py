@@ -2,13 +2,14 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Block: detector and decoder that tell each other what they find."""
 
+from functools import partial
+
 import numpy as np
 
 from .. import coding, detectors
 from ..checks import choice, flag, integer
 from ..coding.soft_decoder import BACKENDS
-from ..cuda.device import cupy
-from ..iterative import IterativeReceiver
+from ..iterative import IterativeReceiver, SharedReceiver
 from .codeword_modulator import interleaver
 from .decoding import Decoding, options_dict
 from .detector import BATCH_CANDIDATES
@@ -55,7 +56,7 @@ class iterative_receiver(Decoding, NoisePower, batched_block):
         detector: its name, ``detectors.REGISTRY``; for more than one pass one that takes a-priori
             LLRs and decides softly.
         detector_options: its other keyword arguments, such as {"num_passes": 2}; "device" is the
-            GPU of the decoder too.
+            GPU of the decoder too, or a list of several that share the codewords.
         iterations: passes of detector and decoder, at most.
         decoder_iterations: the decoder's own in a pass; None for what is usual with it.
         decoder_options: its other keyword arguments, such as {"algorithm": "offset"}.
@@ -91,16 +92,22 @@ class iterative_receiver(Decoding, NoisePower, batched_block):
             of_decoder = {**of_decoder, "iterations": decoder_iterations}
         permutation = interleaver(interleaver_seed, self._code.num_bits)
 
-        def make(backend):
-            shared = {"backend": backend, "threads": threads}
+        def make_receiver(backend, *device):
+            own = {**of_detector, **({"device": device[0]} if device else {})}
             try:
                 found = detectors.create(detector, num_tx=num_tx, num_rx=num_rx,
-                                         constellation=constellation, **shared, **of_detector)
+                                         constellation=constellation, backend=backend, **own)
             except TypeError as error:
                 raise ValueError(f"detector_options: {error}") from None
-            decoder = self._code.decoder(device=found.devices[0], **shared, **of_decoder)
+            decoder = self._code.decoder(device=found.devices[0], backend=backend, **of_decoder)
             return IterativeReceiver(found, decoder, permutation, iterations, early_stop,
                                      feedback_scale)
+
+        def make(backend):
+            device = of_detector.get("device", 0)
+            devices = device if isinstance(device, list | tuple) else [device]
+            return SharedReceiver(partial(make_receiver, backend),
+                                  devices if backend == "cuda" else None, threads)
 
         self._make = make
         self._erased_vectors = 0
@@ -117,7 +124,7 @@ class iterative_receiver(Decoding, NoisePower, batched_block):
         if history_output:
             outputs.append((np.uint8, iterations * self._code.num_info))
         largest = max(np.dtype(kind).itemsize * width for kind, width in (*inputs, *outputs))
-        candidates = self._engine.detector.candidates * vectors * iterations
+        candidates = self._engine.receiver.detector.candidates * vectors * iterations
         # a flowgraph can only be stopped between two calls
         batch = max(1, min(batch_of_codewords(largest), BATCH_CANDIDATES // candidates))
         batched_block.__init__(self, "iterative_receiver", [vector(*port) for port in inputs],
@@ -139,7 +146,7 @@ class iterative_receiver(Decoding, NoisePower, batched_block):
 
     def set_threads(self, threads):
         """CPU threads, 0 for all cores."""
-        self._engine.threads = integer("threads", threads, 0, 1024)
+        self._engine.threads = threads
 
     def threads(self):
         return self._engine.threads
@@ -159,27 +166,15 @@ class iterative_receiver(Decoding, NoisePower, batched_block):
         return n
 
     def _run(self, y, h, noise_var, keep_history):
-        receiver = self._engine
-        if self._backend != "cuda":
-            return self._on_host(receiver.receive(y, h, noise_var, keep_history), np.asarray)
-        xp = cupy()
-        with xp.cuda.Device(receiver.detector.devices[0]):
-            if np.ndim(noise_var):
-                noise_var = xp.asarray(noise_var)
-            return self._on_host(receiver.receive(xp.asarray(y), xp.asarray(h), noise_var,
-                                                  keep_history), xp.asnumpy)
-
-    def _on_host(self, received, to_host):
-        """What ``_decoded`` wants."""
-        outputs = [to_host(values) for values in (received.bits, received.found,
-                                                  received.iterations)]
-        if received.history is not None:
-            history = to_host(received.history).transpose(1, 0, 2)
+        decided = self._engine.receive(y, h, noise_var, keep_history)
+        outputs = [decided.bits, decided.found, decided.iterations]
+        if keep_history:
+            history = decided.history.transpose(1, 0, 2)
             missing = self._most - history.shape[1]    # where set_iterations took some away
             outputs.append(np.pad(history, ((0, 0), (0, missing), (0, 0)), "edge"))
-        self._erased_vectors += received.erasures
-        return (outputs, int(outputs[1].sum()), int(outputs[2].sum()),
-                self._engine.decoder.erasures)
+        self._erased_vectors += decided.erasures
+        return (outputs, int(decided.found.sum()), int(decided.iterations.sum()),
+                decided.erased)
 
     def _status(self):
         return {**super()._status(), "erased_vectors": self._erased_vectors}

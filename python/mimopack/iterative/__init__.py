@@ -10,5 +10,6 @@
 
 from .layout import CodewordLayout
 from .receiver import IterativeReceiver, Received
+from .sharing import Decided, SharedReceiver
 
-__all__ = ["CodewordLayout", "IterativeReceiver", "Received"]
+__all__ = ["CodewordLayout", "Decided", "IterativeReceiver", "Received", "SharedReceiver"]

@@ -127,6 +127,14 @@ class IterativeReceiver:
         for part in filter(None, (self.detector, self.decoder, self.last_decoder, self._first)):
             part.threads = threads
 
+    def codewords(self, y):
+        """How many y has; ValueError where it has not whole ones."""
+        vectors = self.layout.vectors
+        if np.ndim(y) != 2 or len(y) % vectors:
+            raise ValueError(f"y: got shape {np.shape(y)}, must be (n * {vectors}, nr), whole "
+                             f"codewords of {vectors} vectors")
+        return len(y) // vectors
+
     def receive(self, y, h, noise_var, keep_history=False, first=None):
         """Detect and decode a batch of codewords.
 
@@ -143,15 +151,11 @@ class IterativeReceiver:
         Raises:
             ValueError: an argument is not as above.
         """
-        vectors = self.layout.vectors
-        if np.ndim(y) != 2 or len(y) % vectors:
-            raise ValueError(f"y: got shape {np.shape(y)}, must be (n * {vectors}, nr), whole "
-                             f"codewords of {vectors} vectors")
+        xp, n, vectors = array_module(y), self.codewords(y), self.layout.vectors
         if first is not None and first.shape != (len(y), self.layout.bits_per_vector):
             raise ValueError(f"first: got shape {first.shape}, must be "
                              f"({len(y)}, {self.layout.bits_per_vector})")
-        xp, n = array_module(y), len(y) // vectors
-        batch = _Batch(y, h, noise_var, vectors)
+        batch = Batch(y, h, noise_var, vectors)
         left = slice(None)    # the codewords that the batch still has
         found, passes, taken = xp.zeros(n, bool), xp.zeros(n, np.int32), xp.zeros(n, np.int32)
         history, prior, hard = [], None, None
@@ -226,7 +230,7 @@ def _check_feedback(detector):
                          "extrinsic=True where a decoder's LLRs come back")
 
 
-class _Batch:
+class Batch:
     """Vectors of codewords, of which some can be left out."""
 
     def __init__(self, y, h, noise_var, vectors):
@@ -234,15 +238,26 @@ class _Batch:
 
     def take(self, codewords):
         """The batch of these alone."""
-        vectors, h = self._vectors, self.h
-        period = len(self.y) // max(1, len(h))    # vectors that share a matrix
-        if vectors % period:
-            h, period = h.repeat(period, axis=0), 1
-        noise_var = self.noise_var
+        h, period = self._matrices()
+        noise_var, vectors = self.noise_var, self._vectors
         if np.ndim(noise_var):
             noise_var = _take(noise_var, codewords, vectors)
-        return _Batch(_take(self.y, codewords, vectors), _take(h, codewords, vectors // period),
-                      noise_var, vectors)
+        return Batch(_take(self.y, codewords, vectors), _take(h, codewords, vectors // period),
+                     noise_var, vectors)
+
+    def part(self, first, end):
+        """The batch of consecutive ones, not copied."""
+        h, period = self._matrices()
+        at = slice(first * self._vectors, end * self._vectors)
+        noise_var = self.noise_var[at] if np.ndim(self.noise_var) else self.noise_var
+        return Batch(self.y[at], h[at.start // period:at.stop // period], noise_var, self._vectors)
+
+    def _matrices(self):
+        """The matrices, and how many vectors of one codeword share one."""
+        period = len(self.y) // max(1, len(self.h))
+        if self._vectors % period:
+            return self.h.repeat(period, axis=0), 1
+        return self.h, period
 
 
 def _take(values, codewords, rows, axis=0):
