@@ -218,6 +218,22 @@ class TestReceiver:
         said = "".join(capfd.readouterr())
         assert said.count("going on with the CPU") == 1 and "off the bus" in said
 
+    def test_the_cpu_goes_on_whatever_the_noise_power_is_now(self):
+        """A tag after the codewords at hand may have made it unusable."""
+        bits, y, h, noise_var = received(20, 25.0)
+        tested = mimopack.iterative_receiver(**LINK, code=CODE)
+        tested.set_iterations(2)
+        tested.set_threads(1)
+        tested._backend, tested._noise_var = "cuda", np.nan
+
+        def failing(*arguments):
+            raise RuntimeError("the GPU has fallen off the bus")
+
+        tested._engine.receive = failing
+        outputs = tested._decoded(20, y, h, np.full(len(y), noise_var, np.float32), False)
+        np.testing.assert_array_equal(outputs[0], bits)
+        assert (tested.iterations(), tested.threads(), tested.erasures()) == (2, 1, 0)
+
     def test_stop_and_start_again(self):
         bits, y, h, noise_var = received(40, 25.0)
         tested = mimopack.iterative_receiver(**LINK, code=CODE, noise_var=noise_var)
@@ -251,7 +267,7 @@ class TestReceiver:
         ({"detector_options": {"backend": "cuda"}}, "detector_options: got 'backend', allowed are"),
         ({"detector_options": 3}, "detector_options: got 3, must be a dictionary"),
         ({"decoder_options": {"iterations": 2}}, "decoder_options: got 'iterations', allowed are"),
-        ({"decoder_options": {"colour": 2}}, "parameters: got .*colour"),
+        ({"decoder_options": {"colour": 2}}, "parameters: got an unexpected .*colour"),
         ({"decoder_iterations": 0}, "iterations: got 0, allowed are 1"),
         ({"iterations": 0}, "iterations: got 0, allowed are 1"),
         ({"feedback_scale": 0}, "feedback_scale: got 0"),

@@ -380,6 +380,28 @@ class TestSharing:
         with pytest.raises(ValueError, match=r"y: got shape \(40, 4\), must be"):
             shared.receive(y[:40], h[:40], noise_var)
 
+    def test_shares_of_what_does_not_go_together(self):
+        _, _, y, h, noise_var = transmitted(32, 20)
+        shared = iterative.SharedReceiver(receiver, threads=2)
+        for matrices in (h[:1000], h[:0], np.concatenate([h, h])):
+            with pytest.raises(ValueError, match="h: got shape .* for 1312 vectors"):
+                shared.receive(y, matrices, noise_var)
+        with pytest.raises(ValueError, match=r"noise_var: got shape \(5,\), must be .*1312"):
+            shared.receive(y, h, np.full(5, noise_var))
+        with pytest.raises(ValueError, match="devices: got"):
+            iterative.SharedReceiver(receiver, devices=[])
+
+    def test_codewords_without_llrs_are_counted(self):
+        """By the decoder of the last pass, which may be a list's."""
+        _, _, y, h, noise_var = transmitted(40, 20)
+        y[:82] = np.nan
+        for passes, early_stop in ((1, True), (3, False)):
+            decoder = CODE.decoder()
+            made = partial(iterative.IterativeReceiver, receiver().detector, decoder, INTERLEAVER,
+                           passes, early_stop, last_decoder=coding.ListDecoder(decoder, 2))
+            found = iterative.SharedReceiver(made, threads=1).receive(y, h, noise_var)
+            assert found.erased == 2 and found.erasures == 82
+
     def test_each_gpu_has_its_share(self, monkeypatch):
         """Stand-ins: the CPU's receivers, which say that they are of GPUs."""
         log = []

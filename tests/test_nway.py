@@ -66,6 +66,23 @@ def test_log_sum_of_one_layer_is_exact(name, backend):
                     detectors.create("omap", **size).detect(y, h, noise_var, prior))
 
 
+@pytest.mark.parametrize("name", NAMES)
+def test_log_sum_of_llrs_that_are_sure(name):
+    """Beyond 80 it may be max-log, which is less by the logarithm of the candidates at most."""
+    y, h, noise_var, bits = problem(200, 3, 3, "qam16", 15)
+    prior = np.clip(prior_for(bits, spread=60), -100, 100)
+    llr, expected = (detectors.create(name, num_tx=3, num_rx=3, backend=backend,
+                                      llr_method="logsum", llr_clip=None)
+                     .detect(y, h, noise_var, prior) if name == "nway" else
+                     detectors.create(name, num_tx=3, num_rx=3, backend=backend,
+                                      llr_method="logsum").detect(y, h, noise_var, prior)
+                     for backend in ("cpu", "reference"))
+    sure = np.abs(expected) > 80
+    error = np.abs(llr - expected)
+    assert sure.any() and error[sure].max() < np.log(48) and np.isfinite(llr).all()
+    assert np.all(error <= np.where(sure, np.inf, 1e-3 * np.abs(expected) + 1e-2))
+
+
 def test_log_sum_comes_closer_to_exact_soft_bits_than_max_log():
     y, h, noise_var, bits = problem(2000, 4, 4, "qam16", 10)
     prior = prior_for(bits, spread=2)

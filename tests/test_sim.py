@@ -346,6 +346,7 @@ class TestCommand:
         (("-d", "mmse", "--snr", "1", "--ebn0", "1"), "give either --snr or --ebn0"),
         (("-d", "mmse", "--snr", "1:2"), "'1:2' is neither FIRST:LAST:STEP nor numbers"),
         (("-d", "mmse", "--snr", "1:2:0"), "is neither FIRST:LAST:STEP"),
+        (("-d", "mmse", "--snr", "10:8:1"), "is neither FIRST:LAST:STEP"),
         (("--snr", "1"), "Missing option"),
         (("-d", "mmse", "--snr", "1", "--code", "x"), "code: got 'x'"),
         (("-d", "mmse", "--snr", "1", "--iterations", 2), "without a code, must be 1")])

@@ -28,7 +28,7 @@ class _Values(click.ParamType):
             if ":" not in value:
                 return [float(part) for part in value.split(",")]
             first, last, step = (float(part) for part in value.split(":"))
-            if not 0 < step < np.inf or not (last - first) / step < 10_000:
+            if not 0 < step < np.inf or not 0 <= (last - first) / step < 10_000:
                 raise ValueError
             count = int((last - first) / step + 1e-9) + 1
             return [round(first + i * step, 6) for i in range(count)]

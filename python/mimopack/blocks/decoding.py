@@ -69,7 +69,7 @@ class Decoding(Controlled):
             if self._backend != "cuda":
                 raise
             self._log.error(f"the GPU failed, going on with the CPU: {error!r}")
-        settings = self._settings()
+        settings = {name: value for name, value in self._settings().items() if name != "noise_var"}
         self._backend, self._engine = "cpu", self._make("cpu")
         self._apply(settings)
         return self._run(*arguments)

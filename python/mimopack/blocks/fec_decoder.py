@@ -72,7 +72,8 @@ class fec_decoder(_LlrDecoding, batched_block):
             coded bits; less those that went in they are extrinsic.
         message in ``control``: a dict or pair with ``iterations`` and ``threads``.
         message out ``status``: a dict with the totals ``codewords``, ``undecoded``, ``erasures``
-            and ``failures``, and ``mean_iterations``, once a second at most and at the end.
+            and ``failures``, and ``mean_iterations``, once a second at most; after the end
+            the getters have them.
 
     Each item leaves as one item, with its tags; the bits and LLRs of an erased codeword are 0. The
     bits of one that the decoder gave up (undecoded) are its last decisions.

@@ -40,7 +40,7 @@ class iterative_receiver(Decoding, NoisePower, batched_block):
         message in ``control``: a dict or pair with ``noise_var``, ``iterations`` and ``threads``.
         message out ``status``: a dict with the totals ``codewords``, ``undecoded``, ``erasures``
             and ``failures`` of codewords, ``mean_iterations`` and ``erased_vectors``, once a second
-            at most and at the end.
+            at most; after the end the getters have them.
 
     Each codeword that comes in leaves, with its tags. A tag ``noise_var`` on ``y`` sets the noise
     power from its item on, as ``set_noise_var`` does from the next work() call on. A vector that

@@ -46,6 +46,8 @@ class rayleigh_channel(Controlled, batched_block):
         self._num_rx = integer("num_rx", num_rx, 1, 256)
         self._vectors = integer("vectors", vectors, 1, 2**20)
         self._period = period_of(symbols_per_channel, vectors)
+        if seed is not None:
+            seed = integer("seed", seed, 0, 2**63 - 1)
         self._channels, self._noise = map(np.random.default_rng,
                                           np.random.SeedSequence(seed).spawn(2))
         self._tagged = None

@@ -68,7 +68,8 @@ class NoisePower:
         for tag in tags:
             first = (tag.offset - self.nitems_read(0)) * vectors
             value = pmt.to_python(tag.value)
-            usable = isinstance(value, (int, float)) and 0 < value < np.inf
+            usable = (isinstance(value, int | float) and not isinstance(value, bool)
+                      and 0 < value <= LARGEST)
             # An unusable value erases what it would have applied to.
             noise[first:] = self._noise_var = float(value) if usable else np.nan
         return noise

@@ -57,7 +57,8 @@ class Code:
         try:
             decoder = self._make_decoder(**parameters)
         except TypeError as error:
-            raise ValueError(f"parameters: got {', '.join(parameters)}; {error}") from None
+            what = str(error).partition("() ")[2]    # without the name of a constructor
+            raise ValueError(f"parameters: {what or error}") from None
         return Decoder(decoder, self.num_bits, self._information, self._matching)
 
 
@@ -167,6 +168,8 @@ def get(name):
         ValueError: a name of another form, or sizes that there are not.
         OSError: a file that cannot be read.
     """
+    if not isinstance(name, str | Path):
+        raise ValueError(f"code: got {name!r}, allowed are {', '.join(FORMS)}")
     return _ldpc(name) if Path(name).is_file() else _of_standard(str(name))
 
 
@@ -178,6 +181,8 @@ def _of_standard(name):
     if family not in _FAMILIES:
         raise ValueError(f"code: got {name!r}, which is no file, allowed are {', '.join(FORMS)}")
     try:
+        if not all(size.isdecimal() for size in sizes):
+            raise TypeError
         return _FAMILIES[family](*map(int, sizes))
     except TypeError:
         form = next(form for form in FORMS if form.startswith(f"{family}:"))

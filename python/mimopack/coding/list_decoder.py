@@ -40,8 +40,8 @@ class ListDecoder:
             one; without ``keep_messages``.
         list_bits: levels of the tree, 0 to 10.
         check: called with the decoder's ``bits``, those of information, (n, k) uint8, says which
-            rows are right, (n,) bool, such as a CRC; it takes the place of the decoder's ``found``,
-            which for turbo codes means little. None: none.
+            rows are right, (n,) bool, such as ``lambda bits: crc.check(bits)[1]``; it takes the
+            place of the decoder's ``found``, which for turbo codes means little. None: none.
 
     Attributes, of the last ``decode``:
         bits, found, iterations_taken: as the decoder's (bits: all, where it has none); iterations
@@ -59,6 +59,8 @@ class ListDecoder:
         self.decoder = decoder
         self.list_bits = integer("list_bits", list_bits, 0, _MOST_BITS)
         self.num_bits = decoder.num_bits
+        if check is not None and not callable(check):
+            raise ValueError(f"check: got {check!r}, must be callable, or None")
         self._check = check
         self.found, self.iterations_taken = np.zeros(0, bool), np.zeros(0, np.int32)
         self.erasures = 0
@@ -104,23 +106,31 @@ class ListDecoder:
         bits = (self.decoder.bits if hasattr(self.decoder, "bits")
                 else (posterior > 0).view(np.uint8))
         if self._check:
-            found = self._check(bits) & posterior.any(axis=1)    # zeros fit most CRCs
+            right = self._check(bits)
+            if getattr(right, "shape", None) != (len(bits),) or right.dtype != bool:
+                of = f" of shape {right.shape}, {right.dtype}" if hasattr(right, "shape") else ""
+                raise ValueError(f"check: it returned {type(right).__name__}{of}, must return an "
+                                 f"array ({len(bits)},) bool")
+            found = right & posterior.any(axis=1)    # zeros fit most CRCs
         return posterior, bits, found, self.decoder.iterations_taken
 
     def _grow(self, llr, posterior, bits):
         """As ``_decode``, by the tree, of codewords that were not found as these."""
         xp, n = array_module(llr), len(llr)
         left, found, taken = xp.arange(n), xp.zeros(n, bool), xp.zeros(n, np.int32)
+        fixed = xp.zeros((n, 1, self.num_bits), bool)
         known = xp.abs(llr).max(axis=1)[:, None]    # as sure as the surest
         tried, decided = llr[:, None], posterior[:, None]    # (codewords, candidates, bits)
         for _ in range(self.list_bits):
             doubt = xp.abs(decided) - 0.5 * xp.abs(decided - tried)
-            doubt[xp.abs(tried) >= known[:, None]] = np.inf
+            doubt[fixed] = np.inf
             at, width = doubt.argmin(axis=2), tried.shape[1]
             codeword, candidate = xp.arange(len(left))[:, None], xp.arange(width)
             tried = xp.concatenate([tried, tried], axis=1)
             tried[codeword, candidate, at] = -known
             tried[codeword, width + candidate, at] = known
+            fixed = xp.concatenate([fixed, fixed], axis=1)
+            fixed[codeword, candidate, at] = fixed[codeword, width + candidate, at] = True
             decided, decided_bits, fits, iterations = (
                 of.reshape(len(left), 2 * width, *of.shape[1:])
                 for of in self._decode(tried.reshape(-1, self.num_bits)))
@@ -134,6 +144,6 @@ class ListDecoder:
             going = xp.flatnonzero(~fits.any(axis=1))
             if not len(going):
                 break
-            left, llr, known, tried, decided = (
-                of[going] for of in (left, llr, known, tried, decided))
+            left, llr, known, tried, decided, fixed = (
+                of[going] for of in (left, llr, known, tried, decided, fixed))
         return posterior, bits, found, taken

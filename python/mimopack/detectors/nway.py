@@ -12,7 +12,8 @@ LLR_METHOD = Parameter(
     "llr_method", "LLRs", "maxlog", "enum",
     "maxlog takes each bit's best candidate of either value (000 eq. 12), logsum adds the "
     "probabilities of all (000 eq. 11 on the list), which takes longer and gains where a decoder "
-    "tells the detector what it found.", LLR_METHODS)
+    "tells the detector what it found; an a-posteriori LLR beyond 80 is max-log all the same.",
+    LLR_METHODS)
 
 
 class NWay(Detector):

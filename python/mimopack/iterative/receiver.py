@@ -33,6 +33,7 @@ class Received:
             Codewords that have left keep theirs.
         erasures: vectors that the detector could not detect; 0 where ``receive`` was given its
             first LLRs.
+        erased: codewords of which the decoder said last that they have no LLRs.
     """
 
     posterior: Any
@@ -43,6 +44,7 @@ class Received:
     detected: Any
     history: Any
     erasures: int
+    erased: int
 
 
 class IterativeReceiver:
@@ -198,7 +200,8 @@ class IterativeReceiver:
         history += history[-1:] * (self.iterations - len(history))    # all had left
         erasures = self.detector.erasures if erasures is None else erasures
         return Received(posterior, bits, found, passes, taken, detected,
-                        xp.stack(history) if keep_history else None, erasures)
+                        xp.stack(history) if keep_history else None, erasures,
+                        getattr(decoder, "erasures", 0))
 
     def _detect(self, batch, prior, hard):
         extras = {} if hard is None else {"hard": hard}
@@ -231,10 +234,20 @@ def _check_feedback(detector):
 
 
 class Batch:
-    """Vectors of codewords, of which some can be left out."""
+    """Vectors of codewords, of which some can be left out.
+
+    Raises:
+        ValueError: another number of matrices or noise powers than goes with y.
+    """
 
     def __init__(self, y, h, noise_var, vectors):
         self.y, self.h, self.noise_var, self._vectors = y, h, noise_var, vectors
+        if len(y) and (np.ndim(h) != 3 or not len(h) or len(y) % len(h)):
+            raise ValueError(f"h: got shape {np.shape(h)} for {len(y)} vectors, must be "
+                             "(n, nr, nt), where n divides the number of vectors")
+        if np.ndim(noise_var) and np.shape(noise_var) != (len(y),):
+            raise ValueError(f"noise_var: got shape {np.shape(noise_var)}, must be a number or "
+                             f"({len(y)},), one for each vector")
 
     def take(self, codewords):
         """The batch of these alone."""

@@ -22,8 +22,7 @@ class Decided:
 
     Attributes:
         bits, found, iterations, history: as of ``Received``.
-        erasures: vectors that the detector could not detect.
-        erased: codewords without any LLR.
+        erasures, erased: as of ``Received``, vectors and codewords.
     """
 
     bits: Any
@@ -38,7 +37,7 @@ class SharedReceiver:
     """Iterative receivers that each take a share of the codewords of a batch at the same time.
 
     On the CPU a receiver has one thread, and does not wait for the others before a batch is done,
-    as threads within a detector or decoder do; a batch of few codewords is one receiver's, with all
+    as threads within a detector or decoder do; up to 16 codewords are one receiver's, with all
     threads. Of several GPUs each has a receiver: arrays of the host go there once, and what is
     decided comes back.
 
@@ -50,9 +49,15 @@ class SharedReceiver:
 
     Attributes:
         layout: of the receivers.
+
+    Raises:
+        ValueError: an argument is not as above.
     """
 
     def __init__(self, make, devices=None, threads=0):
+        if devices is not None and (not isinstance(devices, list | tuple) or not devices):
+            raise ValueError(f"devices: got {devices!r}, must be a list of numbers of GPUs, or "
+                             "None for the CPU")
         self._make, self._devices = make, devices
         self._receivers = [make(device) for device in devices] if devices else [make()]
         self._pool = None
@@ -86,12 +91,10 @@ class SharedReceiver:
     def receive(self, y, h, noise_var, keep_history=False):
         """:class:`Decided`; arguments and errors as of ``IterativeReceiver.receive``, arrays of
         the host."""
-        n = self.receiver.codewords(y)
-        shares = self._shares(n)
-        if len(shares) < 2:
-            return self._one(self.receiver, Batch(y, h, noise_var, self.layout.vectors),
-                             keep_history)
+        shares = self._shares(self.receiver.codewords(y))
         whole = Batch(y, h, noise_var, self.layout.vectors)
+        if len(shares) < 2:
+            return self._one(self.receiver, whole, keep_history)
         if self._pool is None or self._pool._max_workers < len(shares):
             self._pool = ThreadPoolExecutor(len(shares))
         parts = [self._pool.submit(self._one, receiver, whole.part(*share), keep_history)
@@ -119,22 +122,22 @@ class SharedReceiver:
 
     def _one(self, receiver, batch, keep_history):
         if receiver.detector.backend != "cuda":
-            return _decided(receiver, receiver.receive(batch.y, batch.h, batch.noise_var,
-                                                       keep_history), np.asarray)
+            return _decided(receiver.receive(batch.y, batch.h, batch.noise_var, keep_history),
+                            np.asarray)
         xp = cupy()
         with xp.cuda.Device(receiver.detector.devices[0]):
             noise_var = batch.noise_var
             if np.ndim(noise_var):
                 noise_var = xp.asarray(noise_var)
-            return _decided(receiver, receiver.receive(xp.asarray(batch.y), xp.asarray(batch.h),
-                                                       noise_var, keep_history), xp.asnumpy)
+            return _decided(receiver.receive(xp.asarray(batch.y), xp.asarray(batch.h), noise_var,
+                                             keep_history), xp.asnumpy)
 
 
-def _decided(receiver, received, to_host):
+def _decided(received, to_host):
     """The part of what was received that leaves a GPU."""
     history = None if received.history is None else to_host(received.history)
     return Decided(to_host(received.bits), to_host(received.found), to_host(received.iterations),
-                   history, received.erasures, receiver.decoder.erasures)
+                   history, received.erasures, received.erased)
 
 
 def _joined(parts):
