@@ -213,6 +213,14 @@ def test_example_compiles_and_runs(companion, tmp_path, path):
     assert lost < packets / 2
 
 
+def test_iterative_example_takes_codes_that_do_not_fill_their_vectors(companion, tmp_path):
+    text = (ROOT / "examples/iterative_receiver.grc").read_text(encoding="utf-8")
+    path = tmp_path / "iterative_receiver.grc"
+    path.write_text(text.replace("wimax:2304:1/2", "wifi:648:1/2"), encoding="utf-8")
+    assert "wifi:648" in path.read_text(encoding="utf-8")
+    companion.compiled(path, tmp_path)
+
+
 def headless(name, folder, *arguments):
     """Lines that an example without windows prints."""
     return run(ROOT / "examples" / f"{name}_headless.py", folder, *arguments).splitlines()
