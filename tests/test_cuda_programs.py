@@ -21,6 +21,8 @@ OTHERS = [
     *((name, {"constellation": "qam64"}, {"has_prior": True, "as_int8": True})
       for name in ("nway", "sfsd", "ep", "mmsepic")),
     *((name, {}, {"matrix_each": False}) for name in ("nway", "mmse", "fpfsd")),
+    *((name, {"llr_method": "logsum"}, {"has_prior": prior}) for name in ("nway", "fpfsd")
+      for prior in (False, True)),
     ("bitflip", {}, {"num_hard": 3}), ("mla", {"num_tx": 3, "method": "table"}, {}),
     ("psd", {"preset": "table5"}, {"counts": True}), ("psd", {"team_size": 8}, {"has_prior": True}),
     ("psd", {"preset": "table5", "team_size": 256}, {}), ("psd", {"num_tx": 9, "num_rx": 9}, {}),

@@ -97,6 +97,18 @@ def test_log_sum_comes_closer_to_exact_soft_bits_than_max_log():
     assert error["logsum"] < 0.8 * error["maxlog"]
 
 
+@pytest.mark.gpu
+@pytest.mark.parametrize("points, size", [("qpsk", 2), ("qam16", 4), ("qam64", 3), ("qam16", 6)])
+@pytest.mark.parametrize("name", NAMES)
+def test_log_sum_on_a_gpu(name, points, size):
+    y, h, noise_var, bits = problem(500, size, size, points, 10)
+    for prior in (None, prior_for(bits)):
+        llr, expected = (detectors.create(
+            name, num_tx=size, num_rx=size, constellation=points, backend=backend,
+            llr_method="logsum").detect(y, h, noise_var, prior) for backend in ("cuda", "cpu"))
+        assert_close(llr, expected)
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_unknown_method(name):
     with pytest.raises(ValueError, match="llr_method: got 'sum', allowed are maxlog, logsum"):
