@@ -14,6 +14,7 @@ from gnuradio.mimopack.coding import turbo
 
 ISAS = _core.available_isas()
 BACKENDS = [("reference", "auto"), *(("cpu", isa) for isa in ISAS)]
+SIONNA = np.load(Path(__file__).parent / "data" / "codes" / "sionna_turbo.npz")
 ITPP = np.load(Path(__file__).parent / "data" / "codes" / "turbo_itpp.npz")
 RNG = np.random.default_rng
 
@@ -26,6 +27,14 @@ def transmitted(size, n, ebn0_db, seed=0):
     noise_var = 3 / 2 * 10 ** (-ebn0_db / 10)
     y = 2.0 * words - 1 + rng.normal(0, np.sqrt(noise_var), words.shape)
     return bits, words, (2 * y / noise_var).astype(np.float32)
+
+
+def of_sionna(size):
+    """Where each bit of a codeword is in Sionna's: TS 36.212 §5.1.3.2.2 shares the tail bits x and
+    parity bits z of both encoders among the streams."""
+    x, z = np.arange(0, 12, 2) + 3 * size, np.arange(1, 12, 2) + 3 * size
+    tails = ((x[0], z[1], x[3], z[4]), (z[0], x[2], z[3], x[5]), (x[1], z[2], x[4], z[5]))
+    return np.concatenate([np.r_[stream:3 * size:3, tails[stream]] for stream in range(3)])
 
 
 class TestInterleaver:
@@ -53,6 +62,13 @@ class TestEncoder:
         words = turbo.TurboEncoder(size).encode(bits)
         taking_turns = words.reshape(len(bits), 3, -1).transpose(0, 2, 1).reshape(len(bits), -1)
         np.testing.assert_array_equal(taking_turns, expected)
+
+    @pytest.mark.parametrize("size", [40, 512, 1056, 6144])
+    def test_same_codewords_as_sionna(self, size):
+        bits = np.unpackbits(SIONNA[f"bits_{size}"], axis=1, count=size)
+        expected = np.unpackbits(SIONNA[f"words_{size}"], axis=1, count=3 * size + 12)
+        np.testing.assert_array_equal(turbo.TurboEncoder(size).encode(bits),
+                                      expected[:, of_sionna(size)])
 
     @pytest.mark.parametrize("bits, message", [
         (np.zeros((2, 41), np.uint8), r"bits: got shape \(2, 41\), must be \(n, 40\)"),
@@ -201,6 +217,14 @@ class TestDecoder:
         decoder = turbo.TurboDecoder(512, iterations, extrinsic_scale=scale, early_stop=False,
                                      backend=backend, isa=isa)
         posterior = decoder.decode(ITPP["llr_512"].astype(np.float32))
+        np.testing.assert_array_equal(posterior[:, :512] > 0, expected)
+
+    def test_decides_as_sionna(self):
+        """By the exact algorithm, wrong bits too."""
+        expected = np.unpackbits(SIONNA["decided_512_map_6"], axis=1, count=512)
+        decoder = turbo.TurboDecoder(512, 6, algorithm="log-map", extrinsic_scale=1.0,
+                                     early_stop=False, backend="reference")
+        posterior = decoder.decode(np.ascontiguousarray(SIONNA["llr_512"][:, of_sionna(512)]))
         np.testing.assert_array_equal(posterior[:, :512] > 0, expected)
 
     @pytest.mark.parametrize("isa", ISAS)
