@@ -242,9 +242,9 @@ class Batch:
 
     def __init__(self, y, h, noise_var, vectors):
         self.y, self.h, self.noise_var, self._vectors = y, h, noise_var, vectors
-        if len(y) and (np.ndim(h) != 3 or not len(h) or len(y) % len(h)):
-            raise ValueError(f"h: got shape {np.shape(h)} for {len(y)} vectors, must be "
-                             "(n, nr, nt), where n divides the number of vectors")
+        if len(y) and (not len(h) or len(y) % len(h)):
+            raise ValueError(f"h: got {len(h)} matrices for {len(y)} vectors, allowed is any "
+                             "number that divides the vectors")
         if np.ndim(noise_var) and np.shape(noise_var) != (len(y),):
             raise ValueError(f"noise_var: got shape {np.shape(noise_var)}, must be a number or "
                              f"({len(y)},), one for each vector")
