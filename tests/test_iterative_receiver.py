@@ -383,7 +383,7 @@ class TestSharing:
     def test_shares_of_what_does_not_go_together(self):
         _, _, y, h, noise_var = transmitted(32, 20)
         shared = iterative.SharedReceiver(receiver, threads=2)
-        for matrices in (h[:1000], h[:0], np.concatenate([h, h])):
+        for matrices in (h[:1000], h[:0], np.concatenate([h, h]), None):
             with pytest.raises(ValueError, match=r"h: got \d+ matrices for 1312 vectors"):
                 shared.receive(y, matrices, noise_var)
         with pytest.raises(ValueError, match=r"noise_var: got shape \(5,\), must be .*1312"):

@@ -242,8 +242,9 @@ class Batch:
 
     def __init__(self, y, h, noise_var, vectors):
         self.y, self.h, self.noise_var, self._vectors = y, h, noise_var, vectors
-        if len(y) and (not len(h) or len(y) % len(h)):
-            raise ValueError(f"h: got {len(h)} matrices for {len(y)} vectors, allowed is any "
+        matrices = len(h) if np.ndim(h) else 0
+        if len(y) and (not matrices or len(y) % matrices):
+            raise ValueError(f"h: got {matrices} matrices for {len(y)} vectors, allowed is any "
                              "number that divides the vectors")
         if np.ndim(noise_var) and np.shape(noise_var) != (len(y),):
             raise ValueError(f"noise_var: got shape {np.shape(noise_var)}, must be a number or "
