@@ -77,12 +77,12 @@ class ReceiverRun(Run):
                 "fer": float(wrong.mean()), "mean_passes": float(self.received.iterations.mean())}
 
 
-class ThreadsRun(ReceiverRun):
-    """Receivers that share a batch, on all threads of the CPU."""
+class AtOnceRun(ReceiverRun):
+    """Receivers that share a batch of the host, on all threads of the CPU or on GPUs."""
 
-    def __init__(self, make, frames, most):
-        super().__init__(make(), frames, most)
-        self.shared = SharedReceiver(make)
+    def __init__(self, make, frames, most, devices=None):
+        self.shared = SharedReceiver(make, devices)
+        super().__init__(self.shared.receiver, frames, most)
 
     def receive(self, n):
         at = slice(n * self.vectors)
@@ -195,7 +195,7 @@ def threads_to_share(options, link, frames):
 
         for n in BATCHES:
             for run, way in ((ReceiverRun(make(), frames, n), "threads of detector and decoder"),
-                             (ThreadsRun(make, frames, n), "a receiver for each thread")):
+                             (AtOnceRun(make, frames, n), "a receiver for each thread")):
                 run.least = n
                 cases.append((run, {"detector": name, **own, "way": way}))
     take_turns([run for run, _ in cases], options.seconds / 4, options.rounds)
@@ -226,7 +226,12 @@ def ways_to_share(options, link, frames):
         (whole, {"way": "one GPU"}), (cpu, {"way": "CPU, all threads"}),
         (SharedRun(two, [1, 1]), {"way": "two streams of the GPU"}),
         (SharedRun([whole, cpu], [whole.rate, cpu.rate]), {"way": "GPU and CPU together"})])
-    if cupy.cuda.runtime.getDeviceCount() > 1:
+    gpus = list(range(cupy.cuda.runtime.getDeviceCount()))
+    found["sharing"] += rows([
+        (AtOnceRun(lambda device: receiver(device=device), frames, 8192 * count, gpus[:count]),
+         {"way": f"{count} GPU{'s' * (count > 1)}, arrays of the host"})
+        for count in {1, min(2, len(gpus))}])
+    if len(gpus) > 1:
         pair = [GpuRun(receiver(device=device), frames, 8192, device) for device in range(2)]
         take_turns(pair, options.seconds, options.rounds)
         found["devices"] = rows([

@@ -38,11 +38,12 @@ SIZED = [*((name, {}) for name in detectors.REGISTRY), ("softsphere", {"llr_clip
          ("kbest", {"k": 256})]
 # One thread's arrays for 4x4 are in registers.
 IN_REGISTERS = [
-    *((name, {"constellation": points})
+    *((name, {"constellation": points}, {})
       for name in ("zf", "mmse", "mmsepic", "nway", "fpfsd", "hfsd", "sfsd", "psd") for points in
-      ("qpsk", "qam16", "qam64")), ("ep", {}), ("zfsic", {}),
-    ("kbest", {"k": 64}), ("kbest", {"k": 256, "constellation": "qam64"}),
-    *(("psd", {"constellation": points, "preset": "table5"})
+      ("qpsk", "qam16", "qam64")), ("ep", {}, {}), ("zfsic", {}, {}),
+    *((name, {}, {"has_prior": True}) for name in ("nway", "fpfsd")),
+    ("kbest", {"k": 64}, {}), ("kbest", {"k": 256, "constellation": "qam64"}, {}),
+    *(("psd", {"constellation": points, "preset": "table5"}, {})
       for points in ("qpsk", "qam16", "qam64"))]
 
 
@@ -103,9 +104,9 @@ def test_syntax_for_all_sizes_and_constellations(name, own):
     assert not errors and accepted
 
 
-@pytest.mark.parametrize("name, own", IN_REGISTERS)
-def test_nothing_is_in_local_memory(name, own):
-    program = compile_program(name, own, {}, "sm_90")
+@pytest.mark.parametrize("name, own, call", IN_REGISTERS)
+def test_nothing_is_in_local_memory(name, own, call):
+    program = compile_program(name, own, call, "sm_90")
     assert program.stack["detect"] == program.spills["detect"] == 0
 
 

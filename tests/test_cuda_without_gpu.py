@@ -75,6 +75,7 @@ def launcher(det, folder, more="", **call):
     ("kbest", {}), ("kbest", {"k": 8, "num_tx": 3, "num_rx": 4}), ("kbest", {"k": 1}),
     ("kbest", {"constellation": "qpsk"}), ("kbest", {"constellation": "wlan_qam16", "num_tx": 2}),
     ("kbest", {"constellation": "qam64", "k": 5}), ("kbest", {"constellation": "qam64"}),
+    ("nway", {"llr_method": "logsum"}), ("fpfsd", {"llr_method": "logsum", "num_tx": 2}),
     ("mmse", {}), ("omap", {"constellation": "qpsk"})])
 def test_same_llrs(name, own, tmp_path):
     det = detectors.create(name, backend="cpu", **own)
@@ -100,14 +101,22 @@ def test_searches_by_teams(name, own, has_prior, tmp_path):
     det = detectors.create(name, backend="cpu", **own)
     launch = launcher(det, tmp_path, matrix_each=True, has_prior=has_prior)
     for snr_db in (-5, 10, 20, 30, 45):
-        compare(det, launch, chunk=1, period=1, n=70, snr_db=snr_db, has_prior=has_prior)
+        compare(det, launch, chunk=1, period=1, n=70, snr_db=snr_db,
+                known=3 * has_prior)
 
 
-@pytest.mark.parametrize("own", [{}, {"constellation": "wlan_qam64", "k": 8, "num_tx": 3}])
-def test_prior(own, tmp_path):
-    det = detectors.create("kbest", backend="cpu", **own)
-    compare(det, launcher(det, tmp_path, matrix_each=True, has_prior=True), chunk=1, period=1,
-            has_prior=True)
+@pytest.mark.parametrize("name, own", [
+    ("kbest", {}), ("kbest", {"constellation": "wlan_qam64", "k": 8, "num_tx": 3}),
+    ("nway", {}), ("nway", {"num_passes": 2}), ("fpfsd", {"constellation": "wlan_qam64"}),
+    *((name, {"llr_method": "logsum", **own}) for name, own in (
+        ("nway", {}), ("nway", {"constellation": "qpsk", "num_tx": 3, "num_rx": 4}),
+        ("nway", {"constellation": "qam64"}), ("nway", {"num_passes": 3, "llr_clip": 5.0}),
+        ("fpfsd", {}), ("fpfsd", {"constellation": "wlan_qam16", "num_tx": 3})))])
+def test_prior(name, own, tmp_path):
+    det = detectors.create(name, backend="cpu", **own)
+    launch = launcher(det, tmp_path, matrix_each=True, has_prior=True)
+    for snr_db, known in ((15, 3), (5, 1), (30, 100)):
+        compare(det, launch, chunk=1, period=1, snr_db=snr_db, known=known)
 
 
 @pytest.mark.parametrize("own, period, has_prior", [
@@ -122,7 +131,7 @@ def test_teams_of_kbest(own, period, has_prior, tmp_path):
     points; paths of several words; models of all vectors of a warp at a time, or of a few."""
     det = detectors.create("kbest", backend="cpu", **own)
     compare(det, launcher(det, tmp_path, matrix_each=period == 1, has_prior=has_prior),
-            chunk=period, period=period, n=98, has_prior=has_prior)
+            chunk=period, period=period, n=98, known=3 * has_prior)
 
 
 A_TEAM_FITS = """
@@ -151,7 +160,7 @@ def test_teams(own, tmp_path, monkeypatch):
         monkeypatch.setattr(source, "UNEQUAL", {"psd"} if dynamic else set())
         compare(det, launcher(det, folder, A_TEAM_FITS, matrix_each=False, counts=counts,
                               has_prior=prior),
-                chunk=2, period=14, counts=counts, has_prior=prior, n=140)
+                chunk=2, period=14, counts=counts, known=3 * prior, n=140)
 
 
 @pytest.mark.parametrize("name, dynamic", [("nway", True), ("sd", True), ("sd", False)])
@@ -162,8 +171,8 @@ def test_distribution(name, dynamic, tmp_path, monkeypatch):
     compare(det, launcher(det, tmp_path), chunk=1, period=1)
 
 
-def compare(det, launch, chunk, period, n=420, snr_db=15, has_prior=False, counts=False):
-    """With the CPU, a block and several."""
+def compare(det, launch, chunk, period, n=420, snr_db=15, known=0, counts=False):
+    """With the CPU, a block and several; known: the a-priori LLRs' standard deviation."""
     def pointer(array):
         return ctypes.c_void_p(None if array is None else array.ctypes.data)
 
@@ -173,8 +182,8 @@ def compare(det, launch, chunk, period, n=420, snr_db=15, has_prior=False, count
         h[3] = 0
         llr = np.full((n, det.bits_per_vector), np.nan, np.float32)
         prior = None
-        if has_prior:
-            prior = np.random.default_rng(blocks).normal(0, 3, llr.shape).astype(np.float32)
+        if known:
+            prior = np.random.default_rng(blocks).normal(0, known, llr.shape).astype(np.float32)
         team = det.team_size if counts else 0
         nodes = np.zeros((n, team), np.uint32) if counts else None
         counters = np.zeros(2, np.uint64)

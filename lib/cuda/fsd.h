@@ -85,8 +85,7 @@ public:
         const mask finite = s.set(d_qr, y, d_scale);
         bit_minima<NT, WIDTH> m;
         register_shortlist<SOFT ? bits : 1, bits> best;
-        expand_top<SOFT>(
-            s, m, [&](float metric, int number) { best.add(metric, number); });
+        expand_top<SOFT>(s, m, [&](const auto& x) { best.add(x.metric, x.number); });
         lane by_column[NT * bits];
         if constexpr (SOFT) {
 #pragma unroll 1

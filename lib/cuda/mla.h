@@ -18,9 +18,13 @@ MP_FN auto make(arena<lane>& a)
         return enumeration<lane, false>(a, asked::points, layers(), antennas());
     else if constexpr (o.method == 2)
         return enumeration<lane, true>(a, asked::points, layers(), antennas());
-    else if constexpr (NT == 2 && fits_registers)
-        return register_passes<NT, NR, WIDTH, column_order::rotate>(
-            a, asked::points, 2, infinity); /* N-way with all passes is exact */
+    else if constexpr (NT == 2 && register_sizes) /* N-way with all passes is exact */
+        return register_passes<NT,
+                               NR,
+                               WIDTH,
+                               column_order::rotate,
+                               asked::has_prior,
+                               false>(a, asked::points, 2, infinity);
     else if constexpr (slices)
         return slice_search<NT, NR, WIDTH, least_metric>(a, asked::points, infinity);
     else if constexpr (WIDTH == 0)

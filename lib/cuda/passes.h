@@ -9,12 +9,118 @@
 namespace mimopack {
 namespace MIMOPACK_ISA {
 
-template <int NT, int NR, int WIDTH, column_order ORDER>
+/* A number for each candidate of a pass, from which that of any pass can be told whether
+ * it is the same */
+template <int NT, int WIDTH, column_order ORDER>
+struct candidate_numbers {
+    static constexpr int side = 1 << WIDTH;
+    static constexpr int bits = 2 * WIDTH;
+    static constexpr int top = NT - 1;
+    static_assert(NT * bits <= 24, "a float has to hold the number");
+
+    const int pass;
+    float place[NT];
+
+    MP_FN explicit candidate_numbers(int p) : pass(p)
+    {
+        MP_UNROLL
+        for (int i = 0; i < NT; ++i)
+            place[i] = 1 << bits * column_source(ORDER, i, pass, NT);
+    }
+
+    MP_FN int number(const register_candidate<NT, WIDTH>& x) const
+    {
+        float sum = 0.0f; /* of levels round 0: no partial sum is beyond the result */
+        MP_UNROLL
+        for (int i = 0; i < NT; ++i)
+            sum = fmaf(fmaf(side, x.im[i], x.re[i]), place[i], sum);
+        return __float2int_rn(sum + 0.5f * ((1 << NT * bits) - 1));
+    }
+
+    /* Puts the candidate into the pass's list, a number for each symbol on its top;
+     * returns whether an earlier one has it. */
+    MP_FN bool add(const register_candidate<NT, WIDTH>& x, lane* lists) const
+    {
+        const int own = number(x);
+        bool found = false;
+        for (int earlier = 0; earlier < pass; ++earlier) {
+            const int on_top = own >> bits * column_source(ORDER, top, earlier, NT);
+            const lane* const list = lists + earlier * side * side;
+            found |= list[on_top & (side * side - 1)].as_word().v == own;
+        }
+        if (pass < top)
+            lists[pass * side * side + x.number].v = __int_as_float(own);
+        return found;
+    }
+};
+
+/* For each bit and either value the sum of the candidates' exp(-metric), in units of the
+ * noise, relative to one of them (see kernels/list_sums.h). */
+template <int NT, int WIDTH>
+class register_sums : public bit_pairs<NT, WIDTH>
+{
+public:
+    using base = bit_pairs<NT, WIDTH>;
+    using base::bits;
+    using base::one;
+    using base::zero;
+
+    MP_FN explicit register_sums(float unit)
+        : base(0.0f), d_unit(unit), d_least(no_metric)
+    {
+    }
+
+    MP_FN void add(const register_candidate<NT, WIDTH>& x, bool found)
+    {
+        /* a sum has room for weights of e^60 */
+        if ((d_least - x.metric) * d_unit > 60.0f)
+            relate_to(x.metric);
+        const float weight = found ? 0.0f : exp2f((d_least - x.metric) * d_unit * log2_e);
+        MP_UNROLL
+        for (int i = 0; i < NT; ++i) {
+            MP_UNROLL
+            for (int b = 0; b < bits; ++b) {
+                if (x.bit[i][b])
+                    one[i][b] += weight;
+                else
+                    zero[i][b] += weight;
+            }
+        }
+    }
+
+    /* From now on weights are relative to this metric. */
+    MP_FN void relate_to(float metric)
+    {
+        /* in two steps, as e^60 e^-140 is a number that counts */
+        const float factor = exp2f((metric - d_least) * d_unit * (0.5f * log2_e));
+        MP_UNROLL
+        for (int b = 0; b < NT * bits; ++b) {
+            float &no = zero[b / bits][b % bits], &yes = one[b / bits][b % bits];
+            no = no * factor * factor;
+            yes = yes * factor * factor;
+        }
+        d_least = metric;
+    }
+
+    MP_FN float llr(int b, float max_log) const
+    {
+        return log_ratio(lane(one[b / bits][b % bits]),
+                         lane(zero[b / bits][b % bits]),
+                         lane(max_log))
+            .v;
+    }
+
+private:
+    static constexpr float log2_e = 1.44269504f;
+    const float d_unit;
+    float d_least;
+};
+
+template <int NT, int NR, int WIDTH, column_order ORDER, bool KNOWN, bool LOG_SUM>
 class register_passes
 {
 public:
     using mask = lane::mask;
-    static constexpr int side = 1 << WIDTH;
     static constexpr int bits = 2 * WIDTH;
     static constexpr int top = NT - 1;
 
@@ -23,7 +129,8 @@ public:
           d_scale(c.scale),
           d_clip(clip),
           d_columns(a, NT, NR),
-          d_qr(a, NT, NR)
+          d_qr(a, NT, NR),
+          d_lists(a, LOG_SUM ? top << bits : 0)
     {
     }
 
@@ -37,55 +144,113 @@ public:
         }
     }
 
-    MP_FN mask detect(const lane* y, lane noise_var, const lane*, lane* llr)
+    MP_FN mask detect(const lane* y, lane noise_var, const lane* prior, lane* llr)
     {
-        register_system<NT, WIDTH> base;
+        system base;
         const mask finite = base.set(d_qr, y, d_scale);
-        bit_minima<NT, WIDTH> m;
-        const auto nothing = [](float, int) {};
+        lane known[KNOWN ? NT * bits : 1];
+        if constexpr (KNOWN) {
+            if constexpr (sorted)
+                d_columns.to_columns(prior, bits, known);
+            else
+                for (int b = 0; b < NT * bits; ++b)
+                    known[b] = prior[b];
+            base.set_prior(known, noise_var.v);
+        }
+        const float unit = reciprocal(noise_var).v;
+        bits_found found(unit);
         if constexpr (!sorted) {
             /* each pass goes on from the one before: its first column comes on top */
 #pragma unroll 1
             for (int pass = 0; pass < d_passes; ++pass) {
                 if (pass) {
                     base.raise(constant_column<0>());
-                    m.raise(constant_column<0>());
+                    found.move([](auto& m) { m.raise(constant_column<0>()); });
                 }
-                expand_top<true>(base, m, nothing);
+                found.search(base, pass, &d_lists[0]);
             }
             for (int pass = d_passes; pass < NT + 1; ++pass)
-                m.raise(constant_column<0>());
+                found.move([](auto& m) { m.raise(constant_column<0>()); });
         } else {
 #pragma unroll 1
             for (int pass = 0; pass < NT; ++pass) {
-                register_system<NT, WIDTH> s = base;
+                system s = base;
                 /* the column that was raised last is back in its place with this one's
                  * way up */
                 at_column(top - pass, [&](auto column) {
                     s.raise(column);
-                    m.swap_with_top(column);
+                    found.move([=](auto& m) { m.swap_with_top(column); });
                 });
-                expand_top<true>(s, m, nothing);
+                found.search(s, pass, &d_lists[0]);
             }
-            m.lower(constant_column<0>());
+            found.move([](auto& m) { m.lower(constant_column<0>()); });
         }
-        const float unit = reciprocal(noise_var).v;
-        if constexpr (sorted) {
-            lane by_column[NT * bits];
-            m.llrs(unit, d_clip, by_column);
+        lane by_column[NT * bits];
+        found.llrs(unit, known, d_clip, by_column);
+        if constexpr (sorted)
             d_columns.to_layers(by_column, bits, llr);
-        } else {
-            m.llrs(unit, d_clip, llr);
-        }
+        else
+            for (int b = 0; b < NT * bits; ++b)
+                llr[b] = by_column[b];
         return d_qr.usable & finite;
     }
 
 private:
+    using system = register_system<NT, WIDTH, KNOWN>;
     static constexpr bool sorted = ORDER == column_order::raise;
+
+    /* What the candidates say about the bits */
+    struct bits_found {
+        bit_minima<NT, WIDTH> minima;
+        register_sums<NT, WIDTH> sums;
+
+        MP_FN explicit bits_found(float unit) : sums(unit) {}
+
+        MP_FN void search(const system& s, int pass, lane* lists)
+        {
+            if constexpr (LOG_SUM) {
+                const candidate_numbers<NT, WIDTH, ORDER> numbers(pass);
+                expand_top<true>(s, minima, [&](const auto& x) {
+                    sums.add(x, numbers.add(x, lists));
+                });
+            } else {
+                expand_top<true>(s, minima, [](const auto&) {});
+            }
+        }
+
+        template <class Body>
+        MP_FN void move(Body body)
+        {
+            body(minima);
+            if constexpr (LOG_SUM)
+                body(sums);
+        }
+
+        /* Clipping limits how far an LLR moves from its prior. */
+        MP_FN void llrs(float unit, const lane* known, float clip, lane* llr)
+        {
+            if constexpr (LOG_SUM)
+                sums.relate_to(fminf(minima.zero[0][0], minima.one[0][0]));
+            MP_UNROLL
+            for (int b = 0; b < NT * bits; ++b) {
+                float difference = minima.difference(b) * unit;
+                if constexpr (LOG_SUM)
+                    difference = sums.llr(b, difference);
+                if constexpr (KNOWN)
+                    llr[b] = known[b] +
+                             clamp(lane(difference) - clamp(known[b], lane(surest_prior)),
+                                   lane(clip));
+                else
+                    llr[b] = clamp(lane(difference), lane(clip));
+            }
+        }
+    };
+
     const int d_passes;
     const float d_scale, d_clip;
     ordered_columns<lane, NT, NR> d_columns;
     unscaled_qr<lane, NT, NR> d_qr;
+    buffer<lane, 0> d_lists; /* of all passes but the last */
 
     /* body(constant_column) of one of those below the top, or nothing for that */
     template <int N = 0, class Body>
@@ -106,9 +271,13 @@ MP_FN auto make(arena<lane>& a)
 {
     constexpr detector_options o = asked::options();
     const int passes = ORDER == column_order::rotate ? o.num_passes : layers();
-    if constexpr (fits_registers && !o.log_sum)
-        return register_passes<asked::fixed_tx, asked::fixed_rx, asked::width, ORDER>(
-            a, asked::points, passes, o.llr_clip);
+    if constexpr (register_sizes)
+        return register_passes<asked::fixed_tx,
+                               asked::fixed_rx,
+                               asked::width,
+                               ORDER,
+                               asked::has_prior,
+                               o.log_sum>(a, asked::points, passes, o.llr_clip);
     else
         return pass_detector<lane, asked::fixed_tx, asked::fixed_rx, asked::width>(
             a, asked::points, layers(), antennas(), passes, o.llr_clip, ORDER, o.log_sum);

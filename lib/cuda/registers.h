@@ -4,7 +4,7 @@
  * minima, which are updated as candidates come, without lists. Whatever indexes an array
  * is known when compiling, for else it would be in memory.
  *
- * Square QAM of up to three bits per axis, no a-priori LLRs. */
+ * Square QAM of up to three bits per axis. */
 #pragma once
 #include "../kernels/gray.h"
 #include "../kernels/qr.h"
@@ -58,18 +58,128 @@ struct axis_slice<3> : rounded_slice<3> {
     using rounded_slice<3>::rounded_slice;
 };
 
+/* What a bit costs whose a-priori LLR, in units of a metric, is this */
+MP_FN float bit_penalty(bool value, float prior)
+{
+    return fmaxf(value ? -prior : prior, 0.0f);
+}
+
+/* The level with the least w (u - level)^2 + penalties of its bits. With level = s a and
+ * s = +-1 that is w a^2 - |2 a w u + prior / 2| and a's penalties for the better s;
+ * priors are of the axis' bits. Twice that is compared here. */
+template <int WIDTH>
+struct known_slice;
+
+template <>
+struct known_slice<1> {
+    float level;
+    bool bit[1];
+    MP_FN known_slice(float u, float w, const float* prior)
+    {
+        const float sign = fmaf(2.0f * w, u, prior[0]);
+        level = copysignf(0.5f, sign);
+        bit[0] = level > 0.0f;
+    }
+};
+
+template <>
+struct known_slice<2> {
+    float level;
+    bool bit[2];
+    MP_FN known_slice(float u, float w, const float* prior)
+    {
+        const float wu = w * u;
+        const float near = fmaf(2.0f, wu, prior[0]), far = fmaf(6.0f, wu, prior[0]);
+        bit[1] = fabsf(far) - fabsf(near) < fmaf(4.0f, w, 2.0f * prior[1]);
+        const float sign = bit[1] ? near : far;
+        level = copysignf(bit[1] ? 0.5f : 1.5f, sign);
+        bit[0] = level > 0.0f;
+    }
+};
+
+template <>
+struct known_slice<3> {
+    float level;
+    bool bit[3];
+    MP_FN known_slice(float u, float w, const float* prior)
+    {
+        const float wu = w * u;
+        float sign[4], away = 0.0f, least = 0.0f, chosen = 0.0f;
+        MP_UNROLL
+        for (int n = 0; n < 4; ++n) {
+            sign[n] = fmaf(2.0f * (2 * n + 1), wu, prior[0]);
+            const float fixed = fmaf(0.5f * (2 * n + 1) * (2 * n + 1),
+                                     w,
+                                     (n < 2 ? -prior[1] : prior[1]) +
+                                         (n == 1 || n == 2 ? -prior[2] : prior[2]));
+            const float metric = fixed - fabsf(sign[n]);
+            const bool better = n == 0 || metric < least;
+            least = better ? metric : least;
+            chosen = better ? sign[n] : chosen;
+            away = better ? n + 0.5f : away;
+        }
+        level = copysignf(away, chosen);
+        bit[0] = level > 0.0f;
+        bit[1] = away < 2.0f;
+        bit[2] = fabsf(away - 2.0f) < 1.0f;
+    }
+};
+
 /* A column that is known when compiling */
 template <int N>
 struct constant_column {
 };
 
+/* The column's row comes on top, those above it step down. */
+template <int COLUMN, int NT, int SIZE>
+MP_FN void raise_row(float (&rows)[NT][SIZE])
+{
+    MP_UNROLL
+    for (int n = 0; n < SIZE; ++n) {
+        const float raised = rows[COLUMN][n];
+        MP_UNROLL
+        for (int i = COLUMN; i < NT - 1; ++i)
+            rows[i][n] = rows[i + 1][n];
+        rows[NT - 1][n] = raised;
+    }
+}
+
+template <int COLUMN, int NT, int SIZE>
+MP_FN void lower_row(float (&rows)[NT][SIZE])
+{
+    MP_UNROLL
+    for (int n = 0; n < SIZE; ++n) {
+        const float lowered = rows[NT - 1][n];
+        MP_UNROLL
+        for (int i = NT - 1; i > COLUMN; --i)
+            rows[i][n] = rows[i - 1][n];
+        rows[COLUMN][n] = lowered;
+    }
+}
+
+template <int COLUMN, int NT, int SIZE>
+MP_FN void swap_rows(float (&rows)[NT][SIZE])
+{
+    MP_UNROLL
+    for (int n = 0; n < SIZE; ++n) {
+        const float raised = rows[COLUMN][n];
+        rows[COLUMN][n] = rows[NT - 1][n];
+        rows[NT - 1][n] = raised;
+    }
+}
+
+/* A-priori LLRs beyond this count as this: what slicing adds to them would be lost. */
+constexpr float surest_prior = 1e6f;
+
 /* A vector's triangular system, rows in units of the distance of points, with ones on R's
  * diagonal: v_i - sum_{j>i} c_ij s_j - s_i weighs w_i (see kernels/nway.h); s in steps of
- * 1 round 0. */
-template <int NT, int WIDTH>
+ * 1 round 0. KNOWN: bits have a-priori LLRs, here in the metrics' units. */
+template <int NT, int WIDTH, bool KNOWN = false>
 struct register_system {
     static constexpr int top = NT - 1;
+    static constexpr int bits = 2 * WIDTH;
     float c[NT][NT][2], w[NT], v[2 * NT];
+    float prior[KNOWN ? NT : 1][bits];
 
     /* Of columns that were decomposed, and a vector; returns where it is finite. */
     template <int NR>
@@ -90,6 +200,34 @@ struct register_system {
             }
         }
         return finite;
+    }
+
+    MP_FN void set_prior(const lane* llr, float noise_var)
+    {
+        static_assert(KNOWN);
+        MP_UNROLL
+        for (int b = 0; b < NT * bits; ++b)
+            prior[b / bits][b % bits] = clamp(llr[b], lane(surest_prior)).v * noise_var;
+    }
+
+    /* Level nearest to u of an axis of a row, with a-priori LLRs of least metric */
+    MP_FN auto slice(int i, int axis, float u) const
+    {
+        if constexpr (KNOWN)
+            return known_slice<WIDTH>(u, w[i], prior[i] + axis * WIDTH);
+        else
+            return axis_slice<WIDTH>(u);
+    }
+
+    /* What a-priori LLRs say against a level of the top row */
+    MP_FN float top_penalty(int k, int axis) const
+    {
+        float sum = 0.0f;
+        MP_UNROLL
+        for (int b = 0; KNOWN && b < WIDTH; ++b)
+            sum += bit_penalty(gray_bit<WIDTH>(k, b),
+                               prior[KNOWN ? top : 0][axis * WIDTH + b]);
+        return sum;
     }
 
     /* The column comes on top, those above it step down: its row loses its entries to
@@ -150,6 +288,8 @@ struct register_system {
         w[top] = weight;
         v[2 * top] = x_re;
         v[2 * top + 1] = x_im;
+        if constexpr (KNOWN)
+            raise_row<column>(prior);
     }
 
     /* Rows x and y become s x + t y, and x - a y. */
@@ -172,20 +312,51 @@ struct register_system {
     }
 };
 
-/* The least metric of either value of each bit, by column */
+/* A number for either value of each bit, by column */
 template <int NT, int WIDTH>
-struct bit_minima {
-    static constexpr int top = NT - 1;
+struct bit_pairs {
     static constexpr int bits = 2 * WIDTH;
 
     float zero[NT][bits], one[NT][bits];
 
-    MP_FN bit_minima()
+    MP_FN explicit bit_pairs(float first)
     {
         MP_UNROLL
         for (int b = 0; b < NT * bits; ++b)
-            zero[b / bits][b % bits] = one[b / bits][b % bits] = no_metric;
+            zero[b / bits][b % bits] = one[b / bits][b % bits] = first;
     }
+
+    template <int COLUMN>
+    MP_FN void raise(constant_column<COLUMN>)
+    {
+        raise_row<COLUMN>(zero);
+        raise_row<COLUMN>(one);
+    }
+
+    template <int COLUMN>
+    MP_FN void swap_with_top(constant_column<COLUMN>)
+    {
+        swap_rows<COLUMN>(zero);
+        swap_rows<COLUMN>(one);
+    }
+
+    template <int COLUMN>
+    MP_FN void lower(constant_column<COLUMN>)
+    {
+        lower_row<COLUMN>(zero);
+        lower_row<COLUMN>(one);
+    }
+};
+
+/* The least metric */
+template <int NT, int WIDTH>
+struct bit_minima : bit_pairs<NT, WIDTH> {
+    using base = bit_pairs<NT, WIDTH>;
+    using base::bits;
+    using base::one;
+    using base::zero;
+
+    MP_FN bit_minima() : base(no_metric) {}
 
     MP_FN void add(int i, int b, bool value, float metric)
     {
@@ -195,61 +366,26 @@ struct bit_minima {
             zero[i][b] = fminf(zero[i][b], metric);
     }
 
+    MP_FN float difference(int b) const
+    {
+        return zero[b / bits][b % bits] - one[b / bits][b % bits];
+    }
+
     MP_FN void llrs(float unit, float clip, lane* llr) const
     {
         MP_UNROLL
         for (int b = 0; b < NT * bits; ++b)
-            llr[b] =
-                clamp(lane((zero[b / bits][b % bits] - one[b / bits][b % bits]) * unit),
-                      lane(clip));
+            llr[b] = clamp(lane(difference(b) * unit), lane(clip));
     }
+};
 
-    template <int COLUMN>
-    MP_FN void raise(constant_column<COLUMN>)
-    {
-        constexpr int column = COLUMN;
-        MP_UNROLL
-        for (int b = 0; b < bits; ++b) {
-            const float kept_zero = zero[column][b], kept_one = one[column][b];
-            MP_UNROLL
-            for (int i = column; i < top; ++i) {
-                zero[i][b] = zero[i + 1][b];
-                one[i][b] = one[i + 1][b];
-            }
-            zero[top][b] = kept_zero;
-            one[top][b] = kept_one;
-        }
-    }
-
-    template <int COLUMN>
-    MP_FN void swap_with_top(constant_column<COLUMN>)
-    {
-        MP_UNROLL
-        for (int b = 0; b < bits; ++b) {
-            const float kept_zero = zero[top][b], kept_one = one[top][b];
-            zero[top][b] = zero[COLUMN][b];
-            one[top][b] = one[COLUMN][b];
-            zero[COLUMN][b] = kept_zero;
-            one[COLUMN][b] = kept_one;
-        }
-    }
-
-    template <int COLUMN>
-    MP_FN void lower(constant_column<COLUMN>)
-    {
-        constexpr int column = COLUMN;
-        MP_UNROLL
-        for (int b = 0; b < bits; ++b) {
-            const float kept_zero = zero[top][b], kept_one = one[top][b];
-            MP_UNROLL
-            for (int i = top; i > column; --i) {
-                zero[i][b] = zero[i - 1][b];
-                one[i][b] = one[i - 1][b];
-            }
-            zero[column][b] = kept_zero;
-            one[column][b] = kept_one;
-        }
-    }
+/* A candidate: levels and bits by column, and its number, k_re + side * k_im of the top
+ * column's symbol */
+template <int NT, int WIDTH>
+struct register_candidate {
+    float re[NT], im[NT], metric;
+    bool bit[NT][2 * WIDTH];
+    int number;
 };
 
 template <int WIDTH>
@@ -258,22 +394,26 @@ MP_FN float axis_level(int k)
     return k - 0.5f * ((1 << WIDTH) - 1);
 }
 
-/* All symbols of the top column, for each the nearest of every other: updates bits'
- * minima where they are wanted, and calls visit(metric, number of the symbol, k_re +
- * side * k_im). */
-template <bool Bits, int NT, int WIDTH, class Visit>
-MP_FN void
-expand_top(const register_system<NT, WIDTH>& s, bit_minima<NT, WIDTH>& m, Visit visit)
+/* All symbols of the top column, for each the best of every other: updates bits' minima
+ * where they are wanted, and calls visit(candidate). */
+template <bool Bits, int NT, int WIDTH, bool KNOWN, class Visit>
+MP_FN void expand_top(const register_system<NT, WIDTH, KNOWN>& s,
+                      bit_minima<NT, WIDTH>& m,
+                      Visit visit)
 {
     constexpr int side = 1 << WIDTH, bits = 2 * WIDTH, top = NT - 1;
-    float nearest_im[side];
+    float nearest_im[side], penalty_im[side];
     MP_UNROLL
-    for (int k = 0; k < side; ++k)
+    for (int k = 0; k < side; ++k) {
         nearest_im[k] = no_metric;
+        penalty_im[k] = s.top_penalty(k, 1);
+    }
 #pragma unroll(WIDTH < 3 ? 2 : 1)
     for (int k_re = 0; k_re < side; ++k_re) {
         const float e_re = s.v[2 * top] - axis_level<WIDTH>(k_re);
-        const float re_part = s.w[top] * e_re * e_re;
+        float re_part = s.w[top] * e_re * e_re;
+        if constexpr (KNOWN)
+            re_part += s.top_penalty(k_re, 0);
         float base[2 * NT], nearest_re = no_metric;
         MP_UNROLL
         for (int i = 0; i < top; ++i) {
@@ -284,43 +424,50 @@ expand_top(const register_system<NT, WIDTH>& s, bit_minima<NT, WIDTH>& m, Visit 
         MP_UNROLL
         for (int k_im = 0; k_im < side; ++k_im) {
             const float e_im = s.v[2 * top + 1] - axis_level<WIDTH>(k_im);
-            float distance = fmaf(s.w[top] * e_im, e_im, re_part);
-            float level_re[NT], level_im[NT];
-            level_im[top] = axis_level<WIDTH>(k_im);
-            bool bit[NT][bits];
+            register_candidate<NT, WIDTH> x;
+            x.number = k_re + side * k_im;
+            x.re[top] = axis_level<WIDTH>(k_re);
+            x.im[top] = axis_level<WIDTH>(k_im);
+            x.metric = fmaf(s.w[top] * e_im, e_im, re_part);
+            if constexpr (KNOWN)
+                x.metric += penalty_im[k_im];
+            MP_UNROLL
+            for (int b = 0; b < bits; ++b)
+                x.bit[top][b] = gray_bit<WIDTH>(b < WIDTH ? k_re : k_im, b % WIDTH);
             MP_UNROLL
             for (int i = top - 1; i >= 0; --i) {
-                float u_re = fmaf(s.c[i][top][1], level_im[top], base[2 * i]);
-                float u_im = fmaf(-s.c[i][top][0], level_im[top], base[2 * i + 1]);
+                float u_re = fmaf(s.c[i][top][1], x.im[top], base[2 * i]);
+                float u_im = fmaf(-s.c[i][top][0], x.im[top], base[2 * i + 1]);
                 MP_UNROLL
                 for (int j = top - 1; j > i; --j) {
-                    u_re = fmaf(s.c[i][j][1],
-                                level_im[j],
-                                fmaf(-s.c[i][j][0], level_re[j], u_re));
-                    u_im = fmaf(-s.c[i][j][1],
-                                level_re[j],
-                                fmaf(-s.c[i][j][0], level_im[j], u_im));
+                    u_re =
+                        fmaf(s.c[i][j][1], x.im[j], fmaf(-s.c[i][j][0], x.re[j], u_re));
+                    u_im =
+                        fmaf(-s.c[i][j][1], x.re[j], fmaf(-s.c[i][j][0], x.im[j], u_im));
                 }
-                const axis_slice<WIDTH> re(u_re), im(u_im);
-                level_re[i] = re.level;
-                level_im[i] = im.level;
+                const auto re = s.slice(i, 0, u_re), im = s.slice(i, 1, u_im);
+                x.re[i] = re.level;
+                x.im[i] = im.level;
                 const float d_re = u_re - re.level, d_im = u_im - im.level;
-                distance = fmaf(s.w[i], fmaf(d_re, d_re, d_im * d_im), distance);
+                x.metric = fmaf(s.w[i], fmaf(d_re, d_re, d_im * d_im), x.metric);
                 MP_UNROLL
                 for (int b = 0; b < WIDTH; ++b) {
-                    bit[i][b] = re.bit[b];
-                    bit[i][WIDTH + b] = im.bit[b];
+                    x.bit[i][b] = re.bit[b];
+                    x.bit[i][WIDTH + b] = im.bit[b];
                 }
+                MP_UNROLL
+                for (int b = 0; KNOWN && b < bits; ++b)
+                    x.metric += bit_penalty(x.bit[i][b], s.prior[KNOWN ? i : 0][b]);
             }
             MP_UNROLL
             for (int i = 0; i < top; ++i) {
                 MP_UNROLL
                 for (int b = 0; Bits && b < bits; ++b)
-                    m.add(i, b, bit[i][b], distance);
+                    m.add(i, b, x.bit[i][b], x.metric);
             }
-            visit(distance, k_re + side * k_im);
-            nearest_re = fminf(nearest_re, distance);
-            nearest_im[k_im] = fminf(nearest_im[k_im], distance);
+            visit(x);
+            nearest_re = fminf(nearest_re, x.metric);
+            nearest_im[k_im] = fminf(nearest_im[k_im], x.metric);
         }
         MP_UNROLL
         for (int b = 0; Bits && b < WIDTH; ++b) {
@@ -336,10 +483,11 @@ expand_top(const register_system<NT, WIDTH>& s, bit_minima<NT, WIDTH>& m, Visit 
     }
 }
 
-/* With a-priori LLRs, more bits or more antennas than registers hold: the CPU's form */
-constexpr bool fits_registers = !asked::has_prior && asked::width > 0 &&
-                                asked::width <= 3 && asked::fixed_tx > 1 &&
-                                asked::fixed_tx <= 4;
+/* Sizes that registers hold; for more bits or antennas there is the CPU's form. */
+constexpr bool register_sizes =
+    asked::width > 0 && asked::width <= 3 && asked::fixed_tx > 1 && asked::fixed_tx <= 4;
+/* For detectors that have no form with a-priori LLRs here */
+constexpr bool fits_registers = register_sizes && !asked::has_prior;
 
 } // namespace MIMOPACK_ISA
 } // namespace mimopack

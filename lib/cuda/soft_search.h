@@ -177,7 +177,7 @@ private:
     {
 #pragma unroll 1
         for (int pass = 0; pass < NT; ++pass) {
-            expand_top<true>(s, m, [](float, int) {});
+            expand_top<true>(s, m, [](const auto&) {});
             s.raise(constant_column<0>());
             m.raise(constant_column<0>());
         }

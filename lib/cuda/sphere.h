@@ -214,9 +214,9 @@ struct first_candidate {
         bit_minima<NT, WIDTH> none;
         float least = no_metric;
         int number = 0;
-        expand_top<false>(s, none, [&](float distance, int candidate) {
-            number = distance < least ? candidate : number;
-            least = fminf(distance, least);
+        expand_top<false>(s, none, [&](const auto& x) {
+            number = x.metric < least ? x.number : number;
+            least = fminf(x.metric, least);
         });
         symbol[0] = axis_level<WIDTH>(number % (1 << WIDTH));
         symbol[1] = axis_level<WIDTH>(number >> WIDTH);

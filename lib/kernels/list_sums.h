@@ -9,6 +9,16 @@
 namespace mimopack {
 namespace MIMOPACK_ISA {
 
+/* ln(one / zero); max_log is taken where one of them is too small for a sum. */
+template <class F>
+MP_FN F log_ratio(F one, F zero, F max_log)
+{
+    const F least(1e-36f);
+    return select(least < min(zero, one),
+                  log_positive(max(one, least)) - log_positive(max(zero, least)),
+                  max_log);
+}
+
 template <class F>
 class list_sums
 {
@@ -40,13 +50,10 @@ public:
         d_sums[2 * b + one] = d_sums[2 * b + one] + weight;
     }
 
-    /* Of bit b; max_log is taken where one value's candidates are too far for a sum */
+    /* Of bit b */
     MP_FN F llr(int b, F max_log) const
     {
-        const F zero = d_sums[2 * b], one = d_sums[2 * b + 1], least(1e-36f);
-        return select(least < min(zero, one),
-                      log_positive(max(one, least)) - log_positive(max(zero, least)),
-                      max_log);
+        return log_ratio(d_sums[2 * b + 1], d_sums[2 * b], max_log);
     }
 
 private:
