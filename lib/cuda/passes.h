@@ -9,53 +9,76 @@
 namespace mimopack {
 namespace MIMOPACK_ISA {
 
-/* A number for each candidate of a pass, from which that of any pass can be told whether
- * it is the same */
-template <int NT, int WIDTH, column_order ORDER>
-struct candidate_numbers {
+/* The passes' candidates, by which a later pass knows those of its own that are there
+ * already: a pass has one for each symbol on its top. In shared memory where there is
+ * room, as threads ask for different ones. */
+template <int NT, int WIDTH, column_order ORDER, bool USED>
+class candidate_lists
+{
+public:
     static constexpr int side = 1 << WIDTH;
     static constexpr int bits = 2 * WIDTH;
     static constexpr int top = NT - 1;
+    static constexpr int size = USED ? top * side * side : 0;
+    static constexpr bool in_shared = size * 4 * MIMOPACK_THREADS <= 16 * 1024;
+    static constexpr int shared_bytes = in_shared ? size * 4 * MIMOPACK_THREADS : 0;
     static_assert(NT * bits <= 24, "a float has to hold the number");
 
-    const int pass;
-    float place[NT];
+    MP_FN candidate_lists(arena<lane>& a) : d_own(a, in_shared ? 0 : size) {}
 
-    MP_FN explicit candidate_numbers(int p) : pass(p)
+    MP_FN void begin(int pass)
     {
+        d_pass = pass;
         MP_UNROLL
         for (int i = 0; i < NT; ++i)
-            place[i] = 1 << bits * column_source(ORDER, i, pass, NT);
+            d_place[i] = 1 << bits * column_source(ORDER, i, pass, NT);
     }
 
+    /* Puts the candidate into the pass's list; returns whether an earlier one has it. */
+    MP_FN bool add(const register_candidate<NT, WIDTH>& x)
+    {
+        const int own = number(x);
+        bool found = false;
+        MP_UNROLL
+        for (int earlier = 0; earlier < top; ++earlier) {
+            const int on_top = own >> bits * column_source(ORDER, top, earlier, NT);
+            const int there = entry(earlier, on_top & (side * side - 1)).as_word().v;
+            found |= earlier < d_pass && there == own;
+        }
+        if (d_pass < top)
+            entry(d_pass, x.number).v = __int_as_float(own);
+        return found;
+    }
+
+private:
+    int d_pass;
+    float d_place[NT];
+    buffer<lane, 0> d_own;
+
+    /* The same in all passes, another for each candidate */
     MP_FN int number(const register_candidate<NT, WIDTH>& x) const
     {
         float sum = 0.0f; /* of levels round 0: no partial sum is beyond the result */
         MP_UNROLL
         for (int i = 0; i < NT; ++i)
-            sum = fmaf(fmaf(side, x.im[i], x.re[i]), place[i], sum);
+            sum = fmaf(fmaf(side, x.im[i], x.re[i]), d_place[i], sum);
         return __float2int_rn(sum + 0.5f * ((1 << NT * bits) - 1));
     }
 
-    /* Puts the candidate into the pass's list, a number for each symbol on its top;
-     * returns whether an earlier one has it. */
-    MP_FN bool add(const register_candidate<NT, WIDTH>& x, lane* lists) const
+    MP_FN lane& entry(int pass, int symbol)
     {
-        const int own = number(x);
-        bool found = false;
-        for (int earlier = 0; earlier < pass; ++earlier) {
-            const int on_top = own >> bits * column_source(ORDER, top, earlier, NT);
-            const lane* const list = lists + earlier * side * side;
-            found |= list[on_top & (side * side - 1)].as_word().v == own;
+        const int at = pass * side * side + symbol;
+        if constexpr (in_shared) {
+            __shared__ lane all[size][MIMOPACK_THREADS];
+            return all[at][threadIdx.x];
+        } else {
+            return d_own[at];
         }
-        if (pass < top)
-            lists[pass * side * side + x.number].v = __int_as_float(own);
-        return found;
     }
 };
 
 /* For each bit and either value the sum of the candidates' exp(-metric), in units of the
- * noise, relative to one of them (see kernels/list_sums.h). */
+ * noise, relative to one of them (see kernels/list_sums.h) */
 template <int NT, int WIDTH>
 class register_sums : public bit_pairs<NT, WIDTH>
 {
@@ -65,17 +88,14 @@ public:
     using base::one;
     using base::zero;
 
-    MP_FN explicit register_sums(float unit)
-        : base(0.0f), d_unit(unit), d_least(no_metric)
+    MP_FN register_sums(float unit, float metric)
+        : base(0.0f), d_unit(unit * log2_e), d_relative_to(metric)
     {
     }
 
     MP_FN void add(const register_candidate<NT, WIDTH>& x, bool found)
     {
-        /* a sum has room for weights of e^60 */
-        if ((d_least - x.metric) * d_unit > 60.0f)
-            relate_to(x.metric);
-        const float weight = found ? 0.0f : exp2f((d_least - x.metric) * d_unit * log2_e);
+        const float weight = found ? 0.0f : exp2f((d_relative_to - x.metric) * d_unit);
         MP_UNROLL
         for (int i = 0; i < NT; ++i) {
             MP_UNROLL
@@ -88,18 +108,19 @@ public:
         }
     }
 
-    /* From now on weights are relative to this metric. */
-    MP_FN void relate_to(float metric)
+    /* From now on weights are relative to this metric, if it is better; returns whether
+     * it is so much better that its weight was too large. */
+    MP_FN bool relate_to(float metric)
     {
-        /* in two steps, as e^60 e^-140 is a number that counts */
-        const float factor = exp2f((metric - d_least) * d_unit * (0.5f * log2_e));
+        const float exponent = fminf((metric - d_relative_to) * d_unit, 0.0f);
+        const float factor = exp2f(exponent);
         MP_UNROLL
         for (int b = 0; b < NT * bits; ++b) {
-            float &no = zero[b / bits][b % bits], &yes = one[b / bits][b % bits];
-            no = no * factor * factor;
-            yes = yes * factor * factor;
+            zero[b / bits][b % bits] *= factor;
+            one[b / bits][b % bits] *= factor;
         }
-        d_least = metric;
+        d_relative_to = fminf(metric, d_relative_to);
+        return exponent < -80.0f * log2_e;
     }
 
     MP_FN float llr(int b, float max_log) const
@@ -112,8 +133,7 @@ public:
 
 private:
     static constexpr float log2_e = 1.44269504f;
-    const float d_unit;
-    float d_least;
+    float d_unit, d_relative_to;
 };
 
 template <int NT, int NR, int WIDTH, column_order ORDER, bool KNOWN, bool LOG_SUM>
@@ -123,6 +143,8 @@ public:
     using mask = lane::mask;
     static constexpr int bits = 2 * WIDTH;
     static constexpr int top = NT - 1;
+    static constexpr int shared_bytes =
+        candidate_lists<NT, WIDTH, ORDER, LOG_SUM>::shared_bytes;
 
     MP_FN register_passes(arena<lane>& a, const constellation& c, int passes, float clip)
         : d_passes(passes),
@@ -130,7 +152,7 @@ public:
           d_clip(clip),
           d_columns(a, NT, NR),
           d_qr(a, NT, NR),
-          d_lists(a, LOG_SUM ? top << bits : 0)
+          d_lists(a)
     {
     }
 
@@ -158,32 +180,15 @@ public:
             base.set_prior(known, noise_var.v);
         }
         const float unit = reciprocal(noise_var).v;
-        bits_found found(unit);
-        if constexpr (!sorted) {
-            /* each pass goes on from the one before: its first column comes on top */
+        bits_found found(unit, LOG_SUM ? sliced_metric(base) : 0.0f);
 #pragma unroll 1
-            for (int pass = 0; pass < d_passes; ++pass) {
-                if (pass) {
-                    base.raise(constant_column<0>());
-                    found.move([](auto& m) { m.raise(constant_column<0>()); });
-                }
-                found.search(base, pass, &d_lists[0]);
-            }
-            for (int pass = d_passes; pass < NT + 1; ++pass)
-                found.move([](auto& m) { m.raise(constant_column<0>()); });
-        } else {
-#pragma unroll 1
-            for (int pass = 0; pass < NT; ++pass) {
-                system s = base;
-                /* the column that was raised last is back in its place with this one's
-                 * way up */
-                at_column(top - pass, [&](auto column) {
-                    s.raise(column);
-                    found.move([=](auto& m) { m.swap_with_top(column); });
-                });
-                found.search(s, pass, &d_lists[0]);
-            }
-            found.move([](auto& m) { m.lower(constant_column<0>()); });
+        for (int attempt = 0; attempt < (LOG_SUM ? 2 : 1); ++attempt) {
+            search(base, found);
+            if (!found.overflow)
+                break;
+            /* now that the best is known */
+            found = bits_found(unit, found.best());
+            back_in_order(base);
         }
         lane by_column[NT * bits];
         found.llrs(unit, known, d_clip, by_column);
@@ -197,22 +202,26 @@ public:
 
 private:
     using system = register_system<NT, WIDTH, KNOWN>;
+    using candidates = candidate_lists<NT, WIDTH, ORDER, LOG_SUM>;
     static constexpr bool sorted = ORDER == column_order::raise;
 
     /* What the candidates say about the bits */
     struct bits_found {
         bit_minima<NT, WIDTH> minima;
         register_sums<NT, WIDTH> sums;
+        bool overflow = false;
 
-        MP_FN explicit bits_found(float unit) : sums(unit) {}
+        MP_FN bits_found(float unit, float metric) : sums(unit, metric) {}
 
-        MP_FN void search(const system& s, int pass, lane* lists)
+        MP_FN float best() const { return fminf(minima.zero[0][0], minima.one[0][0]); }
+
+        MP_FN void search(const system& s, int pass, candidates& lists)
         {
             if constexpr (LOG_SUM) {
-                const candidate_numbers<NT, WIDTH, ORDER> numbers(pass);
-                expand_top<true>(s, minima, [&](const auto& x) {
-                    sums.add(x, numbers.add(x, lists));
-                });
+                lists.begin(pass);
+                expand_top<true, true>(
+                    s, minima, [&](const auto& x) { sums.add(x, lists.add(x)); });
+                overflow |= sums.relate_to(best());
             } else {
                 expand_top<true>(s, minima, [](const auto&) {});
             }
@@ -229,8 +238,6 @@ private:
         /* Clipping limits how far an LLR moves from its prior. */
         MP_FN void llrs(float unit, const lane* known, float clip, lane* llr)
         {
-            if constexpr (LOG_SUM)
-                sums.relate_to(fminf(minima.zero[0][0], minima.one[0][0]));
             MP_UNROLL
             for (int b = 0; b < NT * bits; ++b) {
                 float difference = minima.difference(b) * unit;
@@ -250,7 +257,45 @@ private:
     const float d_scale, d_clip;
     ordered_columns<lane, NT, NR> d_columns;
     unscaled_qr<lane, NT, NR> d_qr;
-    buffer<lane, 0> d_lists; /* of all passes but the last */
+    candidates d_lists;
+
+    /* All passes */
+    MP_FN void search(system& base, bits_found& found)
+    {
+        if constexpr (!sorted) {
+            /* each pass goes on from the one before: its first column comes on top */
+#pragma unroll 1
+            for (int pass = 0; pass < d_passes; ++pass) {
+                if (pass) {
+                    base.raise(constant_column<0>());
+                    found.move([](auto& m) { m.raise(constant_column<0>()); });
+                }
+                found.search(base, pass, d_lists);
+            }
+            for (int pass = d_passes; pass < NT + 1; ++pass)
+                found.move([](auto& m) { m.raise(constant_column<0>()); });
+        } else {
+#pragma unroll 1
+            for (int pass = 0; pass < NT; ++pass) {
+                system s = base;
+                /* the column that was raised last is back in its place with this one's
+                 * way up */
+                at_column(top - pass, [&](auto column) {
+                    s.raise(column);
+                    found.move([=](auto& m) { m.swap_with_top(column); });
+                });
+                found.search(s, pass, d_lists);
+            }
+            found.move([](auto& m) { m.lower(constant_column<0>()); });
+        }
+    }
+
+    /* Columns as before the search */
+    MP_FN void back_in_order(system& base)
+    {
+        for (int pass = d_passes; !sorted && pass < NT + 1; ++pass)
+            base.raise(constant_column<0>());
+    }
 
     /* body(constant_column) of one of those below the top, or nothing for that */
     template <int N = 0, class Body>

@@ -58,70 +58,49 @@ struct axis_slice<3> : rounded_slice<3> {
     using rounded_slice<3>::rounded_slice;
 };
 
-/* What a bit costs whose a-priori LLR, in units of a metric, is this */
-MP_FN float bit_penalty(bool value, float prior)
-{
-    return fmaxf(value ? -prior : prior, 0.0f);
-}
-
-/* The level with the least w (u - level)^2 + penalties of its bits. With level = s a and
- * s = +-1 that is w a^2 - |2 a w u + prior / 2| and a's penalties for the better s;
- * priors are of the axis' bits. Twice that is compared here. */
+/* The level with the least w (u - level)^2 - sum of s_b prior_b / 2 over its bits, of
+ * which s_b = 1 where one is set and else -1, and that metric. With level = s a and s =
+ * +-1 that is w u^2 + w a^2 - |2 a w u + prior_0 / 2| and what the other bits, which are
+ * a's, say. */
 template <int WIDTH>
-struct known_slice;
-
-template <>
-struct known_slice<1> {
+struct known_slice {
+    static constexpr int amplitudes = 1 << (WIDTH - 1);
     float level;
-    bool bit[1];
-    MP_FN known_slice(float u, float w, const float* prior)
-    {
-        const float sign = fmaf(2.0f * w, u, prior[0]);
-        level = copysignf(0.5f, sign);
-        bit[0] = level > 0.0f;
-    }
-};
+    bool bit[WIDTH];
 
-template <>
-struct known_slice<2> {
-    float level;
-    bool bit[2];
-    MP_FN known_slice(float u, float w, const float* prior)
+    /* The metric is added to one. */
+    MP_FN known_slice(float u, float w, const float* prior, float& metric)
     {
         const float wu = w * u;
-        const float near = fmaf(2.0f, wu, prior[0]), far = fmaf(6.0f, wu, prior[0]);
-        bit[1] = fabsf(far) - fabsf(near) < fmaf(4.0f, w, 2.0f * prior[1]);
-        const float sign = bit[1] ? near : far;
-        level = copysignf(bit[1] ? 0.5f : 1.5f, sign);
-        bit[0] = level > 0.0f;
-    }
-};
-
-template <>
-struct known_slice<3> {
-    float level;
-    bool bit[3];
-    MP_FN known_slice(float u, float w, const float* prior)
-    {
-        const float wu = w * u;
-        float sign[4], away = 0.0f, least = 0.0f, chosen = 0.0f;
+        float least = 0.0f, sign = 0.0f, away = 0.0f; /* twice the metric */
         MP_UNROLL
-        for (int n = 0; n < 4; ++n) {
-            sign[n] = fmaf(2.0f * (2 * n + 1), wu, prior[0]);
-            const float fixed = fmaf(0.5f * (2 * n + 1) * (2 * n + 1),
-                                     w,
-                                     (n < 2 ? -prior[1] : prior[1]) +
-                                         (n == 1 || n == 2 ? -prior[2] : prior[2]));
-            const float metric = fixed - fabsf(sign[n]);
-            const bool better = n == 0 || metric < least;
-            least = better ? metric : least;
-            chosen = better ? sign[n] : chosen;
-            away = better ? n + 0.5f : away;
+        for (int n = 0; n < amplitudes; ++n) {
+            const float a = n + 0.5f;
+            const float with_sign = fmaf(4.0f * a, wu, prior[0]);
+            const float own = amplitude_metric(n, w, prior) - fabsf(with_sign);
+            const bool better = n == 0 || own < least;
+            sign = better ? with_sign : sign;
+            away = better ? a : away;
+            least = n ? fminf(own, least) : own;
         }
-        level = copysignf(away, chosen);
+        metric = fmaf(0.5f, least, fmaf(wu, u, metric));
+        level = copysignf(away, sign);
         bit[0] = level > 0.0f;
-        bit[1] = away < 2.0f;
-        bit[2] = fabsf(away - 2.0f) < 1.0f;
+        if constexpr (WIDTH > 1)
+            bit[1] = fabsf(level) < 0.5f * (1 << (WIDTH - 1));
+        if constexpr (WIDTH > 2)
+            bit[2] = fabsf(fabsf(level) - 2.0f) < 1.0f;
+    }
+
+    /* Twice what does not depend on u */
+    MP_FN static float amplitude_metric(int n, float w, const float* prior)
+    {
+        const float a = n + 0.5f;
+        float sum = 2.0f * a * a * w;
+        MP_UNROLL
+        for (int b = 1; b < WIDTH; ++b)
+            sum += gray_bit<WIDTH>((1 << (WIDTH - 1)) + n, b) ? -prior[b] : prior[b];
+        return sum;
     }
 };
 
@@ -169,7 +148,7 @@ MP_FN void swap_rows(float (&rows)[NT][SIZE])
 }
 
 /* A-priori LLRs beyond this count as this: what slicing adds to them would be lost. */
-constexpr float surest_prior = 1e6f;
+constexpr float surest_prior = 1e5f;
 
 /* A vector's triangular system, rows in units of the distance of points, with ones on R's
  * diagonal: v_i - sum_{j>i} c_ij s_j - s_i weighs w_i (see kernels/nway.h); s in steps of
@@ -210,23 +189,15 @@ struct register_system {
             prior[b / bits][b % bits] = clamp(llr[b], lane(surest_prior)).v * noise_var;
     }
 
-    /* Level nearest to u of an axis of a row, with a-priori LLRs of least metric */
-    MP_FN auto slice(int i, int axis, float u) const
-    {
-        if constexpr (KNOWN)
-            return known_slice<WIDTH>(u, w[i], prior[i] + axis * WIDTH);
-        else
-            return axis_slice<WIDTH>(u);
-    }
-
     /* What a-priori LLRs say against a level of the top row */
     MP_FN float top_penalty(int k, int axis) const
     {
         float sum = 0.0f;
         MP_UNROLL
-        for (int b = 0; KNOWN && b < WIDTH; ++b)
-            sum += bit_penalty(gray_bit<WIDTH>(k, b),
-                               prior[KNOWN ? top : 0][axis * WIDTH + b]);
+        for (int b = 0; KNOWN && b < WIDTH; ++b) {
+            const float half = 0.5f * prior[KNOWN ? top : 0][axis * WIDTH + b];
+            sum += gray_bit<WIDTH>(k, b) ? -half : half;
+        }
         return sum;
     }
 
@@ -386,7 +357,54 @@ struct register_candidate {
     float re[NT], im[NT], metric;
     bool bit[NT][2 * WIDTH];
     int number;
+
+    /* At row i, where what those above leave is u: the best level of each axis */
+    template <bool KNOWN>
+    MP_FN void
+    slice(const register_system<NT, WIDTH, KNOWN>& s, int i, float u_re, float u_im)
+    {
+        if constexpr (KNOWN) {
+            const known_slice<WIDTH> best_re(u_re, s.w[i], s.prior[i], metric);
+            const known_slice<WIDTH> best_im(u_im, s.w[i], s.prior[i] + WIDTH, metric);
+            set(i, best_re, best_im);
+        } else {
+            set(i, axis_slice<WIDTH>(u_re), axis_slice<WIDTH>(u_im));
+            const float d_re = u_re - re[i], d_im = u_im - im[i];
+            metric = fmaf(s.w[i], fmaf(d_re, d_re, d_im * d_im), metric);
+        }
+    }
+
+    template <class Slice>
+    MP_FN void set(int i, const Slice& best_re, const Slice& best_im)
+    {
+        re[i] = best_re.level;
+        im[i] = best_im.level;
+        MP_UNROLL
+        for (int b = 0; b < WIDTH; ++b) {
+            bit[i][b] = best_re.bit[b];
+            bit[i][WIDTH + b] = best_im.bit[b];
+        }
+    }
 };
+
+/* The metric of the candidate with the best level of each row, from the top on */
+template <int NT, int WIDTH, bool KNOWN>
+MP_FN float sliced_metric(const register_system<NT, WIDTH, KNOWN>& s)
+{
+    register_candidate<NT, WIDTH> x;
+    x.metric = 0.0f;
+    MP_UNROLL
+    for (int i = NT - 1; i >= 0; --i) {
+        float u_re = s.v[2 * i], u_im = s.v[2 * i + 1];
+        MP_UNROLL
+        for (int j = NT - 1; j > i; --j) {
+            u_re = fmaf(s.c[i][j][1], x.im[j], fmaf(-s.c[i][j][0], x.re[j], u_re));
+            u_im = fmaf(-s.c[i][j][1], x.re[j], fmaf(-s.c[i][j][0], x.im[j], u_im));
+        }
+        x.slice(s, i, u_re, u_im);
+    }
+    return x.metric;
+}
 
 template <int WIDTH>
 MP_FN float axis_level(int k)
@@ -395,20 +413,22 @@ MP_FN float axis_level(int k)
 }
 
 /* All symbols of the top column, for each the best of every other: updates bits' minima
- * where they are wanted, and calls visit(candidate). */
-template <bool Bits, int NT, int WIDTH, bool KNOWN, class Visit>
+ * where they are wanted, and calls visit(candidate). LARGE: visits take so many registers
+ * that there is less room for several candidates at a time. */
+template <bool Bits, bool LARGE = false, int NT, int WIDTH, bool KNOWN, class Visit>
 MP_FN void expand_top(const register_system<NT, WIDTH, KNOWN>& s,
                       bit_minima<NT, WIDTH>& m,
                       Visit visit)
 {
     constexpr int side = 1 << WIDTH, bits = 2 * WIDTH, top = NT - 1;
-    float nearest_im[side], penalty_im[side];
+    constexpr bool whole_rows = !LARGE || WIDTH < 3;
+    float nearest_im[whole_rows ? side : 1], penalty_im[whole_rows ? side : 1];
     MP_UNROLL
-    for (int k = 0; k < side; ++k) {
+    for (int k = 0; whole_rows && k < side; ++k) {
         nearest_im[k] = no_metric;
         penalty_im[k] = s.top_penalty(k, 1);
     }
-#pragma unroll(WIDTH < 3 ? 2 : 1)
+#pragma unroll(LARGE || WIDTH == 3 ? 1 : 2)
     for (int k_re = 0; k_re < side; ++k_re) {
         const float e_re = s.v[2 * top] - axis_level<WIDTH>(k_re);
         float re_part = s.w[top] * e_re * e_re;
@@ -421,7 +441,7 @@ MP_FN void expand_top(const register_system<NT, WIDTH, KNOWN>& s,
             base[2 * i + 1] =
                 fmaf(-s.c[i][top][1], axis_level<WIDTH>(k_re), s.v[2 * i + 1]);
         }
-        MP_UNROLL
+#pragma unroll(whole_rows ? side : 1)
         for (int k_im = 0; k_im < side; ++k_im) {
             const float e_im = s.v[2 * top + 1] - axis_level<WIDTH>(k_im);
             register_candidate<NT, WIDTH> x;
@@ -430,7 +450,8 @@ MP_FN void expand_top(const register_system<NT, WIDTH, KNOWN>& s,
             x.im[top] = axis_level<WIDTH>(k_im);
             x.metric = fmaf(s.w[top] * e_im, e_im, re_part);
             if constexpr (KNOWN)
-                x.metric += penalty_im[k_im];
+                x.metric += whole_rows ? penalty_im[whole_rows ? k_im : 0]
+                                       : s.top_penalty(k_im, 1);
             MP_UNROLL
             for (int b = 0; b < bits; ++b)
                 x.bit[top][b] = gray_bit<WIDTH>(b < WIDTH ? k_re : k_im, b % WIDTH);
@@ -445,19 +466,7 @@ MP_FN void expand_top(const register_system<NT, WIDTH, KNOWN>& s,
                     u_im =
                         fmaf(-s.c[i][j][1], x.re[j], fmaf(-s.c[i][j][0], x.im[j], u_im));
                 }
-                const auto re = s.slice(i, 0, u_re), im = s.slice(i, 1, u_im);
-                x.re[i] = re.level;
-                x.im[i] = im.level;
-                const float d_re = u_re - re.level, d_im = u_im - im.level;
-                x.metric = fmaf(s.w[i], fmaf(d_re, d_re, d_im * d_im), x.metric);
-                MP_UNROLL
-                for (int b = 0; b < WIDTH; ++b) {
-                    x.bit[i][b] = re.bit[b];
-                    x.bit[i][WIDTH + b] = im.bit[b];
-                }
-                MP_UNROLL
-                for (int b = 0; KNOWN && b < bits; ++b)
-                    x.metric += bit_penalty(x.bit[i][b], s.prior[KNOWN ? i : 0][b]);
+                x.slice(s, i, u_re, u_im);
             }
             MP_UNROLL
             for (int i = 0; i < top; ++i) {
@@ -467,7 +476,11 @@ MP_FN void expand_top(const register_system<NT, WIDTH, KNOWN>& s,
             }
             visit(x);
             nearest_re = fminf(nearest_re, x.metric);
-            nearest_im[k_im] = fminf(nearest_im[k_im], x.metric);
+            if constexpr (whole_rows)
+                nearest_im[k_im] = fminf(nearest_im[k_im], x.metric);
+            MP_UNROLL
+            for (int b = WIDTH; Bits && !whole_rows && b < bits; ++b)
+                m.add(top, b, x.bit[top][b], x.metric);
         }
         MP_UNROLL
         for (int b = 0; Bits && b < WIDTH; ++b) {
@@ -475,7 +488,7 @@ MP_FN void expand_top(const register_system<NT, WIDTH, KNOWN>& s,
         }
     }
     MP_UNROLL
-    for (int k = 0; k < side; ++k) {
+    for (int k = 0; whole_rows && k < side; ++k) {
         MP_UNROLL
         for (int b = 0; Bits && b < WIDTH; ++b) {
             m.add(top, WIDTH + b, gray_bit<WIDTH>(k, b), nearest_im[k]);
