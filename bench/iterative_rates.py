@@ -9,8 +9,9 @@
 iterations at most. "all": no codeword leaves before its last pass and iteration; "found":
 codewords leave when their checks hold. Then, on the CPU, batches of some sizes on all threads,
 those of detector and decoder and a receiver for each. With cuda arrays are the GPU's, and there are
-also batches of few codewords, each also as a CUDA graph; receivers on two streams; on two GPUs; and
-the GPU and the CPU on the same batch, each with a share by its rate.
+also batches of few codewords, without and with CUDA graphs; receivers on two streams; on two GPUs,
+also from arrays of the host; and the GPU and the CPU on the same batch, each with a share by its
+rate.
 """
 
 import argparse
@@ -30,16 +31,17 @@ DETECTORS = [("omap", {}), ("softsphere", {"llr_clip": 8.0}), ("ep", {}),
              ("mmsepic", {"num_iterations": 2}), ("nway", {"llr_method": "logsum"}),
              ("nway", {"llr_clip": 8.0})]
 SHARED = "nway", {"llr_method": "logsum"}
-BATCHES = 1, 4, 16, 64, 256, 1024
+BATCHES = 1, 4, 16, 64, 256, 512
 
 
-def make_receiver(name, own, link, leave, backend, threads=0, device=0):
+def make_receiver(name, own, link, leave, backend, threads=0, device=0, graphs=True):
     detector = detectors.create(name, backend=backend, extrinsic=True, threads=threads,
                                 device=device, **own)
     decoder = coding.get(CODE).decoder(
         iterations=ITERATIONS, early_stop=leave, threads=threads, device=device,
         backend="auto" if backend == "cuda" else "cpu")
-    return IterativeReceiver(detector, decoder, link.permutation, PASSES, early_stop=leave)
+    return IterativeReceiver(detector, decoder, link.permutation, PASSES, early_stop=leave,
+                             graphs=graphs)
 
 
 class ReceiverRun(Run):
@@ -82,6 +84,7 @@ class AtOnceRun(ReceiverRun):
 
     def __init__(self, make, frames, most, devices=None):
         self.shared = SharedReceiver(make, devices)
+        self.least = most if devices else self.least
         super().__init__(self.shared.receiver, frames, most)
 
     def receive(self, n):
@@ -114,28 +117,6 @@ class GpuRun(ReceiverRun):
     def row(self, **beyond):
         with self.device:
             return super().row(**beyond)
-
-
-class GraphRun(GpuRun):
-    """What the GPU does for a batch of one size, recorded once and played again. What the
-    receiver asks the host for, erasures, is left out."""
-
-    def time(self, n):
-        if getattr(self, "recorded", None) != n:
-            type(self.receiver.detector).erasures = type(self.receiver.decoder).erasures = 0
-            for _ in range(2):    # so that the pool has all memory that it takes
-                self.receive(n)
-            with self.device, self.stream:
-                self.wait()
-                self.stream.begin_capture()
-                self.received = self.receiver.receive(
-                    self.y[:n * self.vectors], self.h[:n * self.vectors], self.noise_var)
-                self.graph, self.recorded = self.stream.end_capture(), n
-        start = time.perf_counter()
-        with self.device:
-            self.graph.launch(self.stream)
-        self.wait()
-        return time.perf_counter() - start
 
 
 class SharedRun(Run):
@@ -207,15 +188,12 @@ def ways_to_share(options, link, frames):
 
     name, own = SHARED
 
-    def receiver(backend="cuda", leave=False, device=0):
-        return make_receiver(name, own, link, leave, backend, device=device)
+    def receiver(backend="cuda", device=0, graphs=True):
+        return make_receiver(name, own, link, False, backend, device=device, graphs=graphs)
 
     def rows(cases):
         take_turns([run for run, _ in cases], options.seconds, options.rounds)
         return [run.row(**what) for run, what in cases]
-
-    def fixed(kind, n, **what):
-        return kind(receiver(), frames, n), {"codewords_at_once": n, **what}
 
     whole = GpuRun(receiver(), frames, 8192)
     found = {}
@@ -236,8 +214,12 @@ def ways_to_share(options, link, frames):
         take_turns(pair, options.seconds, options.rounds)
         found["devices"] = rows([
             (pair[0], {"way": "one GPU"}), (SharedRun(pair, [1, 1]), {"way": "two GPUs"})])
-    found["batches"] = rows([fixed(GpuRun, n, way="calls") for n in BATCHES])
-    found["batches"] += rows([fixed(GraphRun, n, way="graph") for n in BATCHES])
+    found["batches"] = []
+    for way, graphs in (("calls", False), ("graph", True)):
+        runs = [GpuRun(receiver(graphs=graphs), frames, n) for n in BATCHES]
+        for run, n in zip(runs, BATCHES, strict=True):
+            run.least = n
+        found["batches"] += rows([(run, {"way": way}) for run in runs])
     return found
 
 

@@ -244,7 +244,7 @@ class TestLoop:
     @pytest.mark.parametrize("early_stop", [True, False])
     def test_last_decoder(self, iterations, early_stop):
         """Its turn is the last pass, for those that are left then."""
-        bits, _, y, h, noise_var = transmitted(96, 11.5)
+        bits, _, y, h, noise_var = transmitted(96, 10.5)
         decoder = CODE.decoder(iterations=10)
         listed = coding.ListDecoder(decoder, 3)
         detector = detectors.NWay(extrinsic=True)
@@ -507,7 +507,7 @@ def _fake_cupy():
         return call
 
     for name in ("abs", "arange", "asarray", "ascontiguousarray", "clip", "concatenate", "copyto",
-                 "flatnonzero", "full", "stack", "take", "where", "zeros"):
+                 "empty", "flatnonzero", "full", "stack", "take", "where", "zeros"):
         setattr(module, name, wrap(name))
     return module
 
@@ -572,3 +572,74 @@ def test_arrays_of_a_gpu_stay_there(monkeypatch, early_stop, list_bits):
         value = getattr(received, name)
         assert type(value) is OnDevice
         np.testing.assert_array_equal(_host(value), getattr(expected, name))
+
+
+@pytest.mark.gpu
+class TestGraphs:
+    """What is recorded gives what calls do."""
+
+    @pytest.fixture(autouse=True)
+    def module(self):
+        self.xp = pytest.importorskip("cupy")
+
+    def make(self, name="mmsepic", decoder=None, **options):
+        detector = detectors.create(name, backend="cuda", extrinsic=True)
+        decoder = decoder or CODE.decoder(iterations=10, backend="cuda")
+        return [iterative.IterativeReceiver(detector, decoder, INTERLEAVER, 3, False,
+                                            graphs=graphs, **options) for graphs in (False, True)]
+
+    def compare(self, made, y, h, noise_var, **options):
+        there = [self.xp.asarray(value) if np.ndim(value) else value
+                 for value in (y, h, noise_var)]
+        expected, played = (each.receive(*there, **options) for each in made)
+        for name in ("posterior", "bits", "found", "iterations", "decoder_iterations", "detected",
+                     "history"):
+            if getattr(expected, name) is None:
+                assert getattr(played, name) is None
+            else:
+                np.testing.assert_array_equal(getattr(expected, name).get(),
+                                              getattr(played, name).get(), err_msg=name)
+        assert (played.erasures, played.erased) == (expected.erasures, expected.erased)
+        return played
+
+    @pytest.mark.parametrize("name", ["mmsepic", "nway"])
+    @pytest.mark.parametrize("per_channel", [1, 3])
+    def test_batches_of_any_size(self, name, per_channel):
+        made = self.make(name)
+        _, _, y, h, noise_var = transmitted(9, 10.5, per_channel=per_channel)
+        vectors = made[0].layout.vectors
+        first = None
+        for n in (5, 8, 1, 5, 9, 7):
+            rows = n * vectors
+            found = self.compare(made, y[-rows:], h[-(rows // per_channel):], noise_var)
+            if first is None:
+                first, kept = found, found.posterior.get()
+        np.testing.assert_array_equal(first.posterior.get(), kept)
+        assert len(made[1]._graphs._recorded) == 3    # of 8, 1 and 16 codewords
+
+    def test_what_is_useless(self):
+        made = self.make()
+        _, _, y, h, noise_var = transmitted(3, 10.5)
+        vectors = made[0].layout.vectors
+        y[1], h[vectors:2 * vectors] = np.nan, 0
+        noise_var = np.full(len(y), noise_var, np.float32)
+        noise_var[-1] = -1
+        found = self.compare(made, y, h, noise_var)
+        assert found.erasures == vectors + 2 and found.erased == 1
+        with pytest.raises(ValueError, match="noise_var: got -1"):
+            made[1].receive(self.xp.asarray(y), self.xp.asarray(h), -1.0)
+
+    def test_history_and_passes(self):
+        made = self.make("nway", coding.get("turbo_matched:208:648").decoder(backend="cuda"))
+        _, _, y, h, noise_var = transmitted(4, 10.5)
+        self.compare(made, y, h, noise_var, keep_history=True)
+        for each in made:
+            each.iterations = 2
+        assert self.compare(made, y, h, noise_var, keep_history=True).history.shape[0] == 2
+        self.compare(made, y, h, noise_var)
+
+    def test_one_matrix_for_all(self):
+        made = self.make()
+        _, _, y, h, noise_var = transmitted(2, 15, per_channel=82)
+        self.compare(made, y, h, noise_var)
+        assert not made[1]._graphs._recorded

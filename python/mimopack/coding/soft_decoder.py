@@ -43,6 +43,11 @@ class SoftDecoder:
         zeros; their LLRs are 0. Waits for the GPU where it has to."""
         return int(self._erased)
 
+    @property
+    def erasure_count(self):
+        """``erasures``, or what int() makes that of, waiting for the GPU."""
+        return self._erased
+
     def reset(self):
         """Forgets kept messages: the next call begins anew."""
         self._messages = None

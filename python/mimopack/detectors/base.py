@@ -101,6 +101,11 @@ class Detector:
         return self._erased
 
     @property
+    def erasure_count(self):
+        """``erasures``, or what int() makes that of, waiting for the GPU."""
+        return self._erased
+
+    @property
     def threads(self):
         """CPU threads of the next ``detect``; 0 takes all cores."""
         return self._threads
@@ -156,7 +161,7 @@ class Detector:
         """
         return self._detect(y, h, noise_var, prior, out)
 
-    def _checked(self, y, h, noise_var, prior):
+    def checked(self, y, h, noise_var, prior):
         """The arguments of ``detect`` as the backends take them; ValueError as it says."""
         gpu = self._gpu_of(y)
         y = array("y", y, np.complex64, ("n", self.num_rx), gpu)
@@ -175,7 +180,7 @@ class Detector:
     def _detect(self, y, h, noise_var, prior, out, *, hard=None, nodes=None):
         """``detect``; hard: (iterations, n, nt*m) uint8 hard solutions, nodes: (n, k) uint32 that
         takes node counts, where the detector has any."""
-        y, h, noise_var, prior = self._checked(y, h, noise_var, prior)
+        y, h, noise_var, prior = self.checked(y, h, noise_var, prior)
         shape = (len(y), self.bits_per_vector)
         gpu = self._gpu_of(y)
         if out is not None:

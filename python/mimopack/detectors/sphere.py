@@ -62,7 +62,7 @@ class _Sphere(Detector):
                      else self._gpus().zeros(shape, np.uint32, gpu))
             self._detect(y, h, noise_var, prior, None, nodes=nodes)
             return nodes
-        y, h, noise_var, prior = self._checked(y, h, noise_var, prior)
+        y, h, noise_var, prior = self.checked(y, h, noise_var, prior)
         visited, erased = reference.run(self._visited, y, h, noise_var, self.constellation, prior,
                                         width=width)
         self._erased = int(erased.sum())

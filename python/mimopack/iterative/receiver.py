@@ -8,8 +8,10 @@ from typing import Any
 import numpy as np
 
 from ..checks import flag, integer, positive
-from ..cuda import array_module
+from ..cuda import array_module, is_device_array
 from ..detectors import ZFSIC, BitFlip, hard_decisions
+from .batch import Batch, take_rows
+from .graphs import Graphs
 from .layout import CodewordLayout
 
 # The a-priori LLR of a bit that is known, and the largest that a decoder's become: beyond all that
@@ -80,13 +82,17 @@ class IterativeReceiver:
             0.4. 002 has 1.
         last_decoder: of the last pass, such as a ``coding.ListDecoder`` for the codewords that are
             then left; None for ``decoder``.
+        graphs: whether what a GPU does for CuPy's arrays of up to 512 codewords may be recorded
+            and played again (CUDA graphs), which takes a fraction of the time that calls one after
+            another take. Without early_stop, with one of this package's decoders for all passes,
+            without kept messages; not with ``BitFlip``.
 
     Raises:
         ValueError: an argument is not as above.
     """
 
     def __init__(self, detector, decoder, interleaver=None, iterations=4, early_stop=True,
-                 feedback_scale=0.6, last_decoder=None):
+                 feedback_scale=0.6, last_decoder=None, graphs=True):
         self.detector, self.decoder = detector, decoder
         self.iterations = iterations
         if detector.llr_dtype != np.float32:
@@ -103,6 +109,10 @@ class IterativeReceiver:
             raise ValueError(f"last_decoder: got one of {self.last_decoder.num_bits} bits, must "
                              f"be of {decoder.num_bits}, as decoder is")
         self.layout = CodewordLayout(decoder.num_bits, detector.bits_per_vector, interleaver)
+        may_record = (flag("graphs", graphs) and not self.early_stop and not self._keeps
+                      and self.last_decoder is decoder and hasattr(decoder, "erasure_count")
+                      and not isinstance(detector, BitFlip))
+        self._graphs = Graphs(self._passes, self.layout) if may_record else None
         self._first = (ZFSIC(detector.num_tx, detector.num_rx, detector.constellation,
                              ordering=detector.ordering, backend=detector.backend,
                              device=detector.device, threads=detector.threads)
@@ -153,14 +163,26 @@ class IterativeReceiver:
         Raises:
             ValueError: an argument is not as above.
         """
-        xp, n, vectors = array_module(y), self.codewords(y), self.layout.vectors
+        n = self.codewords(y)
         if first is not None and first.shape != (len(y), self.layout.bits_per_vector):
             raise ValueError(f"first: got shape {first.shape}, must be "
                              f"({len(y)}, {self.layout.bits_per_vector})")
-        batch = Batch(y, h, noise_var, vectors)
+        batch = Batch(y, h, noise_var, self.layout.vectors)
+        if (self._graphs and first is None and is_device_array(y)
+                and self._graphs.takes(n, len(h))):
+            self.detector.checked(y, h, noise_var, None)
+            arrays, counts = self._graphs.receive(batch, n, keep_history, self.iterations)
+        else:
+            arrays, counts = self._passes(batch, keep_history, first)
+        return Received(*arrays, *map(int, counts))
+
+    def _passes(self, batch, keep_history, first=None):
+        """The arrays of :class:`Received`, and its counts, of which int() may wait for the GPU."""
+        xp, vectors = array_module(batch.y), self.layout.vectors
+        n = len(batch.y) // vectors
         left = slice(None)    # the codewords that the batch still has
         found, passes, taken = xp.zeros(n, bool), xp.zeros(n, np.int32), xp.zeros(n, np.int32)
-        history, prior, hard = [], None, None
+        prior = hard = history = None
         if self._keeps:
             self.decoder.reset()
         for index in range(self.iterations):
@@ -175,13 +197,15 @@ class IterativeReceiver:
                     erasures = 0
                 elif self.early_stop:
                     erasures = self.detector.erasures
+                if keep_history:
+                    history = xp.empty((self.iterations, *bits.shape), np.uint8)
             else:
                 posterior[left], bits[left] = decoded, _bits(decoder, decoded)
             found[left] = decoder.found
             passes[left] += 1
             taken[left] += decoder.iterations_taken
             if keep_history:
-                history.append(bits.copy())
+                history[index:] = bits    # those that leave keep theirs
             if index + 1 == self.iterations:
                 break
             extrinsic = decoded - llr
@@ -191,17 +215,17 @@ class IterativeReceiver:
                     break
                 left = going if index == 0 else left[going]
                 batch, extrinsic = batch.take(going), extrinsic[going]
-                hard = hard if hard is None else _take(hard, going, vectors, axis=1)
+                hard = hard if hard is None else take_rows(hard, going, vectors, axis=1)
             extrinsic *= np.float32(self.feedback_scale)
             # or they would grow from pass to pass, up to where a decoder saturates
             xp.clip(extrinsic, -CERTAIN, CERTAIN, out=extrinsic)
             prior = self.layout.spread(extrinsic, fill=-CERTAIN)
             hard = self._candidates(batch, posterior, left, hard)
-        history += history[-1:] * (self.iterations - len(history))    # all had left
-        erasures = self.detector.erasures if erasures is None else erasures
-        return Received(posterior, bits, found, passes, taken, detected,
-                        xp.stack(history) if keep_history else None, erasures,
-                        getattr(decoder, "erasures", 0))
+        if erasures is None:
+            erasures = self.detector.erasure_count
+        erased = (decoder.erasure_count if hasattr(decoder, "erasure_count")
+                  else getattr(decoder, "erasures", 0))
+        return (posterior, bits, found, passes, taken, detected, history), (erasures, erased)
 
     def _detect(self, batch, prior, hard):
         extras = {} if hard is None else {"hard": hard}
@@ -231,52 +255,3 @@ def _check_feedback(detector):
     if not detector.extrinsic:
         raise ValueError(f"detector: got {detector.name} with extrinsic=False, must be "
                          "extrinsic=True where a decoder's LLRs come back")
-
-
-class Batch:
-    """Vectors of codewords, of which some can be left out.
-
-    Raises:
-        ValueError: another number of matrices or noise powers than goes with y.
-    """
-
-    def __init__(self, y, h, noise_var, vectors):
-        self.y, self.h, self.noise_var, self._vectors = y, h, noise_var, vectors
-        matrices = len(h) if np.ndim(h) else 0
-        if len(y) and (not matrices or len(y) % matrices):
-            raise ValueError(f"h: got {matrices} matrices for {len(y)} vectors, allowed is any "
-                             "number that divides the vectors")
-        if np.ndim(noise_var) and np.shape(noise_var) != (len(y),):
-            raise ValueError(f"noise_var: got shape {np.shape(noise_var)}, must be a number or "
-                             f"({len(y)},), one for each vector")
-
-    def take(self, codewords):
-        """The batch of these alone."""
-        h, period = self._matrices()
-        noise_var, vectors = self.noise_var, self._vectors
-        if np.ndim(noise_var):
-            noise_var = _take(noise_var, codewords, vectors)
-        return Batch(_take(self.y, codewords, vectors), _take(h, codewords, vectors // period),
-                     noise_var, vectors)
-
-    def part(self, first, end):
-        """The batch of consecutive ones, not copied."""
-        h, period = self._matrices()
-        at = slice(first * self._vectors, end * self._vectors)
-        noise_var = self.noise_var[at] if np.ndim(self.noise_var) else self.noise_var
-        return Batch(self.y[at], h[at.start // period:at.stop // period], noise_var, self._vectors)
-
-    def _matrices(self):
-        """The matrices, and how many vectors of one codeword share one."""
-        period = len(self.y) // max(1, len(self.h))
-        if self._vectors % period:
-            return self.h.repeat(period, axis=0), 1
-        return self.h, period
-
-
-def _take(values, codewords, rows, axis=0):
-    """Of an array with so many rows for each codeword those of some."""
-    shape = values.shape
-    split = values.reshape(*shape[:axis], -1, rows, *shape[axis + 1:])
-    return array_module(values).take(split, codewords, axis=axis).reshape(
-        *shape[:axis], -1, *shape[axis + 1:])

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..checks import integer
 from ..cuda.device import cupy
-from .receiver import Batch
+from .batch import Batch
 
 # Codewords that a receiver on the CPU gets at least, a register's lanes of its decoder.
 LEAST_CODEWORDS = 16
