@@ -194,10 +194,11 @@ class TestReceiver:
                 return self._decode(llr, np.empty_like(llr))
 
         fake_cuda.install(monkeypatch)
-        fake = SimpleNamespace(asarray=lambda a: (sent.append(a.shape), a)[1], asnumpy=np.asarray,
-                               cuda=SimpleNamespace(Device=nullcontext))
-        monkeypatch.setattr(sys.modules["gnuradio.mimopack.iterative.sharing"], "cupy",
-                            lambda: fake)
+        fake = SimpleNamespace(asnumpy=np.asarray, cuda=SimpleNamespace(Device=nullcontext))
+        sharing = sys.modules["gnuradio.mimopack.iterative.sharing"]
+        monkeypatch.setattr(sharing, "cupy", lambda: fake)
+        monkeypatch.setattr(sharing, "Upload", lambda: lambda a, threads: (sent.append(a.shape),
+                                                                           a)[1])
         monkeypatch.setattr(ldpc, "LdpcDecoder", FailingGpu)
         coding.codes._of_standard.cache_clear()
         tested = mimopack.iterative_receiver(**LINK, code=CODE, backend="cuda", early_stop=False,

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from gnuradio.mimopack import channel, coding, constellation, detectors, iterative
 from gnuradio.mimopack.coding import ldpc
+from gnuradio.mimopack.cuda import transfer
 
 NAME = "wifi:648:1/2"
 CODE = coding.get(NAME)
@@ -416,9 +417,9 @@ class TestSharing:
             def __exit__(self, *_):
                 pass
 
-        fake = SimpleNamespace(asarray=np.asarray, asnumpy=np.asarray,
-                               cuda=SimpleNamespace(Device=Device))
+        fake = SimpleNamespace(asnumpy=np.asarray, cuda=SimpleNamespace(Device=Device))
         monkeypatch.setattr(iterative.sharing, "cupy", lambda: fake)
+        monkeypatch.setattr(iterative.sharing, "Upload", lambda: lambda array, threads: array)
 
         def make(device):
             made = receiver()
@@ -603,7 +604,7 @@ class TestGraphs:
         return played
 
     @pytest.mark.parametrize("name", ["mmsepic", "nway"])
-    @pytest.mark.parametrize("per_channel", [1, 3])
+    @pytest.mark.parametrize("per_channel", [1, 41])
     def test_batches_of_any_size(self, name, per_channel):
         made = self.make(name)
         _, _, y, h, noise_var = transmitted(9, 10.5, per_channel=per_channel)
@@ -643,3 +644,15 @@ class TestGraphs:
         _, _, y, h, noise_var = transmitted(2, 15, per_channel=82)
         self.compare(made, y, h, noise_var)
         assert not made[1]._graphs._recorded
+
+    def test_arrays_of_the_host(self, monkeypatch):
+        """Sent in pieces, as SharedReceiver does."""
+        monkeypatch.setattr(transfer, "UPLOAD_BYTES", 10_000)
+        _, _, y, h, noise_var = transmitted(9, 10.5)
+        expected = self.make()[1].receive(self.xp.asarray(y), self.xp.asarray(h), noise_var)
+        shared = iterative.SharedReceiver(lambda device: self.make()[1], [0])
+        for noise in (noise_var, np.full(len(y), noise_var, np.float32)):
+            found = shared.receive(y, h, noise, keep_history=True)
+            np.testing.assert_array_equal(found.bits, expected.bits.get())
+            np.testing.assert_array_equal(found.found, expected.found.get())
+        assert not len(shared.receive(y[:0], h[:0], noise_var).bits)

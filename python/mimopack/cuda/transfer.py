@@ -24,6 +24,8 @@ SLOTS = 3
 # Threads that copy between pageable and pinned memory, and how much for each it takes to pay.
 COPY_THREADS = 8
 COPY_BYTES = 2**18
+# Of an upload, what is copied to pinned memory while as much travels.
+UPLOAD_BYTES = 2**22
 _ALIGNMENT = 256
 
 # Memory of GPUs that failed for good: to free it would fail as well, wherever the last reference
@@ -247,6 +249,39 @@ class _Slot:
                 self._there = cupy().cuda.alloc(size)
             self._here = pinned_empty(size, np.uint8)
             self._size = size
+
+
+class Upload:
+    """Arrays of the host to a GPU that is the current one, through pinned memory of its own."""
+
+    def __init__(self):
+        self._halves = None
+
+    def __call__(self, array, threads=0):
+        """A copy there, which is complete when the current stream is so far; threads: of the
+        host, that copy. What is in pinned memory may not change until then."""
+        module, array = cupy(), np.ascontiguousarray(array)
+        runtime, stream = module.cuda.runtime, module.cuda.get_current_stream()
+        there = module.empty(array.shape, array.dtype)
+        if not array.size:
+            return there
+        if _is_pinned(address(array), array.nbytes):
+            runtime.memcpyAsync(there.data.ptr, address(array), array.nbytes,
+                                runtime.memcpyHostToDevice, stream.ptr)
+            return there
+        if self._halves is None:
+            self._halves = [(pinned_empty(UPLOAD_BYTES, np.uint8),
+                             module.cuda.Event(disable_timing=True)) for _ in range(2)]
+        source = array.reshape(-1).view(np.uint8)
+        for first in range(0, len(source), UPLOAD_BYTES):
+            here, sent = self._halves[first // UPLOAD_BYTES % 2]
+            part = source[first:first + UPLOAD_BYTES]
+            sent.synchronize()    # what was there has arrived
+            copy(here[:len(part)], part, threads)
+            runtime.memcpyAsync(there.data.ptr + first, address(here), len(part),
+                                runtime.memcpyHostToDevice, stream.ptr)
+            sent.record(stream)
+        return there
 
 
 def copy(to, source, threads):

@@ -10,6 +10,7 @@ import numpy as np
 
 from ..checks import integer
 from ..cuda.device import cupy
+from ..cuda.transfer import Upload
 from .batch import Batch
 
 # Codewords that a receiver on the CPU gets at least, a register's lanes of its decoder.
@@ -60,6 +61,7 @@ class SharedReceiver:
                              "None for the CPU")
         self._make, self._devices = make, devices
         self._receivers = [make(device) for device in devices] if devices else [make()]
+        self._uploads = [Upload() for _ in self._receivers] if devices else []
         self._pool = None
         self.layout = self._receivers[0].layout
         self.threads = threads
@@ -94,11 +96,11 @@ class SharedReceiver:
         shares = self._shares(self.receiver.codewords(y))
         whole = Batch(y, h, noise_var, self.layout.vectors)
         if len(shares) < 2:
-            return self._one(self.receiver, whole, keep_history)
+            return self._one(0, whole, keep_history)
         if self._pool is None or self._pool._max_workers < len(shares):
             self._pool = ThreadPoolExecutor(len(shares))
-        parts = [self._pool.submit(self._one, receiver, whole.part(*share), keep_history)
-                 for receiver, share in zip(self._receivers, shares, strict=False)]
+        parts = [self._pool.submit(self._one, number, whole.part(*share), keep_history)
+                 for number, share in enumerate(shares)]
         wait(parts)
         return _joined([part.result() for part in parts])
 
@@ -120,16 +122,19 @@ class SharedReceiver:
                 receiver.threads = max(1, threads // shares)
         return [(at, min(at + step, n)) for at in range(0, n, step)] if n else []
 
-    def _one(self, receiver, batch, keep_history):
+    def _one(self, number, batch, keep_history):
+        """One of the receivers receives a batch."""
+        receiver = self._receivers[number]
         if receiver.detector.backend != "cuda":
             return _decided(receiver.receive(batch.y, batch.h, batch.noise_var, keep_history),
                             np.asarray)
-        xp = cupy()
+        xp, upload = cupy(), self._uploads[number]
         with xp.cuda.Device(receiver.detector.devices[0]):
             noise_var = batch.noise_var
             if np.ndim(noise_var):
-                noise_var = xp.asarray(noise_var)
-            return _decided(receiver.receive(xp.asarray(batch.y), xp.asarray(batch.h), noise_var,
+                noise_var = upload(noise_var, self._threads)
+            return _decided(receiver.receive(upload(batch.y, self._threads),
+                                             upload(batch.h, self._threads), noise_var,
                                              keep_history), xp.asnumpy)
 
 
