@@ -52,6 +52,11 @@ def kinds(name):
     yield "4x4 64-QAM" if not exact else "4x4 QPSK", points or {"constellation": "qam64"}, 70, 1, ()
     if kind.SUPPORTS_PRIOR:
         yield "prior", base, VECTORS, 1, ("prior",)
+    if name in ("nway", "fpfsd"):
+        for points in ("qam16", "qam64"):
+            for asked in ((), ("prior",)):
+                yield ("log-sums", {"constellation": points, "llr_method": "logsum"}, VECTORS, 1,
+                       asked)
     if name == "bitflip":
         yield "hard solutions", base, VECTORS, 1, ("hard",)
     if hasattr(kind, "count_nodes"):
@@ -103,7 +108,7 @@ def detect_all(name):
                             prior_there)
             if detector.erasures != 1:
                 raise RuntimeError(f"{what}: {detector.erasures} vectors erased, not 1")
-            if what in ("plain", "shared matrices") or "team" in what or "clipping" in what:
+            if what in ("plain", "shared matrices", "log-sums") or "team" in what or "clipping" in what:
                 several_rounds(detector, period, prior is not None)
     print(f"{name}: done")
 
