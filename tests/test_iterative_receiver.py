@@ -2,7 +2,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Interleavers, the layout of codewords in vectors, and the loop of detector and decoder."""
 
+import gc
 import sys
+from contextlib import nullcontext
 from functools import partial
 from types import ModuleType, SimpleNamespace
 
@@ -575,6 +577,38 @@ def test_arrays_of_a_gpu_stay_there(monkeypatch, early_stop, list_bits):
         np.testing.assert_array_equal(_host(value), getattr(expected, name))
 
 
+class TestWhatIsRecorded:
+    def test_batches(self):
+        """Each codeword, of 41 vectors, has matrices of its own, for as many vectors each."""
+        graphs = iterative.graphs.Graphs(receiver().layout, 1)
+        assert all(graphs.takes(n, matrices) for n, matrices in (
+            (1, 1), (1, 41), (512, 512), (512, 512 * 41)))
+        assert not any(graphs.takes(n, matrices) for n, matrices in (
+            (0, 0), (2, 1), (513, 513), (2, 3), (2, 4)))
+
+    def test_what_cannot_be_recorded_is_called(self, monkeypatch):
+        def failing(*_):
+            raise RuntimeError("injected")
+
+        stream = SimpleNamespace(synchronize=lambda: None)
+        fake = SimpleNamespace(cuda=SimpleNamespace(get_current_stream=lambda: stream))
+        monkeypatch.setattr(iterative.graphs, "cupy", lambda: fake)
+        monkeypatch.setattr(iterative.graphs, "_Recording", failing)
+        calls = []
+        graphs = iterative.graphs.Graphs(receiver().layout, 1)
+        device = nullcontext()
+        device.id = 0
+        y = SimpleNamespace(shape=(41, 4), device=device)
+        batch = SimpleNamespace(y=y, h=np.zeros((41, 4, 4)))
+        with pytest.warns(RuntimeWarning, match="no CUDA graphs.*injected"):
+            graphs.receive(lambda *call: calls.append(call), batch, 1, (True,))
+        assert calls == [(batch, True)] and not graphs.takes(1, 41)
+
+    def test_graphs_is_a_flag(self):
+        with pytest.raises(ValueError, match="graphs: got 2"):
+            iterative.IterativeReceiver(detectors.EP(extrinsic=True), CODE.decoder(), graphs=2)
+
+
 @pytest.mark.gpu
 class TestGraphs:
     """What is recorded gives what calls do."""
@@ -610,7 +644,7 @@ class TestGraphs:
         _, _, y, h, noise_var = transmitted(9, 10.5, per_channel=per_channel)
         vectors = made[0].layout.vectors
         first = None
-        for n in (5, 8, 1, 5, 9, 7):
+        for n in (5, 8, 1, 5, 9, 7, 5, 8, 1):
             rows = n * vectors
             found = self.compare(made, y[-rows:], h[-(rows // per_channel):], noise_var)
             if first is None:
@@ -638,6 +672,40 @@ class TestGraphs:
             each.iterations = 2
         assert self.compare(made, y, h, noise_var, keep_history=True).history.shape[0] == 2
         self.compare(made, y, h, noise_var)
+
+    def test_settings_count(self):
+        decoder = CODE.decoder(iterations=10, backend="cuda")
+        made = self.make(decoder=decoder)
+        _, _, y, h, noise_var = transmitted(3, 9)
+        first = self.compare(made, y, h, noise_var)
+        decoder.iterations = 2
+        assert self.compare(made, y, h, noise_var).decoder_iterations.max() <= 6
+        for each in made:
+            each.feedback_scale = 0.1
+        changed = self.compare(made, y, h, noise_var)
+        assert not np.array_equal(changed.posterior.get(), first.posterior.get())
+        for each in made:
+            each.early_stop = True
+        self.compare(made, y, h, noise_var)
+
+    def test_what_outlives_a_recording(self, monkeypatch):
+        """Memory of what detector, decoder and interleaver keep."""
+        monkeypatch.setattr(iterative.graphs, "KEPT", 1)
+        code, interleaver = coding.Code(ldpc.LdpcEncoder(MATRIX), partial(
+            ldpc.LdpcDecoder, MATRIX)), coding.RandomInterleaver(648, 3)
+        detector = detectors.create("mmsepic", backend="cuda", extrinsic=True)
+        _, _, y, h, noise_var = transmitted(9, 10.5)
+        expected = self.make()[0].receive(self.xp.asarray(y), self.xp.asarray(h), noise_var)
+        played = iterative.IterativeReceiver(
+            detector, code.decoder(iterations=10, backend="cuda"), interleaver, 3, False)
+        for _ in range(3):
+            for n in (9, 1, 5):
+                rows = slice(n * played.layout.vectors)
+                for _ in range(2):
+                    found = played.receive(*map(self.xp.asarray, (y[rows], h[rows])), noise_var)
+                    np.testing.assert_array_equal(found.bits.get(), expected.bits[:n].get())
+                gc.collect()
+                self.xp.full(2**22, 7)    # where memory was given back
 
     def test_one_matrix_for_all(self):
         made = self.make()

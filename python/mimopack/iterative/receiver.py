@@ -75,7 +75,7 @@ class IterativeReceiver:
         iterations: passes, at most; 1 decodes without feedback.
         early_stop: whether codewords leave when they are ``found``; the others go on in a smaller
             batch. With CuPy's arrays the host waits for the GPU after each pass to know how many
-            are left; without it, it does not.
+            are left; without it, only after the last.
         feedback_scale: what the decoder's extrinsic LLRs are multiplied by, which then count as
             100 where they are larger. Max-log detectors and min-sum decoders make them too large,
             most of all for detectors whose candidates do not depend on them: bit flipping wants
@@ -83,9 +83,11 @@ class IterativeReceiver:
         last_decoder: of the last pass, such as a ``coding.ListDecoder`` for the codewords that are
             then left; None for ``decoder``.
         graphs: whether what a GPU does for CuPy's arrays of up to 512 codewords may be recorded
-            and played again (CUDA graphs), which takes a fraction of the time that calls one after
-            another take. Without early_stop, with one of this package's decoders for all passes,
-            without kept messages; not with ``BitFlip``.
+            and played again (CUDA graphs), where the host takes longer to say what to do than the
+            GPU to do it. That needs early_stop=False, one of this package's decoders for all
+            passes, no kept messages, whole matrices for each codeword, no ``first``, and another
+            detector than ``BitFlip``. The attributes of detector and decoder then say nothing of
+            the last batch.
 
     Raises:
         ValueError: an argument is not as above.
@@ -109,10 +111,8 @@ class IterativeReceiver:
             raise ValueError(f"last_decoder: got one of {self.last_decoder.num_bits} bits, must "
                              f"be of {decoder.num_bits}, as decoder is")
         self.layout = CodewordLayout(decoder.num_bits, detector.bits_per_vector, interleaver)
-        may_record = (flag("graphs", graphs) and not self.early_stop and not self._keeps
-                      and self.last_decoder is decoder and hasattr(decoder, "erasure_count")
-                      and not isinstance(detector, BitFlip))
-        self._graphs = Graphs(self._passes, self.layout) if may_record else None
+        self._graphs = (Graphs(self.layout, detector.constellation.points[0])
+                        if flag("graphs", graphs) else None)
         self._first = (ZFSIC(detector.num_tx, detector.num_rx, detector.constellation,
                              ordering=detector.ordering, backend=detector.backend,
                              device=detector.device, threads=detector.threads)
@@ -168,13 +168,19 @@ class IterativeReceiver:
             raise ValueError(f"first: got shape {first.shape}, must be "
                              f"({len(y)}, {self.layout.bits_per_vector})")
         batch = Batch(y, h, noise_var, self.layout.vectors)
-        if (self._graphs and first is None and is_device_array(y)
-                and self._graphs.takes(n, len(h))):
+        if first is None and is_device_array(y) and self._may_record(batch, n):
             self.detector.checked(y, h, noise_var, None)
-            arrays, counts = self._graphs.receive(batch, n, keep_history, self.iterations)
+            arrays, counts = self._graphs.receive(
+                self._passes, batch, n, (keep_history,), self.iterations, self.feedback_scale,
+                getattr(self.decoder, "iterations", None), id(self.detector), id(self.decoder))
         else:
             arrays, counts = self._passes(batch, keep_history, first)
         return Received(*arrays, *map(int, counts))
+
+    def _may_record(self, batch, n):
+        return (self._graphs and not self.early_stop and not self._keeps and self._first is None
+                and self.last_decoder is self.decoder and hasattr(self.decoder, "erasure_count")
+                and n and self._graphs.takes(n, len(batch.h)))
 
     def _passes(self, batch, keep_history, first=None):
         """The arrays of :class:`Received`, and its counts, of which int() may wait for the GPU."""
@@ -205,13 +211,15 @@ class IterativeReceiver:
             passes[left] += 1
             taken[left] += decoder.iterations_taken
             if keep_history:
-                history[index:] = bits    # those that leave keep theirs
+                history[index] = bits
             if index + 1 == self.iterations:
                 break
             extrinsic = decoded - llr
             if self.early_stop:
                 going = xp.flatnonzero(~decoder.found)
                 if not len(going):
+                    if keep_history:
+                        history[index + 1:] = bits
                     break
                 left = going if index == 0 else left[going]
                 batch, extrinsic = batch.take(going), extrinsic[going]

@@ -129,13 +129,11 @@ class SharedReceiver:
             return _decided(receiver.receive(batch.y, batch.h, batch.noise_var, keep_history),
                             np.asarray)
         xp, upload = cupy(), self._uploads[number]
+        receiver.detector.checked(batch.y, batch.h, batch.noise_var, None)
         with xp.cuda.Device(receiver.detector.devices[0]):
-            noise_var = batch.noise_var
-            if np.ndim(noise_var):
-                noise_var = upload(noise_var, self._threads)
-            return _decided(receiver.receive(upload(batch.y, self._threads),
-                                             upload(batch.h, self._threads), noise_var,
-                                             keep_history), xp.asnumpy)
+            arrays = [upload(array, self._threads) if isinstance(array, np.ndarray) else array
+                      for array in (batch.y, batch.h, batch.noise_var)]
+            return _decided(receiver.receive(*arrays, keep_history), xp.asnumpy)
 
 
 def _decided(received, to_host):
