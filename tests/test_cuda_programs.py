@@ -42,6 +42,8 @@ IN_REGISTERS = [
       for name in ("zf", "mmse", "mmsepic", "nway", "fpfsd", "hfsd", "sfsd", "psd") for points in
       ("qpsk", "qam16", "qam64")), ("ep", {}, {}), ("zfsic", {}, {}),
     *((name, {}, {"has_prior": True}) for name in ("nway", "fpfsd")),
+    ("nway", {"constellation": "qam64"}, {"has_prior": True}),
+    *(("nway", {"llr_method": "logsum"}, {"has_prior": prior}) for prior in (False, True)),
     ("kbest", {"k": 64}, {}), ("kbest", {"k": 256, "constellation": "qam64"}, {}),
     *(("psd", {"constellation": points, "preset": "table5"}, {})
       for points in ("qpsk", "qam16", "qam64"))]

@@ -110,7 +110,8 @@ def test_searches_by_teams(name, own, has_prior, tmp_path):
     ("nway", {}), ("nway", {"num_passes": 2}), ("fpfsd", {"constellation": "wlan_qam64"}),
     *((name, {"llr_method": "logsum", **own}) for name, own in (
         ("nway", {}), ("nway", {"constellation": "qpsk", "num_tx": 3, "num_rx": 4}),
-        ("nway", {"constellation": "qam64"}), ("nway", {"num_passes": 3, "llr_clip": 5.0}),
+        ("nway", {"num_passes": 1, "extrinsic": True}), ("nway", {"constellation": "qam64"}),
+        ("nway", {"num_passes": 3, "llr_clip": 5.0}),
         ("fpfsd", {}), ("fpfsd", {"constellation": "wlan_qam16", "num_tx": 3})))])
 def test_prior(name, own, tmp_path):
     det = detectors.create(name, backend="cpu", **own)
@@ -139,6 +140,76 @@ using namespace mimopack::device;
 static_assert(team_fits<asked::fixed_tx, asked::fixed_rx, asked::width,
                         asked::options().psd_threads>());
 """
+
+
+@pytest.fixture(scope="module")
+def nway_programs(tmp_path_factory):
+    """(detector, program) of N-way, 4x4 16-QAM, with a-priori LLRs, by llr_method."""
+    made = {}
+    for method in ("maxlog", "logsum"):
+        det = detectors.NWay(backend="cpu", llr_method=method)
+        made[method] = det, launcher(det, tmp_path_factory.mktemp(method), has_prior=True)
+    return made
+
+
+@pytest.mark.parametrize("method", ["maxlog", "logsum"])
+class TestNumbersOfAnySize:
+    """Each LLR by itself, where others of its vector are far larger."""
+
+    def test_a_weak_layer_beside_strong_ones(self, nway_programs, method):
+        det, launch = nway_programs[method]
+        y, h, noise_var, bits = problem(200, 4, 4, "qam16", 20)
+        strong = np.array([1000, 1000, 1000, 1], np.float32)    # 60 dB
+        x = det.constellation.modulate(bits)
+        y, h = (y + np.einsum("nij,nj->ni", h, (strong - 1) * x)).astype(np.complex64), h * strong
+        prior = np.random.default_rng(2).normal(0, 1, bits.shape).astype(np.float32)
+        llr, _ = detect(det, launch, y, h, noise_var, prior)
+        expected = detectors.NWay(backend="reference", llr_method=method).detect(
+            y, h, noise_var, prior)[:, 12:]
+        own, cpu = (np.max(np.abs(found[:, 12:] - expected))
+                    for found in (llr, det.detect(y, h, noise_var, prior)))
+        assert own < 4 * cpu + 1e-3
+
+    @pytest.mark.parametrize("certain", [1e2, 1e4, 1e6])
+    def test_bits_that_are_known(self, nway_programs, method, certain):
+        """Right or, one of them, wrong."""
+        det, launch = nway_programs[method]
+        y, h, noise_var, bits = problem(200, 4, 4, "qam16", 6)
+        prior = ((2.0 * bits - 1) * certain).astype(np.float32)
+        prior[:, [5, 11]] = 0
+        prior[100:, 3] *= -1
+        llr, _ = detect(det, launch, y, h, noise_var, prior)
+        np.testing.assert_allclose(llr[:, [5, 11]],
+                                   det.detect(y, h, noise_var, prior)[:, [5, 11]], atol=2e-3)
+
+    @pytest.mark.parametrize("apart, alike", [(1e-3, 0.9), (1e-5, 0.5)])
+    def test_candidates_far_better_than_those_before(self, nway_programs, method, apart, alike):
+        """A weight too large for a sum, in whichever pass; the closer columns are, the more
+        rounding decides."""
+        det, launch = nway_programs[method]
+        rng = np.random.default_rng(1)
+        y, h, _, bits = problem(200, 4, 4, "qam16", 30)
+        h[:, :, 1] = h[:, :, 0] + apart * (rng.normal(size=(200, 4))
+                                           + 1j * rng.normal(size=(200, 4)))
+        for noise_var in (1e-9, 1e-3):
+            llr, erased = detect(det, launch, y, h, noise_var, np.zeros(bits.shape, np.float32))
+            assert not erased and np.all(np.any(llr, axis=1)) and np.all(np.isfinite(llr))
+            close = np.isclose(llr, det.detect(y, h, noise_var), rtol=0.05).all(axis=1)
+            assert np.mean(close) > alike
+
+    def test_zeros(self, nway_programs, method):
+        det, launch = nway_programs[method]
+        y, h = np.zeros((1, 4), np.complex64), np.eye(4, dtype=np.complex64)[None]
+        llr, _ = detect(det, launch, y, h, 1.0, np.zeros((1, 16), np.float32))
+        np.testing.assert_allclose(np.abs(llr), np.abs(det.detect(y, h, 1.0)), atol=1e-4)
+
+
+def test_log_sums_at_any_snr(tmp_path):
+    """Two of a hundred vectors have a candidate of e^80 times the weight of the first."""
+    det = detectors.NWay(backend="cpu", llr_method="logsum")
+    launch = launcher(det, tmp_path)
+    for snr_db in (-10, 0, 30, 50):
+        compare(det, launch, chunk=1, period=1, snr_db=snr_db)
 
 
 # A vector's team is a part of a warp, a warp, and a block.
@@ -171,32 +242,37 @@ def test_distribution(name, dynamic, tmp_path, monkeypatch):
     compare(det, launcher(det, tmp_path), chunk=1, period=1)
 
 
-def compare(det, launch, chunk, period, n=420, snr_db=15, known=0, counts=False):
-    """With the CPU, a block and several; known: the a-priori LLRs' standard deviation."""
+def detect(det, launch, y, h, noise_var, prior=None, blocks=1, chunk=1, nodes=None):
+    """(LLRs, vectors erased) of the program."""
     def pointer(array):
         return ctypes.c_void_p(None if array is None else array.ctypes.data)
 
+    n, matrices = len(y), len(h)
+    llr, counters = np.full((n, det.bits_per_vector), np.nan, np.float32), np.zeros(2, np.uint64)
+    launch(blocks, ctypes.c_ulonglong(n), chunk, n // matrices // chunk, pointer(y), pointer(h),
+           ctypes.c_float(noise_var), pointer(prior), pointer(llr), pointer(nodes),
+           0 if nodes is None else nodes.shape[1], pointer(counters))
+    return llr, counters[0]
+
+
+def compare(det, launch, chunk, period, n=420, snr_db=15, known=0, counts=False):
+    """With the CPU, a block and several; known: the a-priori LLRs' standard deviation."""
     for blocks in (1, 3):
-        y, h, noise_var, _ = problem(n, det.num_tx, det.num_rx, det.constellation.name, snr_db,
-                                     period, seed=blocks)
+        y, h, noise_var, bits = problem(n, det.num_tx, det.num_rx, det.constellation.name, snr_db,
+                                        period, seed=blocks)
         h[3] = 0
-        llr = np.full((n, det.bits_per_vector), np.nan, np.float32)
         prior = None
         if known:
-            prior = np.random.default_rng(blocks).normal(0, known, llr.shape).astype(np.float32)
-        team = det.team_size if counts else 0
-        nodes = np.zeros((n, team), np.uint32) if counts else None
-        counters = np.zeros(2, np.uint64)
-        launch(blocks, ctypes.c_ulonglong(n), chunk, period // chunk, pointer(y), pointer(h),
-               ctypes.c_float(noise_var), pointer(prior), pointer(llr), pointer(nodes), team,
-               pointer(counters))
+            prior = np.random.default_rng(blocks).normal(0, known, bits.shape).astype(np.float32)
+        nodes = np.zeros((n, det.team_size), np.uint32) if counts else None
+        llr, erased = detect(det, launch, y, h, noise_var, prior, blocks, chunk, nodes)
         expected = det.detect(y, h, noise_var, prior)
         if det.name == "kbest":    # the path of a tie may be one or the other
             ties = np.max(np.abs(llr - expected), axis=1) > 1e-3 * np.max(np.abs(expected), axis=1)
             assert np.count_nonzero(ties) <= 2
             llr[ties] = expected[ties]
         assert_close(llr, expected)
-        assert counters[0] == det.erasures == period
+        assert erased == det.erasures == period
         if counts:
             differ = (nodes != det.count_nodes(y, h, noise_var, prior)).any(axis=1)
             assert np.count_nonzero(differ) <= n // 50    # nodes equally far

@@ -207,7 +207,7 @@ class TestSimulation:
             counts.detected, np.sum((received.detected > 0) != frames.words, axis=1))
 
     def test_list_bits(self):
-        frames = LINK.frames(11.0, 0, 4)
+        frames = LINK.frames(10.0, 0, 4)
         found = [Contender(LINK, f"nway:list_bits={q}").count(frames).found.sum() for q in (0, 3)]
         assert 0 < found[0] < found[1]
 

@@ -108,19 +108,23 @@ public:
         }
     }
 
-    /* From now on weights are relative to this metric, if it is better; returns whether
-     * it is so much better that its weight was too large. */
+    /* From now on weights are relative to this metric, if it is better. Returns whether
+     * it is so much better that its weight was too large for sums: they are 0 then, as
+     * what comes from earlier passes is too small beside it, and this pass is to come
+     * again. */
     MP_FN bool relate_to(float metric)
     {
         const float exponent = fminf((metric - d_relative_to) * d_unit, 0.0f);
+        const bool too_large = exponent < -80.0f * log2_e;
         const float factor = exp2f(exponent);
         MP_UNROLL
         for (int b = 0; b < NT * bits; ++b) {
-            zero[b / bits][b % bits] *= factor;
-            one[b / bits][b % bits] *= factor;
+            float &no = zero[b / bits][b % bits], &yes = one[b / bits][b % bits];
+            no = too_large ? 0.0f : no * factor;
+            yes = too_large ? 0.0f : yes * factor;
         }
         d_relative_to = fminf(metric, d_relative_to);
-        return exponent < -80.0f * log2_e;
+        return too_large;
     }
 
     MP_FN float llr(int b, float max_log) const
@@ -181,15 +185,7 @@ public:
         }
         const float unit = reciprocal(noise_var).v;
         bits_found found(unit, LOG_SUM ? sliced_metric(base) : 0.0f);
-#pragma unroll 1
-        for (int attempt = 0; attempt < (LOG_SUM ? 2 : 1); ++attempt) {
-            search(base, found);
-            if (!found.overflow)
-                break;
-            /* now that the best is known */
-            found = bits_found(unit, found.best());
-            back_in_order(base);
-        }
+        search(base, found);
         lane by_column[NT * bits];
         found.llrs(unit, known, d_clip, by_column);
         if constexpr (sorted)
@@ -209,7 +205,6 @@ private:
     struct bits_found {
         bit_minima<NT, WIDTH> minima;
         register_sums<NT, WIDTH> sums;
-        bool overflow = false;
 
         MP_FN bits_found(float unit, float metric) : sums(unit, metric) {}
 
@@ -219,9 +214,13 @@ private:
         {
             if constexpr (LOG_SUM) {
                 lists.begin(pass);
-                expand_top<true, true>(
-                    s, minima, [&](const auto& x) { sums.add(x, lists.add(x)); });
-                overflow |= sums.relate_to(best());
+                bool again = true;
+#pragma unroll 1
+                for (int attempt = 0; again && attempt < 2; ++attempt) {
+                    expand_top<true, true>(
+                        s, minima, [&](const auto& x) { sums.add(x, lists.add(x)); });
+                    again = sums.relate_to(best());
+                }
             } else {
                 expand_top<true>(s, minima, [](const auto&) {});
             }
@@ -244,9 +243,7 @@ private:
                 if constexpr (LOG_SUM)
                     difference = sums.llr(b, difference);
                 if constexpr (KNOWN)
-                    llr[b] = known[b] +
-                             clamp(lane(difference) - clamp(known[b], lane(surest_prior)),
-                                   lane(clip));
+                    llr[b] = known[b] + clamp(lane(difference) - known[b], lane(clip));
                 else
                     llr[b] = clamp(lane(difference), lane(clip));
             }
@@ -288,13 +285,6 @@ private:
             }
             found.move([](auto& m) { m.lower(constant_column<0>()); });
         }
-    }
-
-    /* Columns as before the search */
-    MP_FN void back_in_order(system& base)
-    {
-        for (int pass = d_passes; !sorted && pass < NT + 1; ++pass)
-            base.raise(constant_column<0>());
     }
 
     /* body(constant_column) of one of those below the top, or nothing for that */

@@ -13,6 +13,9 @@
 namespace mimopack {
 namespace MIMOPACK_ISA {
 
+/* Of zeros too, as copysignf() sees it */
+MP_FN bool negative(float u) { return __float_as_int(u) < 0; }
+
 /* An axis' level, in steps of 1 round 0, that is nearest to u; its Gray bits. */
 template <int WIDTH>
 struct axis_slice;
@@ -21,14 +24,14 @@ template <>
 struct axis_slice<1> {
     float level;
     bool bit[1];
-    MP_FN explicit axis_slice(float u) : level(copysignf(0.5f, u)), bit{ u > 0.0f } {}
+    MP_FN explicit axis_slice(float u) : level(copysignf(0.5f, u)), bit{ !negative(u) } {}
 };
 
 template <>
 struct axis_slice<2> {
     float level;
     bool bit[2];
-    MP_FN explicit axis_slice(float u) : bit{ u > 0.0f, fabsf(u) < 1.0f }
+    MP_FN explicit axis_slice(float u) : bit{ !negative(u), fabsf(u) < 1.0f }
     {
         level = copysignf(bit[1] ? 0.5f : 1.5f, u);
     }
@@ -58,38 +61,52 @@ struct axis_slice<3> : rounded_slice<3> {
     using rounded_slice<3>::rounded_slice;
 };
 
-/* The level with the least w (u - level)^2 - sum of s_b prior_b / 2 over its bits, of
- * which s_b = 1 where one is set and else -1, and that metric. With level = s a and s =
- * +-1 that is w u^2 + w a^2 - |2 a w u + prior_0 / 2| and what the other bits, which are
- * a's, say. */
+/* What a-priori LLRs, in units of the metrics, say against a bit's value. Nothing for the
+ * likely one: no sum of large numbers takes digits from the others. */
+MP_FN float bit_penalty(bool value, float prior)
+{
+    return fmaxf(value ? -prior : prior, 0.0f);
+}
+
+/* The level with the least w (u - level)^2 and penalties of its bits. With level = s a
+ * and s = +-1 twice that is, but for what no level changes, 2 w a^2 - |4 a w u + prior_0|
+ * and what the other bits, which are a's, add. */
 template <int WIDTH>
 struct known_slice {
     static constexpr int amplitudes = 1 << (WIDTH - 1);
     float level;
     bool bit[WIDTH];
 
-    /* The metric is added to one. */
-    MP_FN known_slice(float u, float w, const float* prior, float& metric)
+    MP_FN known_slice(float u, float w, const float* prior)
     {
         const float wu = w * u;
-        float least = 0.0f, sign = 0.0f, away = 0.0f; /* twice the metric */
-        MP_UNROLL
-        for (int n = 0; n < amplitudes; ++n) {
-            const float a = n + 0.5f;
-            const float with_sign = fmaf(4.0f * a, wu, prior[0]);
-            const float own = amplitude_metric(n, w, prior) - fabsf(with_sign);
-            const bool better = n == 0 || own < least;
-            sign = better ? with_sign : sign;
-            away = better ? a : away;
-            least = n ? fminf(own, least) : own;
+        /* more would decide no other sign, and take digits from w u */
+        const float enough = fmaf(8.0f * amplitudes, fabsf(wu), 1e-37f);
+        const float sure = fmaxf(fminf(prior[0], enough), -enough);
+        float away = 0.5f, sign = fmaf(2.0f, wu, sure);
+        if constexpr (WIDTH == 2) {
+            const float far = fmaf(6.0f, wu, sure);
+            const bool inner = fabsf(far) - fabsf(sign) < fmaf(4.0f, w, 2.0f * prior[1]);
+            away = inner ? 0.5f : 1.5f;
+            sign = inner ? sign : far;
+        } else {
+            float least = amplitude_metric(0, w, prior) - fabsf(sign);
+            MP_UNROLL
+            for (int n = 1; n < amplitudes; ++n) {
+                const float other = fmaf(4.0f * n + 2.0f, wu, sure);
+                const float own = amplitude_metric(n, w, prior) - fabsf(other);
+                const bool better = own < least;
+                sign = better ? other : sign;
+                away = better ? n + 0.5f : away;
+                least = fminf(own, least);
+            }
         }
-        metric = fmaf(0.5f, least, fmaf(wu, u, metric));
         level = copysignf(away, sign);
         bit[0] = level > 0.0f;
         if constexpr (WIDTH > 1)
-            bit[1] = fabsf(level) < 0.5f * (1 << (WIDTH - 1));
+            bit[1] = away < amplitudes / 2;
         if constexpr (WIDTH > 2)
-            bit[2] = fabsf(fabsf(level) - 2.0f) < 1.0f;
+            bit[2] = fabsf(away - 2.0f) < 1.0f;
     }
 
     /* Twice what does not depend on u */
@@ -99,7 +116,8 @@ struct known_slice {
         float sum = 2.0f * a * a * w;
         MP_UNROLL
         for (int b = 1; b < WIDTH; ++b)
-            sum += gray_bit<WIDTH>((1 << (WIDTH - 1)) + n, b) ? -prior[b] : prior[b];
+            sum = fmaf(
+                2.0f, bit_penalty(gray_bit<WIDTH>(amplitudes + n, b), prior[b]), sum);
         return sum;
     }
 };
@@ -147,9 +165,6 @@ MP_FN void swap_rows(float (&rows)[NT][SIZE])
     }
 }
 
-/* A-priori LLRs beyond this count as this: what slicing adds to them would be lost. */
-constexpr float surest_prior = 1e5f;
-
 /* A vector's triangular system, rows in units of the distance of points, with ones on R's
  * diagonal: v_i - sum_{j>i} c_ij s_j - s_i weighs w_i (see kernels/nway.h); s in steps of
  * 1 round 0. KNOWN: bits have a-priori LLRs, here in the metrics' units. */
@@ -186,7 +201,7 @@ struct register_system {
         static_assert(KNOWN);
         MP_UNROLL
         for (int b = 0; b < NT * bits; ++b)
-            prior[b / bits][b % bits] = clamp(llr[b], lane(surest_prior)).v * noise_var;
+            prior[b / bits][b % bits] = llr[b].v * noise_var;
     }
 
     /* What a-priori LLRs say against a level of the top row */
@@ -194,10 +209,9 @@ struct register_system {
     {
         float sum = 0.0f;
         MP_UNROLL
-        for (int b = 0; KNOWN && b < WIDTH; ++b) {
-            const float half = 0.5f * prior[KNOWN ? top : 0][axis * WIDTH + b];
-            sum += gray_bit<WIDTH>(k, b) ? -half : half;
-        }
+        for (int b = 0; KNOWN && b < WIDTH; ++b)
+            sum += bit_penalty(gray_bit<WIDTH>(k, b),
+                               prior[KNOWN ? top : 0][axis * WIDTH + b]);
         return sum;
     }
 
@@ -363,15 +377,17 @@ struct register_candidate {
     MP_FN void
     slice(const register_system<NT, WIDTH, KNOWN>& s, int i, float u_re, float u_im)
     {
-        if constexpr (KNOWN) {
-            const known_slice<WIDTH> best_re(u_re, s.w[i], s.prior[i], metric);
-            const known_slice<WIDTH> best_im(u_im, s.w[i], s.prior[i] + WIDTH, metric);
-            set(i, best_re, best_im);
-        } else {
+        if constexpr (KNOWN)
+            set(i,
+                known_slice<WIDTH>(u_re, s.w[i], s.prior[i]),
+                known_slice<WIDTH>(u_im, s.w[i], s.prior[i] + WIDTH));
+        else
             set(i, axis_slice<WIDTH>(u_re), axis_slice<WIDTH>(u_im));
-            const float d_re = u_re - re[i], d_im = u_im - im[i];
-            metric = fmaf(s.w[i], fmaf(d_re, d_re, d_im * d_im), metric);
-        }
+        const float d_re = u_re - re[i], d_im = u_im - im[i];
+        metric = fmaf(s.w[i], fmaf(d_re, d_re, d_im * d_im), metric);
+        MP_UNROLL
+        for (int b = 0; KNOWN && b < 2 * WIDTH; ++b)
+            metric += bit_penalty(bit[i][b], s.prior[KNOWN ? i : 0][b]);
     }
 
     template <class Slice>
