@@ -61,40 +61,41 @@ struct axis_slice<3> : rounded_slice<3> {
     using rounded_slice<3>::rounded_slice;
 };
 
-/* What a-priori LLRs, in units of the metrics, say against a bit's value. Nothing for the
- * likely one: no sum of large numbers takes digits from the others. */
-MP_FN float bit_penalty(bool value, float prior)
+/* What an a-priori LLR says against a bit's value, from half of it, in units of the
+ * metrics: itself or exactly nothing, so that no sum of large numbers takes digits from
+ * the others. Additions, of which a GPU does twice as many at a time as maxima. */
+MP_FN float bit_penalty(bool value, float half)
 {
-    return fmaxf(value ? -prior : prior, 0.0f);
+    return fabsf(half) + (value ? -half : half);
 }
 
 /* The level with the least w (u - level)^2 and penalties of its bits. With level = s a
- * and s = +-1 twice that is, but for what no level changes, 2 w a^2 - |4 a w u + prior_0|
- * and what the other bits, which are a's, add. */
+ * and s = +-1 that is, but for what no level changes, w a^2 - |2 a w u + half_0| and what
+ * the other bits, which are a's, add; half: of the axis' a-priori LLRs. */
 template <int WIDTH>
 struct known_slice {
     static constexpr int amplitudes = 1 << (WIDTH - 1);
     float level;
     bool bit[WIDTH];
 
-    MP_FN known_slice(float u, float w, const float* prior)
+    MP_FN known_slice(float u, float w, const float* half)
     {
         const float wu = w * u;
         /* more would decide no other sign, and take digits from w u */
-        const float enough = fmaf(8.0f * amplitudes, fabsf(wu), 1e-37f);
-        const float sure = fmaxf(fminf(prior[0], enough), -enough);
-        float away = 0.5f, sign = fmaf(2.0f, wu, sure);
+        const float enough = fmaf(4.0f * amplitudes, fabsf(wu), 1e-37f);
+        const float sure = fmaxf(fminf(half[0], enough), -enough);
+        float away = 0.5f, sign = wu + sure;
         if constexpr (WIDTH == 2) {
-            const float far = fmaf(6.0f, wu, sure);
-            const bool inner = fabsf(far) - fabsf(sign) < fmaf(4.0f, w, 2.0f * prior[1]);
+            const float far = fmaf(3.0f, wu, sure);
+            const bool inner = fabsf(far) - fabsf(sign) < fmaf(2.0f, half[1], 2.0f * w);
             away = inner ? 0.5f : 1.5f;
             sign = inner ? sign : far;
         } else {
-            float least = amplitude_metric(0, w, prior) - fabsf(sign);
+            float least = amplitude_metric(0, w, half) - fabsf(sign);
             MP_UNROLL
             for (int n = 1; n < amplitudes; ++n) {
-                const float other = fmaf(4.0f * n + 2.0f, wu, sure);
-                const float own = amplitude_metric(n, w, prior) - fabsf(other);
+                const float other = fmaf(2.0f * n + 1.0f, wu, sure);
+                const float own = amplitude_metric(n, w, half) - fabsf(other);
                 const bool better = own < least;
                 sign = better ? other : sign;
                 away = better ? n + 0.5f : away;
@@ -109,15 +110,14 @@ struct known_slice {
             bit[2] = fabsf(away - 2.0f) < 1.0f;
     }
 
-    /* Twice what does not depend on u */
-    MP_FN static float amplitude_metric(int n, float w, const float* prior)
+    /* What does not depend on u */
+    MP_FN static float amplitude_metric(int n, float w, const float* half)
     {
         const float a = n + 0.5f;
-        float sum = 2.0f * a * a * w;
+        float sum = a * a * w;
         MP_UNROLL
         for (int b = 1; b < WIDTH; ++b)
-            sum = fmaf(
-                2.0f, bit_penalty(gray_bit<WIDTH>(amplitudes + n, b), prior[b]), sum);
+            sum += bit_penalty(gray_bit<WIDTH>(amplitudes + n, b), half[b]);
         return sum;
     }
 };
@@ -167,13 +167,13 @@ MP_FN void swap_rows(float (&rows)[NT][SIZE])
 
 /* A vector's triangular system, rows in units of the distance of points, with ones on R's
  * diagonal: v_i - sum_{j>i} c_ij s_j - s_i weighs w_i (see kernels/nway.h); s in steps of
- * 1 round 0. KNOWN: bits have a-priori LLRs, here in the metrics' units. */
+ * 1 round 0. KNOWN: bits have a-priori LLRs, here half of them, in the metrics' units. */
 template <int NT, int WIDTH, bool KNOWN = false>
 struct register_system {
     static constexpr int top = NT - 1;
     static constexpr int bits = 2 * WIDTH;
     float c[NT][NT][2], w[NT], v[2 * NT];
-    float prior[KNOWN ? NT : 1][bits];
+    float half[KNOWN ? NT : 1][bits];
 
     /* Of columns that were decomposed, and a vector; returns where it is finite. */
     template <int NR>
@@ -201,7 +201,7 @@ struct register_system {
         static_assert(KNOWN);
         MP_UNROLL
         for (int b = 0; b < NT * bits; ++b)
-            prior[b / bits][b % bits] = llr[b].v * noise_var;
+            half[b / bits][b % bits] = llr[b].v * (0.5f * noise_var);
     }
 
     /* What a-priori LLRs say against a level of the top row */
@@ -211,7 +211,7 @@ struct register_system {
         MP_UNROLL
         for (int b = 0; KNOWN && b < WIDTH; ++b)
             sum += bit_penalty(gray_bit<WIDTH>(k, b),
-                               prior[KNOWN ? top : 0][axis * WIDTH + b]);
+                               half[KNOWN ? top : 0][axis * WIDTH + b]);
         return sum;
     }
 
@@ -274,7 +274,7 @@ struct register_system {
         v[2 * top] = x_re;
         v[2 * top + 1] = x_im;
         if constexpr (KNOWN)
-            raise_row<column>(prior);
+            raise_row<column>(half);
     }
 
     /* Rows x and y become s x + t y, and x - a y. */
@@ -379,15 +379,15 @@ struct register_candidate {
     {
         if constexpr (KNOWN)
             set(i,
-                known_slice<WIDTH>(u_re, s.w[i], s.prior[i]),
-                known_slice<WIDTH>(u_im, s.w[i], s.prior[i] + WIDTH));
+                known_slice<WIDTH>(u_re, s.w[i], s.half[i]),
+                known_slice<WIDTH>(u_im, s.w[i], s.half[i] + WIDTH));
         else
             set(i, axis_slice<WIDTH>(u_re), axis_slice<WIDTH>(u_im));
         const float d_re = u_re - re[i], d_im = u_im - im[i];
         metric = fmaf(s.w[i], fmaf(d_re, d_re, d_im * d_im), metric);
         MP_UNROLL
         for (int b = 0; KNOWN && b < 2 * WIDTH; ++b)
-            metric += bit_penalty(bit[i][b], s.prior[KNOWN ? i : 0][b]);
+            metric += bit_penalty(bit[i][b], s.half[KNOWN ? i : 0][b]);
     }
 
     template <class Slice>
