@@ -325,3 +325,11 @@ class TestBlock:
         assert block.vectors() == 3001 and block.erasures() == block.failures() == 0
         said = "".join(capfd.readouterr())
         assert said.count("the GPU failed, going on with the CPU") == 1 and "illegal" in said
+
+
+def test_an_empty_batch_that_takes_long(monkeypatch):
+    """On a machine that does something else meanwhile."""
+    monkeypatch.setattr(calibration, "LONG_SECONDS", 0)
+    det = detectors.ZF(backend="auto")
+    assert det.detect(np.zeros((0, 4), np.complex64), np.zeros((0, 4, 4), np.complex64),
+                      0.1).shape == (0, 16)

@@ -117,7 +117,7 @@ class Calibration:
 def _period(per_channel):
     """Vectors per matrix that are measured in place of so many: the power of two below, at most
     64, where the decomposition hardly counts. Bursts of any length are then few configurations."""
-    return 1 << min(6, per_channel.bit_length() - 1)
+    return 1 << min(6, max(1, per_channel).bit_length() - 1)    # an empty batch has none
 
 
 def _describe(detector, per_channel, has_prior, num_hard):
