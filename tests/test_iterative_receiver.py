@@ -406,8 +406,9 @@ class TestSharing:
             assert found.erased == 2 and found.erasures == 82
 
     def test_each_gpu_has_its_share(self, monkeypatch):
-        """Stand-ins: the CPU's receivers, which say that they are of GPUs."""
-        log = []
+        """Stand-ins: the CPU's receivers, which say that they are of GPUs. A number for all
+        vectors stays here, in whatever form."""
+        log, uploaded = [], []
 
         class Device:
             def __init__(self, number):
@@ -421,7 +422,8 @@ class TestSharing:
 
         fake = SimpleNamespace(asnumpy=np.asarray, cuda=SimpleNamespace(Device=Device))
         monkeypatch.setattr(iterative.sharing, "cupy", lambda: fake)
-        monkeypatch.setattr(iterative.sharing, "Upload", lambda: lambda array, threads: array)
+        monkeypatch.setattr(iterative.sharing, "Upload",
+                            lambda: lambda array, threads: uploaded.append(array.ndim) or array)
 
         def make(device):
             made = receiver()
@@ -434,9 +436,13 @@ class TestSharing:
         found = shared.receive(y, h, np.full(len(y), noise_var, np.float32))
         np.testing.assert_array_equal(found.bits, receiver().receive(y, h, noise_var).bits)
         assert sorted(log) == [0, 3] and found.history is None
+        assert sorted(uploaded) == [1, 1, 2, 2, 3, 3]
         log.clear()
         shared.receive(y[:41], h[:41], noise_var)
         assert log == [0]
+        np.testing.assert_array_equal(
+            shared.receive(y[:41], h[:41], np.array(noise_var, np.float32)).bits, found.bits[:1])
+        assert sorted(uploaded[6:]) == [2, 2, 3, 3]
 
     def test_a_failure_waits_for_the_others(self):
         made, done = [], []

@@ -258,9 +258,9 @@ class Upload:
         self._halves = None
 
     def __call__(self, array, threads=0):
-        """A copy there, which is complete when the current stream is so far; threads: of the
-        host, that copy. What is in pinned memory may not change until then."""
-        module, array = cupy(), np.ascontiguousarray(array)
+        """A copy there of a C-contiguous array, complete when the current stream is so far;
+        threads: of the host, that copy. What is in pinned memory may not change until then."""
+        module = cupy()
         runtime, stream = module.cuda.runtime, module.cuda.get_current_stream()
         there = module.empty(array.shape, array.dtype)
         if not array.size:

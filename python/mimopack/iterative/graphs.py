@@ -46,7 +46,8 @@ class Graphs:
         once, where something cannot be recorded, and goes on without.
 
         Args:
-            settings: all that passes depend on; the first are the arguments.
+            settings: all that passes depend on; the first are the arguments. They are kept with a
+                recording, which uses what detector and decoder have on the GPU.
         """
         with batch.y.device:
             size = 1 << (n - 1).bit_length() if n <= STEP else -(-n // STEP) * STEP

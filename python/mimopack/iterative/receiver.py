@@ -172,7 +172,7 @@ class IterativeReceiver:
             self.detector.checked(y, h, noise_var, None)
             arrays, counts = self._graphs.receive(
                 self._passes, batch, n, (keep_history,), self.iterations, self.feedback_scale,
-                getattr(self.decoder, "iterations", None), id(self.detector), id(self.decoder))
+                getattr(self.decoder, "iterations", None), self.detector, self.decoder)
         else:
             arrays, counts = self._passes(batch, keep_history, first)
         return Received(*arrays, *map(int, counts))

@@ -131,7 +131,8 @@ class SharedReceiver:
         xp, upload = cupy(), self._uploads[number]
         receiver.detector.checked(batch.y, batch.h, batch.noise_var, None)
         with xp.cuda.Device(receiver.detector.devices[0]):
-            arrays = [upload(array, self._threads) if isinstance(array, np.ndarray) else array
+            arrays = [upload(array, self._threads)
+                      if isinstance(array, np.ndarray) and array.ndim else array
                       for array in (batch.y, batch.h, batch.noise_var)]
             return _decided(receiver.receive(*arrays, keep_history), xp.asnumpy)
 
