@@ -23,6 +23,8 @@ OTHERS = [
     *((name, {}, {"matrix_each": False}) for name in ("nway", "mmse", "fpfsd")),
     *((name, {"llr_method": "logsum"}, {"has_prior": prior}) for name in ("nway", "fpfsd")
       for prior in (False, True)),
+    *((name, {"num_tx": 8, "num_rx": 8, "constellation": points}, {"has_prior": True})
+      for name in ("nway", "fpfsd") for points in ("qpsk", "qam16", "qam64", "qam256")),
     ("bitflip", {}, {"num_hard": 3}), ("mla", {"num_tx": 3, "method": "table"}, {}),
     ("psd", {"preset": "table5"}, {"counts": True}), ("psd", {"team_size": 8}, {"has_prior": True}),
     ("psd", {"preset": "table5", "team_size": 256}, {}), ("psd", {"num_tx": 9, "num_rx": 9}, {}),
@@ -44,6 +46,8 @@ IN_REGISTERS = [
     *((name, {}, {"has_prior": True}) for name in ("nway", "fpfsd")),
     ("nway", {"constellation": "qam64"}, {"has_prior": True}),
     *(("nway", {"llr_method": "logsum"}, {"has_prior": prior}) for prior in (False, True)),
+    *(("nway", {"constellation": points, "num_tx": size, "num_rx": size}, {"has_prior": prior})
+      for points, size in (("qam256", 4), ("qam16", 6)) for prior in (False, True)),
     ("kbest", {"k": 64}, {}), ("kbest", {"k": 256, "constellation": "qam64"}, {}),
     *(("psd", {"constellation": points, "preset": "table5"}, {})
       for points in ("qpsk", "qam16", "qam64"))]

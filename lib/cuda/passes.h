@@ -11,7 +11,8 @@ namespace MIMOPACK_ISA {
 
 /* The passes' candidates, by which a later pass knows those of its own that are there
  * already: a pass has one for each symbol on its top. In shared memory where there is
- * room, as threads ask for different ones. */
+ * room, as threads ask for different ones. A candidate's number is in as many words as a
+ * float's digits take. */
 template <int NT, int WIDTH, column_order ORDER, bool USED>
 class candidate_lists
 {
@@ -19,10 +20,11 @@ public:
     static constexpr int side = 1 << WIDTH;
     static constexpr int bits = 2 * WIDTH;
     static constexpr int top = NT - 1;
-    static constexpr int size = USED ? top * side * side : 0;
+    static constexpr int per_word = 24 / bits; /* columns */
+    static constexpr int words = (NT + per_word - 1) / per_word;
+    static constexpr int size = USED ? top * side * side * words : 0;
     static constexpr bool in_shared = size * 4 * MIMOPACK_THREADS <= 16 * 1024;
     static constexpr int shared_bytes = in_shared ? size * 4 * MIMOPACK_THREADS : 0;
-    static_assert(NT * bits <= 24, "a float has to hold the number");
 
     MP_FN candidate_lists(arena<lane>& a) : d_own(a, in_shared ? 0 : size) {}
 
@@ -30,44 +32,59 @@ public:
     {
         d_pass = pass;
         MP_UNROLL
-        for (int i = 0; i < NT; ++i)
-            d_place[i] = 1 << bits * column_source(ORDER, i, pass, NT);
+        for (int i = 0; i < NT; ++i) {
+            const int source = column_source(ORDER, i, pass, NT);
+            MP_UNROLL
+            for (int w = 0; w < words; ++w)
+                d_place[i][w] =
+                    source / per_word == w ? 1 << bits * (source % per_word) : 0;
+        }
     }
 
     /* Puts the candidate into the pass's list; returns whether an earlier one has it. */
     MP_FN bool add(const register_candidate<NT, WIDTH>& x)
     {
-        const int own = number(x);
+        int own[words];
+        MP_UNROLL
+        for (int w = 0; w < words; ++w)
+            own[w] = number(x, w);
         bool found = false;
         MP_UNROLL
         for (int earlier = 0; earlier < top; ++earlier) {
-            const int on_top = own >> bits * column_source(ORDER, top, earlier, NT);
-            const int there = entry(earlier, on_top & (side * side - 1)).as_word().v;
-            found |= earlier < d_pass && there == own;
+            const int source = column_source(ORDER, top, earlier, NT);
+            const int on_top = own[source / per_word] >> bits * (source % per_word);
+            bool same = earlier < d_pass;
+            MP_UNROLL
+            for (int w = 0; w < words; ++w)
+                same &=
+                    entry(earlier, on_top & (side * side - 1), w).as_word().v == own[w];
+            found |= same;
         }
-        if (d_pass < top)
-            entry(d_pass, x.number).v = __int_as_float(own);
+        MP_UNROLL
+        for (int w = 0; d_pass < top && w < words; ++w)
+            entry(d_pass, x.number, w).v = __int_as_float(own[w]);
         return found;
     }
 
 private:
     int d_pass;
-    float d_place[NT];
+    float d_place[NT][words];
     buffer<lane, 0> d_own;
 
     /* The same in all passes, another for each candidate */
-    MP_FN int number(const register_candidate<NT, WIDTH>& x) const
+    MP_FN int number(const register_candidate<NT, WIDTH>& x, int word) const
     {
+        const int columns = word < words - 1 ? per_word : NT - (words - 1) * per_word;
         float sum = 0.0f; /* of levels round 0: no partial sum is beyond the result */
         MP_UNROLL
         for (int i = 0; i < NT; ++i)
-            sum = fmaf(fmaf(side, x.im[i], x.re[i]), d_place[i], sum);
-        return __float2int_rn(sum + 0.5f * ((1 << NT * bits) - 1));
+            sum = fmaf(fmaf(side, x.im[i], x.re[i]), d_place[i][word], sum);
+        return __float2int_rn(sum + 0.5f * ((1 << columns * bits) - 1));
     }
 
-    MP_FN lane& entry(int pass, int symbol)
+    MP_FN lane& entry(int pass, int symbol, int word)
     {
-        const int at = pass * side * side + symbol;
+        const int at = (pass * side * side + symbol) * words + word;
         if constexpr (in_shared) {
             __shared__ lane all[size][MIMOPACK_THREADS];
             return all[at][threadIdx.x];
@@ -306,7 +323,7 @@ MP_FN auto make(arena<lane>& a)
 {
     constexpr detector_options o = asked::options();
     const int passes = ORDER == column_order::rotate ? o.num_passes : layers();
-    if constexpr (register_sizes)
+    if constexpr (register_sizes_to(4, 8))
         return register_passes<asked::fixed_tx,
                                asked::fixed_rx,
                                asked::width,

@@ -4,7 +4,7 @@
  * minima, which are updated as candidates come, without lists. Whatever indexes an array
  * is known when compiling, for else it would be in memory.
  *
- * Square QAM of up to three bits per axis. */
+ * Square QAM of up to four bits per axis. */
 #pragma once
 #include "../kernels/gray.h"
 #include "../kernels/qr.h"
@@ -37,6 +37,19 @@ struct axis_slice<2> {
     }
 };
 
+/* The Gray bits of an axis' level behind its sign, from how far it is from 0: each says
+ * which half of what the ones before left is the inner one. */
+template <int WIDTH>
+MP_FN void amplitude_bits(float away, bool* bit)
+{
+    MP_UNROLL
+    for (int b = 1; b < WIDTH; ++b) {
+        const float middle = 1 << (WIDTH - 1 - b);
+        bit[b] = away < middle;
+        away = fabsf(away - middle);
+    }
+}
+
 /* The same by a sum that is rounded: more instructions, but fewer of those that compare
  * and select, of which a GPU does half as many at a time. */
 template <int WIDTH>
@@ -49,16 +62,18 @@ struct rounded_slice {
         const float share = __saturatef(fmaf(u, 1.0f / largest, 0.5f));
         level = __fadd_rn(fmaf(share, largest, magic), -magic) - 0.5f * largest;
         bit[0] = level > 0.0f;
-        if constexpr (WIDTH > 1)
-            bit[1] = fabsf(level) < 0.5f * (1 << (WIDTH - 1));
-        if constexpr (WIDTH > 2)
-            bit[2] = fabsf(fabsf(level) - 2.0f) < 1.0f;
+        amplitude_bits<WIDTH>(fabsf(level), bit);
     }
 };
 
 template <>
 struct axis_slice<3> : rounded_slice<3> {
     using rounded_slice<3>::rounded_slice;
+};
+
+template <>
+struct axis_slice<4> : rounded_slice<4> {
+    using rounded_slice<4>::rounded_slice;
 };
 
 /* What an a-priori LLR says against a bit's value, from half of it, in units of the
@@ -104,10 +119,7 @@ struct known_slice {
         }
         level = copysignf(away, sign);
         bit[0] = level > 0.0f;
-        if constexpr (WIDTH > 1)
-            bit[1] = away < amplitudes / 2;
-        if constexpr (WIDTH > 2)
-            bit[2] = fabsf(away - 2.0f) < 1.0f;
+        amplitude_bits<WIDTH>(away, bit);
     }
 
     /* What does not depend on u */
@@ -437,14 +449,14 @@ MP_FN void expand_top(const register_system<NT, WIDTH, KNOWN>& s,
                       Visit visit)
 {
     constexpr int side = 1 << WIDTH, bits = 2 * WIDTH, top = NT - 1;
-    constexpr bool whole_rows = !LARGE || WIDTH < 3;
+    constexpr bool whole_rows = WIDTH < (LARGE ? 3 : 4);
     float nearest_im[whole_rows ? side : 1], penalty_im[whole_rows ? side : 1];
     MP_UNROLL
     for (int k = 0; whole_rows && k < side; ++k) {
         nearest_im[k] = no_metric;
         penalty_im[k] = s.top_penalty(k, 1);
     }
-#pragma unroll(LARGE || WIDTH == 3 ? 1 : 2)
+#pragma unroll(LARGE || WIDTH > 2 ? 1 : 2)
     for (int k_re = 0; k_re < side; ++k_re) {
         const float e_re = s.v[2 * top] - axis_level<WIDTH>(k_re);
         float re_part = s.w[top] * e_re * e_re;
@@ -512,9 +524,16 @@ MP_FN void expand_top(const register_system<NT, WIDTH, KNOWN>& s,
     }
 }
 
-/* Sizes that registers hold; for more bits or antennas there is the CPU's form. */
-constexpr bool register_sizes =
-    asked::width > 0 && asked::width <= 3 && asked::fixed_tx > 1 && asked::fixed_tx <= 4;
+/* Square QAM of so many bits per axis, and so many antennas; for more there is the CPU's
+ * form. */
+constexpr bool register_sizes_to(int width, int antennas)
+{
+    return asked::width > 0 && asked::width <= width && asked::fixed_tx > 1 &&
+           asked::fixed_tx <= antennas;
+}
+
+/* Sizes that registers hold */
+constexpr bool register_sizes = register_sizes_to(3, 4);
 /* For detectors that have no form with a-priori LLRs here */
 constexpr bool fits_registers = register_sizes && !asked::has_prior;
 
