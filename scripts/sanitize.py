@@ -57,6 +57,8 @@ def kinds(name):
             for asked in ((), ("prior",)):
                 yield ("log-sums", {"constellation": points, "llr_method": "logsum"}, VECTORS, 1,
                        asked)
+        yield ("8x8, log-sums", {"num_tx": 8, "num_rx": 8, "llr_method": "logsum"}, 70, 1,
+               ("prior",))
     if name == "bitflip":
         yield "hard solutions", base, VECTORS, 1, ("hard",)
     if hasattr(kind, "count_nodes"):
