@@ -32,7 +32,7 @@ COUNTERPARTS = {
     "FULL_ENUM_MAXLOG": "mla", "FULL_ENUM_LOGMAP": "omap", "ZF_LOGMAP": "zf",
     "kbest16": "kbest(k=16)", "kbest64": "kbest(k=64)", "ep": "ep", "mmsepic": "mmsepic",
     "lmmse": "mmse"}
-NAMES = {"qpsk": "QPSK", "qam16": "16-QAM", "qam64": "64-QAM", "": ""}
+NAMES = {"qpsk": "QPSK", "qam16": "16-QAM", "qam64": "64-QAM", "qam256": "256-QAM", "": ""}
 
 
 def number(value):

@@ -52,11 +52,9 @@ OF_LINK = 0.9                   # a GPU from pinned memory, of the link's own ra
 SECOND_GPU = 1.95               # two GPUs over one, data on the devices
 
 SHORT = {"num_passes": "N", "llr_clip": "clip"}
-QPSK, QAM16, QAM64 = (Setting(constellation=name) for name in ("qpsk", "qam16", "qam64"))
-
+QPSK, QAM16, QAM64, QAM256 = (Setting(constellation=name)
+                              for name in ("qpsk", "qam16", "qam64", "qam256"))
 QAM16_8X8 = Setting(8, 8)
-
-
 
 
 def shared(setting):
@@ -120,4 +118,6 @@ GPU_OTHERS = (
     *(Case("softsphere", {"llr_clip": 8.0}, setting) for setting in (QAM16, QAM64)),
     _nway(4, shared(QAM16)), _nway(4, shared(QAM64)), Case("mmse", {}, shared(QAM16)),
     *(case for case in OTHERS if _same(case) not in map(_same, GPU_TARGETS)),
+    _nway(4, QAM256), Case("fpfsd", {}, QAM256), _nway(6, Setting(6, 6)),
+    _nway(8, Setting(8, 8, "qam64")),
 )
