@@ -94,7 +94,8 @@ def test_rows_through_shared_memory(name, own, tmp_path):
       for own in ({}, {"num_tx": 3}, {"num_tx": 2, "num_rx": 3}, {"constellation": "qpsk"},
                   {"constellation": "wlan_qam64", "num_tx": 2},
                   {"constellation": "qam256", "num_tx": 1})),
-    ("mla", {"constellation": "qam64", "num_tx": 3})])
+    ("mla", {"constellation": "qam64", "num_tx": 3}),
+    ("mla", {"constellation": "wlan_qam256", "num_tx": 2})])
 @pytest.mark.parametrize("has_prior", [False, True])
 def test_searches_by_teams(name, own, has_prior, tmp_path):
     """Sums over all candidates, from where all of them count to where one does."""

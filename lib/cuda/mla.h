@@ -18,7 +18,7 @@ MP_FN auto make(arena<lane>& a)
         return enumeration<lane, false>(a, asked::points, layers(), antennas());
     else if constexpr (o.method == 2)
         return enumeration<lane, true>(a, asked::points, layers(), antennas());
-    else if constexpr (NT == 2 && register_sizes) /* N-way with all passes is exact */
+    else if constexpr (register_sizes_to(4, 2)) /* N-way with all passes is exact */
         return register_passes<NT,
                                NR,
                                WIDTH,
