@@ -57,8 +57,9 @@ def kinds(name):
             for asked in ((), ("prior",)):
                 yield ("log-sums", {"constellation": points, "llr_method": "logsum"}, VECTORS, 1,
                        asked)
-        yield ("8x8, log-sums", {"num_tx": 8, "num_rx": 8, "llr_method": "logsum"}, 70, 1,
-               ("prior",))
+        for size, points in ((8, "qam16"), (6, "qam256")):    # in local memory, in global memory
+            yield (f"{size}x{size}, log-sums", {"num_tx": size, "num_rx": size,
+                   "constellation": points, "llr_method": "logsum"}, 70, 1, ("prior",))
     if name == "bitflip":
         yield "hard solutions", base, VECTORS, 1, ("hard",)
     if hasattr(kind, "count_nodes"):

@@ -38,7 +38,7 @@ OTHERS = [
 SIZED = [*((name, {}) for name in detectors.REGISTRY), ("softsphere", {"llr_clip": 8.0}),
          ("psd", {"preset": "table5"}), ("psd", {"team_size": 32}), ("kbest", {"k": 4}),
          ("kbest", {"k": 256})]
-# One thread's arrays for 4x4 are in registers.
+# One thread's arrays are in registers, for 4x4 where nothing else is said.
 IN_REGISTERS = [
     *((name, {"constellation": points}, {})
       for name in ("zf", "mmse", "mmsepic", "nway", "fpfsd", "hfsd", "sfsd", "psd") for points in
@@ -47,7 +47,7 @@ IN_REGISTERS = [
     ("nway", {"constellation": "qam64"}, {"has_prior": True}),
     *(("nway", {"llr_method": "logsum"}, {"has_prior": prior}) for prior in (False, True)),
     *(("nway", {"constellation": points, "num_tx": size, "num_rx": size}, {"has_prior": prior})
-      for points, size in (("qam256", 4), ("qam16", 6)) for prior in (False, True)),
+      for points, size in (("qam256", 4), ("qam64", 5), ("qam16", 6)) for prior in (False, True)),
     ("kbest", {"k": 64}, {}), ("kbest", {"k": 256, "constellation": "qam64"}, {}),
     *(("psd", {"constellation": points, "preset": "table5"}, {})
       for points in ("qpsk", "qam16", "qam64"))]

@@ -442,14 +442,15 @@ MP_FN float axis_level(int k)
 
 /* All symbols of the top column, for each the best of every other: updates bits' minima
  * where they are wanted, and calls visit(candidate). LARGE: visits take so many registers
- * that there is less room for several candidates at a time. */
+ * that there is less room for several candidates at a time, as there is with a-priori
+ * LLRs of many columns. */
 template <bool Bits, bool LARGE = false, int NT, int WIDTH, bool KNOWN, class Visit>
 MP_FN void expand_top(const register_system<NT, WIDTH, KNOWN>& s,
                       bit_minima<NT, WIDTH>& m,
                       Visit visit)
 {
     constexpr int side = 1 << WIDTH, bits = 2 * WIDTH, top = NT - 1;
-    constexpr bool whole_rows = WIDTH < (LARGE ? 3 : 4);
+    constexpr bool whole_rows = WIDTH < (LARGE || (KNOWN && NT > 4) ? 3 : 4);
     float nearest_im[whole_rows ? side : 1], penalty_im[whole_rows ? side : 1];
     MP_UNROLL
     for (int k = 0; whole_rows && k < side; ++k) {
@@ -532,10 +533,8 @@ constexpr bool register_sizes_to(int width, int antennas)
            asked::fixed_tx <= antennas;
 }
 
-/* Sizes that registers hold */
-constexpr bool register_sizes = register_sizes_to(3, 4);
-/* For detectors that have no form with a-priori LLRs here */
-constexpr bool fits_registers = register_sizes && !asked::has_prior;
+/* For searches that have no form with a-priori LLRs here */
+constexpr bool fits_registers = register_sizes_to(3, 4) && !asked::has_prior;
 
 } // namespace MIMOPACK_ISA
 } // namespace mimopack

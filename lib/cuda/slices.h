@@ -614,8 +614,7 @@ constexpr long parents(int layers)
 }
 
 /* Sizes that registers hold */
-constexpr bool slices =
-    asked::width > 0 && asked::width <= 3 && asked::fixed_tx > 1 && asked::fixed_tx <= 4;
+constexpr bool slices = register_sizes_to(3, 4);
 
 } // namespace MIMOPACK_ISA
 } // namespace mimopack
