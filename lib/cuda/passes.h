@@ -51,11 +51,12 @@ public:
         bool found = false;
         MP_UNROLL
         for (int earlier = 0; earlier < top; ++earlier) {
-            if (earlier >= d_pass)
+            /* for shared memory a branch would take longer */
+            if (!in_shared && earlier >= d_pass)
                 break;
             const int source = column_source(ORDER, top, earlier, NT);
             const int on_top = own[source / per_word] >> bits * (source % per_word);
-            bool same = true;
+            bool same = earlier < d_pass;
             MP_UNROLL
             for (int w = 0; w < words; ++w)
                 same &=
