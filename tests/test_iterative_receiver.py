@@ -105,7 +105,7 @@ class TestLayout:
 
 class TestLoop:
     @pytest.mark.parametrize("name, snr_db", [("mmsepic", 11.5), ("ep", 10), ("nway", 11),
-                                              ("softsphere", 10), ("kbest", 11),
+                                              ("softsphere", 10), ("mla", 10), ("kbest", 11),
                                               ("bitflip", 13)])
     def test_feedback_helps(self, name, snr_db):
         """Over 96 codewords; the first pass is that of a receiver without feedback."""

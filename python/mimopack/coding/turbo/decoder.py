@@ -40,7 +40,7 @@ class TurboDecoder(SoftDecoder):
             must not be given LLRs far beyond the others'.
         backend: "cpu" (all instruction sets), "cuda" (float32), "auto" (arrays of a GPU there,
             those of the host on the CPU) or "reference" (NumPy, float64). A GPU's threads share a
-            codeword, windows of 32 bits and more; what a window does not know of its neighbours it
+            codeword, windows of 48 bits and more; what a window does not know of its neighbours it
             has from the iteration before, which is as good, but no result is the CPU's to the bit.
         device: number of the GPU.
         threads: of the CPU, 0 takes all cores.
