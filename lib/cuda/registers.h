@@ -53,10 +53,10 @@ MP_FN void amplitude_bits(float away, bool* bit)
 /* The same by a sum that is rounded: more instructions, but fewer of those that compare
  * and select, of which a GPU does half as many at a time. */
 template <int WIDTH>
-struct rounded_slice {
+struct axis_slice {
     float level;
     bool bit[WIDTH];
-    MP_FN explicit rounded_slice(float u)
+    MP_FN explicit axis_slice(float u)
     {
         constexpr float largest = (1 << WIDTH) - 1, magic = 12582912.0f; /* 1.5 * 2^23 */
         const float share = __saturatef(fmaf(u, 1.0f / largest, 0.5f));
@@ -64,16 +64,6 @@ struct rounded_slice {
         bit[0] = level > 0.0f;
         amplitude_bits<WIDTH>(fabsf(level), bit);
     }
-};
-
-template <>
-struct axis_slice<3> : rounded_slice<3> {
-    using rounded_slice<3>::rounded_slice;
-};
-
-template <>
-struct axis_slice<4> : rounded_slice<4> {
-    using rounded_slice<4>::rounded_slice;
 };
 
 /* What an a-priori LLR says against a bit's value, from half of it, in units of the
