@@ -360,15 +360,16 @@ def flowgraph(results):
           percent(row.get("of_slower"))] for row in results["results"]])
 
 
-def packets(results):
-    """What became of a recording's packets, the fewest losses first."""
-    rows = sorted(results["detectors"], key=lambda row: (
-        row["packet_error_rate"], row["bit_error_rate_before_decoding"]))
+def recording_frames(results):
+    """Frames of a recording that each detector decodes, by SNR, the fewest losses first."""
+    rows = sorted(results["detectors"], key=lambda row: -row["frames_decoded"])
+    levels = [level["snr_db"] for level in rows[0]["decoded_by_snr"]]
     return markdown(
-        ["detector", "packets lost", "bit error rate before decoding"],
+        ["detector", "frames lost", *(f"decoded at {snr:g} dB" for snr in levels)],
         [[f"`{row['detector']}`",
-          f"{row['packets_sent'] - row['packets_decoded']} of {row['packets_sent']}",
-          f"{row['bit_error_rate_before_decoding']:.2e}"] for row in rows])
+          f"{row['frames_sent'] - row['frames_decoded']} of {row['frames_sent']}",
+          *(f"{level['decoded']} of {level['sent']}" for level in row["decoded_by_snr"])]
+         for row in rows])
 
 
 def psd_distribution(results):
@@ -402,7 +403,7 @@ def psd_by_snr(results):
 
 
 KINDS = {kind.__name__: kind for kind in (targets, detectors, isas, peers, threads, antennas,
-                                          batch, flowgraph, packets, gpu, gpu_detectors,
+                                          batch, flowgraph, recording_frames, gpu, gpu_detectors,
                                           gpu_peers, gpu_picture, gpu_batch, gpu_crossover,
                                           gpu_slot,
                                           gpu_exact, gpu_link, gpu_devices, gpu_profile,

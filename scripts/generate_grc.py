@@ -24,8 +24,8 @@ from gnuradio.mimopack.detectors.parameters import BACKENDS, Parameter
 
 GRC = Path(__file__).resolve().parent.parent / "grc"
 # Receivers with the menus that name what there is.
-RECEIVERS = {"mimopack_ofdm_receiver.block.yml": ("detector", "backend"),
-             "mimopack_packet_receiver.block.yml": ("detector", "backend"),
+RECEIVERS = {"mimopack_wifi_receiver.block.yml": ("detector", "backend"),
+             "mimopack_wifi_decoder.block.yml": ("detector", "backend"),
              "mimopack_iterative_receiver.block.yml": ("detector",)}
 
 HEADER = """\

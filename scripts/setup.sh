@@ -10,7 +10,7 @@ usage() {
     cat <<'EOF'
 usage: scripts/setup.sh [--tests] [--with-cupy]
 
-  --tests       also pytest and ruff
+  --tests       also pytest, ruff, and what the tests compare with (tshark, scapy, h5py)
   --with-cupy   also CuPy, for NVIDIA GPUs (backend cuda)
 EOF
 }
@@ -63,7 +63,7 @@ packages=(
     gnuradio gnuradio-dev gir1.2-gtk-3.0 pybind11-dev cmake make ninja-build g++
     python3-dev python3-venv python3-numpy python3-matplotlib python3-click
 )
-[ $tests = no ] || packages+=(python3-yaml)
+[ $tests = no ] || packages+=(python3-yaml python3-h5py tshark)
 missing=()
 if command -v dpkg-query > /dev/null; then
     for package in "${packages[@]}"; do
@@ -116,6 +116,7 @@ need sigmf "sigmf>=1.2"
 if [ $tests = yes ]; then
     need pytest "pytest>=7"
     need ruff ruff
+    need scapy scapy    # reads captures, as tshark does
     need nvidia.cu13 nvidia-cuda-nvrtc    # compiles the GPU's programs, without a GPU
 fi
 

@@ -41,21 +41,6 @@ def test_the_service_field_tells_the_seed():
     assert coding.seed_from_service(np.zeros(7, int)) == 0
 
 
-def test_crc_of_the_standards_example():
-    assert coding.append_crc32(EXAMPLE) == EXAMPLE + EXAMPLE_FCS
-    assert coding.check_crc32(EXAMPLE + EXAMPLE_FCS) == (EXAMPLE, True)
-    damaged = bytes([EXAMPLE[0] ^ 1]) + EXAMPLE[1:]
-    assert coding.check_crc32(damaged + EXAMPLE_FCS) == (damaged, False)
-    assert not coding.check_crc32(b"abc")[1]
-
-
-def test_bits_are_least_significant_first():
-    assert np.array_equal(coding.bytes_to_bits(b"\x01\x80"), bits_of("1000000000000001"))
-    assert coding.bits_to_bytes(coding.bytes_to_bits(EXAMPLE)) == EXAMPLE
-    with pytest.raises(ValueError, match="bits: got 7"):
-        coding.bits_to_bytes(np.zeros(7))
-
-
 def test_encoder_gives_the_standards_signal_field():
     # Annex I.1.4.1 and I.1.4.2: rate 36 Mb/s, length 100, before and after the encoder.
     coded = coding.ConvolutionalCode("1/2").encode(bits_of("101100010011000000000000"))
@@ -131,44 +116,6 @@ def test_decoder_refuses_lengths_and_rates():
     for length in (0, 12, 101):
         with pytest.raises(ValueError, match=f"llr: got {length} values"):
             coding.ConvolutionalCode("1/2").decode(np.zeros(length))
-
-
-def interleave_stream(bits, m, stream, num_streams):
-    """§19.3.11.8.3 written out bit by bit, equations (19-82) to (19-85)."""
-    n_cbpss, n_col, n_row, n_rot = 52 * m, 13, 4 * m, 11
-    s = max(m // 2, 1)
-    out = [None] * n_cbpss
-    for k in range(n_cbpss):
-        i = n_row * (k % n_col) + k // n_col
-        j = s * (i // s) + (i + n_cbpss - (n_col * i) // n_cbpss) % s
-        r = j
-        if num_streams > 1:
-            r = (j - ((stream * 2) % 3 + 3 * (stream // 3)) * n_rot * m) % n_cbpss
-        out[r] = bits[k]
-    return out
-
-
-@pytest.mark.parametrize("num_streams", [1, 2, 3, 4])
-@pytest.mark.parametrize("m", [1, 2, 4, 6])
-def test_stream_parser_and_interleaver_bit_by_bit(num_streams, m):
-    coded = np.arange(52 * num_streams * m)
-    s = max(m // 2, 1)
-    streams = [[] for _ in range(num_streams)]
-    for begin in range(0, len(coded), s):
-        streams[begin // s % num_streams] += list(coded[begin:begin + s])
-    sent = np.empty(len(coded), int)
-    sent[coding.bit_order(num_streams, m)] = coded
-    sent = sent.reshape(52, num_streams, m)
-    for stream, bits in enumerate(streams):
-        assert np.array_equal(sent[:, stream].ravel(),
-                              interleave_stream(bits, m, stream, num_streams))
-
-
-@pytest.mark.parametrize("m", [1, 2, 4, 6])
-def test_interleaver_sets_neighbours_apart(m):
-    # Adjacent coded bits of a stream lie four carriers apart: N_ROW / m = 4.
-    carrier = np.argsort(np.argsort(coding.bit_order(1, m))) // m
-    assert set(np.abs(np.diff(carrier.reshape(-1, 13), axis=1)).ravel()) == {4}
 
 
 class TestSelection:

@@ -12,7 +12,7 @@ from flowgraphs import Messages
 from gnuradio import blocks, gr, mimopack
 from gnuradio.mimopack import _core, detectors
 from gnuradio.mimopack.apps.bench.flowgraph import repeat_into
-from gnuradio.mimopack.blocks.frame_stream import vector
+from gnuradio.mimopack.blocks.streams import vector
 from gnuradio.mimopack.cuda import device
 from simulated import problem
 

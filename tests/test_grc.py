@@ -13,7 +13,7 @@ import pytest
 import yaml
 from flowgraphs import PACKAGES, ROOT, block, run, save
 from gnuradio import mimopack
-from gnuradio.mimopack import channel, coding, constellation, detectors, ofdm, recording
+from gnuradio.mimopack import channel, coding, constellation, detectors, recording, wifi
 from gnuradio.mimopack.detectors import parameters as declared
 
 EXAMPLES = sorted((ROOT / "examples").glob("*.grc"))
@@ -24,22 +24,32 @@ _POINTS = [f'"{name}"' for name in constellation.BUILT_IN]
 # What the code accepts where a menu of a block written by hand offers values; a function says it of
 # one value where there is no list.
 ACCEPTED = {
+    "aggregated": ("False", "True"),
     "backend": declared.BACKENDS,
+    "bad_fcs": ("False", "True"),
+    "bandwidth_mhz": [str(width) for width in wifi.carriers.BANDWIDTHS],
     "code": coding.get,
-    "code_rate": ofdm.parameters.CODE_RATES,
-    "constellation": ofdm.parameters.CONSTELLATIONS,
+    "coding": lambda name: wifi.HT(0, 1, coding=name),
     "datatype": recording.DATATYPES,
     "detector": detectors.REGISTRY,
-    "input": import_module("gnuradio.mimopack.blocks.ofdm_transmitter")._INPUTS,
+    "fcs": ("append", "included"),
+    "format": import_module("gnuradio.mimopack.blocks.wifi_transmitter").FORMATS,
+    "greenfield": ("False", "True"),
     "layout": recording.LAYOUTS,
     "llr_output": ("False", "True"),
     "llr_type": declared.LLR_TYPES,
-    "num_tx": [str(n) for n in ofdm.parameters._NUM_LTF],
+    "num_carriers": ("64", "128", "256"),
+    "num_streams": [str(n) for n in range(1, wifi.transmitter.MAX_ANTENNAS + 1)],
+    "num_tx": [str(n) for n in range(1, wifi.transmitter.MAX_ANTENNAS + 1)],
     "overwrite": ("True", "False"),
     "profile": channel.PROFILES,
     "repeat": ("True", "False"),
+    "sample_rate_mhz": [str(width) for width in wifi.carriers.BANDWIDTHS],
+    "short_gi": ("False", "True"),
+    "smoothing": ("True", "False"),
+    "stbc": lambda extra: wifi.HT(8, 1, stbc=int(extra)),
     "timestamp": ("True", "False"),
-    ("mimopack_packet_receiver", "code_rate"): ofdm.parameters.LDPC_CODE_RATES,
+    "whitening": wifi.whitening.WHITENINGS,
     "early_stop": ("True", "False"),
     "history_output": ("False", "True"),
     ("mimopack_codeword_modulator", "constellation"): _POINTS,
@@ -193,15 +203,18 @@ graph.stop()
 graph.wait()
 print(count(counter), count(lost))
 """
-COUNTERS = {"iterative_receiver": ("meter.codewords", "receiver.undecoded")}
+COUNTERS = {"iterative_receiver": ("meter.codewords", "receiver.undecoded"),
+            "wifi_loopback": ("meter.frames", "meter.lost"),
+            "wifi_recording": ("meter.frames", "meter.lost")}
+PLAYED = {"wifi_recording": "wifi_4x4_ht"}
 
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.name)
 def test_example_compiles_and_runs(companion, tmp_path, path):
     companion.compiled(path, tmp_path)
-    played = ROOT / "examples/recordings/mimo_4x4_qam16.sigmf-meta"
-    arguments = [str(played)] if path.stem == "play_recording" else []
-    counters = COUNTERS.get(path.stem, ("meter.packets", "meter.lost"))
+    arguments = ([str(ROOT / f"examples/recordings/{PLAYED[path.stem]}.sigmf-meta")]
+                 if path.stem in PLAYED else [])
+    counters = COUNTERS[path.stem]
     ran = subprocess.run(
         [sys.executable, "-c", WATCH, path.stem, *counters, *arguments], cwd=tmp_path,
         env={**os.environ, "PYTHONPATH": f"{PACKAGES}{os.pathsep}{tmp_path}",
@@ -232,22 +245,26 @@ def test_every_example_has_a_headless_twin():
         assert path.with_name(f"{path.stem}_headless.py").exists()
 
 
-def test_loopback_without_windows(tmp_path):
-    lines = headless("mimo_loopback", tmp_path, "--packets", "40", "--snr", "35")
-    assert lines[-2:] == ["mmse: 40 received, 0 lost", "nway: 40 received, 0 lost"]
-    lines = headless("mimo_loopback", tmp_path, "--packets", "100", "--snr", "18")
-    lost = {line.split(":")[0]: int(line.split()[-2]) for line in lines[-2:]}
-    assert lost["nway"] < lost["mmse"]
+def test_wifi_loopback_without_windows(tmp_path):
+    lines = headless("wifi_loopback", tmp_path, "--frames", "40", "--snr", "35")
+    assert lines[-2:] == ["mmse: 40 found, 40 decoded", "nway: 40 found, 40 decoded"]
+    lines = headless("wifi_loopback", tmp_path, "--frames", "150", "--snr", "24", "--mcs", "13")
+    decoded = {line.split(":")[0]: int(line.split()[-2]) for line in lines[-2:]}
+    assert decoded["nway"] > decoded["mmse"] > 50
 
 
-def test_recording_without_windows(tmp_path):
-    # GNU Radio's own log lines may stand between them.
-    lines = headless("play_recording", tmp_path)
-    packets = [line for line in lines if line.startswith("sample ")]
-    assert len(packets) == 120
-    failed = sum(line.endswith("CRC failed") for line in packets)
-    assert lines[-1] == f"120 packets, {failed} lost"
-    assert failed < 30
+def test_wifi_recording_without_windows(tmp_path):
+    played = recording.Reader(ROOT / "examples/recordings/wifi_4x4_ht.sigmf-meta")
+    sent = len(played.annotations)
+    decoded = {}
+    for name in ("mmse", "nway"):
+        # GNU Radio's own log lines may stand between them.
+        lines = headless("wifi_recording", tmp_path, "--detector", name)
+        frames = [line for line in lines if line.startswith("sample ")]
+        assert len(frames) == sent
+        decoded[name] = sum(line.endswith("1 of 1 MPDUs right") for line in frames)
+        assert lines[-1] == f"{sent} frames, {decoded[name]} decoded, {decoded[name]} MPDUs"
+    assert decoded["mmse"] + 10 < decoded["nway"] <= sent
 
 
 def test_iterative_receiver_without_windows(tmp_path):

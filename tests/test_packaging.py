@@ -158,7 +158,7 @@ def test_examples_and_documentation_are_installed(tmp_path):
     wanted |= {name.replace(".grc", "_headless.py") for name in wanted}
     assert {path.name for path in examples.iterdir()} == wanted | {"recordings"}
     done = subprocess.run(
-        [sys.executable, examples / "play_recording_headless.py"], cwd=tmp_path, text=True,
+        [sys.executable, examples / "wifi_recording_headless.py"], cwd=tmp_path, text=True,
         capture_output=True, timeout=60,
         env={**os.environ, "PYTHONPATH": str(PACKAGES)})
     assert done.returncode == 0, done.stderr

@@ -18,9 +18,12 @@ KINDS = [(layout, datatype) for layout in recording.LAYOUTS for datatype in reco
 
 def _samples(channels, n, datatype, seed=0):
     rng = np.random.default_rng(seed)
-    if datatype == "ci16_le":
-        parts = rng.integers(-32768, 32768, (channels, n, 2)) / np.float32(32768)
-        parts[0, 0] = (-1.0, 32767 / 32768)
+    largest = recording.get_datatype(datatype).largest
+    if largest is not None:
+        # Of 32 bits float32 holds the upper 24.
+        steps = min(round(1 / (1 - largest)), 1 << 23)
+        parts = rng.integers(-steps, steps, (channels, n, 2)) / np.float32(steps)
+        parts[0, 0] = (-1.0, 1 - 1 / steps)
     else:
         parts = rng.standard_normal((channels, n, 2))
     return parts.astype(np.float32).view(np.complex64)[..., 0]
@@ -182,8 +185,8 @@ def test_missing_files_are_named(collection, tmp_path):
 
 
 @pytest.mark.parametrize(("change", "said"), [
-    (lambda m: m["global"].update({"core:datatype": "ci8"}),
-     "datatype: got 'ci8', allowed are cf32_le, ci16_le"),
+    (lambda m: m["global"].update({"core:datatype": "ri16_le"}),
+     "datatype: got 'ri16_le', allowed are cf32_le, ci16_le"),
     (lambda m: m["global"].pop("core:datatype"), "not valid SigMF"),
     (lambda m: m["captures"][0].update({"core:header_bytes": 4}), "header or trailing bytes"),
     (lambda m: m["global"].update({"core:sha512": "0" * 128}), "checksum"),
@@ -244,7 +247,7 @@ def test_an_empty_dataset_is_refused(tmp_path):
 @pytest.mark.parametrize(("options", "said"), [
     (dict(num_channels=0), "num_channels: got 0"),
     (dict(sample_rate=0.0), "sample_rate: got 0.0"),
-    (dict(datatype="ci8"), "datatype: got 'ci8', allowed are cf32_le, ci16_le"),
+    (dict(datatype="ri16_le"), "datatype: got 'ri16_le', allowed are cf32_le, ci16_le, ci8, cu8"),
     (dict(layout="planar"), "layout: got 'planar', allowed are interleaved, collection"),
     (dict(fields={"core:hw": 5}), "fields.*not valid in SigMF"),
     (dict(fields={"mimopack:num_tx": np.int64(4)}), "fields.*not valid in SigMF"),
@@ -264,27 +267,29 @@ def test_pieces_outside_the_recording_are_refused(tmp_path):
         recording.Writer(tmp_path / "w", 2, 1e6).write(np.ones((3, 4)))
 
 
-def test_frame_format_and_truth_travel_in_the_metadata(tmp_path):
-    parameters = dict(num_tx=2, constellation="wlan_qpsk", code_rate="3/4", payload_length=4,
-                      scrambler_seed=5)
-    fields = recording.format_fields(**parameters)
-    with recording.Writer(tmp_path / "r", 2, 20e6, fields=fields) as writer:
+def test_truth_travels_in_the_metadata(tmp_path):
+    with recording.Writer(tmp_path / "r", 2, 20e6) as writer:
         writer.write(np.zeros((2, 100)))
-        recording.annotate_frame(writer, 50, 30, b"\x00\xff\x01\x02", 12.5)
-        recording.annotate_frame(writer, 10, 30, b"abcd", 20)
+        recording.annotate_frame(writer, 50, 30, [b"\x00\xff\x01\x02", b"ab"], 12.5, mcs=3)
+        recording.annotate_frame(writer, 10, 30, [b"abcd"], 20, label="20 dB", format="ht")
         writer.annotate(0, 100, comment="not a frame")
-    reader = recording.Reader(tmp_path / "r")
-    assert recording.read_format(reader.global_info) == parameters
-    assert recording.read_frames(reader.annotations) == [
-        recording.TrueFrame(10, 30, b"abcd", 20.0),
-        recording.TrueFrame(50, 30, b"\x00\xff\x01\x02", 12.5)]
+        writer.annotate(70, 10, **{"mimopack:snr_db": 7})
+    annotations = recording.Reader(tmp_path / "r").annotations
+    assert recording.read_frames(annotations) == [
+        recording.TrueFrame(10, 30, (b"abcd",), 20.0),
+        recording.TrueFrame(50, 30, (b"\x00\xff\x01\x02", b"ab"), 12.5),
+        recording.TrueFrame(70, 10, None, 7.0)]
+    told = {entry["core:sample_start"]: entry for entry in annotations}
+    assert (told[10]["core:label"], told[10]["mimopack:format"]) == ("20 dB", "ht")
+    assert told[50]["mimopack:mcs"] == 3
 
 
-def test_damaged_frame_metadata_is_named():
-    with pytest.raises(ValueError, match="mimopack:num_tx: got '4', must be of type int"):
-        recording.read_format({"mimopack:num_tx": "4"})
-    with pytest.raises(ValueError, match="sample 7 is not base64"):
-        recording.read_frames([{"core:sample_start": 7, "mimopack:payload": "a*"}])
+@pytest.mark.parametrize("mpdus, said", [
+    ("00ff", "got another type, must be a list of hexadecimal strings"),
+    ([7], "got another type"), (["0g"], "non-hexadecimal number")])
+def test_damaged_truth_is_named(mpdus, said):
+    with pytest.raises(ValueError, match=f"mimopack:mpdus: {said}.*annotation at sample 7"):
+        recording.read_frames([{"core:sample_start": 7, "mimopack:mpdus": mpdus}])
 
 
 def _example(document, heading, first_line):
@@ -308,5 +313,154 @@ def test_the_documented_way_from_raw_files_to_a_recording(tmp_path, monkeypatch)
     reader = recording.Reader("capture", verify=True)
     assert np.array_equal(reader.read(), samples[:, :-50])
     assert reader.sample_rate == 20e6
-    assert recording.read_format(reader.global_info) == {
-        "num_tx": 2, "constellation": "wlan_qpsk", "code_rate": "1/2", "payload_length": 100}
+    assert reader.frequency == 5.18e9
+
+
+def _raw(path, samples, datatype):
+    """Write samples (channels, n) interleaved, without metadata."""
+    recording.get_datatype(datatype).encode(samples)[0].tofile(path)
+    return path
+
+
+@pytest.mark.parametrize("datatype", recording.DATATYPES)
+def test_bare_samples_are_read_as_a_recording_with_metadata_is(tmp_path, datatype):
+    samples = _samples(3, 701, datatype)
+    path = _raw(tmp_path / f"r.{datatype}", samples, datatype)
+    reader = recording.RawReader(path, num_channels=3, sample_rate=20e6, frequency=5.18e9)
+    assert (reader.num_channels, reader.num_samples, reader.datatype) == (3, 701, datatype)
+    assert (reader.sample_rate, reader.frequency, reader.notes) == (20e6, 5.18e9, [])
+    assert np.array_equal(reader.read(), samples)
+    assert np.array_equal(np.concatenate(list(reader.pieces(300)), axis=1), samples)
+    # A file of several pages, some of which were released before they are read again.
+    assert np.array_equal(reader.read(), samples)
+
+
+def test_pieces_leave_the_memory_of_the_process(tmp_path):
+    path = tmp_path / "r.ci16"
+    with path.open("wb") as handle:
+        handle.truncate(1 << 28)
+    reader = recording.RawReader(path)
+
+    def resident():
+        return int(re.search(r"VmRSS:\s+(\d+)", Path("/proc/self/status").read_text())[1]) << 10
+
+    before, most = resident(), 0
+    for piece in reader.pieces(1 << 20):
+        assert not piece.any()
+        most = max(most, resident() - before)
+    assert most < 1 << 26
+
+
+@pytest.mark.parametrize(("name", "datatype"), [
+    ("a.cf32", "cf32_le"), ("a.cfile", "cf32_le"), ("a.CS16", "ci16_le"), ("a.cu8", "cu8"),
+    ("a.ci16_be", "ci16_be")])
+def test_the_name_of_a_bare_file_says_its_format(tmp_path, name, datatype):
+    path = _raw(tmp_path / name, np.ones((1, 9)), datatype)
+    assert recording.open_recording(path).datatype == datatype
+
+
+def test_bare_samples_that_cannot_be_read_are_refused(tmp_path):
+    path = _raw(tmp_path / "r.bin", np.ones((1, 9)), "ci16_le")
+    for options, said in [
+            ({}, r"datatype: the name of .*r\.bin does not say it, allowed are cf32_le"),
+            ({"datatype": "q7"}, "datatype: got 'q7', allowed are cf32_le"),
+            ({"datatype": "ci16", "num_channels": 0}, "num_channels: got 0, allowed are 1"),
+            ({"datatype": "ci16", "sample_rate": -1.0}, "sample_rate: got -1.0"),
+            ({"datatype": "ci16", "frequency": np.nan}, "frequency: got nan"),
+            ({"datatype": "cf32", "num_channels": 8}, "holds no samples")]:
+        with pytest.raises(ValueError, match=said):
+            recording.open_recording(path, **options)
+    with pytest.raises(FileNotFoundError):
+        recording.open_recording(tmp_path / "nothing.cf32")
+
+
+def test_surplus_bytes_of_bare_samples_are_noted(tmp_path):
+    path = tmp_path / "r.ci16"
+    path.write_bytes(bytes(8 * 5 + 3))
+    reader = recording.open_recording(path, num_channels=2)
+    assert reader.num_samples == 5
+    assert reader.notes == ["r.ci16 ends within a sample: its last 3 bytes are left out"]
+
+
+def test_given_values_replace_those_of_the_metadata(tmp_path):
+    path = recording.write(tmp_path / "r", np.ones((2, 10)), 1e6, datatype="ci16_le")
+    reader = recording.open_recording(path, datatype="ci8", num_channels=4, sample_rate=2e6,
+                                      frequency=1e9)
+    assert (reader.datatype, reader.num_channels, reader.num_samples) == ("ci8", 4, 10)
+    assert (reader.sample_rate, reader.frequency) == (2e6, 1e9)
+    collection = recording.write(tmp_path / "c", np.ones((2, 10)), 1e6, layout="collection")
+    with pytest.raises(ValueError, match="the channels of the collection"):
+        recording.open_recording(collection, num_channels=4)
+
+
+@pytest.mark.parametrize(("change", "said"), [
+    (lambda m: m["global"].update({"core:sample_rate": "20e6"}), "core:sample_rate: '20e6'"),
+    (lambda m: m["global"].update({"core:sample_rate": np.inf}), "core:sample_rate: inf"),
+    (lambda m: m["global"].update({"core:sample_rate": np.nan}), "core:sample_rate: got nan"),
+    (lambda m: m["global"].update({"core:num_channels": "2"}), "core:num_channels: '2'"),
+    (lambda m: m["global"].update({"core:dataset": "../r"}), r"core:dataset: got '\.\./r'"),
+    (lambda m: m["captures"][0].update({"core:frequency": "5e9"}),
+     r"captures\[0\] core:frequency: '5e9'"),
+    (lambda m: m["captures"][0].update({"core:frequency": np.nan}), "core:frequency: got nan"),
+    (lambda m: m.update(captures="none"), "captures: 'none'"),
+    (lambda m: m.update(annotations=["a"]), r"annotations\[0\]: 'a'"),
+    (lambda m: m.update(annotations=[{"core:sample_start": "3"}]),
+     r"annotations\[0\] core:sample_start: '3'"),
+])
+def test_metadata_of_a_wrong_type_is_named(tmp_path, change, said):
+    path = recording.write(tmp_path / "r", np.ones((2, 10)), 1e6)
+    _change(path, change)
+    with pytest.raises(ValueError, match=said):
+        recording.Reader(path)
+
+
+@pytest.mark.parametrize("streams", ["r-0", [3], [[3, "hash"]], [{"hash": "0"}]])
+def test_streams_of_a_wrong_type_are_named(tmp_path, streams):
+    path = recording.write(tmp_path / "r", np.ones((2, 10)), 1e6, layout="collection")
+    _change(path, lambda m: m["collection"].update({"core:streams": streams}))
+    if streams == "r-0":
+        assert recording.Reader(path).num_channels == 1    # what is meant is plain
+    else:
+        with pytest.raises(ValueError, match="core:streams has the entry"):
+            recording.Reader(path)
+
+
+@pytest.mark.parametrize("value", ["20 dB", True, [1.0], {"a": 1}])
+def test_an_snr_of_a_wrong_type_is_named(value):
+    with pytest.raises(ValueError, match=r"mimopack:snr_db: got .*annotation at sample 7\)"):
+        recording.read_frames([{"core:sample_start": 7, "mimopack:snr_db": value}])
+
+
+def test_control_characters_of_metadata_become_escapes(tmp_path):
+    path = recording.write(tmp_path / "r", np.ones((2, 10)), 1e6)
+    _change(path, lambda m: (
+        m["global"].update({"core:description": "a\x1b[2Jb\x9b\u202e\ud800\nc"}),
+        m.update(annotations=[{"core:sample_start": 0, "core:label": "x\x07"}])))
+    reader = recording.Reader(path)
+    assert reader.description == "a\\x1b[2Jb\\x9b\\u202e\\ud800\nc"
+    assert reader.annotations[0]["core:label"] == "x\\x07"
+    assert recording.printable("Zürich\n5 GHz ✓") == "Zürich\\n5 GHz ✓"
+
+
+def test_several_frequencies_are_noted(tmp_path):
+    path = recording.write(tmp_path / "r", np.ones((2, 10)), 1e6, frequency=5e9)
+    _change(path, lambda m: m["captures"].append(
+        {"core:sample_start": 5, "core:frequency": 6e9}))
+    reader = recording.Reader(path)
+    assert reader.frequency == 5e9
+    assert ["5000 MHz, the first" in note for note in reader.notes] == [True]
+
+
+def test_checksums_can_be_asked_for(tmp_path):
+    path = recording.write(tmp_path / "r", np.ones((2, 10)), 1e6)
+    assert list(recording.Reader(path).checksum_errors()) == []
+    _change(path, lambda m: m["global"].update({"core:sha512": "0" * 128}))
+    assert ["core:sha512" in said for said in recording.Reader(path).checksum_errors()] == [True]
+
+
+@pytest.mark.parametrize(("text", "seconds"), [
+    ("2026-01-02T03:04:05Z", 1767323045.0), ("2026-01-02T03:04:05.5Z", 1767323045.5),
+    ("2026-01-02T04:04:05+01:00", 1767323045.0), (None, None)])
+def test_the_time_of_the_first_sample(tmp_path, text, seconds):
+    path = recording.write(tmp_path / "r", np.ones((1, 10)), 1e6, datetime=text)
+    assert recording.Reader(path).start_time == seconds

@@ -15,10 +15,11 @@ LENGTH = 100003
 KINDS = [(layout, datatype) for layout in recording.LAYOUTS for datatype in recording.DATATYPES]
 
 
-def _samples(channels=3, n=LENGTH):
-    """On the grid of ci16, so that both datatypes keep them exactly."""
-    parts = np.random.default_rng(0).integers(-32768, 32768, (channels, n, 2))
-    return (parts / 32768).astype(np.float32).view(np.complex64)[..., 0]
+def _samples(channels=3, n=LENGTH, datatype="ci16_le"):
+    """On the grid of 16 bits or, where the datatype has them, 8: it keeps them exactly."""
+    steps = 1 << (7 if datatype.endswith("8") else 15)
+    parts = np.random.default_rng(0).integers(-steps, steps, (channels, n, 2))
+    return (parts / steps).astype(np.float32).view(np.complex64)[..., 0]
 
 
 def _record(sink, samples):
@@ -40,7 +41,7 @@ def _play(source, channels):
 
 @pytest.mark.parametrize(("layout", "datatype"), KINDS)
 def test_flowgraph_round_trip_is_bit_exact(tmp_path, layout, datatype):
-    samples = _samples()
+    samples = _samples(datatype=datatype)
     sink = mimopack.sigmf_multichannel_sink(str(tmp_path / "r"), 3, datatype, 2e6, layout,
                                             frequency=2.4e9, description="a test")
     _record(sink, samples)

@@ -1,16 +1,14 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""LDPC codes in frames of IEEE 802.11n: how codewords fill OFDM symbols, and the OFDM loop."""
+"""LDPC codes in frames of IEEE 802.11n: how codewords fill OFDM symbols, and what they win."""
 
 from fractions import Fraction
 from math import ceil
 
 import numpy as np
-import ofdm_air as air
 import pytest
-from gnuradio.mimopack import coding, ofdm
+from gnuradio.mimopack import wifi
 from gnuradio.mimopack.coding import ldpc
-from test_ofdm_loop import check_noiseless_loop
 
 
 def by_the_standard(n_pld, rate, n_cbps):
@@ -114,80 +112,34 @@ class TestRateMatching:
             m.recover(np.zeros(1248))
 
 
-@pytest.mark.parametrize("num_streams, m", [(1, 1), (2, 2), (3, 6), (4, 4)])
-def test_stream_parser_alone(num_streams, m):
-    """§19.3.11.7.2: s bits to each stream in turn, which fill its carriers one by one."""
-    s = max(m // 2, 1)
-    streams = [[] for _ in range(num_streams)]
-    for begin in range(0, 52 * num_streams * m, s):
-        streams[begin // s % num_streams] += range(begin, begin + s)
-    sent = np.empty(52 * num_streams * m, int)
-    sent[coding.bit_order(num_streams, m, interleaved=False)] = np.arange(len(sent))
-    assert np.array_equal(sent.reshape(52, num_streams, m).transpose(1, 0, 2).reshape(
-        num_streams, -1), streams)
-
-
-@pytest.mark.parametrize("num_tx", [1, 2, 3, 4])
-@pytest.mark.parametrize("constellation, rate", [
-    ("wlan_bpsk", "1/2"), ("wlan_qpsk", "5/6"), ("wlan_qam16", "2/3"), ("wlan_qam64", "3/4")])
-def test_noiseless_loop_is_exact(num_tx, constellation, rate):
-    check_noiseless_loop(num_tx, constellation, f"ldpc:{rate}")
-
-
-def test_fewer_packets_are_lost_than_with_the_convolutional_code():
+def test_fewer_frames_are_lost_than_with_the_convolutional_code():
     """QPSK at 2.6 dB, where the convolutional code still loses many."""
     lost = {}
-    for code_rate in ("1/2", "ldpc:1/2"):
+    for name in ("bcc", "ldpc"):
         rng = np.random.default_rng(3)
-        p = ofdm.Parameters(1, "wlan_qpsk", code_rate, 500)
-        transmitter, decoder = ofdm.Transmitter(p), ofdm.PacketDecoder(p)
-        lost[code_rate] = 0
-        for _ in range(60):
-            payload = rng.bytes(500)
-            sent = transmitter.coded_bits(payload)
-            # Each axis is BPSK with half the power and half the noise.
-            sigma = 10 ** (-2.6 / 20)
-            llr = 2 * (2.0 * sent - 1 + rng.normal(0, sigma, sent.shape)) / sigma**2
-            packet = decoder.decode(llr)
-            lost[code_rate] += not packet.crc_ok
-            if packet.crc_ok:
-                assert packet.payload == payload
-                padding = sent.size - packet.coded_bits    # none of the LDPC code
-                wrong = np.count_nonzero((llr > 0) != sent)
-                assert 0 <= wrong - packet.coded_bit_errors <= padding
-    assert p.num_coded_bits == sent.size
-    assert lost["ldpc:1/2"] <= 2 and lost["1/2"] >= 20
+        f = wifi.HT(1, 500, coding=name)
+        field = wifi.data_field.DataField(f)
+        psdus = [rng.bytes(500) for _ in range(60)]
+        sent = np.stack([field.encode(psdu) for psdu in psdus])
+        # Each axis is BPSK with half the power and half the noise.
+        sigma = 10 ** (-2.6 / 20)
+        llr = 2 * (2.0 * sent - 1 + rng.normal(0, sigma, sent.shape)) / sigma**2
+        decoded = field.decode(llr.astype(np.float32))
+        lost[name] = sum(found.psdu != psdu for found, psdu in zip(decoded, psdus, strict=True))
+        assert all(found.checks_hold in ((None,) if name == "bcc" else (True, False))
+                   for found in decoded)
+    assert lost["ldpc"] <= 2 and lost["bcc"] >= 20
 
 
 def test_erased_and_damaged():
-    p = ofdm.Parameters(2, "wlan_qpsk", "ldpc:1/2", 100)
-    payload = bytes(range(100))
-    llr = 8.0 * ofdm.Transmitter(p).coded_bits(payload) - 4
-    llr[::9] = np.nan
-    llr[1::50] = np.inf
-    packet = ofdm.PacketDecoder(p).decode(llr)
-    assert packet.crc_ok and packet.payload == payload
-    assert not ofdm.PacketDecoder(p).decode(np.full_like(llr, np.nan)).crc_ok
-    assert not ofdm.PacketDecoder(p).decode(np.zeros_like(llr)).crc_ok
-
-
-def test_rates_that_the_convolutional_code_does_not_have_here():
-    assert ofdm.Parameters(1, "wlan_qpsk", "ldpc:5/6").num_symbols > 0
-    with pytest.raises(ValueError, match="allowed are 1/2, 3/4, and LDPC codes"):
-        ofdm.Parameters(1, "wlan_qpsk", "5/6")
-    with pytest.raises(ValueError, match="code_rate: got 'ldpc:7/8', allowed are 1/2, .*ldpc:5/6"):
-        ofdm.Parameters(1, "wlan_qpsk", "ldpc:7/8")
-
-
-def test_multipath_offset_and_noise():
-    rng = np.random.default_rng(6)
-    p = ofdm.Parameters(num_tx=2, constellation="wlan_qam16", code_rate="ldpc:3/4")
-    transmitter, good = ofdm.Transmitter(p), 0
-    for _ in range(8):
-        payload = rng.bytes(500)
-        received = air.through(air.random_channel(rng, 3, 2, 8), transmitter.frame(payload))
-        samples = air.offset(air.place(received.shape[1] + 600, (300, received)), 50e3)
-        frame, = air.synchronise(p, samples + air.noise(rng, samples.shape, 30))
-        packet = ofdm.PacketDecoder(p).decode(air.detect(frame, name="nway")[1])
-        good += packet.crc_ok and packet.payload == payload
-    assert good >= 7
+    f = wifi.HT(9, 104, coding="ldpc")
+    field = wifi.data_field.DataField(f)
+    psdu = bytes(range(104))
+    llr = (8.0 * field.encode(psdu)[None] - 4).astype(np.float32)
+    llr[:, :, ::9] = np.nan
+    llr[:, :, 1::50] = np.inf
+    found, = field.decode(llr)
+    assert (found.psdu, found.checks_hold) == (psdu, True)
+    for nothing in (np.full_like(llr, np.nan), np.zeros_like(llr)):
+        found, = field.decode(nothing)
+        assert found.psdu != psdu and not found.checks_hold

@@ -33,6 +33,8 @@ void watch_forks();
 
 void bind_ldpc(py::module_& m);
 void bind_turbo(py::module_& m);
+void bind_viterbi(py::module_& m);
+void bind_wifi(py::module_& m);
 
 /* Lets Ctrl-C end a long call. */
 class signal_watch

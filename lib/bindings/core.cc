@@ -249,6 +249,8 @@ PYBIND11_MODULE(_core, m)
     watch_forks();
     bind_ldpc(m);
     bind_turbo(m);
+    bind_viterbi(m);
+    bind_wifi(m);
     m.def("available_isas", [] {
         int count;
         const isa_build* const* builds = available_builds(count);

@@ -1,10 +1,10 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""MIMO receivers for GNU Radio: soft detectors, OFDM synchronisation and estimation, decoding.
+"""MIMO receivers for GNU Radio: soft detectors, a Wi-Fi receiver and transmitter, codes.
 
-``detectors``, ``constellation``, ``channel``, ``coding``, ``iterative``, ``sim``, ``ofdm`` and
+``wifi``, ``detectors``, ``constellation``, ``channel``, ``coding``, ``iterative``, ``sim`` and
 ``recording`` work on arrays and need no flowgraph. The blocks are names of this module itself:
-``mimopack.nway_detector(...)``. They are imported when first used, so ``import gnuradio.mimopack``
+``mimopack.wifi_receiver(...)``. They are imported when first used, so ``import gnuradio.mimopack``
 stays light.
 """
 
@@ -20,7 +20,7 @@ __version__ = "0.1.0"
 
 def __getattr__(name):
     if name in {"apps", "blocks", "channel", "coding", "constellation", "detectors", "iterative",
-                "ofdm", "recording", "reference", "sim"}:
+                "recording", "reference", "sim", "wifi"}:
         return import_module(f"{__name__}.{name}")
     if not name.startswith("_"):
         blocks = import_module(f"{__name__}.blocks")
@@ -31,5 +31,5 @@ def __getattr__(name):
 
 def __dir__():
     return sorted({*globals(), "channel", "coding", "constellation", "detectors", "iterative",
-                   "ofdm", "recording", "reference", "sim",
+                   "recording", "reference", "sim", "wifi",
                    *import_module(f"{__name__}.blocks").__all__})

@@ -15,6 +15,7 @@ _COMMANDS = {
     "doctor": ("doctor", "doctor_command", "Check the installation and say how to mend it."),
     "play": ("play", "play_command", "Play a recording through the receiver."),
     "sim": ("sim", "sim_command", "Simulate bit and frame error rates."),
+    "wifi": ("wifi", "wifi_command", "Decode the Wi-Fi frames of a recording."),
 }
 
 

@@ -3,9 +3,8 @@
 """Error rates over SNR as a picture. Drawn without a display."""
 
 import numpy as np
-from matplotlib import pyplot as plt
 
-from .pictures import STYLE
+from .style import STYLE, plt
 
 _AXES = {"snr": "SNR per receive antenna, dB", "ebn0": "Eb/N0, dB"}
 _MARKERS = "osD^v<>ph*"

@@ -8,18 +8,14 @@ from .detector import DETECTOR_BLOCKS
 from .fec_decoder import fec_decoder, fec_decoder_pdu
 from .fec_encoder import fec_encoder, fec_encoder_pdu
 from .iterative_receiver import iterative_receiver
-from .layer_symbols import layer_symbols
 from .mimo_channel import mimo_channel
-from .ofdm_channel_estimator import ofdm_channel_estimator
-from .ofdm_frame_sync import ofdm_frame_sync
-from .ofdm_receiver import ofdm_receiver
-from .ofdm_transmitter import ofdm_transmitter
-from .packet_decoder import packet_decoder
-from .packet_meter import packet_meter
-from .packet_receiver import packet_receiver
 from .rayleigh_channel import rayleigh_channel
 from .sigmf_multichannel_sink import sigmf_multichannel_sink
 from .sigmf_multichannel_source import sigmf_multichannel_source
+from .wifi_pcap_sink import wifi_pcap_sink
+from .wifi_receiver import wifi_decoder, wifi_receiver, wifi_synchroniser
+from .wifi_transmitter import wifi_transmitter
+from .wifi_views import wifi_channel_view, wifi_meter, wifi_symbols
 
 # zf_detector, mmse_detector, nway_detector, ...: one block for each registered detector
 globals().update(DETECTOR_BLOCKS)
@@ -33,16 +29,16 @@ __all__ = [
     "fec_encoder",
     "fec_encoder_pdu",
     "iterative_receiver",
-    "layer_symbols",
     "mimo_channel",
-    "ofdm_channel_estimator",
-    "ofdm_frame_sync",
-    "ofdm_receiver",
-    "ofdm_transmitter",
-    "packet_decoder",
-    "packet_meter",
-    "packet_receiver",
     "rayleigh_channel",
     "sigmf_multichannel_sink",
     "sigmf_multichannel_source",
+    "wifi_channel_view",
+    "wifi_decoder",
+    "wifi_meter",
+    "wifi_pcap_sink",
+    "wifi_receiver",
+    "wifi_symbols",
+    "wifi_synchroniser",
+    "wifi_transmitter",
 ]

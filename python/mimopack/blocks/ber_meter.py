@@ -6,7 +6,7 @@ import numpy as np
 from gnuradio import gr
 
 from ..checks import integer
-from .frame_stream import vector
+from .streams import vector
 
 
 class ber_meter(gr.decim_block):

@@ -9,7 +9,7 @@ from .. import constellation as constellations
 from ..checks import integer
 from ..iterative import CodewordLayout
 from .fec_encoder import batch_of_codewords
-from .frame_stream import batched_block, vector
+from .streams import batched_block, vector
 
 
 def interleaver(seed, num_bits):

@@ -6,8 +6,8 @@ import time
 
 import pmt
 
-from .frame_stream import REPORT_SECONDS, BlockLog
 from .settings import STATUS, Controlled
+from .streams import REPORT_SECONDS, BlockLog
 
 
 class Decoding(Controlled):

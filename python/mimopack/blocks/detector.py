@@ -11,8 +11,8 @@ from gnuradio import gr
 
 from .. import detectors
 from ..checks import choice, flag, integer
-from .frame_stream import REPORT_SECONDS, BlockLog, vector
 from .settings import STATUS, Controlled, NoisePower
+from .streams import REPORT_SECONDS, BlockLog, vector
 
 # Vectors per work() call to aim at, and the size of the largest port's share of them. The buffers
 # round the block take about twice this memory. With 14 vectors to a matrix 16384 of them were

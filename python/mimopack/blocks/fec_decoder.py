@@ -10,8 +10,8 @@ from .. import coding
 from ..checks import choice, flag, integer, positive
 from .decoding import Decoding, options_dict
 from .fec_encoder import IN, OUT, batch_of_codewords, codewords, pdu_parts, u8_pmt
-from .frame_stream import batched_block, extended, vector
 from .settings import STATUS
+from .streams import batched_block, extended, vector
 
 LLR = pmt.intern("llr")
 # Of the decoder: what the block has as parameters, and messages kept for other codewords.

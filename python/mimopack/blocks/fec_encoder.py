@@ -7,7 +7,7 @@ import pmt
 from gnuradio import gr
 
 from .. import coding
-from .frame_stream import BlockLog, batched_block, vector
+from .streams import BlockLog, batched_block, vector
 
 # Codewords per work() call to aim at: so many bytes of the larger port, but a few SIMD registers.
 BATCH_BYTES = 2**23

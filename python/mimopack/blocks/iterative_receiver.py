@@ -14,9 +14,9 @@ from .codeword_modulator import interleaver
 from .decoding import Decoding, options_dict
 from .detector import BATCH_CANDIDATES
 from .fec_encoder import batch_of_codewords
-from .frame_stream import batched_block, vector
 from .rayleigh_channel import period_of
 from .settings import STATUS, NoisePower
+from .streams import batched_block, vector
 
 # What the block has as parameters, or decides itself.
 OF_DETECTOR = {"num_tx", "num_rx", "constellation", "backend", "threads", "extrinsic", "llr_type"}

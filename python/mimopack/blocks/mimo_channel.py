@@ -8,8 +8,8 @@ import numpy as np
 from gnuradio import gr
 
 from ..channel import MIMOChannel
-from .frame_stream import BlockLog
 from .settings import Controlled
+from .streams import BlockLog
 
 
 class mimo_channel(Controlled, gr.basic_block):

@@ -7,8 +7,8 @@ import pmt
 
 from ..channel import awgn
 from ..checks import integer, number
-from .frame_stream import batched_block, vector
 from .settings import NOISE_VAR, Controlled
+from .streams import batched_block, vector
 
 BATCH_BYTES = 2**22
 

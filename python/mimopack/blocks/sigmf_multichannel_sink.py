@@ -8,7 +8,7 @@ import numpy as np
 from gnuradio import gr
 
 from ..recording import Writer
-from .frame_stream import BlockLog
+from .streams import BlockLog
 
 
 class sigmf_multichannel_sink(gr.sync_block):

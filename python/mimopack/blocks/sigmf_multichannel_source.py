@@ -16,10 +16,10 @@ class sigmf_multichannel_source(gr.sync_block):
     """Play a SigMF recording: one output per channel, all channels at the same sample.
 
     Reads one dataset with ``core:num_channels`` interleaved or a Collection of several datasets,
-    in cf32_le or ci16_le (full scale is 1), see ``recording.Reader``. The first sample of each
-    output carries the tags "rx_rate" and "rx_freq" where the metadata says them; with ``repeat``
-    so does each first sample after a return to the start. What the reader found amiss and worked
-    around goes to the logger.
+    in a format of ``recording.DATATYPES`` (full scale is 1), see ``recording.Reader``. The first
+    sample of each output carries the tags "rx_rate" and "rx_freq" where the metadata says them;
+    with ``repeat`` so does each first sample after a return to the start. What the reader found
+    amiss and worked around goes to the logger.
 
     Args:
         path: of the metadata, the dataset or the collection, or what these names begin with.

@@ -3,13 +3,11 @@
 """Error-correcting codes, scramblers, interleavers and CRCs: of the IEEE 802.11 data field, of LTE
 and 5G NR; LDPC codes are in ``coding.ldpc``."""
 
-from .checksum import append_crc32, bits_to_bytes, bytes_to_bits, check_crc32
 from .codes import FORMS, Code, Decoder, get
 from .convolutional import CODE_RATES, ConvolutionalCode
 from .crc import CRCS, Crc
-from .interleaver import bit_order
 from .list_decoder import ListDecoder
-from .permutation import Interleaver, RandomInterleaver, WifiInterleaver
+from .permutation import Interleaver, RandomInterleaver
 from .scrambler import (
     gold_scramble,
     gold_sequence,
@@ -22,6 +20,5 @@ from .selection import Selection
 
 __all__ = ["CODE_RATES", "CRCS", "Code", "ConvolutionalCode", "Crc", "Decoder", "FORMS",
            "Interleaver", "ListDecoder", "LteSegmentation", "NrSegmentation", "RandomInterleaver",
-           "Selection", "WifiInterleaver", "append_crc32", "bit_order", "bits_to_bytes",
-           "bytes_to_bits", "check_crc32", "get", "gold_scramble", "gold_sequence", "scramble",
-           "scrambler_sequence", "seed_from_service"]
+           "Selection", "get", "gold_scramble", "gold_sequence", "scramble", "scrambler_sequence",
+           "seed_from_service"]

@@ -32,7 +32,7 @@ class Crc:
     """A CRC over batches of bit arrays, first bit sent first.
 
     The register starts with zeros and nothing is inverted; the CRC of IEEE 802.11, over bytes,
-    is ``append_crc32``.
+    is ``wifi.mac.fcs``.
 
     Args:
         name: "24A", "24B", "24C" (5G only), "16", "11" (5G only), "8" (LTE only) or "6" (5G only).

@@ -6,7 +6,6 @@ import numpy as np
 
 from ..checks import integer
 from ..cuda import Constant, array_module
-from .interleaver import bit_order
 
 
 class Interleaver:
@@ -52,18 +51,3 @@ class RandomInterleaver(Interleaver):
     def __init__(self, size, seed=0):
         rng = np.random.default_rng(integer("seed", seed, 0, 2**63 - 1))
         super().__init__(rng.permutation(integer("size", size, 1, 2**31 - 1)))
-
-
-class WifiInterleaver(Interleaver):
-    """Stream parser and interleaver of IEEE 802.11 HT, 20 MHz; a block is an OFDM symbol.
-
-    See :func:`bit_order`.
-
-    Args:
-        num_streams: 1..4 spatial streams.
-        bits_per_symbol: coded bits per subcarrier and stream.
-    """
-
-    def __init__(self, num_streams, bits_per_symbol):
-        super().__init__(np.argsort(bit_order(integer("num_streams", num_streams, 1, 4),
-                                              integer("bits_per_symbol", bits_per_symbol, 1, 8))))

@@ -1,21 +1,18 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Multi-antenna recordings in SigMF: one interleaved dataset, or a Collection of one per antenna.
+"""Multi-antenna recordings in SigMF: one interleaved dataset, or a Collection of one per antenna;
+and files of bare samples.
 
-Needs the Python package ``sigmf``.
+SigMF needs the Python package ``sigmf``.
 """
 
-from .datatypes import DATATYPES
-from .frames import (
-    FORMAT_FIELDS,
-    TrueFrame,
-    annotate_frame,
-    format_fields,
-    read_format,
-    read_frames,
-)
+from .datatypes import ALIASES, DATATYPES, get_datatype
+from .frames import TrueFrame, annotate_frame, read_frames
+from .opening import open_recording
+from .raw import RawReader
 from .reader import Reader
+from .text import printable
 from .writer import LAYOUTS, Writer, write
 
-__all__ = ["DATATYPES", "FORMAT_FIELDS", "LAYOUTS", "Reader", "TrueFrame", "Writer",
-           "annotate_frame", "format_fields", "read_format", "read_frames", "write"]
+__all__ = ["ALIASES", "DATATYPES", "LAYOUTS", "RawReader", "Reader", "TrueFrame", "Writer",
+           "annotate_frame", "get_datatype", "open_recording", "printable", "read_frames", "write"]

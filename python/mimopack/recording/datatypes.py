@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The sample formats of SigMF datasets that are read and written."""
+"""The sample formats of datasets that are read and written."""
 
 from dataclasses import dataclass
 
@@ -14,19 +14,32 @@ class Datatype:
     Attributes:
         name: as in ``core:datatype``.
         component: NumPy type of the real and of the imaginary part.
-        scale: what a stored value is multiplied by, so that full scale is 1.
+        scale: factor from a stored value to the sample, so that full scale is 1.
+        offset: stored value that stands for 0.
     """
 
     name: str
     component: np.dtype
     scale: float
+    offset: int = 0
+
+    @property
+    def largest(self):
+        """The largest component that the format holds; None where there is no full scale."""
+        if self.component.kind == "f":
+            return None
+        return (int(np.iinfo(self.component).max) - self.offset) * self.scale
 
     def decode(self, stored, out):
         """Stored components (n, channels, 2) to out: one complex64 array of n per channel."""
-        for channel, samples in enumerate(out):
-            np.multiply(stored[:, channel], np.float32(self.scale),
-                        out=samples.view(np.float32).reshape(-1, 2), casting="unsafe",
-                        dtype=np.float32)
+        # A double may be too large for a float, which then is infinite; and any bytes may be NaN.
+        with np.errstate(over="ignore", invalid="ignore"):
+            for channel, samples in enumerate(out):
+                parts = samples.view(np.float32).reshape(-1, 2)
+                np.multiply(stored[:, channel], np.float32(self.scale), out=parts,
+                            casting="unsafe", dtype=np.float32)
+                if self.offset:
+                    parts -= np.float32(self.offset * self.scale)
 
     def encode(self, samples):
         """Samples (channels, n) complex64 to components (n, channels, 2).
@@ -40,22 +53,40 @@ class Datatype:
         if self.component.kind == "f":
             return parts.astype(self.component, copy=False), 0
         limits = np.iinfo(self.component)
-        scaled = np.rint(parts / np.float32(self.scale))
+        # A float32 does not tell the largest integer of 32 bits from the next one.
+        real = np.float64 if self.component.itemsize > 2 else np.float32
+        scaled = np.rint(parts / real(self.scale)) + real(self.offset)
         # A comparison with NaN is false, so this counts what is not a number as well.
         inside = (scaled >= limits.min) & (scaled <= limits.max)
         clipped = scaled.size - int(np.count_nonzero(inside))
         if clipped:
-            scaled = np.clip(np.nan_to_num(scaled, nan=0.0), limits.min, limits.max)
+            scaled = np.clip(np.nan_to_num(scaled, nan=self.offset), limits.min, limits.max)
         return scaled.astype(self.component), clipped
 
 
-_ALL = (Datatype("cf32_le", np.dtype("<f4"), 1.0), Datatype("ci16_le", np.dtype("<i2"), 2.0**-15))
+def _integers(name, component):
+    component = np.dtype(component)
+    half = 1 << 8 * component.itemsize - 1
+    return Datatype(name, component, 1.0 / half, half if component.kind == "u" else 0)
+
+
+_ALL = (Datatype("cf32_le", np.dtype("<f4"), 1.0), _integers("ci16_le", "<i2"),
+        _integers("ci8", "i1"), _integers("cu8", "u1"), _integers("cu16_le", "<u2"),
+        _integers("ci32_le", "<i4"), Datatype("cf64_le", np.dtype("<f8"), 1.0),
+        _integers("ci16_be", ">i2"), _integers("cu16_be", ">u2"), _integers("ci32_be", ">i4"),
+        Datatype("cf32_be", np.dtype(">f4"), 1.0), Datatype("cf64_be", np.dtype(">f8"), 1.0))
 _BY_NAME = {datatype.name: datatype for datatype in _ALL}
 DATATYPES = tuple(_BY_NAME)
+# What other programs call them, in their options and as the endings of file names.
+ALIASES = {"cf32": "cf32_le", "ci16": "ci16_le", "cu16": "cu16_le", "ci32": "ci32_le",
+           "cf64": "cf64_le", "fc32": "cf32_le", "cfile": "cf32_le", "fc64": "cf64_le",
+           "cs8": "ci8", "sc8": "ci8", "cs16": "ci16_le", "sc16": "ci16_le", "cs32": "ci32_le",
+           "sc32": "ci32_le"}
 
 
 def get_datatype(name):
-    """The Datatype of a name; ValueError names what is allowed."""
-    if name not in _BY_NAME:
+    """The Datatype of a name of DATATYPES or ALIASES; ValueError names what is allowed."""
+    known = _BY_NAME.get(ALIASES.get(name, name))
+    if known is None:
         raise ValueError(f"datatype: got {name!r}, allowed are {', '.join(DATATYPES)}")
-    return _BY_NAME[name]
+    return known

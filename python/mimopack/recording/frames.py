@@ -1,18 +1,12 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a recording says of the frames in it: fields of the namespace "mimopack" in SigMF.
+"""Annotations of the frames in a recording: what was sent, in SigMF's namespace "mimopack"."""
 
-Global fields carry the format that a receiver must know (``mimopack:num_tx`` ...). An annotation
-of each frame may carry what was sent, so that errors can be counted.
-"""
-
-import base64
-import binascii
 from dataclasses import dataclass
 
-FORMAT_FIELDS = {"num_tx": int, "constellation": str, "code_rate": str, "payload_length": int,
-                 "scrambler_seed": int}
-_PREFIX = "mimopack:"
+from ..checks import number
+
+_MPDUS, _SNR = "mimopack:mpdus", "mimopack:snr_db"
 
 
 @dataclass(frozen=True)
@@ -21,66 +15,56 @@ class TrueFrame:
 
     Attributes:
         start, count: samples of the recording.
-        payload: bytes that were sent, or None where the annotation has none.
+        mpdus: tuple of the MPDUs that were sent, bytes with the frame check sequence; None where
+            the annotation has none.
         snr_db: mean SNR per receive antenna at which it was sent, or None.
     """
 
     start: int
     count: int
-    payload: bytes | None
+    mpdus: tuple | None
     snr_db: float | None
 
 
-def format_fields(**parameters):
-    """Global fields of SigMF for a frame format, as ``Writer`` takes them.
+def annotate_frame(writer, start, count, mpdus, snr_db, label="frame", **fields):
+    """Add the annotation of a frame to a ``Writer``; ``read_frames`` reads it back.
 
     Args:
-        parameters: those of ``FORMAT_FIELDS`` that are known.
+        start, count, mpdus, snr_db: as of :class:`TrueFrame`.
+        label: shown by viewers.
+        fields: more to tell, such as format="ht", mcs=28; each gets the prefix "mimopack:".
     """
-    return {_PREFIX + name: FORMAT_FIELDS[name](value) for name, value in parameters.items()}
-
-
-def read_format(global_info):
-    """The parameters of ``FORMAT_FIELDS`` that global metadata has.
-
-    Raises:
-        ValueError: a field is not of its type.
-    """
-    found = {}
-    for name, kind in FORMAT_FIELDS.items():
-        value = global_info.get(_PREFIX + name)
-        if value is None:
-            continue
-        if type(value) is not kind:
-            raise ValueError(f"{_PREFIX}{name}: got {value!r}, must be of type {kind.__name__}")
-        found[name] = value
-    return found
-
-
-def annotate_frame(writer, start, count, payload, snr_db):
-    """Add the annotation of a frame to a ``Writer``; ``read_frames`` reads it back."""
-    writer.annotate(start, count, label="frame", **{
-        _PREFIX + "payload": base64.b64encode(payload).decode("ascii"),
-        _PREFIX + "snr_db": float(snr_db)})
+    writer.annotate(start, count, label=label, **{
+        _SNR: float(snr_db), _MPDUS: [bytes(mpdu).hex() for mpdu in mpdus],
+        **{f"mimopack:{name}": value for name, value in fields.items()}})
 
 
 def read_frames(annotations):
-    """The annotations that describe frames, as ``TrueFrame``, in the order of their start.
+    """Return the annotations that describe frames, as ``TrueFrame``, in the order of their start.
 
     Raises:
-        ValueError: a payload is not base64.
+        ValueError: a value is not of its type.
     """
     frames = []
     for entry in annotations:
-        payload, snr_db = entry.get(_PREFIX + "payload"), entry.get(_PREFIX + "snr_db")
-        if payload is None and snr_db is None:
+        mpdus, snr_db = entry.get(_MPDUS), entry.get(_SNR)
+        if mpdus is None and snr_db is None:
             continue
-        start = entry["core:sample_start"]
-        if payload is not None:
-            try:
-                payload = base64.b64decode(payload, validate=True)
-            except (binascii.Error, TypeError, ValueError) as error:
-                raise ValueError(f"{_PREFIX}payload: annotation at sample {start} is not "
-                                 f"base64 ({error})") from error
-        frames.append(TrueFrame(start, entry.get("core:sample_count", 0), payload, snr_db))
+        start = int(entry["core:sample_start"])
+        try:
+            frames.append(TrueFrame(
+                start, int(entry.get("core:sample_count", 0)),
+                None if mpdus is None else _bytes_of(mpdus),
+                None if snr_db is None else number(_SNR, snr_db)))
+        except ValueError as error:
+            raise ValueError(f"{error} (annotation at sample {start})") from error
     return sorted(frames, key=lambda frame: frame.start)
+
+
+def _bytes_of(mpdus):
+    if isinstance(mpdus, list) and all(isinstance(mpdu, str) for mpdu in mpdus):
+        try:
+            return tuple(bytes.fromhex(mpdu) for mpdu in mpdus)
+        except ValueError as error:
+            raise ValueError(f"{_MPDUS}: {error}") from error
+    raise ValueError(f"{_MPDUS}: got another type, must be a list of hexadecimal strings")

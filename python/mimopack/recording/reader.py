@@ -4,31 +4,33 @@
 
 import hashlib
 import json
+import math
+import re
 from dataclasses import dataclass
+from datetime import datetime, timezone
 from pathlib import Path
 
-import numpy as np
-
+from ..checks import integer, positive
 from . import files
-from .datatypes import Datatype, get_datatype
+from .dataset import Dataset, Recording
+from .datatypes import get_datatype
+from .text import printable_metadata
 
 
 @dataclass(frozen=True)
 class _Stream:
-    """One dataset, mapped into memory: components (samples, channels, 2)."""
+    """A metadata file, and the dataset that it describes."""
 
     meta: Path
     metadata: dict
-    datatype: Datatype
-    components: np.ndarray
-    note: str
+    dataset: Dataset
 
     @property
     def global_info(self):
         return self.metadata["global"]
 
 
-class Reader:
+class Reader(Recording):
     """A SigMF recording, mapped into memory and read in pieces.
 
     Channels are those of ``core:num_channels`` interleaved in one dataset, or those of all
@@ -38,15 +40,22 @@ class Reader:
         path: of the metadata (``.sigmf-meta``), the dataset (``.sigmf-data``), the collection
             (``.sigmf-collection``), or what these names begin with.
         verify: compare datasets with ``core:sha512`` where they have it (reads all of them).
+        datatype, num_channels, sample_rate, frequency: replace what the metadata says; None does
+            not. A collection's number of channels cannot be replaced.
 
     Attributes:
         path: the metadata or collection file.
         num_channels, num_samples: samples are those of the shortest stream.
         sample_rate, frequency: Hz, None where the metadata does not say.
         datatype: ``core:datatype`` of the first stream.
+        description: ``core:description``, "" where there is none.
+        start_time: seconds since 1970 of the first sample, by the first capture's
+            ``core:datetime``; None where it has none.
         global_info: the global metadata of the first stream, over it that of the collection.
         captures, annotations: lists of dictionaries, of the first stream.
         notes: what was found amiss and worked around, one sentence each.
+
+    Text of the metadata is printable: control characters are escapes, see ``printable``.
 
     Raises:
         FileNotFoundError: the recording, one of its streams or a dataset is missing.
@@ -54,123 +63,118 @@ class Reader:
             that differ, a checksum that does not fit (``verify``), or no samples at all.
     """
 
-    def __init__(self, path, verify=False):
-        self.path = files.metadata_file(path)
-        self.notes = []
-        if self.path.suffix == files.COLLECTION:
-            collection = _load(self.path).get("collection")
+    def __init__(self, path, verify=False, datatype=None, num_channels=None, sample_rate=None,
+                 frequency=None):
+        path = files.metadata_file(path)
+        if datatype is not None:
+            datatype = get_datatype(datatype)
+        if num_channels is not None:
+            integer("num_channels", num_channels, 1, 1 << 10)
+        if path.suffix == files.COLLECTION:
+            collection = _load(path).get("collection")
             if not isinstance(collection, dict):
-                raise ValueError(f"path: {self.path} is not a SigMF collection: it has no object "
+                raise ValueError(f"path: {path} is not a SigMF collection: it has no object "
                                  "'collection'")
-            self._streams = self._open_collection(collection)
+            if num_channels is not None:
+                raise ValueError(f"num_channels: got {num_channels}, but the channels of the "
+                                 f"collection {path.name} are its streams")
+            notes, self.streams = _open_collection(path, collection, datatype)
         else:
             collection = {}
-            self._streams = [_open_stream(self.path)]
-        self.notes += [stream.note for stream in self._streams if stream.note]
+            notes, self.streams = [], [_open_stream(path, datatype, num_channels)]
+        super().__init__(path, [stream.dataset for stream in self.streams])
+        self.notes = notes + self.notes
         if verify:
-            for stream in self._streams:
-                _verify(stream)
-        first = self._streams[0]
-        self.num_channels = sum(stream.components.shape[1] for stream in self._streams)
-        self.num_samples = self._common_length()
-        self.sample_rate = self._common_sample_rate()
-        self.datatype = first.datatype.name
+            for message in self.checksum_errors():
+                raise ValueError(f"path: {message}")
+        first = self.streams[0]
+        self.sample_rate = (self._common_sample_rate() if sample_rate is None
+                            else positive("sample_rate", sample_rate))
         self.captures = first.metadata.get("captures", [])
         self.annotations = first.metadata.get("annotations", [])
         self.global_info = {**first.global_info, **collection}
-        self.frequency = next((capture["core:frequency"] for capture in self.captures
-                               if "core:frequency" in capture), None)
+        self.description = str(self.global_info.get("core:description") or "")
+        self.frequency = (self._first_frequency() if frequency is None
+                          else positive("frequency", frequency))
+        self.start_time = self._first_time()
 
-    def __repr__(self):
-        return (f"Reader({str(self.path)!r}: {self.num_channels} channels of "
-                f"{self.num_samples} samples, {self.datatype})")
+    def _first_time(self):
+        text = self.captures[0].get("core:datetime") if self.captures else None
+        if text is None:
+            return None
+        try:
+            time = datetime.fromisoformat(text)
+        except ValueError:
+            self.notes.append(f"core:datetime is no time: {text!r}")
+            return None
+        seconds = (time if time.tzinfo else time.replace(tzinfo=timezone.utc)).timestamp()
+        return seconds - self.captures[0]["core:sample_start"] / (self.sample_rate or math.inf)
 
-    def _open_collection(self, collection):
-        entries = collection.get("core:streams") or []
-        if not entries:
-            raise ValueError(f"path: {self.path} names no streams (core:streams)")
-        streams = []
-        for entry in entries:
-            # Version 1.0 of SigMF wrote pairs [name, hash].
-            name, digest = ((entry.get("name"), entry.get("hash")) if isinstance(entry, dict)
-                            else (list(entry) + [None])[:2])
-            meta = files.with_extension(files.base(self.path.parent / str(name)), files.META)
-            if not meta.is_file():
-                raise FileNotFoundError(f"path: {self.path} names the stream {name!r}, "
-                                        f"there is no file {meta}")
-            if digest and digest != _sha512(meta):
-                self.notes.append(f"{meta.name} has changed since the collection was written "
-                                  "(its hash differs)")
-            streams.append(_open_stream(meta))
-        return streams
+    def checksum_errors(self):
+        """Yield a sentence for each dataset that differs from its ``core:sha512``.
 
-    def _common_length(self):
-        lengths = [len(stream.components) for stream in self._streams]
-        if len(set(lengths)) > 1:
-            listed = ", ".join(f"{stream.meta.stem} has {length}"
-                               for stream, length in zip(self._streams, lengths, strict=True))
-            self.notes.append(f"streams differ in length ({listed} samples): "
-                              f"only the common {min(lengths)} samples are used")
-        if not min(lengths):
-            raise ValueError(f"path: {self.path} holds no samples")
-        return min(lengths)
+        Reads the datasets that have one.
+        """
+        for stream in self.streams:
+            expected = stream.global_info.get("core:sha512")
+            if expected and expected.lower() != _sha512(stream.dataset.path):
+                yield (f"{stream.dataset.path} is not what {stream.meta.name} describes: "
+                       "its checksum (core:sha512) differs")
+
+    def _first_frequency(self):
+        known = [capture["core:frequency"] for capture in self.captures
+                 if "core:frequency" in capture]
+        if len(set(known)) > 1:
+            self.notes.append(f"the frequency changes within the recording ({len(set(known))} "
+                              f"values): {known[0] / 1e6:g} MHz, the first, is taken for all of it")
+        return known[0] if known else None
 
     def _common_sample_rate(self):
         rates = {stream.meta.stem: stream.global_info.get("core:sample_rate")
-                 for stream in self._streams}
+                 for stream in self.streams}
         if len(set(rates.values())) > 1:
             listed = ", ".join(f"{name}: {rate}" for name, rate in rates.items())
             raise ValueError(f"path: {self.path} joins streams whose sample rates differ "
                              f"({listed}): all must be equal")
         return next(iter(rates.values()))
 
-    def read(self, start=0, count=None, out=None):
-        """Read a piece.
 
-        Args:
-            start: first sample, from 0.
-            count: samples per channel; None reads to the end.
-            out: optional complex64 arrays of count samples each, one for each channel.
-
-        Returns:
-            (num_channels, count) complex64 (or out). Integer formats are scaled so that full
-            scale is 1.
-
-        Raises:
-            ValueError: the piece is not inside the recording.
-        """
-        if count is None:
-            count = self.num_samples - start
-        if start < 0 or count < 0 or start + count > self.num_samples:
-            raise ValueError(f"start, count: got {start}, {count}, must lie within the "
-                             f"{self.num_samples} samples of {self.path}")
-        if out is None:
-            out = np.empty((self.num_channels, count), np.complex64)
-        first = 0
-        for stream in self._streams:
-            channels = stream.components.shape[1]
-            stream.datatype.decode(stream.components[start:start + count],
-                                   out[first:first + channels])
-            first += channels
-        return out
-
-    def pieces(self, length):
-        """Yield the recording in pieces (num_channels, up to length)."""
-        for start in range(0, self.num_samples, length):
-            yield self.read(start, min(length, self.num_samples - start))
+def _open_collection(path, collection, datatype):
+    """Return (notes, streams) of a collection file's content."""
+    entries = collection.get("core:streams") or []
+    if not entries:
+        raise ValueError(f"path: {path} names no streams (core:streams)")
+    notes, streams = [], []
+    for entry in entries if isinstance(entries, list) else [entries]:
+        # Version 1.0 of SigMF wrote pairs [name, hash].
+        pair = ([entry.get("name"), entry.get("hash")] if isinstance(entry, dict)
+                else [*entry, None][:2] if isinstance(entry, list) else [entry, None])
+        name, digest = pair
+        if not isinstance(name, str):
+            raise ValueError(f"path: {path.name}: core:streams has the entry {entry!r}, must be "
+                             "an object with the name of a stream")
+        meta = files.with_extension(files.base(path.parent / name), files.META)
+        if not meta.is_file():
+            raise FileNotFoundError(f"path: {path} names the stream {name!r}, "
+                                    f"there is no file {meta}")
+        if digest and digest != _sha512(meta):
+            notes.append(f"{meta.name} has changed since the collection was written "
+                         "(its hash differs)")
+        streams.append(_open_stream(meta, datatype))
+    return notes, streams
 
 
 def _load(path):
     try:
         loaded = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise ValueError(f"path: {path} is not JSON ({error})") from error
     if not isinstance(loaded, dict):
         raise ValueError(f"path: {path} is not SigMF metadata")
-    return loaded
+    return printable_metadata(loaded)
 
 
-def _open_stream(meta):
+def _open_stream(meta, replaced_datatype=None, replaced_channels=None):
     metadata = _load(meta)
     if not isinstance(metadata.get("global"), dict):
         raise ValueError(f"path: {meta} is not SigMF metadata: it has no object 'global'")
@@ -181,34 +185,40 @@ def _open_stream(meta):
         signal.validate()
     except Exception as error:
         reason = (str(error).splitlines() or [repr(error)])[0]
-        raise ValueError(f"path: {meta} is not valid SigMF metadata: {reason}") from error
+        # The schema's patterns are long, and no help.
+        reason = re.sub(r" does not match '\^.*", " is not of SigMF's form", reason)
+        place = "".join(f"[{step}]" if isinstance(step, int) else f" {step}"
+                        for step in getattr(error, "absolute_path", ())).strip()
+        raise ValueError(f"path: {meta} is not valid SigMF metadata: "
+                         f"{place + ': ' if place else ''}{reason}") from error
     info = signal.get_global_info()
-    datatype = info["core:datatype"]
+    for name, value in [("core:sample_rate", info.get("core:sample_rate")),
+                        *(("core:frequency", capture.get("core:frequency"))
+                          for capture in signal.get_captures())]:
+        if value is not None and not math.isfinite(value):
+            raise ValueError(f"path: {meta}: {name}: got {value}, must be finite")
     try:
-        datatype = get_datatype(datatype)
+        datatype = replaced_datatype or get_datatype(info["core:datatype"])
     except ValueError as error:
         raise ValueError(f"path: {meta.name}: {error}") from error
     headers = [capture for capture in signal.get_captures() if capture.get("core:header_bytes")]
     if headers or info.get("core:trailing_bytes"):
         raise ValueError(f"path: {meta} describes a dataset with header or trailing bytes, "
                          "allowed are plain samples")
-    data = _dataset(meta, info)
+    data = _data_file(meta, info)
     if not data.is_file():
         raise FileNotFoundError(f"path: {meta.name} has no dataset: there is no file {data}")
-    channels = info["core:num_channels"]
-    sample_bytes = 2 * channels * datatype.component.itemsize
-    count, surplus = divmod(data.stat().st_size, sample_bytes)
-    note = (f"{data.name} ends within a sample: its last {surplus} bytes are left out"
-            if surplus else "")
-    shape = (count, channels, 2)
-    components = (np.memmap(data, datatype.component, mode="r", shape=shape) if count
-                  else np.empty(shape, datatype.component))
-    return _Stream(meta, {**metadata, "global": info}, datatype, components, note)
+    channels = replaced_channels or int(info["core:num_channels"])
+    return _Stream(meta, {**metadata, "global": info}, Dataset(data, datatype, channels))
 
 
-def _dataset(meta, info):
+def _data_file(meta, info):
     if "core:dataset" in info:
-        return meta.with_name(info["core:dataset"])
+        name = info["core:dataset"]
+        if Path(name).name != name:
+            raise ValueError(f"path: {meta}: core:dataset: got {name!r}, must be the name of a "
+                             "file in the same folder")
+        return meta.with_name(name)
     return files.with_extension(files.base(meta), files.DATA)
 
 
@@ -218,11 +228,3 @@ def _sha512(path):
         for piece in iter(lambda: handle.read(1 << 20), b""):
             digest.update(piece)
     return digest.hexdigest()
-
-
-def _verify(stream):
-    expected = stream.global_info.get("core:sha512")
-    data = _dataset(stream.meta, stream.global_info)
-    if expected and expected.lower() != _sha512(data):
-        raise ValueError(f"path: {data} is not what {stream.meta.name} describes: "
-                         "its checksum (core:sha512) differs")

@@ -25,7 +25,7 @@ class Writer:
             and path-0.sigmf-data, path-0.sigmf-meta, ... with one channel each.
         num_channels: antennas.
         sample_rate: samples per second.
-        datatype: "cf32_le", or "ci16_le" with full scale 1 (what exceeds it is clipped).
+        datatype: see ``get_datatype``; integers have full scale 1 (what exceeds it is clipped).
         layout: "interleaved" or "collection".
         frequency: centre frequency in Hz; None leaves it out.
         description: ``core:description``. Say so here where a recording is simulated.
@@ -61,7 +61,7 @@ class Writer:
         self.clipped = 0
         self.annotations = []
         self._global = {
-            "core:datatype": datatype, "core:sample_rate": sample_rate,
+            "core:datatype": self._datatype.name, "core:sample_rate": sample_rate,
             "core:recorder": _RECORDER, **(fields or {})}
         if description:
             self._global["core:description"] = description

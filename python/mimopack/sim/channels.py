@@ -8,8 +8,7 @@ import numpy as np
 
 from ..channel import awgn, exponential_correlation, flat_rayleigh, power_delay_profile
 from ..checks import integer, number
-from ..ofdm.parameters import FFT_SIZE, SAMPLE_RATE
-from ..ofdm.waveform import DATA_CARRIERS
+from ..wifi.carriers import FFT_20, high_throughput
 from .specs import parse
 
 ALLOWED = ("rayleigh, block (these with rho_tx=, rho_rx=; block also with length=VECTORS), tdl_a, "
@@ -75,7 +74,7 @@ def _block(length=None, rho_tx=0.0, rho_rx=0.0):
 
 def _tdl(profile, delay_spread_ns=100.0):
     paths = power_delay_profile(profile, number("delay_spread_ns", delay_spread_ns) * 1e-9)
-    frequency = DATA_CARRIERS * SAMPLE_RATE / FFT_SIZE
+    frequency = np.array(high_throughput(20).data) * 20e6 / FFT_20
     response = (np.exp(-2j * np.pi * frequency[:, None] * paths.delays)
                 * np.sqrt(paths.powers)).astype(np.complex64)
 

@@ -1,0 +1,180 @@
+#!/usr/bin/env python3
+# SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The Viterbi decoder: its rate beside GNU Radio's, and what its rounding costs.
+
+    bench/viterbi.py [--seconds 0.3] [--rounds 5] [--blocks 400] [--threads N] [--output FILE.json]
+
+Rates are in information bits, medians of rounds in which all decoders take turns on the same LLRs,
+over AWGN with BPSK and 1e-5 to 1e-3 bit errors. GNU Radio's decoder is gr-fec's ``fec.cc_decoder``,
+called block by block; it takes bytes with erasures in place, and what prepares them in NumPy is
+timed too, and once left out. The loss is the SNR that the decoder needs beyond the reference in
+double precision, at equal bit error rate, from the ratio of their errors on the same noise and the
+slope of the reference's bit error rate; ranges are the 2.5 % and 97.5 % quantiles of drawing the
+blocks again (bootstrap). Rayleigh is another amplitude for every coded bit.
+"""
+
+import argparse
+import ctypes
+import json
+import os
+import time
+from pathlib import Path
+
+import numpy as np
+from gnuradio.mimopack import _core, coding, reference
+from gnuradio.mimopack.apps.machine import describe
+from gnuradio.mimopack.coding.convolutional import GENERATORS, PUNCTURING, TAIL
+
+# (blocks, bits of each)
+BATCHES = ((1, 12000), (64, 4000), (64, 12000), (1000, 24))
+# Es/N0 in dB where the reference has about 1e-2 and 2e-3 bit errors, by channel and rate
+POINTS = {"AWGN": {"1/2": (-1.4, -0.8), "2/3": (0.6, 1.2), "3/4": (1.7, 2.2), "5/6": (2.7, 3.2)},
+          "Rayleigh": {"1/2": (1.0, 1.8), "2/3": (4.0, 5.0), "3/4": (6.0, 7.0), "5/6": (8.5, 9.5)}}
+LOSS_BITS, DRAWS = 2000, 500
+SPEED_DB = 1.5    # above the second point
+
+_make_capsule = ctypes.pythonapi.PyCapsule_New
+_make_capsule.restype = ctypes.py_object
+_make_capsule.argtypes = (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p)
+
+
+class GnuRadioDecoder:
+    """gr-fec's decoder for blocks of one length."""
+
+    def __init__(self, rate, num_bits):
+        from gnuradio import fec
+
+        # gr-fec holds the newest bit in the least significant place: the generators reversed.
+        generators = [int("".join(map(str, g[::-1])), 2) for g in GENERATORS]
+        self._decoder = fec.cc_decoder.make(num_bits, 7, 2, generators, 0, 0, fec.CC_TERMINATED)
+        size = 2 * (num_bits + TAIL)
+        self._places = np.flatnonzero(np.resize(PUNCTURING[rate], size))
+        self._soft = np.full(size, 128, np.uint8)
+        self._bits = np.empty(num_bits, np.uint8)
+        self._input, self._output = (_make_capsule(array.ctypes.data, None, None)
+                                     for array in (self._soft, self._bits))
+
+    def decode(self, llr):
+        scale = 60 / np.mean(np.abs(llr), dtype=float)
+        self._soft[self._places] = np.clip(llr * np.float32(scale) + 128, 0, 255)
+        return self.decode_again()
+
+    def decode_again(self):
+        """Without preparing the LLRs, those of the last call."""
+        self._decoder.generic_work(self._input, self._output)
+        return self._bits
+
+
+def simulate(rate, blocks, num_bits, esn0_db, channel, rng):
+    """(bits, LLRs) with a row for each block."""
+    code = coding.ConvolutionalCode(rate)
+    bits = rng.integers(0, 2, (blocks, num_bits), np.uint8)
+    sent = 2.0 * code.encode(np.pad(bits, ((0, 0), (0, TAIL)))) - 1
+    noise_var = 10 ** (-esn0_db / 10) / 2
+    h = np.sqrt(rng.exponential(size=sent.shape)) if channel == "Rayleigh" else 1.0
+    y = h * sent + rng.normal(0, noise_var**0.5, sent.shape)
+    return bits, (2 * h * y / noise_var).astype(np.float32)
+
+
+def decoders(rate, llr, num_bits, threads):
+    """{name: function that decodes all blocks}"""
+    lengths = np.full(len(llr), num_bits)
+    small = np.clip(np.rint(4 * llr), -127, 127).astype(np.int8).ravel()
+    flat, found = llr.ravel(), {}
+    for isa in _core.available_isas():
+        code = coding.ConvolutionalCode(rate, isa)
+        found[isa] = lambda code=code: code.decode_batch(flat, lengths, 1)
+        found[f"{isa} int8"] = lambda code=code: code.decode_batch(small, lengths, 1)
+    if threads > 1:
+        best = coding.ConvolutionalCode(rate)
+        found[f"{best.isa} {threads} threads"] = (
+            lambda: best.decode_batch(flat, lengths, threads))
+    gnuradio = GnuRadioDecoder(rate, num_bits)
+    found["gnuradio"] = lambda: [gnuradio.decode(block).copy() for block in llr]
+    found["gnuradio without preparation"] = lambda: [gnuradio.decode_again() for _ in llr]
+    return found
+
+
+def time_one(function, seconds):
+    calls, start = 0, time.perf_counter()
+    while True:
+        function()
+        calls += 1
+        passed = time.perf_counter() - start
+        if passed > seconds:
+            return passed / calls
+
+
+def measure_rates(arguments):
+    for blocks, num_bits in BATCHES:
+        for rate in coding.CODE_RATES:
+            rng = np.random.default_rng(1)
+            bits, llr = simulate(rate, blocks, num_bits, POINTS["AWGN"][rate][1] + SPEED_DB,
+                                 "AWGN", rng)
+            functions = decoders(rate, llr, num_bits, arguments.threads)
+            errors = {name: float(np.mean(np.ravel(function()) != bits.ravel()))
+                      for name, function in functions.items() if "without" not in name}
+            taken = {name: [] for name in functions}
+            for _ in range(arguments.rounds):
+                for name, function in functions.items():
+                    taken[name].append(time_one(function, arguments.seconds))
+            rates = {name: bits.size / float(np.median(of)) / 1e6 for name, of in taken.items()}
+            print(f"{blocks} x {num_bits} bits, rate {rate}, Mbit/s: "
+                  + ", ".join(f"{name} {value:.1f}" for name, value in rates.items()), flush=True)
+            yield {"blocks": blocks, "bits": num_bits, "rate": rate, "mbit_per_s": rates,
+                   "bit_error_rate": errors}
+
+
+def measure_losses(blocks):
+    for channel, points in POINTS.items():
+        for rate, (low, high) in points.items():
+            code, rng = coding.ConvolutionalCode(rate), np.random.default_rng(2)
+            lengths, wrong = np.full(blocks, LOSS_BITS), []    # (SNR, ours or exact, block)
+            for esn0_db in (low, high):
+                bits, llr = simulate(rate, blocks, LOSS_BITS, esn0_db, channel, rng)
+                best, _ = reference.viterbi(llr, PUNCTURING[rate], GENERATORS)
+                ours = code.decode_batch(llr.ravel(), lengths).reshape(bits.shape)
+                wrong.append([np.mean(of != bits, axis=1) for of in (ours, best)])
+            wrong = np.array(wrong)
+            found = losses(wrong.mean(axis=2), high - low)
+            drawn = [losses(wrong[..., rng.integers(0, blocks, blocks)].mean(axis=2), high - low)
+                     for _ in range(DRAWS)]
+            ranges = np.quantile(drawn, (0.025, 0.975), axis=0).T
+            rates = wrong.mean(axis=2)
+            print(f"{channel}, rate {rate}: " + ", ".join(
+                f"{loss:.3f} dB ({least:.3f} to {most:.3f}) at {exact:.1e} bit errors"
+                for loss, (least, most), exact in zip(found, ranges, rates[:, 1], strict=True)),
+                flush=True)
+            yield {"channel": channel, "rate": rate, "esn0_db": [low, high],
+                   "bit_error_rate": rates[:, 0].tolist(),
+                   "bit_error_rate_exact": rates[:, 1].tolist(), "loss_db": found.tolist(),
+                   "loss_db_95": ranges.tolist()}
+
+
+def losses(rates, db):
+    """Loss at each SNR, from bit error rates (SNR, ours or exact) of two SNRs so far apart."""
+    slope = np.log(rates[0, 1] / rates[1, 1]) / db
+    return np.log(rates[:, 0] / rates[:, 1]) / slope
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seconds", type=float, default=0.3)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--blocks", type=int, default=400, help="for the loss")
+    parser.add_argument("--threads", type=int, default=os.cpu_count())
+    parser.add_argument("--output", type=Path)
+    arguments = parser.parse_args()
+    rates, losses = list(measure_rates(arguments)), list(measure_losses(arguments.blocks))
+    if arguments.output:
+        arguments.output.write_text(json.dumps(
+            {"what": "Viterbi decoder beside GNU Radio's, and its loss by rounding",
+             "machine": describe(), "rates": rates, "loss_block_bits": LOSS_BITS,
+             "loss_blocks": arguments.blocks, "losses": losses}, indent=1) + "\n",
+            encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

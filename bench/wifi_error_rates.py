@@ -1,0 +1,309 @@
+#!/usr/bin/env python3
+# SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Packet error rates of the Wi-Fi receiver over SNR, simulated.
+
+    bench/wifi_error_rates.py sensitivity [--frames 400] [--processes 2] [--output FILE.json]
+    bench/wifi_error_rates.py detectors   [...]
+
+Processes share the cores: OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 keeps each to one.
+
+Frames of 500 bytes. Channels: "awgn" (each stream arrives at an antenna of its own) and "tdl"
+(TDL-B of 3GPP TR 38.901 with 50 ns rms delay spread, static, drawn anew for each frame). SNR: mean
+power at a receive antenna over the noise in the same bandwidth. All receivers get the same frames,
+and all SNRs the same channels; a packet is lost where its bytes do not come out.
+
+"sensitivity" compares, for formats of one to four streams, with as many receive antennas,
+
+    known    timing, offset, channel and noise are known
+    aligned  timing and offset are known; channel, noise and phase are estimated
+    single   the whole receiver, with one pass over each frame
+    whole    the whole receiver; frames with a wrong check sequence train a second pass
+
+The samples of the last two have an offset of 40 kHz. "detectors" compares detectors in the whole
+receiver, on antennas that are not correlated and with a correlation of 0.7 between neighbours on
+both sides. Each point is measured in steps of 1 dB until all lose less than one packet in fifty;
+the SNR at which one in ten is lost is interpolated in the logarithm.
+"""
+
+import argparse
+import json
+from multiprocessing import Pool
+from pathlib import Path
+
+import numpy as np
+from gnuradio.mimopack import channel, detectors
+from gnuradio.mimopack.apps.machine import describe
+from gnuradio.mimopack.wifi import HT, VHT, NonHT, Receiver, Transmitter, carriers, mac, training
+from gnuradio.mimopack.wifi.data_field import DataField
+from gnuradio.mimopack.wifi.demodulator import Demodulator
+from gnuradio.mimopack.wifi.points import to_symbols
+from gnuradio.mimopack.wifi.windows import FrameSamples
+
+PAYLOAD, DELAY_SPREAD, CFO = 500, 50e-9, 40e3
+PAD = 500          # samples of noise around a frame
+WINDOW = -6        # FFT windows of the known receivers begin so early, in samples at 20 MS/s
+BATCH = 20
+TARGET, LAST, MOST = 0.1, 0.02, 25
+
+# Name: (format of a PSDU's length, streams, first SNR in AWGN, first SNR in TDL).
+FORMATS = {
+    "non-HT 6": (lambda n: NonHT(6, n), 1, -2, 0),
+    "non-HT 24": (lambda n: NonHT(24, n), 1, 6, 8),
+    "non-HT 54": (lambda n: NonHT(54, n), 1, 15, 18),
+    "HT MCS 0": (lambda n: HT(0, n), 1, -2, 0),
+    "HT MCS 3": (lambda n: HT(3, n), 1, 6, 8),
+    "HT MCS 6": (lambda n: HT(6, n), 1, 15, 18),
+    "HT MCS 9": (lambda n: HT(9, n), 2, 1, 2),
+    "HT MCS 12": (lambda n: HT(12, n), 2, 10, 13),
+    "HT MCS 15": (lambda n: HT(15, n), 2, 17, 21),
+    "HT MCS 18": (lambda n: HT(18, n), 3, 4, 6),
+    "HT MCS 21": (lambda n: HT(21, n), 3, 14, 18),
+    "HT MCS 24": (lambda n: HT(24, n), 4, -2, 0),
+    "HT MCS 27": (lambda n: HT(27, n), 4, 7, 10),
+    "HT MCS 30": (lambda n: HT(30, n), 4, 16, 20),
+    "VHT MCS 8": (lambda n: VHT.of_length(8, n), 1, 20, 23),
+    "VHT MCS 9, 40 MHz": (lambda n: VHT.of_length(9, n, bandwidth_mhz=40), 1, 22, 25),
+}
+DETECTORS = {
+    "mmse": {"detector": "mmse"}, "nway": {"detector": "nway"}, "mla": {"detector": "mla"},
+    "nway, 4 iterations": {"detector": "nway", "iterations": 4},
+}
+
+
+class Link:
+    """Frames of one format through a channel.
+
+    Args:
+        frame_format_of: makes the format of a PSDU of some bytes.
+        antennas: on both sides.
+        kind: "awgn" or "tdl".
+        rho: correlation of neighbouring antennas.
+    """
+
+    def __init__(self, frame_format_of, antennas, kind, rho=0.0):
+        self.format = frame_format_of(PAYLOAD)
+        self.antennas, self.kind, self.rho = antennas, kind, rho
+        self.scale = self.format.bandwidth_mhz // 20
+        self.rate = 20e6 * self.scale
+        self._transmitter = Transmitter(antennas, self.format.bandwidth_mhz)
+
+    def frames(self, snr_db, count):
+        """(PSDU, samples, first sample of the frame, response (fft, rx, tx), noise variance)."""
+        rng = np.random.default_rng(1)
+        tdl = channel.MIMOChannel(self.antennas, self.antennas, "tdl_b", DELAY_SPREAD, self.rate,
+                                  rho_tx=self.rho, rho_rx=self.rho, seed=2)
+        power = 1 / self.antennas if self.kind == "awgn" else 1.0
+        noise_var = power * 10 ** (-snr_db / 10)
+        for _ in range(count):
+            psdu = self._psdu(rng)
+            sent = np.pad(self._transmitter.frame(self.format, psdu, int(rng.integers(1, 128))),
+                          ((0, 0), (PAD, PAD)))
+            start, fft = PAD, 64 * self.scale
+            if self.kind == "awgn":
+                received = sent.astype(complex)
+                response = np.broadcast_to(np.eye(self.antennas), (fft, self.antennas,
+                                                                   self.antennas))
+            else:
+                tdl.renew()
+                received = tdl.apply(sent).astype(complex)
+                response, start = tdl.frequency_response(fft), PAD + tdl.latency
+            noise = rng.standard_normal((2, *received.shape)) * np.sqrt(noise_var / 2)
+            received += noise[0] + 1j * noise[1]
+            yield psdu, received.astype(np.complex64), start, response, noise_var
+
+    def _psdu(self, rng):
+        f = self.format
+        if f.aggregated:
+            body = rng.bytes(PAYLOAD - 8)
+            return mac.aggregate([body + mac.fcs(body)], f.length)
+        body = rng.bytes(f.length - mac.FCS)
+        return body + mac.fcs(body)
+
+
+class Known:
+    """Receivers that know a frame's timing and offset, and maybe its channel and noise."""
+
+    def __init__(self, link):
+        f = self.format = link.format
+        self._scale, self._fft = link.scale, 64 * link.scale
+        self._demodulator = Demodulator(f, link.scale)
+        self._field = DataField(f)
+        kind = detectors.MMSE if f.num_streams == 1 else detectors.REGISTRY["nway"]
+        if f.num_streams > 1 and f.bits_per_carrier == 1:
+            kind = detectors.MLA
+        self._detector = kind(f.num_streams, link.antennas, f.constellation, threads=1)
+        k = f.plan.used[f.plan.data_index]
+        advance = (training.LEGACY_ADVANCE if f.name == "non-ht"
+                   else training.STREAM_ADVANCE)[link.antennas]
+        shift = training.cyclic_shift(k, advance) * carriers.rotation(f.bandwidth_mhz, k)[:, None]
+        early = np.exp(2j * np.pi / 64 / self._scale * k * WINDOW * self._scale)[:, None]
+        used = f.plan.used.size
+        self._shaping = shift * early / np.sqrt(link.antennas * used) * self._fft
+        self._bins = k % self._fft
+
+    def receive(self, frames, everything):
+        """PSDUs of frames as :class:`Link` gives them."""
+        f, guard = self.format, training.GUARD * self._scale
+        size = self._demodulator.samples_needed + 2 * guard
+        samples = np.zeros((len(frames), frames[0][1].shape[0], size), np.complex64)
+        for row, (_, received, start, _, _) in zip(samples, frames, strict=True):
+            first = start + (192 + WINDOW) * self._scale - guard
+            part = received[:, first:first + size]
+            row[:, :part.shape[1]] = part
+        if everything:
+            y, h, noise = self._exact(samples, frames)
+        else:
+            nothing = np.zeros(samples.shape[:2], np.complex64)
+            found = self._demodulator.run(FrameSamples(samples, np.zeros(len(samples)), nothing))
+            y, h, noise = found.y, found.h, found.noise_var
+        n, num_data, symbols, rows = y.shape
+        llr = self._detector.detect(
+            np.ascontiguousarray(y.reshape(-1, rows)),
+            np.ascontiguousarray(h.reshape(n * num_data, rows, -1)),
+            np.repeat(noise, num_data * symbols).astype(np.float32))
+        return [payload.psdu for payload in self._field.decode(
+            to_symbols(llr.reshape(n, num_data, symbols, -1), f))]
+
+    def _exact(self, samples, frames):
+        f, guard = self.format, training.GUARD
+        starts = f.data_start + guard - 192 + guard + f.symbol * np.arange(f.num_symbols)
+        index = starts[:, None] * self._scale + np.arange(self._fft)
+        y = np.fft.fft(samples[:, :, index], axis=-1)[..., self._bins]
+        y = y.transpose(0, 3, 2, 1).astype(np.complex64)
+        h = np.stack([response[self._bins] * self._shaping[:, None, :]
+                      for _, _, _, response, _ in frames])
+        if f.name == "non-ht":
+            h = h.sum(axis=3, keepdims=True)
+        noise = np.array([noise_var * self._fft for *_, noise_var in frames])
+        return y, h.astype(np.complex64), noise
+
+
+def whole(frames, link, **options):
+    """PSDUs that the whole receiver finds in frames, with an offset."""
+    stream = np.concatenate([received for _, received, *_ in frames], axis=1)
+    turn = np.exp(2j * np.pi * CFO / link.rate * np.arange(stream.shape[1]))
+    receiver = Receiver(link.antennas, link.rate, backend="cpu", **options)
+    found = receiver.process((stream * turn).astype(np.complex64)) + receiver.finish()
+    return [frame.psdu for frame in found]
+
+
+def lost(link, receivers, snr_db, count):
+    """How many packets each receiver loses, a dictionary."""
+    missed = dict.fromkeys(receivers, 0)
+    frames = link.frames(snr_db, count)
+    while batch := [one for one, _ in zip(frames, range(BATCH), strict=False)]:
+        for name, receive in receivers.items():
+            found = receive(batch)
+            missed[name] += sum(psdu not in found for psdu, *_ in batch)
+    return missed
+
+
+def curve(task):
+    """A case's rows: (description, first SNR, frames, link, receivers' maker)."""
+    case, first, count, link, make = task
+    receivers = make(link)
+    rows = []
+    for snr_db in range(first, first + MOST):
+        missed = lost(link, receivers, snr_db, count)
+        rows += [{**case, "receiver": name, "snr_db": snr_db, "frames": count, "lost": number}
+                 for name, number in missed.items()]
+        if all(number < LAST * count for number in missed.values()):
+            break
+    return rows
+
+
+def sensitivity_receivers(link):
+    known = Known(link)
+    return {"known": lambda frames: known.receive(frames, True),
+            "aligned": lambda frames: known.receive(frames, False),
+            "single": lambda frames: whole(frames, link, passes=1),
+            "whole": lambda frames: whole(frames, link)}
+
+
+def detector_receivers(link):
+    return {name: (lambda frames, options=options: whole(frames, link, **options))
+            for name, options in DETECTORS.items()
+            if "iterations" not in options or link.format.coding == "ldpc"}
+
+
+class _FormatOf:
+    """A format by name, which processes can be sent."""
+
+    def __init__(self, name):
+        self.name = name
+
+    def __call__(self, length):
+        return FORMATS[self.name][0](length)
+
+
+class _HtOf:
+    """HT formats for "detectors"."""
+
+    def __init__(self, mcs, coding):
+        self.mcs, self.coding = mcs, coding
+
+    def __call__(self, length):
+        return HT(self.mcs, length, coding=self.coding)
+
+
+def sensitivity_tasks(count):
+    return [({"format": name, "channel": kind}, starts[kind == "tdl"], count,
+             Link(_FormatOf(name), streams, kind), sensitivity_receivers)
+            for name, (_, streams, *starts) in FORMATS.items() for kind in ("awgn", "tdl")]
+
+
+def detector_tasks(count):
+    tasks = []
+    for antennas, mcs, first in ((2, 11, 8), (3, 19, 9), (4, 27, 10), (2, 13, 14), (4, 29, 16)):
+        for coding in ("bcc", "ldpc"):
+            for rho in (0.0, 0.7):
+                case = {"format": f"HT MCS {mcs}", "antennas": antennas, "coding": coding,
+                        "correlation": rho}
+                tasks.append((case, first + (3 * antennas // 2 if rho else 0), count,
+                              Link(_HtOf(mcs, coding), antennas, "tdl", rho),
+                              detector_receivers))
+    return tasks
+
+
+def needed_db(rows):
+    """SNR at which one packet in ten is lost, linear in the logarithm; None outside the rows."""
+    points = [(row["snr_db"], np.log(max(row["lost"], 0.5) / row["frames"])) for row in rows]
+    for (low, above), (high, below) in zip(points[:-1], points[1:], strict=True):
+        if above >= np.log(TARGET) > below:
+            return round(low + (high - low) * (above - np.log(TARGET)) / (above - below), 2)
+    return None
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("suite", choices=("sensitivity", "detectors"))
+    parser.add_argument("--frames", type=int, default=400, help="per point")
+    parser.add_argument("--processes", type=int, default=2)
+    parser.add_argument("--only", help="formats whose name contains this")
+    parser.add_argument("--output", type=Path)
+    arguments = parser.parse_args()
+    tasks = (sensitivity_tasks if arguments.suite == "sensitivity"
+             else detector_tasks)(arguments.frames)
+    tasks = [task for task in tasks if (arguments.only or "") in task[0]["format"]]
+    results, needs = [], []
+    with Pool(arguments.processes) as pool:
+        for rows in pool.imap_unordered(curve, sorted(tasks, key=lambda one: -one[3].antennas)):
+            results += rows
+            case = {key: value for key, value in rows[0].items()
+                    if key not in ("receiver", "snr_db", "frames", "lost")}
+            names = dict.fromkeys(row["receiver"] for row in rows)
+            needs.append({**case, "snr_db": {name: needed_db(
+                [row for row in rows if row["receiver"] == name]) for name in names}})
+            print(*case.values(), needs[-1]["snr_db"], flush=True)
+    if arguments.output:
+        arguments.output.write_text(json.dumps(
+            {"what": f"packet error rates of the Wi-Fi receiver, {arguments.suite}; simulated",
+             "machine": describe(), "payload_bytes": PAYLOAD, "delay_spread_s": DELAY_SPREAD,
+             "target": TARGET, "needs": needs, "results": results}, indent=1) + "\n",
+            encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,429 @@
+/* SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+ * SPDX-License-Identifier: GPL-3.0-or-later */
+/* The Wi-Fi receiver's inner loops over channels and what was received through them. A
+ * frame's results depend on nothing but that frame. */
+#include "wifi_lanes.h"
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+namespace mimopack {
+namespace MIMOPACK_ISA {
+
+namespace {
+
+/* exp(i angle k) for ascending k, times first */
+void turns(double angle,
+           const std::int64_t* k,
+           std::int64_t count,
+           float* re,
+           float* im,
+           double first_re = 1,
+           double first_im = 0)
+{
+    const double step_re = std::cos(angle), step_im = std::sin(angle);
+    double a = 1, b = 0;
+    for (std::int64_t i = 0; i < count; ++i) {
+        if (i && k[i] == k[i - 1] + 1) {
+            const double c = a * step_re - b * step_im;
+            b = a * step_im + b * step_re;
+            a = c;
+        } else {
+            const double start = angle * static_cast<double>(k[i]);
+            const double c = std::cos(start), d = std::sin(start);
+            a = c * first_re - d * first_im;
+            b = c * first_im + d * first_re;
+        }
+        re[i] = static_cast<float>(a);
+        im[i] = static_cast<float>(b);
+    }
+}
+
+} // namespace
+
+void symbols(const wifi_symbols& s)
+{
+    std::vector<float> memory(2 * s.carriers);
+    float *re = memory.data(), *im = re + s.carriers;
+    const std::int64_t symbol = s.symbols * s.rows;
+    for (std::int64_t frame = 0; frame < s.frames; ++frame)
+        for (std::int64_t t = 0; t < s.symbols; ++t) {
+            const std::int64_t one = frame * s.symbols + t;
+            turns(s.slope[one],
+                  s.k,
+                  s.carriers,
+                  re,
+                  im,
+                  std::cos(s.phase[one]),
+                  -std::sin(s.phase[one]));
+            for (std::int64_t row = 0; row < s.rows; ++row) {
+                const std::int64_t at =
+                    2 * ((frame * s.rows + row) * s.symbols + t) * s.carriers;
+                const float* x = s.received + at;
+                float* y = s.turned + at;
+                for (std::int64_t c = 0; c < s.carriers; ++c) {
+                    const float a = x[2 * c], b = x[2 * c + 1];
+                    y[2 * c] = a * re[c] - b * im[c];
+                    y[2 * c + 1] = a * im[c] + b * re[c];
+                }
+                float* to = s.vectors + 2 * (frame * s.data * symbol + t * s.rows + row);
+                for (std::int64_t d = 0; d < s.data; ++d, to += 2 * symbol) {
+                    to[0] = y[2 * s.places[d]];
+                    to[1] = y[2 * s.places[d] + 1];
+                }
+            }
+        }
+}
+
+void order(const wifi_order& o)
+{
+    const std::int64_t frame = o.carriers * o.symbols * o.bits;
+    std::vector<std::int64_t> from(o.coded);
+    for (std::int64_t j = 0; j < o.coded; ++j)
+        from[j] = o.source[j] / o.bits * o.symbols * o.bits + o.source[j] % o.bits;
+    float* out = o.out;
+    for (std::int64_t f = 0; f < o.frames; ++f)
+        for (std::int64_t t = 0; t < o.symbols; ++t) {
+            const float* llr = o.llr + f * frame + t * o.bits;
+            for (std::int64_t j = 0; j < o.coded; ++j) {
+                const float x = llr[from[j]];
+                *out++ = __builtin_fabsf(x) < infinity ? x : 0;
+            }
+        }
+}
+
+/* Two recursions, forward and backward, which let go what is beyond their reach. */
+void phases(const wifi_phases& p)
+{
+    const std::int64_t n = p.symbols;
+    std::vector<double> sums(n), weights(n);
+    for (std::int64_t frame = 0; frame < p.frames; ++frame) {
+        const double* x = p.values + frame * n;
+        double* y = p.smoothed + frame * n;
+        const double decay = p.decay[frame];
+        const std::int64_t reach = p.reach[frame];
+        const double last = std::pow(decay, static_cast<double>(reach + 1));
+        double sum = 0, weight = 0;
+        for (std::int64_t i = 0; i < n; ++i) {
+            const bool far = i > reach;
+            sum = x[i] + decay * sum - (far ? last * x[i - reach - 1] : 0);
+            weight = 1 + decay * weight - (far ? last : 0);
+            sums[i] = sum;
+            weights[i] = weight;
+        }
+        sum = weight = 0;
+        for (std::int64_t i = n - 1; i >= 0; --i) {
+            /* Without x[i] itself, which the way forward has. */
+            y[i] = (sums[i] + decay * sum) / (weights[i] + decay * weight);
+            const bool far = n - 1 - i >= reach;
+            sum = x[i] + decay * sum - (far ? last / decay * x[i + reach] : 0);
+            weight = 1 + decay * weight - (far ? last / decay : 0);
+        }
+    }
+}
+
+namespace {
+
+/* Turn from subcarrier to subcarrier of a delay of a sample at 20 MS/s */
+constexpr double per_delay = 2 * M_PI / 64;
+
+double mean_delay(const wifi_profiles& p, const float* x)
+{
+    const std::int64_t size = 2 * p.rows;
+    double re = 0, im = 0;
+    for (std::int64_t c = 1; c < p.carriers; ++c, x += size) {
+        if (p.k[c] != p.k[c - 1] + 1)
+            continue;
+        const float* y = x + size;
+        float part_re = 0, part_im = 0;
+        for (std::int64_t i = 0; i < size; i += 2) {
+            part_re += x[i] * y[i] + x[i + 1] * y[i + 1];
+            part_im += x[i] * y[i + 1] - x[i + 1] * y[i];
+        }
+        re += part_re;
+        im += part_im;
+    }
+    return std::nearbyint(-std::atan2(im, re) * 64 / (2 * M_PI) / p.step) * p.step;
+}
+
+} // namespace
+
+void profiles(const wifi_profiles& p)
+{
+    constexpr int together = 4; /* vectors of delays */
+    constexpr std::int64_t group = together * width;
+    const std::int64_t padded = (p.delays + group - 1) / group * group;
+    std::vector<float> memory(2 * p.carriers * padded + 4 * p.carriers + padded);
+    float *re = memory.data(), *im = re + p.carriers * padded;
+    float *turn_re = im + p.carriers * padded, *turn_im = turn_re + p.carriers;
+    float *x_re = turn_im + p.carriers, *x_im = x_re + p.carriers;
+    float* power = x_im + p.carriers;
+    for (std::int64_t c = 0; c < p.carriers; ++c)
+        for (std::int64_t d = 0; d < p.delays; ++d) {
+            re[c * padded + d] = p.transform[2 * (c * p.delays + d)];
+            im[c * padded + d] = p.transform[2 * (c * p.delays + d) + 1];
+        }
+    const std::int64_t size = p.carriers * p.rows;
+    for (std::int64_t frame = 0; frame < p.frames; ++frame) {
+        const float* channel = p.channel + 2 * frame * size;
+        float* turned = p.turned + 2 * frame * size;
+        p.mean[frame] = mean_delay(p, channel);
+        turns(per_delay * p.mean[frame], p.k, p.carriers, turn_re, turn_im);
+        std::fill(power, power + padded, 0.0f);
+        for (std::int64_t row = 0; row < p.rows; ++row) {
+            for (std::int64_t c = 0; c < p.carriers; ++c) {
+                const float* x = channel + 2 * (c * p.rows + row);
+                float* to = turned + 2 * (c * p.rows + row);
+                x_re[c] = to[0] = x[0] * turn_re[c] - x[1] * turn_im[c];
+                x_im[c] = to[1] = x[0] * turn_im[c] + x[1] * turn_re[c];
+            }
+            for (std::int64_t d = 0; d < padded; d += group) {
+                complex_simd sums[together];
+                for (auto& s : sums)
+                    s = { simd(0.0f), simd(0.0f) };
+                for (std::int64_t c = 0; c < p.carriers; ++c) {
+                    const complex_simd x{ simd(x_re[c]), simd(x_im[c]) };
+                    for (int i = 0; i < together; ++i) {
+                        const std::int64_t at = c * padded + d + i * width;
+                        const simd a = simd::load(re + at), b = simd::load(im + at);
+                        sums[i].re = fma(x.re, a, fnma(x.im, b, sums[i].re));
+                        sums[i].im = fma(x.re, b, fma(x.im, a, sums[i].im));
+                    }
+                }
+                for (int i = 0; i < together; ++i) {
+                    float* at = power + d + i * width;
+                    (simd::load(at) + norm(sums[i])).store(at);
+                }
+            }
+        }
+        const float share = 1.0f / static_cast<float>(p.rows);
+        for (std::int64_t d = 0; d < p.delays; ++d)
+            p.power[frame * p.delays + d] = power[d] * share;
+    }
+}
+
+namespace {
+
+/* to (n x size) = a (n x m) x (m x size) */
+void multiply(const float* a,
+              const float* x,
+              float* to,
+              std::int64_t n,
+              std::int64_t m,
+              std::int64_t size)
+{
+    for (std::int64_t i = 0; i < n; ++i, to += size) {
+        std::fill(to, to + size, 0.0f);
+        for (std::int64_t j = 0; j < m; ++j) {
+            const float f = *a++;
+            const float* y = x + j * size;
+            for (std::int64_t l = 0; l < size; ++l)
+                to[l] += f * y[l];
+        }
+    }
+}
+
+} // namespace
+
+void smooth(const wifi_smoothing& s)
+{
+    const std::int64_t most = std::max(s.carriers, s.wanted), size = 2 * s.rows;
+    std::int64_t largest = 0;
+    for (std::int64_t frame = 0; frame < s.frames; ++frame)
+        largest = std::max(largest, s.rank[frame]);
+    std::vector<float> memory(2 * most + (s.carriers + largest) * size);
+    float *turn_re = memory.data(), *turn_im = turn_re + most;
+    float *x = turn_im + most, *inner = x + s.carriers * size;
+    const auto turn = [&](const float* from, float* to, std::int64_t count) {
+        for (std::int64_t c = 0; c < count; ++c)
+            for (std::int64_t i = c * size; i < (c + 1) * size; i += 2) {
+                const float a = from[i], b = from[i + 1];
+                to[i] = a * turn_re[c] - b * turn_im[c];
+                to[i + 1] = a * turn_im[c] + b * turn_re[c];
+            }
+    };
+    for (std::int64_t frame = 0; frame < s.frames; ++frame) {
+        const std::int64_t rank = s.rank[frame];
+        if (!rank)
+            continue;
+        float* out = s.out + frame * s.wanted * size;
+        turns(per_delay * s.before[frame], s.k, s.carriers, turn_re, turn_im);
+        turn(s.channel + frame * s.carriers * size, x, s.carriers);
+        multiply(s.analysis[frame], x, inner, rank, s.carriers, size);
+        multiply(s.synthesis[frame], inner, out, s.wanted, rank, size);
+        turns(-per_delay * s.after[frame], s.wanted_k, s.wanted, turn_re, turn_im);
+        turn(out, out, s.wanted);
+    }
+}
+
+/* One-sided Jacobi: columns are turned until they are orthogonal, and then as long as the
+ * singular values (M. R. Hestenes, J. SIAM 6 (1), 1958). */
+void condition(const wifi_channels& c)
+{
+    constexpr int sweeps = 6; /* of up to 8 columns; two need one */
+    std::vector<complex_simd> memory(c.rows * c.columns);
+    complex_simd* h = memory.data();
+    const std::int64_t size = static_cast<std::int64_t>(c.rows) * c.columns;
+    for (std::int64_t first = 0; first < c.matrices; first += width) {
+        const int count =
+            static_cast<int>(c.matrices - first < width ? c.matrices - first : width);
+        for (std::int64_t i = 0; i < size; ++i)
+            h[i] = gather(c.h + 2 * first * size, size, i, count);
+        for (int sweep = 0; sweep < (c.columns > 2 ? sweeps : 1); ++sweep)
+            for (int p = 0; p < c.columns; ++p)
+                for (int q = p + 1; q < c.columns; ++q) {
+                    simd a(0.0f), b(0.0f);
+                    complex_simd both{ simd(0.0f), simd(0.0f) };
+                    for (int r = 0; r < c.rows; ++r) {
+                        const complex_simd x = h[r * c.columns + p],
+                                           y = h[r * c.columns + q];
+                        a = a + norm(x);
+                        b = b + norm(y);
+                        both = add_conjugate(both, x, y);
+                    }
+                    const simd tiny(1e-30f);
+                    const simd size_of_both = square_root(norm(both));
+                    const simd least = max(size_of_both, tiny);
+                    const auto parallel = tiny < size_of_both;
+                    const complex_simd phase{
+                        select(parallel, both.re / least, simd(1.0f)),
+                        select(parallel, both.im / least, simd(0.0f))
+                    };
+                    const simd zeta = (b - a) / (least + least);
+                    const simd one(1.0f), zero(0.0f);
+                    const simd t0 = one / (abs(zeta) + square_root(fma(zeta, zeta, one)));
+                    const simd t =
+                        select(parallel, select(zeta < zero, zero - t0, t0), zero);
+                    const simd cosine = one / square_root(fma(t, t, one));
+                    const simd sine = t * cosine;
+                    for (int r = 0; r < c.rows; ++r) {
+                        complex_simd& x = h[r * c.columns + p];
+                        complex_simd& y = h[r * c.columns + q];
+                        const complex_simd v =
+                            y * complex_simd{ phase.re, zero - phase.im };
+                        y = { fma(sine, x.re, cosine * v.re),
+                              fma(sine, x.im, cosine * v.im) };
+                        x = { fnma(sine, v.re, cosine * x.re),
+                              fnma(sine, v.im, cosine * x.im) };
+                    }
+                }
+        simd most(0.0f), least(infinity);
+        for (int p = 0; p < c.columns; ++p) {
+            simd length(0.0f);
+            for (int r = 0; r < c.rows; ++r)
+                length = length + norm(h[r * c.columns + p]);
+            most = max(most, length);
+            least = min(least, length);
+        }
+        const simd ratio = most / max(least, simd(1e-24f));
+        for (int l = 0; l < count; ++l)
+            c.ratio[first + l] = ratio.v[l];
+    }
+}
+
+namespace {
+
+/* Inverse of a Hermitian positive definite matrix by Gauss and Jordan, in place */
+MP_FN void invert(complex_simd* g, int n)
+{
+    const simd one(1.0f), zero(0.0f);
+    for (int p = 0; p < n; ++p) {
+        const simd pivot = one / g[p * n + p].re;
+        for (int j = 0; j < n; ++j)
+            g[p * n + j] = { g[p * n + j].re * pivot, g[p * n + j].im * pivot };
+        g[p * n + p] = { pivot, zero };
+        for (int i = 0; i < n; ++i) {
+            if (i == p)
+                continue;
+            const complex_simd f = g[i * n + p];
+            g[i * n + p] = { zero, zero };
+            for (int j = 0; j < n; ++j)
+                g[i * n + j] = g[i * n + j] - f * g[p * n + j];
+        }
+    }
+}
+
+} // namespace
+
+/* Unbiased MMSE: W y / diag(W H), W = (H^H H + noise I)^-1 H^H */
+void errors(const wifi_errors& e)
+{
+    const int rows = e.rows, columns = e.columns;
+    std::vector<complex_simd> memory(2 * rows * columns + columns * columns);
+    complex_simd* h = memory.data();
+    complex_simd* filters = h + rows * columns;
+    complex_simd* gram = filters + rows * columns;
+    const simd one(1.0f), zero(0.0f);
+    const std::int64_t size = static_cast<std::int64_t>(rows) * columns;
+    const std::int64_t step = e.vectors * rows;
+    const float share = 1 / (static_cast<float>(e.carriers) * e.num_chosen);
+    const float unit = 1 / (2 * e.scale);
+    for (std::int64_t frame = 0; frame < e.frames; ++frame) {
+        float total[wifi_max_columns] = {};
+        for (std::int64_t first = 0; first < e.carriers; first += width) {
+            const int count =
+                static_cast<int>(e.carriers - first < width ? e.carriers - first : width);
+            const std::int64_t at = frame * e.carriers + first;
+            for (std::int64_t i = 0; i < size; ++i)
+                h[i] = gather(e.h + 2 * at * size, size, i, count);
+            simd trace(0.0f);
+            for (int i = 0; i < columns; ++i)
+                for (int j = i; j < columns; ++j) {
+                    complex_simd g{ zero, zero };
+                    for (int r = 0; r < rows; ++r)
+                        g = add_conjugate(g, h[r * columns + i], h[r * columns + j]);
+                    gram[i * columns + j] = g;
+                    gram[j * columns + i] = { g.re, zero - g.im };
+                    if (i == j)
+                        trace = trace + g.re;
+                }
+            /* A channel of deficient rank must not become singular beside rounding. */
+            const simd noise = max(simd(e.noise[frame]), simd(1e-6f) * trace);
+            for (int i = 0; i < columns; ++i)
+                gram[i * columns + i].re = gram[i * columns + i].re + noise;
+            invert(gram, columns);
+            for (int i = 0; i < columns; ++i) {
+                const simd bias =
+                    max(one - noise * gram[i * columns + i].re, simd(1e-6f));
+                const simd gain = one / bias;
+                for (int r = 0; r < rows; ++r) {
+                    complex_simd w{ zero, zero };
+                    for (int j = 0; j < columns; ++j)
+                        w = add_conjugate(w, h[r * columns + j], gram[i * columns + j]);
+                    filters[i * rows + r] = { w.re * gain, w.im * gain };
+                }
+            }
+            simd error[wifi_max_columns];
+            for (int i = 0; i < columns; ++i)
+                error[i] = zero;
+            for (std::int64_t c = 0; c < e.num_chosen; ++c) {
+                for (int r = 0; r < rows; ++r)
+                    h[r] =
+                        gather(e.y + 2 * at * step, step, e.chosen[c] * rows + r, count);
+                for (int i = 0; i < columns; ++i) {
+                    complex_simd x{ zero, zero };
+                    for (int r = 0; r < rows; ++r)
+                        x = x + filters[i * rows + r] * h[r];
+                    complex_simd near;
+                    if (e.side == 1) {
+                        near = { select(x.re < zero, zero - one, one), zero };
+                    } else {
+                        simd re, im;
+                        slice(x.re * simd(unit), e.side, re);
+                        slice(x.im * simd(unit), e.side, im);
+                        near = { re * simd(2 * e.scale), im * simd(2 * e.scale) };
+                    }
+                    error[i] = error[i] + norm(x - near);
+                }
+            }
+            for (int i = 0; i < columns; ++i)
+                for (int l = 0; l < count; ++l)
+                    total[i] += error[i].v[l];
+        }
+        for (int i = 0; i < columns; ++i)
+            e.error[frame * columns + i] = total[i] * share;
+    }
+}
+
+} // namespace MIMOPACK_ISA
+} // namespace mimopack

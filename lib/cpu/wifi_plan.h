@@ -1,0 +1,158 @@
+/* SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+ * SPDX-License-Identifier: GPL-3.0-or-later */
+/* What the Wi-Fi receiver's inner loops are asked to do, and what each instruction set's
+ * build of them offers. Complex numbers are pairs of floats, arrays are in C's order. */
+#pragma once
+#include "plan.h"
+
+namespace mimopack {
+
+/* Blocks of samples, against the next block each. */
+struct wifi_correlation {
+    std::int64_t rows, blocks, block;
+    std::int64_t stride;  /* complex samples from row to row */
+    const float* samples; /* rows x blocks * block complex */
+    float* energy;        /* rows x blocks, without the block's mean */
+    float* lag; /* rows x blocks - 1 complex: sum x[i] conj(x[i + block]), likewise */
+};
+
+/* Normalised correlations over `window` blocks: the mean over rows of the lags' sum over
+ * the root of both energies' product. */
+struct wifi_metric {
+    std::int64_t rows, size; /* windows, one from each block on */
+    int window;
+    const float* energy; /* rows x size + window */
+    const float* lag;    /* rows x size + window - 1 complex */
+    float* mean;         /* size complex */
+    float* square;       /* size: |mean|^2 */
+};
+
+/* Pieces of a stream that may hold a field that repeats itself after `lag` samples. */
+struct wifi_repetitions {
+    std::int64_t pieces, rows, length;
+    std::int64_t stride;        /* complex samples from row to row */
+    const float* samples;       /* rows x stride complex */
+    const std::int64_t* starts; /* pieces */
+    std::int64_t first, positions, window, lag;
+    float least;      /* of a direct current's energy over the power */
+    float* direct;    /* pieces x rows complex, 0 where there is none */
+    float* agreement; /* pieces: most of |sum over rows| over the sum of roots of
+                         energies, at positions first, first + 1, ... */
+};
+
+/* Pieces that hold a sequence twice, one after the other. */
+struct wifi_pairs {
+    std::int64_t pieces, rows, length, size, sequences;
+    const float* samples;   /* pieces x rows x length complex */
+    const float* reference; /* sequences x size complex, conjugate */
+    std::int64_t width;     /* places whose power counts together */
+    std::int64_t* place; /* pieces: first of those with most power in the correlation */
+};
+
+/* Symbols without the turns of clock and phase, and as received vectors. */
+struct wifi_symbols {
+    std::int64_t frames, rows, symbols, carriers, data;
+    const float* received;       /* frames x rows x symbols x carriers complex */
+    const double *slope, *phase; /* frames x symbols: times exp(i (slope k - phase)) */
+    const std::int64_t* k;       /* carriers: their numbers, ascending */
+    const std::int64_t* places;  /* data: which of the carriers have some */
+    float* turned;               /* like received */
+    float* vectors;              /* frames x data x symbols x rows complex */
+};
+
+/* LLRs in the order of a code. */
+struct wifi_order {
+    std::int64_t frames, carriers, symbols, bits, coded;
+    const float* llr;           /* frames x carriers x symbols x bits */
+    const std::int64_t* source; /* coded: carrier * bits + bit */
+    float* out;                 /* frames x symbols x coded; 0 for what is not finite */
+};
+
+/* Values of frames, smoothed with decay^|distance| as far as `reach` and the frame go. */
+struct wifi_phases {
+    std::int64_t frames, symbols;
+    const double* decay;
+    const std::int64_t* reach; /* less than symbols */
+    const double* values;      /* frames x symbols */
+    double* smoothed;
+};
+
+/* FFTs of windows of frames. */
+struct wifi_spectra {
+    std::int64_t frames, rows, length, windows, num_bins;
+    int fft;
+    const float* samples;       /* frames x rows x length complex */
+    const float* direct;        /* frames x rows complex, what is taken off; or null */
+    const double* cfo;          /* frames, cycles per sample that are taken out */
+    std::int64_t origin;        /* the first sample's n in exp(-2 pi i cfo n) */
+    const std::int64_t* starts; /* frames x windows, of 0 .. length - fft */
+    const std::int64_t* bins;   /* of 0 .. fft - 1 */
+    const float* scale;         /* frames x rows, what spectra are multiplied with */
+    float* out;                 /* frames x rows x windows x num_bins complex */
+};
+
+/* Power over delays of channels without their mean delays. */
+struct wifi_profiles {
+    std::int64_t frames, carriers, rows, delays;
+    const float* channel;   /* frames x carriers x rows complex */
+    const std::int64_t* k;  /* carriers: their numbers, ascending */
+    double step;            /* mean delays are multiples of it, in samples at 20 MS/s */
+    const float* transform; /* carriers x delays complex */
+    float* turned;          /* like channel, without the mean delay */
+    double* mean;           /* frames */
+    float* power;           /* frames x delays: mean over rows */
+};
+
+/* Channels through two real matrices each. */
+struct wifi_smoothing {
+    std::int64_t frames, carriers, wanted, rows;
+    const float* channel; /* frames x carriers x rows complex */
+    const std::int64_t *k, *wanted_k;
+    const double *before, *after;  /* frames: delays taken out before, and put in after */
+    const std::int64_t* rank;      /* frames; where it is 0 nothing is written */
+    const float* const* analysis;  /* frames: rank x carriers */
+    const float* const* synthesis; /* frames: wanted x rank */
+    float* out;                    /* frames x wanted x rows complex */
+};
+
+/* Channel matrices of rows x columns. */
+struct wifi_channels {
+    std::int64_t matrices;
+    int rows, columns;
+    const float* h; /* matrices x rows x columns complex */
+    float* ratio;   /* of the largest singular value's square to the least one's */
+};
+
+/* Received vectors of frames against the nearest points, as MMSE estimates see them. */
+struct wifi_errors {
+    std::int64_t frames, carriers, vectors; /* vectors with each carrier's matrix */
+    int rows, columns;
+    int side;                   /* points of a square QAM's axis; 1 is BPSK */
+    float scale;                /* half the distance of neighbours on it */
+    const std::int64_t* chosen; /* num_chosen of the vectors */
+    std::int64_t num_chosen;
+    const float* y;     /* frames x carriers x vectors x rows complex */
+    const float* h;     /* frames x carriers x rows x columns complex */
+    const float* noise; /* frames */
+    float* error;       /* frames x columns: mean of the squared distances */
+};
+
+constexpr int wifi_max_columns = 8;
+
+struct wifi_build {
+    const char* name; /* of its isa_build */
+    void (*correlate)(const wifi_correlation&);
+    void (*metric)(const wifi_metric&);
+    void (*repetitions)(const wifi_repetitions&);
+    void (*pairs)(const wifi_pairs&);
+    void (*symbols)(const wifi_symbols&);
+    void (*order)(const wifi_order&);
+    void (*phases)(const wifi_phases&);
+    void (*spectra)(const wifi_spectra&);
+    void (*profiles)(const wifi_profiles&);
+    void (*smooth)(const wifi_smoothing&);
+    void (*condition)(const wifi_channels&);
+    void (*errors)(const wifi_errors&);
+};
+
+} // namespace mimopack

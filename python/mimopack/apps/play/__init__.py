@@ -1,0 +1,7 @@
+# SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""``mimopack play``: detectors beside each other on the Wi-Fi frames of a recording."""
+
+from .command import play, play_command
+
+__all__ = ["play", "play_command"]

@@ -1,0 +1,167 @@
+# SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Flowgraphs that play a recording through the Wi-Fi receiver, and listen to what comes out."""
+
+import threading
+import time
+
+import pmt
+from gnuradio import blocks, gr
+
+from ...blocks import sigmf_multichannel_source, wifi_receiver
+from ...blocks.streams import remaining
+from ...blocks.wifi_pdus import from_pmt
+
+_INTERVAL = 0.1    # seconds between two looks at a running flowgraph
+
+
+class _Source(sigmf_multichannel_source):
+    """A source that can end before the recording does."""
+
+    def __init__(self, path, repeat=False):
+        self._ended = False
+        sigmf_multichannel_source.__init__(self, path, repeat=repeat)
+
+    def end(self):
+        """End the stream at the next call of ``work``."""
+        self._ended = True
+
+    def work(self, input_items, output_items):
+        if self._ended:
+            return -1
+        return sigmf_multichannel_source.work(self, input_items, output_items)
+
+
+class _Listener(gr.basic_block):
+    """Hands messages to functions.
+
+    Args:
+        on_message: {name of a port: function of a PMT}.
+    """
+
+    def __init__(self, on_message):
+        gr.basic_block.__init__(self, "listener", None, None)
+        self.error = None
+        self._handlers = {}
+        for name, function in on_message.items():
+            self.message_port_register_in(pmt.intern(name))
+            handler = self._handlers[name] = self._guarded(function)
+            # GNU Radio looks a handler up by its name.
+            handler.__name__ = f"take_{name}"
+            setattr(self, handler.__name__, handler)
+            self.set_msg_handler(pmt.intern(name), handler)
+
+    def stop(self):
+        for name, handler in self._handlers.items():
+            for message in remaining(self, pmt.intern(name)):
+                handler(message)
+        return gr.basic_block.stop(self)
+
+    def _guarded(self, function):
+        def take(message):
+            try:
+                function(message)
+            except Exception as error:    # the scheduler would swallow it; decode() raises it
+                self.error = self.error or error
+        return take
+
+
+class Playback:
+    """A recording, and the receiver that it goes through.
+
+    Args:
+        reader: ``recording.Reader``.
+        sample_rate: of the receiver, see ``wifi_receiver``.
+        backend: of the detectors.
+        iterations: of detector and LDPC decoder, see ``wifi_receiver``.
+    """
+
+    def __init__(self, reader, sample_rate, backend="auto", iterations=1):
+        self._reader = reader
+        self._options = dict(num_rx=reader.num_channels, sample_rate=sample_rate,
+                             frequency=reader.frequency, backend=backend, iterations=iterations)
+
+    def receiver(self, detector):
+        """Return a receiver with a detector.
+
+        Raises:
+            ValueError: there is no such receiver.
+        """
+        return wifi_receiver(detector=detector, bad_fcs=True, **self._options)
+
+    def decode(self, detector, tally, interrupt, on_progress=None, pcap_sink=None, views=None):
+        """Play the recording once.
+
+        Args:
+            detector: name of a detector.
+            tally: ``Tally`` that takes frames and MPDUs.
+            interrupt: ``Interrupt``; the first Ctrl-C ends the recording at the sample where it is.
+            on_progress: called now and then with the number of samples searched.
+            pcap_sink: ``wifi_pcap_sink`` that takes the MPDUs, or None.
+            views: object with functions ``add_symbols`` and ``add_csi`` of PMTs, or None.
+
+        Returns:
+            (counts of the receiver, samples searched).
+        """
+        top, source = gr.top_block(), _Source(str(self._reader.path))
+        receiver = self.receiver(detector)
+        functions = {"frames": lambda message: tally.add_frame(pmt.to_python(message)),
+                     "out": lambda message: tally.add_mpdu(*from_pmt(message))}
+        if views is not None:
+            functions |= {"symbols": views.add_symbols, "csi": views.add_csi}
+        listener = _Listener(functions)
+        for port in range(self._reader.num_channels):
+            top.connect((source, port), (receiver, port))
+        for name in functions:
+            top.msg_connect(receiver, name, listener, name)
+        if pcap_sink is not None:
+            top.msg_connect(receiver, "out", pcap_sink, "in")
+        self._run(top, source, interrupt, lambda: on_progress and on_progress(
+            receiver.counts()["samples"]))
+        if listener.error is not None:
+            raise listener.error
+        return receiver.counts(), source.nitems_written(0)
+
+    def time(self, detector, samples, interrupt):
+        """Play the recording again and again until about so many samples have passed.
+
+        Nothing listens.
+
+        Returns:
+            (samples per antenna, seconds from the flowgraph's start to its end).
+        """
+        rounds = max(1, round(samples / self._reader.num_samples))
+        count = rounds * self._reader.num_samples
+        top, source = gr.top_block(), _Source(str(self._reader.path), repeat=True)
+        receiver = self.receiver(detector)
+        for port in range(self._reader.num_channels):
+            top.connect((source, port), blocks.head(gr.sizeof_gr_complex, count),
+                        (receiver, port))
+        start = time.perf_counter()
+        self._run(top, source, interrupt)
+        return receiver.counts()["samples"], time.perf_counter() - start
+
+    @staticmethod
+    def _run(top, source, interrupt, on_look=lambda: None):
+        """Run a flowgraph to its end, which the first Ctrl-C brings about."""
+        top.start()
+        # Not Thread.join(): Ctrl-C within it makes Python 3.11 take a running thread for ended.
+        ended = threading.Event()
+
+        def wait():
+            top.wait()
+            ended.set()
+
+        threading.Thread(target=wait, daemon=True).start()
+        try:
+            try:
+                with interrupt.allowed():
+                    while not ended.wait(_INTERVAL):
+                        on_look()
+            except KeyboardInterrupt:
+                source.end()
+                ended.wait()    # a second Ctrl-C raises here
+        except BaseException:
+            top.stop()
+            ended.wait()
+            raise

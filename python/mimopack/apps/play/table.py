@@ -1,0 +1,88 @@
+# SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The text of ``mimopack play``: the line of a frame, and the table at the end."""
+
+import click
+
+from ..wifi.words import plural
+
+_LEVELS = 8    # columns of SNRs that fit a terminal
+
+
+def frame_line(told):
+    """Return a frame's line on the terminal, of its dictionary."""
+    number = told.get
+    words = "format unknown"
+    if told.get("format"):
+        words = (f"{told['format']} {told['mcs']:g} Mbit/s" if told["format"] == "non-ht" else
+                 f"{told['format'].upper()} MCS {told['mcs']}, "
+                 f"{plural(told['num_streams'], 'stream')}")
+    condition = number("condition_db")
+    good, count = told["num_mpdus_ok"], told["num_mpdus"]
+    if told["problem"]:
+        outcome = click.style(told["problem"], fg="yellow")
+    elif not count:
+        outcome = click.style("no MPDU", fg="yellow")
+    else:
+        share = f"{good}/{count} " if count > 1 else ""
+        outcome = "FCS " + share + click.style("ok" if good == count else "wrong",
+                                               fg="green" if good == count else "red")
+    return (f"{1e3 * told['time']:10.3f} ms  sample {told['start']:<9d} {words:<22} "
+            f"SNR {number('snr_db', 0.0):5.1f} dB  "
+            + ("" if condition is None else f"condition {condition:5.1f} dB  ")
+            + f"offset {number('cfo_hz', 0.0) / 1e3:+7.2f} kHz  {outcome}")
+
+
+def table(summary, tallies):
+    """Return the lines of the table."""
+    rows = summary["detectors"]
+    lines = ["", f"{'detector':<10} {'found':>6} {'decoded':>8} {'PER':>7} {'MPDUs':>7} "
+                 f"{'real time':>10}"]
+    for row in rows:
+        rate = "-" if row["packet_error_rate"] is None else f"{row['packet_error_rate']:.3f}"
+        lines.append(f"{row['detector']:<10} {row['frames_found']:>6} {row['frames_decoded']:>8} "
+                     f"{rate:>7} {row['mpdus_ok']:>7} {row['real_time_factor']:>9.3f}x"
+                     + f"  incomplete: {100 * row['samples'] / summary['samples']:.0f} % searched"
+                     * (not row["complete"]))
+    first = rows[0]
+    of = (f"the {plural(summary['frames_annotated'], 'frame')} sent, by the annotations"
+          if first["frames_sent"] is not None else "the frames found")
+    lines.append(f"PER: share of {of}, that were not decoded. MPDUs: with a good FCS. real time: "
+                 f"samples/s of the flowgraph over {summary['sample_rate'] / 1e6:g} MS/s.")
+    if not all(row["complete"] for row in rows):
+        lines.append("An incomplete row counts only the frames of the samples searched.")
+    if summary["iterations"] > 1:
+        lines.append(f"Frames of several streams with an LDPC code: up to {summary['iterations']} "
+                     "passes of detector and decoder.")
+    for row in rows:
+        if row["mpdus_unknown"]:
+            lines.append(f"{row['detector']}: {plural(row['mpdus_unknown'], 'MPDU')} with a good "
+                         "FCS that no annotation has")
+    problems = max((row["problems"] for row in rows), key=lambda one: sum(one.values()))
+    lines += [f"not decoded: {plural(count, 'frame')}, {reason}"
+              for reason, count in problems.items()]
+    return lines + _by_snr(rows) + compare(tallies)
+
+
+def _by_snr(rows):
+    levels = max((row["decoded_by_snr"] or [] for row in rows), key=len)
+    if not 1 < len(levels) <= _LEVELS:
+        return []
+    columns = [level["snr_db"] for level in levels]
+    lines = ["", "decoded    " + "".join(f"{snr:>8g} dB" for snr in columns)]
+    for row in rows:
+        own = {level["snr_db"]: level for level in row["decoded_by_snr"] or []}
+        lines.append(f"{row['detector']:<10} " + "".join(
+            f"{own[snr]['decoded']:>6}/{own[snr]['sent']:<4}" if snr in own else f"{'-':>11}"
+            for snr in columns))
+    return lines
+
+
+def compare(tallies):
+    """Return lines that set the detectors beside MMSE; only complete tallies are compared."""
+    complete = {tally.detector: tally for tally in tallies if tally.complete}
+    mmse = complete.get("mmse")
+    others = [] if mmse is None else [name for name in complete if name not in ("zf", "mmse")]
+    return [""] * bool(others) + [
+        f"{name} decodes {plural(complete[name].more_than(mmse), 'frame')} that mmse loses, and "
+        f"loses {mmse.more_than(complete[name])} that mmse decodes" for name in others]

@@ -1,0 +1,47 @@
+# SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A line on the terminal that says how far a command is."""
+
+import shutil
+import sys
+import time
+
+_INTERVAL = 0.2    # seconds between two updates
+_ERASE = "\r\x1b[2K"
+
+
+class Progress:
+    """A line on standard error, only where that is a terminal.
+
+    Args:
+        stream: in place of standard error.
+    """
+
+    def __init__(self, stream=None):
+        self._stream = sys.stderr if stream is None else stream
+        self._shown = False
+        self._next = 0.0
+        self._began = time.monotonic()
+        self.enabled = self._stream.isatty()
+
+    def update(self, share, text):
+        """Show a share of the work, 0..1, and a text."""
+        now = time.monotonic()
+        if not self.enabled or now < self._next:
+            return
+        self._next = now + _INTERVAL
+        spent = now - self._began
+        left = f", {spent / share - spent:.0f} s left" if share > 0.01 and spent > 1 else ""
+        line = f"{100 * share:3.0f} %  {text}{left}"
+        width = shutil.get_terminal_size().columns - 1
+        self._stream.write(_ERASE + line[:width])
+        self._stream.flush()
+        self._shown = True
+
+    def clear(self):
+        """Take the line away, so that others can be printed."""
+        if self._shown:
+            self._stream.write(_ERASE)
+            self._stream.flush()
+            self._shown = False
+            self._next = 0.0

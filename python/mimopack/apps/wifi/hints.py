@@ -1,0 +1,218 @@
+# SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Hints for a recording without frames: its levels, and other readings of its bytes."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ... import recording, wifi
+from .words import plural
+
+TRIED_SAMPLES = 1 << 18    # of each other reading
+_FORMATS = ("ci16_le", "cf32_le", "ci8", "cu8", "ci16_be", "cf32_be")
+_CHANNELS = (1, 2, 4)
+_RATES = (20e6, 40e6, 80e6)
+# From here on a level is told of: shares of components, and of power.
+_CLIPPED, _DIRECT = 1e-3, 0.3
+_LOW_DBFS = -80
+_FULL_SCALE_OF_NOISE = (-2.5, -0.5)    # dBFS: uniformly distributed I and Q have -1.8
+
+
+class Levels:
+    """Power, direct current and clipping of a recording's channels, over all pieces.
+
+    Args:
+        num_channels: of the recording.
+        largest: component that its format holds, None for floating point.
+
+    Attributes:
+        samples: of each channel, so far.
+        loudest: (power, first sample) of the piece with the most power.
+    """
+
+    def __init__(self, num_channels, largest):
+        self._largest = largest
+        self.samples = 0
+        self.loudest = (-1.0, 0)
+        self._power = np.zeros(num_channels)
+        self._mean = np.zeros(num_channels, complex)
+        self._before = 0.0
+        self._clipped = np.zeros(num_channels, int)
+        self._broken = np.zeros(num_channels, int)
+
+    def add(self, piece):
+        """Take the next samples (num_channels, n)."""
+        for channel, samples in enumerate(piece):
+            parts = samples.view(np.float32)
+            with np.errstate(all="ignore"):
+                power, mean = float(np.dot(parts, parts)), samples.sum(dtype=complex)
+            if not np.isfinite(power) or not np.isfinite(mean):
+                good = samples[np.isfinite(samples) & (np.abs(samples) < 1e15)]
+                self._broken[channel] += samples.size - good.size
+                power, mean = float(np.vdot(good, good).real), good.sum(dtype=complex)
+            self._power[channel] += power
+            self._mean[channel] += mean
+            if self._largest is not None:
+                self._clipped[channel] += np.count_nonzero(np.abs(parts) >= self._largest)
+        total = float(self._power.sum())
+        if total - self._before > self.loudest[0]:
+            self.loudest = (total - self._before, self.samples)
+        self._before = total
+        self.samples += piece.shape[1]
+
+    @property
+    def dbfs(self):
+        """(num_channels,) mean power in dB, 0 for a constant of magnitude 1."""
+        return 10 * np.log10(np.maximum(self._power / max(self.samples, 1), 1e-30))
+
+    @property
+    def silent(self):
+        """Tell whether all samples are 0."""
+        return not self._power.any() and not self._broken.any()
+
+    def as_json(self):
+        """Return a dictionary for JSON."""
+        count = max(self.samples, 1)
+        return {"level_dbfs": [round(float(level), 2) for level in self.dbfs],
+                "clipped_share": [float(n) / (2 * count) for n in self._clipped],
+                "direct_current_share": [round(float(share), 6) for share in self._direct_share()],
+                "not_finite": self._broken.tolist()}
+
+    def _direct_share(self):
+        count = max(self.samples, 1)
+        return np.abs(self._mean / count)**2 / np.maximum(self._power / count, 1e-30)
+
+    def remarks(self):
+        """Return a sentence for each oddity of the samples."""
+        said = ["levels: " + ", ".join(f"{level:.1f} dBFS" for level in self.dbfs)
+                + " (mean power; 0 is a constant of magnitude 1)"]
+        if self.silent:
+            return ["all samples are 0"]
+        for channel, level in enumerate(self.dbfs):
+            name = f"channel {channel}" if self._power.size > 1 else "the recording"
+            clipped = self._clipped[channel] / (2 * max(self.samples, 1))
+            direct = self._direct_share()[channel]
+            if not self._power[channel] and not self._broken[channel]:
+                said.append(f"{name} holds nothing but 0")
+            elif level < _LOW_DBFS and not self._broken[channel]:
+                said.append(f"{name} is very weak: was the gain too low, is the format right?")
+            if self._largest is None and level > 100:
+                said.append(f"{name} is stronger than any radio's samples: is the format right?")
+            if clipped > _CLIPPED:
+                said.append(f"{name} is clipped: {100 * clipped:.1f} % of its values are at full "
+                            "scale; was the gain too high?")
+            if direct > _DIRECT:
+                said.append(f"{name} has {100 * direct:.0f} % of its power at 0 Hz (direct "
+                            "current)")
+            if self._broken[channel]:
+                said.append(f"{name} has {self._broken[channel]} samples that are no numbers or "
+                            "beyond 1e15: is the format right?")
+            if (self._largest is not None and direct < 0.01
+                    and _FULL_SCALE_OF_NOISE[0] < level < _FULL_SCALE_OF_NOISE[1]):
+                said.append(f"{name} fills its whole range evenly, as bytes of another format or "
+                            "byte order do")
+        return said
+
+
+@dataclass(frozen=True)
+class Reading:
+    """Another way to take a recording's bytes.
+
+    Attributes:
+        datatype, num_channels, sample_rate: as ``recording.open_recording`` takes them.
+        words: for people, with the options.
+    """
+
+    datatype: str
+    num_channels: int
+    sample_rate: float
+    words: str
+
+
+def other_readings(reader, sample_rate):
+    """Return the readings worth a trial, the likely ones first.
+
+    Args:
+        reader: of the recording; of a collection only the rate is changed.
+        sample_rate: at which it was tried.
+    """
+    readings = [
+        Reading(reader.datatype, reader.num_channels, rate,
+                f"at {rate / 1e6:g} MS/s (--rate {rate / 1e6:g}e6)")
+        for rate in _RATES if rate != max(sample_rate, 20e6)]
+    if _is_collection(reader):
+        return readings
+    formats = (reader.datatype, *(name for name in _FORMATS if name != reader.datatype))
+    counts = (reader.num_channels, *(n for n in _CHANNELS if n != reader.num_channels))
+    for name in formats:
+        for count in counts:
+            changed = [f"as {plural(count, 'channel')} (--channels {count})"] * (
+                count != reader.num_channels) + [
+                f"as {name} (--format {name})"] * (name != reader.datatype)
+            if changed:
+                readings.append(Reading(name, count, sample_rate, " ".join(changed)))
+    return readings
+
+
+def _is_collection(reader):
+    return isinstance(reader, recording.Reader) and len(reader.streams) > 1
+
+
+def try_reading(reader, reading, first):
+    """Return the number of MPDUs with a good FCS in a part of a recording, read otherwise.
+
+    Args:
+        reader: of the recording.
+        reading: :class:`Reading`.
+        first: sample of ``reader`` from which on it is read.
+    """
+    kind = recording.get_datatype(reader.datatype)
+    other = recording.get_datatype(reading.datatype)
+    position = first * reader.num_channels * kind.component.itemsize
+    try:
+        opened = recording.open_recording(
+            reader.path, reading.datatype,
+            None if _is_collection(reader) else reading.num_channels)
+    except (ValueError, OSError):
+        return 0    # there are fewer bytes than one sample has
+    start = min(position // (reading.num_channels * other.component.itemsize), opened.num_samples)
+    samples = opened.read(start, min(TRIED_SAMPLES, opened.num_samples - start))
+    with np.errstate(all="ignore"):
+        power = np.mean(np.abs(samples)**2, axis=1, dtype=float)
+    # What bytes of another format give as floats.
+    if not np.isfinite(power).all() or power.max(initial=0) > 1e12:
+        return 0
+    receiver = wifi.Receiver(reading.num_channels, reading.sample_rate, detector="mmse")
+    receiver.process(samples)
+    receiver.finish()
+    return receiver.counts["mpdus_ok"]
+
+
+def search(reader, sample_rate, levels, on_trial):
+    """Try other readings of a recording that gave nothing; returns (whether one fits, sentences).
+
+    Args:
+        reader, sample_rate: as of ``other_readings``.
+        levels: ``Levels``; the loudest piece is tried.
+        on_trial: called before each trial with the share of all that is done.
+    """
+    first, readings, found = levels.loudest[1], other_readings(reader, sample_rate), []
+    for index, reading in enumerate(readings):
+        on_trial(index / len(readings))
+        good = try_reading(reader, reading, first)
+        if good:
+            found.append((good, reading))
+    part = f"{min(TRIED_SAMPLES, reader.num_samples)} samples from sample {first} on"
+    if found:
+        return True, [
+            f"read {reading.words}, {part} hold {plural(good, 'MPDU')} with a good frame "
+            "check sequence" for good, reading in sorted(found, key=lambda one: -one[0])[:3]]
+    rates = ", ".join(f"{reading.sample_rate / 1e6:g}" for reading in readings
+                      if reading.datatype == reader.datatype
+                      and reading.num_channels == reader.num_channels)
+    said = f"tried in vain, on {part}: {rates} MS/s"
+    if len(readings) > len(_RATES):
+        said += (f"; {', '.join(map(str, _CHANNELS))} channels; the formats "
+                 + ", ".join(_FORMATS))
+    return False, [said]

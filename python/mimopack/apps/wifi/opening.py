@@ -1,0 +1,79 @@
+# SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Open a recording for the Wi-Fi receiver, and say what it is taken for."""
+
+import click
+
+from ... import recording
+from ...wifi.synchroniser import MAX_RX, SAMPLE_RATES
+from .words import duration, plural
+
+RATES = ", ".join(f"{rate / 1e6:g}" for rate in SAMPLE_RATES)
+_TOLERANCE = 1e-4    # of a sample rate that a radio's clock could not give exactly
+_REFUSED = 2    # exit status where nothing was decoded for an error, as click has it
+
+
+class Refusal(click.ClickException):
+    """A command cannot do what was asked."""
+
+    exit_code = _REFUSED
+
+
+def refuse(message):
+    """Raise :class:`Refusal`, control characters shown as escapes."""
+    raise Refusal(recording.printable(message))
+
+
+def open_reader(path, rate, datatype, channels, frequency):
+    """Open a recording; returns (reader, sample rate).
+
+    Raises:
+        Refusal: it cannot be read, or its format is not one that the receiver takes.
+    """
+    try:
+        reader = recording.open_recording(path, datatype, channels, rate, frequency)
+    except (ValueError, OSError, ImportError) as error:
+        message = str(error).removeprefix("path: ")
+        if message.startswith("datatype: the name of"):
+            message = (f"{path} has no metadata, and its name does not say its sample format: give "
+                       f"--format, one of {', '.join(recording.DATATYPES)}, and --rate and "
+                       "--channels")
+        refuse(message)
+    if reader.num_channels > MAX_RX:
+        refuse(f"{reader.path} has {reader.num_channels} channels, the receiver takes at most "
+               f"{MAX_RX}")
+    given = reader.sample_rate
+    if given is None:
+        refuse(f"the sample rate of {reader.path} is not known: give --rate, {RATES} MS/s are "
+               "received")
+    nominal = min(SAMPLE_RATES, key=lambda one: abs(one - given))
+    if abs(nominal / given - 1) > _TOLERANCE:
+        rate_words = f"{given / 1e6:.10g} MS/s" if given >= 1e5 else f"{given:g} samples/s"
+        refuse(("--rate: got " if rate else f"{reader.path} has ")
+               + f"{rate_words}, the receiver takes {RATES} MS/s")
+    if nominal != given:
+        reader.notes.append(f"{given:.12g} samples/s are taken for {nominal / 1e6:g} MS/s")
+    return reader, nominal
+
+
+def own_files(reader):
+    """Return the paths of a recording's files."""
+    if isinstance(reader, recording.Reader):
+        return [reader.path, *(stream.dataset.path for stream in reader.streams)]
+    return [reader.path]
+
+
+def introduce(reader, sample_rate, echo):
+    """Say what a file is taken for."""
+    bare = isinstance(reader, recording.RawReader)
+    kind = "bare samples without metadata" if bare else "SigMF"
+    where = ("frequency not known" if reader.frequency is None
+             else f"{reader.frequency / 1e6:g} MHz")
+    echo(f"{recording.printable(reader.path)}: {kind}, "
+         f"{plural(reader.num_channels, 'channel')} of {reader.datatype}, "
+         f"{sample_rate / 1e6:g} MS/s, {where}, {reader.num_samples} samples "
+         f"({duration(reader.num_samples, sample_rate)})")
+    if reader.description:
+        echo(reader.description)
+    for note in reader.notes:
+        echo(f"note: {recording.printable(note)}")

@@ -1,0 +1,153 @@
+# SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Pictures of a recording's frames: constellations, channels, SNR and EVM over time.
+
+Streams and antennas are counted from 0.
+"""
+
+import numpy as np
+
+from ... import constellation as constellations
+from ..style import BLUE, GREY, ORANGE, STYLE, plt
+from .words import format_words
+
+_FRAMES = 3          # that are drawn
+_POINTS = 4000       # of a constellation
+_MOMENTS = 20_000    # of the picture over time
+
+
+class Gallery:
+    """Keeps what is drawn at the end: a few of the best frames, and SNR and EVM of all.
+
+    Of each number of streams it keeps the frame with the best SNR less condition number, and of
+    these the ones with the most streams.
+    """
+
+    def __init__(self):
+        self._frames = {}
+        self._moments = []    # (seconds, SNR, EVM of the worst stream)
+        self._stride, self._seen = 1, 0
+
+    def add(self, frame):
+        """Take a frame; its arrays are kept only where it is one of the best."""
+        if self._seen % self._stride == 0:
+            self._moments.append((frame.time, frame.snr_db,
+                                  max(frame.evm_db) if frame.evm_db else np.nan))
+        self._seen += 1
+        if len(self._moments) >= _MOMENTS:
+            self._moments = self._moments[::2]
+            self._stride *= 2
+        if frame.symbols is None or frame.channel is None or not frame.fcs_ok:
+            return
+        streams = frame.format.num_streams
+        if streams not in self._frames or _quality(frame) > _quality(self._frames[streams]):
+            self._frames[streams] = frame
+
+    def draw(self, folder):
+        """Draw all pictures into a folder; returns their paths."""
+        paths = []
+        with plt.rc_context(STYLE):
+            best = sorted(self._frames.items(), reverse=True)[:_FRAMES]
+            for number, (_, frame) in enumerate(best, 1):
+                paths += [save(_constellation(frame), folder / f"constellation-{number}.png"),
+                          save(_channel(frame), folder / f"channel-{number}.png")]
+            if self._moments:
+                paths.append(save(_over_time(np.array(self._moments), self._stride),
+                                  folder / "quality.png"))
+        return paths
+
+
+def _quality(frame):
+    value = frame.snr_db - (frame.condition_db if np.isfinite(frame.condition_db) else 0.0)
+    return value if np.isfinite(value) else -np.inf
+
+
+def save(figure, path):
+    """Write a figure to a file and close it; returns the path."""
+    figure.savefig(path)
+    plt.close(figure)
+    return path
+
+
+def _title(frame):
+    return f"{format_words(frame)}, sample {frame.start}, SNR {frame.snr_db:.1f} dB"
+
+
+def _constellation(frame):
+    symbols = frame.symbols.reshape(-1, frame.symbols.shape[2])
+    return constellation_figure(frame.format.constellation, symbols, frame.evm_db, _title(frame))
+
+
+def constellation_figure(constellation, symbols, evm_db, title):
+    """Draw equalised points.
+
+    Args:
+        constellation: name of the constellation.
+        symbols: (n, streams) complex.
+        evm_db: error vector magnitude of each stream.
+        title: of the picture.
+    """
+    points = constellations.get(constellation).points
+    streams = symbols.shape[1]
+    limit = 1.6 * np.abs(np.concatenate([points.real, points.imag])).max()
+    figure, axes = plt.subplots(1, streams, figsize=(max(2.9 * streams, 4.5), 3.4), squeeze=False,
+                                sharex=True, sharey=True, layout="constrained")
+    for stream, axis in enumerate(axes[0]):
+        shown = symbols[::-(-len(symbols) // _POINTS), stream]
+        axis.plot(shown.real, shown.imag, ".", markersize=3, alpha=0.5, color=BLUE)
+        axis.plot(points.real, points.imag, "+", markersize=7, color=ORANGE)
+        axis.set_title(f"stream {stream}, EVM {evm_db[stream]:.1f} dB")
+        axis.set(xlim=(-limit, limit), ylim=(-limit, limit), aspect="equal", xlabel="in-phase")
+    axes[0, 0].set_ylabel("quadrature")
+    figure.suptitle(f"Equalised constellation\n{title}")
+    return figure
+
+
+def _channel(frame):
+    channel = frame.channel
+    return channel_figure(channel.carriers, channel.matrices, channel.noise, _title(frame))
+
+
+def channel_figure(carriers, matrices, noise, title):
+    """Draw |H| over the subcarriers.
+
+    Args:
+        carriers: (n,) numbers of the subcarriers.
+        matrices: (n, num_rx, streams).
+        noise: (num_rx,) noise power in a subcarrier.
+        title: of the picture.
+    """
+    h = matrices
+    decibels = 20 * np.log10(np.maximum(np.abs(h), 1e-12))
+    num_rx, streams = h.shape[1:]
+    figure, axes = plt.subplots(num_rx, streams, squeeze=False, sharex=True, sharey=True,
+                                figsize=(max(2.2 * streams + 0.8, 5), 1.6 * num_rx + 1.2),
+                                layout="constrained")
+    noise = 10 * np.log10(np.maximum(noise, 1e-30))
+    for i in range(num_rx):
+        for j in range(streams):
+            axes[i, j].plot(carriers, decibels[:, i, j], ".-", markersize=2.5,
+                            linewidth=1, color=BLUE)
+            axes[i, j].axhline(noise[i], color=GREY, linewidth=0.8, linestyle="--")
+    bottom = max(min(decibels.min(), noise.min()) - 3, decibels.max() - 60)
+    axes[0, 0].set_ylim(bottom, decibels.max() + 3)
+    for j in range(streams):
+        axes[0, j].set_title(f"stream {j}")
+        axes[-1, j].set_xlabel("subcarrier")
+    for i in range(num_rx):
+        axes[i, 0].set_ylabel(f"antenna {i}\n|H|, dBFS")
+    figure.suptitle(f"|H| over the subcarriers; dashed: noise of a subcarrier\n{title}")
+    return figure
+
+
+def _over_time(moments, stride):
+    figure, axes = plt.subplots(2, 1, figsize=(7.5, 4.6), sharex=True, layout="constrained")
+    every = "each frame" if stride == 1 else f"one frame of {stride}"
+    for axis, values, name, colour in (
+            (axes[0], moments[:, 1], "SNR, dB", BLUE),
+            (axes[1], moments[:, 2], "EVM of the worst\nstream, dB", ORANGE)):
+        axis.plot(1e3 * moments[:, 0], values, ".", markersize=3, color=colour)
+        axis.set_ylabel(name)
+    axes[1].set_xlabel("time, ms")
+    figure.suptitle(f"SNR and error vector magnitude over time, {every}")
+    return figure

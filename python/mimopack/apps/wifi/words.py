@@ -1,0 +1,113 @@
+# SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Frames in words: the line of a frame on the terminal, and its parts."""
+
+import click
+
+from ...wifi import mac
+
+# Names of MAC frames by type and subtype: IEEE 802.11-2020, Table 9-1.
+_MAC_FRAMES = {
+    (0, 0): "Association Request", (0, 1): "Association Response", (0, 2): "Reassociation Request",
+    (0, 3): "Reassociation Response", (0, 4): "Probe Request", (0, 5): "Probe Response",
+    (0, 6): "Timing Advertisement", (0, 8): "Beacon", (0, 9): "ATIM", (0, 10): "Disassociation",
+    (0, 11): "Authentication", (0, 12): "Deauthentication", (0, 13): "Action",
+    (0, 14): "Action No Ack",
+    (1, 4): "Beamforming Report Poll", (1, 5): "VHT NDP Announcement",
+    (1, 6): "Control Frame Extension", (1, 7): "Control Wrapper", (1, 8): "Block Ack Request",
+    (1, 9): "Block Ack", (1, 10): "PS-Poll", (1, 11): "RTS", (1, 12): "CTS", (1, 13): "Ack",
+    (1, 14): "CF-End", (1, 15): "CF-End",
+    (2, 0): "Data", (2, 4): "Null", (2, 8): "QoS Data", (2, 12): "QoS Null"}
+_TYPES = ("Management", "Control", "Data", "Extension")
+_WRONG_FCS, _NO_MPDU = "wrong frame check sequence", "no MPDU found in the A-MPDU"
+
+
+def plural(count, noun):
+    """Return a count with its noun, as "1 frame" or "2 frames"."""
+    return f"{count} {noun}{'' if count == 1 else 's'}"
+
+
+def duration(samples, sample_rate):
+    """Return how long samples take, in ms or s."""
+    seconds = samples / sample_rate
+    return f"{seconds:.3f} s" if seconds >= 10 else f"{1e3 * seconds:.3f} ms"
+
+
+def format_words(frame):
+    """Return a frame's format in words."""
+    f = frame.format
+    if f is None:
+        return "format unknown"
+    text = f.describe()
+    if f.num_streams > 1 and "stream" not in text:
+        text += f", {f.num_streams} streams"
+    if frame.sample_rate_scale < 1:    # 802.11p: the same signal, slower
+        text += f", {f.bandwidth_mhz * frame.sample_rate_scale:g} MHz channel"
+    return text
+
+
+def format_class(frame):
+    """Return the row of the summary that a frame belongs to: format, MCS, streams, bandwidth."""
+    f = frame.format
+    if f is None:
+        return "format unknown"
+    width = f"{f.bandwidth_mhz * frame.sample_rate_scale:g} MHz"
+    if f.name == "non-ht":
+        return f"non-HT {f.mcs * frame.sample_rate_scale:g} Mbit/s, {width}"
+    return f"{f.name.upper()} MCS {f.mcs}, {plural(f.num_streams, 'stream')}, {width}"
+
+
+def is_sounding(frame):
+    """Return whether a frame announces no payload (a null data packet)."""
+    return not frame.problem and frame.format is not None and not frame.format.num_symbols
+
+
+def loss(frame):
+    """Return why not all of a frame's payload was received: "" where it was, or there is none."""
+    if frame.problem:
+        return frame.problem
+    if frame.fcs_ok or is_sounding(frame):
+        return ""
+    return _WRONG_FCS if frame.mpdus else _NO_MPDU
+
+
+def loss_at(reason, start):
+    """Return a reason with the sample of a frame that was lost for it."""
+    told = reason.replace("but the frame has", f"but the frame at sample {start} has")
+    return told if told != reason else f"{reason} (the frame at sample {start})"
+
+
+def mpdu_words(mpdu):
+    """Return an MPDU's type, addresses and sequence number."""
+    header = mac.parse_header(mpdu.data)
+    name = _MAC_FRAMES.get((header.type, header.subtype),
+                           f"{_TYPES[header.type]} {header.subtype}")
+    receiver, sender = [*header.addresses, "", ""][:2]
+    text = f"{name} {sender + ' ' if sender else ''}> {receiver}" if receiver else name
+    return text if header.sequence_number is None else f"{text} #{header.sequence_number}"
+
+
+def _outcome(frame):
+    """Return what became of a frame's payload, coloured."""
+    good = [mpdu for mpdu in frame.mpdus if mpdu.fcs_ok]
+    if frame.problem:
+        return click.style(loss(frame), fg="yellow")
+    if is_sounding(frame):
+        return click.style("sounding, without data", fg="cyan")
+    if not frame.mpdus:
+        return click.style(loss(frame), fg="red")
+    share = f"{len(good)}/{len(frame.mpdus)} " if len(frame.mpdus) > 1 else ""
+    if not good:
+        return click.style(f"FCS {share}wrong", fg="red")
+    partly = len(good) < len(frame.mpdus)
+    more = f", {len(good) - 1} more" if len(good) > 1 else ""
+    return (click.style(f"FCS {share}ok", fg="yellow" if partly else "green")
+            + f"  {mpdu_words(good[0])}{more}")
+
+
+def frame_line(frame):
+    """Return a frame's line on the terminal."""
+    length = "" if frame.format is None else f"{frame.format.length} bytes"
+    return (f"{1e3 * frame.time:10.3f} ms  sample {frame.start:<9d} {format_words(frame):<33} "
+            f"{length:>11}  SNR {frame.snr_db:5.1f} dB  offset {frame.cfo_hz / 1e3:+7.2f} kHz  "
+            f"{_outcome(frame)}")

@@ -1,0 +1,82 @@
+# SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""PDUs of Wi-Fi frames as PMTs, and back."""
+
+import pmt
+
+from ..wifi.pdu import KEYS
+from .fec_encoder import pdu_parts
+
+_NAMES = {name: pmt.intern(name) for name in KEYS}
+# gr-ieee802-11 sends these as uint64, and others may read them as that.
+_UNSIGNED = {"frame_bytes", "encoding"}
+
+
+def to_pmt(info, blob):
+    """Return a PDU as a PMT, a pair of a dictionary and a u8vector.
+
+    Args:
+        info: dictionary with keys of ``wifi.pdu.KEYS``; None leaves a key out.
+        blob: bytes.
+
+    Raises:
+        ValueError: a key that is none of these, or a value of another type.
+    """
+    told = pmt.make_dict()
+    for name, value in info.items():
+        if name not in KEYS:
+            raise ValueError(f"info: got the key {name!r}, allowed are {', '.join(KEYS)}")
+        if value is not None:
+            told = pmt.dict_add(told, _NAMES[name], _value_to_pmt(name, value))
+    return pmt.cons(told, pmt.init_u8vector(len(blob), list(blob)))
+
+
+def from_pmt(message):
+    """Return (dictionary, bytes) of a PDU; keys that are not in ``wifi.pdu.KEYS`` are left out.
+
+    Raises:
+        ValueError: the message is no PDU of bytes, or a key has a value of another type.
+    """
+    told, blob = pdu_parts(message)
+    if not pmt.is_u8vector(blob):
+        raise ValueError("it holds no u8vector")
+    info = {}
+    if pmt.is_dict(told):
+        for name, key in _NAMES.items():
+            value = pmt.dict_ref(told, key, pmt.PMT_NIL)
+            if not pmt.is_null(value):
+                info[name] = _value_from_pmt(name, value)
+    return info, bytes(pmt.u8vector_elements(blob))
+
+
+def _value_to_pmt(name, value):
+    kind = KEYS[name]
+    try:
+        if kind is tuple:
+            return pmt.init_f32vector(len(value), [float(one) for one in value])
+        if kind is str:
+            return pmt.intern(value)
+        if kind is int:
+            return (pmt.from_uint64 if name in _UNSIGNED else pmt.from_long)(int(value))
+        return (pmt.from_bool if kind is bool else pmt.from_double)(kind(value))
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{name}: got {value!r}, must be a {kind.__name__}") from error
+
+
+def _value_from_pmt(name, value):
+    kind = KEYS[name]
+    if kind is bool and pmt.is_bool(value):
+        return pmt.to_bool(value)
+    if kind in (int, float) and pmt.is_uint64(value):
+        return kind(pmt.to_uint64(value))
+    if kind in (int, float) and pmt.is_integer(value):
+        return kind(pmt.to_long(value))
+    if kind is float and pmt.is_real(value):
+        return pmt.to_double(value)
+    if kind is str and pmt.is_symbol(value):
+        return pmt.symbol_to_string(value)
+    if kind is tuple and pmt.is_f32vector(value):
+        return tuple(pmt.f32vector_elements(value))
+    # The value is not shown: a deeply nested one would exhaust the stack.
+    raise ValueError(f"{name}: got another type, must be "
+                     f"{'an f32vector' if kind is tuple else kind.__name__}")

@@ -1,0 +1,227 @@
+# SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Frames, channel matrices and symbols of ``wifi`` as PMTs, and frames that were cut out."""
+
+from dataclasses import fields
+
+import numpy as np
+import pmt
+
+from ..wifi import formats
+from ..wifi.csi import CsiRecord
+from ..wifi.headers import Header
+from ..wifi.preamble import Preamble
+from ..wifi.synchroniser import Found
+from .fec_encoder import pdu_parts
+
+_FORMATS = {kind.name: kind for kind in (formats.NonHT, formats.HT, formats.VHT)}
+_FIELD = "format_"    # before the names of a format's arguments
+
+
+def to_value(value):
+    """Return the PMT of a number, text, flag, None, or a sequence of numbers (an f64vector)."""
+    if isinstance(value, (tuple, list, np.ndarray)):
+        if isinstance(value, np.ndarray) and value.dtype.kind in "iu":
+            return pmt.init_s32vector(len(value), value.tolist())
+        numbers = [np.nan if one is None else float(one) for one in value]
+        return pmt.init_f64vector(len(numbers), numbers)
+    if isinstance(value, np.generic):
+        value = value.item()
+    return pmt.to_pmt(value)
+
+
+def to_dict(values):
+    """Return the PMT of a dictionary with names as keys; a value of None leaves its key out."""
+    told = pmt.make_dict()
+    for name, value in values.items():
+        if value is not None:
+            told = pmt.dict_add(told, pmt.intern(name), to_value(value))
+    return told
+
+
+def complex_vector(values):
+    """Return the c32vector of an array."""
+    values = np.ascontiguousarray(values, np.complex64).ravel()
+    return pmt.init_c32vector(values.size, values)
+
+
+def frame_to_pmt(frame, **extra):
+    """Return the dictionary of a ``ReceivedFrame``: all of ``as_json`` but the bytes, for which
+    stand num_mpdus and num_mpdus_ok; extra adds keys or replaces them."""
+    told = frame.as_json()
+    del told["psdu"], told["mpdus"]
+    told["num_mpdus"] = len(frame.mpdus)
+    told["num_mpdus_ok"] = sum(mpdu.fcs_ok for mpdu in frame.mpdus)
+    return to_dict(told | extra)
+
+
+def csi_to_pmt(frame, **extra):
+    """Return the PDU of a frame's channel matrices.
+
+    The dictionary has the keys of ``wifi.csi.CsiRecord`` but for the matrices, and num_rx and
+    num_space_time_streams; the vector is the matrices, carrier by carrier, antenna by antenna.
+    """
+    record = CsiRecord.from_frame(frame)
+    told = {field.name: getattr(record, field.name) for field in fields(record)}
+    matrices = told.pop("matrices")
+    told |= {"num_rx": matrices.shape[1], "num_space_time_streams": matrices.shape[2]}
+    for name in ("source", "destination", "transmitter"):
+        told[name] = told[name] or None
+    if told["sequence_number"] < 0:
+        told["sequence_number"] = None
+    if frame.frequency is None:
+        told["frequency"] = None
+    return pmt.cons(to_dict(told | extra), complex_vector(matrices))
+
+
+def symbols_to_pmt(frame, most):
+    """Return the PDU of a frame's equalised points: at most so many of each stream, all of one
+    stream after each other."""
+    f = frame.format
+    points = frame.symbols.reshape(-1, frame.symbols.shape[-1])
+    step = -(-len(points) // most)
+    points = points[::step].T
+    told = {"start": frame.start, "num_streams": len(points), "num_points": points.shape[1],
+            "constellation": f.constellation, "format": f.name, "mcs": f.mcs,
+            "evm_db": frame.evm_db}
+    return pmt.cons(to_dict(told), complex_vector(points))
+
+
+def found_to_pmt(found, sample_rate, **extra):
+    """Return the PDU of a frame that ``Synchroniser`` has found: what is known of it, and its
+    samples as they were received, antenna by antenna."""
+    preamble, header, f = found.preamble, found.header, found.header.format
+    told = {
+        "start": preamble.start, "time": preamble.start / sample_rate,
+        "num_samples": found.num_samples, "sample_rate": sample_rate,
+        "num_rx": len(found.samples), "first": found.first, "window": preamble.window,
+        "cfo_hz": preamble.cfo * sample_rate,
+        "snr_db": float(10 * np.log10(np.mean(header.signal / header.noise) + 1e-30)),
+        "problem": header.problem, "truncated": found.truncated, "inside": found.inside,
+        "subchannels": np.array(preamble.subchannels),
+        "signal": header.signal, "noise": header.noise, "centre": header.centre,
+        "header_samples": header.num_samples}
+    if f is not None:
+        told |= {"format": f.name, "mcs": f.mcs, "num_streams": f.num_streams,
+                 "bandwidth_mhz": float(f.bandwidth_mhz * min(1.0, sample_rate / 20e6)),
+                 "short_gi": f.short_gi, "coding": f.coding, "length": f.length}
+        told |= {_FIELD + field.name: getattr(f, field.name) for field in fields(f)}
+    return pmt.cons(to_dict(told | extra), complex_vector(found.samples))
+
+
+def found_from_pmt(message, num_rx, sample_rate):
+    """Return the ``Found`` of a PDU as :func:`found_to_pmt` makes it.
+
+    Raises:
+        ValueError: it is none, or of another number of antennas or sample rate.
+    """
+    told, samples = pdu_parts(message)
+    if not pmt.is_c32vector(samples):
+        raise ValueError("it holds no c32vector")
+    if _number(told, "sample_rate") != sample_rate:
+        raise ValueError(f"sample_rate: got {_number(told, 'sample_rate')}, must be {sample_rate}")
+    if _whole(told, "num_rx") != num_rx:
+        raise ValueError(f"num_rx: got {_whole(told, 'num_rx')}, must be {num_rx}")
+    samples = np.array(pmt.c32vector_elements(samples), np.complex64)
+    if samples.size % num_rx:
+        raise ValueError(f"samples: got {samples.size}, must be a multiple of {num_rx}")
+    subchannels = tuple(_vector(told, "subchannels", pmt.is_s32vector, pmt.s32vector_elements))
+    if not subchannels or not all(0 <= one < max(1, sample_rate / 20e6) for one in subchannels):
+        raise ValueError(f"subchannels: got {subchannels}")
+    first = _whole(told, "first")
+    preamble = Preamble(_whole(told, "start"), _whole(told, "window"),
+                        _number(told, "cfo_hz") / sample_rate, subchannels)
+    signal, noise = _reals(told, "signal", num_rx), _reals(told, "noise", num_rx)
+    if not (noise > 0).all() or not (signal >= 0).all():
+        raise ValueError("signal, noise: got a power that is none")
+    header = Header(_format(told), _text(told, "problem"), _whole(told, "header_samples"),
+                    _whole(told, "centre"), noise, signal)
+    if not 0 <= preamble.window - first < 2**20:
+        raise ValueError(f"window: got {preamble.window}, first is {first}")
+    return Found(preamble, header, samples.reshape(num_rx, -1), first, _flag(told, "truncated"),
+                 _flag(told, "inside"), _whole(told, "num_samples"))
+
+
+def _format(told):
+    """The frame format of a dictionary, None where it has none."""
+    name = pmt.dict_ref(told, pmt.intern("format"), pmt.PMT_NIL)
+    if pmt.is_null(name):
+        return None
+    if not pmt.is_symbol(name) or pmt.symbol_to_string(name) not in _FORMATS:
+        raise ValueError(f"format: got another value, allowed are {', '.join(_FORMATS)}")
+    kind = _FORMATS[pmt.symbol_to_string(name)]
+    arguments = {}
+    for field in fields(kind):
+        value = pmt.dict_ref(told, pmt.intern(_FIELD + field.name), pmt.PMT_NIL)
+        if not pmt.is_null(value):
+            arguments[field.name] = scalar(field.name, value)
+    try:
+        return kind(**arguments)
+    except TypeError as error:
+        raise ValueError(f"format: {error}") from error
+
+
+def scalar(name, value):
+    """Return the Python value of a PMT that is a number, flag or text; ValueError otherwise."""
+    # Others are not converted: a deeply nested one would exhaust the stack.
+    if pmt.is_bool(value):
+        return pmt.to_bool(value)
+    if pmt.is_uint64(value):
+        return pmt.to_uint64(value)
+    if pmt.is_integer(value):
+        return pmt.to_long(value)
+    if pmt.is_real(value):
+        return pmt.to_double(value)
+    if pmt.is_symbol(value):
+        return pmt.symbol_to_string(value)
+    raise ValueError(f"{name}: got no number, flag or text")
+
+
+def lookup(told, name):
+    """Return the PMT of a key; ValueError where it is missing."""
+    value = pmt.dict_ref(told, pmt.intern(name), pmt.PMT_NIL)
+    if pmt.is_null(value):
+        raise ValueError(f"{name}: is missing")
+    return value
+
+
+def _number(told, name):
+    value = scalar(name, lookup(told, name))
+    if isinstance(value, (bool, str)) or not np.isfinite(value):
+        raise ValueError(f"{name}: got {value!r}, must be a number")
+    return value
+
+
+def _whole(told, name):
+    value = _number(told, name)
+    if not isinstance(value, int) or abs(value) > 2**62:
+        raise ValueError(f"{name}: got {value!r}, must be an integer")
+    return value
+
+
+def _flag(told, name):
+    value = scalar(name, lookup(told, name))
+    if not isinstance(value, bool):
+        raise ValueError(f"{name}: got {value!r}, must be true or false")
+    return value
+
+
+def _text(told, name):
+    value = scalar(name, lookup(told, name))
+    if not isinstance(value, str):
+        raise ValueError(f"{name}: got {value!r}, must be text")
+    return value
+
+
+def _vector(told, name, is_one, elements):
+    value = lookup(told, name)
+    if not is_one(value):
+        raise ValueError(f"{name}: got another type")
+    return elements(value)
+
+
+def _reals(told, name, size):
+    values = np.array(_vector(told, name, pmt.is_f64vector, pmt.f64vector_elements), float)
+    if values.size != size or not np.isfinite(values).all():
+        raise ValueError(f"{name}: got {values.size} values, must be {size} finite ones")
+    return values

@@ -1,0 +1,306 @@
+# SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Blocks: Wi-Fi frames of antennas, whole or in two parts that users may put something between."""
+
+from dataclasses import replace
+
+import numpy as np
+import pmt
+from gnuradio import gr
+
+from .. import wifi
+from ..checks import choice, flag
+from ..detectors import REGISTRY
+from ..wifi.pdu import frame_to_pdus
+from . import wifi_pdus
+from .settings import Controlled
+from .streams import BlockLog
+from .wifi_pmt import csi_to_pmt, found_from_pmt, found_to_pmt, frame_to_pmt, symbols_to_pmt
+from .wifi_stream import DetectorChoice, sample_block, sample_sink
+
+_PORTS = ("out", "frames", "csi", "symbols")
+_RX_TIME = pmt.intern("rx_time")
+_COUNTS = ("samples", "preambles", "frames", "decoded", "mpdus", "mpdus_ok")
+# Points of a stream that port symbols carries of a frame.
+_POINTS = 1000
+
+
+class _Messages:
+    """What a block with an engine sends of each frame."""
+
+    def __init__(self, bad_fcs, send, listeners):
+        self._bad_fcs = flag("bad_fcs", bad_fcs)
+        self._send, self._listeners = send, listeners
+        self._ampdus = 0
+
+    def send(self, frame, frequency, time):
+        """Send what is asked for of a frame.
+
+        Args:
+            frame: ``wifi.ReceivedFrame``.
+            frequency: centre of the samples' band in Hz, or None.
+            time: (seconds, fraction) since 1970 of the frame's first sample, or None.
+        """
+        if frequency is not None:
+            frame = replace(frame, frequency=frequency + frame.centre_hz)
+        extra = {} if time is None else {"time": sum(time)}
+        if self._listeners("out"):
+            if frame.format is not None and frame.format.aggregated:
+                self._ampdus = (self._ampdus + 1) % 2**32
+            for info, blob in frame_to_pdus(frame, self._ampdus):
+                if info["fcs_ok"] or self._bad_fcs:
+                    self._send("out", _stamped(wifi_pdus.to_pmt(info | extra, blob), time))
+        if self._listeners("csi") and frame.channel is not None:
+            self._send("csi", _stamped(csi_to_pmt(frame, **extra), time))
+        if self._listeners("symbols") and frame.symbols is not None:
+            self._send("symbols", symbols_to_pmt(frame, _POINTS))
+        if self._listeners("frames"):
+            told = frame_to_pmt(frame, **extra)
+            self._send("frames", told if time is None
+                       else pmt.dict_add(told, _RX_TIME, _pair(time)))
+
+
+def _pair(time):
+    return pmt.make_tuple(pmt.from_uint64(time[0]), pmt.from_double(time[1]))
+
+
+def _stamped(pdu, time):
+    """A PDU with the exact time, which a number of 64 bits has to a quarter of a microsecond."""
+    if time is None:
+        return pdu
+    return pmt.cons(pmt.dict_add(pmt.car(pdu), _RX_TIME, _pair(time)), pmt.cdr(pdu))
+
+
+class wifi_receiver(sample_block):
+    """Receive IEEE 802.11a/g/p, n and ac frames: from samples of several antennas to MPDUs.
+
+    Inputs are the samples of num_rx antennas. Nothing about the frames need be known: each
+    announces its format in its signal fields. See ``wifi.Receiver``.
+
+    Message ports out, in the order of the stream:
+        ``out``: a PDU for each MPDU whose frame check sequence fits: a dictionary (keys in
+            ``wifi.pdu.frame_to_pdus``) and a u8vector of the MPDU without that sequence, as
+            gr-ieee802-11 sends it.
+        ``frames``: a dictionary for each frame that was announced, decoded or not: the keys of
+            ``wifi.ReceivedFrame.as_json`` without the bytes, and num_mpdus and num_mpdus_ok. Where
+            nothing was decoded, ``problem`` says why.
+        ``csi``: a PDU for each frame with channel matrices: a dictionary with the keys of
+            ``wifi.csi.CsiRecord``, num_rx and num_space_time_streams, and a c32vector of the
+            matrices: subcarrier after subcarrier as ``carriers`` has them, in each antenna after
+            antenna, in each space-time stream after stream.
+        ``symbols``: for views, a PDU for each decoded frame: a dictionary with num_streams,
+            num_points, constellation and evm_db, and a c32vector of at most 1000 equalised points
+            of each stream, stream after stream.
+
+    What a port sends is only made where something is connected with it. Frames that are still open
+    when the input ends are sent too. When a flowgraph is stopped from outside, they are sent to
+    blocks that have been stopped, and arrive when it starts again.
+
+    Message port in ``control``: a dictionary or pair with ``detector`` and ``threshold``.
+
+    Tags: rx_time (a tuple of seconds and a fraction) makes ``time`` that of the tag, otherwise it
+    counts from the first sample; the key ``rx_time`` then holds the exact pair. rx_freq takes the
+    place of ``frequency`` from its sample on. An rx_rate other than sample_rate is a warning.
+
+    An exception inside costs the samples at hand, is counted and logged, and the stream goes on.
+    Samples that are NaN or infinite hold no frames.
+
+    Args:
+        num_rx: receive antennas, 1..8.
+        sample_rate: 20e6, 40e6 or 80e6: the widest channel received; 5e6 or 10e6 for 802.11p.
+        frequency: centre frequency of the samples in Hz, for the reports; None if unknown.
+        detector: name of the MIMO detector.
+        backend: of the detectors, "auto", "cpu", "cuda" or "reference".
+        whitening: "antennas" divides each antenna by its own noise; "covariance" also makes noise
+            white that is correlated between antennas, as an interferer's is.
+        smoothing: whether channel estimates are smoothed over the delay spread.
+        threshold: of the preamble's detection, 0.2 to 0.95.
+        passes: how often a frame without a good MPDU is decoded at most.
+        iterations: passes of detector and LDPC decoder at most, for frames of several streams with
+            such a code; more than 1 with a detector that takes a-priori LLRs.
+        bad_fcs: whether port ``out`` has MPDUs too whose frame check sequence does not fit, marked
+            fcs_ok false.
+
+    Raises:
+        ValueError: an argument is not as above.
+    """
+
+    def __init__(self, num_rx=1, sample_rate=20e6, frequency=None, detector="nway",
+                 backend="auto", whitening="antennas", smoothing=True, threshold=0.35, passes=3,
+                 iterations=1, bad_fcs=False):
+        choice("detector", detector, tuple(REGISTRY))
+        engine = wifi.Receiver(
+            num_rx, sample_rate, detector=detector, backend=backend, whitening=whitening,
+            smoothing=smoothing, passes=passes, iterations=iterations, threshold=threshold)
+        sample_block.__init__(self, "wifi_receiver",
+                              _ReceiverSink(engine, frequency, iterations, bad_fcs))
+
+    def detector(self):
+        """Name of the MIMO detector."""
+        return self._sink.detector()
+
+    def set_detector(self, detector):
+        """Use another MIMO detector, from the next samples on."""
+        self._sink.set_detector(detector)
+
+
+class _ReceiverSink(DetectorChoice, sample_sink):
+    CONTROLS = ("detector", "threshold")
+
+    def __init__(self, engine, frequency, iterations, bad_fcs):
+        self._detector, self._iterations = engine.detector, iterations
+        sample_sink.__init__(self, "wifi_receiver", engine, frequency, _PORTS)
+        self._messages = _Messages(bad_fcs, self.outlet.send, self.outlet.listeners)
+
+    def _prepare(self):
+        sample_sink._prepare(self)
+        _apply(self.engine, self._detector, self.outlet.listeners("symbols"))
+
+    def _counts(self):
+        return _counts_of(self.engine)
+
+    def _send(self, frame):
+        self._messages.send(frame, self.timeline.frequency(frame.start) or self._frequency,
+                            self.timeline.time(frame.start))
+
+
+def _counts_of(engine):
+    """What a ``wifi.Receiver`` has counted, zeros too."""
+    return dict.fromkeys(_COUNTS, 0) | engine.counts
+
+
+def _apply(engine, detector, listeners):
+    """Settings of a block to its engine."""
+    engine.keep_symbols = bool(listeners)
+    if engine.detector != detector:
+        engine.detector = detector
+
+
+class wifi_synchroniser(sample_block):
+    """Find IEEE 802.11a/g/p, n and ac frames and cut them out: the first half of ``wifi_receiver``.
+
+    Inputs are the samples of num_rx antennas. Message port ``frames`` sends a PDU for each frame
+    whose signal fields could be read, in the order of the stream: a c32vector of its samples as
+    they were received, antenna after antenna, and a dictionary with
+
+        start: number of its first sample in the stream.
+        first: number of the first sample of the vector, start or a few samples earlier.
+        num_samples: how long it is by its signal fields.
+        num_rx, sample_rate: of the samples.
+        time, freq, rx_time: as at ``wifi_receiver``; freq is that of the samples.
+        cfo_hz, snr_db: carrier offset, and SNR by the preamble.
+        format, mcs, num_streams, bandwidth_mhz, short_gi, coding, length: of the frame, none of
+            them where the format is not known or not supported.
+        problem: why it is not, "" where it is.
+        truncated, inside: whether the stream ended first, and whether it began inside an earlier
+            frame; only decoding tells which of the two it was.
+
+    and others that ``wifi_decoder`` needs. What stands between the two may change the samples,
+    leave frames out, or keep them in a file. See ``wifi.Synchroniser``.
+
+    Message port in ``control``: a dictionary or pair with ``threshold``.
+
+    Args:
+        num_rx, sample_rate, frequency, whitening, threshold: as of ``wifi_receiver``.
+
+    Raises:
+        ValueError: an argument is not as above.
+    """
+
+    def __init__(self, num_rx=1, sample_rate=20e6, frequency=None, whitening="antennas",
+                 threshold=0.35):
+        engine = wifi.Synchroniser(num_rx, sample_rate, threshold=threshold, whitening=whitening)
+        sample_block.__init__(self, "wifi_synchroniser", _SynchroniserSink(engine, frequency))
+
+
+class _SynchroniserSink(sample_sink):
+    CONTROLS = ("threshold",)
+
+    def __init__(self, engine, frequency):
+        self._found = 0
+        sample_sink.__init__(self, "wifi_synchroniser", engine, frequency, ("frames",))
+
+    def _counts(self):
+        return {"samples": self.engine.samples_seen, "preambles": self.engine.preambles,
+                "frames": self._found}
+
+    def _send(self, found):
+        self._found += 1
+        start = found.preamble.start
+        time = self.timeline.time(start)
+        extra = {"freq": self.timeline.frequency(start) or self._frequency}
+        if time is not None:
+            extra["time"] = sum(time)
+        self.outlet.send("frames", _stamped(found_to_pmt(found, self._rate, **extra), time))
+
+
+class wifi_decoder(DetectorChoice, Controlled, gr.basic_block):
+    """Decode frames that were cut out: the second half of ``wifi_receiver``.
+
+    Message port ``in`` takes the PDUs of ``wifi_synchroniser``, in the order of the stream; what is
+    none is left out, counted and logged. The other ports, and the arguments, are those of
+    ``wifi_receiver``.
+
+    Raises:
+        ValueError: an argument is not as of ``wifi_receiver``.
+    """
+
+    CONTROLS = ("detector",)
+
+    def __init__(self, num_rx=1, sample_rate=20e6, detector="nway", backend="auto",
+                 whitening="antennas", smoothing=True, passes=3, iterations=1, bad_fcs=False):
+        choice("detector", detector, tuple(REGISTRY))
+        self._engine = wifi.Receiver(
+            num_rx, sample_rate, detector=detector, backend=backend, whitening=whitening,
+            smoothing=smoothing, passes=passes, iterations=iterations)
+        self._detector, self._iterations = detector, iterations
+        self._log = BlockLog(self)
+        self._messages = _Messages(bad_fcs, self._publish, self._listeners)
+        gr.basic_block.__init__(self, "wifi_decoder", None, None)
+        self._names = {name: pmt.intern(name) for name in _PORTS}
+        self.message_port_register_in(pmt.intern("in"))
+        self.set_msg_handler(pmt.intern("in"), self._take)
+        for port in self._names.values():
+            self.message_port_register_out(port)
+        self._register_control()
+
+    def counts(self):
+        """Dictionary of what was counted since the block was made."""
+        return {**_counts_of(self._engine), "failures": self._log.failures}
+
+    def failures(self):
+        """Messages left out because they were no frames, or could not be decoded."""
+        return self._log.failures
+
+    def start(self):
+        self._engine.restart()
+        return gr.basic_block.start(self)
+
+    def stop(self):
+        self._log.flush()
+        return gr.basic_block.stop(self)
+
+    def _publish(self, name, message):
+        self.message_port_pub(self._names[name], message)
+
+    def _listeners(self, name):
+        return pmt.length(self.to_basic_block().message_subscribers(self._names[name]))
+
+    def _take(self, message):
+        engine = self._engine
+        with self._log.guard("a frame"), np.errstate(all="ignore"):
+            found = found_from_pmt(message, engine.num_rx, engine.sample_rate)
+            base, time = _freq_and_time(pmt.car(message))
+            _apply(engine, self._detector, self._listeners("symbols"))
+            for frame in engine.decode([found]):
+                self._messages.send(frame, base, time)
+
+
+def _freq_and_time(told):
+    """The samples' frequency, and the exact time, of a PDU's dictionary; None where missing."""
+    base = pmt.dict_ref(told, pmt.intern("freq"), pmt.PMT_NIL)
+    time = pmt.dict_ref(told, _RX_TIME, pmt.PMT_NIL)
+    base = pmt.to_double(base) if pmt.is_real(base) else None
+    if not (pmt.is_tuple(time) and pmt.length(time) == 2):
+        return base, None
+    return base, (pmt.to_uint64(pmt.tuple_ref(time, 0)), pmt.to_double(pmt.tuple_ref(time, 1)))

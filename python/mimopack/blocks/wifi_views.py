@@ -1,0 +1,179 @@
+# SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Blocks: what displays show of Wi-Fi frames, as streams."""
+
+from collections import deque
+
+import numpy as np
+import pmt
+
+from ..checks import integer
+from .fec_encoder import pdu_parts
+from .message_stream import message_source
+from .wifi_pmt import lookup, scalar
+
+# Messages that wait for a display; a newer one takes the place of the oldest.
+_MOST = 50
+_MAX_POINTS = 10**6
+
+
+def _whole(told, name, most):
+    return integer(name, scalar(name, lookup(told, name)), 1, most)
+
+
+def _points(message):
+    told, values = pdu_parts(message)
+    if not pmt.is_c32vector(values):
+        raise ValueError("it holds no c32vector")
+    if pmt.length(values) > _MAX_POINTS:
+        raise ValueError(f"got {pmt.length(values)} values, allowed are {_MAX_POINTS}")
+    return told, np.array(pmt.c32vector_elements(values), np.complex64)
+
+
+class wifi_symbols(message_source):
+    """Equalised points of Wi-Fi frames, one stream of them for each spatial stream.
+
+    Message port ``symbols`` takes the PDUs of ``wifi_receiver``. Output i are the points of spatial
+    stream i, frame after frame; of a frame with fewer streams the others are zeros. Where the
+    display cannot keep up, frames are left out (``dropped``).
+
+    Args:
+        num_streams: outputs, 1..4.
+
+    Raises:
+        ValueError: an argument is not as above.
+    """
+
+    def __init__(self, num_streams=1):
+        self._streams = integer("num_streams", num_streams, 1, 4)
+        message_source.__init__(self, "wifi_symbols", "symbols",
+                                [np.complex64] * num_streams, _MOST, newest=True)
+
+    def _accept(self, message):
+        told, points = _points(message)
+        streams = _whole(told, "num_streams", 8)
+        if not points.size or points.size % streams:
+            raise ValueError(f"got {points.size} points of {streams} streams")
+        points = points.reshape(streams, -1)
+        shown = np.zeros((self._streams, points.shape[1]), np.complex64)
+        shown[:len(points)] = points[:self._streams]
+        self._queue.put(list(shown))
+
+
+class wifi_channel_view(message_source):
+    """Magnitude of the channel in dB over the subcarriers, one output for each antenna and stream.
+
+    Message port ``csi`` takes the PDUs of ``wifi_receiver``. Output i * num_streams + j is a vector
+    for each frame: 20 log10 |H| from stream j to antenna i on the subcarriers -num_carriers / 2 to
+    num_carriers / 2 - 1, 0 dB being a signal that fills the full scale of the samples. Subcarriers
+    that are not used, and paths that the frame does not have, are at ``floor_db``.
+
+    Args:
+        num_rx: receive antennas, 1..8.
+        num_streams: space-time streams shown, 1..4.
+        num_carriers: 64, 128 or 256 for 20, 40 or 80 MHz.
+        floor_db: the least value.
+
+    Raises:
+        ValueError: an argument is not as above.
+    """
+
+    def __init__(self, num_rx=1, num_streams=1, num_carriers=64, floor_db=-60.0):
+        self._shape = (integer("num_rx", num_rx, 1, 8),
+                       integer("num_streams", num_streams, 1, 4))
+        self._width = integer("num_carriers", num_carriers, 64, 256)
+        self._floor = np.float32(floor_db)
+        message_source.__init__(self, "wifi_channel_view", "csi",
+                                [(np.float32, self._width)] * (num_rx * num_streams), _MOST,
+                                newest=True)
+
+    def _accept(self, message):
+        told, values = _points(message)
+        carriers = lookup(told, "carriers")
+        if not pmt.is_s32vector(carriers):
+            raise ValueError("carriers: got another type, must be an s32vector")
+        carriers = np.array(pmt.s32vector_elements(carriers))
+        shape = (_whole(told, "num_rx", 8), _whole(told, "num_space_time_streams", 8))
+        if values.size != carriers.size * shape[0] * shape[1] or not values.size:
+            raise ValueError(f"got {values.size} values for {carriers.size} subcarriers, "
+                             f"{shape[0]} antennas and {shape[1]} streams")
+        matrices = values.reshape(carriers.size, *shape)
+        place = carriers + self._width // 2
+        fits = (place >= 0) & (place < self._width)
+        rows, columns = (min(a, b) for a, b in zip(self._shape, matrices.shape[1:], strict=True))
+        shown = np.full((*self._shape, self._width), self._floor, np.float32)
+        power = np.abs(matrices[fits, :rows, :columns].astype(complex)) ** 2
+        with np.errstate(all="ignore"):
+            decibels = np.nan_to_num(10 * np.log10(power), nan=self._floor, posinf=300,
+                                     neginf=self._floor)
+        shown[:rows, :columns, place[fits]] = np.maximum(decibels, self._floor).transpose(1, 2, 0)
+        self._queue.put([row[None] for row in shown.reshape(-1, self._width)])
+
+
+class wifi_meter(message_source):
+    """Count Wi-Fi frames, and show the last ones as curves.
+
+    Message port ``frames`` takes the dictionaries of ``wifi_receiver``. With each of them the
+    outputs give a vector with a value for each of the last ``length`` frames, newest last, zeros
+    before the first: 0 the SNR in dB, 1 the error vector magnitude of the worst stream in dB, 2
+    whether the frame was lost (1: no MPDU had a fitting frame check sequence). ``text`` has the
+    totals in a line, for a function probe.
+
+    Args:
+        length: frames shown, 1..100000.
+
+    Raises:
+        ValueError: an argument is not as above.
+    """
+
+    def __init__(self, length=100):
+        self._length = integer("length", length, 1, 10**5)
+        self._history = deque(np.zeros((length, 3), np.float32), maxlen=length)
+        self._lost = self._mpdus = 0
+        self._formats = {}
+        message_source.__init__(self, "wifi_meter", "frames", [(np.float32, length)] * 3
+                                if length > 1 else [np.float32] * 3, _MOST, newest=True)
+
+    def frames(self):
+        """Frames since the block was made."""
+        return self.messages()
+
+    def lost(self):
+        """How many of them brought no MPDU with a fitting frame check sequence."""
+        return self._lost
+
+    def mpdus(self):
+        """MPDUs with a fitting frame check sequence."""
+        return self._mpdus
+
+    def text(self):
+        """The totals in a line."""
+        kinds = ", ".join(f"{count} {name}" for name, count in sorted(self._formats.items()))
+        share = 100 * self._lost / max(self.frames(), 1)
+        return (f"{self.frames()} frames ({kinds or 'none'}), {self._lost} lost ({share:.1f} %), "
+                f"{self._mpdus} MPDUs")
+
+    def history(self):
+        """The curves as an array (3, length)."""
+        return np.array(self._history, np.float32).T
+
+    def _accept(self, message):
+        if not pmt.is_dict(message) or pmt.is_null(message):
+            raise ValueError("it is no dictionary")
+        mpdus = scalar("num_mpdus_ok", lookup(message, "num_mpdus_ok"))
+        if isinstance(mpdus, bool) or not isinstance(mpdus, int) or mpdus < 0:
+            raise ValueError(f"num_mpdus_ok: got {mpdus!r}, must be a number")
+        snr_db = pmt.dict_ref(message, pmt.intern("snr_db"), pmt.PMT_NIL)
+        evm_db = pmt.dict_ref(message, pmt.intern("evm_db"), pmt.PMT_NIL)
+        worst = max(pmt.f64vector_elements(evm_db), default=0.0) if pmt.is_f64vector(evm_db) else 0
+        values = np.array([pmt.to_double(snr_db) if pmt.is_real(snr_db) else 0.0, worst,
+                           float(mpdus == 0)], np.float32)
+        name = pmt.dict_ref(message, pmt.intern("format"), pmt.PMT_NIL)
+        name = pmt.symbol_to_string(name) if pmt.is_symbol(name) else "not known"
+        if len(self._formats) > 100:
+            self._formats.clear()
+        self._formats[name] = self._formats.get(name, 0) + 1
+        self._lost += mpdus == 0
+        self._mpdus += mpdus
+        self._history.append(np.nan_to_num(values))
+        self._queue.put([curve[None] for curve in self.history()])

@@ -1,0 +1,135 @@
+# SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A file of interleaved samples, and what all kinds of recordings have in common."""
+
+import mmap
+
+import numpy as np
+
+_PAGE = mmap.ALLOCATIONGRANULARITY
+
+
+class Dataset:
+    """One file of samples, mapped into memory.
+
+    Args:
+        path: of the file.
+        datatype: ``Datatype``.
+        num_channels: interleaved in it.
+
+    Attributes:
+        path, datatype: as above.
+        components: (samples, channels, 2) of ``datatype.component``.
+        note: a sentence where the file ends within a sample, else "".
+    """
+
+    def __init__(self, path, datatype, num_channels):
+        self.path, self.datatype = path, datatype
+        sample_bytes = 2 * num_channels * datatype.component.itemsize
+        count, surplus = divmod(path.stat().st_size, sample_bytes)
+        self.note = (f"{path.name} ends within a sample: its last {surplus} bytes are left out"
+                     if surplus else "")
+        shape = (count, num_channels, 2)
+        self.components = (np.memmap(path, datatype.component, mode="r", shape=shape) if count
+                           else np.empty(shape, datatype.component))
+
+    def __len__(self):
+        return len(self.components)
+
+    @property
+    def num_channels(self):
+        """Channels interleaved in it."""
+        return self.components.shape[1]
+
+    def release(self, stop):
+        """Take the samples before stop out of this process's memory: they were read."""
+        mapped = getattr(self.components, "_mmap", None)
+        end = stop * self.components.strides[0] // _PAGE * _PAGE
+        if mapped is not None and end:
+            mapped.madvise(mmap.MADV_DONTNEED, 0, end)
+
+
+class Recording:
+    """Samples of several channels in one or several datasets, read in pieces.
+
+    Attributes:
+        path: what was opened.
+        num_channels, num_samples: samples are those of the shortest dataset.
+        sample_rate, frequency: Hz, None where they are not known.
+        datatype: of the first dataset, as in ``core:datatype``.
+        description: what the recording says of itself, printable.
+        start_time: seconds since 1970 (UTC) of the first sample, None where it is not known.
+        notes: what was found amiss and worked around, one sentence each.
+    """
+
+    def __init__(self, path, datasets):
+        self.path = path
+        self.notes = [dataset.note for dataset in datasets if dataset.note]
+        self._datasets = datasets
+        self.num_channels = sum(dataset.num_channels for dataset in datasets)
+        self.num_samples = self._common_length()
+        self.datatype = datasets[0].datatype.name
+        self.sample_rate = self.frequency = None
+        self.description = ""
+        self.start_time = None
+
+    def __repr__(self):
+        return (f"{type(self).__name__}({str(self.path)!r}: {self.num_channels} channels of "
+                f"{self.num_samples} samples, {self.datatype})")
+
+    def _common_length(self):
+        lengths = [len(dataset) for dataset in self._datasets]
+        if len(set(lengths)) > 1:
+            listed = ", ".join(f"{dataset.path.stem} has {length}"
+                               for dataset, length in zip(self._datasets, lengths, strict=True))
+            self.notes.append(f"streams differ in length ({listed} samples): "
+                              f"only the common {min(lengths)} samples are used")
+        if not min(lengths):
+            raise ValueError(f"path: {self.path} holds no samples")
+        return min(lengths)
+
+    @property
+    def largest(self):
+        """The largest component that the format holds; None where it has no full scale."""
+        return self._datasets[0].datatype.largest
+
+    def read(self, start=0, count=None, out=None):
+        """Read a piece.
+
+        Args:
+            start: first sample, from 0.
+            count: samples per channel; None reads to the end.
+            out: optional complex64 arrays of count samples each, one for each channel.
+
+        Returns:
+            (num_channels, count) complex64 (or out). Integer formats are scaled so that full
+            scale is 1.
+
+        Raises:
+            ValueError: the piece is not inside the recording.
+        """
+        if count is None:
+            count = self.num_samples - start
+        if start < 0 or count < 0 or start + count > self.num_samples:
+            raise ValueError(f"start, count: got {start}, {count}, must lie within the "
+                             f"{self.num_samples} samples of {self.path}")
+        if out is None:
+            out = np.empty((self.num_channels, count), np.complex64)
+        first = 0
+        for dataset in self._datasets:
+            channels = dataset.num_channels
+            dataset.datatype.decode(dataset.components[start:start + count],
+                                    out[first:first + channels])
+            first += channels
+        return out
+
+    def pieces(self, length):
+        """Yield the recording in pieces (num_channels, up to length).
+
+        What was read leaves this process's memory: it does not grow with the recording.
+        """
+        for start in range(0, self.num_samples, length):
+            stop = min(start + length, self.num_samples)
+            yield self.read(start, stop - start)
+            for dataset in self._datasets:
+                dataset.release(stop)

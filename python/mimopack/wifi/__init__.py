@@ -1,0 +1,12 @@
+# SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Wi-Fi: frames of IEEE 802.11a/g/p, n and ac, from samples to MPDUs and back, on arrays."""
+
+from .formats import HT, VHT, FrameFormat, NonHT, Unsupported
+from .frame import ChannelState, ReceivedFrame
+from .receiver import Receiver
+from .synchroniser import Synchroniser
+from .transmitter import Transmitter, pack
+
+__all__ = ["HT", "VHT", "ChannelState", "FrameFormat", "NonHT", "ReceivedFrame", "Receiver",
+           "Synchroniser", "Transmitter", "Unsupported", "pack"]

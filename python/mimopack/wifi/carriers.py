@@ -1,0 +1,105 @@
+# SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Subcarriers of IEEE 802.11 OFDM: which carry data and pilots, and how 20 MHz channels join.
+
+A subcarrier has the number k of its distance from the centre of the channel, in units of the
+carrier spacing (312.5 kHz at 20 MS/s). Arrays run in ascending k.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+
+import numpy as np
+
+FFT_20 = 64    # FFT size that one 20 MHz channel takes
+BANDWIDTHS = (20, 40, 80)
+
+
+@dataclass(frozen=True)
+class CarrierPlan:
+    """Subcarriers of a symbol.
+
+    Attributes:
+        bandwidth_mhz: of the channel.
+        data: numbers of the data subcarriers, ascending.
+        pilots: numbers of the pilot subcarriers, ascending.
+        copies: how often a symbol's data stand side by side: 2 and 4 in a duplicate.
+    """
+
+    bandwidth_mhz: int
+    data: tuple
+    pilots: tuple
+    copies: int = 1
+
+    @cached_property
+    def used(self):
+        """int64 array: data and pilots, ascending."""
+        return np.array(sorted(self.data + self.pilots))
+
+    @cached_property
+    def data_index(self):
+        """int64 array: the places of the data subcarriers in ``used``."""
+        return np.searchsorted(self.used, self.data)
+
+    @cached_property
+    def pilot_index(self):
+        """int64 array: the places of the pilot subcarriers in ``used``."""
+        return np.searchsorted(self.used, self.pilots)
+
+    @property
+    def num_data(self):
+        """N_SD: data subcarriers of one copy."""
+        return len(self.data) // self.copies
+
+
+def _plan(bandwidth, edge, pilots, holes=(0,)):
+    absent = {*pilots, *holes}
+    data = tuple(k for k in range(-edge, edge + 1) if k not in absent)
+    return CarrierPlan(bandwidth, data, tuple(pilots))
+
+
+_LEGACY_PILOTS = (-21, -7, 7, 21)
+_LEGACY = _plan(20, 26, _LEGACY_PILOTS)
+# IEEE 802.11-2020 Tables 19-6 and 21-5.
+_HIGH_THROUGHPUT = {
+    20: _plan(20, 28, _LEGACY_PILOTS),
+    40: _plan(40, 58, (-53, -25, -11, 11, 25, 53), (-1, 0, 1)),
+    80: _plan(80, 122, (-103, -75, -39, -11, 11, 39, 75, 103), (-1, 0, 1)),
+}
+
+
+def subchannels(bandwidth_mhz):
+    """Centres of a channel's 20 MHz subchannels: (0,), (-32, 32) or (-96, -32, 32, 96)."""
+    count = bandwidth_mhz // 20
+    return tuple(FFT_20 * i - FFT_20 // 2 * (count - 1) for i in range(count))
+
+
+@lru_cache
+def legacy(bandwidth_mhz=20):
+    """The plan of non-HT symbols: 48 data subcarriers, the same again in each 20 MHz."""
+    centres = subchannels(bandwidth_mhz)
+    return CarrierPlan(bandwidth_mhz, tuple(c + k for c in centres for k in _LEGACY.data),
+                       tuple(c + k for c in centres for k in _LEGACY.pilots), len(centres))
+
+
+def high_throughput(bandwidth_mhz):
+    """The plan of HT and VHT symbols: 52, 108 or 234 data subcarriers."""
+    return _HIGH_THROUGHPUT[bandwidth_mhz]
+
+
+def rotation(bandwidth_mhz, k):
+    """gamma_k: how the parts of a wide channel are turned (§19.3.9.3.2, §21.3.7.5).
+
+    Args:
+        bandwidth_mhz: 20, 40 or 80.
+        k: subcarriers, an array.
+
+    Returns:
+        complex128, as k: 1; j above the centre of 40 MHz; -1 above the lowest 20 of 80 MHz.
+    """
+    k = np.asarray(k)
+    if bandwidth_mhz == 40:
+        return np.where(k >= 0, 1j, 1)
+    if bandwidth_mhz == 80:
+        return np.where(k >= -64, -1, 1).astype(complex)
+    return np.ones(k.shape, complex)

@@ -1,0 +1,344 @@
+# SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Files of channel state information (CSI): the channel matrices of received frames."""
+
+import os
+import zipfile
+from dataclasses import dataclass, fields
+from pathlib import Path
+
+import numpy as np
+
+from .frame import ReceivedFrame
+from .mac import parse_header
+
+HDF5_SUFFIXES = (".h5", ".hdf5")
+LAYOUT = 1    # number of the layout below, in each file as "layout"
+_BLOCK = 256    # frames that an HDF5 file takes at a time
+
+# Columns with a value for each frame, with their types.
+_SCALARS = {
+    "start": np.int64, "time": np.float64, "frequency": np.float64, "format": "S6",
+    "mcs": np.int32, "num_streams": np.int32, "bandwidth_mhz": np.float64, "length": np.int64,
+    "snr_db": np.float64, "cfo_hz": np.float64, "source": "S17", "destination": "S17",
+    "transmitter": "S17", "sequence_number": np.int32, "fcs_ok": np.bool_}
+_ANTENNAS = ("level_dbfs", "noise")    # columns with a value for each frame and antenna
+
+
+@dataclass(frozen=True)
+class CsiRecord:
+    """The channel state of a frame, and what identifies the frame.
+
+    Attributes:
+        start: sample of the stream at which the frame begins.
+        time: seconds from the stream's first sample to the frame's.
+        frequency: centre of the frame's channel in Hz; nan where unknown.
+        format: "non-ht", "ht", "vht"; "" where unknown, then mcs and length are -1, num_streams
+            and bandwidth_mhz 0.
+        mcs: modulation and coding scheme; of a non-HT frame its rate in Mbit/s at 20 MHz.
+        num_streams: N_SS.
+        bandwidth_mhz: width of the channel; 10 or 5 in the narrow channels of 802.11p.
+        length: bytes of the PSDU.
+        snr_db: mean over antennas and subcarriers.
+        cfo_hz: carrier offset of the transmitter against the receiver.
+        level_dbfs: float64 (num_rx,), mean power of the preamble, 0 for a constant of magnitude 1.
+        noise: float64 (num_rx,), noise power of an antenna in one subcarrier, in the unit of
+            ``matrices`` squared.
+        source, destination, transmitter: MAC addresses as "02:00:00:00:00:01", "" where the
+            header does not have them. Of a control frame, destination is the receiver and source
+            the transmitter. They come from the first MPDU whose frame check sequence fits.
+        sequence_number: of that MPDU, -1 where there is none.
+        fcs_ok: whether there are MPDUs and the frame check sequences of all fit.
+        carriers: int64 (n,), numbers of the subcarriers, ascending: distance from the centre of the
+            frame's channel in units of the carrier spacing (312.5 kHz; half or a quarter of that
+            in a channel of 10 or 5 MHz).
+        matrices: complex64 (n, num_rx, N_STS). Y_k = H_k X_k with E|X|^2 = 1 per space-time
+            stream and Y in full scales of the samples: the mean power of antenna r at the input is
+            sum_k,i |H_k[r, i]|^2. See :class:`frame.ChannelState`.
+    """
+
+    start: int
+    time: float
+    frequency: float
+    format: str
+    mcs: int
+    num_streams: int
+    bandwidth_mhz: float
+    length: int
+    snr_db: float
+    cfo_hz: float
+    source: str
+    destination: str
+    transmitter: str
+    sequence_number: int
+    fcs_ok: bool
+    level_dbfs: np.ndarray
+    noise: np.ndarray
+    carriers: np.ndarray
+    matrices: np.ndarray
+
+    @classmethod
+    def from_frame(cls, frame):
+        """Return the record of a :class:`frame.ReceivedFrame` that has a channel state."""
+        f, state = frame.format, frame.channel
+        header = next((mpdu.data for mpdu in frame.mpdus if mpdu.fcs_ok), b"")
+        source, destination, transmitter = _addresses(header)
+        number = parse_header(header).sequence_number
+        return cls(
+            start=int(frame.start), time=float(frame.time),
+            frequency=float("nan" if frame.frequency is None else frame.frequency),
+            format="" if f is None else f.name, mcs=-1 if f is None else f.mcs,
+            num_streams=0 if f is None else f.num_streams,
+            bandwidth_mhz=0.0 if f is None else float(f.bandwidth_mhz * frame.sample_rate_scale),
+            length=-1 if f is None else f.length, snr_db=float(frame.snr_db),
+            cfo_hz=float(frame.cfo_hz), source=source, destination=destination,
+            transmitter=transmitter, sequence_number=-1 if number is None else number,
+            fcs_ok=frame.fcs_ok, level_dbfs=np.array(frame.level_dbfs, np.float64),
+            noise=np.array(state.noise, np.float64), carriers=np.array(state.carriers, np.int64),
+            matrices=np.array(state.matrices, np.complex64))
+
+
+def _addresses(mpdu):
+    """Return (source, destination, transmitter) of an MPDU (§9.3.2.1, Table 9-30).
+
+    In an A-MSDU the header has the BSSID where it would have an address beyond the access point.
+    """
+    header = parse_header(mpdu)
+    addresses = [*header.addresses, "", "", "", ""][:4]
+    to_ds, from_ds = (mpdu[1] & 1, mpdu[1] & 2) if len(mpdu) > 1 and header.type == 2 else (0, 0)
+    destination = addresses[2 if to_ds else 0]
+    source = addresses[(3 if to_ds else 2) if from_ds else 1]
+    return source, destination, addresses[1]
+
+
+class CsiWriter:
+    """Write the channel matrices of frames into a file.
+
+    A name that ends in .h5 or .hdf5 makes an HDF5 file, which takes frames as they come. Any other
+    name makes a NumPy .npz file, which is written on closing and held in memory until then. Both
+    have the same arrays; F is the number of frames:
+
+        start, time, frequency, format, mcs, num_streams, bandwidth_mhz, length, snr_db, cfo_hz,
+        source, destination, transmitter, sequence_number, fcs_ok: (F,), as of :class:`CsiRecord`;
+            text is ASCII in bytes.
+        level_dbfs, noise: (F, num_rx).
+        csi: complex64, the matrices of all frames after each other, each (n, num_rx, N_STS) in C
+            order.
+        csi_offset: (F + 1,): the matrices of frame f are csi[csi_offset[f]:csi_offset[f + 1]].
+        csi_shape: (F, 3): n, num_rx, N_STS of each frame.
+        carriers: int32, the subcarriers' numbers of all frames after each other.
+        carriers_offset: (F + 1,), the same for ``carriers``.
+        layout: 1, the number of this layout.
+
+    The file gets its name when it is closed; an older file of that name stays until then. Before
+    that, the data is in a file whose name ends in ".part". A ``with`` block that ends by an
+    exception keeps the frames that were written.
+
+    Args:
+        path: of the file.
+
+    Attributes:
+        frames: number of frames written.
+        skipped: number of frames left out, because they have no channel state.
+
+    Raises:
+        ValueError: the path is not one.
+        ImportError: HDF5 is wanted and h5py is missing.
+        OSError: the file cannot be made.
+    """
+
+    def __init__(self, path):
+        if not isinstance(path, (str, os.PathLike)) or not Path(path).name:
+            raise ValueError(f"path: got {path!r}, must be the path of a file")
+        self._path = Path(path)
+        if self._path.is_dir():
+            raise ValueError(f"path: got the folder {path}, must be the path of a file")
+        self._part = self._path.with_name(self._path.name + ".part")
+        self._store = (_Hdf5 if _is_hdf5(self._path) else _Npz)(self._part)
+        self._num_rx = None
+        self.frames = self.skipped = 0
+
+    def write(self, frame):
+        """Take a frame; return whether it has a channel state to write.
+
+        Args:
+            frame: :class:`frame.ReceivedFrame`; all frames of a file have the same antennas.
+
+        Raises:
+            ValueError: an argument is not as above, or the writer is closed.
+            OSError: the file cannot be written.
+        """
+        if not isinstance(frame, ReceivedFrame):
+            raise ValueError(f"frame: got {type(frame).__name__}, must be a ReceivedFrame")
+        if self._store is None:
+            raise ValueError(f"{self._path}: writing has ended")
+        if frame.channel is None:
+            self.skipped += 1
+            return False
+        record = CsiRecord.from_frame(frame)
+        num_rx = record.matrices.shape[1]
+        if len(record.level_dbfs) != num_rx or len(record.noise) != num_rx:
+            raise ValueError(f"frame: got {len(record.level_dbfs)} levels and {len(record.noise)} "
+                             f"noise powers, must be {num_rx} as the matrices have rows")
+        if self._num_rx not in (None, num_rx):
+            raise ValueError(f"frame: got {num_rx} antennas, must be {self._num_rx} as before")
+        self._num_rx = num_rx
+        self._store.add(record)
+        self.frames += 1
+        return True
+
+    def close(self):
+        """Complete the file and give it its name.
+
+        Raises:
+            OSError: the file cannot be written; what was written of it is removed.
+        """
+        if self._store is None:
+            return
+        store, self._store = self._store, None
+        try:
+            store.close()
+            self._part.replace(self._path)
+        except BaseException:
+            self._part.unlink(missing_ok=True)
+            raise
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+
+class _Npz:
+    def __init__(self, part):
+        # Opened now, so that a path that cannot be written is refused before the frames come.
+        self._file = part.open("wb")
+        self._records = []
+
+    def add(self, record):
+        self._records.append(record)
+
+    def close(self):
+        with self._file:
+            columns = _columns(self._records)
+            np.savez(self._file, layout=LAYOUT, **columns,
+                     csi_offset=_offsets(columns["csi_shape"].prod(axis=1)),
+                     carriers_offset=_offsets(columns["csi_shape"][:, 0]))
+
+
+class _Hdf5:
+    def __init__(self, part):
+        self._file = _h5py().File(part, "w")
+        self._file["layout"] = LAYOUT
+        self._records = []
+        self._ends = {name: 0 for name in ("csi_offset", "carriers_offset")}
+
+    def add(self, record):
+        self._records.append(record)
+        if len(self._records) == _BLOCK:
+            self._append()
+
+    def close(self):
+        with self._file:
+            # Without frames too, for the empty columns.
+            if self._records or "csi" not in self._file:
+                self._append()
+
+    def _append(self):
+        columns = _columns(self._records)
+        self._records = []
+        for name, sizes in (("csi_offset", columns["csi_shape"].prod(axis=1)),
+                            ("carriers_offset", columns["csi_shape"][:, 0])):
+            offsets = self._ends[name] + _offsets(sizes)
+            self._ends[name] = offsets[-1]
+            columns[name] = offsets[1:] if name in self._file else offsets
+        for name, values in columns.items():
+            if name not in self._file and 0 in values.shape[1:]:
+                self._file[name] = values    # of a file without frames: nothing follows
+            elif name not in self._file:
+                row = values.itemsize * int(np.prod(values.shape[1:]))
+                self._file.create_dataset(name, data=values, maxshape=(None, *values.shape[1:]),
+                                          chunks=(max(1, 2**16 // row), *values.shape[1:]))
+            elif len(values):
+                dataset = self._file[name]
+                dataset.resize(len(dataset) + len(values), axis=0)
+                dataset[-len(values):] = values
+
+
+def _columns(records):
+    """Return the arrays of a file, but for the offsets, of these records."""
+    columns = {name: np.array([getattr(record, name) for record in records], dtype)
+               for name, dtype in _SCALARS.items()}
+    for name in _ANTENNAS:
+        columns[name] = np.array([getattr(record, name) for record in records],
+                                 np.float64).reshape(len(records), -1 if records else 0)
+    shapes = [record.matrices.shape for record in records]
+    columns["csi_shape"] = np.array(shapes, np.int64).reshape(-1, 3)
+    columns["csi"] = np.concatenate(
+        [record.matrices.ravel() for record in records] or [np.zeros(0, np.complex64)])
+    columns["carriers"] = np.concatenate(
+        [record.carriers for record in records] or [np.zeros(0)]).astype(np.int32)
+    return columns
+
+
+def _offsets(sizes):
+    return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+
+
+def read_csi(path):
+    """Return the records of a file that :class:`CsiWriter` wrote: a list of :class:`CsiRecord`.
+
+    Raises:
+        ValueError: the file is not one of these.
+        ImportError: it is HDF5 and h5py is missing.
+        OSError: it cannot be read.
+    """
+    try:
+        arrays = _load_hdf5(path) if _is_hdf5(path) else _load_npz(path)
+        layout = int(arrays["layout"])
+        if layout != LAYOUT:
+            raise ValueError(f"layout: got {layout}, allowed is {LAYOUT}")
+        return _records(arrays)
+    except (ValueError, LookupError, TypeError, AttributeError, EOFError,
+            zipfile.BadZipFile) as error:
+        raise ValueError(f"path: {path} is no complete file of channel state information: "
+                         f"{error}") from error
+
+
+def _records(arrays):
+    cells = {field.name: arrays[field.name] for field in fields(CsiRecord)
+             if field.name in _SCALARS or field.name in _ANTENNAS}
+    records = []
+    for index, shape in enumerate(arrays["csi_shape"]):
+        row = {name: values[index] for name, values in cells.items()}
+        row = {name: value.decode("ascii") if isinstance(value, bytes)
+               else value if name in _ANTENNAS else value.item() for name, value in row.items()}
+        parts = {name: arrays[name][slice(*arrays[f"{name}_offset"][index:index + 2])]
+                 for name in ("csi", "carriers")}
+        records.append(CsiRecord(**row, carriers=parts["carriers"].astype(np.int64),
+                                 matrices=parts["csi"].reshape(shape)))
+    return records
+
+
+def _load_npz(path):
+    with open(path, "rb") as file, np.load(file, allow_pickle=False) as arrays:
+        return dict(arrays)
+
+
+def _load_hdf5(path):
+    with _h5py().File(path, "r") as file:
+        return {name: dataset[()] for name, dataset in file.items()}
+
+
+def _is_hdf5(path):
+    return Path(path).suffix.lower() in HDF5_SUFFIXES
+
+
+def _h5py():
+    try:
+        import h5py
+    except ImportError as error:
+        raise ImportError("HDF5 files need h5py: install the package python3-h5py with apt, or "
+                          "h5py with pip; a file name that ends in .npz does without") from error
+    return h5py

@@ -1,0 +1,191 @@
+# SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The data field: PSDU to coded bits in the order of the subcarriers, and LLRs back to PSDUs."""
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+
+from .. import _core
+from ..coding import ConvolutionalCode, ldpc, scramble, scrambler_sequence, seed_from_service
+from . import mac
+from .formats.base import SERVICE, TAIL
+from .interleaving import order_of
+from .signal_fields import crc8, vht_sig_b
+
+LDPC_ITERATIONS = 20
+_SEED_BITS = 1 << np.arange(6, -1, -1)
+# By the first seven scrambled bits; and a period of each seed's sequence, none for seed 0.
+_SEEDS = np.array([seed_from_service(number // _SEED_BITS % 2) for number in range(128)])
+_SEQUENCES = np.stack([np.zeros(127, np.uint8),
+                       *(scrambler_sequence(seed, 127) for seed in range(1, 128))])
+
+
+@dataclass(frozen=True)
+class Payload:
+    """Decoded bits of a frame.
+
+    Attributes:
+        psdu: bytes.
+        scrambler_seed: found in the SERVICE field; 0 where there was none.
+        checks_hold: whether all checks of the LDPC code hold; None with the convolutional code.
+        scrambled: uint8, the decoded bits from the SERVICE field on, as they were scrambled.
+        mpdus: tuple of :class:`mac.Mpdu`.
+    """
+
+    psdu: bytes
+    scrambler_seed: int
+    checks_hold: bool | None
+    scrambled: np.ndarray
+    mpdus: tuple
+
+    @property
+    def any_fits(self):
+        """Whether the frame check sequence of an MPDU fits."""
+        return any(mpdu.fcs_ok for mpdu in self.mpdus)
+
+
+class DataField:
+    """Encoder and decoder of the data fields of one format. For one thread.
+
+    Args:
+        frame_format: a :class:`formats.FrameFormat`; all frames have its ``key``.
+        threads: of the decoders, 0 takes all cores.
+
+    Attributes:
+        order: where each coded bit of a symbol is sent, see :func:`interleaving.bit_order`.
+        decoder: ``ldpc.WifiFrameDecoder`` of an LDPC format.
+
+    IEEE 802.11-2020 §17.3.5, §19.3.11, §21.3.10.
+    """
+
+    def __init__(self, frame_format, threads=1):
+        f = self.frame_format = frame_format
+        self.order = order_of(f)
+        self._threads = threads
+        if f.coding == "ldpc":
+            matching = f.ldpc_matching
+            self._encoder = _ldpc_encoder(matching.code.num_bits, f.code_rate)
+            self.decoder = ldpc.WifiFrameDecoder(matching, ldpc.LdpcDecoder(
+                matching.code, LDPC_ITERATIONS, threads=threads))
+        else:
+            self._code = ConvolutionalCode(f.code_rate)
+            # Input bits of each encoder that are followed by zeros only, or by padding.
+            self._trellis = (f.tail_position + TAIL * f.num_encoders) // f.num_encoders
+
+    def encode(self, psdu, scrambler_seed=93):
+        """Bits as they are sent.
+
+        Args:
+            psdu: bytes, ``frame_format.length`` of them.
+            scrambler_seed: 1..127.
+
+        Returns:
+            uint8 (num_symbols, num_data * num_streams * m): subcarriers ascending, stream by
+            stream, most significant bit first.
+
+        Raises:
+            ValueError: the PSDU has another length, or the seed is not as above.
+        """
+        f = self.frame_format
+        if len(psdu) != f.length:
+            raise ValueError(f"psdu: got {len(psdu)} bytes, the format has {f.length}")
+        bits = np.zeros(f.num_scrambled, np.uint8)
+        payload = np.unpackbits(np.frombuffer(psdu, np.uint8), bitorder="little")
+        bits[SERVICE:SERVICE + payload.size] = payload
+        if f.name == "vht":
+            bits[8:SERVICE] = crc8(vht_sig_b(f))
+        return self.encode_scrambled(scramble(bits, scrambler_seed))
+
+    def encode_scrambled(self, bits):
+        """Bits as they are sent, see :meth:`encode`, of ``Payload.scrambled``."""
+        f = self.frame_format
+        if f.coding == "ldpc":
+            coded = f.ldpc_matching.encode(np.ascontiguousarray(bits), self._encoder)
+            coded = coded.reshape(f.num_symbols, -1)
+        else:
+            bits = bits.copy()
+            bits[f.tail_position:f.tail_position + TAIL * f.num_encoders] = 0
+            coded = np.stack([self._code.encode(bits[i::f.num_encoders])
+                              for i in range(f.num_encoders)])
+            share = coded.reshape(f.num_encoders, f.num_symbols, -1)
+            coded = share.transpose(1, 0, 2).reshape(f.num_symbols, -1)
+        sent = np.empty_like(coded)
+        sent[:, self.order] = coded
+        return sent
+
+    def decode(self, llr):
+        """Decode frames.
+
+        Args:
+            llr: float32 (n, num_symbols, num_data * num_streams * m) as :meth:`encode` orders
+                bits, ln P(1)/P(0); or (n, num_data, num_symbols, num_streams * m) as detectors
+                order them. What is not finite is an erasure.
+
+        Returns:
+            list of n :class:`Payload`.
+
+        Raises:
+            ValueError: another shape.
+        """
+        f = self.frame_format
+        symbols, carriers, bits = f.num_symbols, f.plan.num_data, self.order.size
+        shapes = ((symbols, bits), (carriers, symbols, bits // carriers))
+        if llr.shape[1:] not in shapes:
+            first, second = (", ".join(map(str, shape)) for shape in shapes)
+            raise ValueError(f"llr: got shape {llr.shape}, must be (n, {first}) or (n, {second})")
+        llr = np.ascontiguousarray(llr, np.float32)
+        coded = _core.wifi.order(llr if llr.ndim == 4 else llr[:, None], source=self.order)
+        decode = self._decode_ldpc if f.coding == "ldpc" else self._decode_bcc
+        return self.payloads(*decode(coded))
+
+    def _decode_bcc(self, coded):
+        f = self.frame_format
+        n, encoders = len(coded), f.num_encoders
+        streams = coded
+        if encoders > 1:
+            streams = coded.reshape(n, f.num_symbols, encoders, -1).swapaxes(1, 2)
+        used = self._code.coded_length(self._trellis)
+        streams = streams.reshape(n * encoders, -1)[:, :used]
+        count = self._trellis - TAIL
+        bits = self._code.decode_batch(np.ascontiguousarray(streams).ravel(),
+                                       np.full(n * encoders, count), self._threads)
+        out = np.zeros((n, f.num_scrambled), np.uint8)
+        out[:, :count * encoders] = bits.reshape(n, encoders, count).swapaxes(1, 2).reshape(n, -1)
+        return out, [None] * n
+
+    def _decode_ldpc(self, coded):
+        self.decoder.decode(np.ascontiguousarray(coded.reshape(len(coded), -1)))
+        return self.decoder.bits, self.decoder.found.tolist()
+
+    def payloads(self, scrambled, holds):
+        """Descramble frames.
+
+        Args:
+            scrambled: uint8 (n, num_scrambled), decoded bits; padding behind the convolutional
+                code's tail, which is not decoded, is filled in.
+            holds: n values for ``checks_hold``.
+
+        Returns:
+            list of n :class:`Payload`.
+        """
+        f = self.frame_format
+        seeds = _SEEDS[scrambled[:, :7] @ _SEED_BITS]
+        count = scrambled.shape[1]
+        sequences = np.tile(_SEQUENCES[seeds], (1, -(-count // 127)))[:, :count]
+        if f.coding == "bcc":
+            end = f.tail_position + TAIL * f.num_encoders
+            scrambled[:, end:] = sequences[:, end:]
+        sent = slice(SERVICE, SERVICE + 8 * f.length)
+        psdus = np.packbits(scrambled[:, sent] ^ sequences[:, sent], axis=1, bitorder="little")
+        found = []
+        for psdu, seed, ok, row in zip(psdus, seeds.tolist(), holds, scrambled, strict=True):
+            psdu = psdu.tobytes()
+            found.append(Payload(psdu, seed, ok, row, tuple(mac.split(psdu, f.aggregated))))
+        return found
+
+
+@lru_cache
+def _ldpc_encoder(length, rate):
+    return ldpc.LdpcEncoder(ldpc.wifi(length, rate))

@@ -1,0 +1,10 @@
+# SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Frame formats: each is declared in its own module, and everything else asks the frame."""
+
+from .base import FrameFormat, Unsupported
+from .ht import HT
+from .non_ht import NonHT
+from .vht import VHT
+
+__all__ = ["HT", "VHT", "FrameFormat", "NonHT", "Unsupported"]

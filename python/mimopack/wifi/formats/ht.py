@@ -1,0 +1,158 @@
+# SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""HT (802.11n), clause 19: mixed and greenfield frames with equal modulation of all streams."""
+
+from dataclasses import dataclass
+
+from ...checks import choice, flag, integer
+from .. import carriers, training
+from .base import MCS, SERVICE, TAIL, FrameFormat, Unsupported
+
+MAX_LENGTH = 65535
+DUPLICATE = 32    # MCS 32: 6 Mbit/s, the same in both halves of 40 MHz
+_FASTEST_ENCODER = 300    # Mbit/s of one convolutional encoder
+
+
+@dataclass(frozen=True)
+class HT(FrameFormat):
+    """An HT frame.
+
+    Args:
+        mcs: 0..31, or 32 (a duplicate, at 40 MHz only).
+        length: bytes of the PSDU, 0..65535; 0 is a frame without data, for sounding.
+        bandwidth_mhz: 20 or 40.
+        short_gi: data symbols with the short guard interval.
+        coding: "bcc" or "ldpc".
+        stbc: N_STS - N_SS, 0..2.
+        aggregated: the PSDU is an A-MPDU.
+        greenfield: the preamble has no non-HT part.
+        smoothing: neighbouring subcarriers may be smoothed in channel estimation.
+        sounding: the frame is sent to be sounded.
+        extension_streams: 0, long training fields of more dimensions are not supported.
+
+    Raises:
+        Unsupported: an MCS above 32 (unequal modulation), or extension long training fields.
+        ValueError: another argument is not as above.
+    """
+
+    mcs: int
+    length: int
+    bandwidth_mhz: int = 20
+    short_gi: bool = False
+    coding: str = "bcc"
+    stbc: int = 0
+    aggregated: bool = False
+    greenfield: bool = False
+    smoothing: bool = True
+    sounding: bool = False
+    extension_streams: int = 0
+
+    name = "ht"
+
+    def __post_init__(self):
+        integer("mcs", self.mcs, 0, 127)
+        if self.mcs > DUPLICATE:
+            kind = "unequal modulation" if self.mcs <= 76 else "reserved"
+            raise Unsupported(f"MCS {self.mcs} ({kind})")
+        integer("length", self.length, 0, MAX_LENGTH)
+        choice("bandwidth_mhz", self.bandwidth_mhz, (20, 40))
+        choice("coding", self.coding, ("bcc", "ldpc"))
+        integer("stbc", self.stbc, 0, 2)
+        for name in ("short_gi", "aggregated", "greenfield", "smoothing", "sounding"):
+            flag(name, getattr(self, name))
+        if self.extension_streams:
+            raise Unsupported(f"{self.extension_streams} extension spatial streams "
+                              "(extension HT-LTFs)")
+        if self.mcs == DUPLICATE and (self.bandwidth_mhz != 40 or self.stbc
+                                      or self.coding != "bcc"):
+            raise Unsupported("MCS 32 other than BCC at 40 MHz without STBC")
+        if self.num_streams + self.stbc > 4 or self.stbc > self.num_streams:
+            raise Unsupported(f"{self.num_streams} streams with STBC {self.stbc}")
+        if self.greenfield and self.short_gi and self.num_space_time_streams == 1:
+            raise Unsupported("greenfield with one stream and short guard interval")
+
+    @property
+    def num_streams(self):
+        """See :class:`FrameFormat`."""
+        return 1 if self.mcs == DUPLICATE else self.mcs // 8 + 1
+
+    @property
+    def constellation(self):
+        """See :class:`FrameFormat`."""
+        return MCS[0 if self.mcs == DUPLICATE else self.mcs % 8][0]
+
+    @property
+    def code_rate(self):
+        """See :class:`FrameFormat`."""
+        return MCS[0 if self.mcs == DUPLICATE else self.mcs % 8][1]
+
+    @property
+    def plan(self):
+        """See :class:`FrameFormat`."""
+        if self.mcs == DUPLICATE:
+            return carriers.legacy(40)
+        return carriers.high_throughput(self.bandwidth_mhz)
+
+    @property
+    def num_encoders(self):
+        """See :class:`FrameFormat`; Tables 19-27 to 19-35."""
+        fast = self.data_bits_per_symbol / 4 > _FASTEST_ENCODER
+        return 2 if fast and self.coding == "bcc" else 1
+
+    @property
+    def signal_start(self):
+        """Position of the HT-SIG."""
+        return training.L_STF + training.L_LTF + (0 if self.greenfield else training.SYMBOL)
+
+    @property
+    def training_start(self):
+        """See :class:`FrameFormat`. Of a greenfield frame that of the second HT-LTF."""
+        behind = self.signal_start + 2 * training.SYMBOL
+        return behind if self.greenfield else behind + training.SYMBOL
+
+    @property
+    def data_start(self):
+        """See :class:`FrameFormat`."""
+        fields = self.num_ltf - 1 if self.greenfield else self.num_ltf
+        return self.training_start + training.SYMBOL * fields
+
+    @property
+    def tail_position(self):
+        """See :class:`FrameFormat`."""
+        return SERVICE + 8 * self.length
+
+    @property
+    def num_symbols(self):
+        """See :class:`FrameFormat`; (19-32), (19-41)."""
+        if not self.length:
+            return 0
+        if self.coding == "ldpc":
+            return self.ldpc_matching.num_symbols * self.symbols_per_code_block
+        bits = SERVICE + 8 * self.length + TAIL * self.num_encoders
+        block = self.symbols_per_code_block
+        return block * -(-bits // (self.data_bits_per_symbol * block))
+
+    @property
+    def num_scrambled(self):
+        """See :class:`FrameFormat`."""
+        if self.coding == "ldpc":
+            return SERVICE + 8 * self.length
+        return self.num_symbols * self.data_bits_per_symbol
+
+    def pilots(self, count):
+        """Pilots of the data symbols: (count, pilots, N_STS)."""
+        first = 2 if self.greenfield else 3
+        if self.mcs == DUPLICATE:
+            return training.legacy_pilots(first, count, 2)[..., None]
+        return training.ht_pilots(self.bandwidth_mhz, self.num_space_time_streams, first, count)
+
+    @property
+    def legacy_length(self):
+        """LENGTH of the L-SIG of a mixed frame (9-13): tells others how long the frame is."""
+        return -(-(self.num_samples - 400) // 80) * 3 - 3
+
+    def describe(self):
+        """See :class:`FrameFormat`."""
+        extra = "".join((", greenfield" * self.greenfield, ", short GI" * self.short_gi,
+                         ", LDPC" * (self.coding == "ldpc"), ", STBC" * bool(self.stbc)))
+        return f"HT MCS {self.mcs}, {self.bandwidth_mhz} MHz{extra}"

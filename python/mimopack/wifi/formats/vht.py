@@ -1,0 +1,167 @@
+# SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""VHT (802.11ac), clause 21: single-user frames of up to four space-time streams."""
+
+from dataclasses import dataclass
+
+from ...checks import choice, flag, integer
+from .. import carriers, training
+from .base import MCS, SERVICE, TAIL, FrameFormat, Unsupported, ratio
+
+_BITS_OF_ENCODER = 2160    # N_DBPS of 600 Mbit/s with short guard interval
+
+MAX_SYMBOLS = 1512    # with short guard intervals, of the longest L-SIG
+
+
+@dataclass(frozen=True)
+class VHT(FrameFormat):
+    """A VHT frame for one user. Its PSDU is an A-MPDU, padded to fill its symbols.
+
+    Args:
+        mcs: 0..9.
+        num_symbols: OFDM data symbols; 0 is a null data packet (NDP), for sounding.
+        num_streams: spatial streams, 1..4.
+        bandwidth_mhz: 20, 40 or 80.
+        short_gi: data symbols with the short guard interval.
+        coding: "bcc" or "ldpc".
+        stbc: N_STS - N_SS: 0, or num_streams (1 or 2).
+        extra_symbol: LDPC coding took a symbol (two with STBC) more than the bits need.
+        group_id: 0 or 63 in frames for one user.
+        partial_aid: 0..511.
+        beamformed: the streams were steered, so neighbouring subcarriers may differ.
+        apep_length: bytes of the A-MPDU before padding, to multiples of 4, from the VHT-SIG-B;
+            None where that was not read.
+
+    Raises:
+        Unsupported: what the standard leaves out, or this receiver does not decode.
+        ValueError: another argument is not as above.
+    """
+
+    mcs: int
+    num_symbols: int
+    num_streams: int = 1
+    bandwidth_mhz: int = 20
+    short_gi: bool = False
+    coding: str = "bcc"
+    stbc: int = 0
+    extra_symbol: bool = False
+    group_id: int = 0
+    partial_aid: int = 0
+    beamformed: bool = False
+    apep_length: int | None = None
+
+    name = "vht"
+    aggregated = True
+    training_start = 640
+
+    def __post_init__(self):
+        if integer("mcs", self.mcs, 0, 15) >= len(MCS):
+            raise Unsupported(f"VHT MCS {self.mcs} (reserved)")
+        integer("num_symbols", self.num_symbols, 0, MAX_SYMBOLS)
+        if integer("num_streams", self.num_streams, 1, 8) + self.stbc > 4:
+            raise Unsupported(f"{self.num_streams + self.stbc} space-time streams")
+        choice("bandwidth_mhz", self.bandwidth_mhz, carriers.BANDWIDTHS)
+        choice("coding", self.coding, ("bcc", "ldpc"))
+        choice("stbc", self.stbc, (0, self.num_streams))
+        for name in ("short_gi", "extra_symbol", "beamformed"):
+            flag(name, getattr(self, name))
+        integer("group_id", self.group_id, 0, 63)
+        integer("partial_aid", self.partial_aid, 0, 511)
+        # §21.5: an encoder's share of a symbol is whole, before and after puncturing.
+        numerator, denominator = ratio(self.code_rate)
+        share, rest = divmod(self.coded_bits_per_symbol, self._num_bcc_encoders * denominator)
+        if rest or (share * numerator * self._num_bcc_encoders
+                    != self.coded_bits_per_symbol * numerator // denominator):
+            raise Unsupported(f"VHT MCS {self.mcs} with {self.num_streams} streams at "
+                              f"{self.bandwidth_mhz} MHz (left out by the standard)")
+
+    @classmethod
+    def of_length(cls, mcs, apep_length, num_streams=1, bandwidth_mhz=20, short_gi=False,
+                  coding="bcc", stbc=0, **fields):
+        """The format that carries an A-MPDU of apep_length bytes (§21.3.10.3; (21-60) to
+        (21-67)): as many symbols as it needs, none for 0 bytes."""
+        probe = cls(mcs, 0, num_streams, bandwidth_mhz, short_gi, coding, stbc)
+        block = probe.symbols_per_code_block
+        bits = SERVICE + 8 * apep_length + (0 if coding == "ldpc" else TAIL * probe.num_encoders)
+        symbols = block * -(-bits // (probe.data_bits_per_symbol * block)) if apep_length else 0
+        extra = False
+        if coding == "ldpc" and symbols:
+            initial = cls(mcs, symbols, num_streams, bandwidth_mhz, short_gi, coding, stbc)
+            needed = initial.ldpc_matching.num_symbols * block
+            extra, symbols = needed > symbols, needed
+        return cls(mcs, symbols, num_streams, bandwidth_mhz, short_gi, coding, stbc, extra,
+                   apep_length=apep_length, **fields)
+
+    @property
+    def constellation(self):
+        """See :class:`FrameFormat`."""
+        return MCS[self.mcs][0]
+
+    @property
+    def code_rate(self):
+        """See :class:`FrameFormat`."""
+        return MCS[self.mcs][1]
+
+    @property
+    def smoothing(self):
+        """See :class:`FrameFormat`."""
+        return not self.beamformed
+
+    @property
+    def plan(self):
+        """See :class:`FrameFormat`."""
+        return carriers.high_throughput(self.bandwidth_mhz)
+
+    @property
+    def _num_bcc_encoders(self):
+        return max(1, -(-self.data_bits_per_symbol // _BITS_OF_ENCODER))
+
+    @property
+    def num_encoders(self):
+        """See :class:`FrameFormat`; Tables 21-30 to 21-53."""
+        return self._num_bcc_encoders if self.coding == "bcc" else 1
+
+    @property
+    def signal_b_start(self):
+        """Position of the VHT-SIG-B."""
+        return self.training_start + training.SYMBOL * self.num_ltf
+
+    @property
+    def data_start(self):
+        """See :class:`FrameFormat`."""
+        return self.signal_b_start + training.SYMBOL
+
+    @property
+    def num_scrambled(self):
+        """See :class:`FrameFormat`."""
+        symbols = self.num_symbols
+        if self.coding == "ldpc" and self.extra_symbol:
+            symbols -= self.symbols_per_code_block
+        return symbols * self.data_bits_per_symbol
+
+    @property
+    def tail_position(self):
+        """See :class:`FrameFormat`: the tail is the last there is."""
+        return self.num_scrambled - (TAIL * self.num_encoders if self.coding == "bcc" else 0)
+
+    @property
+    def length(self):
+        """See :class:`FrameFormat`; (21-63), (21-68)."""
+        return max(0, (self.tail_position - SERVICE) // 8)
+
+    def pilots(self, count):
+        """Pilots of the data symbols: (count, pilots, N_STS), the same for all streams."""
+        one = training.vht_pilots(self.bandwidth_mhz, 4, 0, count)
+        return one[..., None].repeat(self.num_space_time_streams, axis=2)
+
+    @property
+    def legacy_length(self):
+        """LENGTH of the L-SIG (21-24)."""
+        return -(-(self.num_samples - 400) // 80) * 3 - 3
+
+    def describe(self):
+        """See :class:`FrameFormat`."""
+        extra = "".join((", short GI" * self.short_gi, ", LDPC" * (self.coding == "ldpc"),
+                         ", STBC" * bool(self.stbc), ", NDP" * (not self.num_symbols)))
+        streams = f"{self.num_streams} stream{'s' * (self.num_streams > 1)}"
+        return f"VHT MCS {self.mcs}, {streams}, {self.bandwidth_mhz} MHz{extra}"

@@ -1,0 +1,132 @@
+# SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Reports of received frames."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from .formats import FrameFormat
+
+TRUNCATED = "truncated: the samples end before the frame does"
+
+
+@dataclass(frozen=True)
+class ChannelState:
+    """Channel matrices of a frame (CSI).
+
+    Attributes:
+        carriers: int64 (n,), numbers of the subcarriers, ascending: distance from the centre of the
+            frame's channel in units of the carrier spacing.
+        matrices: complex64 (n, num_rx, N_STS). Y_k = H_k X_k with E|X|^2 = 1 per space-time
+            stream and Y in full scales of the samples: the mean power of antenna r at the
+            input is sum_k,i |H_k[r, i]|^2. The standard's cyclic shifts and the turns of a
+            wide channel's parts (gamma_k) are taken out; the FFT window begins at the first
+            path or before it.
+        noise: float64 (num_rx,), noise power of an antenna in one subcarrier, in the same unit.
+    """
+
+    carriers: np.ndarray
+    matrices: np.ndarray
+    noise: np.ndarray
+
+
+@dataclass(frozen=True)
+class ReceivedFrame:
+    """A frame that was found, with what was decoded of it.
+
+    Attributes:
+        start: sample of the stream at which its short training field begins.
+        num_samples: samples that it takes by its signal fields.
+        sample_rate: samples per second.
+        frequency: centre of the frame's channel in Hz; None where the stream's is not known.
+        centre_hz: the same against the centre of the samples' band.
+        format: :class:`formats.FrameFormat`; None where it is not known or not supported.
+        problem: why nothing was decoded; "" where something was.
+        cfo_hz: carrier offset of the transmitter against the receiver.
+        sampling_offset_ppm: its sampling clock's offset, positive where it is slower; 0 where
+            there was no payload to tell it.
+        snr_db: mean over antennas of signal over noise power, per subcarrier.
+        antenna_snr_db: (num_rx,) the same of each antenna.
+        level_dbfs: (num_rx,) mean power of the frame's preamble, 0 for a constant of magnitude 1.
+        noise_dbfs: (num_rx,) noise power in the band that the frame takes, likewise.
+        condition_db: condition number of the channel matrices, mean over subcarriers of its dB;
+            nan where there are none.
+        evm_db: (num_streams,) error vector magnitude of the equalised points of each stream.
+        detector: name of the detector in use, "" where none was.
+        scrambler_seed: that of the transmitter, 0 where it was not found.
+        psdu: bytes, right or wrong.
+        mpdus: tuple of :class:`mac.Mpdu`.
+        channel: :class:`ChannelState`; None where there is none.
+        symbols: complex64 (num_symbols, data subcarriers, num_streams), equalised, or None.
+    """
+
+    start: int
+    num_samples: int
+    sample_rate: float
+    frequency: float | None
+    format: FrameFormat | None
+    problem: str
+    cfo_hz: float
+    snr_db: float
+    antenna_snr_db: tuple
+    level_dbfs: tuple
+    noise_dbfs: tuple
+    centre_hz: float = 0.0
+    sampling_offset_ppm: float = 0.0
+    condition_db: float = float("nan")
+    evm_db: tuple = ()
+    detector: str = ""
+    scrambler_seed: int = 0
+    psdu: bytes = b""
+    mpdus: tuple = ()
+    channel: ChannelState | None = None
+    symbols: np.ndarray | None = None
+
+    @property
+    def time(self):
+        """Seconds from the stream's first sample to the frame's."""
+        return self.start / self.sample_rate
+
+    @property
+    def fcs_ok(self):
+        """Whether there are MPDUs and the frame check sequences of all fit."""
+        return bool(self.mpdus) and all(mpdu.fcs_ok for mpdu in self.mpdus)
+
+    def as_json(self):
+        """A dictionary of what JSON has; ``format`` is None where it is not known."""
+        f = self.format
+        known = {} if f is None else {
+            "format": f.name, "mcs": self._mcs(), "num_streams": f.num_streams, "stbc": f.stbc,
+            "bandwidth_mhz": f.bandwidth_mhz * self.sample_rate_scale, "short_gi": f.short_gi,
+            "coding": f.coding, "length": f.length}
+        return {
+            "start": self.start, "time": self.time, "num_samples": self.num_samples,
+            **dict.fromkeys(("format", "mcs", "num_streams", "stbc", "bandwidth_mhz", "short_gi",
+                             "coding", "length")), **known,
+            "problem": self.problem, "cfo_hz": _json(self.cfo_hz),
+            "sampling_offset_ppm": _json(self.sampling_offset_ppm), "snr_db": _json(self.snr_db),
+            "antenna_snr_db": _json(self.antenna_snr_db), "level_dbfs": _json(self.level_dbfs),
+            "noise_dbfs": _json(self.noise_dbfs), "condition_db": _json(self.condition_db),
+            "evm_db": _json(self.evm_db), "detector": self.detector,
+            "scrambler_seed": self.scrambler_seed, "frequency": self.frequency,
+            "psdu": self.psdu.hex(),
+            "mpdus": [{"hex": mpdu.data.hex(), "fcs_ok": mpdu.fcs_ok} for mpdu in self.mpdus]}
+
+    def _mcs(self):
+        """The MCS; of a non-HT frame its rate in Mbit/s, which narrow channels divide."""
+        if self.format.name != "non-ht" or self.sample_rate_scale == 1:
+            return self.format.mcs
+        return self.format.mcs * self.sample_rate_scale
+
+    @property
+    def sample_rate_scale(self):
+        """1; 0.5 or 0.25 for the 10 and 5 MHz channels of 802.11p."""
+        return min(1.0, self.sample_rate / 20e6)
+
+
+def _json(value):
+    """A number that JSON has, None for nan and infinities; tuples element by element."""
+    if isinstance(value, tuple):
+        return [_json(one) for one in value]
+    return round(float(value), 3) if np.isfinite(value) else None

@@ -1,0 +1,164 @@
+# SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""MPDUs: their frame check sequence, A-MPDUs, and the header's addresses."""
+
+import zlib
+from dataclasses import dataclass
+
+import numpy as np
+
+from .signal_fields import crc8
+
+FCS = 4
+DELIMITER = 4
+_SIGNATURE = 0x4E
+# A delimiter's CRC is linear in its 16 bits but for a constant.
+_CRC_BITS = np.array([int(np.packbits(crc8(bits) ^ crc8(np.zeros(16, np.uint8)),
+                                      bitorder="little")[0])
+                      for bits in np.eye(16, dtype=np.uint8)])
+_CRC_ZERO = int(np.packbits(crc8(np.zeros(16, np.uint8)), bitorder="little")[0])
+
+
+@dataclass(frozen=True)
+class Mpdu:
+    """A MAC frame as it was received.
+
+    Attributes:
+        data: bytes, with the four of the frame check sequence.
+        fcs_ok: whether that fits.
+        offset: where it begins in the PSDU.
+    """
+
+    data: bytes
+    fcs_ok: bool
+    offset: int
+
+
+@dataclass(frozen=True)
+class MacHeader:
+    """Fields of a MAC header; None where the frame is too short for a field.
+
+    Attributes:
+        type, subtype: of the frame control field.
+        addresses: up to four, as "02:00:00:00:00:01".
+        sequence_number, fragment: of data and management frames.
+    """
+
+    type: int
+    subtype: int
+    addresses: tuple
+    sequence_number: int | None
+    fragment: int | None
+
+
+def fcs(data):
+    """The frame check sequence of an MPDU without it: 4 bytes (§9.2.4.8)."""
+    return zlib.crc32(data).to_bytes(FCS, "little")
+
+
+def fcs_fits(data):
+    """Tell whether the last four bytes of an MPDU are its frame check sequence."""
+    return len(data) > FCS and fcs(data[:-FCS]) == data[-FCS:]
+
+
+def delimiter(length, eof=False):
+    """The delimiter before an MPDU of length bytes in an A-MPDU: 4 bytes (§9.7.1).
+
+    Raises:
+        ValueError: the length is not in 0..16383.
+    """
+    if not 0 <= length < 1 << 14:
+        raise ValueError(f"length: got {length}, allowed are 0 to 16383")
+    head = int(eof) | (length >> 12) << 2 | (length & 0xFFF) << 4
+    return head.to_bytes(2, "little") + bytes([_crc(head), _SIGNATURE])
+
+
+def _crc(head):
+    """CRC of a delimiter's first 16 bits; head may be an array."""
+    crc = np.full(np.shape(head), _CRC_ZERO)
+    for bit, value in enumerate(_CRC_BITS):
+        crc ^= np.where(np.asarray(head) >> bit & 1, value, 0)
+    return crc[()]
+
+
+def aggregate(mpdus, length=None):
+    """An A-MPDU (§9.7).
+
+    Args:
+        mpdus: bytes objects, each with its frame check sequence.
+        length: of the PSDU to be filled as VHT does, with delimiters of length 0 that say that
+            nothing follows; None ends behind the last MPDU.
+
+    Raises:
+        ValueError: the MPDUs are longer than that.
+    """
+    parts = []
+    for index, mpdu in enumerate(mpdus):
+        last = index == len(mpdus) - 1
+        padding = 0 if last and length is None else -len(mpdu) % 4
+        parts += [delimiter(len(mpdu), eof=length is not None and len(mpdus) == 1), mpdu,
+                  bytes(padding)]
+    psdu = b"".join(parts)
+    if length is None:
+        return psdu
+    if len(psdu) > length:
+        trailing = len(psdu) - len(parts[-1]) if parts else 0
+        if trailing > length:
+            raise ValueError(f"length: got {length}, the MPDUs take {trailing} bytes")
+        psdu = psdu[:length]
+    empty, rest = divmod(length - len(psdu), DELIMITER)
+    return psdu + delimiter(0, eof=True) * empty + bytes(rest)
+
+
+def deaggregate(psdu):
+    """The MPDUs of an A-MPDU: list of :class:`Mpdu`, in order.
+
+    Behind a delimiter whose CRC does not fit, the next one is looked for at multiples of four
+    bytes (§9.7.3).
+    """
+    words = np.frombuffer(psdu, "<u4", len(psdu) // 4)
+    head = (words & 0xFFFF).astype(np.int64)
+    good = words >> 24 == _SIGNATURE
+    good[good] = _crc(head[good]) == (words[good] >> 16 & 0xFF)
+    mpdus, at = [], 0
+    places = np.flatnonzero(good)
+    while True:
+        following = np.searchsorted(places, at)
+        if following == places.size:
+            return mpdus
+        at = int(places[following])
+        length = int(head[at] >> 4 | (head[at] >> 2 & 3) << 12)
+        begin = DELIMITER * (at + 1)
+        if length and begin + length > len(psdu):
+            at += 1
+            continue
+        if length:
+            data = psdu[begin:begin + length]
+            mpdus.append(Mpdu(data, fcs_fits(data), begin))
+        # A wrong length that a CRC let pass must not hide what follows.
+        at += 1 + (-(-length // 4) if not length or mpdus[-1].fcs_ok else 0)
+
+
+def split(psdu, aggregated):
+    """The MPDUs of a PSDU: an A-MPDU's, or the one that it is."""
+    if aggregated:
+        return deaggregate(psdu)
+    return [Mpdu(psdu, fcs_fits(psdu), 0)] if psdu else []
+
+
+def parse_header(data):
+    """The :class:`MacHeader` of an MPDU (§9.2.4), with or without its frame check sequence."""
+    if len(data) < 2:
+        return MacHeader(0, 0, (), None, None)
+    kind, subtype = data[0] >> 2 & 3, data[0] >> 4
+    to_ds, from_ds = data[1] & 1, data[1] >> 1 & 1
+    if kind == 1:    # control: CTS and ACK have one address, all others here two
+        count = 1 if subtype in (0b1100, 0b1101) else 2
+    else:
+        count = 4 if kind == 2 and to_ds and from_ds else 3
+    places = [4, 10, 16, 24][:count]
+    addresses = tuple(":".join(f"{byte:02x}" for byte in data[place:place + 6])
+                      for place in places if len(data) >= place + 6)
+    control = int.from_bytes(data[22:24], "little") if kind != 1 and len(data) >= 24 else None
+    return MacHeader(kind, subtype, addresses, None if control is None else control >> 4,
+                     None if control is None else control & 15)

@@ -1,0 +1,412 @@
+# SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Capture files for Wireshark: MPDUs with radiotap headers (https://www.radiotap.org)."""
+
+import math
+import os
+import struct
+from dataclasses import dataclass, fields
+
+from ..checks import choice, flag, integer, number
+from .formats.non_ht import RATES
+from .frame import ReceivedFrame
+from .mac import FCS
+from .pdu import DLT, ENCODINGS, frame_to_pdus
+
+LINKTYPE = 127    # LINKTYPE_IEEE802_11_RADIOTAP
+SNAPLEN = 262144
+MAX_ANTENNAS = 256
+MAX_TIME = 2.0**32    # of a record, seconds since 1970
+_NANOSECOND_MAGIC = 0xA1B23C4D
+_BANDWIDTHS = {20: 0, 40: 1, 80: 4}    # of the VHT field, and the first two of the MCS field
+_NEEDED = ("mcs", "bandwidth_mhz", "num_streams", "stbc", "short_gi", "coding", "greenfield")
+
+# Numbers of the radiotap fields, and the alignment of those that have one.
+_TSFT, _FLAGS, _RATE, _CHANNEL, _SIGNAL, _NOISE = 0, 1, 2, 3, 5, 6
+_ANTENNA, _MCS, _AMPDU, _VHT = 11, 19, 20, 21
+_ALIGNMENT = {_TSFT: 8, _CHANNEL: 2, _AMPDU: 4, _VHT: 2}
+# The next word of presence bits begins another radiotap namespace; a word follows.
+_NEXT_NAMESPACE = 1 << 29 | 1 << 31
+
+
+@dataclass(frozen=True)
+class Radio:
+    """The facts about an MPDU that a radiotap header states.
+
+    Attributes:
+        time: seconds from the stream's first sample to the frame's; None where unknown.
+        has_fcs: the MPDU ends with its frame check sequence.
+        fcs_ok: that fits.
+        frequency: centre of the channel in Hz; None where unknown.
+        format: "non-ht", "ht", "vht"; None where unknown, and then nothing is said of the MCS.
+        mcs: modulation and coding scheme; of a non-HT frame its rate in Mbit/s at 20 MHz.
+        bandwidth_mhz: width of the channel: 20, 40 or 80; less in a stream with a slower clock
+            than 20 MHz: 10 or 5 in the channels of 802.11p.
+        num_streams: N_SS.
+        stbc: N_STS - N_SS.
+        short_gi, greenfield: as of ``FrameFormat``.
+        coding: "bcc" or "ldpc".
+        group_id, partial_aid, beamformed, extra_symbol: as of ``VHT``; None where unknown.
+        ampdu: (reference, index, count) of an MPDU in an A-MPDU, else None.
+        level_dbfs, noise_dbfs: for each antenna; nan and infinities where unknown.
+
+    Raises:
+        ValueError: an attribute is not as above.
+    """
+
+    time: float | None = None
+    has_fcs: bool = False
+    fcs_ok: bool = True
+    frequency: float | None = None
+    format: str | None = None
+    mcs: int = 6
+    bandwidth_mhz: float = 20.0
+    num_streams: int = 1
+    stbc: int = 0
+    short_gi: bool = False
+    greenfield: bool = False
+    coding: str = "bcc"
+    group_id: int | None = None
+    partial_aid: int | None = None
+    beamformed: bool | None = None
+    extra_symbol: bool | None = None
+    ampdu: tuple | None = None
+    level_dbfs: tuple = ()
+    noise_dbfs: tuple = ()
+
+    def __post_init__(self):
+        for name, largest in (("time", MAX_TIME), ("frequency", 1e15)):
+            value = getattr(self, name)
+            if value is not None and not -largest < number(name, value) < largest:
+                raise ValueError(f"{name}: got {value}, allowed are -{largest:g} to {largest:g}")
+        for name in ("has_fcs", "fcs_ok", "short_gi", "greenfield", "beamformed", "extra_symbol"):
+            value = getattr(self, name)
+            if value is not None:
+                flag(name, value)
+        choice("format", self.format, (None, "non-ht", "ht", "vht"))
+        choice("coding", self.coding, ("bcc", "ldpc"))
+        if self.format == "non-ht":
+            choice("mcs", self.mcs, tuple(RATES))
+        else:
+            integer("mcs", self.mcs, 0, 15 if self.format == "vht" else 127)
+        if not 0 < number("bandwidth_mhz", self.bandwidth_mhz) <= 160:
+            raise ValueError(f"bandwidth_mhz: got {self.bandwidth_mhz}, allowed are 0 to 160")
+        if self.format in ("ht", "vht"):
+            choice("bandwidth_mhz", self.nominal_bandwidth_mhz,
+                   (20, 40) if self.format == "ht" else tuple(_BANDWIDTHS))
+        integer("num_streams", self.num_streams, 1, 8)
+        integer("stbc", self.stbc, 0, 4 if self.format == "vht" else 3)
+        for name, largest in (("group_id", 63), ("partial_aid", 511)):
+            value = getattr(self, name)
+            if value is not None:
+                integer(name, value, 0, largest)
+        if self.ampdu is not None:
+            reference, index, count = self.ampdu
+            integer("ampdu reference", reference, 0, 2**32 - 1)
+            integer("ampdu index", index, 0, integer("ampdu count", count, 1, 2**31) - 1)
+        for name in ("level_dbfs", "noise_dbfs"):
+            values = getattr(self, name)
+            if len(values) > MAX_ANTENNAS:
+                raise ValueError(f"{name}: got {len(values)} antennas, allowed are 0 to "
+                                 f"{MAX_ANTENNAS}")
+            for value in values:
+                number(name, value)
+
+    @property
+    def clock(self):
+        """Clock of the frame over the nominal one: 0.5 in a channel of 10 MHz."""
+        return min(1.0, self.bandwidth_mhz / 20)
+
+    @property
+    def nominal_bandwidth_mhz(self):
+        """Bandwidth of the format: 20 in all channels that are not wider."""
+        return max(20, self.bandwidth_mhz)
+
+    @classmethod
+    def from_pdu(cls, info):
+        """Return the facts that a PDU's dictionary has: see :func:`pdu.frame_to_pdus`.
+
+        PDUs of gr-ieee802-11 work too: where ``format`` is missing, ``encoding`` gives the rate of
+        a non-HT frame at 20 MHz. Other keys are ignored.
+
+        Raises:
+            ValueError: a value is out of range, ``dlt`` is not 105, or there is a ``format``
+                without one of the keys that every format has.
+        """
+        choice("dlt", info.get("dlt", DLT), (DLT,))
+        missing = [name for name in _NEEDED if name not in info]
+        if "format" in info and missing:
+            raise ValueError(f"{missing[0]}: got none, must be there where format is")
+        known = {field.name: info[field.name] for field in fields(cls)
+                 if field.name in info and field.name not in ("ampdu", "has_fcs", "frequency")}
+        if "format" not in info and "encoding" in info:
+            encoding = integer("encoding", info["encoding"], 0, len(ENCODINGS) - 1)
+            known |= {"format": "non-ht", "mcs": ENCODINGS[encoding]}
+        if "fcs" in info:
+            integer("fcs", info["fcs"], 0, 2**32 - 1)
+        ampdu = tuple(info.get(f"ampdu_{name}") for name in ("reference", "index", "count"))
+        return cls(**known, has_fcs="fcs" in info, frequency=info.get("freq"),
+                   ampdu=None if None in ampdu else ampdu)
+
+    @classmethod
+    def from_frame(cls, frame, index=0, ampdu_reference=0):
+        """Return the facts about a frame's MPDU number ``index``."""
+        return cls.from_pdu(frame_to_pdus(frame, ampdu_reference)[index][0])
+
+
+def radiotap(radio, dbm_full_scale=0.0):
+    """Return the radiotap header of an MPDU: bytes.
+
+    The header has these fields, each where it is known:
+
+        TSFT: microseconds from the stream's first sample to the frame's.
+        Flags: FCS at end, bad FCS, short guard interval.
+        Rate: of non-HT frames, in 500 kbit/s. A rate between two steps (9 Mbit/s in a channel of
+            5 MHz) is rounded up, as Linux does.
+        Channel: centre of the frame's channel in whole MHz; OFDM; 2 GHz or 5 GHz (which means
+            6 GHz too, as in Linux); half or quarter rate in channels of 10 or 5 MHz.
+        Antenna signal and noise: of the antenna with the strongest signal.
+        MCS or VHT: of HT and VHT frames.
+        A-MPDU status: the reference number; the last MPDU found is marked as the last subframe.
+
+    With several antennas, each one has signal, noise and its number in a radiotap namespace of its
+    own behind these fields; a single antenna has its number among these fields.
+
+    A receiver without calibration knows its powers in dBFS only. ``dbm_full_scale`` turns them
+    into dBm; with 0 the numbers named dBm are dBFS. They are whole and limited to -128..127.
+
+    Args:
+        radio: :class:`Radio`.
+        dbm_full_scale: power in dBm of a constant of magnitude 1 at the antenna.
+    """
+    powers = _powers(radio, _offset(dbm_full_scale))
+    main = {_FLAGS: _flags(radio)}
+    if radio.time is not None:
+        main[_TSFT] = struct.pack("<Q", _whole(radio.time, 10**6))
+    if radio.format == "non-ht":
+        main[_RATE] = bytes([math.ceil(2 * radio.mcs * radio.clock)])
+    elif radio.format == "ht":
+        main[_MCS] = _mcs(radio)
+    elif radio.format == "vht":
+        main[_VHT] = _vht(radio)
+    if radio.frequency is not None and 1 <= round(radio.frequency / 1e6) < 1 << 16:
+        main[_CHANNEL] = _channel(radio)
+    if radio.ampdu is not None:
+        reference, index, count = radio.ampdu
+        last_known, last = 0x0004, 0x0008 * (index == count - 1)
+        main[_AMPDU] = struct.pack("<IHBB", reference, last_known | last, 0, 0)
+    if len(powers) == 1:
+        return _header([main | powers[0]])
+    if powers:
+        levels = [level if math.isfinite(level) else -math.inf for level in radio.level_dbfs]
+        strongest = powers[levels.index(max(levels)) if levels else 0]
+        main |= {bit: value for bit, value in strongest.items() if bit != _ANTENNA}
+    return _header([main, *powers])
+
+
+def _header(namespaces):
+    """Lay out a header: for each namespace a dictionary of its fields' bytes."""
+    words = [sum(1 << bit for bit in namespace) | _NEXT_NAMESPACE for namespace in namespaces]
+    words[-1] &= ~_NEXT_NAMESPACE
+    header = bytearray(4) + struct.pack(f"<{len(words)}I", *words)
+    for namespace in namespaces:
+        for bit, value in sorted(namespace.items()):
+            header += bytes(-len(header) % _ALIGNMENT.get(bit, 1)) + value
+    header[2:4] = len(header).to_bytes(2, "little")
+    return bytes(header)
+
+
+def _flags(radio):
+    return bytes([0x10 * radio.has_fcs | 0x40 * (not radio.fcs_ok) | 0x80 * radio.short_gi])
+
+
+def _channel(radio):
+    flags = 0x0040    # OFDM
+    if 2e9 <= radio.frequency < 3e9:
+        flags |= 0x0080
+    elif 4e9 <= radio.frequency < 8e9:
+        flags |= 0x0100
+    flags |= {10: 0x4000, 5: 0x8000}.get(radio.bandwidth_mhz, 0)
+    return struct.pack("<HH", round(radio.frequency / 1e6), flags)
+
+
+def _mcs(radio):
+    # Bandwidth, index, guard interval, format, code, STBC; extension streams, of which there are
+    # none, so that Wireshark can tell the duration.
+    known = 0x7F
+    flags = (_BANDWIDTHS[radio.nominal_bandwidth_mhz] | radio.short_gi << 2
+             | radio.greenfield << 3 | (radio.coding == "ldpc") << 4 | radio.stbc << 5)
+    return bytes([known, flags, radio.mcs])
+
+
+def _vht(radio):
+    known = 0x0001 | 0x0004 | 0x0040    # STBC, guard interval, bandwidth
+    for bit, value in ((0x0010, radio.extra_symbol), (0x0020, radio.beamformed),
+                       (0x0080, radio.group_id), (0x0100, radio.partial_aid)):
+        known |= 0 if value is None else bit
+    flags = (bool(radio.stbc) | radio.short_gi << 2 | bool(radio.extra_symbol) << 4
+             | bool(radio.beamformed) << 5)
+    return struct.pack("<HBB4BBBH", known, flags, _BANDWIDTHS[radio.nominal_bandwidth_mhz],
+                       radio.mcs << 4 | radio.num_streams, 0, 0, 0, radio.coding == "ldpc",
+                       radio.group_id or 0, radio.partial_aid or 0)
+
+
+def _powers(radio, offset):
+    """Return for each antenna the fields of its signal, noise and number."""
+    powers = []
+    for antenna in range(max(len(radio.level_dbfs), len(radio.noise_dbfs))):
+        power = {_ANTENNA: bytes([antenna])}
+        for bit, values in ((_SIGNAL, radio.level_dbfs), (_NOISE, radio.noise_dbfs)):
+            if antenna < len(values) and math.isfinite(values[antenna]):
+                dbm = max(-128, min(127, round(values[antenna] + offset)))
+                power[bit] = struct.pack("b", dbm)
+        powers.append(power)
+    return powers
+
+
+def _offset(value):
+    if not math.isfinite(number("dbm_full_scale", value)):
+        raise ValueError(f"dbm_full_scale: got {value}, must be finite")
+    return float(value)
+
+
+def _whole(seconds, per_second):
+    """Return seconds in whole units; 0 for a frame that began before the stream did."""
+    # In parts: in a float, the nanoseconds since 1970 are exact to 256 only.
+    whole, rest = divmod(max(0.0, seconds), 1)
+    return int(whole) * per_second + round(rest * per_second)
+
+
+class PcapWriter:
+    """Write MPDUs into a capture file as Wireshark reads it.
+
+    The file is a classic pcap file with nanoseconds and link type 127
+    (LINKTYPE_IEEE802_11_RADIOTAP). Each MPDU is one record: a radiotap header, see
+    :func:`radiotap`, and the MPDU with its frame check sequence. MPDUs whose sequence does not fit
+    are written too, and marked. Frames of which no MPDU was found leave no record.
+
+    Each call hands its records to the operating system, so that a reader of a FIFO sees them at
+    once::
+
+        mkfifo live.pcap; wireshark -k -i live.pcap
+
+    Opening a FIFO waits until it has a reader. Where the reader goes away, or the disk refuses a
+    write, the writer is ``closed`` and the call raises; nothing more can be written then.
+
+    Args:
+        path_or_file: path, or a binary file open for writing. The writer closes only what it
+            opened.
+        dbm_full_scale: power in dBm of a constant of magnitude 1 at the antenna: see
+            :func:`radiotap`.
+
+    Attributes:
+        records: number of MPDUs written.
+        closed: whether writing has ended.
+
+    Raises:
+        ValueError: an argument is not as above.
+        OSError: the file cannot be opened or written.
+    """
+
+    def __init__(self, path_or_file, dbm_full_scale=0.0):
+        self._dbm_full_scale = _offset(dbm_full_scale)
+        self.records = 0
+        self.closed = False
+        self._references = 0
+        self._owned = isinstance(path_or_file, (str, os.PathLike))
+        if self._owned:
+            # A buffer would keep what a reader refused, and refuse to be closed.
+            self._file = open(path_or_file, "wb", buffering=0)
+        elif callable(getattr(path_or_file, "write", None)):
+            self._file = path_or_file
+        else:
+            raise ValueError(f"path_or_file: got {path_or_file!r}, must be a path or a binary file")
+        self._name = os.fspath(path_or_file) if self._owned else getattr(
+            path_or_file, "name", "the file")
+        self._put(struct.pack("<IHHiIII", _NANOSECOND_MAGIC, 2, 4, 0, 0, SNAPLEN, LINKTYPE))
+
+    def write(self, frame, time=None):
+        """Write the MPDUs of a frame; return their number.
+
+        Args:
+            frame: :class:`frame.ReceivedFrame`.
+            time: of the stream's first sample, in seconds since 1970 (UTC); None is 0.
+
+        Raises:
+            ValueError: an argument is not as above, or the writer is closed.
+            BrokenPipeError: the reader of a FIFO has gone away.
+            OSError: the file cannot be written.
+        """
+        if not isinstance(frame, ReceivedFrame):
+            raise ValueError(f"frame: got {type(frame).__name__}, must be a ReceivedFrame")
+        pdus = frame_to_pdus(frame, self._references % 2**32)
+        records = [self._record(info, blob, time) for info, blob in pdus]
+        if pdus and "ampdu_reference" in pdus[0][0]:
+            self._references += 1
+        self._put(b"".join(records))
+        self.records += len(records)
+        return len(records)
+
+    def write_pdu(self, info, blob, time=None):
+        """Write an MPDU.
+
+        Args:
+            info: dictionary as of :func:`pdu.frame_to_pdus`, all of it optional; ``fcs`` is
+                written behind the MPDU.
+            blob: bytes of the MPDU without its frame check sequence.
+            time: as of :meth:`write`.
+
+        Raises:
+            ValueError, OSError: as :meth:`write`.
+        """
+        self._put(self._record(info, blob, time))
+        self.records += 1
+
+    def close(self):
+        """End writing. A file that was given stays open."""
+        if not self.closed:
+            self.closed = True
+            if self._owned:
+                self._file.close()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+    def _record(self, info, blob, time):
+        if not isinstance(blob, (bytes, bytearray)):
+            raise ValueError(f"blob: got {type(blob).__name__}, must be bytes")
+        radio = Radio.from_pdu(info)
+        fcs = info["fcs"].to_bytes(FCS, "little") if radio.has_fcs else b""
+        data = radiotap(radio, self._dbm_full_scale) + blob + fcs
+        if len(data) > SNAPLEN:
+            raise ValueError(f"blob: got {len(blob)} bytes, allowed are 0 to "
+                             f"{SNAPLEN - len(data) + len(blob)}")
+        epoch = 0.0 if time is None else number("time", time)
+        since = radio.time or 0.0
+        if not (0 <= epoch and epoch + since < MAX_TIME):
+            raise ValueError(f"time: got {epoch} and {since} seconds, allowed are 0 to 2^32 in all")
+        stamp = _whole(epoch, 10**9) + _whole(since, 10**9)
+        return struct.pack("<IIII", *divmod(stamp, 10**9), len(data), len(data)) + data
+
+    def _put(self, data):
+        if self.closed:
+            raise ValueError(f"{self._name}: writing has ended")
+        try:
+            if self._owned:
+                rest = memoryview(data)
+                while rest:
+                    rest = rest[self._file.write(rest):]
+            else:
+                self._file.write(data)
+                flush = getattr(self._file, "flush", None)
+                if flush is not None:
+                    flush()
+        except BrokenPipeError as error:
+            self.close()
+            raise BrokenPipeError(error.errno, "the reader has gone away", self._name) from error
+        except OSError:
+            self.close()
+            raise

@@ -1,0 +1,168 @@
+# SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Constellation points of data symbols: bits to points with pilots, space-time block codes, and
+LLRs back to the order of bits."""
+
+import numpy as np
+
+from .. import _core
+from .. import constellation as constellations
+
+
+def known_points(frame_format, sent):
+    """All points of frames whose bits are known, pilots too.
+
+    Args:
+        frame_format: of the frames.
+        sent: uint8 (n, num_symbols, bits), as :meth:`data_field.DataField.encode` orders them.
+
+    Returns:
+        complex64 (n, num_symbols, used carriers, N_STS).
+    """
+    f, plan = frame_format, frame_format.plan
+    n = len(sent)
+    points = constellations.get(f.constellation).modulate(sent)
+    points = points.reshape(n * f.num_symbols, plan.num_data, f.num_streams)
+    points = np.tile(space_time(points, f.stbc), (1, plan.copies, 1))
+    out = np.empty((n, f.num_symbols, plan.used.size, f.num_space_time_streams), np.complex64)
+    out[:, :, plan.data_index] = points.reshape(n, f.num_symbols, len(plan.data), -1)
+    out[:, :, plan.pilot_index] = f.pilots(f.num_symbols)
+    return out
+
+
+def space_time(points, stbc):
+    """Space-time block coding of (symbols, carriers, N_SS) points: (symbols, carriers, N_STS).
+
+    Of stream i < stbc the pair (a, b) of neighbouring symbols becomes a, b on one space-time
+    stream and -b*, a* on the next (IEEE 802.11-2020 Tables 19-18, 21-19).
+    """
+    if not stbc:
+        return points
+    out = []
+    for i in range(points.shape[2]):
+        out.append(points[..., i])
+        if i < stbc:
+            twin = np.empty_like(points[..., i])
+            twin[0::2] = -points[1::2, :, i].conj()
+            twin[1::2] = points[0::2, :, i].conj()
+            out.append(twin)
+    return np.stack(out, axis=2)
+
+
+def space_time_blocks(y, channel, num_streams, stbc):
+    """Blocks of two symbols as vectors (y_0, y_1*) of the unknowns (a_0, a_1*) of each stream.
+
+    Space-time streams send (a_0, a_1) and (-a_1*, a_0*): y_0 = h_1 a_0 - h_2 a_1*,
+    y_1* = h_1* a_1* + h_2* a_0 (S. M. Alamouti, IEEE J. Sel. Areas Commun. 16 (8), 1998).
+    """
+    n, num_carriers, symbols, rows = y.shape
+    pairs = y.reshape(n, num_carriers, symbols // 2, 2, rows)
+    stacked = np.concatenate([pairs[..., 0, :], pairs[..., 1, :].conj()], axis=-1)
+    h = np.zeros((n, num_carriers, 2 * rows, 2 * num_streams), channel.dtype)
+    at = 0
+    for i in range(num_streams):
+        one = channel[..., at]
+        h[..., :rows, 2 * i] = one
+        h[..., rows:, 2 * i + 1] = one.conj()
+        at += 1
+        if i < stbc:
+            two = channel[..., at]
+            h[..., rows:, 2 * i] = two.conj()
+            h[..., :rows, 2 * i + 1] = -two
+            at += 1
+    return stacked, h
+
+
+def to_symbols(llr, frame_format):
+    """LLRs of a detector in the order of the data field.
+
+    Args:
+        llr: (n, carriers, T, S * m) as a detector gives them for ``Demodulated.y``.
+        frame_format: of the frames.
+
+    Returns:
+        (n, num_symbols, carriers * num_streams * m).
+    """
+    f = frame_format
+    n, num_carriers, blocks, _ = llr.shape
+    m = f.bits_per_carrier
+    if not f.stbc:
+        return llr.transpose(0, 2, 1, 3).reshape(n, blocks, -1)
+    llr = llr.reshape(n, num_carriers, blocks, f.num_streams, 2, m).copy()
+    if m > 1:    # the second of each pair is conjugate: the sign of the quadrature axis
+        llr[..., 1, m // 2] *= -1
+    return llr.transpose(0, 2, 4, 1, 3, 5).reshape(n, 2 * blocks, -1)
+
+
+def mmse_points(y, h, noise_var):
+    """Unbiased linear MMSE estimates: W y / diag(W H), W = (H^H H + noise_var I)^-1 H^H.
+
+    Args:
+        y, h, noise_var: as :class:`demodulator.Demodulated` has them; T may be less.
+
+    Returns:
+        complex64 (n, num_data, T, S); 0 for a stream that is not received.
+    """
+    adjoint = h.conj().swapaxes(-1, -2)
+    gram = adjoint @ h
+    noise = noise_var[:, None, None, None].astype(np.float32)
+    # A channel of deficient rank must not become singular beside rounding.
+    noise = np.maximum(noise, 1e-6 * np.trace(gram, axis1=2, axis2=3).real[..., None, None])
+    inverse = np.linalg.inv(gram + noise * np.eye(h.shape[-1], dtype=np.float32))
+    bias = 1 - noise[..., 0] * np.diagonal(inverse, axis1=2, axis2=3).real
+    filters = (inverse @ adjoint) / np.maximum(bias, 1e-6)[..., None]
+    return (y @ filters.swapaxes(-1, -2)).astype(np.complex64)
+
+
+def mean_condition(channel):
+    """Condition number of matrices, mean over subcarriers of its dB.
+
+    Args:
+        channel: complex64 (n, carriers, R, S), S <= R.
+
+    Returns:
+        float64 (n,).
+    """
+    n, _, rows, columns = channel.shape
+    ratio = _core.wifi.condition(channel.reshape(-1, rows, columns)).reshape(n, -1)
+    return np.mean(10 * np.log10(np.maximum(ratio, 1e-30)), axis=1)
+
+
+def error_vectors(y, h, noise_var, chosen, frame_format):
+    """Mean squared distance of equalised points to the nearest ones.
+
+    Args:
+        y, h, noise_var: as for :func:`mmse_points`.
+        chosen: int (m,), those of the T vectors that count.
+        frame_format: of the frames.
+
+    Returns:
+        float32 (n, num_streams).
+    """
+    f = frame_format
+    side, scale = 1, 1.0
+    if f.bits_per_carrier > 1:
+        side = 1 << f.bits_per_carrier // 2
+        scale = np.sqrt(1.5 / (side**2 - 1))
+    error = _core.wifi.error_vectors(y, h, noise=noise_var.astype(np.float32), chosen=chosen,
+                                     side=side, scale=scale)
+    return error.reshape(len(error), f.num_streams, -1).mean(axis=2)
+
+
+def in_time(points, frame_format):
+    """Points of a detector's unknowns as streams send them.
+
+    Args:
+        points: (n, num_data, T, S) of the unknowns of :class:`demodulator.Demodulated`.
+        frame_format: of the frames.
+
+    Returns:
+        complex64 (n, symbols, num_data, num_streams), T symbols, or 2 T with space-time blocks.
+    """
+    n, num_data, blocks, _ = points.shape
+    if not frame_format.stbc:
+        return np.ascontiguousarray(points.swapaxes(1, 2))
+    pairs = points.reshape(n, num_data, blocks, frame_format.num_streams, 2).copy()
+    pairs[..., 1] = pairs[..., 1].conj()
+    return np.ascontiguousarray(pairs.transpose(0, 2, 4, 1, 3)).reshape(
+        n, 2 * blocks, num_data, frame_format.num_streams)

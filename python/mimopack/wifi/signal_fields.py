@@ -1,0 +1,236 @@
+# SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Signal fields: L-SIG, HT-SIG, VHT-SIG-A and VHT-SIG-B, bits to formats and back.
+
+Bits are uint8 arrays, first bit sent first. What is read raises :class:`SignalError` where parity
+or CRC do not fit, and ``formats.Unsupported`` where they fit and ask for something else.
+"""
+
+import math
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+
+from ..coding import ConvolutionalCode
+from .formats import HT, VHT, Unsupported
+from .formats.base import TAIL
+from .formats.non_ht import MAX_LENGTH, RATES
+from .interleaving import bit_order
+
+L_SIG_BITS = 24
+SIGNAL_BITS = 48    # HT-SIG and VHT-SIG-A, each of two symbols
+
+# VHT-SIG-B by bandwidth: bits of the length, reserved bits (ones), copies, and what an NDP sends.
+_SIG_B = {20: (17, 3, 1, "00000111010001000010"),
+          40: (19, 2, 2, "101001011010001000011"),
+          80: (21, 2, 4, "01010011001011111110010")}
+_RATE_OF = {bits: rate for rate, (bits, _, _) in RATES.items()}
+
+
+class SignalError(ValueError):
+    """A signal field that was not received: its parity or CRC does not fit."""
+
+
+def _number(bits):
+    """Return the integer of bits, least significant first."""
+    return int(np.asarray(bits, np.int64) @ (1 << np.arange(len(bits))))
+
+
+def _bits(value, count):
+    """The same back: uint8 (count,)."""
+    return (value >> np.arange(count) & 1).astype(np.uint8)
+
+
+def crc8(bits):
+    """The CRC of HT-SIG, VHT-SIG-A and VHT-SIG-B: uint8 (8,), c7 first (§19.3.9.4.4)."""
+    register = 0xFF
+    for bit in bits:
+        feedback = (register >> 7) ^ int(bit)
+        register = (register << 1 & 0xFF) ^ (0b111 if feedback else 0)
+    return _bits(~register & 0xFF, 8)[::-1]
+
+
+@dataclass(frozen=True)
+class LSig:
+    """The non-HT signal field: rate in Mbit/s and length in bytes."""
+
+    rate: int
+    length: int
+
+    def bits(self):
+        """uint8 (24,).
+
+        Raises:
+            ValueError: the length does not fit into its 12 bits.
+        """
+        if self.length > MAX_LENGTH:
+            raise ValueError(f"length: got {self.length} bytes for the L-SIG, allowed are 1 to "
+                             f"{MAX_LENGTH}: the frame is longer than 5.46 ms")
+        rate = _bits(RATES[self.rate][0], 4)[::-1]
+        head = np.concatenate([rate, [0], _bits(self.length, 12)])
+        return np.concatenate([head, [head.sum() & 1], np.zeros(TAIL)]).astype(np.uint8)
+
+    @classmethod
+    def parse(cls, bits):
+        """Read 24 bits.
+
+        Raises:
+            SignalError: the parity does not fit, the reserved bit is set, or no such rate exists.
+        """
+        rate = _RATE_OF.get(_number(bits[:4][::-1]))
+        if int(bits[:18].sum()) & 1 or bits[4] or rate is None:
+            raise SignalError("L-SIG parity")
+        length = _number(bits[5:17])
+        if not length:
+            raise SignalError("L-SIG length 0")
+        return cls(rate, length)
+
+    @property
+    def duration(self):
+        """Samples at 20 MS/s that the frame takes behind the L-SIG, as HT and VHT set it."""
+        return 80 * -(-(self.length + 3) // 3)
+
+
+def ht_sig(frame_format):
+    """HT-SIG of an :class:`HT` frame: uint8 (48,) (Figures 19-6, 19-7)."""
+    f = frame_format
+    head = np.concatenate([
+        _bits(f.mcs, 7), [f.bandwidth_mhz == 40], _bits(f.length, 16),
+        [f.smoothing, not f.sounding, 1, f.aggregated], _bits(f.stbc, 2),
+        [f.coding == "ldpc", f.short_gi], _bits(f.extension_streams, 2)]).astype(np.uint8)
+    return np.concatenate([head, crc8(head), np.zeros(TAIL, np.uint8)])
+
+
+def parse_ht_sig(bits, greenfield=False):
+    """The :class:`HT` format of 48 bits.
+
+    Raises:
+        SignalError: the CRC does not fit.
+        Unsupported: see :class:`HT`.
+    """
+    _check("HT-SIG CRC", bits, 34)
+    stbc = _number(bits[28:30])
+    if stbc == 3:
+        raise Unsupported("STBC 3 (reserved)")
+    return HT(mcs=_number(bits[:7]), length=_number(bits[8:24]),
+              bandwidth_mhz=40 if bits[7] else 20, short_gi=bool(bits[31]),
+              coding="ldpc" if bits[30] else "bcc", stbc=stbc, aggregated=bool(bits[27]),
+              greenfield=greenfield, smoothing=bool(bits[24]), sounding=not bits[25],
+              extension_streams=_number(bits[32:34]))
+
+
+def vht_sig_a(frame_format):
+    """VHT-SIG-A of a :class:`VHT` frame for one user: uint8 (48,) (Table 21-12)."""
+    f = frame_format
+    head = np.concatenate([
+        _bits((20, 40, 80).index(f.bandwidth_mhz), 2), [1, bool(f.stbc)], _bits(f.group_id, 6),
+        _bits(f.num_space_time_streams - 1, 3), _bits(f.partial_aid, 9), [0, 1],
+        [f.short_gi, f.short_gi and f.num_symbols % 10 == 9, f.coding == "ldpc", f.extra_symbol],
+        _bits(f.mcs, 4), [f.beamformed, 1]]).astype(np.uint8)
+    return np.concatenate([head, crc8(head), np.zeros(TAIL, np.uint8)])
+
+
+def parse_vht_sig_a(bits, l_sig):
+    """The :class:`VHT` format of 48 bits and the L-SIG, which tells the number of symbols.
+
+    Raises:
+        SignalError: the CRC does not fit.
+        Unsupported: several users, 160 MHz, or see :class:`VHT`.
+    """
+    _check("VHT-SIG-A CRC", bits, 34)
+    group = _number(bits[4:10])
+    if group not in (0, 63):
+        raise Unsupported(f"several users (group {group})")
+    if _number(bits[:2]) == 3:
+        raise Unsupported("160 MHz")
+    space_time = _number(bits[10:13]) + 1
+    stbc = space_time // 2 if bits[3] else 0
+    if bits[3] and space_time % 2:
+        raise Unsupported(f"STBC with {space_time} space-time streams (left out by the standard)")
+    fields = {"mcs": _number(bits[28:32]), "num_streams": space_time - stbc,
+              "bandwidth_mhz": (20, 40, 80)[_number(bits[:2])], "short_gi": bool(bits[24]),
+              "coding": "ldpc" if bits[26] else "bcc", "stbc": stbc,
+              "group_id": group, "partial_aid": _number(bits[13:22]), "beamformed": bool(bits[32])}
+    probe = VHT(num_symbols=0, **fields)
+    symbols = max(0, (400 + l_sig.duration - probe.data_start) // probe.symbol)
+    if probe.short_gi and bits[25]:
+        symbols -= 1
+    if symbols < 0 or symbols % probe.symbols_per_code_block:
+        raise SignalError("VHT-SIG-A and L-SIG disagree about the length")
+    return VHT(num_symbols=symbols, extra_symbol=bool(bits[27]), **fields)
+
+
+def _check(name, bits, covered):
+    if not np.array_equal(crc8(bits[:covered]), bits[covered:covered + 8]):
+        raise SignalError(name)
+
+
+def vht_sig_b(frame_format):
+    """VHT-SIG-B without tail and copies: uint8 (20,), (21,) or (23,) (Tables 21-14, 21-15)."""
+    f = frame_format
+    length, reserved, _, ndp = _SIG_B[f.bandwidth_mhz]
+    if not f.num_symbols:
+        return np.array(list(ndp), np.uint8)
+    return np.concatenate([_bits(-(-(f.apep_length or f.length) // 4), length),
+                           np.ones(reserved, np.uint8)])
+
+
+def num_sig_b_bits(bandwidth_mhz):
+    """Bits of a copy of the VHT-SIG-B with its tail."""
+    length, reserved, _, _ = _SIG_B[bandwidth_mhz]
+    return length + reserved + TAIL
+
+
+def sig_b_length(frame_format, bits):
+    """Bytes of the A-MPDU, rounded up to multiples of 4, of the VHT-SIG-B's first bits."""
+    return 4 * _number(bits[:_SIG_B[frame_format.bandwidth_mhz][0]])
+
+
+@lru_cache
+def _code():
+    return ConvolutionalCode("1/2")
+
+
+def encode_signal(bits):
+    """Coded and interleaved bits of L-SIG, HT-SIG or VHT-SIG-A: uint8 (symbols, 48)."""
+    coded = _code().encode(bits).reshape(-1, 48)
+    out = np.empty_like(coded)
+    out[:, bit_order(48, 1, 1)] = coded
+    return out
+
+
+def decode_signal(llr):
+    """Decode LLRs (..., symbols, 48), subcarriers ascending: uint8 (..., 24 symbols), the bits with
+    their tail."""
+    llr = np.asarray(llr)
+    blocks = (*llr.shape[:-2], 48 * llr.shape[-2])
+    return _decoded(llr[..., bit_order(48, 1, 1)].reshape(blocks), TAIL)
+
+
+def _decoded(llr, tail):
+    """Decode blocks (..., n) together: uint8 (..., n / 2 - 6 + tail), with a tail of zeros."""
+    shape, count = llr.shape[:-1], llr.shape[-1] // 2 - TAIL
+    bits = np.zeros((*shape, count + tail), np.uint8)
+    blocks = np.full(math.prod(shape), count)
+    decoded = _code().decode_batch(np.ascontiguousarray(llr, np.float32).ravel(), blocks, threads=1)
+    bits[..., :count] = decoded.reshape(*shape, count)
+    return bits
+
+
+def encode_sig_b(frame_format):
+    """Coded and interleaved bits of the VHT-SIG-B: uint8 (data subcarriers,) (§21.3.8.3.6)."""
+    bandwidth, plan = frame_format.bandwidth_mhz, frame_format.plan
+    bits = np.append(vht_sig_b(frame_format), np.zeros(TAIL, np.uint8))
+    coded = np.tile(_code().encode(bits), _SIG_B[bandwidth][2])
+    out = np.zeros(plan.num_data, np.uint8)    # at 80 MHz two coded bits are left, of a 0
+    out[bit_order(plan.num_data, 1, 1)[:coded.size]] = coded
+    return out
+
+
+def decode_sig_b(frame_format, llr):
+    """Decode LLRs (..., data subcarriers): the bits of the VHT-SIG-B without tail, uint8."""
+    count = _SIG_B[frame_format.bandwidth_mhz][2]
+    size = 2 * num_sig_b_bits(frame_format.bandwidth_mhz)
+    coded = np.asarray(llr)[..., bit_order(frame_format.plan.num_data, 1, 1)[:count * size]]
+    return _decoded(coded.reshape(*coded.shape[:-1], count, size).sum(axis=-2), 0)

@@ -1,0 +1,333 @@
+# SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Find frames of any format in a stream of samples of several antennas."""
+
+from bisect import bisect_left
+from dataclasses import dataclass
+
+import numpy as np
+
+from .. import _core
+from ..checks import choice, integer, positive
+from . import training
+from .headers import Header, HeaderReader
+from .preamble import Preamble, PreambleAcquirer
+from .whitening import WHITENINGS
+from .windows import FrameSamples
+
+MAX_RX = 8
+SAMPLE_RATES = {5e6: 1, 10e6: 1, 20e6: 1, 40e6: 2, 80e6: 4}
+
+_BLOCK = 16    # at 20 MS/s: a period of the short training field
+# The short training field is ten blocks long; a window of six products spans seven of them.
+_WINDOW = 6
+# After the first window above the threshold, the best is looked for in so many; where it is the
+# last of them, the search goes on from there, so many times in all.
+_REGION = 10
+_SEARCHES = 4
+# The short field is over so many windows later: then the metric must have fallen to a share. That
+# of another periodic signal has not.
+_FALL = 12
+_FALLEN = 0.3
+# So many windows behind the best one the next preamble may begin.
+_NEXT = 13
+# Preambles that are acquired together.
+_TOGETHER = 64
+# A preamble is over for the detector when its windows hold nothing but long training.
+_SKIP = training.L_STF + 80
+_SLICE = 1 << 17
+
+
+@dataclass(frozen=True)
+class Found:
+    """A frame that was found, with its samples.
+
+    Attributes:
+        preamble, header: what was read of it; positions of ``preamble`` count the stream's
+            samples.
+        samples: complex64 (num_rx, n) as received, from ``first`` on.
+        first: sample of the stream at which they begin.
+        truncated: whether the stream ended before the frame did.
+        inside: whether it began before an earlier frame, by its signal fields, had ended.
+        num_samples: of the stream, from ``preamble.start`` on.
+    """
+
+    preamble: Preamble
+    header: Header
+    samples: np.ndarray
+    first: int
+    truncated: bool
+    inside: bool
+    num_samples: int
+
+
+class Synchroniser:
+    """Find frames in a stream, cut anywhere into chunks, and read their signal fields.
+
+    Detection: the correlation of the samples with those 0.8 us later, summed over 4.8 us and
+    divided by the energies, mean over antennas, where it exceeds ``threshold`` (Schmidl and Cox,
+    IEEE Trans. Commun. 45 (12), 1997; evaluated every 0.8 us, since the short training field
+    leaves it three of them). The samples' mean, a receiver's direct current, is left out, and
+    9.6 us later the correlation must have fallen, as that of a tone has not. A long training field
+    must follow: its two halves must agree, and the response to it must be as short as a channel's.
+    The carrier offset comes from both fields (to +-600 kHz), the timing from the response. A valid
+    L-SIG (or the HT-SIG of a greenfield frame) makes it a frame.
+
+    Preambles inside a frame are followed too, and marked: only decoding tells which of the two it
+    was. Results do not depend on how the stream is cut, nor on the scale of the samples between rms
+    1e-9 and 1e7.
+
+    Args:
+        num_rx: receive antennas, 1..8.
+        sample_rate: 5e6, 10e6 (802.11p), 20e6, 40e6 or 80e6.
+        threshold: 0.2..0.95.
+        whitening: see :class:`receiver.Receiver`.
+
+    Raises:
+        ValueError: an argument is not as above.
+
+    ``samples_seen`` counts, and ``preambles`` the long training fields found.
+    """
+
+    def __init__(self, num_rx, sample_rate=20e6, threshold=0.35, whitening="antennas"):
+        self.num_rx = integer("num_rx", num_rx, 1, MAX_RX)
+        rate = positive("sample_rate", sample_rate)
+        self.scale = SAMPLE_RATES[choice("sample_rate", rate, tuple(SAMPLE_RATES))]
+        self.sample_rate = rate
+        self.threshold = threshold
+        self._block = _BLOCK * self.scale
+        self._acquirer = PreambleAcquirer(self.scale)
+        self._reader = HeaderReader(self.scale, choice("whitening", whitening, WHITENINGS))
+        # Blocks that must be there behind a window: those of the search for the best one, and of
+        # a header that begins as late as it can.
+        needed = self._acquirer.samples_needed + self._reader.samples_needed + 32 * self.scale
+        self._ahead = _SEARCHES * _REGION + _FALL + _WINDOW + -(-needed // self._block)
+        self.samples_seen = 0
+        self.preambles = 0
+        self.restart()
+
+    @property
+    def threshold(self):
+        """Threshold of the correlation, for the next samples."""
+        return self._threshold
+
+    @threshold.setter
+    def threshold(self, threshold):
+        threshold = positive("threshold", threshold)
+        if not 0.2 <= threshold <= 0.95:
+            raise ValueError(f"threshold: got {threshold}, allowed are 0.2..0.95")
+        self._threshold = threshold
+
+    def restart(self, origin=0):
+        """Drop what is open, and take the next samples for the stream's from ``origin`` on."""
+        # Blocks lie on multiples of their length: what is missing of the first one is zeros.
+        first = origin // self._block
+        self._origin = first * self._block
+        self._fill = origin - self._origin
+        self._buffer = np.zeros((self.num_rx, self._fill), np.complex64)
+        # Per antenna and block: energy, and correlation with the next block.
+        self._energy = np.zeros((self.num_rx, 0), np.float32)
+        self._lag16 = np.zeros((self.num_rx, 0), np.complex64)
+        self._next_window = first
+        self._last = -1 << 40    # where the last preamble began
+        self._pending = []    # of (preamble, header, end, inside)
+        self._busy = 0        # where the last frame that is not inside another ends
+
+    def process(self, samples):
+        """Take the next samples.
+
+        Args:
+            samples: (num_rx, n) complex, any n.
+
+        Returns:
+            list of :class:`Found` in the order of the stream: those whose samples have all come.
+
+        Raises:
+            ValueError: another shape.
+        """
+        samples = np.asarray(samples)
+        if samples.ndim != 2 or samples.shape[0] != self.num_rx:
+            raise ValueError(f"samples: got shape {samples.shape}, must be ({self.num_rx}, n)")
+        found = []
+        for begin in range(0, samples.shape[1], _SLICE):
+            part = samples[:, begin:begin + _SLICE]
+            self.samples_seen += part.shape[1]
+            self._append(part)
+            self._advance()
+            found += self._complete(self._origin + self._fill)
+        return found
+
+    def finish(self):
+        """The stream has ended: returns what was still open and starts anew at sample 0."""
+        end = self._origin + self._fill
+        padding = self._block * (self._ahead + _FALL + _WINDOW + 1)
+        self._append(np.zeros((self.num_rx, padding), np.complex64))
+        self._advance()
+        found = self._complete(end, ended=True)
+        self.restart()
+        return found
+
+    def _append(self, samples):
+        needed = self._fill + samples.shape[1]
+        if needed > self._buffer.shape[1]:
+            self._drop()
+            needed = self._fill + samples.shape[1]
+        if needed > self._buffer.shape[1]:
+            grown = np.empty((self.num_rx, 2 * needed + _SLICE), np.complex64)
+            grown[:, :self._fill] = self._buffer[:, :self._fill]
+            self._buffer = grown
+        self._buffer[:, self._fill:needed] = samples
+        self._fill = needed
+        self._correlate()
+
+    def _drop(self):
+        """Give up samples that nothing refers to any more, in whole blocks."""
+        keep = self._next_window * self._block
+        for preamble, *_ in self._pending:
+            keep = min(keep, self._first(preamble))
+        blocks = (keep - self._origin) // self._block
+        if blocks > 0:
+            begin = blocks * self._block
+            left = self._fill - begin
+            # Copy by way of a new array: the two ranges may overlap.
+            self._buffer[:, :left] = self._buffer[:, begin:self._fill].copy()
+            self._fill = left
+            self._origin += begin
+            self._energy = self._energy[:, blocks:]
+            self._lag16 = self._lag16[:, blocks:]
+
+    def _correlate(self):
+        """Energy of the new blocks of samples, and their correlation with the next ones.
+
+        A receiver's direct current correlates as well as a preamble, which has none: both are
+        without it. Where samples are not finite the correlation is not either, and nothing is
+        found.
+        """
+        done, blocks = self._energy.shape[1], self._fill // self._block
+        if blocks == done:
+            return
+        first = self._lag16.shape[1]
+        energy, lag16 = _core.wifi.correlate(self._buffer, begin=first * self._block,
+                                             blocks=blocks - first, block=self._block)
+        self._energy = np.concatenate([self._energy, energy[:, done - first:]], axis=1)
+        self._lag16 = np.concatenate([self._lag16, lag16], axis=1)
+
+    def _advance(self):
+        """Follow the stream as far as its samples allow."""
+        available = self._origin + self._fill
+        base = self._next_window
+        first = base - self._origin // self._block
+        if not self._energy.shape[1]:
+            return
+        # Each antenna counts by its own level: their gains and noise may differ.
+        sums, metric = _core.wifi.metric(np.ascontiguousarray(self._energy[:, first:]),
+                                         np.ascontiguousarray(self._lag16[:, first:]),
+                                         window=_WINDOW)
+        tested = min(metric.size - _FALL, available // self._block - base - self._ahead)
+        if tested <= 0:
+            return
+        before, after = metric[:tested], metric[_FALL:tested + _FALL]
+        hits = np.flatnonzero((before > self._threshold**2) & (after < _FALLEN * before)).tolist()
+        # Of windows near each other the best is tried first, then those behind it.
+        chain, at = [], 0
+        while (hit := bisect_left(hits, at)) < len(hits):
+            best = _strongest(metric, hits[hit])
+            chain.append(best)
+            at = best + _NEXT
+        followed, attempts = [], [(best, best + _NEXT) for best in chain]
+        while attempts:
+            tried = [window for window, _ in attempts]
+            results = self._follow(np.array(tried) + base, sums[tried], metric, base)
+            again = []
+            for (window, end), result in zip(attempts, results, strict=True):
+                if result is not None:
+                    followed.append(result)
+                    continue
+                hit = bisect_left(hits, window + 3)
+                if hit < len(hits) and hits[hit] < end:
+                    again.append((_strongest(metric, hits[hit]), end))
+            attempts = [(window, end) for window, end in again if window < end]
+        self._next_window = base + max(tested, at)
+        for preamble, header in sorted(followed, key=lambda one: one[0].start):
+            self._enqueue(preamble, header)
+
+    def _enqueue(self, preamble, header):
+        if preamble.start < self._last + _SKIP * self.scale:
+            return    # the same preamble from another window
+        self._last = preamble.start
+        end = preamble.start + header.num_samples * self.scale
+        inside = preamble.start < self._busy - self._block
+        if not inside:
+            self._busy = end
+        self._pending.append((preamble, header, end, inside))
+
+    def _follow(self, windows, lag16, metric, base):
+        """List of (preamble, header) of what begins near windows; None where that is no frame."""
+        results = [None] * len(windows)
+        fallen = metric[windows - base + _FALL] < _FALLEN * metric[windows - base]
+        starts = windows * self._block - self._origin
+        likely, direct_found = self._acquirer.candidates(self._buffer, starts)
+        tried = np.flatnonzero(fallen & likely)
+        for begin in range(0, tried.size, _TOGETHER):
+            part = tried[begin:begin + _TOGETHER]
+            starts = windows[part] * self._block - self._origin
+            direct = direct_found[part]
+            with np.errstate(all="ignore"):
+                samples = self._cut(starts, self._acquirer.samples_needed)
+                found = self._acquirer.acquire(samples, direct, lag16[part])
+                self.preambles += sum(one is not None for one in found)
+                groups = {}
+                for index, one in enumerate(found):
+                    if one is not None and starts[index] + one.window >= 0:
+                        groups.setdefault(one.subchannels, []).append(index)
+                for subchannels, indices in groups.items():
+                    at = np.array([starts[i] + found[i].window for i in indices])
+                    cfo = np.array([found[i].cfo for i in indices])
+                    samples = self._cut(at, self._reader.samples_needed)
+                    headers = self._reader.read(FrameSamples(samples, cfo, direct[indices]),
+                                                subchannels)
+                    for i, header in zip(indices, headers, strict=True):
+                        if header is not None:
+                            shift = int(windows[part[i]]) * self._block
+                            moved = Preamble(found[i].start + shift, found[i].window + shift,
+                                             found[i].cfo, subchannels)
+                            results[part[i]] = moved, header
+        return results
+
+    def _cut(self, starts, length):
+        """(len(starts), num_rx, length) samples of the buffer."""
+        return np.stack([self._buffer[:, start:start + length] for start in starts])
+
+    def _first(self, preamble):
+        return max(0, min(preamble.start, preamble.window))
+
+    def _complete(self, end, ended=False):
+        """The frames at the head of the queue whose samples are there."""
+        found = []
+        while self._pending:
+            preamble, header, last, inside = self._pending[0]
+            # Windows may be shifted by a guard interval.
+            margin = training.GUARD * self.scale
+            if last + margin > end and not ended:
+                break
+            self._pending.pop(0)
+            first = self._first(preamble)
+            if first < self._origin:
+                continue
+            # Behind the end of the stream, padding stands for what a shifted window reaches.
+            stop = min(last + margin, self._origin + self._fill)
+            samples = self._buffer[:, first - self._origin:stop - self._origin].copy()
+            found.append(Found(preamble, header, samples, first, last > end + margin, inside,
+                               last - preamble.start))
+        return found
+
+
+def _strongest(metric, window):
+    """The best window at or shortly behind one."""
+    for _ in range(_SEARCHES):
+        end = window + _REGION
+        best = window + int(metric[window:end].argmax())
+        if best < end - 1 or end > metric.size:
+            break
+        window = best
+    return best

@@ -1,0 +1,254 @@
+# SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""PSDUs to the samples of each transmit antenna."""
+
+import numpy as np
+
+from ..checks import choice, integer
+from . import carriers, mac, signal_fields, training
+from .data_field import DataField
+from .formats import VHT, NonHT
+from .points import known_points
+
+MAX_ANTENNAS = 4
+
+
+class Transmitter:
+    """Makes non-HT, HT and VHT frames.
+
+    Args:
+        num_tx: transmit antennas, 1..4.
+        sample_rate_mhz: 20, 40 or 80, of the samples; frames of narrower channels lie at
+            ``centre``. 802.11p at 5 or 10 MS/s is the signal of 20 played at that rate.
+        centre: of the channel among the samples' carriers, such as -32 for the lower 20 of 40 MHz.
+        mapping: spatial mapping matrix Q, (num_tx, N_STS) complex, of the fields behind the
+            non-HT part, the same for all subcarriers; or (subcarriers, num_tx, N_STS) for
+            ``plan.used`` of the frame's (V)HT-LTF. None maps each space-time stream to an antenna.
+
+    Raises:
+        ValueError: an argument is not as above.
+
+    The fields behind the non-HT preamble have the cyclic shifts of space-time streams, those of the
+    preamble the shifts of antennas (IEEE 802.11-2020 Tables 19-9, 19-10, 21-10, 21-11). Symbols
+    are not windowed.
+    """
+
+    def __init__(self, num_tx=1, sample_rate_mhz=20, centre=0, mapping=None):
+        self.num_tx = integer("num_tx", num_tx, 1, MAX_ANTENNAS)
+        self.sample_rate_mhz = choice("sample_rate_mhz", sample_rate_mhz, carriers.BANDWIDTHS)
+        self._scale = sample_rate_mhz // 20
+        self._fft = carriers.FFT_20 * self._scale
+        self.centre = integer("centre", centre, -self._fft // 2, self._fft // 2)
+        self._mapping = None if mapping is None else np.asarray(mapping, complex)
+        self._kept = {}
+
+    def frame(self, frame_format, psdu=b"", scrambler_seed=93):
+        """The samples of a frame.
+
+        Args:
+            frame_format: :class:`NonHT`, :class:`HT` or :class:`VHT`.
+            psdu: bytes, ``frame_format.length`` of them.
+            scrambler_seed: 1..127.
+
+        Returns:
+            complex64 (num_tx, n). The mean power of all antennas together is 1.
+
+        Raises:
+            ValueError: the PSDU has another length, the frame has more space-time streams than
+                there are antennas, or is wider than the samples.
+        """
+        f = frame_format
+        if f.bandwidth_mhz // 2 + abs(self.centre) * 5 // 16 > self.sample_rate_mhz // 2:
+            raise ValueError(f"frame_format: {f.bandwidth_mhz} MHz at carrier {self.centre} do not "
+                             f"fit into samples of {self.sample_rate_mhz} MS/s")
+        if f.num_space_time_streams > self.num_tx and self._mapping is None:
+            raise ValueError(f"frame_format: {f.num_space_time_streams} space-time streams need as "
+                             f"many antennas, there are {self.num_tx}")
+        parts = ([self._greenfield(f)] if f.greenfield else
+                 [self._legacy_preamble(f), self._high_throughput_preamble(f)])
+        if f.num_symbols:
+            parts.append(self._data(f, psdu, scrambler_seed))
+        elif psdu:
+            raise ValueError(f"psdu: got {len(psdu)} bytes, the format has 0")
+        return np.concatenate(parts, axis=1).astype(np.complex64)
+
+    def mpdu(self, frame_format_of, mpdus, scrambler_seed=93):
+        """The samples of a frame with MPDUs.
+
+        Args:
+            frame_format_of: called with the bytes of the PSDU, makes its format.
+            mpdus: list of bytes with their frame check sequences.
+
+        Returns:
+            (format, samples), see :meth:`frame`.
+        """
+        f, psdu = pack(frame_format_of, mpdus)
+        return f, self.frame(f, psdu, scrambler_seed)
+
+    def _symbols(self, values, k, guard):
+        """(num_tx, symbols * (64 + guard)) samples of (symbols, len(k), num_tx) carriers."""
+        spectrum = np.zeros((values.shape[0], self._fft, self.num_tx), complex)
+        spectrum[:, (np.asarray(k) + self.centre) % self._fft] = values
+        samples = np.fft.ifft(spectrum, axis=1) * self._fft
+        guard *= self._scale
+        # A guard interval may be longer than half a symbol: the L-LTF's.
+        samples = np.concatenate([samples[:, self._fft - guard:], samples], axis=1)
+        return samples.transpose(2, 0, 1).reshape(self.num_tx, -1)
+
+    def _per_antenna(self, values, k, bandwidth):
+        """Non-HT symbols (symbols, len(k)) on all antennas with their cyclic shifts."""
+        shift = training.cyclic_shift(k, training.LEGACY_ADVANCE[self.num_tx])
+        turned = values * carriers.rotation(bandwidth, k)
+        scale = 1 / np.sqrt(self.num_tx * len(k))
+        return turned[:, :, None] * shift * scale
+
+    def _from_streams(self, values, k, f):
+        """(symbols, len(k), N_STS) on all antennas: rotation, cyclic shifts, mapping."""
+        streams = f.num_space_time_streams
+        shift = training.cyclic_shift(k, training.STREAM_ADVANCE[streams])
+        turned = values * (carriers.rotation(f.bandwidth_mhz, k)[:, None] * shift)
+        if self._mapping is None:
+            mapping = np.eye(self.num_tx, streams)
+        elif self._mapping.shape == (self.num_tx, streams):
+            mapping = self._mapping
+        else:
+            used = carriers.high_throughput(f.bandwidth_mhz).used
+            if self._mapping.shape != (used.size, self.num_tx, streams):
+                raise ValueError(f"mapping: got shape {self._mapping.shape}, must be "
+                                 f"({self.num_tx}, {streams}) or "
+                                 f"({used.size}, {self.num_tx}, {streams})")
+            mapping = self._mapping[np.clip(np.searchsorted(used, k), 0, used.size - 1)]
+        return (mapping @ turned[..., None])[..., 0] / np.sqrt(streams * len(k))
+
+    def _short_training(self, bandwidth):
+        sequence = training.short_training(bandwidth)
+        k = np.flatnonzero(sequence) - sequence.size // 2
+        return sequence[sequence != 0], k
+
+    def _legacy_preamble(self, f):
+        """L-STF, L-LTF and L-SIG."""
+        bandwidth = f.bandwidth_mhz
+        plan = carriers.legacy(bandwidth)
+        values, k = self._short_training(bandwidth)
+        short = self._symbols(self._per_antenna(values[None], k, bandwidth), k, 0)
+        short = np.tile(short, 3)[:, :training.L_STF * self._scale]
+        long = self._symbols(self._per_antenna(
+            training.legacy_long_training(bandwidth)[None], plan.used, bandwidth), plan.used, 0)
+        long = np.tile(long, 3)[:, 32 * self._scale:][:, :training.L_LTF * self._scale]
+        rate, length = (f.mcs, f.length) if isinstance(f, NonHT) else (6, f.legacy_length)
+        bits = signal_fields.LSig(rate, length).bits()
+        return np.concatenate([short, long, self._signal(f, bits, 0, [1])], axis=1)
+
+    def _signal(self, f, bits, first, phases):
+        """Symbols of L-SIG, HT-SIG or VHT-SIG-A on the antennas."""
+        copies = f.bandwidth_mhz // 20
+        plan = carriers.legacy(f.bandwidth_mhz)
+        points = self._signal_points(bits, first, phases, plan, copies)
+        return self._symbols(self._per_antenna(points, plan.used, f.bandwidth_mhz), plan.used,
+                             training.GUARD)
+
+    @staticmethod
+    def _signal_points(bits, first, phases, plan, copies):
+        """(symbols, used) points of a signal field, phases 1 (BPSK) or j (QBPSK)."""
+        coded = 2.0 * signal_fields.encode_signal(bits) - 1
+        points = np.zeros((len(coded), plan.used.size), complex)
+        points[:, plan.data_index] = np.tile(coded, copies) * np.array(phases)[:, None]
+        points[:, plan.pilot_index] = training.legacy_pilots(first, len(coded), copies)
+        return points
+
+    def _long_training(self, f, first, last):
+        """HT-LTFs or VHT-LTFs, carriers (last - first, used, N_STS)."""
+        bandwidth, streams = f.bandwidth_mhz, f.num_space_time_streams
+        plan = carriers.high_throughput(bandwidth)
+        mapping = training.LTF_MAPPING[:streams, first:last].T
+        values = (training.long_training(bandwidth)[None, :, None]
+                  * mapping[:, None, :]).astype(complex)
+        if isinstance(f, VHT):    # R: pilots are the same for all streams (21-46)
+            values[:, plan.pilot_index] = (
+                training.long_training(bandwidth)[plan.pilot_index][None, :, None]
+                * training.LTF_MAPPING[0, first:last][:, None, None])
+        return self._symbols(self._from_streams(values, plan.used, f), plan.used, training.GUARD)
+
+    def _stream_short_training(self, f, samples):
+        values, k = self._short_training(f.bandwidth_mhz)
+        streams = f.num_space_time_streams
+        values = np.repeat(values[None, :, None], streams, axis=2)
+        if f.greenfield:
+            values = values * training.LTF_MAPPING[:streams, 0]
+        symbol = self._symbols(self._from_streams(values, k, f), k, 0)
+        return np.tile(symbol, 3)[:, :samples * self._scale]
+
+    def _high_throughput_preamble(self, f):
+        """HT-SIG or VHT-SIG-A to the field before the data; nothing of a non-HT frame."""
+        if isinstance(f, NonHT):
+            return np.zeros((self.num_tx, 0))
+        vht = isinstance(f, VHT)
+        bits = signal_fields.vht_sig_a(f) if vht else signal_fields.ht_sig(f)
+        parts = [self._signal(f, bits, 1, [1, 1j] if vht else [1j, 1j]),
+                 self._stream_short_training(f, training.SYMBOL),
+                 self._long_training(f, 0, f.num_ltf)]
+        if vht:
+            parts.append(self._signal_b(f))
+        return np.concatenate(parts, axis=1)
+
+    def _signal_b(self, f):
+        plan, streams = f.plan, f.num_space_time_streams
+        points = np.zeros((1, plan.used.size, streams))
+        data = 2.0 * signal_fields.encode_sig_b(f) - 1
+        points[0, plan.data_index] = data[:, None] * training.LTF_MAPPING[:streams, 0]
+        points[0, plan.pilot_index] = training.vht_pilots(f.bandwidth_mhz, 3, 0, 1).T
+        return self._symbols(self._from_streams(points, plan.used, f), plan.used, training.GUARD)
+
+    def _greenfield(self, f):
+        """HT-GF-STF, HT-LTF1, HT-SIG, further HT-LTFs (Figure 19-1)."""
+        streams = f.num_space_time_streams
+        first = self._long_training(f, 0, 1)[:, training.GUARD * self._scale:]
+        first = np.tile(first, 3)[:, 32 * self._scale:][:, :training.L_LTF * self._scale]
+        copies = f.bandwidth_mhz // 20
+        plan = carriers.legacy(f.bandwidth_mhz)
+        points = self._signal_points(signal_fields.ht_sig(f), 0, [1j, 1j], plan, copies)
+        spread = points[:, :, None] * training.LTF_MAPPING[:streams, 0]
+        signal = self._symbols(self._from_streams(spread, plan.used, f), plan.used, training.GUARD)
+        parts = [self._stream_short_training(f, training.L_STF), first, signal]
+        if f.num_ltf > 1:
+            parts.append(self._long_training(f, 1, f.num_ltf))
+        return np.concatenate(parts, axis=1)
+
+    def _data(self, f, psdu, scrambler_seed):
+        if f not in self._kept:
+            if len(self._kept) > 64:
+                self._kept.clear()
+            self._kept[f] = DataField(f)
+        field = self._kept[f]
+        plan = f.plan
+        bits = field.encode(psdu, scrambler_seed)
+        values = known_points(f, bits[None])[0]
+        if isinstance(f, NonHT):
+            return self._symbols(self._per_antenna(values[..., 0], plan.used, f.bandwidth_mhz),
+                                 plan.used, f.guard)
+        return self._symbols(self._from_streams(values, plan.used, f), plan.used, f.guard)
+
+
+def pack(frame_format_of, mpdus):
+    """MPDUs as the PSDU of a format.
+
+    Args:
+        frame_format_of: called with the number of bytes, makes a :class:`formats.FrameFormat`.
+        mpdus: bytes with their frame check sequences; several only where the format aggregates.
+
+    Returns:
+        (format, PSDU)
+
+    Raises:
+        ValueError: several MPDUs, and the format does not aggregate.
+    """
+    probe = frame_format_of(4)
+    if not probe.aggregated:
+        if len(mpdus) != 1:
+            raise ValueError(f"mpdus: got {len(mpdus)}, a frame that is no A-MPDU takes one")
+        return frame_format_of(len(mpdus[0])), mpdus[0]
+    if probe.name == "vht":
+        f = frame_format_of(len(mac.aggregate(mpdus)))
+        return f, mac.aggregate(mpdus, f.length)
+    psdu = mac.aggregate(mpdus)
+    return frame_format_of(len(psdu)), psdu

@@ -1,0 +1,386 @@
+# SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""mimopack wifi: what it prints, writes and refuses."""
+
+import json
+import re
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from gnuradio.mimopack import recording
+from gnuradio.mimopack.apps.cli import main
+from gnuradio.mimopack.apps.wifi import command as command_module
+from gnuradio.mimopack.apps.wifi.hints import Levels
+from gnuradio.mimopack.wifi import NonHT
+from gnuradio.mimopack.wifi.csi import read_csi
+from wifi_air import FRAMES, MPDUS, air, record
+
+
+def _wifi(*arguments):
+    return CliRunner().invoke(main, ["wifi", *map(str, arguments)])
+
+
+@pytest.fixture(scope="module")
+def simulated(tmp_path_factory):
+    """(path, frames) of a recording with all of FRAMES at 5.18 GHz."""
+    return record(tmp_path_factory.mktemp("simulated") / "r", cfo_hz=40e3, options={
+        "frequency": 5.18e9, "description": "SIMULATED", "datetime": "2026-01-02T03:04:05Z"})
+
+
+def test_frames_lines_and_table(simulated):
+    path, sent = simulated
+    result = _wifi(path)
+    assert result.exit_code == 0, result.output
+    lines = result.output.splitlines()
+    count = recording.Reader(path).num_samples
+    assert lines[0] == (f"{path}: SigMF, 2 channels of cf32_le, 20 MS/s, 5180 MHz, {count} samples "
+                        f"({count / 20e3:.3f} ms)")
+    assert lines[1] == "SIMULATED"
+    frames = lines[2:2 + len(sent)]
+    for line, frame in zip(frames, sent, strict=True):
+        assert f"sample {frame.start} " in line and "FCS" in line and "ok" in line
+        assert f"{frame.format.length} bytes" in line
+        assert abs(float(re.search(r"offset +([-+\d.]+) kHz", line)[1]) - 40) < 1
+    assert "non-HT 24 Mbit/s" in frames[0] and "HT MCS 9, 20 MHz, 2 streams" in frames[1]
+    assert "FCS 3/3 ok  Data 02:00:00:00:00:01 > 02:00:00:00:00:02 #0, 2 more" in frames[2]
+    assert "VHT MCS 4, 2 streams, 20 MHz, short GI" in frames[3]
+    table = [re.split(r"\s{2,}", line) for line in lines[2 + len(sent) + 1:]]
+    assert table[0] == ["format", "frames", "complete", "MPDUs", "FCS ok", "share", "bytes",
+                        "mean SNR"]
+    assert [row[0] for row in table[1:]] == [
+        "non-HT 6 Mbit/s, 20 MHz", "non-HT 24 Mbit/s, 20 MHz", "HT MCS 4, 1 stream, 20 MHz",
+        "HT MCS 9, 2 streams, 20 MHz", "VHT MCS 4, 2 streams, 20 MHz", "all"]
+    assert table[-1][1:7] == ["5", "5", "8", "8", "100.0 %", str(8 * 128)]
+
+
+def test_quiet_prints_no_frames(simulated):
+    result = _wifi(simulated[0], "-q")
+    assert result.exit_code == 0
+    assert "sample " not in result.output.split("format")[0].split("SIMULATED")[1]
+    assert "\nall " in result.output
+
+
+def test_json_has_the_frames_that_were_sent(simulated, tmp_path):
+    path, sent = simulated
+    result = _wifi(path, "-q", "--json", tmp_path / "f.json")
+    assert f"written: {tmp_path / 'f.json'}" in result.output
+    frames = json.loads((tmp_path / "f.json").read_text())
+    for got, frame in zip(frames, sent, strict=True):
+        f = frame.format
+        assert abs(got["start"] - frame.start) <= 2
+        assert (got["format"], got["mcs"], got["num_streams"], got["stbc"], got["bandwidth_mhz"],
+                got["short_gi"], got["coding"], got["length"]) == (
+            f.name, f.mcs, f.num_streams, f.stbc, 20, f.short_gi, "bcc", f.length)
+        assert abs(got["cfo_hz"] - 40e3) < 1e3 and 25 < got["snr_db"] < 45
+        assert got["psdu"] == frame.psdu.hex() and got["problem"] == ""
+        assert got["mpdus"] == [{"hex": mpdu.hex(), "fcs_ok": True} for mpdu in frame.mpdus]
+        assert got["frequency"] == 5.18e9
+    assert sorted(tmp_path.iterdir()) == [tmp_path / "f.json"]
+
+
+def test_csi_and_pcap_have_the_frames(simulated, tmp_path):
+    path, sent = simulated
+    result = _wifi(path, "-q", "--csi", tmp_path / "c.npz", "--pcap", tmp_path / "p.pcap")
+    assert result.exit_code == 0, result.output
+    records = read_csi(tmp_path / "c.npz")
+    assert [one.matrices.shape[1:] for one in records] == [
+        (2, frame.format.num_space_time_streams) for frame in sent]
+    pcap = (tmp_path / "p.pcap").read_bytes()
+    assert all(mpdu in pcap for frame in sent for mpdu in frame.mpdus)
+    seconds = int.from_bytes(pcap[24:28], "little")
+    assert seconds == recording.Reader(path).start_time    # by core:datetime
+    assert sorted(one.name for one in tmp_path.iterdir()) == ["c.npz", "p.pcap"]
+
+
+def test_pictures_and_summary(simulated, tmp_path):
+    result = _wifi(simulated[0], "-q", "-o", tmp_path / "out")
+    assert result.exit_code == 0, result.output
+    names = sorted(one.name for one in (tmp_path / "out").iterdir())
+    assert names == ["channel-1.png", "channel-2.png", "constellation-1.png", "constellation-2.png",
+                     "quality.png", "summary.json"]
+    for name in names[:-1]:
+        data = (tmp_path / "out" / name).read_bytes()
+        assert data.startswith(b"\x89PNG") and len(data) > 5000
+    summary = json.loads((tmp_path / "out" / "summary.json").read_text())
+    assert (summary["frames"], summary["mpdus_ok"], summary["complete"]) == (5, 8, True)
+    assert summary["formats"]["HT MCS 4, 1 stream, 20 MHz"]["mpdus_ok"] == 3
+    assert summary["samples_searched"] == summary["samples"]
+    result = _wifi(simulated[0], "-q", "-o", tmp_path / "bare", "--no-pictures")
+    assert [one.name for one in (tmp_path / "bare").iterdir()] == ["summary.json"]
+
+
+@pytest.mark.parametrize("detector", ["mmse", "mla"])
+def test_the_detector_can_be_chosen(simulated, tmp_path, detector):
+    result = _wifi(simulated[0], "-q", "-d", detector, "--json", tmp_path / "f.json")
+    assert result.exit_code == 0, result.output
+    frames = json.loads((tmp_path / "f.json").read_text())
+    assert [one["detector"] for one in frames if one["num_streams"] == 2] == [detector] * 2
+
+
+@pytest.mark.parametrize("datatype", ["ci16", "ci8", "cu8", "cf32", "ci16_be", "cf64"])
+def test_bare_samples_of_two_channels(tmp_path, datatype):
+    samples, sent = air(FRAMES, 2, level=0.2)
+    kind = recording.get_datatype(datatype)
+    path = tmp_path / "bare.bin"
+    kind.encode(samples)[0].tofile(path)
+    result = _wifi(path, "--rate", "20e6", "--format", datatype, "--channels", "2",
+                   "--frequency", "5.18G", "-q", "--json", tmp_path / "f.json")
+    assert result.exit_code == 0, result.output
+    assert (f"{path}: bare samples without metadata, 2 channels of {kind.name}, 20 MS/s, "
+            "5180 MHz, ") in result.output
+    frames = json.loads((tmp_path / "f.json").read_text())
+    assert [one["psdu"] for one in frames] == [one.psdu.hex() for one in sent]
+
+
+def test_options_complete_and_replace_metadata(tmp_path):
+    """Samples of 40 MS/s whose metadata has a wrong rate, and another channel count."""
+    samples, _ = air(FRAMES[:2], 2, sample_rate=40e6)
+    interleaved = np.ascontiguousarray(samples.T).reshape(1, -1)
+    path = recording.write(tmp_path / "r", interleaved, 1e6, frequency=1e9)
+    result = _wifi(path, "-q", "--rate", "40M", "--channels", "2", "--json", tmp_path / "f.json")
+    assert result.exit_code == 0, result.output
+    assert "SigMF, 2 channels of cf32_le, 40 MS/s, 1000 MHz" in result.output
+    assert len(json.loads((tmp_path / "f.json").read_text())) == 2
+
+
+@pytest.mark.parametrize("megahertz", [5, 10])
+def test_narrow_channels_of_80211p(tmp_path, megahertz):
+    path, _ = record(tmp_path / "r", FRAMES[:1], 1, sample_rate=megahertz * 1e6)
+    result = _wifi(path, "--json", tmp_path / "f.json")
+    assert result.exit_code == 0, result.output
+    assert f"{megahertz} MHz channel" in result.output
+    assert json.loads((tmp_path / "f.json").read_text())[0]["bandwidth_mhz"] == megahertz
+
+
+def test_more_streams_than_channels_is_said_of_the_recording(tmp_path):
+    path, sent = record(tmp_path / "r", [FRAMES[0], FRAMES[1], FRAMES[1]], 1)
+    result = _wifi(path, "--json", tmp_path / "f.json")
+    assert result.exit_code == 0
+    said = re.search(r"\n +2  1 channel, but the frame at sample (\d+) has 2 streams, the first\n",
+                     result.output)
+    # Where only the shifted copy of the second antenna is strong, it begins 4 samples earlier.
+    assert said and abs(int(said[1]) - sent[1].start) <= 5
+    assert "Not or not wholly received: 2 of 3 frames" in result.output
+    frames = json.loads((tmp_path / "f.json").read_text())
+    assert [one["problem"] for one in frames] == ["", *[
+        "1 channel, but the frame has 2 streams"] * 2]
+    assert (frames[1]["format"], frames[1]["mcs"], frames[1]["psdu"]) == ("ht", 9, "")
+    # And where there is no other frame, what to do.
+    path, _ = record(tmp_path / "only", [FRAMES[1]], 1)
+    result = _wifi(path)
+    assert result.exit_code == 1
+    assert "more streams than the recording has channels" in result.output
+
+
+def test_lost_frames_are_counted_by_their_reason(tmp_path):
+    samples, sent = air([FRAMES[0], FRAMES[2], FRAMES[4]], 1)
+    # A burst of noise in the data of the first, and the end of the recording within the last.
+    at = sent[0].start + 480
+    samples[0, at:at + 60] += 0.5 * np.random.default_rng(1).standard_normal(60)
+    path = recording.write(tmp_path / "r", samples[:, :sent[2].start + 1500], 20e6)
+    result = _wifi(path)
+    assert result.exit_code == 0
+    assert "FCS wrong" in result.output
+    assert f"1  wrong frame check sequence (the frame at sample {sent[0].start})" in result.output
+    assert "note:" not in result.output
+    assert "1  truncated: the samples end before the frame does (the frame at" in result.output
+
+
+def test_clipped_samples_are_told_where_frames_were_lost(tmp_path):
+    samples, sent = air([FRAMES[0], FRAMES[2]], 1)
+    samples[0, sent[1].start:] *= 100
+    path = recording.write(tmp_path / "r", samples, 20e6, datatype="ci16_le")
+    result = _wifi(path)
+    assert result.exit_code == 0, result.output
+    assert re.search(r"note: the recording is clipped: \d+\.\d % of its values", result.output)
+
+
+def test_frames_that_all_fail_say_what_to_check(tmp_path):
+    path, _ = record(tmp_path / "r", [(lambda n: NonHT(54, n), MPDUS[:1])] * 3, 1, snr_db=12)
+    result = _wifi(path)
+    assert result.exit_code == 1
+    assert "3  wrong frame check sequence" in result.output
+    assert re.search(r"Is the SNR \(mean 1\d\.\d dB\) enough", result.output)
+
+
+def _noise(path, scale=0.1, offset=0.0, datatype="cf32_le"):
+    rng = np.random.default_rng(1)
+    noise = rng.standard_normal((1, 40_000, 2)).view(complex)[..., 0] * scale + offset
+    return recording.write(path, noise, 20e6, datatype=datatype)
+
+
+def test_nothing_found_says_what_was_tried(tmp_path):
+    result = _wifi(_noise(tmp_path / "r"), "--json", tmp_path / "f.json")
+    assert result.exit_code == 1
+    assert json.loads((tmp_path / "f.json").read_text()) == []
+    assert "No frame was found." in result.output
+    assert "Searched 40000 samples of 1 channel at 20 MS/s" in result.output
+    assert "levels: -17.0 dBFS" in result.output
+    assert "tried in vain, on 40000 samples from sample 0 on: 40, 80 MS/s" in result.output
+    assert "--rate" in result.output and "--format" in result.output
+
+
+@pytest.mark.parametrize(("samples", "said"), [
+    (dict(scale=2.0, datatype="ci16_le"), r"clipped: 6\d\.\d % of its values"),
+    (dict(offset=0.3), "of its power at 0 Hz"),
+    (dict(scale=1e-6), "very weak"),
+    (dict(scale=0.0), "all samples are 0"),
+    (dict(scale=1e9), "stronger than any radio"),
+    (dict(scale=np.inf), "40000 samples that are no numbers")])
+def test_odd_levels_are_told(tmp_path, samples, said):
+    result = _wifi(_noise(tmp_path / "r", **samples))
+    assert result.exit_code == 1, result.output
+    assert re.search(said, result.output), result.output
+
+
+@pytest.mark.parametrize(("written", "options", "said"), [
+    ("ci16_le", ["--channels", "1"], "read as 2 channels (--channels 2)"),
+    ("ci16_be", ["--channels", "2", "--format", "ci16"], "read as ci16_be (--format ci16_be)"),
+    ("cf32_le", ["--channels", "2", "--format", "ci8"], "read as cf32_le (--format cf32_le)"),
+    ("ci16_be", ["--channels", "2", "--format", "cf32"], "read as ci16_be (--format ci16_be)"),
+    ("ci16_le", ["--channels", "2", "--rate", "40e6"], "read at 20 MS/s (--rate 20e6)")])
+def test_a_wrong_reading_of_the_file_is_found(tmp_path, written, options, said):
+    samples, _ = air(FRAMES, 2)
+    path = tmp_path / "r.ci16"
+    recording.get_datatype(written).encode(samples)[0].tofile(path)
+    result = _wifi(path, "--rate", "20e6", *options)
+    assert result.exit_code == 1
+    assert said in result.output
+    assert "8 MPDUs with a good frame check sequence" in result.output
+
+
+def test_levels_know_the_loudest_piece():
+    levels = Levels(1, None)
+    for scale in (1.0, 2.0, 0.5):
+        levels.add(np.full((1, 100), scale, np.complex64))
+    assert levels.loudest == (pytest.approx(400), 100)
+
+
+@pytest.mark.parametrize(("options", "said"), [
+    (["--rate", "25e6"], "--rate: got 25 MS/s, the receiver takes 5, 10, 20, 40, 80 MS/s"),
+    (["--rate", "20"], "--rate: got 20 samples/s, the receiver takes 5, 10, 20, 40, 80 MS/s"),
+    (["--rate", "fast"], "'--rate': got 'fast', must be a positive number of Hz"),
+    (["--rate", "nan"], "'--rate': got 'nan', must be a positive number of Hz"),
+    ([], "the sample rate of {path} is not known: give --rate"),
+    (["--rate", "20e6", "--format", "q15"], "'--format': got 'q15', allowed are cf32_le, ci16_le"),
+    (["--rate", "20e6", "--channels", "9"], "'--channels': 9 is not in the range 1<=x<=8"),
+    (["--rate", "20e6", "--frequency", "-1"], "'--frequency': got '-1', must be a positive"),
+    (["--rate", "20e6", "--detector", "best"], "'best' is not one of 'zf', 'mmse'"),
+    (["--rate", "20e6", "--json", "{folder}"], "--json: cannot write {folder}: Is a directory"),
+    (["--rate", "20e6", "--json", "{folder}/no/f"],
+     "--json: cannot write {folder}/no/f: No such file or directory"),
+    (["--rate", "20e6", "--pcap", "{folder}/no/f"], "--pcap: cannot write {folder}/no/f: No such"),
+    (["--rate", "20e6", "--csi", "{folder}/no/f"], "--csi: cannot write {folder}/no/f: No such"),
+    (["--rate", "20e6", "-o", "{path}/out"], "--output: cannot write {path}/out: Not a directory"),
+    (["--rate", "20e6", "--json", "{path}"], "--json: {path} is the recording too"),
+    (["--rate", "20e6", "--json", "{folder}/f", "--pcap", "{folder}/f"],
+     "--pcap: {folder}/f is --json too")])
+def test_a_wrong_option_is_refused_in_a_sentence(tmp_path, options, said):
+    path = tmp_path / "r.ci16"
+    path.write_bytes(bytes(4000))
+    before = sorted(tmp_path.iterdir())
+    places = {"path": path, "folder": tmp_path}
+    result = _wifi(path, *(option.format(**places) for option in options))
+    assert result.exit_code == 2
+    assert said.format(**places) in result.output
+    assert "Traceback" not in result.output
+    assert sorted(tmp_path.iterdir()) == before
+
+
+def test_a_file_that_cannot_be_read_is_refused(tmp_path):
+    empty, odd = tmp_path / "r.ci16", tmp_path / "noname"
+    empty.write_bytes(b"")
+    odd.write_bytes(bytes(400))
+    nine = recording.write(tmp_path / "nine", np.ones((9, 100)), 20e6)
+    rate = recording.write(tmp_path / "rate", np.ones((1, 100)), 25e6)
+    for path, said in [
+            (tmp_path / "nothing", "no recording"), (tmp_path, "give one of its recordings"),
+            (odd, "its name does not say its sample format: give --format, one of cf32_le"),
+            (empty, f"{empty} holds no samples"),
+            (nine, "has 9 channels, the receiver takes at most 8"),
+            (rate, "has 25 MS/s, the receiver takes 5, 10, 20, 40, 80 MS/s")]:
+        result = _wifi(path)
+        assert result.exit_code == 2, result.output
+        assert said in result.output.splitlines()[-1], result.output
+
+
+def test_a_refused_run_leaves_older_files(simulated, tmp_path):
+    old = tmp_path / "f.json"
+    old.write_text("old")
+    result = _wifi(simulated[0], "--json", old, "--csi", tmp_path / "c", "--pcap",
+                   tmp_path / "no" / "p")
+    assert result.exit_code == 2
+    assert old.read_text() == "old"
+    assert list(tmp_path.iterdir()) == [old]
+
+
+def test_surplus_bytes_and_near_rates_are_noted(tmp_path):
+    path = tmp_path / "r.ci16"
+    path.write_bytes(bytes(4001))
+    result = _wifi(path, "--rate", "20000100", "--channels", "3")
+    assert "note: r.ci16 ends within a sample: its last 5 bytes are left out" in result.output
+    assert "note: 20000100 samples/s are taken for 20 MS/s" in result.output
+
+
+def test_a_wrong_checksum_is_a_warning(simulated, tmp_path):
+    path, _ = record(tmp_path / "r", FRAMES[:1])
+    assert "warning" not in _wifi(path).output
+    metadata = json.loads(path.read_text())
+    metadata["global"]["core:sha512"] = "0" * 128
+    path.write_text(json.dumps(metadata))
+    result = _wifi(path, "-o", tmp_path / "out", "--no-pictures")
+    assert result.exit_code == 0
+    assert "warning: " in result.output and "checksum (core:sha512) differs" in result.output
+    notes = json.loads((tmp_path / "out" / "summary.json").read_text())["notes"]
+    assert ["core:sha512" in note for note in notes] == [True]
+
+
+@pytest.mark.parametrize("command", ["wifi", "play"])
+def test_control_characters_never_reach_the_terminal(tmp_path, command):
+    path = recording.write(tmp_path / "a\x1b[31mb", np.ones((1, 5000)), 20e6,
+                           description="x\x1b[2Jy\x9bz\u202e")
+    metadata = json.loads(path.read_text())
+    metadata["global"]["core:sha512"] = "0" * 128
+    metadata["captures"][0]["core:frequency"] = 5e9
+    path.write_text(json.dumps(metadata))
+    options = ["-o", str(tmp_path / "out")] if command == "play" else []
+    outputs = [CliRunner().invoke(main, [command, str(path), *options], color=True).output]
+    metadata["global"]["core:datatype"] = "c\x1bi"
+    path.write_text(json.dumps(metadata))
+    outputs.append(CliRunner().invoke(main, [command, str(path), *options], color=True).output)
+    for output in outputs:
+        # What remains are this program's own colours.
+        assert "a\x1b[31mb" not in output and "a\\x1b[31mb" in output
+        rest = re.sub(r"\x1b\[(\d\d|0)m", "", output)
+        assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u202e]", rest), repr(output)
+    if command == "wifi":
+        assert "x\\x1b[2Jy\\x9bz\\u202e" in outputs[0]
+
+
+def test_annotations_of_a_wrong_type_are_no_traceback(simulated, tmp_path):
+    path, _ = record(tmp_path / "r", FRAMES[:1])
+    metadata = json.loads(path.read_text())
+    metadata["annotations"] = [{"core:sample_start": 7, "mimopack:snr_db": "20 dB"}]
+    path.write_text(json.dumps(metadata))
+    result = CliRunner().invoke(main, ["play", str(path), "-o", str(tmp_path / "out")])
+    assert result.exit_code == 2 and isinstance(result.exception, SystemExit)
+    assert "mimopack:snr_db: got '20 dB', must be a number (annotation at sample 7)" in (
+        result.output)
+    metadata["annotations"] = [{"core:sample_start": "7"}]
+    path.write_text(json.dumps(metadata))
+    result = _wifi(path)
+    assert result.exit_code == 2
+    assert "annotations[0] core:sample_start: '7' is not of type 'integer'" in result.output
+
+
+def test_an_error_in_the_middle_keeps_what_was_decoded(simulated, tmp_path, monkeypatch):
+    def broken(self):
+        raise OSError("the disk is gone")
+
+    monkeypatch.setattr(command_module.wifi.Receiver, "finish", broken)
+    result = _wifi(simulated[0], "-q", "--json", tmp_path / "f.json")
+    assert result.exit_code == 2
+    assert re.search(r"Incomplete: broken off after (\d+) of \1 samples", result.output)
+    assert result.output.splitlines()[-1] == "Error: the disk is gone"
+    assert len(json.loads((tmp_path / "f.json").read_text())) == 5

@@ -1,0 +1,209 @@
+# SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Inner loops of the Wi-Fi receiver against NumPy in double precision, on every instruction set."""
+
+import numpy as np
+import pytest
+from gnuradio.mimopack import _core
+
+ISAS = _core.available_isas()
+kernels = _core.wifi
+
+
+@pytest.fixture(params=ISAS)
+def isa(request):
+    return request.param
+
+
+@pytest.fixture
+def rng():
+    return np.random.default_rng(7)
+
+
+def complex_normal(rng, *shape):
+    return (rng.standard_normal(shape) + 1j * rng.standard_normal(shape)).astype(np.complex64)
+
+
+@pytest.mark.parametrize("block", [16, 64])
+def test_correlation_and_metric(isa, rng, block):
+    """Energies and correlations are without the blocks' means, the metric is their ratio."""
+    samples = complex_normal(rng, 3, 5 + 40 * block) + np.float32(2)
+    energy, lag = kernels.correlate(samples, begin=3, blocks=40, block=block, isa=isa)
+    blocks = samples[:, 3:3 + 40 * block].reshape(3, 40, block).astype(complex)
+    blocks = blocks - blocks.mean(axis=2, keepdims=True)
+    np.testing.assert_allclose(energy, np.sum(np.abs(blocks)**2, axis=2), rtol=2e-5)
+    expected = np.sum(blocks[:, :-1] * blocks[:, 1:].conj(), axis=2)
+    np.testing.assert_allclose(lag, expected, atol=1e-4 * block)
+
+    mean, square = kernels.metric(energy, lag, window=6, isa=isa)
+    assert mean.shape == square.shape == (34,)
+
+    def sliding(values):
+        return np.stack([values[:, i:i + 6].sum(axis=1) for i in range(values.shape[1] - 5)], 1)
+
+    power = sliding(energy.astype(float))
+    ratio = sliding(lag.astype(complex)) / np.sqrt(power[:, :-1] * power[:, 1:])
+    np.testing.assert_allclose(mean, ratio.mean(axis=0), atol=1e-5)
+    np.testing.assert_allclose(square, np.abs(ratio.mean(axis=0))**2, atol=1e-5)
+
+
+def test_metric_of_silence_is_zero(isa):
+    mean, square = kernels.metric(np.zeros((2, 20), np.float32), np.zeros((2, 19), np.complex64),
+                                  window=6, isa=isa)
+    assert not mean.any() and not square.any()
+
+
+@pytest.mark.parametrize("fft", [64, 128, 256])
+def test_spectra(isa, rng, fft):
+    samples, direct = complex_normal(rng, 2, 3, 1000), complex_normal(rng, 2, 3)
+    cfo = np.array([0.01, -0.2])
+    starts = rng.integers(0, 1001 - fft, (2, 11))
+    bins = rng.integers(0, fft, 9)
+    scale = rng.uniform(1, 2, (2, 3)).astype(np.float32)
+    turned = (samples - direct[..., None]) * np.exp(
+        -2j * np.pi * cfo[:, None] * (np.arange(1000) - 16))[:, None]
+    expected = np.empty((2, 3, 11, 9), complex)
+    for f, w in np.ndindex(2, 11):
+        window = turned[f, :, starts[f, w]:starts[f, w] + fft]
+        expected[f, :, w] = np.fft.fft(window)[:, bins] * scale[f][:, None]
+    found = kernels.spectra(samples, cfo=cfo, origin=-16, starts=starts, fft=fft, bins=bins,
+                            scale=scale, direct=direct, isa=isa)
+    np.testing.assert_allclose(found, expected, atol=1e-5 * np.abs(expected).max())
+    alone = kernels.spectra(samples[1:], cfo=cfo[1:], origin=-16, starts=starts[1:], fft=fft,
+                            bins=bins, scale=scale[1:], direct=direct[1:], isa=isa)
+    np.testing.assert_array_equal(alone[0], found[1])
+
+
+def test_spectra_stay_inside_their_samples(isa):
+    arguments = {"cfo": np.zeros(1), "origin": 0, "fft": 64, "bins": np.arange(4),
+                 "scale": np.ones((1, 1), np.float32), "isa": isa}
+    samples = np.zeros((1, 1, 100), np.complex64)
+    for changed in ({"starts": np.array([[37]])}, {"starts": np.array([[-1]])},
+                    {"starts": np.array([[0]]), "bins": np.array([64])},
+                    {"starts": np.array([[0]]), "fft": 60}):
+        with pytest.raises(ValueError, match="spectra: inconsistent arguments"):
+            kernels.spectra(samples, **{**arguments, **changed})
+
+
+def test_repetitions(isa, rng):
+    """What repeats itself agrees by its share of the power; a direct current is told from it."""
+    stream = complex_normal(rng, 2, 2000)
+    stream[:, 564:628] = stream[:, 500:564]
+    stream[1] += 3
+    starts = np.array([500 - 128, 1000])
+    direct, agreement = kernels.repetitions(
+        stream, starts=starts, length=334, first=100, positions=60, window=40, lag=64,
+        least_direct=8.0, isa=isa)
+    assert agreement[0] > 0.97 and agreement[1] < 0.7
+    assert not direct[:, 0].any()
+    np.testing.assert_allclose(direct[:, 1], [stream[1, at:at + 334].mean() for at in starts],
+                               rtol=1e-5)
+    stream[0, 600] = np.nan
+    _, agreement = kernels.repetitions(
+        stream, starts=starts, length=334, first=100, positions=60, window=40, lag=64,
+        least_direct=8.0, isa=isa)
+    assert np.isfinite(agreement).all()
+
+
+def test_pairs(isa, rng):
+    """The place of a known sequence that comes twice in a row, under noise."""
+    sequence = np.exp(2j * np.pi * rng.random((1, 64))).astype(np.complex64)
+    places = np.array([5, 31, 90])
+    samples = 0.3 * complex_normal(rng, 3, 2, 222)
+    for piece, at in enumerate(places):
+        samples[piece, :, at:at + 128] += np.tile(sequence[0], 2)
+    found = kernels.pairs(samples, reference=sequence.conj(), width=1, isa=isa)
+    np.testing.assert_array_equal(found, places)
+
+
+def test_symbols(isa, rng):
+    received = complex_normal(rng, 3, 2, 5, 8)
+    slope, phase = rng.uniform(-1, 1, (2, 3, 5))
+    k, places = np.array([-4, -3, -2, -1, 1, 2, 3, 4]), np.array([0, 2, 5, 7])
+    turned, vectors = kernels.symbols(received, slope=slope, phase=phase, k=k, places=places,
+                                      isa=isa)
+    expected = received * np.exp(1j * (slope[..., None] * k - phase[..., None]))[:, None]
+    np.testing.assert_allclose(turned, expected, atol=1e-5)
+    np.testing.assert_array_equal(vectors, turned[..., places].transpose(0, 3, 2, 1))
+
+
+def test_order(isa, rng):
+    llr = rng.standard_normal((2, 6, 3, 4)).astype(np.float32)
+    llr[0, 1, 2, 3], llr[1, 0, 0, 0] = np.nan, np.inf
+    source = rng.permutation(24)
+    expected = np.where(np.isfinite(llr), llr, 0).transpose(0, 2, 1, 3).reshape(2, 3, 24)
+    np.testing.assert_array_equal(kernels.order(llr, source=source, isa=isa),
+                                  expected[..., source])
+
+
+def test_phases(isa, rng):
+    values = rng.standard_normal((4, 30))
+    decay, reach = np.array([0.9, 0.5, 0.99, 0.01]), np.array([29, 3, 10, 0])
+    distance = np.abs(np.arange(30)[:, None] - np.arange(30))
+    weight = np.where(distance <= reach[:, None, None], decay[:, None, None]**distance, 0)
+    expected = np.einsum("fij,fj->fi", weight, values) / weight.sum(axis=2)
+    np.testing.assert_allclose(
+        kernels.smooth_phases(values, decay=decay, reach=reach, isa=isa), expected, atol=1e-12)
+
+
+def test_profiles(isa, rng):
+    """A delay is found and taken out, powers are those of the transform."""
+    k = np.array([*range(-20, 0), *range(1, 21)])
+    delay = np.array([3.4, -7.1])
+    channel = np.exp(-2j * np.pi / 64 * delay[:, None] * k)[:, :, None] * complex_normal(
+        rng, 2, 1, 3)
+    transform = complex_normal(rng, 40, 21)
+    turned, mean, power = kernels.profiles(channel.astype(np.complex64), k=k, step=0.5,
+                                           transform=transform, isa=isa)
+    np.testing.assert_array_equal(mean, [3.5, -7.0])
+    expected = channel * np.exp(2j * np.pi / 64 * mean[:, None] * k)[:, :, None]
+    np.testing.assert_allclose(turned, expected, atol=1e-5)
+    taps = np.einsum("fkr,kd->fdr", expected, transform)
+    np.testing.assert_allclose(power, np.mean(np.abs(taps)**2, axis=2), rtol=1e-4)
+
+
+def test_smooth(isa, rng):
+    k, wanted = np.arange(-6, 6), np.arange(-8, 8)
+    channel = complex_normal(rng, 3, 12, 5)
+    before, after = rng.uniform(-3, 3, (2, 3))
+    filters = [(rng.standard_normal((4, 12)).astype(np.float32),
+                rng.standard_normal((16, 4)).astype(np.float32)) for _ in range(3)]
+    filters[1] = None
+    found = kernels.smooth(channel, k=k, wanted=wanted, before=before, after=after,
+                           filters=filters, isa=isa)
+    assert not found[1].any()
+    for f in (0, 2):
+        turned = channel[f] * np.exp(2j * np.pi / 64 * before[f] * k)[:, None]
+        expected = filters[f][1] @ (filters[f][0] @ turned)
+        expected = expected * np.exp(-2j * np.pi / 64 * after[f] * wanted)[:, None]
+        np.testing.assert_allclose(found[f], expected, atol=1e-4)
+
+
+@pytest.mark.parametrize("rows, columns", [(1, 1), (2, 2), (3, 3), (4, 4), (8, 3), (8, 4)])
+def test_condition(isa, rng, rows, columns):
+    h = complex_normal(rng, 37, rows, columns)
+    sizes = np.linalg.svd(h.astype(complex), compute_uv=False)
+    np.testing.assert_allclose(kernels.condition(h, isa=isa),
+                               (sizes[:, 0] / sizes[:, -1])**2, rtol=1e-3)
+    h[:] = 0
+    assert not kernels.condition(h, isa=isa).any()
+
+
+@pytest.mark.parametrize("rows, columns, side", [(1, 1, 1), (2, 2, 2), (4, 4, 4), (4, 3, 8),
+                                                 (12, 6, 16)])
+def test_error_vectors(isa, rng, rows, columns, side):
+    """Against unbiased MMSE estimates and the nearest of all points."""
+    scale = 1.0 if side == 1 else np.sqrt(1.5 / (side**2 - 1))
+    levels = scale * (2 * np.arange(side) - (side - 1))
+    points = np.array([-1, 1]) if side == 1 else np.add.outer(levels, 1j * levels).ravel()
+    y, h = complex_normal(rng, 2, 13, 5, rows), complex_normal(rng, 2, 13, rows, columns)
+    noise = np.array([0.1, 0.7], np.float32)
+    chosen = np.array([0, 3])
+    found = kernels.error_vectors(y, h, noise=noise, chosen=chosen, side=side, scale=scale,
+                                  isa=isa)
+    adjoint = h.astype(complex).conj().swapaxes(-1, -2)
+    filters = np.linalg.inv(adjoint @ h + noise[:, None, None, None] * np.eye(columns)) @ adjoint
+    filters /= np.einsum("fcsr,fcrs->fcs", filters, h)[..., None]
+    estimates = y[:, :, chosen] @ filters.swapaxes(-1, -2)
+    distance = np.min(np.abs(estimates[..., None] - points)**2, axis=-1)
+    np.testing.assert_allclose(found, distance.mean(axis=(1, 2)), rtol=1e-3)

@@ -1,0 +1,258 @@
+# SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Every Wi-Fi format goes round the loop: transmitter, simulated air, receiver."""
+
+from collections import Counter
+
+import numpy as np
+import pytest
+from gnuradio.mimopack.wifi import HT, VHT, NonHT, Receiver, Transmitter, Unsupported, mac
+from wifi_air import air, data_mpdu
+
+RATES = (6, 9, 12, 18, 24, 36, 48, 54)
+ONE = [data_mpdu(170)]
+THREE = [data_mpdu(70, 1), data_mpdu(43, 2), data_mpdu(170, 3)]
+
+
+def two_paths(num_rx, num_tx, rng):
+    """A well-conditioned matrix: frequency selectivity has its own tests."""
+    matrix = rng.standard_normal((num_rx, num_tx)) + 1j * rng.standard_normal((num_rx, num_tx))
+    return np.linalg.qr(matrix)[0]
+
+
+def ht_formats():
+    """HT formats that the standard has: all MCS, and for some of them all options."""
+    for mcs in [*range(32), 32]:
+        streams = 1 if mcs == 32 else mcs // 8 + 1
+        for options in range(16):
+            ldpc, short, greenfield, wide = (bool(options >> i & 1) for i in range(4))
+            # All of them with a few MCS of each number of streams, one in five with the others.
+            if mcs % 8 not in (3, 7) and (mcs + options) % 5 and mcs != 32:
+                continue
+            stbc = (mcs + options) % 3 if streams < 4 else 0
+            fields = {"bandwidth_mhz": 40 if wide else 20, "coding": "ldpc" if ldpc else "bcc",
+                      "short_gi": short, "greenfield": greenfield,
+                      "stbc": min(stbc, streams, 4 - streams),
+                      "aggregated": bool((mcs + options) % 2)}
+            try:
+                HT(mcs, 100, **fields)
+            except Unsupported:
+                continue
+            yield mcs, fields
+
+
+def vht_formats():
+    """VHT formats that the standard has, every MCS, bandwidth and number of streams."""
+    for streams in (1, 2, 3, 4):
+        for bandwidth in (20, 40, 80):
+            for mcs in range(10):
+                for ldpc in (False, True):
+                    fields = {"num_streams": streams, "bandwidth_mhz": bandwidth,
+                              "coding": "ldpc" if ldpc else "bcc",
+                              "short_gi": bool((mcs + streams) % 2),
+                              "stbc": streams if streams < 3 and (mcs + ldpc) % 2 else 0}
+                    try:
+                        VHT.of_length(mcs, 100, **fields)
+                    except Unsupported:
+                        continue
+                    yield mcs, fields
+
+
+def receive(frames, num_rx, sample_rate=20e6, snr_db=42.0, **options):
+    """(what was received, what was sent)."""
+    samples, sent = air(frames, num_rx, snr_db=snr_db, sample_rate=sample_rate, cfo_hz=61e3,
+                        channel=two_paths, **options)
+    receiver = Receiver(num_rx, sample_rate)
+    received = receiver.process(samples) + receiver.finish()
+    assert receiver.counts["frames"] == len(received)
+    return received, sent
+
+
+def check(received, sent):
+    """Everything that the receiver says of the frames is what was sent."""
+    assert len(received) == len(sent)
+    for got, want in zip(received, sent, strict=True):
+        f, asked = got.format, want.format
+        assert got.problem == ""
+        assert [mpdu.data for mpdu in got.mpdus] == want.mpdus
+        assert got.fcs_ok
+        assert got.psdu == want.psdu
+        assert abs(got.start - want.start) <= 8 * got.sample_rate / 20e6
+        assert (f.name, f.mcs, f.num_streams, f.stbc, f.bandwidth_mhz, f.short_gi, f.coding,
+                f.length, f.num_symbols, f.greenfield) == (
+            asked.name, asked.mcs, asked.num_streams, asked.stbc, asked.bandwidth_mhz,
+            asked.short_gi, asked.coding, asked.length, asked.num_symbols, asked.greenfield)
+        assert got.num_samples == asked.num_samples * got.sample_rate / 20e6
+        assert got.cfo_hz == pytest.approx(61e3, abs=600)
+        assert len(got.evm_db) == f.num_streams
+        assert max(got.evm_db) < -24
+
+
+@pytest.mark.parametrize("bandwidth", [20, 40, 80])
+def test_non_ht(bandwidth):
+    frames = [(lambda n, rate=rate: NonHT(rate, n, bandwidth), ONE) for rate in RATES]
+    check(*receive(frames, 1, bandwidth * 1e6))
+
+
+@pytest.mark.parametrize("sample_rate", [5e6, 10e6])
+def test_narrow_channels(sample_rate):
+    frames = [(lambda n, rate=rate: NonHT(rate, n), ONE) for rate in RATES]
+    samples, sent = air(frames, 1, sample_rate=sample_rate, cfo_hz=20e3)
+    receiver = Receiver(1, sample_rate)
+    received = receiver.process(samples) + receiver.finish()
+    assert [frame.psdu for frame in received] == [frame.psdu for frame in sent]
+    entry = received[0].as_json()
+    assert (entry["bandwidth_mhz"], entry["mcs"]) == (sample_rate / 1e6, 6 * sample_rate / 20e6)
+    assert entry["cfo_hz"] == pytest.approx(20e3, abs=300)
+
+
+@pytest.mark.parametrize("sample_rate", [40e6, 80e6])
+def test_narrow_frames_in_a_wide_band(sample_rate):
+    """Frames of 20 MHz are received in any part of the band, and say where."""
+    lowest = -(sample_rate / 2 - 10e6)
+    frames = [(lambda n: NonHT(24, n), ONE), (lambda n: HT(11, n), ONE),
+              (lambda n: VHT.of_length(3, n, 2), ONE)]
+    received, sent = receive(frames, 2, sample_rate)
+    check(received, sent)
+    assert all(frame.centre_hz == lowest for frame in received)
+    assert all(frame.format.bandwidth_mhz == 20 for frame in received)
+
+
+@pytest.mark.parametrize("streams", [1, 2, 3, 4])
+def test_ht(streams):
+    groups = {}
+    for mcs, fields in ht_formats():
+        if (1 if mcs == 32 else mcs // 8 + 1) == streams:
+            groups.setdefault(fields["bandwidth_mhz"], []).append((mcs, fields))
+    assert set(groups) == {20, 40}
+    assert sum(map(len, groups.values())) > 40
+    for bandwidth, formats in groups.items():
+        frames = [(lambda n, mcs=mcs, fields=fields: HT(mcs, n, **fields),
+                   THREE if fields["aggregated"] else ONE) for mcs, fields in formats]
+        check(*receive(frames, min(8, streams + 2), bandwidth * 1e6))
+
+
+@pytest.mark.parametrize("streams", [1, 2, 3, 4])
+@pytest.mark.parametrize("bandwidth", [20, 40, 80])
+def test_vht(streams, bandwidth):
+    formats = [(mcs, fields) for mcs, fields in vht_formats()
+               if (fields["num_streams"], fields["bandwidth_mhz"]) == (streams, bandwidth)]
+    assert len(formats) >= 18
+    frames = [(lambda n, mcs=mcs, fields=fields: VHT.of_length(mcs, n, **fields), THREE)
+              for mcs, fields in formats]
+    received, sent = receive(frames, 4, bandwidth * 1e6)
+    check(received, sent)
+    for got, want in zip(received, sent, strict=True):
+        # The VHT-SIG-B gives the A-MPDU's length in words of four bytes.
+        assert got.format.apep_length == -(-want.format.apep_length // 4) * 4
+
+
+def test_as_many_antennas_as_streams_and_many_more():
+    for num_rx in (4, 5, 8):
+        check(*receive([(lambda n: HT(27, n), ONE), (lambda n: HT(3, n), ONE)], num_rx))
+
+
+def test_more_streams_than_antennas_are_reported():
+    frames = [(lambda n: HT(11, n), ONE), (lambda n: HT(3, n), ONE),
+              (lambda n: VHT.of_length(2, n, 3), ONE)]
+    samples, sent = air(frames, 1)
+    receiver = Receiver(1)
+    received = receiver.process(samples) + receiver.finish()
+    assert [frame.problem for frame in received] == [
+        "1 channel, but the frame has 2 streams", "", "1 channel, but the frame has 3 streams"]
+    assert [frame.format.num_streams for frame in received] == [2, 1, 3]
+    assert received[1].fcs_ok
+    assert receiver.counts["1 channel, but the frame has 2 streams"] == 1
+
+
+def test_null_data_packet():
+    """A VHT NDP and an HT frame without data give a channel, and no bytes."""
+    for f in (VHT(0, 0, num_streams=3, bandwidth_mhz=40), HT(16, 0, bandwidth_mhz=40)):
+        samples = Transmitter(3, 40).frame(f)
+        rng = np.random.default_rng(5)
+        channel = two_paths(3, 3, rng)
+        stream = np.pad(channel @ samples, ((0, 0), (300, 300)))
+        stream = stream + 1e-3 * rng.standard_normal(stream.shape)
+        receiver = Receiver(3, 40e6)
+        received = receiver.process(stream.astype(np.complex64)) + receiver.finish()
+        assert len(received) == 1
+        assert (received[0].psdu, received[0].mpdus, received[0].problem) == (b"", (), "")
+        matrices = received[0].channel.matrices
+        assert matrices.shape == (114, 3, 3)
+        expected = np.abs(channel) / np.sqrt(3 * 114)
+        np.testing.assert_allclose(np.abs(matrices), np.broadcast_to(expected, matrices.shape),
+                                   atol=0.03 * expected.max())
+
+
+def test_known_channel_comes_back():
+    """CSI is the channel: scale, antenna order, cyclic shifts and turns taken out, delay kept."""
+    rng = np.random.default_rng(11)
+    taps = rng.standard_normal((3, 2, 3)) + 1j * rng.standard_normal((3, 2, 3))
+    for bandwidth, f in ((20, HT(8, 200)), (40, HT(8, 200, 40)),
+                         (80, VHT.of_length(1, 300, 2, 80)), (40, HT(8, 200, 40, greenfield=True))):
+        scale = bandwidth // 20
+        psdu = (mac.aggregate(ONE, f.length) if f.name == "vht"
+                else rng.integers(0, 256, f.length, np.uint8).tobytes())
+        sent = Transmitter(2, bandwidth).frame(f, psdu)
+        stream = np.zeros((3, sent.shape[1] + 1000), complex)
+        for r in range(3):
+            for t in range(2):
+                one = np.convolve(sent[t], taps[r, t])
+                stream[r, 400:400 + one.size] += one
+        stream += 1e-3 * rng.standard_normal(stream.shape)
+        receiver = Receiver(3, bandwidth * 1e6)
+        found, = receiver.process(stream.astype(np.complex64)) + receiver.finish()
+        k = found.channel.carriers
+        used = {20: 56, 40: 114, 80: 242}[bandwidth]
+        assert k.size == used
+        exact = np.einsum("rtd,kd->krt", taps,
+                          np.exp(-2j * np.pi / (64 * scale) * np.outer(k, np.arange(3))))
+        exact /= np.sqrt(2 * used)
+        got = found.channel.matrices
+        # The FFT window begins early by whole samples: one delay for all.
+        turns = np.exp(-2j * np.pi / (64 * scale) * np.outer(np.arange(16 * scale), k))
+        early = np.argmax(np.abs(np.einsum("krt,krt,dk->d", got, exact.conj(), turns.conj())))
+        aligned = got * turns[early].conj()[:, None, None]
+        error = np.mean(np.abs(aligned - exact)**2) / np.mean(np.abs(exact)**2)
+        assert 10 * np.log10(error) < -35
+        # The mean power of an antenna is the sum over subcarriers and streams.
+        power = np.mean(np.abs(stream[:, 1200:400 + sent.shape[1]])**2, axis=1)
+        np.testing.assert_allclose(np.sum(np.abs(got)**2, axis=(0, 2)), power, rtol=0.15)
+
+
+def test_cuts_do_not_matter():
+    frames = [(lambda n: NonHT(24, n), ONE), (lambda n: HT(9, n), ONE),
+              (lambda n: VHT.of_length(4, n, 2), THREE)] * 3
+    samples, _ = air(frames, 2, gap=45)
+    whole = Receiver(2)
+    expected = whole.process(samples) + whole.finish()
+    assert sum(frame.fcs_ok for frame in expected) == 9
+    rng = np.random.default_rng(4)
+    for _ in range(5):
+        receiver, got, at = Receiver(2), [], 0
+        while at < samples.shape[1]:
+            size = int(rng.integers(1, 3000))
+            got += receiver.process(samples[:, at:at + size])
+            at += size
+        got += receiver.finish()
+        assert [frame.as_json() for frame in got] == [frame.as_json() for frame in expected]
+
+
+def test_restart_counts_on():
+    frames = [(lambda n: NonHT(24, n), ONE)]
+    samples, sent = air(frames, 1)
+    receiver = Receiver(1)
+    receiver.process(samples[:, :900])
+    receiver.restart(1_000_003)
+    found, = receiver.process(samples) + receiver.finish()
+    assert abs(found.start - 1_000_003 - sent[0].start) <= 2
+
+
+def test_counts():
+    frames = [(lambda n: NonHT(24, n), ONE), (lambda n: HT(1, n, aggregated=True), THREE)]
+    samples, _ = air(frames, 1)
+    receiver = Receiver(1)
+    receiver.process(samples)
+    receiver.finish()
+    assert receiver.counts == Counter(
+        samples=samples.shape[1], preambles=2, frames=2, decoded=2, mpdus=4, mpdus_ok=4)

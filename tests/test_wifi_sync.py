@@ -1,0 +1,292 @@
+# SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The Wi-Fi receiver finds frames in impaired streams, and none where there are none."""
+
+import numpy as np
+import pytest
+from gnuradio.mimopack.channel import MIMOChannel
+from gnuradio.mimopack.wifi import HT, VHT, NonHT, Receiver, Transmitter, mac
+from gnuradio.mimopack.wifi.frame import TRUNCATED
+from wifi_air import air, data_mpdu, multipath, through
+
+RATE = 20e6
+ROBUST = [(lambda n: NonHT(6, n), [data_mpdu(90, 1)]),
+          (lambda n: NonHT(24, n), [data_mpdu(150, 2)]),
+          (lambda n: HT(9, n), [data_mpdu(200, 3)])]
+MIXED = [*ROBUST, (lambda n: VHT.of_length(4, n, 2), [data_mpdu(300, 4), data_mpdu(70, 5)])]
+
+
+def receive(samples, **options):
+    """All frames of a finished stream."""
+    receiver = Receiver(len(samples), **options)
+    return receiver.process(np.asarray(samples, np.complex64)) + receiver.finish()
+
+
+def mpdus(frame):
+    return [mpdu.data for mpdu in frame.mpdus if mpdu.fcs_ok]
+
+
+def check(frames, sent, tolerance=8):
+    """Exactly the frames that were sent, where they were sent."""
+    assert [mpdus(frame) for frame in frames] == [one.mpdus for one in sent]
+    assert all(abs(frame.start - one.start) <= tolerance
+               for frame, one in zip(frames, sent, strict=True))
+
+
+def rotate(samples, frequency):
+    """Samples with a carrier offset in Hz."""
+    return samples * np.exp(2j * np.pi * frequency / RATE * np.arange(samples.shape[-1]))
+
+
+def noise(rng, num_rx, n, power=1.0):
+    real = rng.standard_normal((num_rx, n, 2))
+    return (real * np.sqrt(power / 2)).view(complex)[..., 0]
+
+
+class TestImpairments:
+    @pytest.mark.parametrize("frequency", [0.0, 1.03e6, -4.7e6])
+    @pytest.mark.parametrize("level_db", [-25, -15])
+    def test_direct_current_or_a_tone_beside_frames(self, level_db, frequency):
+        samples, sent = air(ROBUST * 3, 2, snr_db=30, cfo_hz=40e3, seed=2)
+        tone = rotate(np.full((1, samples.shape[1]), 0.1 * 10 ** (level_db / 20)), frequency)
+        check(receive(samples + tone), sent)
+
+    @pytest.mark.parametrize("level_db", [-10, 0, 20])
+    def test_direct_current_stronger_than_frames(self, level_db):
+        samples, sent = air(ROBUST * 3, 2, snr_db=30, cfo_hz=-90e3, seed=3)
+        constant = 0.1 * 10 ** (level_db / 20) * np.exp(1j * np.array([[0.3], [2.0]]))
+        check(receive(samples + constant), sent)
+
+    @pytest.mark.parametrize("gain_db, angle", [(0.5, 3.0), (-1.0, -5.0)])
+    def test_iq_imbalance(self, gain_db, angle):
+        samples, sent = air(ROBUST * 3, 2, snr_db=32, cfo_hz=70e3, seed=4)
+        gain, turn = 10 ** (gain_db / 20), np.exp(1j * np.deg2rad(angle))
+        spoilt = (1 + gain * turn) / 2 * samples + (1 - gain * turn.conj()) / 2 * samples.conj()
+        check(receive(spoilt), sent)
+
+    @pytest.mark.parametrize("scale", [1e-9, 1e-6, 3e4, 1e7])
+    def test_scale_does_not_matter(self, scale):
+        samples, sent = air(MIXED, 2, snr_db=30, level=1.0)
+        frames = receive(samples * scale)
+        check(frames, sent)
+        for frame, one in zip(frames, receive(samples), strict=True):
+            assert frame.start == one.start
+            assert frame.snr_db == pytest.approx(one.snr_db, abs=0.05)
+            assert np.subtract(frame.level_dbfs, one.level_dbfs) == pytest.approx(
+                20 * np.log10(scale), abs=0.05)
+
+    def test_antennas_of_different_gain_and_noise(self):
+        """SNRs are those of each antenna; one that hears only noise, or nothing, does no harm."""
+        samples, sent = air(MIXED, 5, snr_db=60, cfo_hz=20e3, seed=6)
+        rng = np.random.default_rng(6)
+        gain = np.array([1.0, 0.01, 30.0, 0.0, 0.0])[:, None]
+        floor = np.array([1e-3, 3e-5, 6e-2, 1e-2, 0.0])[:, None]
+        frames = receive(gain * samples + floor * noise(rng, 5, samples.shape[1]))
+        check(frames, sent)
+        for frame in frames:
+            power = np.mean(np.abs(samples[:3, frame.start:frame.start + frame.num_samples])**2, 1)
+            expected = 10 * np.log10(power * gain[:3, 0]**2 / floor[:3, 0]**2)
+            assert np.array(frame.antenna_snr_db[:3]) == pytest.approx(expected, abs=3.5)
+            assert frame.antenna_snr_db[3] < 0
+
+    @pytest.mark.parametrize("before", [0.03, 0.3, 3.0, 30.0])
+    @pytest.mark.parametrize("at", [-30, 10, 40])
+    def test_gain_steps_at_the_beginning_of_a_frame(self, at, before):
+        """An AGC sets the gain within the first 2 us of the short training field at the latest."""
+        samples, sent = air(MIXED, 2, snr_db=32, gap=900, seed=7)
+        for one in sent:
+            samples[:, one.start - 600:one.start + at] *= before
+        check(receive(samples), sent)
+
+    @pytest.mark.parametrize("num_taps", [1, 4, 10])
+    def test_timing_avoids_interference_between_symbols(self, num_taps):
+        """Within the guard interval echoes leave no interference but that of the filter's tails."""
+        rng = np.random.default_rng([8, num_taps])
+        transmitter = Transmitter(2)
+        for _ in range(6):
+            found, sent = transmitter.mpdu(lambda n: HT(11, n), [data_mpdu(300)])
+            received = through(multipath(4, 2, rng, num_taps, spread=4.0), sent)
+            stream = np.pad(received, ((0, 0), (500, 700)))
+            frame, = receive(stream + noise(rng, 4, stream.shape[1], 1e-8))
+            # The first strong path may be weak for once: then the start is a path later.
+            assert -8 <= frame.start - 500 <= num_taps and frame.fcs_ok
+            assert max(frame.evm_db) < -38
+
+
+class TestOffsets:
+    @pytest.mark.parametrize("ppm", [-40, 40])
+    @pytest.mark.parametrize("name", ["non-ht", "ht", "vht"])
+    def test_long_frames(self, name, ppm):
+        """Both clocks off by as much as two devices' may be, at 5.8 GHz, for 5.4 ms."""
+        rng = np.random.default_rng(9)
+        f = {"non-ht": NonHT(6, 4095), "ht": HT(8, 8700), "vht": VHT.of_length(1, 17000, 2)}[name]
+        assert 5.2e-3 < f.num_samples / RATE < 5.5e-3
+        psdu = rng.bytes(f.length - 4)
+        psdu = psdu + mac.fcs(psdu) if not f.aggregated else mac.aggregate(
+            [data_mpdu(1000, number) for number in range(16)], f.length)
+        sent = np.pad(Transmitter(f.num_streams).frame(f, psdu), ((0, 0), (600, 900)))
+        link = MIMOChannel(f.num_streams, 3, "tdl_a", 50e-9, RATE, snr_db=28, cfo=ppm * 5.8e3,
+                           sampling_offset=ppm, seed=9)
+        frame, = receive(link.process(sent))
+        assert frame.psdu == psdu
+        assert frame.cfo_hz == pytest.approx(ppm * 5.8e3, abs=300)
+        assert frame.sampling_offset_ppm == pytest.approx(-ppm, abs=0.5)    # slower: positive
+
+    @pytest.mark.parametrize("cfo", [-232e3, -100e3, 3e3, 155e3, 232e3])
+    def test_carrier_offset(self, cfo):
+        samples, sent = air(MIXED * 2, 2, snr_db=25, cfo_hz=cfo, seed=10)
+        frames = receive(samples)
+        check(frames, sent)
+        assert np.abs([frame.cfo_hz - cfo for frame in frames]).max() < 1e3
+
+    def test_low_snr(self):
+        # The power of 1 is spread over four antennas: 2 dB at each.
+        samples, sent = air(ROBUST[:1] * 40, 4, snr_db=8, cfo_hz=-60e3, seed=11)
+        delivered = [mpdus(frame) for frame in receive(samples)]
+        assert sum(one == sent[0].mpdus for one in delivered) >= 38
+
+
+class TestNeighbours:
+    @pytest.mark.parametrize("gap", [40, 41, 320])
+    def test_back_to_back(self, gap):
+        """2 us are the shortest gap of the standard (RIFS); 16 us a short interframe space."""
+        samples, sent = air(MIXED * 5, 2, snr_db=30, gap=gap, seed=12)
+        check(receive(samples), sent)
+
+    def test_at_the_very_ends_of_the_stream(self):
+        samples, sent = air(ROBUST, 2, snr_db=30, gap=30, seed=13)
+        stream = samples[:, sent[0].start:sent[-1].start + sent[-1].format.num_samples]
+        assert [mpdus(frame) for frame in receive(stream)] == [one.mpdus for one in sent]
+
+    @pytest.mark.parametrize("delay", [250, 900, 1700])
+    @pytest.mark.parametrize("power_db", [-20, 15])
+    def test_overlapping_frames(self, power_db, delay):
+        """The stronger of two frames is decoded, and what follows them; nobody's bytes are wrong.
+        """
+        first, one = air([(lambda n: NonHT(6, n), [data_mpdu(150, 1)])], 1, snr_db=60, seed=14)
+        second, other = air([(lambda n: NonHT(6, n), [data_mpdu(150, 2)])], 1, snr_db=60, seed=15)
+        third, last = air(ROBUST[:1], 1, snr_db=60, seed=16)
+        gain = 10 ** (power_db / 20)
+        stream = np.zeros((1, first.shape[1] + delay + third.shape[1]), complex)
+        stream[:, :first.shape[1]] += first
+        stream[:, delay:delay + second.shape[1]] += gain * second
+        stream[:, -third.shape[1]:] += third
+        frames = receive(stream + noise(np.random.default_rng(1), 1, stream.shape[1], 1e-6))
+        delivered = [mpdu for frame in frames for mpdu in mpdus(frame)]
+        stronger = other if power_db > 0 else one
+        assert delivered == [stronger[0].mpdus[0], last[0].mpdus[0]]
+
+    def test_frames_that_lie_inside_another_one_by_chance_of_its_payload(self):
+        """The samples of a whole frame as a payload's echo do not end the outer frame."""
+        outer, sent = air([(lambda n: HT(8, n), [data_mpdu(1500, 1)])], 2, snr_db=40, seed=17)
+        inner, _ = air(ROBUST[:1], 2, snr_db=80, seed=18)
+        at = sent[0].start + 1500
+        outer[:, at:at + inner.shape[1]] += 0.01 * inner
+        check(receive(outer), sent)
+
+
+class TestCuts:
+    @pytest.mark.parametrize("missing", [60, 500, 1100])
+    def test_cut_by_the_end(self, missing):
+        samples, sent = air(MIXED, 2, snr_db=30, seed=20)
+        end = sent[-1].start + sent[-1].format.num_samples - missing
+        frames = receive(samples[:, :end])
+        check(frames[:-1], sent[:-1])
+        assert abs(frames[-1].start - sent[-1].start) <= 8
+        assert (frames[-1].problem, frames[-1].format.num_streams) == (TRUNCATED, 2)
+
+    @pytest.mark.parametrize("kept", [60, 250, 420, 700, 1000])
+    def test_samples_lost_within_a_frame(self, kept):
+        """The stream jumps from within a frame to shortly before the next one: only it is lost."""
+        samples, sent = air(MIXED * 2, 2, snr_db=30, seed=21)
+        jump = sent[4].start - 45
+        samples = np.concatenate([samples[:, :sent[3].start + kept], samples[:, jump:]], axis=1)
+        delivered = [mpdus(frame) for frame in receive(samples)]
+        assert [one for one in delivered if one] == [
+            one.mpdus for index, one in enumerate(sent) if index != 3]
+
+    @pytest.mark.parametrize("left", [30, 250, 800])
+    def test_begins_within_a_frame(self, left):
+        samples, sent = air(ROBUST, 2, snr_db=30, seed=22)
+        begin = sent[0].start + sent[0].format.num_samples - left
+        delivered = [mpdus(frame) for frame in receive(samples[:, begin:])]
+        assert [one for one in delivered if one] == [one.mpdus for one in sent[1:]]
+
+
+class TestBrokenSamples:
+    @pytest.mark.parametrize("value", [np.nan, np.inf, 1e20, 3e38])
+    def test_one_costs_at_most_its_frame(self, value):
+        samples, sent = air([*ROBUST[2:] * 2, *ROBUST[:1]], 2, snr_db=35, gap=60, seed=23)
+        with np.errstate(over="ignore", invalid="ignore"):
+            for position in range(sent[1].start - 20, sent[1].start + 900, 23):
+                bad = samples.copy()
+                bad[position % 2, position] = value
+                delivered = [mpdus(frame) for frame in receive(bad)]
+                assert delivered[0] == sent[0].mpdus and delivered[-1] == sent[2].mpdus
+                assert all(one in ([], sent[1].mpdus) for one in delivered[1:-1])
+
+    def test_between_frames_they_cost_nothing(self):
+        samples, sent = air(MIXED, 2, snr_db=30, gap=700, seed=24)
+        for one in sent:
+            samples[0, one.start - 500:one.start - 450] = np.nan
+            samples[1, one.start - 300] = np.inf
+        check(receive(samples), sent)
+
+
+def periodic(name, rng, n):
+    """A signal that is none of Wi-Fi's, of power 1."""
+    k = np.arange(n)
+    tone = np.exp(2j * np.pi * rng.uniform(-0.5, 0.5) * k)
+    if name == "tone":
+        return tone
+    if name == "two tones":
+        return (tone + np.exp(2j * np.pi * rng.uniform(-0.5, 0.5) * k)) / np.sqrt(2)
+    if name == "chirp":
+        return np.exp(2j * np.pi * 1e-6 * k * k / 2)
+    if name == "pulses":
+        return tone * (k % 1600 < 200) * np.sqrt(8)
+    if name == "constant":
+        return np.ones(n)
+    # Random periods of other lengths than the short training field's 16 samples, and of these.
+    period = {"period 16": 16, "period 20": 20, "period 64": 64, "period 80": 80}[name]
+    return np.resize(rng.standard_normal((period, 2)).view(complex)[:, 0] / np.sqrt(2), n)
+
+
+class TestSilence:
+    @pytest.mark.parametrize("num_rx", [1, 2, 4])
+    def test_noise_raises_no_frame(self, num_rx):
+        rng = np.random.default_rng([30, num_rx])
+        receiver = Receiver(num_rx)
+        for _ in range(6):
+            assert receiver.process(noise(rng, num_rx, 500_000).astype(np.complex64)) == []
+        assert receiver.finish() == [] and receiver.counts["samples"] == 3_000_000
+
+    @pytest.mark.parametrize("name", ["tone", "two tones", "chirp", "pulses", "constant",
+                                      "period 16", "period 20", "period 64", "period 80"])
+    @pytest.mark.parametrize("snr_db", [5, 20, 60])
+    def test_other_signals_raise_no_frame(self, name, snr_db):
+        rng = np.random.default_rng([31, snr_db])
+        for phase in (1, np.exp(2j)):
+            signal = periodic(name, rng, 300_000) * np.array([[1], [phase]])
+            assert receive(signal + noise(rng, 2, 300_000, 10 ** (-snr_db / 10))) == []
+
+    def test_data_symbols_without_a_preamble_raise_no_frame(self):
+        found, sent = Transmitter(1).mpdu(lambda n: NonHT(24, n), [data_mpdu(3500)])
+        data = np.tile(sent[:, 400:], (1, 20))
+        assert receive(data + noise(np.random.default_rng(32), 1, data.shape[1], 1e-3)) == []
+
+    def test_zeros_raise_no_frame(self):
+        assert receive(np.zeros((2, 200_000))) == []
+
+
+@pytest.mark.parametrize("arguments, message", [
+    ({"threshold": 1.5}, "threshold: got 1.5"), ({"num_rx": 0}, "num_rx: got 0"),
+    ({"sample_rate": 25e6}, "sample_rate: got 25000000")])
+def test_refusals(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        Receiver(**{"num_rx": 1, **arguments})
+
+
+def test_shapes_are_checked():
+    with pytest.raises(ValueError, match=r"samples: got shape \(3, 10\), must be \(4, n\)"):
+        Receiver(4).process(np.zeros((3, 10)))
