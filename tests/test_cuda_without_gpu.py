@@ -156,9 +156,10 @@ def test_passes_of_many_antennas_and_bits(name, points, num_tx, num_rx, method, 
         launch = launcher(det, folder, matrix_each=has_prior, has_prior=has_prior)
         period = 1 if has_prior else 14
         for snr_db in (0, 25):
+            # Compilers round differently: a value on the border of two points is sliced to either
+            # of them, and then another candidate is found.
             compare(det, launch, chunk=1, period=period, n=70, snr_db=snr_db, known=2 * has_prior,
-                    # one solution may be two, or two one
-                    ties=(points, num_tx, method) == ("qam256", 8, "logsum"))
+                    ties=1)
 
 
 A_TEAM_FITS = """
