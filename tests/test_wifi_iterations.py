@@ -57,8 +57,7 @@ class TestGain:
         assert any(not frame.fcs_ok for frame in once) and any(frame.fcs_ok for frame in once)
         assert [frame.psdu for frame in often] == [frame.psdu for frame in once]
 
-    def test_a_frame_with_a_good_mpdu_goes_no_further(self, monkeypatch):
-        """Another pass could lose what is there."""
+    def test_incomplete_frames_go_on_and_keep_what_they_have(self, monkeypatch):
         calls = []
         decode = LdpcIterations.decode
         monkeypatch.setattr(LdpcIterations, "decode", lambda self, y, *rest: (
@@ -66,12 +65,13 @@ class TestGain:
         broken = bytearray(data_mpdu(200, 1))
         broken[-1] ^= 1
         both = lambda n: VHT.of_length(3, n, 2, coding="ldpc")    # noqa: E731
-        samples, _ = air([(both, [bytes(broken), data_mpdu(200, 2)]),
-                          (both, [bytes(broken)])], 2, snr_db=40)
-        first, second = receive(samples, detector="mmsepic", iterations=3, passes=1)
+        samples, _ = air([(both, [bytes(broken), data_mpdu(200, 2)]), (both, [bytes(broken)]),
+                          (both, [data_mpdu(200, 2)])], 2, snr_db=40)
+        first, second, third = receive(samples, detector="mmsepic", iterations=3, passes=1)
         assert [mpdu.fcs_ok for mpdu in first.mpdus] == [False, True]
         assert [mpdu.fcs_ok for mpdu in second.mpdus] == [False]
-        assert calls == [1]    # the second frame alone
+        assert third.complete
+        assert calls == [1, 1]    # not the third
 
 
 class TestByHand:
@@ -83,7 +83,8 @@ class TestByHand:
 
         def keep(self, *arguments):
             found = decode(self, *arguments)
-            seen.append((self._field, *[np.array(one) for one in arguments], found))
+            field = self._decoder._field
+            seen.append((field, *[np.array(one) for one in arguments[:4]], found))
             return found
 
         monkeypatch.setattr(LdpcIterations, "decode", keep)
@@ -150,17 +151,17 @@ class TestBlock:
 
 
 def test_mpdus_of_an_ampdu():
-    """Iterations end with the first MPDU of an A-MPDU that fits; only what was sent comes out."""
+    """Iterations save MPDUs, also of frames that have some, and lose none."""
     mpdus = [data_mpdu(200, number) for number in range(3)]
     frames = [(FORMATS["vht 3x3"], mpdus)] * 16
     samples, _ = air(frames, 3, snr_db=11.5, channel=multipath, seed=5)
-    once, often = (receive(samples, detector="mmsepic", passes=1, iterations=count)
-                   for count in (1, 4))
-    good = [[[mpdu.data for mpdu in frame.mpdus if mpdu.fcs_ok] for frame in received]
-            for received in (once, often)]
-    assert all(set(one) <= set(mpdus) for received in good for one in received)
-    saved = [after for before, after in zip(*good, strict=True) if not before and after]
-    assert saved
+    good = [[{mpdu.data for mpdu in frame.mpdus if mpdu.fcs_ok}
+             for frame in receive(samples, detector="mmsepic", passes=1, iterations=count)]
+            for count in (1, 4)]
+    pairs = list(zip(*good, strict=True))
+    assert all(before <= after <= set(mpdus) for before, after in pairs)
+    assert any(before < after for before, after in pairs if before)
+    assert any(before < after for before, after in pairs if not before)
 
 
 def test_single_mpdus_and_ampdus_of_one_length_in_turns():

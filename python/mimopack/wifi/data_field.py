@@ -32,6 +32,7 @@ class Payload:
         checks_hold: whether all checks of the LDPC code hold; None with the convolutional code.
         scrambled: uint8, the decoded bits from the SERVICE field on, as they were scrambled.
         mpdus: tuple of :class:`mac.Mpdu`.
+        complete: whether these are all MPDUs of the frame, see :func:`mac.is_complete`.
     """
 
     psdu: bytes
@@ -39,11 +40,12 @@ class Payload:
     checks_hold: bool | None
     scrambled: np.ndarray
     mpdus: tuple
+    complete: bool
 
     @property
-    def any_fits(self):
-        """Whether the frame check sequence of an MPDU fits."""
-        return any(mpdu.fcs_ok for mpdu in self.mpdus)
+    def good(self):
+        """Offsets of the MPDUs whose frame check sequence fits: a frozenset."""
+        return frozenset(mpdu.offset for mpdu in self.mpdus if mpdu.fcs_ok)
 
 
 class DataField:
@@ -182,8 +184,25 @@ class DataField:
         found = []
         for psdu, seed, ok, row in zip(psdus, seeds.tolist(), holds, scrambled, strict=True):
             psdu = psdu.tobytes()
-            found.append(Payload(psdu, seed, ok, row, tuple(mac.split(psdu, f.aggregated))))
+            mpdus = tuple(mac.split(psdu, f.aggregated))
+            found.append(Payload(psdu, seed, ok, row, mpdus,
+                                 mac.is_complete(psdu, mpdus, f.aggregated)))
         return found
+
+    def merged(self, before, after):
+        """The union of what two attempts made of a frame: the :class:`Payload` ``after``, with the
+        bits of MPDUs that only ``before`` has right."""
+        if before.good <= after.good:
+            return after
+        scrambled = after.scrambled.copy()
+        scrambled[:SERVICE] = before.scrambled[:SERVICE]    # the seed must be right
+        for mpdu in before.mpdus:
+            if mpdu.fcs_ok:
+                begin = mpdu.offset - (mac.DELIMITER if self.frame_format.aggregated else 0)
+                sent = slice(SERVICE + 8 * begin, SERVICE + 8 * (mpdu.offset + len(mpdu.data)))
+                scrambled[sent] = before.scrambled[sent]
+        union, = self.payloads(scrambled[None], [after.checks_hold])
+        return union
 
 
 @lru_cache

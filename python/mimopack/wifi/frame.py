@@ -57,6 +57,8 @@ class ReceivedFrame:
         scrambler_seed: that of the transmitter, 0 where it was not found.
         psdu: bytes, right or wrong.
         mpdus: tuple of :class:`mac.Mpdu`.
+        complete: whether these are all MPDUs of the frame and their frame check sequences fit: of
+            an A-MPDU no part is left in which another could have been.
         channel: :class:`ChannelState`; None where there is none.
         symbols: complex64 (num_symbols, data subcarriers, num_streams), equalised, or None.
     """
@@ -80,6 +82,7 @@ class ReceivedFrame:
     scrambler_seed: int = 0
     psdu: bytes = b""
     mpdus: tuple = ()
+    complete: bool = False
     channel: ChannelState | None = None
     symbols: np.ndarray | None = None
 
@@ -90,7 +93,7 @@ class ReceivedFrame:
 
     @property
     def fcs_ok(self):
-        """Whether there are MPDUs and the frame check sequences of all fit."""
+        """Whether there are MPDUs and the frame check sequences of all that were found fit."""
         return bool(self.mpdus) and all(mpdu.fcs_ok for mpdu in self.mpdus)
 
     def as_json(self):
@@ -110,6 +113,7 @@ class ReceivedFrame:
             "noise_dbfs": _json(self.noise_dbfs), "condition_db": _json(self.condition_db),
             "evm_db": _json(self.evm_db), "detector": self.detector,
             "scrambler_seed": self.scrambler_seed, "frequency": self.frequency,
+            "complete": self.complete,
             "psdu": self.psdu.hex(),
             "mpdus": [{"hex": mpdu.data.hex(), "fcs_ok": mpdu.fcs_ok} for mpdu in self.mpdus]}
 

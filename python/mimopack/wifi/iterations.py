@@ -19,8 +19,8 @@ class LdpcIterations:
     """
 
     def __init__(self, field, detector, iterations, feedback_scale=0.6):
-        self._field = field
-        self._loop = IterativeReceiver(detector, _FrameDecoder(field), self._interleaver(field),
+        self._decoder = _FrameDecoder(field)
+        self._loop = IterativeReceiver(detector, self._decoder, self._interleaver(field),
                                        iterations, feedback_scale=feedback_scale)
 
     @staticmethod
@@ -34,35 +34,50 @@ class LdpcIterations:
         vectors = sent.reshape(f.num_symbols, f.plan.num_data, -1).swapaxes(0, 1)
         return Interleaver(vectors.ravel())
 
-    def decode(self, y, h, noise_var, llr):
+    def decode(self, y, h, noise_var, llr, payloads):
         """Decode frames.
 
         Args:
             y, h, noise_var: as :class:`demodulator.Demodulated` has them.
             llr: float32 (n, num_data, T, S * m), of the first pass.
+            payloads: n :class:`data_field.Payload`, what is known of the frames.
 
         Returns:
-            list of n :class:`data_field.Payload`.
+            list of n :class:`data_field.Payload`: MPDUs that any pass decoded are in.
         """
         n, num_data, blocks, rows = y.shape
         noise = np.repeat(noise_var, num_data * blocks).astype(np.float32)
         first = np.where(np.isfinite(llr), llr, np.float32(0)).reshape(n * num_data * blocks, -1)
-        received = self._loop.receive(y.reshape(-1, rows), h.reshape(n * num_data, rows, -1),
-                                      noise, first=np.ascontiguousarray(first))
-        return self._field.payloads(received.bits, received.found.tolist())
+        self._decoder.start(payloads)
+        self._loop.receive(y.reshape(-1, rows), h.reshape(n * num_data, rows, -1), noise,
+                           first=np.ascontiguousarray(first))
+        return self._decoder.payloads
 
 
 class _FrameDecoder:
-    """A frame is found when one of its MPDUs is: then parity bits may still be wrong, and what
-    another pass makes of it is not always better."""
+    """A decoder to which a frame is found when all its MPDUs are, whatever its parity bits say.
+
+    Attributes:
+        payloads: of the frames since ``start``, found or not.
+    """
 
     def __init__(self, field):
         self._field, self._decoder = field, field.decoder
         self.num_bits = self._decoder.num_bits
 
+    def start(self, payloads):
+        """Begin with frames of which something is known."""
+        self.payloads = list(payloads)
+        self._left = np.arange(len(self.payloads))
+
     def decode(self, llr):
+        """See :class:`iterative.IterativeReceiver`; llr is of the frames not found before."""
         posterior = self._decoder.decode(llr)
         self.bits, self.iterations_taken = self._decoder.bits, self._decoder.iterations_taken
-        payloads = self._field.payloads(self.bits, [None] * len(self.bits))
-        self.found = np.array([payload.any_fits for payload in payloads])
+        # The loop writes later decisions into the first ones.
+        decoded = self._field.payloads(self.bits.copy(), self._decoder.found.tolist())
+        for index, payload in zip(self._left, decoded, strict=True):
+            self.payloads[index] = self._field.merged(self.payloads[index], payload)
+        self.found = np.array([self.payloads[index].complete for index in self._left])
+        self._left = self._left[~self.found]
         return posterior

@@ -12,6 +12,8 @@ from .signal_fields import crc8
 FCS = 4
 DELIMITER = 4
 _SIGNATURE = 0x4E
+# Words of the smallest MPDU, an acknowledgement, with its delimiter: 4 + 14 bytes.
+_SMALLEST = 5
 # A delimiter's CRC is linear in its 16 bits but for a constant.
 _CRC_BITS = np.array([int(np.packbits(crc8(bits) ^ crc8(np.zeros(16, np.uint8)),
                                       bitorder="little")[0])
@@ -116,18 +118,13 @@ def deaggregate(psdu):
     Behind a delimiter whose CRC does not fit, the next one is looked for at multiples of four
     bytes (§9.7.3).
     """
-    words = np.frombuffer(psdu, "<u4", len(psdu) // 4)
-    head = (words & 0xFFFF).astype(np.int64)
-    good = words >> 24 == _SIGNATURE
-    good[good] = _crc(head[good]) == (words[good] >> 16 & 0xFF)
+    places, lengths, _ = _delimiters(psdu)
     mpdus, at = [], 0
-    places = np.flatnonzero(good)
     while True:
         following = np.searchsorted(places, at)
         if following == places.size:
             return mpdus
-        at = int(places[following])
-        length = int(head[at] >> 4 | (head[at] >> 2 & 3) << 12)
+        at, length = int(places[following]), int(lengths[following])
         begin = DELIMITER * (at + 1)
         if length and begin + length > len(psdu):
             at += 1
@@ -137,6 +134,47 @@ def deaggregate(psdu):
             mpdus.append(Mpdu(data, fcs_fits(data), begin))
         # A wrong length that a CRC let pass must not hide what follows.
         at += 1 + (-(-length // 4) if not length or mpdus[-1].fcs_ok else 0)
+
+
+def _delimiters(psdu):
+    """Words of a PSDU that are delimiters, ascending, with their lengths and EOF bits: arrays."""
+    words = np.frombuffer(psdu, "<u4", len(psdu) // 4)
+    places = np.flatnonzero(words >> 24 == _SIGNATURE)
+    head = (words[places] & 0xFFFF).astype(np.int64)
+    fits = _crc(head) == (words[places] >> 16 & 0xFF)
+    places, head = places[fits], head[fits]
+    return places, head >> 4 | (head >> 2 & 3) << 12, (head & 1).astype(bool)
+
+
+def is_complete(psdu, mpdus, aggregated):
+    """Tell whether all MPDUs of a PSDU are there: the check sequences of those found fit, and
+    nothing else of an A-MPDU has room for another.
+
+    Delimiters of length 0 hold none, and behind the first EOF delimiter's subframe there is
+    padding only (§9.7.1), right or wrong.
+
+    Args:
+        psdu: bytes.
+        mpdus: as :func:`split` finds them.
+        aggregated: whether the PSDU is an A-MPDU.
+    """
+    if not mpdus or not all(mpdu.fcs_ok for mpdu in mpdus):
+        return False
+    if not aggregated:
+        return True
+    places, lengths, eof = _delimiters(psdu)
+    known = np.zeros(-(-len(psdu) // DELIMITER) + 2, bool)    # words, and an end on both sides
+    known[[0, -1]] = True
+    for mpdu in mpdus:
+        begin = mpdu.offset // DELIMITER    # the delimiter's word, behind the first end
+        known[begin:begin + 1 - len(mpdu.data) // -DELIMITER] = True
+    before_mpdu = np.isin(places, [mpdu.offset // DELIMITER - 1 for mpdu in mpdus])
+    empty = (lengths == 0) & ~known[places + 1]    # what an MPDU's bytes look like does not count
+    known[places[empty] + 1] = True
+    last = places[eof & (before_mpdu | empty)]
+    if last.size:
+        known[last[0] + 1:] = True
+    return int(np.diff(np.flatnonzero(known)).max()) <= _SMALLEST
 
 
 def split(psdu, aggregated):

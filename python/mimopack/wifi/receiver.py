@@ -48,11 +48,11 @@ class Receiver:
         whitening: "antennas" divides each antenna by its own noise; "covariance" also makes noise
             white that is correlated between antennas, as an interferer's is.
         smoothing: whether channel estimates are smoothed over the delay spread.
-        passes: how often a frame without a good MPDU is decoded at most; from the second on, what
-            was decoded trains channel, phase and clock.
+        passes: how often a frame is decoded at most, while MPDUs are missing; from the second on,
+            what was decoded trains channel, phase and clock. MPDUs that any pass decoded are kept.
         iterations: passes of detector and decoder at most, for frames of several streams with an
-            LDPC code (and no space-time block code) that are not decoded at once. More than 1 with
-            a detector that takes a-priori LLRs.
+            LDPC code (and no space-time block code) that are not decoded at once, likewise. More
+            than 1 with a detector that takes a-priori LLRs.
         keep_symbols: whether ``ReceivedFrame.symbols`` is wanted.
         threshold: of the preamble's detection, see :class:`Synchroniser`.
         clock: function that returns seconds, such as ``time.process_time``, by which ``seconds``
@@ -215,6 +215,8 @@ class Receiver:
         f = one.header.format
         if f is None:
             return one.header.problem
+        if f.contradiction:
+            return f.contradiction
         rows = self.num_rx
         if f.num_space_time_streams > 1 or f.num_streams > 1:
             unknowns = f.num_streams * (2 if f.stbc else 1)
@@ -250,44 +252,58 @@ class Receiver:
         self._lap("demodulation")
         if not f.num_symbols:
             return self._reports(group, demodulated, lower)
-        detector = self._detector(f, demodulated.h.shape[2])
+        try:
+            detector = self._detector(f, demodulated.h.shape[2])
+        except _Refused as refusal:
+            return [replace(frame, problem=str(refusal))
+                    for frame in self._reports(group, demodulated, lower)]
         field = self._kept(self._fields, f.key, lambda: DataField(f))
         payloads = self._decoded(demodulated, detector, field)
+        # What is reported of a frame: the last pass that found an MPDU more, or the first, as one
+        # that went wrong may have trained on wrong bits.
+        reported = demodulated
         for _ in range(self._passes - 1):
-            lost = _lost(payloads)
-            if not lost:
+            left = _incomplete(payloads)
+            if not left:
                 break
             # What was decoded is further training.
-            refined = demodulator.refine(demodulated.take(lost),
+            refined = demodulator.refine(demodulated.take(left),
                                          np.stack([field.encode_scrambled(payloads[i].scrambled)
-                                                   for i in lost]))
+                                                   for i in left]))
             self._lap("demodulation")
-            payloads = _put(payloads, lost, self._decoded(refined, detector, field))
-            demodulated = demodulated.put(lost, refined)
+            before, decoded = payloads, self._decoded(refined, detector, field,
+                                                      [payloads[i] for i in left])
+            payloads = _put(payloads, left, decoded)
+            demodulated = demodulated.put(left, refined)
+            better = [i for i in left if len(payloads[i].good) > len(before[i].good)]
+            if better:
+                reported = reported.put(better, demodulated.take(better))
         name = getattr(detector, "name", "") or type(detector).__name__
-        return self._reports(group, demodulated, lower, payloads, name)
+        return self._reports(group, reported, lower, payloads, name)
 
-    def _decoded(self, demodulated, detector, field):
-        """Payloads of demodulated frames."""
+    def _decoded(self, demodulated, detector, field, before=None):
+        """Payloads of demodulated frames, with the MPDUs of payloads that were decoded before."""
         llr = self._detect(detector, demodulated)
         self._lap("detection")
         f = field.frame_format
         payloads = field.decode(to_symbols(llr, f) if f.stbc else llr)
+        if before:
+            payloads = list(map(field.merged, before, payloads))
         payloads = self._iterated(field, demodulated, llr, payloads)
         self._lap("decoding")
         return payloads
 
     def _iterated(self, field, demodulated, llr, payloads):
-        """Payloads, those without any good MPDU after further passes of detector and decoder."""
+        """Payloads, incomplete ones after further passes of detector and decoder."""
         f = field.frame_format
-        lost = _lost(payloads)
-        if self._iterations == 1 or f.coding != "ldpc" or f.num_streams == 1 or f.stbc or not lost:
+        left = _incomplete(payloads)
+        if self._iterations == 1 or f.coding != "ldpc" or f.num_streams == 1 or f.stbc or not left:
             return payloads
         loop = self._kept(self._loops, (f.key, demodulated.y.shape[3]), lambda: LdpcIterations(
             field, self._detector(f, demodulated.h.shape[2], extrinsic=True), self._iterations))
-        found = loop.decode(demodulated.y[lost], demodulated.h[lost], demodulated.noise_var[lost],
-                            llr[lost])
-        return _put(payloads, lost, found)
+        found = loop.decode(demodulated.y[left], demodulated.h[left], demodulated.noise_var[left],
+                            llr[left], [payloads[i] for i in left])
+        return _put(payloads, left, found)
 
     def _aligned(self, group, needed):
         """:class:`FrameSamples` of needed samples from the first LTF window on and a guard interval
@@ -313,14 +329,23 @@ class Receiver:
         def make():
             if callable(self._detector_asked):
                 return self._detector_asked(unknowns, rows, f.constellation, **options)
-            kind = detectors.REGISTRY[self._detector_asked]
-            if unknowns == 1:    # maximum ratio combining is exact, whatever was asked for
-                kind = detectors.MMSE
-            elif kind.NEEDS_SQUARE_QAM and f.bits_per_carrier == 1:
-                kind = detectors.MLA    # BPSK is no square, and few candidates
-            return kind(num_tx=unknowns, num_rx=rows, constellation=f.constellation,
-                        backend=self._backend, **options)
-        return self._kept(self._detectors, (unknowns, rows, f.constellation, *options), make)
+            return self._registered(f, unknowns, rows, **options)
+
+        try:
+            return self._kept(self._detectors, (unknowns, rows, f.constellation, *options), make)
+        except ValueError as error:
+            asked = self._detector_asked
+            name = "the detector" if callable(asked) else asked
+            raise _Refused(_refusal(name, f, error)) from error
+
+    def _registered(self, f, unknowns, rows, **options):
+        kind = detectors.REGISTRY[self._detector_asked]
+        if unknowns == 1:    # maximum ratio combining is exact, whatever was asked for
+            kind = detectors.MMSE
+        elif kind.NEEDS_SQUARE_QAM and f.bits_per_carrier == 1:
+            kind = detectors.MLA    # BPSK is no square, and few candidates
+        return kind(num_tx=unknowns, num_rx=rows, constellation=f.constellation,
+                    backend=self._backend, **options)
 
     def _detect(self, detector, demodulated):
         y, h = demodulated.y, demodulated.h
@@ -398,8 +423,9 @@ class Receiver:
             if payloads:
                 payload = payloads[i]
                 found |= {
-                    "psdu": payload.psdu, "mpdus": payload.mpdus, "evm_db": tuple(evm[i]),
-                    "scrambler_seed": payload.scrambler_seed, "detector": detector}
+                    "psdu": payload.psdu, "mpdus": payload.mpdus, "complete": payload.complete,
+                    "evm_db": tuple(evm[i]), "scrambler_seed": payload.scrambler_seed,
+                    "detector": detector}
                 if self.keep_symbols:
                     found["symbols"] = symbols[i]
             frames.append(ReceivedFrame(**found))
@@ -424,9 +450,22 @@ def _batch_size(f):
     return min(_BATCH, -(-_SYMBOLS_TOGETHER // max(1, f.num_symbols)))
 
 
-def _lost(payloads):
-    """Indices of the payloads without any MPDU whose frame check sequence fits."""
-    return [i for i, payload in enumerate(payloads) if not payload.any_fits]
+def _incomplete(payloads):
+    """Indices of the payloads in which MPDUs are wrong or missing."""
+    return [i for i, payload in enumerate(payloads) if not payload.complete]
+
+
+class _Refused(Exception):
+    """The detector takes no frames of a format; the text says why."""
+
+
+def _refusal(name, f, error):
+    """Why a detector takes no frames of a format, with the limit that its own words tell."""
+    points = 2**f.bits_per_carrier
+    modulation = {2: "BPSK", 4: "QPSK"}.get(points, f"{points}-QAM")
+    stbc = " with a space-time block code" if f.stbc else ""
+    limit = str(error).removeprefix(f"{name}: ").split(";")[0]
+    return f"{name} cannot detect {f.num_streams} streams of {modulation}{stbc}: {limit}"
 
 
 def _put(payloads, indices, others):

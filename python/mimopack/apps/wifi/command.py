@@ -25,6 +25,12 @@ from .summary import Summary
 from .words import duration, frame_line, plural
 
 _PIECE = 1 << 20    # samples of each antenna that the receiver gets at a time
+# What to do where all frames have a reason with these words.
+_ADVICE = {
+    "but the frame has": "The frames have more streams than the recording has channels: are there "
+                         "recordings of more antennas (--channels)?",
+    "cannot detect": f"Another detector (--detector) takes these frames, such as "
+                     f"{DEFAULT_DETECTOR}."}
 
 
 class _Number(click.ParamType):
@@ -189,10 +195,10 @@ def hints(run, reader, interrupt, progress):
     lines += run.levels.remarks()
     if run.levels.silent:
         return lines
-    if total.frames and total.frames == sum(count for reason, (count, _)
-                                            in run.summary.losses.items() if "stream" in reason):
-        return [*lines, "The frames have more streams than the recording has channels: are there "
-                        "recordings of more antennas (--channels)?"]
+    for words, advice in _ADVICE.items():
+        if total.frames and total.frames == sum(count for reason, (count, _)
+                                                in run.summary.losses.items() if words in reason):
+            return [*lines, advice]
     with interrupt.allowed():
         fits, said = search(reader, run.sample_rate, run.levels, lambda share: progress.update(
             share, "looking for another reading of the file"))
@@ -256,8 +262,8 @@ def wifi_command(context, path, json_path, csi_path, pcap_path, detector, backen
     The JSON list has for each frame that was announced: start (first sample of the preamble),
     format (non-ht, ht or vht), mcs (of non-ht the rate in Mbit/s), num_streams, stbc,
     bandwidth_mhz, short_gi, coding (bcc or ldpc), length (bytes), cfo_hz, snr_db, psdu (hex),
-    mpdus (hex with the FCS, fcs_ok), problem (why it was not decoded, else empty), and more
-    measurements.
+    mpdus (hex with the FCS, fcs_ok), complete (whether these are all MPDUs, and good), problem
+    (why it was not decoded, else empty), and more measurements.
 
     Ctrl-C ends the command; all files hold what was decoded so far.
 

@@ -14,7 +14,7 @@ class Row:
 
     Attributes:
         frames: announced by a signal field.
-        complete: with payload whose frame check sequences all fit.
+        complete: of which all MPDUs are there, with fitting frame check sequences.
         sounding: that announce no payload.
         mpdus, mpdus_ok: found, and those whose frame check sequence fits.
         bytes_ok: of the latter.
@@ -33,7 +33,7 @@ class Row:
         """Count a frame."""
         good = [len(mpdu.data) for mpdu in frame.mpdus if mpdu.fcs_ok]
         self.frames += 1
-        self.complete += frame.fcs_ok
+        self.complete += frame.complete
         self.sounding += is_sounding(frame)
         self.mpdus += len(frame.mpdus)
         self.mpdus_ok += len(good)

@@ -20,6 +20,7 @@ _MAC_FRAMES = {
     (2, 0): "Data", (2, 4): "Null", (2, 8): "QoS Data", (2, 12): "QoS Null"}
 _TYPES = ("Management", "Control", "Data", "Extension")
 _WRONG_FCS, _NO_MPDU = "wrong frame check sequence", "no MPDU found in the A-MPDU"
+_MISSING = "MPDUs missing in the A-MPDU: part of it was not received"
 
 
 def plural(count, noun):
@@ -66,8 +67,10 @@ def loss(frame):
     """Return why not all of a frame's payload was received: "" where it was, or there is none."""
     if frame.problem:
         return frame.problem
-    if frame.fcs_ok or is_sounding(frame):
+    if frame.complete or is_sounding(frame):
         return ""
+    if frame.fcs_ok:
+        return _MISSING
     return _WRONG_FCS if frame.mpdus else _NO_MPDU
 
 
@@ -99,9 +102,9 @@ def _outcome(frame):
     share = f"{len(good)}/{len(frame.mpdus)} " if len(frame.mpdus) > 1 else ""
     if not good:
         return click.style(f"FCS {share}wrong", fg="red")
-    partly = len(good) < len(frame.mpdus)
     more = f", {len(good) - 1} more" if len(good) > 1 else ""
-    return (click.style(f"FCS {share}ok", fg="yellow" if partly else "green")
+    missing = ", others missing" if frame.fcs_ok and not frame.complete else ""
+    return (click.style(f"FCS {share}ok{missing}", fg="green" if frame.complete else "yellow")
             + f"  {mpdu_words(good[0])}{more}")
 
 

@@ -121,6 +121,11 @@ class FrameFormat:
         return 2 if self.stbc else 1
 
     @property
+    def contradiction(self):
+        """Why no transmitter sends a frame with these fields; "" where one may."""
+        return ""
+
+    @property
     def num_scrambled(self):
         """Bits before the encoder, tail and padding included."""
         raise NotImplementedError

@@ -3,8 +3,10 @@
 """VHT (802.11ac), clause 21: single-user frames of up to four space-time streams."""
 
 from dataclasses import dataclass
+from functools import cached_property, lru_cache
 
 from ...checks import choice, flag, integer
+from ...coding.ldpc import WifiRateMatching
 from .. import carriers, training
 from .base import MCS, SERVICE, TAIL, FrameFormat, Unsupported, ratio
 
@@ -25,7 +27,8 @@ class VHT(FrameFormat):
         short_gi: data symbols with the short guard interval.
         coding: "bcc" or "ldpc".
         stbc: N_STS - N_SS: 0, or num_streams (1 or 2).
-        extra_symbol: LDPC coding took a symbol (two with STBC) more than the bits need.
+        extra_symbol: LDPC coding took a symbol (two with STBC) more than the bits need, as the
+            signal field says. Where that cannot be and its opposite can, the opposite counts.
         group_id: 0 or 63 in frames for one user.
         partial_aid: 0..511.
         beamformed: the streams were steered, so neighbouring subcarriers may differ.
@@ -74,7 +77,6 @@ class VHT(FrameFormat):
                     != self.coded_bits_per_symbol * numerator // denominator):
             raise Unsupported(f"VHT MCS {self.mcs} with {self.num_streams} streams at "
                               f"{self.bandwidth_mhz} MHz (left out by the standard)")
-
     @classmethod
     def of_length(cls, mcs, apep_length, num_streams=1, bandwidth_mhz=20, short_gi=False,
                   coding="bcc", stbc=0, **fields):
@@ -86,8 +88,7 @@ class VHT(FrameFormat):
         symbols = block * -(-bits // (probe.data_bits_per_symbol * block)) if apep_length else 0
         extra = False
         if coding == "ldpc" and symbols:
-            initial = cls(mcs, symbols, num_streams, bandwidth_mhz, short_gi, coding, stbc)
-            needed = initial.ldpc_matching.num_symbols * block
+            needed = probe._ldpc_symbols(symbols)
             extra, symbols = needed > symbols, needed
         return cls(mcs, symbols, num_streams, bandwidth_mhz, short_gi, coding, stbc, extra,
                    apep_length=apep_length, **fields)
@@ -131,12 +132,36 @@ class VHT(FrameFormat):
         """See :class:`FrameFormat`."""
         return self.signal_b_start + training.SYMBOL
 
+    @cached_property
+    def _initial_symbols(self):
+        """N_SYM,init, symbols that the bits fill ((21-62), (21-65)): as extra_symbol says, unless
+        only its opposite makes num_symbols."""
+        shorter = self.num_symbols - self.symbols_per_code_block
+        choices = [shorter, self.num_symbols] if self.extra_symbol else [self.num_symbols, shorter]
+        return next(filter(self._makes_all, choices), choices[0])
+
+    def _makes_all(self, initial):
+        """Tell whether a number of symbols that the bits fill makes num_symbols."""
+        return initial > 0 and self._ldpc_symbols(initial) == self.num_symbols
+
+    def _ldpc_symbols(self, initial):
+        """Symbols that LDPC coding makes of so many that the bits fill."""
+        block = self.symbols_per_code_block
+        return block * _coded_symbols(initial * self.data_bits_per_symbol, self.code_rate,
+                                      block * self.coded_bits_per_symbol)
+
+    @property
+    def contradiction(self):
+        """See :class:`FrameFormat`."""
+        if (self.coding == "bcc" or not self.num_symbols
+                or self._makes_all(self._initial_symbols)):
+            return ""
+        return "VHT-SIG-A and L-SIG disagree: no LDPC frame has that number of symbols"
+
     @property
     def num_scrambled(self):
         """See :class:`FrameFormat`."""
-        symbols = self.num_symbols
-        if self.coding == "ldpc" and self.extra_symbol:
-            symbols -= self.symbols_per_code_block
+        symbols = self._initial_symbols if self.coding == "ldpc" else self.num_symbols
         return symbols * self.data_bits_per_symbol
 
     @property
@@ -165,3 +190,9 @@ class VHT(FrameFormat):
                          ", STBC" * bool(self.stbc), ", NDP" * (not self.num_symbols)))
         streams = f"{self.num_streams} stream{'s' * (self.num_streams > 1)}"
         return f"VHT MCS {self.mcs}, {streams}, {self.bandwidth_mhz} MHz{extra}"
+
+
+@lru_cache(maxsize=4096)
+def _coded_symbols(payload_bits, code_rate, symbol_bits):
+    """OFDM symbols that LDPC codewords with the payload fill."""
+    return WifiRateMatching(payload_bits, code_rate, symbol_bits).num_symbols

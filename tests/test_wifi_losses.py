@@ -1,0 +1,271 @@
+# SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Wi-Fi frames that arrive in part or not at all: what is told of them, and what is kept."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from gnuradio.mimopack import detectors, recording
+from gnuradio.mimopack.apps.cli import main
+from gnuradio.mimopack.wifi import HT, VHT, Receiver, Transmitter, mac, signal_fields
+from gnuradio.mimopack.wifi.data_field import DataField
+from gnuradio.mimopack.wifi.demodulator import Demodulator
+from gnuradio.mimopack.wifi.formats.base import SERVICE
+from wifi_air import air, data_mpdu, multipath
+
+MPDUS = [data_mpdu(70, 1), data_mpdu(43, 2), data_mpdu(170, 3)]
+
+
+def stream(format_, psdu, num_rx, snr_db=40, seed=1):
+    """Samples of num_rx antennas with a frame that has these bytes."""
+    rng = np.random.default_rng(seed)
+    sent = Transmitter(format_.num_space_time_streams).frame(format_, psdu)
+    channel = np.linalg.qr(rng.standard_normal((num_rx, num_rx)))[0][:, :len(sent)]
+    samples = np.pad(channel @ sent, ((0, 0), (400, 400)))
+    noise = rng.standard_normal((2, *samples.shape)) * 10**(-snr_db / 20)
+    return (0.1 * (samples + noise[0] + 1j * noise[1])).astype(np.complex64)
+
+
+def receive(samples, **options):
+    receiver = Receiver(len(samples), **options)
+    return receiver.process(samples) + receiver.finish(), receiver.counts
+
+
+def good(frame):
+    return {mpdu.data for mpdu in frame.mpdus if mpdu.fcs_ok}
+
+
+def broken(psdu, at):
+    """The bytes with a bit of one wrong."""
+    psdu = bytearray(psdu)
+    psdu[at] ^= 4
+    return bytes(psdu)
+
+
+class TestComplete:
+    @pytest.mark.parametrize("length", [None, 383, 500])
+    def test_a_lost_delimiter_is_missed(self, length):
+        psdu = mac.aggregate(MPDUS, length)
+        found = mac.split(psdu, True)
+        assert [mpdu.data for mpdu in found] == MPDUS and mac.is_complete(psdu, found, True)
+        for mpdu in found:
+            rest = broken(psdu, mpdu.offset - 3)
+            left = mac.split(rest, True)
+            assert [one.data for one in left] == [one for one in MPDUS if one != mpdu.data]
+            assert not mac.is_complete(rest, left, True)
+
+    def test_the_smallest_mpdu_is_missed_at_the_end(self):
+        body = b"\xd4\0\0\0" + bytes(6)
+        acknowledgement = body + mac.fcs(body)
+        psdu = mac.aggregate([MPDUS[0], acknowledgement])
+        rest = broken(psdu, len(psdu) - len(acknowledgement) - 1)
+        assert not mac.is_complete(rest, mac.split(rest, True), True)
+
+    def test_a_wrong_check_sequence_and_no_mpdu(self):
+        psdu = broken(mac.aggregate(MPDUS), 30)
+        assert not mac.is_complete(psdu, mac.split(psdu, True), True)
+        for aggregated in (False, True):
+            assert not mac.is_complete(b"", [], aggregated)
+        assert mac.is_complete(MPDUS[0], mac.split(MPDUS[0], False), False)
+
+    def test_padding_may_be_wrong(self):
+        """Behind the first EOF delimiter, or behind a single MPDU with the EOF bit, no other MPDU
+        comes; less than an MPDU takes is no loss either."""
+        psdu = mac.aggregate(MPDUS, 800)
+        end = len(psdu) - 4 * ((800 - len(mac.aggregate(MPDUS))) // 4)
+        for wrong in (psdu[:end + 4] + bytes(800 - end - 4), broken(psdu, end + 1),
+                      psdu[:end] + bytes(16) + psdu[end + 16:]):
+            assert wrong != psdu and mac.is_complete(wrong, mac.split(wrong, True), True)
+        single = mac.aggregate(MPDUS[:1], 800)
+        single = single[:140] + bytes(800 - 140)
+        assert mac.is_complete(single, mac.split(single, True), True)
+        # Delimiters of length 0 between MPDUs give a slow receiver time.
+        spaced = mac.aggregate(MPDUS[:1] + [b""] * 9 + MPDUS[1:])
+        assert mac.is_complete(spaced, mac.split(spaced, True), True)
+
+    @pytest.mark.parametrize("format_of", [
+        lambda n: HT(9, n, aggregated=True), lambda n: VHT.of_length(4, n, 2)])
+    def test_the_frame_tells(self, format_of, tmp_path):
+        psdu = mac.aggregate(MPDUS)
+        f = format_of(len(psdu))
+        psdu = mac.aggregate(MPDUS, f.length if f.name == "vht" else None)
+        whole, part = (receive(stream(f, one, 2))[0][0] for one in (psdu, broken(psdu, 1)))
+        assert (whole.fcs_ok, whole.complete) == (True, True)
+        assert (part.fcs_ok, part.complete) == (True, False)
+        assert good(part) == set(MPDUS[1:]) and part.as_json()["complete"] is False
+        samples = np.concatenate([stream(f, one, 2) for one in (psdu, broken(psdu, 1))], axis=1)
+        path = recording.write(tmp_path / "r", samples, 20e6)
+        result = CliRunner().invoke(main, ["wifi", str(path)])
+        assert result.exit_code == 0, result.output
+        assert "FCS 3/3 ok  Data" in result.output
+        assert "FCS 2/2 ok, others missing  Data" in result.output
+        assert "1  MPDUs missing in the A-MPDU" in result.output
+
+
+class TestUnion:
+    @pytest.mark.parametrize("coding", ["bcc", "ldpc"])
+    @pytest.mark.parametrize("lost", ["body", "body and seed", "nothing"])
+    def test_of_two_attempts(self, coding, lost):
+        """MPDUs that either attempt has come out, in their places, and bits to train with."""
+        psdu = mac.aggregate(MPDUS)
+        f = HT(3, len(psdu), coding=coding, aggregated=True)
+        field = DataField(f)
+        right = field.decode(40 * np.float32(field.encode(psdu)[None]) - 20)[0]
+        assert right.complete
+        first, second, third = right.mpdus
+        attempts = []
+        for mpdus in ([first], [second, third] if lost != "nothing" else []):
+            bits = right.scrambled.copy()
+            for mpdu in mpdus:
+                bits[SERVICE + 8 * mpdu.offset + 40] ^= 1
+            attempts.append(bits)
+        if lost == "body and seed":
+            attempts[1][:7] ^= 1
+        before, after = field.payloads(np.stack(attempts), [False, True])
+        assert (before.good, before.complete) == ({second.offset, third.offset}, False)
+        union = field.merged(before, after)
+        assert (union.psdu, union.mpdus, union.complete) == (psdu, right.mpdus, True)
+        assert union.scrambler_seed == right.scrambler_seed
+        np.testing.assert_array_equal(union.scrambled, right.scrambled)
+
+    def test_of_nothing(self):
+        psdu = mac.aggregate(MPDUS)
+        field = DataField(HT(3, len(psdu), aggregated=True))
+        noise = np.random.default_rng(1).integers(0, 2, (2, field.frame_format.num_scrambled))
+        before, after = field.payloads(noise.astype(np.uint8), [None] * 2)
+        assert field.merged(before, after) is after
+
+    @pytest.mark.parametrize("mcs, coding, snr_db", [
+        (15, "bcc", 24), (27, "bcc", 12), (27, "ldpc", 11.5)])
+    def test_further_passes_win_mpdus_and_lose_none(self, mcs, coding, snr_db):
+        mpdus = [data_mpdu(120, number) for number in range(8)]
+        count = mcs // 8 + 1
+        samples, sent = air([(lambda n: HT(mcs, n, aggregated=True, coding=coding), mpdus)] * 48,
+                            count, snr_db=snr_db, channel=multipath, cfo_hz=30e3, seed=3)
+        once, often = (receive(samples, passes=passes)[0] for passes in (1, 3))
+        assert len(once) == len(often) == len(sent)
+        assert all(good(first) <= good(last) <= set(mpdus)
+                   for first, last in zip(once, often, strict=True))
+        # Also where the first pass had some already.
+        assert any(0 < len(good(first)) < len(good(last))
+                   for first, last in zip(once, often, strict=True))
+        for frame in often:
+            for mpdu in frame.mpdus:
+                assert frame.psdu[mpdu.offset:mpdu.offset + len(mpdu.data)] == mpdu.data
+
+    def test_a_pass_that_goes_wrong_takes_nothing_away(self, monkeypatch):
+        """Nor does it change what is reported of the frame."""
+        psdu = broken(mac.aggregate(MPDUS), 150)
+        samples = stream(HT(9, len(psdu), aggregated=True), psdu, 2)
+        (once,), _ = receive(samples, passes=1)
+        refine = Demodulator.refine
+
+        def spoil(self, before, sent):
+            refined = refine(self, before, sent)
+            noise = np.random.default_rng(1).standard_normal(refined.y.shape)
+            return replace(refined, y=noise.astype(np.complex64), channel=2 * refined.channel,
+                           phase_step=refined.phase_step + 1)
+
+        monkeypatch.setattr(Demodulator, "refine", spoil)
+        (often,), _ = receive(samples, passes=3)
+        assert good(often) == good(once) == {MPDUS[0], MPDUS[2]}
+        assert (often.cfo_hz, often.evm_db) == (once.cfo_hz, once.evm_db)
+        np.testing.assert_array_equal(often.channel.matrices, once.channel.matrices)
+
+
+def test_a_lost_frame_reports_what_the_first_pass_measured():
+    samples, _ = air([(lambda n: HT(15, n), [data_mpdu(500)])] * 8, 2, snr_db=12, cfo_hz=40e3,
+                     channel=multipath)
+    once, often = (receive(samples, passes=passes)[0] for passes in (1, 3))
+    lost = [pair for pair in zip(once, often, strict=True) if not pair[1].fcs_ok]
+    assert len(lost) >= 4
+    for first, last in lost:
+        assert (last.cfo_hz, last.sampling_offset_ppm, last.evm_db) == (
+            first.cfo_hz, first.sampling_offset_ppm, first.evm_db)
+        np.testing.assert_array_equal(last.channel.matrices, first.channel.matrices)
+
+
+class TestDetectorsLimits:
+    LARGE = (lambda n: VHT.of_length(8, n, 4), [data_mpdu(60, 1)])
+    SMALL = (lambda n: VHT.of_length(1, n, 2), [data_mpdu(60, 2)])
+    PROBLEM = ("omap cannot detect 4 streams of 256-QAM: 256^4 = 4.29e+09 candidates per vector "
+               "are more than the 1.68e+07 that can be searched with backend 'cpu'")
+
+    def test_are_told_and_other_frames_decode(self, caplog):
+        samples, _ = air([self.LARGE, self.SMALL] * 3, 4)
+        frames, counts = receive(samples, detector="omap", backend="cpu")
+        assert [frame.problem for frame in frames] == [self.PROBLEM, ""] * 3
+        assert [frame.complete for frame in frames] == [False, True] * 3
+        assert counts[self.PROBLEM] == 3 and counts["frames"] == 6
+        assert not caplog.records
+        assert frames[0].channel.matrices.shape[1:] == (4, 4)
+
+    def test_of_a_function_are_asked_once_for_a_batch(self, caplog):
+        asked = []
+
+        def make(num_streams, num_rx, constellation):
+            asked.append(num_streams)
+            if num_streams > 2:
+                raise ValueError("num_streams: got 4, allowed are 1 and 2; as it is")
+            return detectors.MMSE(num_streams, num_rx, constellation)
+
+        samples, _ = air([self.LARGE, self.SMALL] * 3, 4)
+        frames, _ = receive(samples, detector=make)
+        assert {frame.problem for frame in frames} == {
+            "", "the detector cannot detect 4 streams of 256-QAM: num_streams: got 4, allowed are "
+            "1 and 2"}
+        assert sorted(asked) == [2, 4] and not caplog.records
+
+    def test_the_command_says_what_to_do(self, tmp_path):
+        samples, _ = air([self.LARGE], 4)
+        path = recording.write(tmp_path / "r", samples, 20e6)
+        result = CliRunner().invoke(main, ["wifi", str(path), "-d", "omap", "--backend", "cpu"])
+        assert result.exit_code == 1
+        assert self.PROBLEM in result.output and "Another detector (--detector)" in result.output
+
+
+class TestExtraSymbol:
+    """The bit of the VHT-SIG-A, where the number of symbols leaves it no choice."""
+
+    @pytest.mark.parametrize("mcs, length, streams, stbc, extra", [
+        (0, 113, 1, 0, False), (3, 337, 2, 0, False), (1, 225, 1, 1, False), (0, 50, 1, 0, True),
+        (3, 78, 2, 0, True), (1, 50, 1, 1, True)])
+    def test_a_wrong_bit_does_not_count(self, mcs, length, streams, stbc, extra, caplog):
+        f = VHT.of_length(mcs, length, streams, coding="ldpc", stbc=stbc)
+        assert f.extra_symbol == extra
+        wrong = replace(f, extra_symbol=not extra)
+        assert (wrong.length, wrong.contradiction) == (f.length, "")
+        psdu = mac.aggregate([data_mpdu(f.length - 4 - 28)], f.length)
+        (frame,), _ = receive(stream(wrong, psdu, 2))
+        assert frame.complete and frame.psdu == psdu and not caplog.records
+        assert frame.format.extra_symbol != extra    # as it was sent
+
+    def test_both_values_are_read_where_both_may_be(self):
+        read = {}
+        for symbols in range(1, 40):
+            for extra in (False, True):
+                f = VHT(2, symbols, coding="ldpc", extra_symbol=extra)
+                if not f.contradiction:
+                    read.setdefault(symbols, set()).add(f.length)
+        assert {len(lengths) for lengths in read.values()} == {1, 2}
+
+    def test_every_length_has_its_own_bit(self):
+        """The transmitter's choice is the standard's, and is read back."""
+        for mcs in (0, 5, 8):
+            for length in range(20, 400, 3):
+                f = VHT.of_length(mcs, length, coding="ldpc")
+                assert f.contradiction == "" and f.length >= length
+                back = VHT(mcs, f.num_symbols, coding="ldpc", extra_symbol=f.extra_symbol)
+                assert back.num_scrambled == f.num_scrambled
+
+    def test_an_impossible_number_of_symbols_is_named(self, monkeypatch, caplog):
+        sig_a = signal_fields.vht_sig_a
+        monkeypatch.setattr(signal_fields, "vht_sig_a",
+                            lambda f: sig_a(replace(f, coding="ldpc")))
+        f = VHT(0, 13)
+        frames, counts = receive(stream(f, mac.aggregate([data_mpdu(4)], f.length), 1))
+        problem = "VHT-SIG-A and L-SIG disagree: no LDPC frame has that number of symbols"
+        assert [(frame.problem, frame.format.num_symbols) for frame in frames] == [(problem, 13)]
+        assert counts[problem] == 1 and not caplog.records
