@@ -14,11 +14,18 @@ DELIMITER = 4
 _SIGNATURE = 0x4E
 # Words of the smallest MPDU, an acknowledgement, with its delimiter: 4 + 14 bytes.
 _SMALLEST = 5
-# A delimiter's CRC is linear in its 16 bits but for a constant.
-_CRC_BITS = np.array([int(np.packbits(crc8(bits) ^ crc8(np.zeros(16, np.uint8)),
-                                      bitorder="little")[0])
-                      for bits in np.eye(16, dtype=np.uint8)])
-_CRC_ZERO = int(np.packbits(crc8(np.zeros(16, np.uint8)), bitorder="little")[0])
+
+
+def _crc_table():
+    """CRC of a delimiter by its first 16 bits: uint8 (65536,). It is linear but for a constant."""
+    zero = crc8(np.zeros(16, np.uint8))
+    table = np.packbits(zero, bitorder="little")
+    for bits in np.eye(16, dtype=np.uint8):
+        table = np.append(table, table ^ np.packbits(crc8(bits) ^ zero, bitorder="little"))
+    return table
+
+
+_CRC = _crc_table()
 
 
 @dataclass(frozen=True)
@@ -72,15 +79,7 @@ def delimiter(length, eof=False):
     if not 0 <= length < 1 << 14:
         raise ValueError(f"length: got {length}, allowed are 0 to 16383")
     head = int(eof) | (length >> 12) << 2 | (length & 0xFFF) << 4
-    return head.to_bytes(2, "little") + bytes([_crc(head), _SIGNATURE])
-
-
-def _crc(head):
-    """CRC of a delimiter's first 16 bits; head may be an array."""
-    crc = np.full(np.shape(head), _CRC_ZERO)
-    for bit, value in enumerate(_CRC_BITS):
-        crc ^= np.where(np.asarray(head) >> bit & 1, value, 0)
-    return crc[()]
+    return head.to_bytes(2, "little") + bytes([_CRC[head], _SIGNATURE])
 
 
 def aggregate(mpdus, length=None):
@@ -138,10 +137,10 @@ def deaggregate(psdu):
 
 def _delimiters(psdu):
     """Words of a PSDU that are delimiters, ascending, with their lengths and EOF bits: arrays."""
-    words = np.frombuffer(psdu, "<u4", len(psdu) // 4)
+    words = np.frombuffer(psdu, "<u4", len(psdu) // DELIMITER)
     places = np.flatnonzero(words >> 24 == _SIGNATURE)
     head = (words[places] & 0xFFFF).astype(np.int64)
-    fits = _crc(head) == (words[places] >> 16 & 0xFF)
+    fits = _CRC[head] == (words[places] >> 16 & 0xFF)
     places, head = places[fits], head[fits]
     return places, head >> 4 | (head >> 2 & 3) << 12, (head & 1).astype(bool)
 
