@@ -2,9 +2,16 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Files of channel state information: what is written comes back, in both file formats."""
 
+import gc
 import math
+import os
+import signal
+import subprocess
 import sys
+import tracemalloc
+import weakref
 from dataclasses import fields, replace
+from pathlib import Path
 
 import h5py
 import numpy as np
@@ -115,22 +122,118 @@ def check_arrays(arrays):
         np.testing.assert_array_equal(arrays["carriers"][begin:end], frame.channel.carriers)
 
 
-def test_hdf5_takes_frames_in_blocks(tmp_path, monkeypatch):
-    monkeypatch.setattr(csi, "_BLOCK", 2)
-    records = read_csi(written(tmp_path / "blocks.h5", FRAMES * 2))
-    for frame, record in zip(FRAMES * 2, records, strict=True):
-        same(record, CsiRecord.from_frame(frame))
+def arrays_of(path):
+    if path.suffix == ".h5":
+        with h5py.File(path, "r") as file:
+            return {name: dataset[()] for name, dataset in file.items()}
+    with np.load(path, allow_pickle=False) as arrays:
+        return dict(arrays)
 
 
-def test_hdf5_keeps_no_frames_but_the_last_block(tmp_path, monkeypatch):
+@BOTH
+@pytest.mark.parametrize("block", [1, 2, 10])
+def test_blocks_do_not_change_the_file(tmp_path, monkeypatch, name, block):
+    whole = arrays_of(written(tmp_path / f"whole-{name}", FRAMES * 2))
+    monkeypatch.setattr(csi, "_BLOCK", block)
+    parts = arrays_of(written(tmp_path / name, FRAMES * 2))
+    assert set(parts) == set(whole)
+    for key, values in whole.items():
+        assert parts[key].dtype == values.dtype, key
+        np.testing.assert_array_equal(parts[key], values, err_msg=key)
+
+
+@BOTH
+def test_no_frames_are_kept_but_the_last_block(tmp_path, monkeypatch, name):
     monkeypatch.setattr(csi, "_BLOCK", 3)
-    with CsiWriter(tmp_path / "frames.h5") as writer:
+    records, from_frame = [], CsiRecord.from_frame
+
+    def watched(frame):
+        record = from_frame(frame)
+        records.append(weakref.ref(record))
+        return record
+
+    monkeypatch.setattr(CsiRecord, "from_frame", watched)
+    with CsiWriter(tmp_path / name) as writer:
         held = []
         for _ in range(10):
             writer.write(FRAMES[0])
-            held.append(len(writer._store._records))
+            gc.collect()
+            held.append(sum(one() is not None for one in records))
     assert max(held) == 2
-    assert len(read_csi(tmp_path / "frames.h5")) == 10
+    assert len(read_csi(tmp_path / name)) == 10
+
+
+@BOTH
+def test_memory_does_not_grow_with_the_frames(tmp_path, monkeypatch, name):
+    """Neither while frames come nor on closing."""
+    monkeypatch.setattr(csi, "_BLOCK", 4)
+    frame = with_channel(VHT(5, 20, num_streams=4, bandwidth_mhz=80), antennas=4)
+
+    def most(count):
+        tracemalloc.start()
+        try:
+            written(tmp_path / name, [frame] * count)
+            return tracemalloc.get_traced_memory()[1]
+        finally:
+            tracemalloc.stop()
+
+    most(8)    # imports, and what libraries keep
+    assert most(320) < most(160) + 20 * frame.channel.matrices.nbytes
+
+
+@BOTH
+def test_a_block_that_was_broken_off_is_written_again(tmp_path, monkeypatch, name):
+    """Ctrl-C in the middle of a block leaves columns of different lengths."""
+    monkeypatch.setattr(csi, "_BLOCK", 2)
+    with pytest.raises(KeyboardInterrupt), CsiWriter(tmp_path / name) as writer:
+        put, left = writer._store._put, [30]
+
+        def interrupted(*arguments):
+            left[0] -= 1
+            if left[0] == 0:
+                raise KeyboardInterrupt
+            put(*arguments)
+
+        writer._store._put = interrupted
+        for frame in FRAMES:
+            writer.write(frame)
+    records = read_csi(tmp_path / name)
+    assert len(records) == 4
+    for frame, record in zip(FRAMES, records, strict=False):
+        same(record, CsiRecord.from_frame(frame))
+
+
+@BOTH
+def test_discarding(tmp_path, name):
+    (tmp_path / name).write_bytes(b"old")
+    writer = CsiWriter(tmp_path / name)
+    writer.write(FRAMES[0])
+    writer.discard()
+    writer.discard()
+    writer.close()
+    assert [entry.name for entry in tmp_path.iterdir()] == [name]
+    assert (tmp_path / name).read_bytes() == b"old"
+    with pytest.raises(ValueError, match=f"{name}: writing has ended"):
+        writer.write(FRAMES[0])
+
+
+def test_a_program_that_is_killed_leaves_one_file(tmp_path):
+    """Of the temporary files nothing is left."""
+    program = """if True:
+        import os, signal, sys
+        from gnuradio.mimopack.wifi import csi
+        from test_wifi_csi import FRAMES
+        csi._BLOCK = 2
+        writer = csi.CsiWriter(sys.argv[1])
+        for frame in FRAMES:
+            writer.write(frame)
+        os.kill(os.getpid(), signal.SIGKILL)
+    """
+    path = os.pathsep.join(sys.path)
+    done = subprocess.run([sys.executable, "-c", program, str(tmp_path / "c.npz")], timeout=120,
+                          cwd=Path(__file__).parent, env=os.environ | {"PYTHONPATH": path})
+    assert done.returncode == -signal.SIGKILL
+    assert [entry.name for entry in tmp_path.iterdir()] == ["c.npz.part"]
 
 
 @BOTH

@@ -2,7 +2,10 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Files of channel state information (CSI): the channel matrices of received frames."""
 
+import math
 import os
+import shutil
+import tempfile
 import zipfile
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -14,7 +17,7 @@ from .mac import parse_header
 
 HDF5_SUFFIXES = (".h5", ".hdf5")
 LAYOUT = 1    # number of the layout below, in each file as "layout"
-_BLOCK = 256    # frames that an HDF5 file takes at a time
+_BLOCK = 256    # frames that are written at a time
 
 # Columns with a value for each frame, with their types.
 _SCALARS = {
@@ -114,9 +117,10 @@ def _addresses(mpdu):
 class CsiWriter:
     """Write the channel matrices of frames into a file.
 
-    A name that ends in .h5 or .hdf5 makes an HDF5 file, which takes frames as they come. Any other
-    name makes a NumPy .npz file, which is written on closing and held in memory until then. Both
-    have the same arrays; F is the number of frames:
+    A name that ends in .h5 or .hdf5 makes an HDF5 file, any other a NumPy .npz file. Neither keeps
+    more than 256 frames in memory. An .npz file is put together on closing, from temporary files in
+    the same folder, and needs room for twice its size there until then. Both have the same arrays;
+    F is the number of frames:
 
         start, time, frequency, format, mcs, num_streams, bandwidth_mhz, length, snr_db, cfo_hz,
         source, destination, transmitter, sequence_number, fcs_ok: (F,), as of :class:`CsiRecord`;
@@ -200,8 +204,19 @@ class CsiWriter:
             store.close()
             self._part.replace(self._path)
         except BaseException:
+            store.discard()
             self._part.unlink(missing_ok=True)
             raise
+
+    def discard(self):
+        """Remove what was written; an older file of that name stays."""
+        if self._store is None:
+            return
+        store, self._store = self._store, None
+        try:
+            store.discard()
+        finally:
+            self._part.unlink(missing_ok=True)
 
     def __enter__(self):
         return self
@@ -210,60 +225,111 @@ class CsiWriter:
         self.close()
 
 
-class _Npz:
+class _Columns:
+    """Base of the two kinds of files: takes records and gives their columns on in blocks.
+
+    A subclass has ``_put(name, first, values)``, which writes the rows of a column from row first
+    on, whatever is there.
+    """
+
+    def __init__(self):
+        self._records = []
+        self._rows = {}    # written, of each column
+
+    def add(self, record):
+        self._records.append(record)
+        if len(self._records) >= _BLOCK:
+            self._write_block()
+
+    def _finish(self):
+        # Without frames too, for the empty columns.
+        if self._records or not self._rows:
+            self._write_block()
+
+    def _write_block(self):
+        columns, rows = _columns(self._records), self._rows
+        for name, sizes in (("csi", columns["csi_shape"].prod(axis=1)),
+                            ("carriers", columns["csi_shape"][:, 0])):
+            ends = rows.get(name, 0) + np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+            columns[f"{name}_offset"] = ends[1:] if rows else ends
+        for name, values in columns.items():
+            self._put(name, rows.get(name, 0), values)
+        # A block that an exception breaks off does not count, and is written again.
+        self._rows = {name: rows.get(name, 0) + len(values) for name, values in columns.items()}
+        self._records = []
+
+
+class _Npz(_Columns):
+    """A zip file takes one array after another: until the end each is in a file of its own."""
+
     def __init__(self, part):
+        super().__init__()
         # Opened now, so that a path that cannot be written is refused before the frames come.
         self._file = part.open("wb")
-        self._records = []
-
-    def add(self, record):
-        self._records.append(record)
+        self._folder = part.parent
+        self._spools = {}    # of each column a file, and an array of its type and shape of a row
 
     def close(self):
         with self._file:
-            columns = _columns(self._records)
-            np.savez(self._file, layout=LAYOUT, **columns,
-                     csi_offset=_offsets(columns["csi_shape"].prod(axis=1)),
-                     carriers_offset=_offsets(columns["csi_shape"][:, 0]))
+            self._finish()
+            with zipfile.ZipFile(self._file, "w") as archive:
+                with archive.open("layout.npy", "w") as member:
+                    np.lib.format.write_array(member, np.array(LAYOUT))
+                for name, (spool, like) in self._spools.items():
+                    self._copy(archive, name, spool, like)
+
+    def discard(self):
+        self._file.close()
+        for spool, _ in self._spools.values():
+            spool.close()
+
+    def _copy(self, archive, name, spool, like):
+        """Move a column into the archive."""
+        header = {"descr": np.lib.format.dtype_to_descr(like.dtype), "fortran_order": False,
+                  "shape": (self._rows[name], *like.shape[1:])}
+        with spool, archive.open(f"{name}.npy", "w", force_zip64=True) as member:
+            np.lib.format.write_array_header_1_0(member, header)
+            spool.seek(0)
+            shutil.copyfileobj(spool, member, 1 << 20)
+
+    def _put(self, name, first, values):
+        if name not in self._spools:
+            # It has no name in the folder, so nothing is left of it, whatever ends the program.
+            self._spools[name] = tempfile.TemporaryFile(dir=self._folder), values[:0]
+        spool, _ = self._spools[name]
+        spool.seek(first * _row_bytes(values))
+        spool.truncate()
+        spool.write(values.tobytes())
 
 
-class _Hdf5:
+class _Hdf5(_Columns):
     def __init__(self, part):
+        super().__init__()
         self._file = _h5py().File(part, "w")
         self._file["layout"] = LAYOUT
-        self._records = []
-        self._ends = {name: 0 for name in ("csi_offset", "carriers_offset")}
-
-    def add(self, record):
-        self._records.append(record)
-        if len(self._records) == _BLOCK:
-            self._append()
 
     def close(self):
         with self._file:
-            # Without frames too, for the empty columns.
-            if self._records or "csi" not in self._file:
-                self._append()
+            self._finish()
 
-    def _append(self):
-        columns = _columns(self._records)
-        self._records = []
-        for name, sizes in (("csi_offset", columns["csi_shape"].prod(axis=1)),
-                            ("carriers_offset", columns["csi_shape"][:, 0])):
-            offsets = self._ends[name] + _offsets(sizes)
-            self._ends[name] = offsets[-1]
-            columns[name] = offsets[1:] if name in self._file else offsets
-        for name, values in columns.items():
-            if name not in self._file and 0 in values.shape[1:]:
-                self._file[name] = values    # of a file without frames: nothing follows
-            elif name not in self._file:
-                row = values.itemsize * int(np.prod(values.shape[1:]))
-                self._file.create_dataset(name, data=values, maxshape=(None, *values.shape[1:]),
-                                          chunks=(max(1, 2**16 // row), *values.shape[1:]))
-            elif len(values):
-                dataset = self._file[name]
-                dataset.resize(len(dataset) + len(values), axis=0)
-                dataset[-len(values):] = values
+    def discard(self):
+        self._file.close()
+
+    def _put(self, name, first, values):
+        if 0 in values.shape[1:]:
+            self._file[name] = values    # of a file without frames: nothing follows
+            return
+        if name not in self._file:
+            self._file.create_dataset(
+                name, (0, *values.shape[1:]), values.dtype, maxshape=(None, *values.shape[1:]),
+                chunks=(max(1, 2**16 // _row_bytes(values)), *values.shape[1:]))
+        dataset = self._file[name]
+        dataset.resize(first + len(values), axis=0)
+        dataset[first:] = values
+
+
+def _row_bytes(values):
+    return values.itemsize * math.prod(values.shape[1:])
 
 
 def _columns(records):
@@ -280,10 +346,6 @@ def _columns(records):
     columns["carriers"] = np.concatenate(
         [record.carriers for record in records] or [np.zeros(0)]).astype(np.int32)
     return columns
-
-
-def _offsets(sizes):
-    return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
 
 
 def read_csi(path):

@@ -219,8 +219,7 @@ def hints(run, reader, interrupt, progress):
 @click.option("--json", "json_path", type=click.Path(path_type=Path), metavar="FILE",
               help="Write the frames as a list of JSON objects.")
 @click.option("--csi", "csi_path", type=click.Path(path_type=Path), metavar="FILE",
-              help="Write channel matrices: HDF5 where the name ends in .h5, else NumPy's .npz, "
-                   "which is kept in memory until the end.")
+              help="Write channel matrices: HDF5 where the name ends in .h5, else NumPy's .npz.")
 @click.option("--pcap", "pcap_path", type=click.Path(path_type=Path), metavar="FILE",
               help="Write MPDUs for Wireshark, with radiotap headers; FILE may be a FIFO.")
 @click.option("-d", "--detector", type=click.Choice(list(registry.REGISTRY)),

@@ -135,7 +135,7 @@ class CsiFile:
 
     def discard(self):
         """Remove what was written."""
-        self.path.with_name(self.path.name + ".part").unlink(missing_ok=True)
+        self._writer.discard()
 
 
 class Outputs:
