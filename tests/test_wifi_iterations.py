@@ -30,7 +30,7 @@ def receive(samples, **options):
 
 class TestGain:
     @pytest.mark.parametrize("name, detector, snr_db", [
-        ("ht 4x4", "mmsepic", 8.5), ("ht 4x4", "nway", 6.7), ("ht 2x2", "mmsepic", 11),
+        ("ht 4x4", "mmsepic", 8.5), ("ht 4x4", "nway", 6.7), ("ht 2x2", "mmsepic", 11.5),
         ("vht 3x3", "mmsepic", 11.5)])
     def test_four_passes_save_frames(self, name, detector, snr_db):
         """What one pass decodes stays, of what it loses a good part is saved, no byte is wrong."""
