@@ -75,6 +75,10 @@ class wifi_transmitter(message_source):
             was reached.
         scrambler_seed: 1..127, or 0 for another one in each frame.
         tag: name of the tag with a burst's length.
+        mapping: spatial mapping matrix of HT and VHT frames, (num_tx, N_STS) or (subcarriers,
+            num_tx, N_STS), as of ``wifi.Transmitter``; a frame with another number of space-time
+            streams is refused. Frames with a matrix for each subcarrier say that receivers must not
+            smooth over subcarriers. None sends each space-time stream from an antenna of its own.
 
     Raises:
         ValueError: an argument is not as above, or no such frame exists.
@@ -83,8 +87,9 @@ class wifi_transmitter(message_source):
     def __init__(self, num_tx=1, format="non-ht", mcs=6, num_streams=1, bandwidth_mhz=20,
                  short_gi=False, coding="bcc", stbc=0, aggregated=False, greenfield=False,
                  sample_rate_mhz=20, centre=0, fcs="append", gap=320, backoff_db=12.0,
-                 scrambler_seed=0, tag="packet_len"):
-        self._transmitter = wifi.Transmitter(num_tx, sample_rate_mhz, centre)
+                 scrambler_seed=0, tag="packet_len", mapping=None):
+        self._transmitter = wifi.Transmitter(num_tx, sample_rate_mhz, centre, mapping)
+        self._steered = np.ndim(mapping) == 3
         settings = {
             "format": choice("format", format, FORMATS), "mcs": mcs,
             "num_streams": integer("num_streams", num_streams, 1, 4),
@@ -143,16 +148,14 @@ class wifi_transmitter(message_source):
         own = {key: settings[key] for key in _DEFAULTS[name]}
         if name == "ht":
             own["aggregated"] |= len(mpdus) > 1
+            own["smoothing"] = not self._steered
+        if name == "vht":
+            own["beamformed"] = self._steered
         make = {"non-ht": lambda n: wifi.NonHT(length=n, **own),
                 "ht": lambda n: wifi.HT(length=n, **own),
                 "vht": lambda n: wifi.VHT.of_length(apep_length=n, **own)}[name]
         f, psdu = wifi.pack(make, mpdus) if mpdus else (make(0), b"")
-        streams, num_tx = f.num_space_time_streams, self._transmitter.num_tx
-        if streams > num_tx:
-            raise ValueError(f"num_tx: got {num_tx}, the frame has {streams} space-time streams")
-        if f.bandwidth_mhz > self._transmitter.sample_rate_mhz:
-            raise ValueError(f"sample_rate_mhz: got {self._transmitter.sample_rate_mhz}, the frame "
-                             f"has {f.bandwidth_mhz} MHz")
+        self._transmitter.check(f)
         return f, psdu
 
     def _accept(self, message):

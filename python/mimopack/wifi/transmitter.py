@@ -22,15 +22,18 @@ class Transmitter:
             ``centre``. 802.11p at 5 or 10 MS/s is the signal of 20 played at that rate.
         centre: of the channel among the samples' carriers, such as -32 for the lower 20 of 40 MHz.
         mapping: spatial mapping matrix Q, (num_tx, N_STS) complex, of the fields behind the
-            non-HT part, the same for all subcarriers; or (subcarriers, num_tx, N_STS) for
-            ``plan.used`` of the frame's (V)HT-LTF. None maps each space-time stream to an antenna.
+            non-HT part, the same for all subcarriers; or (subcarriers, num_tx, N_STS) for those of
+            the frame's (V)HT-LTF, ascending: 56, 114 or 242 at 20, 40 or 80 MHz. None maps each
+            space-time stream to an antenna. Non-HT frames do not use it. With a matrix for each
+            subcarrier a format should say ``smoothing=False`` (HT) or ``beamformed=True`` (VHT).
 
     Raises:
         ValueError: an argument is not as above.
 
     The fields behind the non-HT preamble have the cyclic shifts of space-time streams, those of the
     preamble the shifts of antennas (IEEE 802.11-2020 Tables 19-9, 19-10, 21-10, 21-11). Symbols
-    are not windowed.
+    are not windowed. With a mapping, HT and VHT frames have N_STS space-time streams; columns of
+    norm 1, orthogonal to each other, keep the mean power of 1.
     """
 
     def __init__(self, num_tx=1, sample_rate_mhz=20, centre=0, mapping=None):
@@ -39,8 +42,50 @@ class Transmitter:
         self._scale = sample_rate_mhz // 20
         self._fft = carriers.FFT_20 * self._scale
         self.centre = integer("centre", centre, -self._fft // 2, self._fft // 2)
-        self._mapping = None if mapping is None else np.asarray(mapping, complex)
+        self._mapping = None if mapping is None else self._checked(mapping)
         self._kept = {}
+
+    def _checked(self, mapping):
+        try:
+            matrix = np.array(mapping, complex)
+        except (TypeError, ValueError):
+            raise ValueError("mapping: got another type, must be an array of complex numbers or "
+                             "None") from None
+        sizes = [carriers.high_throughput(bandwidth).used.size for bandwidth in carriers.BANDWIDTHS
+                 if bandwidth <= self.sample_rate_mhz]
+        if (matrix.ndim not in (2, 3) or matrix.shape[-2] != self.num_tx
+                or not 1 <= matrix.shape[-1] <= self.num_tx
+                or matrix.shape[:-2] not in ((), *((size,) for size in sizes))):
+            raise ValueError(
+                f"mapping: got shape {matrix.shape}, must be ({self.num_tx}, N_STS) or "
+                f"(subcarriers, {self.num_tx}, N_STS), N_STS 1 to {self.num_tx}, subcarriers "
+                f"{' or '.join(map(str, sizes))}")
+        if not np.isfinite(matrix).all():
+            raise ValueError("mapping: got values that are not finite")
+        return matrix
+
+    def check(self, frame_format):
+        """Raise ValueError where :meth:`frame` cannot make a frame of this format.
+
+        It is wider than the samples, or has more space-time streams than there are antennas, or
+        another number of streams or subcarriers than the mapping.
+        """
+        f, num_tx = frame_format, self.num_tx
+        if f.bandwidth_mhz > self.sample_rate_mhz:
+            raise ValueError(f"sample_rate_mhz: got {self.sample_rate_mhz}, the frame has "
+                             f"{f.bandwidth_mhz} MHz")
+        if f.bandwidth_mhz // 2 + abs(self.centre) * 5 // 16 > self.sample_rate_mhz // 2:
+            raise ValueError(f"centre: got {self.centre}, {f.bandwidth_mhz} MHz there do not fit "
+                             f"into samples of {self.sample_rate_mhz} MS/s")
+        streams = f.num_space_time_streams
+        if streams > num_tx:
+            raise ValueError(f"num_tx: got {num_tx}, the frame has {streams} space-time streams")
+        if self._mapping is None or isinstance(f, NonHT):
+            return
+        size = carriers.high_throughput(f.bandwidth_mhz).used.size
+        if self._mapping.shape not in ((num_tx, streams), (size, num_tx, streams)):
+            raise ValueError(f"mapping: got shape {self._mapping.shape}, the frame needs "
+                             f"({num_tx}, {streams}) or ({size}, {num_tx}, {streams})")
 
     def frame(self, frame_format, psdu=b"", scrambler_seed=93):
         """The samples of a frame.
@@ -54,16 +99,11 @@ class Transmitter:
             complex64 (num_tx, n). The mean power of all antennas together is 1.
 
         Raises:
-            ValueError: the PSDU has another length, the frame has more space-time streams than
-                there are antennas, or is wider than the samples.
+            ValueError: the PSDU has another length, or the format is none for this transmitter,
+                see :meth:`check`.
         """
         f = frame_format
-        if f.bandwidth_mhz // 2 + abs(self.centre) * 5 // 16 > self.sample_rate_mhz // 2:
-            raise ValueError(f"frame_format: {f.bandwidth_mhz} MHz at carrier {self.centre} do not "
-                             f"fit into samples of {self.sample_rate_mhz} MS/s")
-        if f.num_space_time_streams > self.num_tx and self._mapping is None:
-            raise ValueError(f"frame_format: {f.num_space_time_streams} space-time streams need as "
-                             f"many antennas, there are {self.num_tx}")
+        self.check(f)
         parts = ([self._greenfield(f)] if f.greenfield else
                  [self._legacy_preamble(f), self._high_throughput_preamble(f)])
         if f.num_symbols:
@@ -107,17 +147,10 @@ class Transmitter:
         streams = f.num_space_time_streams
         shift = training.cyclic_shift(k, training.STREAM_ADVANCE[streams])
         turned = values * (carriers.rotation(f.bandwidth_mhz, k)[:, None] * shift)
-        if self._mapping is None:
-            mapping = np.eye(self.num_tx, streams)
-        elif self._mapping.shape == (self.num_tx, streams):
-            mapping = self._mapping
-        else:
+        mapping = np.eye(self.num_tx, streams) if self._mapping is None else self._mapping
+        if mapping.ndim == 3:
             used = carriers.high_throughput(f.bandwidth_mhz).used
-            if self._mapping.shape != (used.size, self.num_tx, streams):
-                raise ValueError(f"mapping: got shape {self._mapping.shape}, must be "
-                                 f"({self.num_tx}, {streams}) or "
-                                 f"({used.size}, {self.num_tx}, {streams})")
-            mapping = self._mapping[np.clip(np.searchsorted(used, k), 0, used.size - 1)]
+            mapping = mapping[np.clip(np.searchsorted(used, k), 0, used.size - 1)]
         return (mapping @ turned[..., None])[..., 0] / np.sqrt(streams * len(k))
 
     def _short_training(self, bandwidth):
