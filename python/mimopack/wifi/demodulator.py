@@ -11,12 +11,16 @@ from . import carriers, signal_fields, training
 from .formats import VHT, NonHT
 from .points import known_points, space_time_blocks
 from .preamble import energy, window_shifts
-from .smoothing import first_paths, smoother
+from .smoothing import first_paths, interpolated, smoother
 from .tracking import common_phase, sampling_offset
+from .whitening import pilot_trust, residual_noise
 
 # From a frame's first sample to the FFT window of the L-LTF's first half, at 20 MS/s.
 _LTF = training.L_STF + 2 * training.GUARD
 _HALVES = np.array([0, carriers.FFT_20])    # of the L-LTF, from there
+# Where an interferer makes noise so many times stronger, a subcarrier's channel comes from its
+# neighbours.
+_INTERFERENCE = 4
 
 
 @dataclass(frozen=True)
@@ -176,7 +180,8 @@ class Demodulator:
         Phase and clock are tracked by all subcarriers, and the channel is least squares over
         training fields and data: (N H_0 + sum_s Y_s X_s^H) (N I + sum_s X_s X_s^H)^-1. Bits that
         were decoded wrong make it worse; most are right where the channel's estimate was what
-        failed.
+        failed. What is left of the symbols tells the noise of each subcarrier: that of a tone, or
+        of another narrow interferer, is in few.
 
         Args:
             before: :class:`Demodulated` of the frames.
@@ -191,7 +196,8 @@ class Demodulator:
         channel = before.channel / deviation
         whitened = (channel * self._turn[:, None, :])[:, self._in_ltf]
         expected = np.einsum("nkri,nski->nrsk", whitened, points, optimize=True)
-        known = np.einsum("nrsk,nrsk->nsk", expected.conj(), before.received)
+        noise, doubt, wrong = self._residuals(before.received, expected, whitened)
+        known = np.einsum("nrsk,nrsk->nsk", (expected / doubt).conj(), before.received)
         epsilon, phase = self._tracked(known, plan.used)
         received, y = self._untwisted(before.received, epsilon, phase)
         # Least squares without the streams' turns.
@@ -199,10 +205,12 @@ class Demodulator:
         points = points * turn
         weight = f.num_ltf * (2 if self._non_ht else 1)
         count = f.num_space_time_streams
+        # Wrong decisions make data worth less than training.
+        training_weight = (weight * (1 + wrong))[:, None, None, None].astype(np.float32)
         gram = np.einsum("nski,nskj->nkij", points, points.conj(), optimize=True)
-        gram = gram + weight * np.eye(count)
+        gram = gram + training_weight * np.eye(count)
         cross = np.einsum("nrsk,nskj->nkrj", received, points.conj(), optimize=True)
-        cross += weight * before.least_squares[:, self._in_ltf]
+        cross += training_weight * before.least_squares[:, self._in_ltf]
         # Pilots of VHT tell a sum only; smoothing gives them.
         at = np.arange(plan.used.size)
         if isinstance(f, VHT) and count > 1:
@@ -210,14 +218,42 @@ class Demodulator:
         estimate = np.linalg.solve(gram[:, at].swapaxes(-1, -2), cross[:, at].swapaxes(-1, -2))
         channel[:, self._in_ltf[at]] = estimate.swapaxes(-1, -2)
         share = 1 / (weight + self._num_symbols)
-        channel, error, _ = self._smooth(channel, share)
+        least = np.sqrt(noise.min(axis=1, keepdims=True))
+        if self._smoothing:
+            hit = np.zeros(channel.shape[:3], bool)
+            hit[:, self._in_ltf] = (noise > _INTERFERENCE * least**2)[..., 0]
+            channel = interpolated(channel, hit, self._ltf_k)
+        channel, error, _ = self._smooth(channel / least, share)
+        channel *= least
         error *= share * count
-        whitened = (channel * self._turn[:, None, :])[:, self._in_ltf]
+        scaled = 1 / np.sqrt(noise)
+        whitened = (channel * self._turn[:, None, :])[:, self._in_ltf] * scaled
+        y *= scaled[:, plan.data_index].swapaxes(2, 3)
         y, h = self._vectors(y, whitened)
         return replace(before, y=y, h=h, noise_var=1 + error, channel=channel * deviation,
                        received=received,
                        sampling_offset=before.sampling_offset + epsilon,
                        phase_step=before.phase_step + _mean_step(phase))
+
+    def _residuals(self, received, expected, whitened):
+        """Noise in symbols (n, num_rx, symbols, used) against what was decoded, over the noise of
+        the antennas.
+
+        Returns:
+            (noise of subcarriers (n, used, num_rx, 1); the same for tracking, where wrong decisions
+            are noise too, but pilots are known (n, num_rx, 1, used); mean power of wrong decisions
+            over the noise (n,)).
+        """
+        residual = received - expected
+        power = np.mean(residual.real**2 + residual.imag**2, axis=2)
+        gain = np.sum(np.abs(whitened)**2, axis=3).swapaxes(1, 2)
+        noise, wrong = residual_noise(power, gain, self._num_symbols)
+        least = noise.min(axis=2, keepdims=True)
+        doubt = noise + wrong
+        at = self.format.plan.pilot_index
+        doubt[..., at] = least / pilot_trust(received[..., at], expected[..., at])
+        return (noise.swapaxes(1, 2)[..., None].astype(np.float32),
+                doubt[:, :, None].astype(np.float32), np.mean(wrong / least, axis=(1, 2)))
 
     def _windows(self, samples, starts, bins, scale=None):
         """Spectra (n, num_rx, windows, bins) of windows that begin at starts (windows,) or

@@ -1,10 +1,14 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Noise that is correlated between antennas, such as an interferer's, made white."""
+"""Noise of interferers: correlated between antennas, or stronger in some subcarriers."""
 
 import numpy as np
 
 WHITENINGS = ("antennas", "covariance")
+# Symbols that the expected noise of a subcarrier counts for, beside those of the frame.
+_PRIOR_SYMBOLS = 4
+# A pilot with more than so many times the usual noise of a frame's pilots counts less.
+_PILOT_EXCESS = 2.5
 
 
 def noise_covariance(halves):
@@ -37,3 +41,48 @@ def factors(covariance):
     lower = np.linalg.cholesky(np.where(usable[:, None, None], covariance,
                                         np.eye(covariance.shape[1])))
     return lower.astype(np.complex64), np.linalg.inv(lower).astype(np.complex64)
+
+
+def residual_noise(residual, gain, symbols):
+    """Noise of subcarriers, from what is left of symbols without the points that were decided.
+
+    Wrong decisions leave alpha gain beside the noise, the more the stronger the channel is: alpha
+    is the median of residual / gain over antennas and subcarriers. The noise of an antenna is
+    the median over its subcarriers, and at most what was known of it. The factor by which the
+    residual exceeds both together is an interferer's, and is shrunk towards 1 where there are few
+    symbols.
+
+    Args:
+        residual: (n, R, K), mean of |y - H x|^2 over the symbols, over the noise of the antennas.
+        gain: (n, R, K), sum of |H|^2 over the streams, likewise.
+        symbols: their number.
+
+    Returns:
+        (noise, power of wrong decisions), each (n, R, K), over the noise of the antennas.
+    """
+    gain = np.maximum(gain, 1e-20)
+    alpha = np.median(residual / gain, axis=(1, 2), keepdims=True)
+    least = np.clip(np.median(residual, axis=2, keepdims=True), 1e-6, 1)
+    excess = np.maximum(residual / (least + alpha * gain) - 1, 0)
+    noise = least * (1 + symbols / (symbols + _PRIOR_SYMBOLS) * excess)
+    wrong = np.median(np.maximum(residual - 1, 0) / gain, axis=(1, 2), keepdims=True)
+    return noise, wrong * gain
+
+
+def pilot_trust(received, expected):
+    """Weights of pilots, lest one that an interferer hits turns all phases.
+
+    The magnitude of a pilot does not depend on the phase that is looked for: how far it is from
+    what is expected tells the noise.
+
+    Args:
+        received, expected: complex (n, R, symbols, pilots), over the noise of the antennas.
+
+    Returns:
+        (n, 1, pilots), 0..1: 1 for pilots with the usual noise.
+    """
+    combined = np.abs(np.einsum("nrsp,nrsp->nsp", expected.conj(), received))
+    root = np.sqrt(np.maximum(np.sum(np.abs(expected)**2, axis=1), 1e-20))
+    noise = np.mean((combined / root - root)**2, axis=1, keepdims=True)
+    usual = np.maximum(_PILOT_EXCESS * np.median(noise, axis=2, keepdims=True), 1e-20)
+    return usual / np.maximum(noise, usual)

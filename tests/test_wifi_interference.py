@@ -1,0 +1,119 @@
+# SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Wi-Fi frames beside interferers: noise of subcarriers and of directions."""
+
+import numpy as np
+import pytest
+from gnuradio.mimopack.wifi import HT, NonHT, Receiver
+from gnuradio.mimopack.wifi.smoothing import interpolated
+from gnuradio.mimopack.wifi.whitening import pilot_trust, residual_noise
+from wifi_air import air, data_mpdu, multipath
+
+RATE, SPACING, LEVEL = 20e6, 312.5e3, 0.1
+
+
+def gaussian(rng, *shape):
+    return rng.standard_normal((*shape, 2)).view(complex)[..., 0] / np.sqrt(2)
+
+
+def decoded(samples, sent, **options):
+    """How many of the frames that were sent come out."""
+    receiver = Receiver(len(samples), **options)
+    frames = receiver.process(samples.astype(np.complex64)) + receiver.finish()
+    found = [mpdu.data for frame in frames for mpdu in frame.mpdus if mpdu.fcs_ok]
+    return sum(one.mpdus[0] in found for one in sent)
+
+
+def beside_tones(frame_format_of, antennas, level_db, carriers, streams=1, **options):
+    """(frames decoded, frames sent), a tone at each of the carriers for some frames."""
+    count = total = 0
+    for index, k in enumerate(carriers):
+        frames = [(frame_format_of, [data_mpdu(400, 10 * index + i)]) for i in range(4)]
+        samples, sent = air(frames, antennas, snr_db=30, seed=index, channel=multipath)
+        rng = np.random.default_rng(index)
+        phases = np.exp(2j * np.pi * rng.random((antennas, 1)))
+        tone = np.exp(2j * np.pi * k * SPACING / RATE * np.arange(samples.shape[1]))
+        level = LEVEL * 10 ** (level_db / 20)
+        count += decoded(samples + level * phases * tone, sent, **options)
+        total += len(sent)
+    return count, total
+
+
+class TestTones:
+    @pytest.mark.parametrize("frame_format_of, antennas", [
+        (lambda n: NonHT(24, n), 1), (lambda n: HT(3, n), 1), (lambda n: HT(11, n), 2)])
+    def test_a_tone_between_subcarriers_10_db_below_the_signal(self, frame_format_of, antennas):
+        count, total = beside_tones(frame_format_of, antennas, -10, np.arange(-20, 21, 4) + 0.5)
+        assert count >= 0.85 * total
+
+    def test_a_tone_on_a_pilot(self):
+        count, total = beside_tones(lambda n: NonHT(24, n), 1, -15, (-21, -7, 7, 21))
+        assert count >= 0.9 * total
+
+
+class TestResidualNoise:
+    def residual(self, rng, gain, symbols, noise=1.0, wrong=0.0):
+        """Mean power of noise and wrong decisions over some symbols."""
+        error = gaussian(rng, *gain.shape, symbols) * np.sqrt(wrong * gain)[..., None]
+        return np.mean(np.abs(error + gaussian(rng, *gain.shape, symbols)
+                              * np.sqrt(noise * np.ones(gain.shape))[..., None])**2, axis=3)
+
+    @pytest.mark.parametrize("symbols", [1, 4, 40])
+    @pytest.mark.parametrize("wrong", [0, 0.05, 1])
+    def test_without_an_interferer_antennas_are_trusted_alike(self, symbols, wrong):
+        """Neither few symbols nor wrong decisions tell a noise that is far from the antenna's."""
+        rng = np.random.default_rng(1)
+        gain = 10 * np.abs(gaussian(rng, 20, 2, 52))**2
+        noise, _ = residual_noise(self.residual(rng, gain, symbols, wrong=wrong), gain, symbols)
+        assert 0.2 < noise.min() and noise.max() < 3
+
+    @pytest.mark.parametrize("wrong", [0, 0.05])
+    def test_an_interferer_is_found_where_it_is(self, wrong):
+        rng = np.random.default_rng(2)
+        gain = 30 * np.abs(gaussian(rng, 20, 2, 52))**2
+        level = np.ones(gain.shape)
+        level[:, 1, 20:23] = 300
+        noise, _ = residual_noise(self.residual(rng, gain, 40, level, wrong), gain, 40)
+        hit = np.zeros(gain.shape, bool)
+        hit[:, 1, 20:23] = True
+        assert noise[hit].min() > 10 * noise[~hit].max()
+
+    def test_noise_of_an_antenna_that_was_taken_too_high(self):
+        rng = np.random.default_rng(3)
+        gain = np.ones((5, 2, 52))
+        noise, _ = residual_noise(self.residual(rng, gain, 40, 0.01), gain, 40)
+        assert noise == pytest.approx(0.01, rel=0.3)
+
+    def test_power_of_wrong_decisions(self):
+        rng = np.random.default_rng(4)
+        gain = 50 * np.abs(gaussian(rng, 5, 2, 52))**2
+        _, wrong = residual_noise(self.residual(rng, gain, 40, wrong=0.2), gain, 40)
+        assert wrong == pytest.approx(0.2 * gain, rel=0.2)
+
+
+class TestPilotTrust:
+    def test_a_spoilt_pilot_counts_little_whatever_the_phases(self):
+        rng = np.random.default_rng(5)
+        expected = 10 * np.exp(2j * np.pi * rng.random((20, 2, 1, 4))) * np.ones((30, 1))
+        turns = np.exp(2j * np.pi * rng.random((20, 1, 30, 1)))
+        received = expected * turns + gaussian(rng, 20, 2, 30, 4)
+        assert pilot_trust(received, expected).min() > 0.8
+        received[..., 2] += 2 * expected[..., 2] * np.exp(0.7j * np.arange(30))
+        trust = pilot_trust(received, expected)[:, 0]
+        assert trust[:, 2].max() < 0.1
+        assert trust[:, [0, 1, 3]].min() > 0.8
+
+
+class TestInterpolated:
+    def test_hit_subcarriers_are_drawn_from_their_neighbours(self):
+        k = np.r_[-26:0, 1:27]
+        line = (2 + 0.1 * k + 1j * k)[None, :, None, None] * np.ones((2, 1, 2, 2))
+        hit = np.zeros((2, 52, 2), bool)
+        hit[1, [10, 25, 26, 27], 0] = True
+        channel = np.where(hit[..., None], 1e3, line).astype(np.complex64)
+        assert interpolated(channel, hit, k) == pytest.approx(line, abs=1e-4)
+
+    def test_an_antenna_that_is_hit_everywhere_stays(self):
+        channel = np.ones((1, 52, 1, 1), np.complex64)
+        assert np.array_equal(interpolated(channel, np.ones((1, 52, 1), bool), np.arange(52)),
+                              channel)
