@@ -5,6 +5,8 @@
 import numpy as np
 import pytest
 from gnuradio.mimopack import _core
+from gnuradio.mimopack.reference import wifi as oracle
+from gnuradio.mimopack.wifi import carriers, training
 
 ISAS = _core.available_isas()
 kernels = _core.wifi
@@ -85,35 +87,51 @@ def test_spectra_stay_inside_their_samples(isa):
             kernels.spectra(samples, **{**arguments, **changed})
 
 
-def test_repetitions(isa, rng):
-    """What repeats itself agrees by its share of the power; a direct current is told from it."""
-    stream = complex_normal(rng, 2, 2000)
-    stream[:, 564:628] = stream[:, 500:564]
-    stream[1] += 3
-    starts = np.array([500 - 128, 1000])
-    direct, agreement = kernels.repetitions(
-        stream, starts=starts, length=334, first=100, positions=60, window=40, lag=64,
-        least_direct=8.0, isa=isa)
-    assert agreement[0] > 0.97 and agreement[1] < 0.7
-    assert not direct[:, 0].any()
-    np.testing.assert_allclose(direct[:, 1], [stream[1, at:at + 334].mean() for at in starts],
-                               rtol=1e-5)
-    stream[0, 600] = np.nan
-    _, agreement = kernels.repetitions(
-        stream, starts=starts, length=334, first=100, positions=60, window=40, lag=64,
-        least_direct=8.0, isa=isa)
-    assert np.isfinite(agreement).all()
+@pytest.mark.parametrize("scale, rows", [(1, 1), (1, 3), (2, 2), (4, 1)])
+def test_acquire(isa, rng, scale, rows):
+    """Preambles in noise, in all 20 MHz or a part of them, and what is none."""
+    fft, n, length = 64 * scale, 12, 334 * scale
+    k = carriers.legacy().used
+    bins = np.stack([(centre + k) % fft for centre in carriers.subchannels(20 * scale)])
+    sequence = training.legacy_long_training().astype(np.float32)
+    reference = np.zeros((len(bins), fft), complex)
+    for row, places in zip(reference, bins, strict=True):
+        row[places] = sequence
+    samples = 0.1 * complex_normal(rng, n, rows, length)
+    offset = rng.uniform(-0.01, 0.01, n) / scale
+    lag = np.exp(-2j * np.pi * offset * 16 * scale).astype(np.complex64)
+    for i in range(n - 2):    # the last two are noise
+        shown = rng.permutation(len(bins))[:1 + i % len(bins)]
+        taps = complex_normal(rng, rows, 4 * scale)
+        half = np.fft.ifft(reference[shown].sum(axis=0) * fft / 7)
+        field = np.concatenate([half[fft // 2:], half, half])
+        begin = (160 + rng.integers(-10, 14)) * scale
+        for antenna, path in zip(samples[i], taps, strict=True):
+            through = np.convolve(field, path)[:length - begin]
+            antenna[begin:begin + through.size] += through
+    samples *= np.exp(2j * np.pi * offset[:, None, None] * np.arange(length))
+    samples[0] += 3
+    samples[1], samples[2, 0, 250 * scale] = 0, np.nan
+    stream = np.ascontiguousarray(samples.transpose(1, 0, 2).reshape(rows, -1))
+    part, start, window, cfo, direct = kernels.acquire(
+        stream, starts=length * np.arange(n), lag=lag, scale=scale, bins=bins, sequence=sequence,
+        reference=np.conj(np.fft.ifft(reference)).astype(np.complex64), isa=isa)
+    with np.errstate(all="ignore"):
+        expected = oracle.acquire(samples, lag, scale, bins, sequence)
+    assert [one is not None for one in expected] == (part > 0).tolist()
+    assert np.count_nonzero(part) >= n - 5 and not part[1:3].any() and not part[-2:].any()
+    for i in np.flatnonzero(part):
+        assert expected[i][:3] == (part[i], start[i], window[i])
+        assert cfo[i] == pytest.approx(expected[i][3], abs=1e-6)
+    np.testing.assert_allclose(direct[0], samples[0].mean(axis=1), atol=1e-4)
+    assert not direct[3:].any()
 
 
-def test_pairs(isa, rng):
-    """The place of a known sequence that comes twice in a row, under noise."""
-    sequence = np.exp(2j * np.pi * rng.random((1, 64))).astype(np.complex64)
-    places = np.array([5, 31, 90])
-    samples = 0.3 * complex_normal(rng, 3, 2, 222)
-    for piece, at in enumerate(places):
-        samples[piece, :, at:at + 128] += np.tile(sequence[0], 2)
-    found = kernels.pairs(samples, reference=sequence.conj(), width=1, isa=isa)
-    np.testing.assert_array_equal(found, places)
+def test_window_shifts(isa, rng):
+    power = rng.uniform(size=(20, 64)) * (rng.uniform(size=(20, 64)) < 0.1)
+    for guard in (8, 16):
+        expected = [oracle.window_shift(one, guard) for one in power]
+        assert kernels.window_shifts(power, guard=guard, isa=isa).tolist() == expected
 
 
 def test_symbols(isa, rng):
@@ -136,14 +154,36 @@ def test_order(isa, rng):
                                   expected[..., source])
 
 
-def test_phases(isa, rng):
-    values = rng.standard_normal((4, 30))
-    decay, reach = np.array([0.9, 0.5, 0.99, 0.01]), np.array([29, 3, 10, 0])
-    distance = np.abs(np.arange(30)[:, None] - np.arange(30))
-    weight = np.where(distance <= reach[:, None, None], decay[:, None, None]**distance, 0)
-    expected = np.einsum("fij,fj->fi", weight, values) / weight.sum(axis=2)
-    np.testing.assert_allclose(
-        kernels.smooth_phases(values, decay=decay, reach=reach, isa=isa), expected, atol=1e-12)
+@pytest.mark.parametrize("symbols", [1, 2, 23, 150, 500])
+@pytest.mark.parametrize("k", [[-21, -7, 7, 21], [-3, -2, -1, 1, 2, 3]])
+def test_track(isa, rng, symbols, k):
+    """Frames with a clock's offset, a frequency that is left, and a phase that wanders."""
+    n, k = 5, np.array(k)
+    distance = 80.0 * np.arange(symbols) + 112
+    offset = rng.normal(0, 20e-6, n)
+    phase = 0.1 * np.arange(symbols) + np.cumsum(rng.normal(0, 0.03, (n, symbols)), axis=1)
+    turn = phase[..., None] - 2 * np.pi / 64 * (offset[:, None] * distance)[..., None] * k
+    known = (30 * np.exp(1j * turn) + 4 * complex_normal(rng, n, symbols, k.size)).astype(
+        np.complex64)
+
+    def turned(values, epsilon):
+        angle = 2 * np.pi / 64 * (epsilon[:, None] * distance)[..., None] * k
+        return values * np.exp(1j * angle)
+
+    before = oracle.sampling_offset(known, k, distance, 64)
+    found, nothing = kernels.track(known, k=k, distance=distance, before=np.zeros(n), fft=64,
+                                   phases=False, isa=isa)
+    assert nothing is None
+    np.testing.assert_allclose(found, before, atol=1e-9)
+    known_again = turned(known, before)
+    more = oracle.sampling_offset(known_again, k, distance, 64)
+    expected = oracle.common_phase(turned(known_again, more).sum(axis=2))
+    found, phases = kernels.track(known, k=k, distance=distance, before=before, fft=64,
+                                  phases=True, isa=isa)
+    np.testing.assert_allclose(found, more, atol=1e-9)
+    np.testing.assert_allclose(np.exp(1j * phases), np.exp(1j * expected), atol=1e-5)
+    if symbols > 1:
+        assert np.std(np.angle(np.exp(1j * (phases - phase)))) < 0.15
 
 
 def test_profiles(isa, rng):

@@ -105,69 +105,72 @@ py::tuple metric(const float_array& energy,
     return py::make_tuple(mean, square);
 }
 
-/* (direct current (pieces, rows), agreement (pieces,)) of pieces of samples (rows, n) */
-py::tuple repetitions(const complex_array& samples,
-                      const long_array& starts,
-                      std::int64_t length,
-                      std::int64_t first,
-                      std::int64_t positions,
-                      std::int64_t window,
-                      std::int64_t lag,
-                      float least_direct,
-                      const std::string& isa)
+/* (part, start, window, cfo (pieces,), direct current (pieces, rows)) of the preambles that
+ * are looked for in samples (rows, n) from each of starts on; part is 0 where there is none */
+py::tuple acquire(const complex_array& samples,
+                  const long_array& starts,
+                  const complex_array& lag,
+                  int scale,
+                  const long_array& bins,
+                  const float_array& sequence,
+                  const complex_array& reference,
+                  const std::string& isa)
 {
-    constexpr std::int64_t most = 1 << 24;
-    bool fits = samples.ndim() == 2 && starts.ndim() == 1 && length >= 1 &&
-                length <= most && first >= 0 && first <= most && positions >= 1 &&
-                positions <= most && window >= 1 && window <= most && lag >= 1 &&
-                lag <= most && first + positions + window + lag - 1 <= length;
+    const std::int64_t fft = 64 * std::int64_t{ scale };
+    bool fits = samples.ndim() == 2 && starts.ndim() == 1 && lag.ndim() == 1 &&
+                bins.ndim() == 2 && sequence.ndim() == 1 && reference.ndim() == 2 &&
+                lag.shape(0) == starts.shape(0) && samples.shape(0) >= 1 && scale >= 1 &&
+                scale <= 64 && !(scale & (scale - 1)) && bins.shape(0) >= 1 &&
+                bins.shape(0) <= wifi_max_parts && bins.shape(1) == wifi_legacy &&
+                sequence.shape(0) == wifi_legacy && reference.shape(0) == bins.shape(0) &&
+                reference.shape(1) == fft;
     for (std::int64_t i = 0; fits && i < starts.size(); ++i)
-        fits = starts.data()[i] >= 0 && starts.data()[i] <= samples.shape(1) - length;
-    require(fits, "repetitions");
-    complex_array direct({ starts.shape(0), samples.shape(0) });
-    float_array agreement(starts.shape(0));
-    const wifi_repetitions r = { starts.shape(0),
-                                 samples.shape(0),
-                                 length,
+        fits = starts.data()[i] >= 0 &&
+               starts.data()[i] <= samples.shape(1) - wifi_preamble_samples(scale);
+    for (std::int64_t i = 0; fits && i < bins.size(); ++i)
+        fits = bins.data()[i] >= 0 && bins.data()[i] < fft;
+    require(fits, "acquire");
+    const std::int64_t pieces = starts.shape(0), rows = samples.shape(0);
+    long_array part(pieces), start(pieces), window(pieces);
+    double_array cfo(pieces);
+    complex_array direct({ pieces, rows });
+    const wifi_acquisition a = { pieces,
+                                 rows,
                                  samples.shape(1),
                                  floats(samples),
                                  starts.data(),
-                                 first,
-                                 positions,
-                                 window,
-                                 lag,
-                                 least_direct,
-                                 floats(direct),
-                                 agreement.mutable_data() };
+                                 floats(lag),
+                                 scale,
+                                 static_cast<int>(bins.shape(0)),
+                                 bins.data(),
+                                 sequence.data(),
+                                 floats(reference),
+                                 part.mutable_data(),
+                                 start.mutable_data(),
+                                 window.mutable_data(),
+                                 cfo.mutable_data(),
+                                 floats(direct) };
     const wifi_build& build = find_wifi(isa);
     {
         py::gil_scoped_release release;
-        build.repetitions(r);
+        build.acquire(a);
     }
-    return py::make_tuple(direct, agreement);
+    return py::make_tuple(part, start, window, cfo, direct);
 }
 
-/* (pieces,) of samples (pieces, rows, length) and reference (sequences, size) */
-long_array pairs(const complex_array& samples,
-                 const complex_array& reference,
-                 std::int64_t width,
-                 const std::string& isa)
+/* (channels,) of power (channels, 64) */
+long_array window_shifts(const double_array& power, int guard, const std::string& isa)
 {
-    require(samples.ndim() == 3 && reference.ndim() == 2 && reference.shape(1) >= 1 &&
-                width >= 1 && width <= samples.shape(2) - 2 * reference.shape(1) + 1,
-            "pairs");
-    long_array place(samples.shape(0));
-    const wifi_pairs p = { samples.shape(0),    samples.shape(1),
-                           samples.shape(2),    reference.shape(1),
-                           reference.shape(0),  floats(samples),
-                           floats(reference),   width,
-                           place.mutable_data() };
+    require(power.ndim() == 2 && power.shape(1) == 64 && guard >= 1 && guard <= 16,
+            "window_shifts");
+    long_array shift(power.shape(0));
+    const wifi_shifts s = { power.shape(0), guard, power.data(), shift.mutable_data() };
     const wifi_build& build = find_wifi(isa);
     {
         py::gil_scoped_release release;
-        build.pairs(p);
+        build.shifts(s);
     }
-    return place;
+    return shift;
 }
 
 /* (received without turns, vectors (frames, data, symbols, rows)) of received (frames,
@@ -224,27 +227,42 @@ order(const float_array& llr, const long_array& source, const std::string& isa)
     return out;
 }
 
-/* (frames, symbols) of values (frames, symbols) */
-double_array smooth_phases(const double_array& values,
-                           const double_array& decay,
-                           const long_array& reach,
-                           const std::string& isa)
+/* (sampling offsets (frames,), phases (frames, symbols) or None) of known (frames, symbols,
+ * carriers) */
+py::tuple track(const complex_array& known,
+                const long_array& k,
+                const double_array& distance,
+                const double_array& before,
+                int fft,
+                bool phases,
+                const std::string& isa)
 {
-    require(values.ndim() == 2 && decay.ndim() == 1 && reach.ndim() == 1 &&
-                decay.shape(0) == values.shape(0) && reach.shape(0) == values.shape(0),
-            "smooth_phases");
-    for (std::int64_t i = 0; i < reach.size(); ++i)
-        require(reach.data()[i] >= 0 && reach.data()[i] < values.shape(1),
-                "smooth_phases");
-    double_array smoothed({ values.shape(0), values.shape(1) });
-    const wifi_phases p = { values.shape(0), values.shape(1), decay.data(),
-                            reach.data(),    values.data(),   smoothed.mutable_data() };
+    require(known.ndim() == 3 && k.ndim() == 1 && distance.ndim() == 1 &&
+                before.ndim() == 1 && k.shape(0) == known.shape(2) &&
+                distance.shape(0) == known.shape(1) &&
+                before.shape(0) == known.shape(0) && known.shape(1) >= 1 && fft >= 1,
+            "track");
+    const std::int64_t frames = known.shape(0);
+    double_array offset(frames);
+    double_array phase({ phases ? frames : 0, known.shape(1) });
+    const wifi_tracking t = { frames,
+                              known.shape(1),
+                              known.shape(2),
+                              fft,
+                              floats(known),
+                              k.data(),
+                              distance.data(),
+                              before.data(),
+                              offset.mutable_data(),
+                              phases ? phase.mutable_data() : nullptr };
     const wifi_build& build = find_wifi(isa);
     {
         py::gil_scoped_release release;
-        build.phases(p);
+        build.track(t);
     }
-    return smoothed;
+    if (!phases)
+        return py::make_tuple(offset, py::none());
+    return py::make_tuple(offset, phase);
 }
 
 /* (frames, rows, windows, bins) of samples (frames, rows, length) */
@@ -452,25 +470,24 @@ void bind_wifi(py::module_& core)
           py::kw_only(),
           py::arg("window"),
           py::arg("isa") = "auto");
-    m.def("repetitions",
-          &repetitions,
+    m.def("acquire",
+          &acquire,
           py::arg("samples").noconvert(),
           py::kw_only(),
           py::arg("starts").noconvert(),
-          py::arg("length"),
-          py::arg("first"),
-          py::arg("positions"),
-          py::arg("window"),
-          py::arg("lag"),
-          py::arg("least_direct"),
-          py::arg("isa") = "auto");
-    m.def("pairs",
-          &pairs,
-          py::arg("samples").noconvert(),
-          py::kw_only(),
+          py::arg("lag").noconvert(),
+          py::arg("scale"),
+          py::arg("bins").noconvert(),
+          py::arg("sequence").noconvert(),
           py::arg("reference").noconvert(),
-          py::arg("width"),
           py::arg("isa") = "auto");
+    m.def("window_shifts",
+          &window_shifts,
+          py::arg("power").noconvert(),
+          py::kw_only(),
+          py::arg("guard"),
+          py::arg("isa") = "auto");
+    m.attr("preamble_samples") = wifi_preamble_samples(1);
     m.def("symbols",
           &symbols,
           py::arg("received").noconvert(),
@@ -486,12 +503,15 @@ void bind_wifi(py::module_& core)
           py::kw_only(),
           py::arg("source").noconvert(),
           py::arg("isa") = "auto");
-    m.def("smooth_phases",
-          &smooth_phases,
-          py::arg("values").noconvert(),
+    m.def("track",
+          &track,
+          py::arg("known").noconvert(),
           py::kw_only(),
-          py::arg("decay").noconvert(),
-          py::arg("reach").noconvert(),
+          py::arg("k").noconvert(),
+          py::arg("distance").noconvert(),
+          py::arg("before").noconvert(),
+          py::arg("fft"),
+          py::arg("phases"),
           py::arg("isa") = "auto");
     m.def("spectra",
           &spectra,

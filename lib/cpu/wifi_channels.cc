@@ -10,37 +10,6 @@
 namespace mimopack {
 namespace MIMOPACK_ISA {
 
-namespace {
-
-/* exp(i angle k) for ascending k, times first */
-void turns(double angle,
-           const std::int64_t* k,
-           std::int64_t count,
-           float* re,
-           float* im,
-           double first_re = 1,
-           double first_im = 0)
-{
-    const double step_re = std::cos(angle), step_im = std::sin(angle);
-    double a = 1, b = 0;
-    for (std::int64_t i = 0; i < count; ++i) {
-        if (i && k[i] == k[i - 1] + 1) {
-            const double c = a * step_re - b * step_im;
-            b = a * step_im + b * step_re;
-            a = c;
-        } else {
-            const double start = angle * static_cast<double>(k[i]);
-            const double c = std::cos(start), d = std::sin(start);
-            a = c * first_re - d * first_im;
-            b = c * first_im + d * first_re;
-        }
-        re[i] = static_cast<float>(a);
-        im[i] = static_cast<float>(b);
-    }
-}
-
-} // namespace
-
 void symbols(const wifi_symbols& s)
 {
     std::vector<float> memory(2 * s.carriers);
@@ -90,36 +59,6 @@ void order(const wifi_order& o)
                 *out++ = __builtin_fabsf(x) < infinity ? x : 0;
             }
         }
-}
-
-/* Two recursions, forward and backward, which let go what is beyond their reach. */
-void phases(const wifi_phases& p)
-{
-    const std::int64_t n = p.symbols;
-    std::vector<double> sums(n), weights(n);
-    for (std::int64_t frame = 0; frame < p.frames; ++frame) {
-        const double* x = p.values + frame * n;
-        double* y = p.smoothed + frame * n;
-        const double decay = p.decay[frame];
-        const std::int64_t reach = p.reach[frame];
-        const double last = std::pow(decay, static_cast<double>(reach + 1));
-        double sum = 0, weight = 0;
-        for (std::int64_t i = 0; i < n; ++i) {
-            const bool far = i > reach;
-            sum = x[i] + decay * sum - (far ? last * x[i - reach - 1] : 0);
-            weight = 1 + decay * weight - (far ? last : 0);
-            sums[i] = sum;
-            weights[i] = weight;
-        }
-        sum = weight = 0;
-        for (std::int64_t i = n - 1; i >= 0; --i) {
-            /* Without x[i] itself, which the way forward has. */
-            y[i] = (sums[i] + decay * sum) / (weights[i] + decay * weight);
-            const bool far = n - 1 - i >= reach;
-            sum = x[i] + decay * sum - (far ? last / decay * x[i + reach] : 0);
-            weight = 1 + decay * weight - (far ? last / decay : 0);
-        }
-    }
 }
 
 namespace {

@@ -1,9 +1,10 @@
 /* SPDX-FileCopyrightText: 2026 The gr-mimopack authors
  * SPDX-License-Identifier: GPL-3.0-or-later */
-/* Complex numbers of which each lane has one, and the inner loops of wifi_channels.cc. */
+/* Complex numbers of which each lane has one, and inner loops of the other files. */
 #pragma once
 #include "simd.h"
 #include "wifi_plan.h"
+#include <cmath>
 
 namespace mimopack {
 namespace MIMOPACK_ISA {
@@ -70,9 +71,38 @@ MP_FN complex_simd gather(const float* from,
     return x;
 }
 
+/* exp(i angle k) for ascending k, times first */
+MP_FN void turns(double angle,
+                 const std::int64_t* k,
+                 std::int64_t count,
+                 float* re,
+                 float* im,
+                 double first_re = 1,
+                 double first_im = 0)
+{
+    const double step_re = std::cos(angle), step_im = std::sin(angle);
+    double a = 1, b = 0;
+    for (std::int64_t i = 0; i < count; ++i) {
+        if (i && k[i] == k[i - 1] + 1) {
+            const double c = a * step_re - b * step_im;
+            b = a * step_im + b * step_re;
+            a = c;
+        } else {
+            const double start = angle * static_cast<double>(k[i]);
+            const double c = std::cos(start), d = std::sin(start);
+            a = c * first_re - d * first_im;
+            b = c * first_im + d * first_re;
+        }
+        re[i] = static_cast<float>(a);
+        im[i] = static_cast<float>(b);
+    }
+}
+
+void acquire(const wifi_acquisition& a);
+void shifts(const wifi_shifts& s);
 void symbols(const wifi_symbols& s);
 void order(const wifi_order& o);
-void phases(const wifi_phases& p);
+void track(const wifi_tracking& t);
 void profiles(const wifi_profiles& p);
 void smooth(const wifi_smoothing& s);
 void condition(const wifi_channels& c);

@@ -27,26 +27,38 @@ struct wifi_metric {
     float* square;       /* size: |mean|^2 */
 };
 
-/* Pieces of a stream that may hold a field that repeats itself after `lag` samples. */
-struct wifi_repetitions {
-    std::int64_t pieces, rows, length;
+/* Preambles are looked for from the window on in which the short training field correlates
+ * best. So many samples are needed, of a sample rate of `scale` times 20 MS/s; the channels
+ * have 52 subcarriers in each 20 MHz. */
+constexpr int wifi_legacy = 52;
+constexpr int wifi_max_parts = 4;
+constexpr std::int64_t wifi_preamble_samples(int scale) { return 334 * scale; }
+
+/* Pieces of a stream that may hold a long training field behind a short one. */
+struct wifi_acquisition {
+    std::int64_t pieces, rows;
     std::int64_t stride;        /* complex samples from row to row */
     const float* samples;       /* rows x stride complex */
     const std::int64_t* starts; /* pieces */
-    std::int64_t first, positions, window, lag;
-    float least;      /* of a direct current's energy over the power */
-    float* direct;    /* pieces x rows complex, 0 where there is none */
-    float* agreement; /* pieces: most of |sum over rows| over the sum of roots of
-                         energies, at positions first, first + 1, ... */
+    const float* lag;           /* pieces complex: sum x[n] conj(x[n + period]) */
+    int scale, parts;           /* parts of 20 MHz */
+    const std::int64_t* bins;   /* parts x legacy, of an FFT of 64 scale */
+    const float* sequence;      /* legacy: the long training field */
+    const float* reference;     /* parts x 64 scale complex: its conjugate samples */
+    /* Of each piece: */
+    std::int64_t* part;   /* a bit for each part of 20 MHz that holds the preamble */
+    std::int64_t* start;  /* sample from the piece's start, of the short field */
+    std::int64_t* window; /* likewise, of the FFT window in the long one's first half */
+    double* cfo;          /* cycles per sample */
+    float* direct;        /* rows complex: direct current, 0 where there is none */
 };
 
-/* Pieces that hold a sequence twice, one after the other. */
-struct wifi_pairs {
-    std::int64_t pieces, rows, length, size, sequences;
-    const float* samples;   /* pieces x rows x length complex */
-    const float* reference; /* sequences x size complex, conjugate */
-    std::int64_t width;     /* places whose power counts together */
-    std::int64_t* place; /* pieces: first of those with most power in the correlation */
+/* Where windows lie best in channels with paths at delays -32 ... 31. */
+struct wifi_shifts {
+    std::int64_t channels;
+    int guard;
+    const double* power; /* channels x 64 */
+    std::int64_t* shift; /* channels: where the fewest paths reach in from other symbols */
 };
 
 /* Symbols without the turns of clock and phase, and as received vectors. */
@@ -68,13 +80,17 @@ struct wifi_order {
     float* out;                 /* frames x symbols x coded; 0 for what is not finite */
 };
 
-/* Values of frames, smoothed with decay^|distance| as far as `reach` and the frame go. */
-struct wifi_phases {
-    std::int64_t frames, symbols;
-    const double* decay;
-    const std::int64_t* reach; /* less than symbols */
-    const double* values;      /* frames x symbols */
-    double* smoothed;
+/* Known subcarriers of frames, and how the sampling clock and the oscillator turn them. */
+struct wifi_tracking {
+    std::int64_t frames, symbols, carriers;
+    int fft;                /* samples of a symbol without guard interval */
+    const float* known;     /* frames x symbols x carriers complex: received times the
+                               conjugate of what is expected, over the noise */
+    const std::int64_t* k;  /* carriers: their numbers, ascending */
+    const double* distance; /* symbols: samples from the middle of the training */
+    const double* before;   /* frames: sampling offsets that are taken out first */
+    double* offset;         /* frames: those that are left */
+    double* phase;          /* frames x symbols, radians; or null */
 };
 
 /* FFTs of windows of frames. */
@@ -143,11 +159,11 @@ struct wifi_build {
     const char* name; /* of its isa_build */
     void (*correlate)(const wifi_correlation&);
     void (*metric)(const wifi_metric&);
-    void (*repetitions)(const wifi_repetitions&);
-    void (*pairs)(const wifi_pairs&);
+    void (*acquire)(const wifi_acquisition&);
+    void (*shifts)(const wifi_shifts&);
     void (*symbols)(const wifi_symbols&);
     void (*order)(const wifi_order&);
-    void (*phases)(const wifi_phases&);
+    void (*track)(const wifi_tracking&);
     void (*spectra)(const wifi_spectra&);
     void (*profiles)(const wifi_profiles&);
     void (*smooth)(const wifi_smoothing&);

@@ -1,7 +1,8 @@
 /* SPDX-FileCopyrightText: 2026 The gr-mimopack authors
  * SPDX-License-Identifier: GPL-3.0-or-later */
-/* The Wi-Fi receiver's inner loops over samples: what finds preambles, and spectra. A
- * frame's results depend on nothing but that frame. */
+/* The Wi-Fi receiver's inner loops over samples: what repeats itself in a stream, and
+ * spectra. A frame's results depend on nothing but that frame. */
+#include "wifi_fft.h"
 #include "wifi_lanes.h"
 #include <algorithm>
 #include <cmath>
@@ -92,219 +93,6 @@ void metric(const wifi_metric& m)
     }
 }
 
-void repetitions(const wifi_repetitions& r)
-{
-    const std::int64_t needed = r.positions + r.window - 1;
-    std::vector<float> memory(2 * r.length + 3 * (needed + r.lag));
-    float *re = memory.data(), *im = re + r.length, *power = im + r.length;
-    float *lag_re = power + needed + r.lag, *lag_im = lag_re + needed + r.lag;
-    std::vector<double> sums(3 * r.positions);
-    double *total_re = sums.data(), *total_im = total_re + r.positions,
-           *total = total_im + r.positions;
-    for (std::int64_t piece = 0; piece < r.pieces; ++piece) {
-        std::fill(sums.begin(), sums.end(), 0.0);
-        for (std::int64_t row = 0; row < r.rows; ++row) {
-            const float* x = r.samples + 2 * (row * r.stride + r.starts[piece]);
-            double mean_re = 0, mean_im = 0, energy = 0;
-            for (std::int64_t i = 0; i < r.length; ++i) {
-                mean_re += x[2 * i];
-                mean_im += x[2 * i + 1];
-                energy += x[2 * i] * x[2 * i] + x[2 * i + 1] * x[2 * i + 1];
-            }
-            const double n = static_cast<double>(r.length);
-            const bool there = mean_re * mean_re + mean_im * mean_im > r.least * energy;
-            float* direct = r.direct + 2 * (piece * r.rows + row);
-            direct[0] = there ? static_cast<float>(mean_re / n) : 0;
-            direct[1] = there ? static_cast<float>(mean_im / n) : 0;
-            for (std::int64_t i = 0; i < r.length; ++i) {
-                re[i] = x[2 * i] - direct[0];
-                im[i] = x[2 * i + 1] - direct[1];
-            }
-            const float *a = re + r.first, *b = im + r.first;
-            const float *c = a + r.lag, *d = b + r.lag;
-            for (std::int64_t i = 0; i < needed + r.lag; ++i)
-                power[i] = a[i] * a[i] + b[i] * b[i];
-            for (std::int64_t i = 0; i < needed; ++i) {
-                lag_re[i] = a[i] * c[i] + b[i] * d[i];
-                lag_im[i] = b[i] * c[i] - a[i] * d[i];
-            }
-            double early = 0, late = 0, sum_re = 0, sum_im = 0;
-            for (std::int64_t i = 0; i < r.window - 1; ++i) {
-                early += power[i];
-                late += power[i + r.lag];
-                sum_re += lag_re[i];
-                sum_im += lag_im[i];
-            }
-            for (std::int64_t p = 0; p < r.positions; ++p) {
-                const std::int64_t next = p + r.window - 1;
-                early += power[next];
-                late += power[next + r.lag];
-                sum_re += lag_re[next];
-                sum_im += lag_im[next];
-                total_re[p] += sum_re;
-                total_im[p] += sum_im;
-                total[p] += early > 0 && late > 0 ? __builtin_sqrt(early * late) : 0;
-                early -= power[p];
-                late -= power[p + r.lag];
-                sum_re -= lag_re[p];
-                sum_im -= lag_im[p];
-            }
-        }
-        double best = 0;
-        for (std::int64_t p = 0; p < r.positions; ++p) {
-            const double size = total_re[p] * total_re[p] + total_im[p] * total_im[p];
-            if (size > best * best * total[p] * total[p])
-                best = __builtin_sqrt(size) / total[p];
-        }
-        r.agreement[piece] = static_cast<float>(best);
-    }
-}
-
-void pairs(const wifi_pairs& p)
-{
-    constexpr int together = 4;
-    constexpr std::int64_t group = together * width;
-    const std::int64_t places = p.length - 2 * p.size + 1, both = p.length - p.size;
-    const std::int64_t padded = (places + group - 1) / group * group;
-    std::vector<float> memory(2 * (both + group) + padded);
-    float *re = memory.data(), *im = re + both + group, *power = im + both + group;
-    for (std::int64_t piece = 0; piece < p.pieces; ++piece) {
-        std::fill(power, power + padded, 0.0f);
-        for (std::int64_t row = 0; row < p.rows; ++row) {
-            const float* x = p.samples + 2 * (piece * p.rows + row) * p.length;
-            /* Correlation is linear: with the sum of both at once. */
-            for (std::int64_t i = 0; i < both; ++i) {
-                re[i] = x[2 * i] + x[2 * (i + p.size)];
-                im[i] = x[2 * i + 1] + x[2 * (i + p.size) + 1];
-            }
-            for (std::int64_t s = 0; s < p.sequences; ++s) {
-                const float* reference = p.reference + 2 * s * p.size;
-                for (std::int64_t at = 0; at < padded; at += group) {
-                    complex_simd sums[together];
-                    for (auto& one : sums)
-                        one = { simd(0.0f), simd(0.0f) };
-                    for (std::int64_t m = 0; m < p.size; ++m) {
-                        const simd a(reference[2 * m]), b(reference[2 * m + 1]);
-                        for (int i = 0; i < together; ++i) {
-                            const simd c = simd::load(re + at + m + i * width);
-                            const simd d = simd::load(im + at + m + i * width);
-                            sums[i].re = fma(a, c, fnma(b, d, sums[i].re));
-                            sums[i].im = fma(a, d, fma(b, c, sums[i].im));
-                        }
-                    }
-                    for (int i = 0; i < together; ++i) {
-                        float* to = power + at + i * width;
-                        (simd::load(to) + norm(sums[i])).store(to);
-                    }
-                }
-            }
-        }
-        double sum = 0, most = -1;
-        p.place[piece] = 0;
-        for (std::int64_t i = 0; i < places; ++i) {
-            sum += power[i];
-            if (i >= p.width)
-                sum -= power[i - p.width];
-            if (i >= p.width - 1 && sum > most) {
-                most = sum;
-                p.place[piece] = i - (p.width - 1);
-            }
-        }
-    }
-}
-
-/* exp(-2 pi i cfo n) for n = origin ...: products of coarse and fine steps */
-void rotation(double cfo, std::int64_t origin, std::int64_t length, float* re, float* im)
-{
-    constexpr int fine = 64;
-    float fine_re[fine], fine_im[fine];
-    const double angle = -2 * M_PI * cfo;
-    for (int i = 0; i < fine; ++i) {
-        fine_re[i] = static_cast<float>(std::cos(angle * i));
-        fine_im[i] = static_cast<float>(std::sin(angle * i));
-    }
-    for (std::int64_t at = 0; at < length; at += fine) {
-        const double start = angle * static_cast<double>(origin + at);
-        const simd a(static_cast<float>(std::cos(start)));
-        const simd b(static_cast<float>(std::sin(start)));
-        for (int i = 0; i < fine; i += width) {
-            const complex_simd turned =
-                complex_simd{ a, b } *
-                complex_simd{ simd::load(fine_re + i), simd::load(fine_im + i) };
-            turned.re.store(re + at + i);
-            turned.im.store(im + at + i);
-        }
-    }
-}
-
-/* Decimation in frequency, radix 4 and at last 2, of `width` transforms side by side;
- * outputs lie in digit-reversed order, see places(). */
-class lane_fft
-{
-public:
-    explicit lane_fft(int size) : d_size(size), d_place(size), d_turns(2 * size)
-    {
-        for (int i = 0; i < size; ++i) {
-            d_turns[2 * i] = static_cast<float>(std::cos(-2 * M_PI * i / size));
-            d_turns[2 * i + 1] = static_cast<float>(std::sin(-2 * M_PI * i / size));
-        }
-        for (int bin = 0; bin < size; ++bin) {
-            int place = 0, rest = bin;
-            for (int left = size; left > 1;) {
-                const int radix = left >= 4 ? 4 : 2;
-                left /= radix;
-                place += rest % radix * left;
-                rest /= radix;
-            }
-            d_place[bin] = place;
-        }
-    }
-
-    /* Where a bin's value lies */
-    int place(std::int64_t bin) const { return d_place[bin]; }
-
-    MP_CALLED void run(complex_simd* x) const
-    {
-        for (int span = d_size; span > 1; span /= span >= 4 ? 4 : 2)
-            for (int begin = 0; begin < d_size; begin += span)
-                if (span >= 4)
-                    four(x + begin, span / 4, d_size / span);
-                else
-                    two(x + begin);
-    }
-
-private:
-    int d_size;
-    std::vector<int> d_place;
-    std::vector<float> d_turns;
-
-    complex_simd turn(int i) const
-    {
-        return { simd(d_turns[2 * i]), simd(d_turns[2 * i + 1]) };
-    }
-
-    void four(complex_simd* x, int quarter, int step) const
-    {
-        for (int i = 0; i < quarter; ++i) {
-            const complex_simd a = x[i], b = x[i + quarter], c = x[i + 2 * quarter],
-                               d = x[i + 3 * quarter];
-            const complex_simd s = a + c, t = a - c, u = b + d;
-            const complex_simd v{ b.im - d.im, d.re - b.re }; /* -i (b - d) */
-            x[i] = s + u;
-            x[i + quarter] = (t + v) * turn(step * i);
-            x[i + 2 * quarter] = (s - u) * turn(2 * step * i);
-            x[i + 3 * quarter] = (t - v) * turn(3 * step * i);
-        }
-    }
-
-    static void two(complex_simd* x)
-    {
-        const complex_simd a = x[0], b = x[1];
-        x[0] = a + b;
-        x[1] = a - b;
-    }
-};
-
 void spectra(const wifi_spectra& s)
 {
     constexpr int fine = 64;
@@ -365,11 +153,11 @@ void spectra(const wifi_spectra& s)
 extern const wifi_build wifi = { MIMOPACK_STRING(MIMOPACK_ISA),
                                  correlate,
                                  metric,
-                                 repetitions,
-                                 pairs,
+                                 acquire,
+                                 shifts,
                                  symbols,
                                  order,
-                                 phases,
+                                 track,
                                  spectra,
                                  profiles,
                                  smooth,

@@ -12,7 +12,7 @@ from .formats import VHT, NonHT
 from .points import known_points, space_time_blocks
 from .preamble import energy, window_shifts
 from .smoothing import first_paths, interpolated, smoother
-from .tracking import common_phase, sampling_offset
+from .tracking import sampling_offset, track
 from .whitening import pilot_trust, residual_noise
 
 # From a frame's first sample to the FFT window of the L-LTF's first half, at 20 MS/s.
@@ -125,7 +125,7 @@ class Demodulator:
         # Samples at 20 MS/s from the L-LTF's first window to that of each data symbol, and samples
         # from the middle of the training fields to that of each data symbol.
         self._starts = f.data_start + f.guard - _LTF + f.symbol * np.arange(self._num_symbols)
-        self._distance = (self._starts + 32 - self._training_middle()) * scale
+        self._distance = (self._starts + 32.0 - self._training_middle()) * scale
         # Of VHT's pilots only a sum over the streams is trained.
         self._pilot_places = np.searchsorted(self._ltf_k, plan.pilots)
         trained = np.ones(self._ltf_k.size, bool)
@@ -198,7 +198,7 @@ class Demodulator:
         expected = np.einsum("nkri,nski->nrsk", whitened, points, optimize=True)
         noise, doubt, wrong = self._residuals(before.received, expected, whitened)
         known = np.einsum("nrsk,nrsk->nsk", (expected / doubt).conj(), before.received)
-        epsilon, phase = self._tracked(known, plan.used)
+        epsilon, phase = track(known, plan.used, self._distance, self._fft)
         received, y = self._untwisted(before.received, epsilon, phase)
         # Least squares without the streams' turns.
         turn = self._turn[self._in_ltf]
@@ -363,7 +363,7 @@ class Demodulator:
             shift = shift[again] + np.rint(late[again]).astype(int)
             received[again] = self._symbols(samples.take(again), shift, scaled[again])
             known[again] = np.einsum("nrsp,nrsp->nsp", expected[again], received[again][..., at])
-        more, phase = self._tracked(known * self._turns(epsilon, plan.pilots), plan.pilots)
+        more, phase = track(known, plan.pilots, self._distance, self._fft, epsilon)
         epsilon = epsilon + more
         return *self._untwisted(received, epsilon, phase), epsilon, _mean_step(phase)
 
@@ -377,26 +377,6 @@ class Demodulator:
     def _slope(self, epsilon):
         """Turn from subcarrier to subcarrier that sampling offsets ask for: (n, symbols)."""
         return epsilon[:, None] * self._distance * (2 * np.pi / self._fft)
-
-    def _turns(self, epsilon, k):
-        """Factors that undo the turns of sampling offsets (n,) at the subcarriers k: complex64
-        (n, symbols, len(k))."""
-        angle = (self._slope(epsilon)[:, :, None] * np.asarray(k)).astype(np.float32)
-        out = np.empty(angle.shape, np.complex64)
-        out.real = np.cos(angle)
-        out.imag = np.sin(angle)
-        return out
-
-    def _tracked(self, known, k):
-        """Sampling offset (n,) and phases (n, symbols) of known subcarriers.
-
-        Args:
-            known: (n, symbols, len(k)): received times the conjugate of what is expected, over the
-                noise.
-            k: their numbers.
-        """
-        epsilon = sampling_offset(known, k, self._distance, self._fft)
-        return epsilon, common_phase((known * self._turns(epsilon, k)).sum(axis=2))
 
     def _symbols(self, samples, shift, scaled):
         """Used subcarriers over the noise (n, num_rx, symbols, used) of windows moved by shift,

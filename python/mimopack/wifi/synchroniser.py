@@ -31,7 +31,7 @@ _FALL = 12
 _FALLEN = 0.3
 # So many windows behind the best one the next preamble may begin.
 _NEXT = 13
-# Preambles that are acquired together.
+# Headers that are read together.
 _TOGETHER = 64
 # A preamble is over for the detector when its windows hold nothing but long training.
 _SKIP = training.L_STF + 80
@@ -265,33 +265,29 @@ class Synchroniser:
         """List of (preamble, header) of what begins near windows; None where that is no frame."""
         results = [None] * len(windows)
         fallen = metric[windows - base + _FALL] < _FALLEN * metric[windows - base]
-        starts = windows * self._block - self._origin
-        likely, direct_found = self._acquirer.candidates(self._buffer, starts)
-        tried = np.flatnonzero(fallen & likely)
-        for begin in range(0, tried.size, _TOGETHER):
-            part = tried[begin:begin + _TOGETHER]
-            starts = windows[part] * self._block - self._origin
-            direct = direct_found[part]
-            with np.errstate(all="ignore"):
-                samples = self._cut(starts, self._acquirer.samples_needed)
-                found = self._acquirer.acquire(samples, direct, lag16[part])
-                self.preambles += sum(one is not None for one in found)
-                groups = {}
-                for index, one in enumerate(found):
-                    if one is not None and starts[index] + one.window >= 0:
-                        groups.setdefault(one.subchannels, []).append(index)
-                for subchannels, indices in groups.items():
-                    at = np.array([starts[i] + found[i].window for i in indices])
-                    cfo = np.array([found[i].cfo for i in indices])
-                    samples = self._cut(at, self._reader.samples_needed)
-                    headers = self._reader.read(FrameSamples(samples, cfo, direct[indices]),
-                                                subchannels)
-                    for i, header in zip(indices, headers, strict=True):
-                        if header is not None:
-                            shift = int(windows[part[i]]) * self._block
-                            moved = Preamble(found[i].start + shift, found[i].window + shift,
-                                             found[i].cfo, subchannels)
-                            results[part[i]] = moved, header
+        tried = np.flatnonzero(fallen)
+        starts = windows[tried] * self._block - self._origin
+        preambles, direct = self._acquirer.acquire(self._buffer, starts, lag16[tried])
+        self.preambles += sum(preamble is not None for preamble in preambles)
+        groups = {}
+        for index, preamble in enumerate(preambles):
+            if preamble is not None and starts[index] + preamble.window >= 0:
+                groups.setdefault(preamble.subchannels, []).append(index)
+        for subchannels, indices in groups.items():
+            for begin in range(0, len(indices), _TOGETHER):
+                part = indices[begin:begin + _TOGETHER]
+                at = np.array([starts[i] + preambles[i].window for i in part])
+                cfo = np.array([preambles[i].cfo for i in part])
+                samples = FrameSamples(self._cut(at, self._reader.samples_needed), cfo,
+                                       direct[part])
+                with np.errstate(all="ignore"):
+                    headers = self._reader.read(samples, subchannels)
+                for i, header in zip(part, headers, strict=True):
+                    if header is not None:
+                        shift = int(starts[i]) + self._origin
+                        found = preambles[i]
+                        results[tried[i]] = Preamble(found.start + shift, found.window + shift,
+                                                     found.cfo, subchannels), header
         return results
 
     def _cut(self, starts, length):
