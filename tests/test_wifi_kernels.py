@@ -134,6 +134,31 @@ def test_window_shifts(isa, rng):
         assert kernels.window_shifts(power, guard=guard, isa=isa).tolist() == expected
 
 
+def test_train_and_combine(isa, rng):
+    """Noise of the halves' difference, channels of their mean, and matched filters with them."""
+    n, rows, parts, k = 3, 2, 2, 6
+    spectra = complex_normal(rng, n, rows, 4, parts * k)
+    spectra[0, 1, 1] = spectra[0, 1, 0]    # without noise
+    sequence = rng.choice([-1, 1], k).astype(np.float32)
+    noise, signal, channel = kernels.train(spectra, sequence=sequence, isa=isa)
+    first, second = spectra[:, :, 0].astype(complex), spectra[:, :, 1].astype(complex)
+    mean = (first + second) / 2
+    power = np.mean(np.abs(mean)**2, axis=2)
+    expected = np.maximum(np.mean(np.abs(first - second)**2, axis=2) / 2, 1e-7 * power)
+    np.testing.assert_allclose(noise, expected, rtol=1e-5)
+    np.testing.assert_allclose(signal, np.maximum(power - expected / 2, 0), rtol=1e-4, atol=1e-6)
+    h = mean.reshape(n, rows, parts, k) * sequence / np.sqrt(expected)[..., None, None]
+    np.testing.assert_allclose(channel, h.transpose(0, 3, 2, 1).reshape(n, k, -1), rtol=1e-4)
+    combined, strength = kernels.combine(spectra, channel, noise=noise, isa=isa)
+    received = spectra[:, :, 2:].reshape(n, rows, 2, parts, k)
+    received = received / np.sqrt(expected)[..., None, None, None]
+    np.testing.assert_allclose(combined, np.einsum("frpk,frspk->fsk", h.conj(), received),
+                               rtol=1e-3, atol=1e-3)
+    np.testing.assert_allclose(strength, np.sum(np.abs(h)**2, axis=(1, 2, 3)), rtol=1e-4)
+    with pytest.raises(ValueError, match="combine: inconsistent arguments"):
+        kernels.combine(spectra, channel[:, :, 1:].copy(), noise=noise, isa=isa)
+
+
 def test_symbols(isa, rng):
     received = complex_normal(rng, 3, 2, 5, 8)
     slope, phase = rng.uniform(-1, 1, (2, 3, 5))

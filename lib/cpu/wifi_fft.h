@@ -17,21 +17,30 @@ rotation(double cfo, std::int64_t origin, std::int64_t length, float* re, float*
     constexpr int fine = 64;
     float fine_re[fine], fine_im[fine];
     const double angle = -2 * M_PI * cfo;
+    const double step_re = std::cos(angle), step_im = std::sin(angle);
+    double re_now = 1, im_now = 0;
     for (int i = 0; i < fine; ++i) {
-        fine_re[i] = static_cast<float>(std::cos(angle * i));
-        fine_im[i] = static_cast<float>(std::sin(angle * i));
+        fine_re[i] = static_cast<float>(re_now);
+        fine_im[i] = static_cast<float>(im_now);
+        const double next = re_now * step_re - im_now * step_im;
+        im_now = re_now * step_im + im_now * step_re;
+        re_now = next;
     }
+    const double coarse_re = re_now, coarse_im = im_now;
+    re_now = std::cos(angle * static_cast<double>(origin));
+    im_now = std::sin(angle * static_cast<double>(origin));
     for (std::int64_t at = 0; at < length; at += fine) {
-        const double start = angle * static_cast<double>(origin + at);
-        const simd a(static_cast<float>(std::cos(start)));
-        const simd b(static_cast<float>(std::sin(start)));
+        const complex_simd coarse{ simd(static_cast<float>(re_now)),
+                                   simd(static_cast<float>(im_now)) };
         for (int i = 0; i < fine; i += width) {
-            const complex_simd turned =
-                complex_simd{ a, b } *
-                complex_simd{ simd::load(fine_re + i), simd::load(fine_im + i) };
+            const complex_simd turned = coarse * complex_simd{ simd::load(fine_re + i),
+                                                               simd::load(fine_im + i) };
             turned.re.store(re + at + i);
             turned.im.store(im + at + i);
         }
+        const double next = re_now * coarse_re - im_now * coarse_im;
+        im_now = re_now * coarse_im + im_now * coarse_re;
+        re_now = next;
     }
 }
 

@@ -100,6 +100,8 @@ MP_FN void turns(double angle,
 
 void acquire(const wifi_acquisition& a);
 void shifts(const wifi_shifts& s);
+void train(const wifi_training& t);
+void combine(const wifi_combination& c);
 void symbols(const wifi_symbols& s);
 void order(const wifi_order& o);
 void track(const wifi_tracking& t);

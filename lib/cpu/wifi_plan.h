@@ -61,6 +61,27 @@ struct wifi_shifts {
     std::int64_t* shift; /* channels: where the fewest paths reach in from other symbols */
 };
 
+/* Spectra of the long training field's halves and of the symbols behind it. */
+struct wifi_training {
+    std::int64_t frames, rows, windows; /* two halves, and symbols */
+    std::int64_t parts, carriers;       /* parts of 20 MHz, and carriers of each */
+    const float* spectra;  /* frames x rows x windows x parts x carriers complex */
+    const float* sequence; /* carriers */
+    double* noise;         /* frames x rows: power per carrier */
+    double* signal;        /* likewise, without the noise */
+    float* channel;        /* frames x carriers x parts x rows complex, over the noise */
+};
+
+/* Symbols through matched filters, over antennas and parts of 20 MHz. */
+struct wifi_combination {
+    std::int64_t frames, rows, windows, parts, carriers; /* of a part */
+    const float* spectra; /* frames x rows x windows x parts x carriers complex */
+    const float* channel; /* frames x carriers x parts x rows complex, over the noise */
+    const double* noise;  /* frames x rows */
+    float* out;           /* frames x windows - 2 x carriers complex */
+    double* strength;     /* frames: sum of |channel|^2 */
+};
+
 /* Symbols without the turns of clock and phase, and as received vectors. */
 struct wifi_symbols {
     std::int64_t frames, rows, symbols, carriers, data;
@@ -161,6 +182,8 @@ struct wifi_build {
     void (*metric)(const wifi_metric&);
     void (*acquire)(const wifi_acquisition&);
     void (*shifts)(const wifi_shifts&);
+    void (*train)(const wifi_training&);
+    void (*combine)(const wifi_combination&);
     void (*symbols)(const wifi_symbols&);
     void (*order)(const wifi_order&);
     void (*track)(const wifi_tracking&);

@@ -95,50 +95,50 @@ void metric(const wifi_metric& m)
 
 void spectra(const wifi_spectra& s)
 {
-    constexpr int fine = 64;
-    const std::int64_t padded = (s.length + fine - 1) / fine * fine;
-    std::vector<float> memory(4 * padded);
-    float *turn_re = memory.data(), *turn_im = turn_re + padded;
-    float *re = turn_im + padded, *im = re + padded;
     const lane_fft fft(s.fft);
     std::vector<complex_simd> lanes(s.fft);
     std::vector<int> places(s.num_bins);
     for (std::int64_t k = 0; k < s.num_bins; ++k)
         places[k] = fft.place(s.bins[k]);
-    for (std::int64_t frame = 0; frame < s.frames; ++frame) {
+    std::vector<float> memory;
+    const std::int64_t jobs = s.rows * s.windows;
+    for (std::int64_t frame = 0; frame < s.frames && jobs; ++frame) {
         const std::int64_t* starts = s.starts + frame * s.windows;
-        rotation(s.cfo[frame], s.origin, s.length, turn_re, turn_im);
-        for (std::int64_t row = 0; row < s.rows; ++row) {
-            const std::int64_t one = frame * s.rows + row;
-            const float* x = s.samples + 2 * one * s.length;
-            const float direct_re = s.direct ? s.direct[2 * one] : 0;
-            const float direct_im = s.direct ? s.direct[2 * one + 1] : 0;
-            for (std::int64_t i = 0; i < s.length; ++i) {
-                const float a = x[2 * i] - direct_re, b = x[2 * i + 1] - direct_im;
-                re[i] = a * turn_re[i] - b * turn_im[i];
-                im[i] = a * turn_im[i] + b * turn_re[i];
-            }
-            const simd scale(s.scale[one]);
-            for (std::int64_t first = 0; first < s.windows; first += width) {
-                const int count = static_cast<int>(
-                    s.windows - first < width ? s.windows - first : width);
-                float* lane = reinterpret_cast<float*>(lanes.data());
-                for (int l = 0; l < width; ++l, ++lane) {
-                    const std::int64_t at = starts[first + (l < count ? l : count - 1)];
-                    for (int i = 0; i < s.fft; ++i) {
-                        lane[2 * width * i] = re[at + i];
-                        lane[2 * width * i + width] = im[at + i];
-                    }
+        const std::int64_t begin = *std::min_element(starts, starts + s.windows);
+        const std::int64_t end = *std::max_element(starts, starts + s.windows) + s.fft;
+        const std::int64_t padded = (end - begin + 63) / 64 * 64;
+        memory.resize(2 * padded);
+        float *turn_re = memory.data(), *turn_im = turn_re + padded;
+        rotation(s.cfo[frame], s.origin + begin, end - begin, turn_re, turn_im);
+        for (std::int64_t first = 0; first < jobs; first += width) {
+            const int count =
+                static_cast<int>(jobs - first < width ? jobs - first : width);
+            float* lane = reinterpret_cast<float*>(lanes.data());
+            float scale[width];
+            for (int l = 0; l < width; ++l, ++lane) {
+                const std::int64_t job = first + (l < count ? l : count - 1);
+                const std::int64_t one = frame * s.rows + job / s.windows;
+                const std::int64_t at = starts[job % s.windows];
+                const float* x = s.samples + 2 * (one * s.length + at);
+                const float direct_re = s.direct ? s.direct[2 * one] : 0;
+                const float direct_im = s.direct ? s.direct[2 * one + 1] : 0;
+                const float *c = turn_re + at - begin, *d = turn_im + at - begin;
+                for (int i = 0; i < s.fft; ++i) {
+                    const float a = x[2 * i] - direct_re, b = x[2 * i + 1] - direct_im;
+                    lane[2 * width * i] = a * c[i] - b * d[i];
+                    lane[2 * width * i + width] = a * d[i] + b * c[i];
                 }
-                fft.run(lanes.data());
-                float* out = s.out + 2 * (one * s.windows + first) * s.num_bins;
-                for (std::int64_t k = 0; k < s.num_bins; ++k) {
-                    const simd a = lanes[places[k]].re * scale,
-                               b = lanes[places[k]].im * scale;
-                    for (int l = 0; l < count; ++l) {
-                        out[2 * (l * s.num_bins + k)] = a.v[l];
-                        out[2 * (l * s.num_bins + k) + 1] = b.v[l];
-                    }
+                scale[l] = s.scale[one];
+            }
+            fft.run(lanes.data());
+            const simd gain = simd::load(scale);
+            float* out = s.out + 2 * (frame * jobs + first) * s.num_bins;
+            for (std::int64_t k = 0; k < s.num_bins; ++k) {
+                const simd a = lanes[places[k]].re * gain,
+                           b = lanes[places[k]].im * gain;
+                for (int l = 0; l < count; ++l) {
+                    out[2 * (l * s.num_bins + k)] = a.v[l];
+                    out[2 * (l * s.num_bins + k) + 1] = b.v[l];
                 }
             }
         }
@@ -155,6 +155,8 @@ extern const wifi_build wifi = { MIMOPACK_STRING(MIMOPACK_ISA),
                                  metric,
                                  acquire,
                                  shifts,
+                                 train,
+                                 combine,
                                  symbols,
                                  order,
                                  track,

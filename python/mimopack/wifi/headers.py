@@ -7,9 +7,9 @@ from functools import lru_cache
 
 import numpy as np
 
+from .. import _core
 from . import carriers, signal_fields, training
 from .formats import FrameFormat, NonHT, Unsupported
-from .preamble import energy
 from .signal_fields import LSig, SignalError
 from .smoothing import smoother
 from .whitening import factors, noise_covariance
@@ -83,29 +83,16 @@ class HeaderReader:
         """
         subchannels = list(subchannels)
         bins = self._bins[subchannels]
-        # (n, rx, 5, subchannels, 52)
+        # (n, rx, 5, subchannels * 52)
         spectrum = samples.spectra(_WINDOWS * self._scale, self._fft, bins.ravel())
-        spectrum = spectrum.reshape(*spectrum.shape[:3], *bins.shape)
-        first, second = spectrum[:, :, 0], spectrum[:, :, 1]
-        mean, difference = (first + second) / 2, first - second
-        shape = mean.shape[:2]
-        count = mean.shape[2] * mean.shape[3]
-        noise = energy(difference.reshape(*shape, -1)) / (2 * count)
-        power = energy(mean.reshape(*shape, -1)) / count
-        noise = np.maximum(noise, 1e-7 * power + 1e-30).astype(float)
-        signal = np.maximum(power - noise / 2, 0)
+        noise, signal, channel = _core.wifi.train(spectrum, sequence=self._sequence)
+        deviation = noise
         if self._covariance:
-            halves = spectrum[:, :, :2].reshape(*shape, 2, -1)
-            _, white = factors(noise_covariance(halves))
-            mean = np.einsum("fqr,frsk->fqsk", white, mean)
-            received = np.einsum("fqr,frnsk->fqnsk", white, spectrum[:, :, 2:])
-        else:
-            scale = (1 / np.sqrt(noise)).astype(np.float32)[:, :, None, None]
-            mean, received = mean * scale, spectrum[:, :, 2:] * scale[..., None]
-        channel = self._smoothed(mean * self._sequence)
-        # (n, symbols, carriers) combined over antennas and copies: 4 Re z is the LLR of BPSK
-        combined = np.einsum("frsk,frnsk->fnk", channel.conj(), received)
-        strength = energy(channel.reshape(len(channel), -1))
+            _, white = factors(noise_covariance(spectrum[:, :, :2]))
+            spectrum = (white @ spectrum.reshape(*noise.shape, -1)).reshape(spectrum.shape)
+            deviation, _, channel = _core.wifi.train(spectrum, sequence=self._sequence)
+        # Combined over antennas and copies: 4 Re z is the LLR of BPSK.
+        combined, strength = _core.wifi.combine(spectrum, self._smoothed(channel), noise=deviation)
         usable = np.isfinite(noise).all(axis=1) & np.isfinite(combined).all(axis=(1, 2))
         usable = np.flatnonzero(usable)
         centre = int(self._centres[subchannels].mean())
@@ -118,11 +105,10 @@ class HeaderReader:
         return headers
 
     def _smoothed(self, channel):
-        """L-LTF estimates over the noise, (n, num_rx, subchannels, 52), smoothed."""
-        rows = np.ascontiguousarray(channel.reshape(len(channel), -1, channel.shape[3])
-                                    .swapaxes(1, 2))
-        smoothed, _, done = self._smoother.smooth(rows, 0.5, self._smoother.profiles(rows, 0.5))
-        return np.where(done[:, None, None], smoothed, rows).swapaxes(1, 2).reshape(channel.shape)
+        """L-LTF estimates over the noise, (n, 52, subchannels * num_rx), smoothed."""
+        smoothed, _, done = self._smoother.smooth(channel, 0.5,
+                                                  self._smoother.profiles(channel, 0.5))
+        return np.where(done[:, None, None], smoothed, channel)
 
     def _parse(self, combined, strength, bandwidth):
         """Read fields from matched filter outputs.
