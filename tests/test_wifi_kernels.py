@@ -63,28 +63,38 @@ def test_spectra(isa, rng, fft):
     bins = rng.integers(0, fft, 9)
     scale = rng.uniform(1, 2, (2, 3)).astype(np.float32)
     turned = (samples - direct[..., None]) * np.exp(
-        -2j * np.pi * cfo[:, None] * (np.arange(1000) - 16))[:, None]
+        -2j * np.pi * cfo[:, None] * np.arange(1000))[:, None]
     expected = np.empty((2, 3, 11, 9), complex)
     for f, w in np.ndindex(2, 11):
         window = turned[f, :, starts[f, w]:starts[f, w] + fft]
         expected[f, :, w] = np.fft.fft(window)[:, bins] * scale[f][:, None]
-    found = kernels.spectra(samples, cfo=cfo, origin=-16, starts=starts, fft=fft, bins=bins,
+    found = kernels.spectra(list(samples), cfo=cfo, starts=starts, fft=fft, bins=bins,
                             scale=scale, direct=direct, isa=isa)
     np.testing.assert_allclose(found, expected, atol=1e-5 * np.abs(expected).max())
-    alone = kernels.spectra(samples[1:], cfo=cfo[1:], origin=-16, starts=starts[1:], fft=fft,
-                            bins=bins, scale=scale[1:], direct=direct[1:], isa=isa)
+    alone = kernels.spectra([samples[1]], cfo=cfo[1:], starts=starts[1:], fft=fft, bins=bins, scale=scale[1:], direct=direct[1:], isa=isa)
     np.testing.assert_array_equal(alone[0], found[1])
 
 
 def test_spectra_stay_inside_their_samples(isa):
-    arguments = {"cfo": np.zeros(1), "origin": 0, "fft": 64, "bins": np.arange(4),
-                 "scale": np.ones((1, 1), np.float32), "isa": isa}
-    samples = np.zeros((1, 1, 100), np.complex64)
+    arguments = {"cfo": np.zeros(1), "fft": 64, "bins": np.arange(4),
+                 "scale": np.ones((1, 1), np.float32), "direct": np.zeros((1, 1), np.complex64),
+                 "isa": isa}
+    samples = [np.zeros((1, 100), np.complex64)]
     for changed in ({"starts": np.array([[37]])}, {"starts": np.array([[-1]])},
                     {"starts": np.array([[0]]), "bins": np.array([64])},
                     {"starts": np.array([[0]]), "fft": 60}):
         with pytest.raises(ValueError, match="spectra: inconsistent arguments"):
             kernels.spectra(samples, **{**arguments, **changed})
+
+
+def test_means(isa, rng):
+    samples = [complex_normal(rng, 2, length) + np.float32(1) for length in (1, 7, 1000)]
+    mean, power = kernels.means(samples, rows=2, isa=isa)
+    np.testing.assert_allclose(mean, [one.mean(axis=1) for one in samples], rtol=1e-5)
+    np.testing.assert_allclose(power, [np.mean(np.abs(one)**2, axis=1) for one in samples],
+                               rtol=1e-5)
+    with pytest.raises(ValueError, match="means: inconsistent arguments"):
+        kernels.means(samples, rows=3, isa=isa)
 
 
 @pytest.mark.parametrize("scale, rows", [(1, 1), (1, 3), (2, 2), (4, 1)])

@@ -332,39 +332,76 @@ py::tuple track(const complex_array& known,
     return py::make_tuple(offset, phase);
 }
 
-/* (frames, rows, windows, bins) of samples (frames, rows, length) */
-complex_array spectra(const complex_array& samples,
+/* Samples of frames, arrays (rows, length) */
+struct frames_of {
+    std::vector<const float*> data;
+    std::vector<std::int64_t> length;
+    bool fits = true;
+
+    frames_of(const std::vector<complex_array>& samples, std::int64_t rows)
+    {
+        for (const complex_array& one : samples) {
+            fits = fits && one.ndim() == 2 && one.shape(0) == rows && one.shape(1) >= 1;
+            data.push_back(floats(one));
+            length.push_back(fits ? one.shape(1) : 0);
+        }
+    }
+};
+
+/* (mean (frames, rows), mean of the squares) of samples: arrays (rows, length) */
+py::tuple means(const std::vector<complex_array>& samples,
+                std::int64_t rows,
+                const std::string& isa)
+{
+    const frames_of all(samples, rows);
+    require(all.fits && rows >= 0, "means");
+    const std::int64_t frames = static_cast<std::int64_t>(samples.size());
+    complex_array mean({ frames, rows });
+    float_array power({ frames, rows });
+    const wifi_means m = { frames,          rows,         all.data.data(),
+                           all.length.data(), floats(mean), power.mutable_data() };
+    const wifi_build& build = find_wifi(isa);
+    {
+        py::gil_scoped_release release;
+        build.means(m);
+    }
+    return py::make_tuple(mean, power);
+}
+
+/* (frames, rows, windows, bins) of samples: arrays (rows, length) */
+complex_array spectra(const std::vector<complex_array>& samples,
                       const double_array& cfo,
-                      std::int64_t origin,
                       const long_array& starts,
                       int fft,
                       const long_array& bins,
                       const float_array& scale,
-                      const std::optional<complex_array>& direct,
+                      const complex_array& direct,
                       const std::string& isa)
 {
-    require(samples.ndim() == 3 && starts.ndim() == 2 && bins.ndim() == 1 &&
-                scale.ndim() == 2 && cfo.ndim() == 1,
+    require(starts.ndim() == 2 && bins.ndim() == 1 && scale.ndim() == 2 &&
+                cfo.ndim() == 1 && direct.ndim() == 2,
             "spectra");
-    const std::int64_t frames = samples.shape(0), rows = samples.shape(1);
-    bool fits = cfo.shape(0) == frames && starts.shape(0) == frames &&
-                scale.shape(0) == frames && scale.shape(1) == rows && fft >= 2 &&
+    const std::int64_t frames = starts.shape(0), windows = starts.shape(1);
+    const std::int64_t rows = scale.shape(1);
+    const frames_of all(samples, rows);
+    bool fits = all.fits && static_cast<std::int64_t>(samples.size()) == frames &&
+                cfo.shape(0) == frames && scale.shape(0) == frames &&
+                direct.shape(0) == frames && direct.shape(1) == rows && fft >= 2 &&
                 fft <= 1 << 16 && !(fft & (fft - 1));
-    if (direct)
-        fits &=
-            direct->ndim() == 2 && direct->shape(0) == frames && direct->shape(1) == rows;
-    for (std::int64_t i = 0; i < starts.size(); ++i)
-        fits &= starts.data()[i] >= 0 && starts.data()[i] <= samples.shape(2) - fft;
+    for (std::int64_t i = 0; fits && i < starts.size(); ++i)
+        fits = starts.data()[i] >= 0 &&
+               starts.data()[i] <= all.length[i / windows] - fft;
     for (std::int64_t i = 0; i < bins.size(); ++i)
         fits &= bins.data()[i] >= 0 && bins.data()[i] < fft;
     require(fits, "spectra");
-    complex_array out({ frames, rows, starts.shape(1), bins.shape(0) });
-    const wifi_spectra s = {
-        frames,        rows,       samples.shape(2), starts.shape(1),
-        bins.shape(0), fft,        floats(samples),  direct ? floats(*direct) : nullptr,
-        cfo.data(),    origin,     starts.data(),    bins.data(),
-        scale.data(),  floats(out)
-    };
+    complex_array out({ frames, rows, windows, bins.shape(0) });
+    const wifi_spectra s = { frames,          rows,
+                             windows,         bins.shape(0),
+                             fft,             all.data.data(),
+                             all.length.data(), floats(direct),
+                             cfo.data(),      starts.data(),
+                             bins.data(),     scale.data(),
+                             floats(out) };
     const wifi_build& build = find_wifi(isa);
     {
         py::gil_scoped_release release;
@@ -593,17 +630,22 @@ void bind_wifi(py::module_& core)
           py::arg("fft"),
           py::arg("phases"),
           py::arg("isa") = "auto");
+    m.def("means",
+          &means,
+          py::arg("samples").noconvert(),
+          py::kw_only(),
+          py::arg("rows"),
+          py::arg("isa") = "auto");
     m.def("spectra",
           &spectra,
           py::arg("samples").noconvert(),
           py::kw_only(),
           py::arg("cfo").noconvert(),
-          py::arg("origin"),
           py::arg("starts").noconvert(),
           py::arg("fft"),
           py::arg("bins").noconvert(),
           py::arg("scale").noconvert(),
-          py::arg("direct").noconvert() = py::none(),
+          py::arg("direct").noconvert(),
           py::arg("isa") = "auto");
     m.def("profiles",
           &profiles,

@@ -114,15 +114,24 @@ struct wifi_tracking {
     double* phase;          /* frames x symbols, radians; or null */
 };
 
+/* Means of samples. */
+struct wifi_means {
+    std::int64_t frames, rows;
+    const float* const* samples; /* frames: rows x length complex */
+    const std::int64_t* length;  /* frames, 1 or more */
+    float* mean;                 /* frames x rows complex */
+    float* power;                /* frames x rows: mean of the squares */
+};
+
 /* FFTs of windows of frames. */
 struct wifi_spectra {
-    std::int64_t frames, rows, length, windows, num_bins;
+    std::int64_t frames, rows, windows, num_bins;
     int fft;
-    const float* samples;       /* frames x rows x length complex */
-    const float* direct;        /* frames x rows complex, what is taken off; or null */
-    const double* cfo;          /* frames, cycles per sample that are taken out */
-    std::int64_t origin;        /* the first sample's n in exp(-2 pi i cfo n) */
-    const std::int64_t* starts; /* frames x windows, of 0 .. length - fft */
+    const float* const* samples; /* frames: rows x length complex */
+    const std::int64_t* length;  /* frames */
+    const float* direct;         /* frames x rows complex, what is taken off */
+    const double* cfo;           /* frames, cycles per sample that are taken out */
+    const std::int64_t* starts;  /* frames x windows, of 0 .. length - fft */
     const std::int64_t* bins;   /* of 0 .. fft - 1 */
     const float* scale;         /* frames x rows, what spectra are multiplied with */
     float* out;                 /* frames x rows x windows x num_bins complex */
@@ -187,6 +196,7 @@ struct wifi_build {
     void (*symbols)(const wifi_symbols&);
     void (*order)(const wifi_order&);
     void (*track)(const wifi_tracking&);
+    void (*means)(const wifi_means&);
     void (*spectra)(const wifi_spectra&);
     void (*profiles)(const wifi_profiles&);
     void (*smooth)(const wifi_smoothing&);

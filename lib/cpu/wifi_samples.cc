@@ -93,6 +93,36 @@ void metric(const wifi_metric& m)
     }
 }
 
+void means(const wifi_means& m)
+{
+    for (std::int64_t frame = 0; frame < m.frames; ++frame)
+        for (std::int64_t row = 0; row < m.rows; ++row) {
+            const std::int64_t count = 2 * m.length[frame], one = frame * m.rows + row;
+            const float* x = m.samples[frame] + row * count;
+            simd total(0.0f), energy(0.0f);
+            std::int64_t i = 0;
+            for (; i + width <= count; i += width) {
+                const simd v = simd::load(x + i);
+                total = total + v;
+                energy = fma(v, v, energy);
+            }
+            double re = 0, im = 0, power = sum(energy);
+            for (int l = 0; l < width; l += 2) {
+                re += total.v[l];
+                im += total.v[l + 1];
+            }
+            for (; i < count; i += 2) {
+                re += x[i];
+                im += x[i + 1];
+                power += x[i] * x[i] + x[i + 1] * x[i + 1];
+            }
+            const double share = 1 / static_cast<double>(m.length[frame]);
+            m.mean[2 * one] = static_cast<float>(re * share);
+            m.mean[2 * one + 1] = static_cast<float>(im * share);
+            m.power[one] = static_cast<float>(power * share);
+        }
+}
+
 void spectra(const wifi_spectra& s)
 {
     const lane_fft fft(s.fft);
@@ -109,7 +139,7 @@ void spectra(const wifi_spectra& s)
         const std::int64_t padded = (end - begin + 63) / 64 * 64;
         memory.resize(2 * padded);
         float *turn_re = memory.data(), *turn_im = turn_re + padded;
-        rotation(s.cfo[frame], s.origin + begin, end - begin, turn_re, turn_im);
+        rotation(s.cfo[frame], begin, end - begin, turn_re, turn_im);
         for (std::int64_t first = 0; first < jobs; first += width) {
             const int count =
                 static_cast<int>(jobs - first < width ? jobs - first : width);
@@ -117,11 +147,10 @@ void spectra(const wifi_spectra& s)
             float scale[width];
             for (int l = 0; l < width; ++l, ++lane) {
                 const std::int64_t job = first + (l < count ? l : count - 1);
-                const std::int64_t one = frame * s.rows + job / s.windows;
+                const std::int64_t row = job / s.windows, one = frame * s.rows + row;
                 const std::int64_t at = starts[job % s.windows];
-                const float* x = s.samples + 2 * (one * s.length + at);
-                const float direct_re = s.direct ? s.direct[2 * one] : 0;
-                const float direct_im = s.direct ? s.direct[2 * one + 1] : 0;
+                const float* x = s.samples[frame] + 2 * (row * s.length[frame] + at);
+                const float direct_re = s.direct[2 * one], direct_im = s.direct[2 * one + 1];
                 const float *c = turn_re + at - begin, *d = turn_im + at - begin;
                 for (int i = 0; i < s.fft; ++i) {
                     const float a = x[2 * i] - direct_re, b = x[2 * i + 1] - direct_im;
@@ -160,6 +189,7 @@ extern const wifi_build wifi = { MIMOPACK_STRING(MIMOPACK_ISA),
                                  symbols,
                                  order,
                                  track,
+                                 means,
                                  spectra,
                                  profiles,
                                  smooth,

@@ -13,7 +13,7 @@ from .points import known_points, space_time_blocks
 from .preamble import energy, window_shifts
 from .smoothing import first_paths, interpolated, smoother
 from .tracking import sampling_offset, track
-from .whitening import pilot_trust, residual_noise
+from .whitening import factors, pilot_trust, residual_correlation, residual_noise
 
 # From a frame's first sample to the FFT window of the L-LTF's first half, at 20 MS/s.
 _LTF = training.L_STF + 2 * training.GUARD
@@ -144,8 +144,8 @@ class Demodulator:
         """Demodulate frames.
 
         Args:
-            samples: :class:`FrameSamples`, samples_needed + 2 guards of them: from a guard interval
-                before the L-LTF's first FFT window on.
+            samples: :class:`FrameSamples` from the L-LTF's first FFT window on: samples_needed,
+                and a guard interval on both sides.
 
         Returns:
             :class:`Demodulated`.
@@ -180,8 +180,8 @@ class Demodulator:
         Phase and clock are tracked by all subcarriers, and the channel is least squares over
         training fields and data: (N H_0 + sum_s Y_s X_s^H) (N I + sum_s X_s X_s^H)^-1. Bits that
         were decoded wrong make it worse; most are right where the channel's estimate was what
-        failed. What is left of the symbols tells the noise of each subcarrier: that of a tone, or
-        of another narrow interferer, is in few.
+        failed. What is left of the symbols tells the noise of each subcarrier, as that of a tone
+        is in few, and how it is correlated between the antennas, as any interferer's is.
 
         Args:
             before: :class:`Demodulated` of the frames.
@@ -229,6 +229,13 @@ class Demodulator:
         scaled = 1 / np.sqrt(noise)
         whitened = (channel * self._turn[:, None, :])[:, self._in_ltf] * scaled
         y *= scaled[:, plan.data_index].swapaxes(2, 3)
+        if received.shape[1] > 1:
+            left = received - np.einsum("nkri,nski->nrsk", channel[:, self._in_ltf], points,
+                                        optimize=True)
+            left *= scaled[..., 0].swapaxes(1, 2)[:, :, None]
+            _, white = factors(residual_correlation(left))
+            y = y @ white.swapaxes(1, 2)[:, None]
+            whitened = white[:, None] @ whitened
         y, h = self._vectors(y, whitened)
         return replace(before, y=y, h=h, noise_var=1 + error, channel=channel * deviation,
                        received=received,
@@ -258,7 +265,7 @@ class Demodulator:
     def _windows(self, samples, starts, bins, scale=None):
         """Spectra (n, num_rx, windows, bins) of windows that begin at starts (windows,) or
         (n, windows), in samples at 20 MS/s from the L-LTF's first window."""
-        return samples.spectra((starts + training.GUARD) * self._scale, self._fft, bins, scale)
+        return samples.spectra(starts * self._scale, self._fft, bins, scale)
 
     def training_halves(self, samples):
         """The L-LTF's two halves at the used subcarriers, (n, num_rx, 2, K), of samples as for

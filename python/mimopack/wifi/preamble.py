@@ -18,19 +18,18 @@ def direct_current(samples, cfo):
     """A receiver's direct current where the mean of samples tells it from the signal.
 
     Args:
-        samples: (..., n) complex, of frames.
-        cfo: carrier offset over the carrier spacing, to be broadcast to (..., 1).
+        samples: list of n complex64 arrays (num_rx, length), of frames.
+        cfo: (n,), carrier offset over the carrier spacing.
 
     Returns:
-        (..., 1). A signal's mean square is near its power over n where the offset brings a
-        subcarrier to frequency 0, and far less where it does not.
+        complex64 (n, num_rx). A signal's mean square is near its power over the length where the
+        offset brings a subcarrier to frequency 0, and far less where it does not.
     """
-    count = samples.shape[-1]
-    mean = samples.sum(axis=-1, keepdims=True) / count
-    power = energy(samples)[..., None] / count
-    least = np.where(np.abs(cfo) < 0.25, 0.5, _LEAST_DIRECT)
+    mean, power = _core.wifi.means(samples, rows=samples[0].shape[0])
+    count = np.array([one.shape[1] for one in samples])[:, None]
+    least = np.where(np.abs(cfo) < 0.25, 0.5, _LEAST_DIRECT)[:, None]
     there = (mean.real**2 + mean.imag**2) * count > least * power
-    return np.where(there, mean, 0).astype(samples.dtype)
+    return np.where(there, mean, 0).astype(np.complex64)
 
 
 def energy(values):

@@ -243,7 +243,7 @@ class Receiver:
         demodulator = self._kept(self._demodulators, (f.key, centre),
                                  lambda: Demodulator(f, self._sync.scale, centre,
                                                      self._smoothing))
-        samples = self._aligned(group, demodulator.samples_needed)
+        samples = self._samples(group)
         lower = None
         if self._covariance and self.num_rx > 1:
             lower, white = factors(noise_covariance(demodulator.training_halves(samples)))
@@ -305,23 +305,13 @@ class Receiver:
                             llr[left], [payloads[i] for i in left])
         return _put(payloads, left, found)
 
-    def _aligned(self, group, needed):
-        """:class:`FrameSamples` of needed samples from the first LTF window on and a guard interval
-        on both sides; zeros where there are none."""
-        guard = training.GUARD * self._sync.scale
-        length = needed + 2 * guard
-        out = np.empty((len(group), self.num_rx, length), np.complex64)
-        for row, one in zip(out, group, strict=True):
-            begin = one.preamble.window - guard - one.first
-            part = one.samples[:, max(begin, 0):begin + length]
-            at = max(-begin, 0)
-            row[:, :at] = 0
-            row[:, at:at + part.shape[1]] = part
-            row[:, at + part.shape[1]:] = 0
+    def _samples(self, group):
+        """:class:`FrameSamples` of frames, from the first LTF window on."""
+        samples = [one.samples for one in group]
+        first = np.array([one.preamble.window - one.first for one in group])
         cfo = np.array([one.preamble.cfo for one in group])
         spacing = 1 / (carriers.FFT_20 * self._sync.scale)
-        direct = direct_current(out, cfo[:, None, None] / spacing)[..., 0]
-        return FrameSamples(out, cfo, direct, -guard)
+        return FrameSamples(samples, first, cfo, direct_current(samples, cfo / spacing))
 
     def _detector(self, f, rows, **options):
         unknowns = f.num_streams * (2 if f.stbc else 1)

@@ -278,8 +278,7 @@ class Synchroniser:
                 part = indices[begin:begin + _TOGETHER]
                 at = np.array([starts[i] + preambles[i].window for i in part])
                 cfo = np.array([preambles[i].cfo for i in part])
-                samples = FrameSamples(self._cut(at, self._reader.samples_needed), cfo,
-                                       direct[part])
+                samples = FrameSamples([self._buffer] * len(part), at, cfo, direct[part])
                 with np.errstate(all="ignore"):
                     headers = self._reader.read(samples, subchannels)
                 for i, header in zip(part, headers, strict=True):
@@ -289,10 +288,6 @@ class Synchroniser:
                         results[tried[i]] = Preamble(found.start + shift, found.window + shift,
                                                      found.cfo, subchannels), header
         return results
-
-    def _cut(self, starts, length):
-        """(len(starts), num_rx, length) samples of the buffer."""
-        return np.stack([self._buffer[:, start:start + length] for start in starts])
 
     def _first(self, preamble):
         return max(0, min(preamble.start, preamble.window))

@@ -14,17 +14,18 @@ class FrameSamples:
     """Samples of frames as received, and what is taken out of them.
 
     Attributes:
-        samples: complex64 (n, num_rx, length), C-contiguous.
+        samples: list of n complex64 arrays (num_rx, length), C-contiguous, each with a frame; one
+            may hold several.
+        first: int64 (n,), samples of the arrays from which windows count.
         cfo: float64 (n,), carrier offsets in cycles per sample.
         direct: complex64 (n, num_rx), direct current.
-        origin: the first sample's place in the turn exp(-j 2 pi cfo place).
         white: complex64 (n, num_rx, num_rx), what spectra are multiplied with; None for nothing.
     """
 
-    samples: np.ndarray
+    samples: list
+    first: np.ndarray
     cfo: np.ndarray
     direct: np.ndarray
-    origin: int = 0
     white: np.ndarray | None = None
 
     def spectra(self, starts, fft, bins, scale=None):
@@ -41,12 +42,12 @@ class FrameSamples:
             complex64 (n, num_rx, windows, K), without scaling by the length. A frame's spectra do
             not depend on the others.
         """
-        n, num_rx, length = self.samples.shape
-        starts = np.clip(np.broadcast_to(starts, (n, np.shape(starts)[-1])), 0, length - fft)
+        last = np.array([one.shape[1] - fft for one in self.samples])
+        starts = np.clip(self.first[:, None] + starts, 0, last[:, None])
         if scale is None:
-            scale = np.ones((n, num_rx), np.float32)
+            scale = np.ones(self.direct.shape, np.float32)
         out = _core.wifi.spectra(
-            self.samples, cfo=np.ascontiguousarray(self.cfo, float), origin=self.origin,
+            self.samples, cfo=np.ascontiguousarray(self.cfo, float),
             starts=np.ascontiguousarray(starts, np.int64), fft=fft, bins=bins,
             scale=np.ascontiguousarray(scale, np.float32), direct=np.ascontiguousarray(self.direct))
         if self.white is not None:
@@ -54,8 +55,9 @@ class FrameSamples:
             out = (self.white @ out.reshape(*shape[:2], -1)).reshape(shape)
         return out
 
-    def take(self, indices):
-        """Samples of some frames."""
+    def take(self, which):
+        """Samples of the frames of some indices, or where a mask is true."""
+        indices = np.arange(len(self.samples))[which]
         white = None if self.white is None else self.white[indices]
-        return replace(self, samples=self.samples[indices], cfo=self.cfo[indices],
-                       direct=self.direct[indices], white=white)
+        return replace(self, samples=[self.samples[i] for i in indices], first=self.first[indices],
+                       cfo=self.cfo[indices], direct=self.direct[indices], white=white)
