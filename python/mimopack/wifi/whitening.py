@@ -5,8 +5,8 @@
 import numpy as np
 
 WHITENINGS = ("antennas", "covariance")
-# Symbols that the expected noise of a subcarrier counts for, beside those of the frame.
-_PRIOR_SYMBOLS = 4
+# Mean squares of correlations over those of independent noise that tell an interferer.
+_CORRELATED = 4
 # A pilot with more than so many times the usual noise of a frame's pilots counts less.
 _PILOT_EXCESS = 2.5
 
@@ -48,9 +48,9 @@ def residual_noise(residual, gain, symbols):
 
     Wrong decisions leave alpha gain beside the noise, the more the stronger the channel is: alpha
     is the median of residual / gain over antennas and subcarriers. The noise of an antenna is
-    the median over its subcarriers, and at most what was known of it. The factor by which the
-    residual exceeds both together is an interferer's, and is shrunk towards 1 where there are few
-    symbols.
+    the median over its subcarriers, and at most what was known of it. Where the residual exceeds
+    both together by more than noise does in one of a thousand subcarriers (Wilson and Hilferty's
+    cube root of the chi-squared distribution), the factor is an interferer's.
 
     Args:
         residual: (n, R, K), mean of |y - H x|^2 over the symbols, over the noise of the antennas.
@@ -63,8 +63,9 @@ def residual_noise(residual, gain, symbols):
     gain = np.maximum(gain, 1e-20)
     alpha = np.median(residual / gain, axis=(1, 2), keepdims=True)
     least = np.clip(np.median(residual, axis=2, keepdims=True), 1e-6, 1)
-    excess = np.maximum(residual / (least + alpha * gain) - 1, 0)
-    noise = least * (1 + symbols / (symbols + _PRIOR_SYMBOLS) * excess)
+    ratio = residual / (least + alpha * gain)
+    quantile = (1 - 1 / (9 * symbols) + 3.1 / (3 * np.sqrt(symbols))) ** 3
+    noise = least * np.where(ratio > quantile, ratio, 1)
     wrong = np.median(np.maximum(residual - 1, 0) / gain, axis=(1, 2), keepdims=True)
     return noise, wrong * gain
 
@@ -86,3 +87,25 @@ def pilot_trust(received, expected):
     noise = np.mean((combined / root - root)**2, axis=1, keepdims=True)
     usual = np.maximum(_PILOT_EXCESS * np.median(noise, axis=2, keepdims=True), 1e-20)
     return usual / np.maximum(noise, usual)
+
+
+def residual_correlation(residual):
+    """Correlation of noise between antennas, from what is left of symbols.
+
+    Off its diagonal it is shrunk by what independent noise would show.
+
+    Args:
+        residual: complex (n, R, ...), R > 1.
+
+    Returns:
+        complex128 (n, R, R), 1 on the diagonal.
+    """
+    flat = residual.reshape(*residual.shape[:2], -1)
+    rows, count = flat.shape[1:]
+    covariance = (flat @ flat.conj().swapaxes(1, 2)).astype(complex)
+    deviation = np.sqrt(np.maximum(np.einsum("nrr->nr", covariance).real, 1e-20))
+    found = covariance / (deviation[:, :, None] * deviation[:, None])
+    np.einsum("nrr->nr", found)[:] = 0
+    square = np.sum(np.abs(found)**2, axis=(1, 2)) / (rows * (rows - 1))
+    share = np.maximum(1 - _CORRELATED / (count * np.maximum(square, 1e-20)), 0)
+    return np.eye(rows) + share[:, None, None] * found
