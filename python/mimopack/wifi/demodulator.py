@@ -144,8 +144,8 @@ class Demodulator:
         """Demodulate frames.
 
         Args:
-            samples: :class:`FrameSamples`, samples_needed + 2 guards of them: from a guard interval
-                before the L-LTF's first FFT window on.
+            samples: :class:`FrameSamples` from the L-LTF's first FFT window on: samples_needed,
+                and a guard interval on both sides.
 
         Returns:
             :class:`Demodulated`.
@@ -265,7 +265,7 @@ class Demodulator:
     def _windows(self, samples, starts, bins, scale=None):
         """Spectra (n, num_rx, windows, bins) of windows that begin at starts (windows,) or
         (n, windows), in samples at 20 MS/s from the L-LTF's first window."""
-        return samples.spectra((starts + training.GUARD) * self._scale, self._fft, bins, scale)
+        return samples.spectra(starts * self._scale, self._fft, bins, scale)
 
     def training_halves(self, samples):
         """The L-LTF's two halves at the used subcarriers, (n, num_rx, 2, K), of samples as for
