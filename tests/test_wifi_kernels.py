@@ -71,7 +71,8 @@ def test_spectra(isa, rng, fft):
     found = kernels.spectra(list(samples), cfo=cfo, starts=starts, fft=fft, bins=bins,
                             scale=scale, direct=direct, isa=isa)
     np.testing.assert_allclose(found, expected, atol=1e-5 * np.abs(expected).max())
-    alone = kernels.spectra([samples[1]], cfo=cfo[1:], starts=starts[1:], fft=fft, bins=bins, scale=scale[1:], direct=direct[1:], isa=isa)
+    alone = kernels.spectra([samples[1]], cfo=cfo[1:], starts=starts[1:], fft=fft, bins=bins,
+                            scale=scale[1:], direct=direct[1:], isa=isa)
     np.testing.assert_array_equal(alone[0], found[1])
 
 

@@ -6,6 +6,7 @@
 #include "common.h"
 #include <algorithm>
 #include <complex>
+#include <cstdint>
 #include <cstring>
 #include <stdexcept>
 
@@ -278,7 +279,7 @@ float_array
 order(const float_array& llr, const long_array& source, const std::string& isa)
 {
     require(llr.ndim() == 4 && source.ndim() == 1, "order");
-    bool fits = true;
+    bool fits = llr.shape(0) == 0 || llr.size() / llr.shape(0) <= INT32_MAX;
     for (std::int64_t i = 0; i < source.size(); ++i)
         fits &= source.data()[i] >= 0 && source.data()[i] < llr.shape(1) * llr.shape(3);
     require(fits, "order");

@@ -47,16 +47,18 @@ void symbols(const wifi_symbols& s)
 void order(const wifi_order& o)
 {
     const std::int64_t frame = o.carriers * o.symbols * o.bits;
-    std::vector<std::int64_t> from(o.coded);
+    std::vector<std::int32_t> from(o.coded);
     for (std::int64_t j = 0; j < o.coded; ++j)
-        from[j] = o.source[j] / o.bits * o.symbols * o.bits + o.source[j] % o.bits;
+        from[j] = static_cast<std::int32_t>(o.source[j] / o.bits * o.symbols * o.bits +
+                                            o.source[j] % o.bits);
+    const std::int32_t* place = from.data();
     float* out = o.out;
     for (std::int64_t f = 0; f < o.frames; ++f)
-        for (std::int64_t t = 0; t < o.symbols; ++t) {
+        for (std::int64_t t = 0; t < o.symbols; ++t, out += o.coded) {
             const float* llr = o.llr + f * frame + t * o.bits;
             for (std::int64_t j = 0; j < o.coded; ++j) {
-                const float x = llr[from[j]];
-                *out++ = __builtin_fabsf(x) < infinity ? x : 0;
+                const float x = llr[place[j]];
+                out[j] = __builtin_fabsf(x) < infinity ? x : 0;
             }
         }
 }

@@ -48,8 +48,9 @@ class Receiver:
         whitening: "antennas" divides each antenna by its own noise; "covariance" also makes noise
             white that is correlated between antennas, as an interferer's is.
         smoothing: whether channel estimates are smoothed over the delay spread.
-        passes: how often a frame is decoded at most, while MPDUs are missing; from the second on,
-            what was decoded trains channel, phase and clock. MPDUs that any pass decoded are kept.
+        passes: how often a frame is decoded at most; from the second on, what was decoded trains
+            channel, phase and clock. MPDUs that any pass decoded are kept. The last pass is the one
+            that leaves none missing, or adds none to those of a frame that has some.
         iterations: passes of detector and decoder at most, for frames of several streams with an
             LDPC code (and no space-time block code) that are not decoded at once, likewise. More
             than 1 with a detector that takes a-priori LLRs.
@@ -262,8 +263,8 @@ class Receiver:
         # What is reported of a frame: the last pass that found an MPDU more, or the first, as one
         # that went wrong may have trained on wrong bits.
         reported = demodulated
+        left = _incomplete(payloads)
         for _ in range(self._passes - 1):
-            left = _incomplete(payloads)
             if not left:
                 break
             # What was decoded is further training.
@@ -278,6 +279,9 @@ class Receiver:
             better = [i for i in left if len(payloads[i].good) > len(before[i].good)]
             if better:
                 reported = reported.put(better, demodulated.take(better))
+            # A frame with good MPDUs to which a pass added none seldom gains by another.
+            left = [i for i in left if not payloads[i].complete
+                    and (i in better or not payloads[i].good)]
         name = getattr(detector, "name", "") or type(detector).__name__
         return self._reports(group, reported, lower, payloads, name)
 
