@@ -20,7 +20,7 @@ between two, drawn anew for each frame, with a random phase at each antenna.
 counts against that noise. It comes through a flat channel of its own, as white noise ("noise") or
 as another station's OFDM symbols ("ofdm"), whose symbols and carriers are not aligned with ours.
 
-A packet is "decoded" where its bytes come out; else the first stage that failed counts: "preamble"
+Receivers have one pass over each frame, and three. A packet is "decoded" where its bytes come out; else the first stage that failed counts: "preamble"
 (no long training field was found), "header" (signal fields), or "data".
 """
 
@@ -111,7 +111,7 @@ def spoilt(case, samples, rng):
         level = 10 ** (case["tone_db"] / 20)
         return samples + level * tone(rng, samples.shape, case["place"])
     if "interferer" in case:
-        if case["inr_db"] is None:
+        if case["interferer"] == "none":
             return samples
         level = 10 ** ((case["inr_db"] - case["snr_db"]) / 20)
         return samples + level * directed(rng, samples.shape, case["interferer"])
@@ -131,8 +131,8 @@ def stage(receiver, samples, psdu, frame_format):
 
 def measure(task):
     """A case with its counts."""
-    case, count, options = task
-    receiver = Receiver(case["antennas"], RATE, backend="cpu", **options,
+    case, count = task
+    receiver = Receiver(case["antennas"], RATE, backend="cpu", passes=case["passes"],
                         whitening=case.get("whitening", "antennas"))
     counts = Counter(
         stage(receiver, spoilt(case, samples, rng), psdu, frame_format)
@@ -145,24 +145,23 @@ def cases(suite):
     """The cases of a suite, dictionaries."""
     if suite == "tone":
         return [{"format": name, "antennas": antennas, "snr_db": 30, "place": place,
-                 "tone_db": level}
-                for antennas, name, place, level in product(
+                 "tone_db": level, "passes": passes}
+                for antennas, name, place, level, passes in product(
                     (1, 2), ("non-HT 6", "non-HT 24", "HT MCS 3", "HT MCS 11"),
-                    ("centre", "between"), range(-25, 11, 5))
+                    ("centre", "between"), range(-25, 11, 5), (1, 3))
                 if antennas >= FORMATS[name][1]]
     if suite == "iq":
-        return [{"format": name, "antennas": antennas, "snr_db": snr, "gain_db": gain,
-                 "degrees": degrees}
-                for (name, antennas, snr), (gain, degrees) in product(
-                    (("HT MCS 7", 2, 25), ("HT MCS 7", 2, 35), ("HT MCS 15", 3, 28),
-                     ("HT MCS 15", 3, 35)),
-                    ((0, 0), (0.2, 1), (0.4, 2), (0.6, 3), (0.8, 4), (1, 5)))]
+        return [{"format": name, "antennas": antennas, "snr_db": 35, "gain_db": gain,
+                 "degrees": degrees, "passes": 3}
+                for (name, antennas), (gain, degrees) in product(
+                    (("HT MCS 7", 1), ("HT MCS 7", 2), ("HT MCS 15", 2), ("HT MCS 15", 3)),
+                    ((0, 0), (0.4, 2), (0.6, 3), (0.8, 4), (1, 5), (1.4, 7), (2, 10)))]
+    points = [(snr, "none", None) for snr in (6, 7, 8, 9)]
+    points += [(16, kind, level) for kind, level in product(("noise", "ofdm"), range(0, 21, 5))]
     return [{"format": "HT MCS 11", "antennas": 4, "snr_db": snr, "interferer": kind,
-             "inr_db": level, "whitening": whitening}
-            for snr, kind, level, whitening in product(
-                (6, 8, 10, 16), ("noise", "ofdm"), (None, 0, 5, 10, 15, 20),
-                ("antennas", "covariance"))
-            if level is not None and snr == 16 or level is None and kind == "noise"]
+             "inr_db": level, "whitening": whitening, "passes": passes}
+            for (snr, kind, level), whitening, passes in product(
+                points, ("antennas", "covariance"), (1, 3))]
 
 
 def main():
@@ -171,12 +170,11 @@ def main():
     parser.add_argument("suite", choices=("tone", "iq", "whitening"))
     parser.add_argument("--frames", type=int, default=100, help="per point")
     parser.add_argument("--processes", type=int, default=2)
-    parser.add_argument("--passes", type=int, default=3, help="of the receiver")
     parser.add_argument("--only", default="", help="formats whose name contains this")
     parser.add_argument("--output", type=Path)
     arguments = parser.parse_args()
-    tasks = [(case, arguments.frames, {"passes": arguments.passes})
-             for case in cases(arguments.suite) if arguments.only in case["format"]]
+    tasks = [(case, arguments.frames) for case in cases(arguments.suite)
+             if arguments.only in case["format"]]
     results = []
     with Pool(arguments.processes) as pool:
         for row in pool.imap(measure, tasks):
