@@ -20,8 +20,9 @@ between two, drawn anew for each frame, with a random phase at each antenna.
 counts against that noise. It comes through a flat channel of its own, as white noise ("noise") or
 as another station's OFDM symbols ("ofdm"), whose symbols and carriers are not aligned with ours.
 
-Receivers have one pass over each frame, and three. A packet is "decoded" where its bytes come out; else the first stage that failed counts: "preamble"
-(no long training field was found), "header" (signal fields), or "data".
+Receivers have one pass over each frame, and three. A packet is "decoded" where its bytes come out;
+else the first stage that failed counts: "preamble" (no long training field was found), "header"
+(signal fields), or "data".
 """
 
 import argparse
