@@ -13,7 +13,6 @@ from .streams import BlockLog, OutputQueue
 _SYSTEM = pmt.intern("system")
 _DONE = pmt.intern("done")
 _WAKE = pmt.intern("wake")
-_LOOP = pmt.intern("loop")
 
 
 class message_source(gr.basic_block):
@@ -124,14 +123,11 @@ class message_outlet(gr.basic_block):
         self._ports = {name: pmt.intern(name) for name in ports}
         for port in self._ports.values():
             self.message_port_register_out(port)
-        # Connected with itself, it is part of the flowgraph even where nobody listens.
-        self.message_port_register_out(_LOOP)
-        self.message_port_register_in(_LOOP)
-        self.set_msg_handler(_LOOP, lambda message: None)
 
     def join(self, parent):
         """Become a part of a hierarchical block, the ports its own."""
-        parent.msg_connect(self, "loop", self, "loop")
+        # Nothing else connects it: where nobody listens it is no part of the flowgraph. It would go
+        # on, and the flowgraph not end, after its parent is taken out of it.
         for name in self._ports:
             parent.message_port_register_hier_out(name)
             parent.msg_connect(self, name, parent, name)
