@@ -94,9 +94,9 @@ class wifi_receiver(sample_block):
 
     What a port sends is only made where something is connected with it. Frames that are still open
     when the input ends are sent too. When a flowgraph is stopped from outside, they are sent to
-    blocks that have been stopped, and arrive when it starts again. Where it is changed while it runs
-    (lock, unlock), an open frame is lost, which ``frames`` reports, and so are the samples in GNU
-    Radio's buffers; samples are then counted from 0 again.
+    blocks that have been stopped, and arrive when it starts again. Where the flowgraph is changed
+    while it runs (lock, unlock), an open frame is lost, which ``frames`` reports, and so are the
+    samples in GNU Radio's buffers; samples are then counted from 0 again.
 
     Message port in ``control``: a dictionary or pair with ``detector`` and ``threshold``.
 
