@@ -229,13 +229,30 @@ def test_profiles(isa, rng):
     channel = np.exp(-2j * np.pi / 64 * delay[:, None] * k)[:, :, None] * complex_normal(
         rng, 2, 1, 3)
     transform = complex_normal(rng, 40, 21)
-    turned, mean, power = kernels.profiles(channel.astype(np.complex64), k=k, step=0.5,
-                                           transform=transform, isa=isa)
+    turned, mean, power, strength = kernels.profiles(channel.astype(np.complex64), k=k, step=0.5,
+                                                     transform=transform, isa=isa)
+    np.testing.assert_allclose(strength, np.mean(np.abs(channel)**2, axis=(1, 2)), rtol=1e-5)
     np.testing.assert_array_equal(mean, [3.5, -7.0])
     expected = channel * np.exp(2j * np.pi / 64 * mean[:, None] * k)[:, :, None]
     np.testing.assert_allclose(turned, expected, atol=1e-5)
     taps = np.einsum("fkr,kd->fdr", expected, transform)
     np.testing.assert_allclose(power, np.mean(np.abs(taps)**2, axis=2), rtol=1e-4)
+
+
+def test_extents(isa, rng):
+    """One path, many, none, and such that lie too far apart or at the ends."""
+    n, delay = 200, np.arange(-16, 16.25, 0.25)
+    power = rng.exponential(size=(n, delay.size)).astype(np.float32) ** 4
+    power *= rng.uniform(size=power.shape) < rng.choice([0.01, 0.1, 1], (n, 1))
+    least, margin = rng.uniform(0.1, 30, n), rng.uniform(0, 3, n)
+    first, last, usable = kernels.extents(power, least=least, margin=margin, delay=delay, lobe=1.2,
+                                          longest=20.0, isa=isa)
+    expected = [oracle.extent(*one, delay, 1.2, 20) for one in zip(power, least, margin,
+                                                                 strict=True)]
+    assert [one is not None for one in expected] == (usable > 0).tolist()
+    assert 20 < np.count_nonzero(usable) < n - 20
+    for i in range(n):
+        assert (first[i], last[i]) == pytest.approx(expected[i] or (0, 0), abs=1e-6)
 
 
 def test_smooth(isa, rng):

@@ -411,8 +411,8 @@ complex_array spectra(const std::vector<complex_array>& samples,
     return out;
 }
 
-/* (channel without mean delays, those (frames,), power (frames, delays)) of channel
- * (frames, carriers, rows) */
+/* (channel without mean delays, those (frames,), power (frames, delays), mean of the squares
+ * (frames,)) of channel (frames, carriers, rows) */
 py::tuple profiles(const complex_array& channel,
                    const long_array& k,
                    double step,
@@ -425,7 +425,7 @@ py::tuple profiles(const complex_array& channel,
             "profiles");
     const std::int64_t frames = channel.shape(0), delays = transform.shape(1);
     complex_array turned({ frames, channel.shape(1), channel.shape(2) });
-    double_array mean(frames);
+    double_array mean(frames), strength(frames);
     float_array power({ frames, delays });
     const wifi_profiles p = { frames,
                               channel.shape(1),
@@ -437,13 +437,50 @@ py::tuple profiles(const complex_array& channel,
                               floats(transform),
                               floats(turned),
                               mean.mutable_data(),
-                              power.mutable_data() };
+                              power.mutable_data(),
+                              strength.mutable_data() };
     const wifi_build& build = find_wifi(isa);
     {
         py::gil_scoped_release release;
         build.profiles(p);
     }
-    return py::make_tuple(turned, mean, power);
+    return py::make_tuple(turned, mean, power, strength);
+}
+
+/* (first, last, usable (frames,)) of power (frames, delays) */
+py::tuple extents(const float_array& power,
+                  const double_array& least,
+                  const double_array& margin,
+                  const double_array& delay,
+                  double lobe,
+                  double longest,
+                  const std::string& isa)
+{
+    require(power.ndim() == 2 && least.ndim() == 1 && margin.ndim() == 1 &&
+                delay.ndim() == 1 && least.shape(0) == power.shape(0) &&
+                margin.shape(0) == power.shape(0) && delay.shape(0) == power.shape(1) &&
+                lobe >= 0 && lobe <= 1 << 20,
+            "extents");
+    const std::int64_t frames = power.shape(0);
+    double_array first(frames), last(frames);
+    long_array usable(frames);
+    const wifi_extents e = { frames,
+                             power.shape(1),
+                             power.data(),
+                             least.data(),
+                             margin.data(),
+                             delay.data(),
+                             lobe,
+                             longest,
+                             first.mutable_data(),
+                             last.mutable_data(),
+                             usable.mutable_data() };
+    const wifi_build& build = find_wifi(isa);
+    {
+        py::gil_scoped_release release;
+        build.extents(e);
+    }
+    return py::make_tuple(first, last, usable);
 }
 
 /* (frames, wanted, rows) of channel (frames, carriers, rows); filters: for each frame
@@ -655,6 +692,16 @@ void bind_wifi(py::module_& core)
           py::arg("k").noconvert(),
           py::arg("step"),
           py::arg("transform").noconvert(),
+          py::arg("isa") = "auto");
+    m.def("extents",
+          &extents,
+          py::arg("power").noconvert(),
+          py::kw_only(),
+          py::arg("least").noconvert(),
+          py::arg("margin").noconvert(),
+          py::arg("delay").noconvert(),
+          py::arg("lobe"),
+          py::arg("longest"),
           py::arg("isa") = "auto");
     m.def("smooth",
           &smooth,

@@ -109,6 +109,10 @@ void profiles(const wifi_profiles& p)
         const float* channel = p.channel + 2 * frame * size;
         float* turned = p.turned + 2 * frame * size;
         p.mean[frame] = mean_delay(p, channel);
+        double strength = 0;
+        for (std::int64_t i = 0; i < 2 * size; ++i)
+            strength += channel[i] * channel[i];
+        p.strength[frame] = strength / static_cast<double>(size);
         turns(per_delay * p.mean[frame], p.k, p.carriers, turn_re, turn_im);
         std::fill(power, power + padded, 0.0f);
         for (std::int64_t row = 0; row < p.rows; ++row) {
@@ -140,6 +144,59 @@ void profiles(const wifi_profiles& p)
         const float share = 1.0f / static_cast<float>(p.rows);
         for (std::int64_t d = 0; d < p.delays; ++d)
             p.power[frame * p.delays + d] = power[d] * share;
+    }
+}
+
+namespace {
+
+/* How far from a path the power of a Hann window's main lobe has fallen by so many dB */
+constexpr int lobe_points = 8;
+constexpr double lobe_db[] = { 0, 1, 3, 6, 10, 15, 22, 31 };
+constexpr double lobe_reach[] = { 0, 0.42, 0.72, 1.0, 1.28, 1.5, 1.7, 1.85 };
+
+double lobe(double db)
+{
+    if (!(db > 0))
+        return 0;
+    for (int i = 1; i < lobe_points; ++i)
+        if (db < lobe_db[i])
+            return lobe_reach[i - 1] + (lobe_reach[i] - lobe_reach[i - 1]) *
+                                           (db - lobe_db[i - 1]) /
+                                           (lobe_db[i] - lobe_db[i - 1]);
+    return lobe_reach[lobe_points - 1];
+}
+
+} // namespace
+
+void extents(const wifi_extents& e)
+{
+    const double step = e.delays > 1 ? e.delay[1] - e.delay[0] : 1;
+    const std::int64_t near = static_cast<std::int64_t>(std::ceil(2 * e.lobe / step));
+    for (std::int64_t frame = 0; frame < e.frames; ++frame) {
+        const float* power = e.power + frame * e.delays;
+        const double least = e.least[frame];
+        double ends[2] = {};
+        bool any = false;
+        for (const int sign : { 1, -1 }) {
+            std::int64_t place = sign > 0 ? 0 : e.delays - 1;
+            while (place >= 0 && place < e.delays && !(power[place] > least))
+                place += sign;
+            any = place >= 0 && place < e.delays;
+            if (!any)
+                break;
+            /* The lobe of a path that is well above the least reaches beyond it. */
+            double most = 0;
+            for (std::int64_t i = 0, at = place; i <= near && at >= 0 && at < e.delays;
+                 ++i, at += sign)
+                most = std::max<double>(most, power[at]);
+            ends[sign < 0] = e.delay[place] + sign * (e.lobe * lobe(10 * std::log10(most / least)) -
+                                                      e.margin[frame]);
+        }
+        const double first = std::min(ends[0], ends[1]), last = std::max(ends[0], ends[1]);
+        const bool usable = any && last - first <= e.longest;
+        e.first[frame] = usable ? first : 0;
+        e.last[frame] = usable ? last : 0;
+        e.usable[frame] = usable;
     }
 }
 

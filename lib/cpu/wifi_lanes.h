@@ -106,6 +106,7 @@ void symbols(const wifi_symbols& s);
 void order(const wifi_order& o);
 void track(const wifi_tracking& t);
 void profiles(const wifi_profiles& p);
+void extents(const wifi_extents& e);
 void smooth(const wifi_smoothing& s);
 void condition(const wifi_channels& c);
 void errors(const wifi_errors& e);

@@ -147,6 +147,20 @@ struct wifi_profiles {
     float* turned;          /* like channel, without the mean delay */
     double* mean;           /* frames */
     float* power;           /* frames x delays: mean over rows */
+    double* strength;       /* frames: mean of |channel|^2 */
+};
+
+/* Between which delays a channel's paths lie. */
+struct wifi_extents {
+    std::int64_t frames, delays;
+    const float* power;    /* frames x delays */
+    const double* least;   /* frames: least power of a path */
+    const double* margin;  /* frames: what weaker paths may lie beyond the outermost ones */
+    const double* delay;   /* delays, ascending, as steps of one length */
+    double lobe;           /* a sample of the transform's window, in delays */
+    double longest;        /* of an extent that is used */
+    double *first, *last;  /* frames; 0 where there is no path */
+    std::int64_t* usable;  /* frames */
 };
 
 /* Channels through two real matrices each. */
@@ -199,6 +213,7 @@ struct wifi_build {
     void (*means)(const wifi_means&);
     void (*spectra)(const wifi_spectra&);
     void (*profiles)(const wifi_profiles&);
+    void (*extents)(const wifi_extents&);
     void (*smooth)(const wifi_smoothing&);
     void (*condition)(const wifi_channels&);
     void (*errors)(const wifi_errors&);

@@ -192,6 +192,7 @@ extern const wifi_build wifi = { MIMOPACK_STRING(MIMOPACK_ISA),
                                  means,
                                  spectra,
                                  profiles,
+                                 extents,
                                  smooth,
                                  condition,
                                  errors };

@@ -245,3 +245,25 @@ def _grid(values):
     out = np.zeros((*values.shape[:-1], 64), values.dtype)
     out[..., _CARRIERS % 64] = values
     return out
+
+
+# A Hann window's main lobe: how far from a path its power has fallen by so many dB.
+_LOBE_DB = (0, 1, 3, 6, 10, 15, 22, 31)
+_LOBE = (0, 0.42, 0.72, 1.0, 1.28, 1.5, 1.7, 1.85)
+
+
+def extent(power, least, margin, delay, lobe, longest):
+    """Between which delays a channel's paths lie, by its power over the delays; None where there
+    are none, or they lie too far apart."""
+    there = np.flatnonzero(power > least)
+    if not there.size:
+        return None
+    near = int(np.ceil(2 * lobe / (delay[1] - delay[0])))
+    begin, end = there[0], there[-1]
+    ends = []
+    for place, sign, part in ((begin, 1, power[begin:begin + near + 1]),
+                              (end, -1, power[max(0, end - near):end + 1])):
+        above = 10 * np.log10(part.max() / least)
+        ends.append(delay[place] + sign * (lobe * np.interp(above, _LOBE_DB, _LOBE) - margin))
+    first, last = min(ends), max(ends)
+    return (first, last) if last - first <= longest else None

@@ -331,7 +331,7 @@ class Demodulator:
         paths = self._smoother.delay_power(profiles)
         if not self._smoothing:
             return estimate, np.ones(len(estimate)), paths
-        smoothed, error, done = self._smoother.smooth(rows, share, profiles)
+        smoothed, error, done = self._smoother.smooth(share, profiles)
         smoothed = smoothed.reshape(estimate.shape)
         smoothed[~done] = estimate[~done]
         return smoothed, error, paths

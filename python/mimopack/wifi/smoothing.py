@@ -19,9 +19,8 @@ _EARLIEST, _LATEST = -16, 16
 # at 20 MS/s, and more for each dB above 15.
 _MARGIN = 0.5
 _MARGIN_PER_DB = 0.1
-# A Hann window's main lobe: how far from a path its power has fallen by so many dB.
-_LOBE_DB = (0, 1, 3, 6, 10, 15, 22, 31)
-_LOBE = (0, 0.42, 0.72, 1.0, 1.28, 1.5, 1.7, 1.85)
+# Channels longer than that, in samples at 20 MS/s, are not smoothed.
+_LONGEST = 48
 # Sidelobes of the window lie 31 dB below a path.
 _SIDELOBE = 1.5e-3
 # Eigenvalues below this share of a subcarrier's power carry nothing.
@@ -105,12 +104,14 @@ class Profiles:
         mean: (n,), those delays, in samples at 20 MS/s.
         power: (n, delays), mean over rows, at delays around the mean one.
         least: (n,), the least power that is no noise.
+        strength: (n,), mean of the channel's |h|^2.
     """
 
     turned: np.ndarray
     mean: np.ndarray
     power: np.ndarray
     least: np.ndarray
+    strength: np.ndarray
 
 
 @lru_cache(maxsize=64)
@@ -136,7 +137,6 @@ class Smoother:
         self._delays, self._transform = _delay_transform(carriers, self.fft_size)
         self._lobe = 64 / (np.ptp(self.carriers) + 2)
         self._step = float(self._delays[1] - self._delays[0])
-        self._near = np.arange(int(np.ceil(2 * self._lobe / self._step)) + 1)
 
     def profiles(self, channel, noise):
         """Find the paths of channels.
@@ -151,13 +151,13 @@ class Smoother:
         """
         rows = channel.shape[2]
         # Without the mean delay, neighbours tell what lies between them.
-        turned, mean, power = _core.wifi.profiles(channel, k=self.carriers, step=self._step,
-                                                  transform=self._transform)
+        turned, mean, power, strength = _core.wifi.profiles(
+            channel, k=self.carriers, step=self._step, transform=self._transform)
         # What noise exceeds in one of a thousand delays: Wilson and Hilferty's cube root of the
         # chi-squared distribution.
         quantile = (1 - 1 / (9 * rows) + 3.1 / (3 * np.sqrt(rows))) ** 3
-        least = np.maximum(noise * quantile, _SIDELOBE * power.max(axis=1))
-        return Profiles(turned, mean, power, least)
+        least = np.maximum(noise * quantile, _SIDELOBE * power.max(axis=1)).astype(float)
+        return Profiles(turned, mean, power, least, strength)
 
     def delay_power(self, profiles):
         """Power of the paths over their delays: float (n, 64) at delays -32..31 samples at 20 MS/s,
@@ -169,11 +169,11 @@ class Smoother:
         places += 64 * np.arange(n)[:, None]
         return np.bincount(places.ravel(), power.ravel(), 64 * n).reshape(n, 64)
 
-    def smooth(self, channel, noise, profiles):
+    def smooth(self, noise, profiles):
         """Smooth channels.
 
         Args:
-            channel, noise: as for :meth:`profiles`.
+            noise: as for :meth:`profiles`.
             profiles: what that found.
 
         Returns:
@@ -181,41 +181,18 @@ class Smoother:
             ``noise`` (n,); whether each channel was smoothed (n,), or was too long to be, or not
             finite: then its rows are 0 and its error is 1.
         """
-        snr_db = self._snr_db(channel, noise)
-        first, last, smoothed = self._extent(profiles, snr_db)
+        snr_db = 10 * np.log10(np.fmax(profiles.strength / noise - 1, 0.1))
+        first, last, smoothed = _core.wifi.extents(
+            profiles.power, least=profiles.least, delay=self._delays, lobe=self._lobe,
+            margin=_MARGIN + _MARGIN_PER_DB * np.maximum(0, snr_db - 15), longest=_LONGEST)
+        smoothed = smoothed > 0
         level = np.clip(np.rint(snr_db / _STEP_DB), -2, 14)
         width = np.ceil((last - first) / (_STEP_SAMPLES * 64 / self.fft_size))
         middle = (first + last) / 2
-        error, filters = np.ones(len(channel)), [None] * len(channel)
+        error, filters = np.ones(smoothed.size), [None] * smoothed.size
         for i in np.flatnonzero(smoothed):
             *matrices, error[i] = _filters(self, int(width[i]), int(level[i]))
             filters[i] = tuple(matrices)
         out = _core.wifi.smooth(profiles.turned, k=self.carriers, wanted=self.wanted, before=middle,
                                 after=profiles.mean + middle, filters=filters)
         return out, error, smoothed
-
-    @staticmethod
-    def _snr_db(channel, noise):
-        flat = channel.reshape(len(channel), -1).view(np.float32)
-        strength = np.einsum("nk,nk->n", flat, flat) / (flat.shape[1] / 2)
-        return 10 * np.log10(np.maximum(np.nan_to_num(strength / noise) - 1, 0.1))
-
-    def _extent(self, profiles, snr_db):
-        """(first, last delay against the mean one, whether there are paths and they can be
-        smoothed), each (n,)."""
-        power, least = profiles.power, profiles.least
-        there = power > least[:, None]
-        margin = _MARGIN + _MARGIN_PER_DB * np.maximum(0, snr_db - 15)
-        last = there.shape[1] - 1
-        ends = []
-        for sign in (1, -1):
-            place = np.argmax(there[:, ::sign], axis=1)
-            place = place if sign > 0 else last - place
-            # The lobe of a path that is well above the threshold reaches beyond it.
-            near = np.clip(place[:, None] + sign * self._near, 0, last)
-            above = 10 * np.log10(np.take_along_axis(power, near, axis=1).max(axis=1) / least)
-            lobe = self._lobe * np.interp(above, _LOBE_DB, _LOBE)
-            ends.append(self._delays[place] + sign * (lobe - margin))
-        first, last = np.minimum(*ends), np.maximum(*ends)
-        usable = there.any(axis=1) & (last - first <= 0.75 * 64)
-        return np.where(usable, first, 0), np.where(usable, last, 0), usable
