@@ -533,7 +533,7 @@ def test_decoder_goes_on_after(name, control):
 
 @pytest.mark.parametrize(("key", "value"), [
     ("num_rx", 1), ("num_rx", "2"), ("sample_rate", 40e6), ("start", 1.5), ("window", 10**9),
-    ("first", -2**62), ("cfo_hz", float("nan")), ("subchannels", np.array([7])),
+    ("first", -2**62), ("cfo", float("nan")), ("subchannels", np.array([7])),
     ("subchannels", 0), ("noise", [0.0, 1.0]), ("noise", [-1.0, 1.0]),
     ("signal", [float("nan"), 1.0]), ("format", "ax"), ("format", 3), ("format_mcs", 999),
     ("format_mcs", "x"), ("format_length", 10**12), ("truncated", 3), ("problem", 5),

@@ -95,7 +95,7 @@ def found_to_pmt(found, sample_rate, **extra):
         "start": preamble.start, "time": preamble.start / sample_rate,
         "num_samples": found.num_samples, "sample_rate": sample_rate,
         "num_rx": len(found.samples), "first": found.first, "window": preamble.window,
-        "cfo_hz": preamble.cfo * sample_rate,
+        "cfo_hz": preamble.cfo * sample_rate, "cfo": preamble.cfo,
         "snr_db": float(10 * np.log10(np.mean(header.signal / header.noise) + 1e-30)),
         "problem": header.problem, "truncated": found.truncated, "inside": found.inside,
         "subchannels": np.array(preamble.subchannels),
@@ -130,7 +130,7 @@ def found_from_pmt(message, num_rx, sample_rate):
         raise ValueError(f"subchannels: got {subchannels}")
     first = _whole(told, "first")
     preamble = Preamble(_whole(told, "start"), _whole(told, "window"),
-                        _number(told, "cfo_hz") / sample_rate, subchannels)
+                        _number(told, "cfo"), subchannels)
     signal, noise = _reals(told, "signal", num_rx), _reals(told, "noise", num_rx)
     if not (noise > 0).all() or not (signal >= 0).all():
         raise ValueError("signal, noise: got a power that is none")
