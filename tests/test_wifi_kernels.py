@@ -147,7 +147,7 @@ def test_window_shifts(isa, rng):
 
 def test_train_and_combine(isa, rng):
     """Noise of the halves' difference, channels of their mean, and matched filters with them."""
-    n, rows, parts, k = 3, 2, 2, 6
+    n, rows, parts, k = 3, 2, 2, 8
     spectra = complex_normal(rng, n, rows, 4, parts * k)
     spectra[0, 1, 1] = spectra[0, 1, 0]    # without noise
     sequence = rng.choice([-1, 1], k).astype(np.float32)
@@ -158,14 +158,26 @@ def test_train_and_combine(isa, rng):
     expected = np.maximum(np.mean(np.abs(first - second)**2, axis=2) / 2, 1e-7 * power)
     np.testing.assert_allclose(noise, expected, rtol=1e-5)
     np.testing.assert_allclose(signal, np.maximum(power - expected / 2, 0), rtol=1e-4, atol=1e-6)
+    def limited(values, most, axis):
+        size = np.abs(values)
+        return values * np.minimum(1, most * np.median(size, axis=axis, keepdims=True) / size)
+
     h = mean.reshape(n, rows, parts, k) * sequence / np.sqrt(expected)[..., None, None]
+    h = limited(h, 2.5, 3)
     np.testing.assert_allclose(channel, h.transpose(0, 3, 2, 1).reshape(n, k, -1), rtol=1e-4)
     combined, strength = kernels.combine(spectra, channel, noise=noise, isa=isa)
     received = spectra[:, :, 2:].reshape(n, rows, 2, parts, k)
     received = received / np.sqrt(expected)[..., None, None, None]
-    np.testing.assert_allclose(combined, np.einsum("frpk,frspk->fsk", h.conj(), received),
-                               rtol=1e-3, atol=1e-3)
-    np.testing.assert_allclose(strength, np.sum(np.abs(h)**2, axis=(1, 2, 3)), rtol=1e-4)
+    both = limited(np.einsum("frpk,frspk->fsk", h.conj(), received), 1.5, 2)
+    np.testing.assert_allclose(combined, both, rtol=1e-3, atol=1e-3)
+    np.testing.assert_allclose(
+        strength, np.minimum(np.sum(np.abs(h)**2, axis=(1, 2, 3)),
+                             np.sum(np.abs(both[:, 0]), axis=1)), rtol=1e-4)
+    spectra[2, :, 2, 3:], spectra[1, :, 1] = np.nan, np.inf    # as samples may be
+    noise, _, channel = kernels.train(spectra, sequence=sequence, isa=isa)
+    combined, _ = kernels.combine(spectra, channel, noise=noise, isa=isa)
+    assert np.isfinite(combined[0]).all() and np.isfinite(combined[2, 1]).all()
+    assert not np.isfinite(combined[2, 0]).all() and not np.isfinite(noise[1]).any()
     with pytest.raises(ValueError, match="combine: inconsistent arguments"):
         kernels.combine(spectra, channel[:, :, 1:].copy(), noise=noise, isa=isa)
 

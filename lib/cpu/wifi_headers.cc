@@ -10,10 +10,35 @@
 namespace mimopack {
 namespace MIMOPACK_ISA {
 
+namespace {
+
+/* A tone must outvote neither the other subcarriers nor, where it hits a pilot, the other
+ * pilots: subcarriers count no more than so many times the middle one. */
+constexpr float most_channel = 2.5f, most_symbol = 1.5f;
+
+/* Limits the magnitudes of `count` complex numbers, `step` of them apart. */
+void limit(float* x, std::int64_t count, std::int64_t step, float most, float* work)
+{
+    for (std::int64_t i = 0; i < count; ++i)
+        work[i] = __builtin_sqrtf(x[2 * i * step] * x[2 * i * step] +
+                                  x[2 * i * step + 1] * x[2 * i * step + 1]);
+    float* sizes = work + count;
+    std::copy(work, sizes, sizes);
+    const float largest = most * median(sizes, count);
+    for (std::int64_t i = 0; i < count; ++i)
+        if (work[i] > largest) {
+            x[2 * i * step] *= largest / work[i];
+            x[2 * i * step + 1] *= largest / work[i];
+        }
+}
+
+} // namespace
+
 /* Half the power of the halves' difference is the noise of their mean's. */
 void train(const wifi_training& t)
 {
     const std::int64_t all = t.parts * t.carriers;
+    std::vector<float> work(2 * t.carriers);
     for (std::int64_t frame = 0; frame < t.frames; ++frame) {
         float* channel = t.channel + 2 * frame * all * t.rows;
         for (std::int64_t row = 0; row < t.rows; ++row, channel += 2) {
@@ -43,6 +68,12 @@ void train(const wifi_training& t)
                     to[0] = (a[2 * at] + b[2 * at]) * scale;
                     to[1] = (a[2 * at + 1] + b[2 * at + 1]) * scale;
                 }
+            for (std::int64_t part = 0; part < t.parts; ++part)
+                limit(channel + 2 * part * t.rows,
+                      t.carriers,
+                      t.parts * t.rows,
+                      most_channel,
+                      work.data());
         }
     }
 }
@@ -50,8 +81,8 @@ void train(const wifi_training& t)
 void combine(const wifi_combination& c)
 {
     const std::int64_t all = c.parts * c.carriers, symbols = c.windows - 2;
-    std::vector<float> memory(2 * all);
-    float *re = memory.data(), *im = re + all;
+    std::vector<float> memory(2 * all + 2 * c.carriers);
+    float *re = memory.data(), *im = re + all, *work = im + all;
     for (std::int64_t frame = 0; frame < c.frames; ++frame) {
         float* out = c.out + 2 * frame * symbols * c.carriers;
         std::fill_n(out, 2 * symbols * c.carriers, 0.0f);
@@ -78,7 +109,13 @@ void combine(const wifi_combination& c)
                     }
             }
         }
-        c.strength[frame] = strength;
+        for (std::int64_t s = 0; s < symbols; ++s)
+            limit(out + 2 * s * c.carriers, c.carriers, 1, most_symbol, work);
+        /* What the first symbol holds; the channel of an interferer is no strength. */
+        double sum = 0;
+        for (std::int64_t k = 0; symbols && k < c.carriers; ++k)
+            sum += __builtin_sqrtf(out[2 * k] * out[2 * k] + out[2 * k + 1] * out[2 * k + 1]);
+        c.strength[frame] = symbols && sum < strength ? sum : strength;
     }
 }
 

@@ -4,6 +4,7 @@
 #pragma once
 #include "simd.h"
 #include "wifi_plan.h"
+#include <algorithm>
 #include <cmath>
 
 namespace mimopack {
@@ -69,6 +70,16 @@ MP_FN complex_simd gather(const float* from,
         x.im.v[l] = p[1];
     }
     return x;
+}
+
+/* Of 1 value or more, which are put in another order; NaN counts as infinity */
+MP_FN float median(float* values, std::int64_t count)
+{
+    for (std::int64_t i = 0; i < count; ++i)
+        values[i] = values[i] < infinity ? values[i] : infinity;
+    float* middle = values + count / 2;
+    std::nth_element(values, middle, values + count);
+    return count % 2 ? *middle : (*std::max_element(values, middle) + *middle) / 2;
 }
 
 /* exp(i angle k) for ascending k, times first */

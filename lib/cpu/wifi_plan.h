@@ -79,7 +79,8 @@ struct wifi_combination {
     const float* channel; /* frames x carriers x parts x rows complex, over the noise */
     const double* noise;  /* frames x rows */
     float* out;           /* frames x windows - 2 x carriers complex */
-    double* strength;     /* frames: sum of |channel|^2 */
+    double* strength;     /* frames: sum of |channel|^2, or of the first symbol's
+                             magnitudes where that is less */
 };
 
 /* Symbols without the turns of clock and phase, and as received vectors. */

@@ -45,13 +45,6 @@ int carrier(int index) { return index < 26 ? index - 26 : index - 25; }
 
 double hann(int index) { return 0.5 + 0.5 * std::cos(M_PI * carrier(index) / 27); }
 
-float median(float* values)
-{
-    constexpr int half = wifi_legacy / 2;
-    std::nth_element(values, values + half, values + wifi_legacy);
-    return (*std::max_element(values, values + half) + values[half]) / 2;
-}
-
 /* Where windows lie best, with power at delays -32 ... 31 */
 int best_shift(const double* power, int shortest)
 {
@@ -421,7 +414,7 @@ private:
                 }
                 power[s] += energy / 2;
                 agreement[s] += real;
-                d_most[row * d_a.parts + s] = 2 * median(size);
+                d_most[row * d_a.parts + s] = 2 * median(size, wifi_legacy);
             }
         /* Strong subcarriers count no more than twice the middle one: a narrow signal must not
          * pass for a channel, nor a tone hide one. */
