@@ -81,13 +81,31 @@ def test_documents_quote_the_committed_measurements():
                    timeout=60)
 
 
-@pytest.mark.parametrize("code", re.findall(r"```python\n(.*?)```",
-                                            (ROOT / "README.md").read_text(), re.DOTALL))
-def test_readme_code_runs(code):
-    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True,
-                          timeout=60, env={**os.environ, "PYTHONPATH": str(PACKAGES)})
+@pytest.fixture(scope="module")
+def users_folder(tmp_path_factory):
+    """Where a user tries what documents show: beside the examples, with the channels of one."""
+    folder = tmp_path_factory.mktemp("user")
+    (folder / "examples").symlink_to(ROOT / "examples")
+    run_there(folder, ["-c", "from gnuradio.mimopack.apps.cli import main; main()", "wifi",
+                       "examples/recordings/wifi_4x4_ht", "--csi", "channels.npz"])
+    return folder
+
+
+def run_there(folder, arguments):
+    done = subprocess.run([sys.executable, *arguments], cwd=folder, capture_output=True, text=True,
+                          timeout=300, env={**os.environ, "PYTHONPATH": str(PACKAGES),
+                                            "MPLBACKEND": "Agg"})
     assert done.returncode == 0, done.stderr
-    assert done.stdout
+    return done.stdout
+
+
+@pytest.mark.parametrize("code", [
+    pytest.param(code, id=f"{path.name}-{number}")
+    for path in (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))
+    for number, code in enumerate(re.findall(r"```python\n(.*?)```", path.read_text(), re.DOTALL))])
+def test_documents_code_runs(code, users_folder):
+    said = run_there(users_folder, ["-c", code])
+    assert said or "savefig" in code
 
 
 def test_links_lead_somewhere():

@@ -30,7 +30,7 @@ class Writer:
         frequency: centre frequency in Hz; None leaves it out.
         description: ``core:description``. Say so here where a recording is simulated.
         datetime: ``core:datetime`` of the first sample, ISO 8601 in UTC; None leaves it out.
-        fields: further global fields, as {"mimopack:num_tx": 4, "core:author": "..."}. The
+        fields: further global fields, as {"core:author": "...", "core:license": "..."}. The
             namespace "mimopack" is declared by itself, others go into "core:extensions".
         overwrite: replace files that exist.
 
