@@ -115,6 +115,7 @@ need() {
 need sigmf "sigmf>=1.2"
 if [ $tests = yes ]; then
     need pytest "pytest>=7"
+    need xdist pytest-xdist    # runs tests on all cores
     need ruff ruff
     need scapy scapy    # reads captures, as tshark does
     need nvidia.cu13 nvidia-cuda-nvrtc    # compiles the GPU's programs, without a GPU

@@ -2,7 +2,8 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 #
-# Sets up what is missing, then runs ruff and pytest. Arguments go to pytest.
+# Sets up what is missing, then runs ruff and pytest. Arguments go to pytest. Without any, and
+# without a GPU, which tests could not share, pytest uses all cores.
 set -euo pipefail
 cd "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/.."
 bash scripts/setup.sh --tests
@@ -12,10 +13,13 @@ export PYTHONNOUSERSITE=1
 echo "test: ruff"
 .venv/bin/python -m ruff check
 
-marked=()
+options=()
 if ! .venv/bin/python -c 'import cupy; cupy.zeros(1).sum().get()' 2> /dev/null; then
     echo "test: no NVIDIA GPU with CuPy here, so the tests marked gpu are left out"
-    marked=(-m "not gpu")
+    options=(-m "not gpu")
+    if [ $# = 0 ]; then
+        options+=(-n auto)
+    fi
 fi
 echo "test: pytest"
-exec .venv/bin/python -m pytest ${marked[@]+"${marked[@]}"} "$@"
+exec .venv/bin/python -m pytest ${options[@]+"${options[@]}"} "$@"

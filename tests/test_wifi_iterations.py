@@ -89,7 +89,7 @@ class TestByHand:
 
         monkeypatch.setattr(LdpcIterations, "decode", keep)
         samples, _ = simulate(name, snr_db, 8)
-        receive(samples, detector="mmsepic", iterations=2, passes=1)
+        receive(samples, detector="mmsepic", iterations=2, passes=1, threads=1)
         (field, y, h, noise_var, llr, found), = seen
         f = field.frame_format
         n, carriers, symbols, rows = y.shape

@@ -122,6 +122,8 @@ class wifi_receiver(sample_block):
             such a code; more than 1 with a detector that takes a-priori LLRs.
         bad_fcs: whether port ``out`` has MPDUs too whose frame check sequence does not fit, marked
             fcs_ok false.
+        threads: that decode frames at the same time, 1..1024; 0 takes all cores. With a GPU it is
+            one.
 
     Raises:
         ValueError: an argument is not as above.
@@ -129,11 +131,12 @@ class wifi_receiver(sample_block):
 
     def __init__(self, num_rx=1, sample_rate=20e6, frequency=None, detector="nway",
                  backend="auto", whitening="antennas", smoothing=True, threshold=0.35, passes=3,
-                 iterations=1, bad_fcs=False):
+                 iterations=1, bad_fcs=False, threads=0):
         choice("detector", detector, tuple(REGISTRY))
         engine = wifi.Receiver(
             num_rx, sample_rate, detector=detector, backend=backend, whitening=whitening,
-            smoothing=smoothing, passes=passes, iterations=iterations, threshold=threshold)
+            smoothing=smoothing, passes=passes, iterations=iterations, threshold=threshold,
+            threads=threads)
         sample_block.__init__(self, "wifi_receiver",
                               _ReceiverSink(engine, frequency, iterations, bad_fcs))
 
@@ -254,7 +257,7 @@ class wifi_decoder(DetectorChoice, Controlled, gr.basic_block):
         choice("detector", detector, tuple(REGISTRY))
         self._engine = wifi.Receiver(
             num_rx, sample_rate, detector=detector, backend=backend, whitening=whitening,
-            smoothing=smoothing, passes=passes, iterations=iterations)
+            smoothing=smoothing, passes=passes, iterations=iterations, threads=1)
         self._detector, self._iterations = detector, iterations
         self._log = BlockLog(self)
         self._messages = _Messages(bad_fcs, self._publish, self._listeners)

@@ -1,0 +1,397 @@
+# SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Frames that were found to what is reported of them: demodulation, detection, decoding."""
+
+import logging
+from collections import Counter
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from threading import Lock
+
+import numpy as np
+
+from .. import detectors
+from . import carriers, signal_fields, training
+from .data_field import DataField
+from .demodulator import Demodulator
+from .formats import VHT, NonHT
+from .frame import TRUNCATED, ChannelState, ReceivedFrame
+from .iterations import LdpcIterations
+from .points import error_vectors, in_time, mean_condition, mmse_points, to_symbols
+from .preamble import direct_current
+from .whitening import factors, noise_covariance
+from .windows import FrameSamples
+
+_log = logging.getLogger(__name__)
+# Frames of one format that are demodulated together, and their symbols, which should stay in the
+# cache; and symbols that are worth a batch of their own where threads share the frames.
+_BATCH = 64
+_SYMBOLS_TOGETHER = 1280
+_LEAST_SYMBOLS = 64
+_KEPT_OBJECTS = 256
+# Data symbols from which the error vector magnitude is taken.
+_EVM_SYMBOLS = 8
+_LTF_START = training.L_STF + 2 * training.GUARD
+# Functions that make detectors, which may be a user's, are called one at a time.
+_MAKING = Lock()
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How frames are decoded.
+
+    Attributes:
+        num_rx: receive antennas.
+        sample_rate: samples per second.
+        scale: sample rate over 20 MS/s.
+        frequency: centre of the samples' band in Hz, or None.
+        detector, backend, smoothing, passes, iterations: see :class:`receiver.Receiver`.
+        covariance: whether noise is made white across antennas.
+    """
+
+    num_rx: int
+    sample_rate: float
+    scale: int
+    frequency: float | None
+    detector: object
+    backend: str
+    smoothing: bool
+    passes: int
+    iterations: int
+    covariance: bool
+
+
+def batches(found, threads):
+    """Indices of frames that are decoded together: lists, of frames of equal format each.
+
+    Args:
+        found: list of :class:`synchroniser.Found` with known formats.
+        threads: among which they are shared.
+    """
+    groups = {}
+    for index, one in enumerate(found):
+        groups.setdefault((one.header.format.key, one.header.centre), []).append(index)
+    shared = -(-len(found) // threads)
+    out = []
+    for indices in groups.values():
+        f = found[indices[0]].header.format
+        size = min(_batch_size(f), max(shared, -(-_LEAST_SYMBOLS // max(1, f.num_symbols))))
+        out += [indices[begin:begin + size] for begin in range(0, len(indices), size)]
+    return out
+
+
+@lru_cache(maxsize=4096)
+def _batch_size(f):
+    """Frames of a format that are demodulated together at most."""
+    return min(_BATCH, -(-_SYMBOLS_TOGETHER // max(1, f.num_symbols)))
+
+
+class FrameDecoder:
+    """Demodulates and decodes frames in batches. For one thread.
+
+    Args:
+        settings: :class:`Settings`.
+        clock: see :class:`receiver.Receiver`.
+
+    Attributes:
+        settings: as above; may be replaced.
+        seconds: Counter of what "demodulation", "detection", "decoding", "reporting" took.
+    """
+
+    def __init__(self, settings, clock=None):
+        self._detectors, self._demodulators, self._fields, self._loops = {}, {}, {}, {}
+        self.settings = settings
+        self.seconds = Counter()
+        self._clock, self._lapped = clock, 0.0
+
+    @property
+    def settings(self):
+        return self._settings
+
+    @settings.setter
+    def settings(self, settings):
+        self._settings = settings
+        self._detectors.clear()
+        self._loops.clear()
+
+    def decode(self, found, keep_symbols=False):
+        """Decode frames of one format, none of which has a :meth:`problem`.
+
+        Args:
+            found: list of :class:`synchroniser.Found`.
+            keep_symbols: whether ``ReceivedFrame.symbols`` is wanted.
+
+        Returns:
+            list of :class:`ReceivedFrame`.
+        """
+        self._keep_symbols = keep_symbols
+        self._lap()
+        with np.errstate(all="ignore"):
+            return self._attempt(found)
+
+    def problem(self, one):
+        """Why a frame cannot be decoded; "" where it can."""
+        f = one.header.format
+        if f is None:
+            return one.header.problem
+        if f.contradiction:
+            return f.contradiction
+        rows = self.settings.num_rx
+        if f.num_space_time_streams > 1 or f.num_streams > 1:
+            unknowns = f.num_streams * (2 if f.stbc else 1)
+            if rows * (2 if f.stbc else 1) < unknowns:
+                channels = "1 channel" if rows == 1 else f"{rows} channels"
+                return f"{channels}, but the frame has {f.num_streams} streams"
+        if one.truncated:
+            return TRUNCATED
+        return ""
+
+    def failed(self, one, problem):
+        """The report of a frame that was not decoded."""
+        return ReceivedFrame(**self._found([one])[0], format=one.header.format, problem=problem)
+
+    def _lap(self, stage=None):
+        """Add the time since the last call to a stage."""
+        if self._clock:
+            now = self._clock()
+            if stage:
+                self.seconds[stage] += now - self._lapped
+            self._lapped = now
+
+    def _attempt(self, group):
+        """:meth:`_decode`; where that fails, one by one, and what fails then is reported."""
+        try:
+            return self._decode(group)
+        except Exception as error:
+            if len(group) == 1:
+                _log.exception("a frame at sample %d was not decoded", group[0].preamble.start)
+                return [self.failed(group[0], f"failed: {type(error).__name__}")]
+        return [frame for one in group for frame in self._attempt([one])]
+
+    def _decode(self, group):
+        """Frames of one format: list of :class:`ReceivedFrame`."""
+        f, centre = group[0].header.format, group[0].header.centre
+        demodulator = self._kept(self._demodulators, (f.key, centre),
+                                 lambda: Demodulator(f, self.settings.scale, centre,
+                                                     self.settings.smoothing))
+        samples = self._samples(group)
+        lower = None
+        if self.settings.covariance and self.settings.num_rx > 1:
+            lower, white = factors(noise_covariance(demodulator.training_halves(samples)))
+            samples = replace(samples, white=white)
+        demodulated = demodulator.run(samples)
+        self._lap("demodulation")
+        if not f.num_symbols:
+            return self._reports(group, demodulated, lower)
+        try:
+            detector = self._detector(f, demodulated.h.shape[2])
+        except _Refused as refusal:
+            return [replace(frame, problem=str(refusal))
+                    for frame in self._reports(group, demodulated, lower)]
+        field = self._kept(self._fields, f.key, lambda: DataField(f))
+        payloads = self._decoded(demodulated, detector, field)
+        # What is reported of a frame: the last pass that found an MPDU more, or the first, as one
+        # that went wrong may have trained on wrong bits.
+        reported = demodulated
+        left = _incomplete(payloads)
+        for _ in range(self.settings.passes - 1):
+            if not left:
+                break
+            # What was decoded is further training.
+            refined = demodulator.refine(demodulated.take(left),
+                                         np.stack([field.encode_scrambled(payloads[i].scrambled)
+                                                   for i in left]))
+            self._lap("demodulation")
+            before, decoded = payloads, self._decoded(refined, detector, field,
+                                                      [payloads[i] for i in left])
+            payloads = _put(payloads, left, decoded)
+            demodulated = demodulated.put(left, refined)
+            better = [i for i in left if len(payloads[i].good) > len(before[i].good)]
+            if better:
+                reported = reported.put(better, demodulated.take(better))
+            # A frame with good MPDUs to which a pass added none seldom gains by another.
+            left = [i for i in left if not payloads[i].complete
+                    and (i in better or not payloads[i].good)]
+        name = getattr(detector, "name", "") or type(detector).__name__
+        return self._reports(group, reported, lower, payloads, name)
+
+    def _decoded(self, demodulated, detector, field, before=None):
+        """Payloads of demodulated frames, with the MPDUs of payloads that were decoded before."""
+        llr = self._detect(detector, demodulated)
+        self._lap("detection")
+        f = field.frame_format
+        payloads = field.decode(to_symbols(llr, f) if f.stbc else llr)
+        if before:
+            payloads = list(map(field.merged, before, payloads))
+        payloads = self._iterated(field, demodulated, llr, payloads)
+        self._lap("decoding")
+        return payloads
+
+    def _iterated(self, field, demodulated, llr, payloads):
+        """Payloads, incomplete ones after further passes of detector and decoder."""
+        f = field.frame_format
+        left = _incomplete(payloads)
+        passes = self.settings.iterations
+        if passes == 1 or f.coding != "ldpc" or f.num_streams == 1 or f.stbc or not left:
+            return payloads
+        loop = self._kept(self._loops, (f.key, demodulated.y.shape[3]), lambda: LdpcIterations(
+            field, self._detector(f, demodulated.h.shape[2], extrinsic=True), passes))
+        found = loop.decode(demodulated.y[left], demodulated.h[left], demodulated.noise_var[left],
+                            llr[left], [payloads[i] for i in left])
+        return _put(payloads, left, found)
+
+    def _samples(self, group):
+        """:class:`FrameSamples` of frames, from the first LTF window on."""
+        samples = [one.samples for one in group]
+        first = np.array([one.preamble.window - one.first for one in group])
+        cfo = np.array([one.preamble.cfo for one in group])
+        spacing = 1 / (carriers.FFT_20 * self.settings.scale)
+        return FrameSamples(samples, first, cfo, direct_current(samples, cfo / spacing))
+
+    def _detector(self, f, rows, **options):
+        unknowns = f.num_streams * (2 if f.stbc else 1)
+
+        def make():
+            if callable(self.settings.detector):
+                return self.settings.detector(unknowns, rows, f.constellation, **options)
+            return self._registered(f, unknowns, rows, **options)
+
+        try:
+            key = unknowns, rows, f.constellation, *options
+            with _MAKING:
+                return self._kept(self._detectors, key, make)
+        except ValueError as error:
+            asked = self.settings.detector
+            name = "the detector" if callable(asked) else asked
+            raise _Refused(_refusal(name, f, error)) from error
+
+    def _registered(self, f, unknowns, rows, **options):
+        kind = detectors.REGISTRY[self.settings.detector]
+        if unknowns == 1:    # maximum ratio combining is exact, whatever was asked for
+            kind = detectors.MMSE
+        elif kind.NEEDS_SQUARE_QAM and f.bits_per_carrier == 1:
+            kind = detectors.MLA    # BPSK is no square, and few candidates
+        return kind(num_tx=unknowns, num_rx=rows, constellation=f.constellation,
+                    backend=self.settings.backend, threads=1, **options)
+
+    def _detect(self, detector, demodulated):
+        y, h = demodulated.y, demodulated.h
+        n, num_carriers, blocks, rows = y.shape
+        noise = np.repeat(demodulated.noise_var, num_carriers * blocks).astype(np.float32)
+        llr = detector.detect(y.reshape(-1, rows), h.reshape(n * num_carriers, rows, -1), noise)
+        return llr.reshape(n, num_carriers, blocks, -1)
+
+    @staticmethod
+    def _kept(kept, key, make):
+        if key not in kept:
+            if len(kept) >= _KEPT_OBJECTS:
+                kept.pop(next(iter(kept)))
+            kept[key] = make()
+        return kept[key]
+
+    def _found(self, group):
+        """Fields of the reports that synchronisation knows: a dictionary for each frame."""
+        scale = self.settings.scale
+        fft = carriers.FFT_20 * scale
+        signal = np.array([one.header.signal for one in group])
+        noise = np.array([one.header.noise for one in group])
+        # Of the FFT without scaling; the power of samples is the sum over carriers, over N^2.
+        used = np.array([52 * len(one.preamble.subchannels) / fft**2 for one in group])[:, None]
+        snr = signal / noise
+        snr_db = _decibels(snr.mean(axis=1)).tolist()
+        snr, level = _decibels(snr).tolist(), _decibels((signal + noise) * used).tolist()
+        noise = _decibels(noise * used).tolist()
+        found = []
+        for i, one in enumerate(group):
+            centre = one.header.centre * self.settings.sample_rate / fft
+            found.append({
+                "start": one.preamble.start, "num_samples": one.num_samples,
+                "sample_rate": self.settings.sample_rate, "centre_hz": centre,
+                "frequency": self.settings.frequency and self.settings.frequency + centre,
+                "cfo_hz": one.preamble.cfo * self.settings.sample_rate, "snr_db": snr_db[i],
+                "antenna_snr_db": tuple(snr[i]), "level_dbfs": tuple(level[i]),
+                "noise_dbfs": tuple(noise[i])})
+        return found
+
+    def _reports(self, group, demodulated, lower=None, payloads=None, detector=""):
+        """Frames of one format that were demodulated: list of :class:`ReceivedFrame`; lower is
+        what undoes the whitening of antennas."""
+        d, scale = demodulated, self.settings.scale
+        f, fft = group[0].header.format, carriers.FFT_20 * scale
+        condition = np.full(len(group), np.nan)
+        if f.num_space_time_streams <= self.settings.num_rx:
+            deviation = np.sqrt(d.noise).astype(np.float32)
+            condition = mean_condition(d.channel / deviation[:, None, :, None])
+        matrices, noise = d.channel / np.float32(fft), d.noise / fft**2
+        if lower is not None:
+            matrices = lower[:, None] @ matrices
+            noise = noise * np.sum(np.abs(lower)**2, axis=2)
+        if payloads:
+            error, symbols = self._equalised(f, d)
+            evm = _decibels(error).tolist()
+        step = (d.phase_step / (2 * np.pi * f.symbol * scale)).tolist()
+        frames = []
+        for i, (one, found) in enumerate(zip(group, self._found(group), strict=True)):
+            found |= {
+                "format": one.header.format, "problem": "",
+                "cfo_hz": float(one.preamble.cfo + step[i]) * self.settings.sample_rate,
+                "sampling_offset_ppm": 1e6 * float(d.sampling_offset[i]),
+                "condition_db": float(condition[i]),
+                "channel": ChannelState(d.carriers, matrices[i], noise[i])}
+            if not isinstance(f, NonHT):    # cyclic shifts hide the first path of the L-LTF
+                found["start"] = one.preamble.window + (int(d.delay[i]) - _LTF_START) * scale
+            if isinstance(f, VHT):
+                found["format"] = replace(found["format"], apep_length=signal_fields.sig_b_length(
+                    f, d.sig_b[i]))
+            if payloads:
+                payload = payloads[i]
+                found |= {
+                    "psdu": payload.psdu, "mpdus": payload.mpdus, "complete": payload.complete,
+                    "evm_db": tuple(evm[i]), "scrambler_seed": payload.scrambler_seed,
+                    "detector": detector}
+                if self._keep_symbols:
+                    found["symbols"] = symbols[i]
+            frames.append(ReceivedFrame(**found))
+        self._lap("reporting")
+        return frames
+
+    def _equalised(self, f, demodulated):
+        """(mean squared error vectors (n, streams); points (n, symbols, carriers, streams) where
+        they are kept, else None)."""
+        d, count = demodulated, demodulated.y.shape[2]
+        if self._keep_symbols:
+            chosen, points = np.arange(count), in_time(mmse_points(d.y, d.h, d.noise_var), f)
+        else:
+            chosen = np.linspace(0, count - 1, min(count, _EVM_SYMBOLS)).astype(int)
+            points = None
+        return error_vectors(d.y, d.h, d.noise_var, np.unique(chosen), f), points
+
+
+def _incomplete(payloads):
+    """Indices of the payloads in which MPDUs are wrong or missing."""
+    return [i for i, payload in enumerate(payloads) if not payload.complete]
+
+
+class _Refused(Exception):
+    """The detector takes no frames of a format; the text says why."""
+
+
+def _refusal(name, f, error):
+    """Why a detector takes no frames of a format, with the limit that its own words tell."""
+    points = 2**f.bits_per_carrier
+    modulation = {2: "BPSK", 4: "QPSK"}.get(points, f"{points}-QAM")
+    stbc = " with a space-time block code" if f.stbc else ""
+    limit = str(error).removeprefix(f"{name}: ").split(";")[0]
+    return f"{name} cannot detect {f.num_streams} streams of {modulation}{stbc}: {limit}"
+
+
+def _put(payloads, indices, others):
+    """The payloads with those of some indices replaced by others."""
+    payloads = list(payloads)
+    for i, payload in zip(indices, others, strict=True):
+        payloads[i] = payload
+    return payloads
+
+
+def _decibels(power):
+    return 10 * np.log10(np.maximum(power, 1e-30))

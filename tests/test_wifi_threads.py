@@ -1,0 +1,78 @@
+# SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Threads that share frames: the same reports, in the same order, and errors where they belong."""
+
+import itertools
+import threading
+
+import numpy as np
+import pytest
+from gnuradio.mimopack import detectors
+from gnuradio.mimopack.wifi import Receiver
+from wifi_air import FRAMES, air
+
+SAMPLES, SENT = air(8 * FRAMES, num_rx=2, gap=120)
+
+
+def received(threads, **options):
+    receiver = Receiver(2, threads=threads, **options)
+    frames = []
+    for begin in range(0, SAMPLES.shape[1], 100_001):
+        frames += receiver.process(SAMPLES[:, begin:begin + 100_001])
+    return frames + receiver.finish(), receiver
+
+
+def test_frames_do_not_depend_on_threads():
+    alone, receiver = received(1)
+    assert [frame.psdu for frame in alone] == [one.psdu for one in SENT]
+    for threads in (2, 3):
+        frames, other = received(threads)
+        assert [frame.as_json() for frame in frames] == [frame.as_json() for frame in alone]
+        assert other.counts == receiver.counts
+        for frame, one in zip(frames, alone, strict=True):
+            np.testing.assert_array_equal(frame.channel.matrices, one.channel.matrices)
+
+
+def test_frames_are_decoded_at_the_same_time():
+    """Two batches meet: on one thread the first would wait for the second for good."""
+    both, calls = threading.Barrier(2), itertools.count()
+
+    class Waiting(detectors.MMSE):
+        def detect(self, *arguments):
+            if next(calls) < 2:
+                both.wait(timeout=60)
+            return super().detect(*arguments)
+
+    frames, _ = received(2, detector=lambda streams, rows, points: Waiting(streams, rows, points))
+    assert not both.broken
+    assert [frame.psdu for frame in frames] == [one.psdu for one in SENT]
+
+
+def test_an_error_on_a_thread_costs_its_frames():
+    class Broken(detectors.MMSE):
+        def detect(self, *arguments):
+            if self.num_tx == 2:
+                raise RuntimeError("broken")
+            return super().detect(*arguments)
+
+    frames, receiver = received(2, detector=lambda streams, rows, points: Broken(
+        streams, rows, points))
+    lost = [frame for frame in frames if frame.problem]
+    assert {frame.problem for frame in lost} == {"failed: RuntimeError"}
+    assert len(frames) == len(SENT)
+    assert {frame.format.num_streams for frame in lost} == {2}
+    assert receiver.counts["decoded"] == len(SENT) - len(lost) > 0
+
+
+def test_the_detector_changes_between_calls():
+    receiver = Receiver(2, threads=2)
+    first = receiver.process(SAMPLES) + receiver.finish()
+    receiver.detector = "mmse"
+    second = receiver.process(SAMPLES) + receiver.finish()
+    assert {frame.detector for frame in second} == {"mmse"} != {frame.detector for frame in first}
+
+
+@pytest.mark.parametrize("threads", [-1, 1025, 1.5])
+def test_wrong_numbers_of_threads(threads):
+    with pytest.raises(ValueError, match="threads"):
+        Receiver(threads=threads)
