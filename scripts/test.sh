@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 #
 # Sets up what is missing, then runs ruff and pytest. Arguments go to pytest. Without any, and
-# without a GPU, which tests could not share, pytest uses all cores.
+# without a GPU, which tests could not share, pytest uses all cores, 8 at most.
 set -euo pipefail
 cd "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/.."
 bash scripts/setup.sh --tests
@@ -18,7 +18,7 @@ if ! .venv/bin/python -c 'import cupy; cupy.zeros(1).sum().get()' 2> /dev/null; 
     echo "test: no NVIDIA GPU with CuPy here, so the tests marked gpu are left out"
     options=(-m "not gpu")
     if [ $# = 0 ]; then
-        options+=(-n auto)
+        options+=(-n auto --maxprocesses 8)
     fi
 fi
 echo "test: pytest"
