@@ -84,8 +84,7 @@ def simulate(case, frames, seed=1):
 
 def measure(case, samples, piece):
     """(CPU seconds, wall-clock seconds, CPU seconds of each stage, decoded frames) of a pass."""
-    receiver = Receiver(case.antennas, case.sample_rate, threads=1,
-                        clock=time.process_time)
+    receiver = Receiver(case.antennas, case.sample_rate, clock=time.process_time)
     cpu, wall = time.process_time(), time.perf_counter()
     for begin in range(0, samples.shape[1], piece):
         receiver.process(samples[:, begin:begin + piece])

@@ -184,7 +184,7 @@ def whole(frames, link, **options):
     """PSDUs that the whole receiver finds in frames, with an offset."""
     stream = np.concatenate([received for _, received, *_ in frames], axis=1)
     turn = np.exp(2j * np.pi * CFO / link.rate * np.arange(stream.shape[1]))
-    receiver = Receiver(link.antennas, link.rate, backend="cpu", threads=1, **options)
+    receiver = Receiver(link.antennas, link.rate, backend="cpu", **options)
     found = receiver.process((stream * turn).astype(np.complex64)) + receiver.finish()
     return [frame.psdu for frame in found]
 

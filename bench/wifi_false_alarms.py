@@ -108,7 +108,7 @@ def measure(task):
     name, seed, samples = task
     signal, antennas, rate, _ = CASES[name]
     rng = np.random.default_rng([seed, len(name)])
-    receiver = Receiver(antennas, rate, threads=1)
+    receiver = Receiver(antennas, rate)
     frames = []
     for _ in range(max(1, samples // PIECE)):
         clean = AMPLITUDE * signal(rng, PIECE)

@@ -133,7 +133,7 @@ def stage(receiver, samples, psdu, frame_format):
 def measure(task):
     """A case with its counts."""
     case, count = task
-    receiver = Receiver(case["antennas"], RATE, backend="cpu", threads=1, passes=case["passes"],
+    receiver = Receiver(case["antennas"], RATE, backend="cpu", passes=case["passes"],
                         whitening=case.get("whitening", "antennas"))
     counts = Counter(
         stage(receiver, spoilt(case, samples, rng), psdu, frame_format)

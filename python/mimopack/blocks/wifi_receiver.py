@@ -122,8 +122,8 @@ class wifi_receiver(sample_block):
             such a code; more than 1 with a detector that takes a-priori LLRs.
         bad_fcs: whether port ``out`` has MPDUs too whose frame check sequence does not fit, marked
             fcs_ok false.
-        threads: that decode frames at the same time, 1..1024; 0 takes all cores. With a GPU it is
-            one.
+        threads: that decode frames at the same time, 1..1024; 0 takes all cores. More than 1 pays
+            where detection or decoding is most of the work, as with four streams of 64-QAM.
 
     Raises:
         ValueError: an argument is not as above.
@@ -131,7 +131,7 @@ class wifi_receiver(sample_block):
 
     def __init__(self, num_rx=1, sample_rate=20e6, frequency=None, detector="nway",
                  backend="auto", whitening="antennas", smoothing=True, threshold=0.35, passes=3,
-                 iterations=1, bad_fcs=False, threads=0):
+                 iterations=1, bad_fcs=False, threads=1):
         choice("detector", detector, tuple(REGISTRY))
         engine = wifi.Receiver(
             num_rx, sample_rate, detector=detector, backend=backend, whitening=whitening,
@@ -257,7 +257,7 @@ class wifi_decoder(DetectorChoice, Controlled, gr.basic_block):
         choice("detector", detector, tuple(REGISTRY))
         self._engine = wifi.Receiver(
             num_rx, sample_rate, detector=detector, backend=backend, whitening=whitening,
-            smoothing=smoothing, passes=passes, iterations=iterations, threads=1)
+            smoothing=smoothing, passes=passes, iterations=iterations)
         self._detector, self._iterations = detector, iterations
         self._log = BlockLog(self)
         self._messages = _Messages(bad_fcs, self._publish, self._listeners)

@@ -195,7 +195,7 @@ class DetectorChoice:
         """Use another detector, from the next samples on."""
         choice("detector", detector, tuple(REGISTRY))
         # An engine on another thread must not be the first to refuse it.
-        Receiver(detector=detector, iterations=self._iterations, threads=1)
+        Receiver(detector=detector, iterations=self._iterations)
         self._detector = detector
 
 

@@ -27,7 +27,7 @@ _log = logging.getLogger(__name__)
 # cache; and symbols that are worth a batch of their own where threads share the frames.
 _BATCH = 64
 _SYMBOLS_TOGETHER = 1280
-_LEAST_SYMBOLS = 64
+_LEAST_SYMBOLS = 384
 _KEPT_OBJECTS = 256
 # Data symbols from which the error vector magnitude is taken.
 _EVM_SYMBOLS = 8
@@ -47,6 +47,7 @@ class Settings:
         frequency: centre of the samples' band in Hz, or None.
         detector, backend, smoothing, passes, iterations: see :class:`receiver.Receiver`.
         covariance: whether noise is made white across antennas.
+        detector_threads: of each detector, 0 takes all cores.
     """
 
     num_rx: int
@@ -59,6 +60,7 @@ class Settings:
     passes: int
     iterations: int
     covariance: bool
+    detector_threads: int
 
 
 def batches(found, threads):
@@ -272,7 +274,8 @@ class FrameDecoder:
         elif kind.NEEDS_SQUARE_QAM and f.bits_per_carrier == 1:
             kind = detectors.MLA    # BPSK is no square, and few candidates
         return kind(num_tx=unknowns, num_rx=rows, constellation=f.constellation,
-                    backend=self.settings.backend, threads=1, **options)
+                    backend=self.settings.backend, threads=self.settings.detector_threads,
+                    **options)
 
     def _detect(self, detector, demodulated):
         y, h = demodulated.y, demodulated.h

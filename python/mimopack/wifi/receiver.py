@@ -43,7 +43,9 @@ class Receiver:
         keep_symbols: whether ``ReceivedFrame.symbols`` is wanted.
         threshold: of the preamble's detection, see :class:`Synchroniser`.
         threads: that decode frames at the same time, 1..1024; 0 takes all cores. Frames come in the
-            order of the stream all the same. With a GPU it is one.
+            order of the stream all the same. More than 1 pays where detection or decoding is most
+            of the work, as with four streams of 64-QAM: Python's lock lets only one thread at a
+            time do the rest. With 1 the detectors share the cores. With a GPU it is 1.
         clock: function that returns seconds, such as ``time.thread_time``, by which ``seconds``
             counts; None leaves it empty.
 
@@ -64,7 +66,7 @@ class Receiver:
 
     def __init__(self, num_rx=1, sample_rate=20e6, frequency=None, detector=DEFAULT_DETECTOR,
                  backend="auto", whitening="antennas", smoothing=True, passes=3,
-                 iterations=1, keep_symbols=False, threshold=0.35, threads=0, clock=None):
+                 iterations=1, keep_symbols=False, threshold=0.35, threads=1, clock=None):
         self._sync = Synchroniser(num_rx, sample_rate, threshold, whitening)
         self.num_rx, self.sample_rate = num_rx, self._sync.sample_rate
         self.frequency = None if frequency is None else positive("frequency", frequency)
@@ -75,7 +77,7 @@ class Receiver:
         settings = Settings(
             num_rx, self.sample_rate, self._sync.scale, self.frequency, self._checked(detector),
             backend, flag("smoothing", smoothing), integer("passes", passes, 1, 100),
-            self._iterations, whitening == "covariance")
+            self._iterations, whitening == "covariance", detector_threads=int(threads > 1))
         self._decoders = [FrameDecoder(settings, clock) for _ in range(threads)]
         self._free = SimpleQueue()
         for decoder in self._decoders:

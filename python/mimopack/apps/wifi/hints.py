@@ -183,7 +183,7 @@ def try_reading(reader, reading, first):
     # What bytes of another format give as floats.
     if not np.isfinite(power).all() or power.max(initial=0) > 1e12:
         return 0
-    receiver = wifi.Receiver(reading.num_channels, reading.sample_rate, detector="mmse", threads=1)
+    receiver = wifi.Receiver(reading.num_channels, reading.sample_rate, detector="mmse")
     receiver.process(samples)
     receiver.finish()
     return receiver.counts["mpdus_ok"]
