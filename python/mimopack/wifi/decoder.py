@@ -338,7 +338,8 @@ class FrameDecoder:
             found |= {
                 "format": one.header.format, "problem": "",
                 "cfo_hz": float(one.preamble.cfo + step[i]) * self.settings.sample_rate,
-                "sampling_offset_ppm": 1e6 * float(d.sampling_offset[i]),
+                # The demodulator's is positive where the transmitter's clock is slow.
+                "sampling_offset_ppm": 0.0 - 1e6 * float(d.sampling_offset[i]),
                 "condition_db": float(condition[i]),
                 "channel": ChannelState(d.carriers, matrices[i], noise[i])}
             if not isinstance(f, NonHT):    # cyclic shifts hide the first path of the L-LTF

@@ -44,8 +44,8 @@ class ReceivedFrame:
         format: :class:`formats.FrameFormat`; None where it is not known or not supported.
         problem: why nothing was decoded; "" where something was.
         cfo_hz: carrier offset of the transmitter against the receiver.
-        sampling_offset_ppm: its sampling clock's offset, positive where it is slower; 0 where
-            there was no payload to tell it.
+        sampling_offset_ppm: offset of its sampling clock, positive where it is fast, as cfo_hz is;
+            uncertain by about 10 ppm in frames below 100 us, 0 in frames without payload.
         snr_db: mean over antennas of signal over noise power, per subcarrier.
         antenna_snr_db: (num_rx,) the same of each antenna.
         level_dbfs: (num_rx,) mean power of the frame's preamble, 0 for a constant of magnitude 1.
