@@ -4,8 +4,9 @@
 """Make the Wi-Fi recording of the examples: HT frames of four streams to four antennas, simulated.
 
 Each frame meets a new realisation of the channel: TDL-A of 3GPP TR 38.901 with correlated antennas.
-The MPDUs are data frames with ascending sequence numbers and random payloads. An annotation of each
-frame tells its SNR, format and MPDU. Equal options give equal bytes on machines of one type.
+The MPDUs are data frames with ascending sequence numbers. Their payloads are random, behind the
+Ethertype for local experiments. An annotation of each frame tells its SNR, format and MPDU. Equal
+options give equal bytes on machines of one type.
 """
 
 from pathlib import Path
@@ -21,6 +22,8 @@ CARRIER = 5.18e9
 LEVEL = 0.12
 SHORTEST_GAP, LONGEST_GAP = 300, 700
 HEADER = bytes.fromhex("08000000020000000002020000000001020000000001")
+# LLC and SNAP with the Ethertype for local experiments, so that Wireshark does not guess.
+LLC = bytes.fromhex("aaaa0300000088b5")
 
 
 def simulate(frames, snrs, seed, mcs, coding, num_rx, delay_spread, correlation, cfo, length):
@@ -45,7 +48,8 @@ def simulate(frames, snrs, seed, mcs, coding, num_rx, delay_spread, correlation,
     pieces, truth, at = [], [], 0
     for number, snr in enumerate(rng.permutation(np.resize(snrs, frames))):
         gap = int(rng.integers(SHORTEST_GAP, LONGEST_GAP))
-        mpdu = HEADER + (number << 4).to_bytes(2, "little") + rng.bytes(length - 24)
+        mpdu = HEADER + (number << 4).to_bytes(2, "little") + LLC
+        mpdu += rng.bytes(length - len(mpdu))
         mpdu += mac.fcs(mpdu)
         found, sent = transmitter.mpdu(lambda n: wifi.HT(mcs, n, coding=coding), [mpdu],
                                        number % 127 + 1)
