@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The files round the code: versions, manifests, licence lines, and set-up without root."""
 
+import json
 import os
 import re
 import shutil
@@ -13,7 +14,7 @@ import pytest
 import yaml
 from flowgraphs import PACKAGES, ROOT
 from gnuradio import mimopack
-from gnuradio.mimopack import detectors
+from gnuradio.mimopack import detectors, recording
 
 CODE = sorted(
     path for folder in ("apps", "bench", "cmake", "examples", "grc", "lib", "python", "scripts",
@@ -79,6 +80,22 @@ def test_documentation_says_what_each_detector_takes():
 def test_documents_quote_the_committed_measurements():
     subprocess.run([sys.executable, ROOT / "bench" / "tables.py", "--check"], check=True,
                    timeout=60)
+
+
+def test_readme_says_what_the_demo_decodes():
+    rows = [[cell.strip() for cell in line.split("|")[1:-1]]
+            for line in (ROOT / "README.md").read_text().splitlines()
+            if re.match(r"\| (detector \| at|.* of 20 \|)", line)]
+    demo = ROOT / "examples/recordings/wifi_4x4_ht"
+    sent = [f"at {one.snr_db:g} dB"
+            for one in recording.read_frames(recording.Reader(demo).annotations)]
+    snrs = sorted(set(sent))
+    assert rows[0] == ["detector", *snrs]
+    decoded = {name: one["fcs_ok"] for name, one in json.loads(
+        demo.with_name(f"{demo.name}.golden.json").read_text())["detectors"].items()}
+    assert [row[1:] for row in rows[1:]] == [
+        [f"{sum(snr == one and ok == '1' for one, ok in zip(sent, decoded[name], strict=True))} "
+         f"of {sent.count(snr)}" for snr in snrs] for name in ("zf", "mmse", "nway", "mla")]
 
 
 @pytest.fixture(scope="module")
