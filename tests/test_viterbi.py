@@ -313,3 +313,11 @@ def test_bad_codes():
         coding.ConvolutionalCode("1/2", isa="mmx")
     with pytest.raises(ValueError, match=r"bits: got shape \(1, 2, 3\), must be \(n,\) or"):
         coding.ConvolutionalCode("1/2").encode(np.zeros((1, 2, 3)))
+
+
+@pytest.mark.parametrize("bits, got", [
+    ([0, 1, 2], "2"), ([0, -1], "-1"), ([1, 256], "256"), ([0.5, 1.0], "0.5"), ([np.nan], "nan"),
+    (np.array([[0, 1], [1, 3]], np.uint8), "3")])
+def test_only_bits_are_encoded(bits, got):
+    with pytest.raises(ValueError, match=f"bits: got {got}, allowed are 0 and 1"):
+        coding.ConvolutionalCode("3/4").encode(bits)

@@ -70,11 +70,16 @@ class ConvolutionalCode:
             uint8 (coded_length(n),) or (blocks, coded_length(n)).
 
         Raises:
-            ValueError: bits has another number of axes.
+            ValueError: bits has another number of axes, or other values.
         """
-        bits = np.asarray(bits, np.uint8)
+        given = np.asarray(bits)
+        with np.errstate(invalid="ignore"):
+            bits = given.astype(np.uint8, copy=False)
         if bits.ndim not in (1, 2):
             raise ValueError(f"bits: got shape {bits.shape}, must be (n,) or (blocks, n)")
+        if bits.size and (bits.max() > 1 or bits is not given and (bits != given).any()):
+            wrong = given[(given != 0) & (given != 1)][0]
+            raise ValueError(f"bits: got {wrong}, allowed are 0 and 1")
         n = bits.shape[-1]
         history = np.zeros((*bits.shape[:-1], TAIL + n), np.uint8)
         history[..., TAIL:] = bits
