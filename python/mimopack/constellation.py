@@ -86,11 +86,13 @@ class Constellation:
         if bits.shape[-1] % m:
             raise ValueError(
                 f"bits: got {bits.shape[-1]} in the last axis, must be a multiple of {m}")
-        if not np.isin(bits, (0, 1)).all():
+        if not ((bits == 0) | (bits == 1)).all():
             raise ValueError("bits: got values other than 0 and 1")
-        groups = bits.reshape(*bits.shape[:-1], bits.shape[-1] // m, m).astype(np.int64)
-        labels = groups @ (1 << np.arange(m - 1, -1, -1))
-        return self.points[labels].astype(np.complex64)
+        groups = bits.reshape(*bits.shape[:-1], bits.shape[-1] // m, m).astype(np.int32)
+        labels = groups[..., 0]
+        for bit in range(1, m):
+            labels = labels << 1 | groups[..., bit]
+        return self.points.astype(np.complex64)[labels]
 
     @cached_property
     def square_qam(self):

@@ -65,6 +65,7 @@ class DataField:
     def __init__(self, frame_format, threads=1):
         f = self.frame_format = frame_format
         self.order = order_of(f)
+        self._from = np.argsort(self.order)
         self._threads = threads
         if f.coding == "ldpc":
             matching = f.ldpc_matching
@@ -101,21 +102,27 @@ class DataField:
         return self.encode_scrambled(scramble(bits, scrambler_seed))
 
     def encode_scrambled(self, bits):
-        """Bits as they are sent, see :meth:`encode`, of ``Payload.scrambled``."""
-        f = self.frame_format
+        """Bits as they are sent, see :meth:`encode`, of ``Payload.scrambled``; (n, bits) gives
+        (n, num_symbols, ...)."""
+        f, blocks = self.frame_format, np.atleast_2d(bits)
+        n = len(blocks)
         if f.coding == "ldpc":
-            coded = f.ldpc_matching.encode(np.ascontiguousarray(bits), self._encoder)
-            coded = coded.reshape(f.num_symbols, -1)
+            coded = np.stack([f.ldpc_matching.encode(np.ascontiguousarray(one), self._encoder)
+                              for one in blocks])
         else:
-            bits = bits.copy()
-            bits[f.tail_position:f.tail_position + TAIL * f.num_encoders] = 0
-            coded = np.stack([self._code.encode(bits[i::f.num_encoders])
+            blocks = blocks.copy()
+            blocks[:, f.tail_position:f.tail_position + TAIL * f.num_encoders] = 0
+            coded = np.stack([self._code.encode(blocks[:, i::f.num_encoders])
                               for i in range(f.num_encoders)])
-            share = coded.reshape(f.num_encoders, f.num_symbols, -1)
-            coded = share.transpose(1, 0, 2).reshape(f.num_symbols, -1)
-        sent = np.empty_like(coded)
-        sent[:, self.order] = coded
-        return sent
+            coded = coded.reshape(f.num_encoders, n, f.num_symbols, -1).transpose(1, 2, 0, 3)
+        sent = np.take(coded.reshape(n, f.num_symbols, -1), self._from, axis=2)
+        return sent if bits.ndim == 2 else sent[0]
+
+    @staticmethod
+    def carries_crc(payload, sig_b):
+        """Whether the SERVICE field of a VHT frame holds the CRC of its VHT-SIG-B's bits."""
+        service = payload.scrambled[:SERVICE] ^ _SEQUENCES[payload.scrambler_seed, :SERVICE]
+        return np.array_equal(service[8:], crc8(sig_b))
 
     def decode(self, llr):
         """Decode frames.

@@ -105,6 +105,7 @@ class FrameDecoder:
         self.settings = settings
         self.seconds = Counter()
         self._clock, self._lapped = clock, 0.0
+        self._logged = set()    # exceptions
 
     @property
     def settings(self):
@@ -150,7 +151,8 @@ class FrameDecoder:
 
     def failed(self, one, problem):
         """The report of a frame that was not decoded."""
-        return ReceivedFrame(**self._found([one])[0], format=one.header.format, problem=problem)
+        return ReceivedFrame(**self._found([one])[0], format=one.header.format, problem=problem,
+                             announced=one.header.announced)
 
     def _lap(self, stage=None):
         """Add the time since the last call to a stage."""
@@ -166,7 +168,11 @@ class FrameDecoder:
             return self._decode(group)
         except Exception as error:
             if len(group) == 1:
-                _log.exception("a frame at sample %d was not decoded", group[0].preamble.start)
+                told = type(error), str(error)
+                if told not in self._logged:
+                    self._logged.add(told)
+                    _log.exception("the frame at sample %d was not decoded; this error is logged "
+                                   "once", group[0].preamble.start)
                 return [self.failed(group[0], f"failed: {type(error).__name__}")]
         return [frame for one in group for frame in self._attempt([one])]
 
@@ -201,8 +207,8 @@ class FrameDecoder:
                 break
             # What was decoded is further training.
             refined = demodulator.refine(demodulated.take(left),
-                                         np.stack([field.encode_scrambled(payloads[i].scrambled)
-                                                   for i in left]))
+                                         field.encode_scrambled(np.stack(
+                                             [payloads[i].scrambled for i in left])))
             self._lap("demodulation")
             before, decoded = payloads, self._decoded(refined, detector, field,
                                                       [payloads[i] for i in left])
@@ -211,11 +217,12 @@ class FrameDecoder:
             better = [i for i in left if len(payloads[i].good) > len(before[i].good)]
             if better:
                 reported = reported.put(better, demodulated.take(better))
-            # A frame with good MPDUs to which a pass added none seldom gains by another.
-            left = [i for i in left if not payloads[i].complete
-                    and (i in better or not payloads[i].good)]
+            # A frame with good MPDUs to which a pass added none seldom gains by another, and one of
+            # which a pass decided nothing otherwise will not.
+            left = [i for i in left if not payloads[i].complete and (i in better or (
+                not payloads[i].good and _differ(before[i], payloads[i])))]
         name = getattr(detector, "name", "") or type(detector).__name__
-        return self._reports(group, reported, lower, payloads, name)
+        return self._reports(group, reported, lower, payloads, name, field)
 
     def _decoded(self, demodulated, detector, field, before=None):
         """Payloads of demodulated frames, with the MPDUs of payloads that were decoded before."""
@@ -316,7 +323,7 @@ class FrameDecoder:
                 "noise_dbfs": tuple(noise[i])})
         return found
 
-    def _reports(self, group, demodulated, lower=None, payloads=None, detector=""):
+    def _reports(self, group, demodulated, lower=None, payloads=None, detector="", field=None):
         """Frames of one format that were demodulated: list of :class:`ReceivedFrame`; lower is
         what undoes the whitening of antennas."""
         d, scale = demodulated, self.settings.scale
@@ -344,7 +351,7 @@ class FrameDecoder:
                 "channel": ChannelState(d.carriers, matrices[i], noise[i])}
             if not isinstance(f, NonHT):    # cyclic shifts hide the first path of the L-LTF
                 found["start"] = one.preamble.window + (int(d.delay[i]) - _LTF_START) * scale
-            if isinstance(f, VHT):
+            if isinstance(f, VHT) and (not payloads or field.carries_crc(payloads[i], d.sig_b[i])):
                 found["format"] = replace(found["format"], apep_length=signal_fields.sig_b_length(
                     f, d.sig_b[i]))
             if payloads:
@@ -369,6 +376,10 @@ class FrameDecoder:
             chosen = np.linspace(0, count - 1, min(count, _EVM_SYMBOLS)).astype(int)
             points = None
         return error_vectors(d.y, d.h, d.noise_var, np.unique(chosen), f), points
+
+
+def _differ(payload, other):
+    return not np.array_equal(payload.scrambled, other.scrambled)
 
 
 def _incomplete(payloads):

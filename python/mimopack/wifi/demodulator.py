@@ -195,21 +195,22 @@ class Demodulator:
         points = known_points(f, sent)
         channel = before.channel / deviation
         whitened = (channel * self._turn[:, None, :])[:, self._in_ltf]
-        expected = np.einsum("nkri,nski->nrsk", whitened, points, optimize=True)
+        # (n, used, streams, symbols)
+        sent = np.ascontiguousarray(points.transpose(0, 2, 3, 1))
+        expected = (whitened @ sent).transpose(0, 2, 3, 1)
         noise, doubt, wrong = self._residuals(before.received, expected, whitened)
         known = np.einsum("nrsk,nrsk->nsk", (expected / doubt).conj(), before.received)
         epsilon, phase = track(known, plan.used, self._distance, self._fft)
         received, y = self._untwisted(before.received, epsilon, phase)
         # Least squares without the streams' turns.
-        turn = self._turn[self._in_ltf]
-        points = points * turn
+        sent *= self._turn[self._in_ltf][..., None]
         weight = f.num_ltf * (2 if self._non_ht else 1)
         count = f.num_space_time_streams
         # Wrong decisions make data worth less than training.
         training_weight = (weight * (1 + wrong))[:, None, None, None].astype(np.float32)
-        gram = np.einsum("nski,nskj->nkij", points, points.conj(), optimize=True)
-        gram = gram + training_weight * np.eye(count)
-        cross = np.einsum("nrsk,nskj->nkrj", received, points.conj(), optimize=True)
+        known = sent.conj().swapaxes(2, 3)
+        gram = sent @ known + training_weight * np.eye(count, dtype=np.float32)
+        cross = received.transpose(0, 3, 1, 2) @ known
         cross += training_weight * before.least_squares[:, self._in_ltf]
         # Pilots of VHT tell a sum only; smoothing gives them.
         at = np.arange(plan.used.size)
@@ -230,8 +231,7 @@ class Demodulator:
         whitened = (channel * self._turn[:, None, :])[:, self._in_ltf] * scaled
         y *= scaled[:, plan.data_index].swapaxes(2, 3)
         if received.shape[1] > 1:
-            left = received - np.einsum("nkri,nski->nrsk", channel[:, self._in_ltf], points,
-                                        optimize=True)
+            left = received - (channel[:, self._in_ltf] @ sent).transpose(0, 2, 3, 1)
             left *= scaled[..., 0].swapaxes(1, 2)[:, :, None]
             _, white = factors(residual_correlation(left))
             y = y @ white.swapaxes(1, 2)[:, None]

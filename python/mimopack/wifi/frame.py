@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Reports of received frames."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -61,6 +61,8 @@ class ReceivedFrame:
             an A-MPDU no part is left in which another could have been.
         channel: :class:`ChannelState`; None where there is none.
         symbols: complex64 (num_symbols, data subcarriers, num_streams), equalised, or None.
+        announced: what the signal fields say where format is None, with the keys of
+            :meth:`as_json`; empty where they were not read.
     """
 
     start: int
@@ -85,6 +87,7 @@ class ReceivedFrame:
     complete: bool = False
     channel: ChannelState | None = None
     symbols: np.ndarray | None = None
+    announced: dict = field(default_factory=dict)
 
     @property
     def time(self):
@@ -99,14 +102,15 @@ class ReceivedFrame:
     def as_json(self):
         """A dictionary of what JSON has; ``format`` is None where it is not known."""
         f = self.format
-        known = {} if f is None else {
+        known = self.announced if f is None else {
             "format": f.name, "mcs": self._mcs(), "num_streams": f.num_streams, "stbc": f.stbc,
             "bandwidth_mhz": f.bandwidth_mhz * self.sample_rate_scale, "short_gi": f.short_gi,
-            "coding": f.coding, "length": f.length}
+            "coding": f.coding, "length": f.length, **self._own_fields()}
         return {
             "start": self.start, "time": self.time, "num_samples": self.num_samples,
             **dict.fromkeys(("format", "mcs", "num_streams", "stbc", "bandwidth_mhz", "short_gi",
-                             "coding", "length")), **known,
+                             "coding", "length", "aggregated", "greenfield", "beamformed",
+                             "group_id", "partial_aid")), **known,
             "problem": self.problem, "cfo_hz": _json(self.cfo_hz),
             "sampling_offset_ppm": _json(self.sampling_offset_ppm), "snr_db": _json(self.snr_db),
             "antenna_snr_db": _json(self.antenna_snr_db), "level_dbfs": _json(self.level_dbfs),
@@ -116,6 +120,13 @@ class ReceivedFrame:
             "complete": self.complete,
             "psdu": self.psdu.hex(),
             "mpdus": [{"hex": mpdu.data.hex(), "fcs_ok": mpdu.fcs_ok} for mpdu in self.mpdus]}
+
+    def _own_fields(self):
+        """What only one format's signal fields say."""
+        f = self.format
+        names = {"ht": ("aggregated", "greenfield"),
+                 "vht": ("aggregated", "beamformed", "group_id", "partial_aid")}
+        return {name: getattr(f, name) for name in names.get(f.name, ())}
 
     def _mcs(self):
         """The MCS; of a non-HT frame its rate in Mbit/s, which narrow channels divide."""

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Read a frame's signal fields: what makes a preamble a frame of a format."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 
 import numpy as np
@@ -19,6 +19,10 @@ SAMPLES_NEEDED = 2 * carriers.FFT_20 + 3 * training.SYMBOL
 # Samples at 20 MS/s before the first data or HT-SIG symbol of a non-HT, HT or VHT frame.
 _PREAMBLE = training.L_STF + training.L_LTF + training.SYMBOL
 
+# A frame that is longer than its L-SIG says, by more than rounding: samples at 20 MS/s.
+_LONGER = 2 * training.SYMBOL
+# aPPDUMaxTime, 10 ms
+_LONGEST_GREENFIELD = 200_000
 # From the middle of the L-LTF to those of the next three symbols.
 _DISTANCE = 112.0 + training.SYMBOL * np.arange(3)
 # FFT windows behind the first LTF's: its second half, and three symbols.
@@ -38,6 +42,8 @@ class Header:
         centre: of the frame's channel among the carriers.
         noise: (num_rx,) power per carrier and antenna, of the FFT without scaling.
         signal: (num_rx,) mean power per carrier, noise taken off.
+        announced: what the fields say where there is no format, with the keys of
+            ``ReceivedFrame.as_json``.
     """
 
     format: FrameFormat | None
@@ -46,6 +52,7 @@ class Header:
     centre: int
     noise: np.ndarray
     signal: np.ndarray
+    announced: dict = field(default_factory=dict)
 
 
 class HeaderReader:
@@ -101,7 +108,8 @@ class HeaderReader:
             parsed = self._parse(combined[usable], strength[usable], 20 * len(subchannels))
             for index, found in zip(usable, parsed, strict=True):
                 if found is not None:
-                    headers[index] = Header(*found, centre, noise[index], signal[index])
+                    *known, announced = found
+                    headers[index] = Header(*known, centre, noise[index], signal[index], announced)
         return headers
 
     def _smoothed(self, channel):
@@ -118,7 +126,8 @@ class HeaderReader:
             bandwidth: in MHz, of the preamble.
 
         Returns:
-            list of n (format, problem, num_samples) as :class:`Header` has them, or None.
+            list of n (format, problem, num_samples, announced) as :class:`Header` has them, or
+            None.
         """
         # The turn of the L-LTF's halves against each other is known to 1 / strength, rad^2.
         data = self._aligned(combined, strength[:, None] / 2 * (carriers.FFT_20 / _DISTANCE) ** 2)
@@ -159,7 +168,7 @@ class HeaderReader:
                 parse = _high_throughput if first else _very_high_throughput
                 found[i] = parse(next(fields).tobytes(), l_sig, bandwidth)
             elif l_sig.rate == 6 and l_sig.length % 3 and not first and again:
-                found[i] = None, "802.11ax (HE) frame", _PREAMBLE + l_sig.duration
+                found[i] = None, "802.11ax (HE) frame", _PREAMBLE + l_sig.duration, {}
             else:
                 found[i] = _non_ht(l_sig, bandwidth)
         return found
@@ -201,7 +210,7 @@ def _l_sig(bits):
 @lru_cache(maxsize=_KEPT)
 def _non_ht(l_sig, bandwidth):
     found = NonHT(l_sig.rate, l_sig.length, bandwidth)
-    return found, "", found.num_samples
+    return found, "", found.num_samples, {}
 
 
 @lru_cache(maxsize=_KEPT)
@@ -222,10 +231,14 @@ def _announced(parse, l_sig, bandwidth):
     try:
         found = parse()
     except (SignalError, Unsupported) as error:
-        return None, str(error), length
+        return None, str(error), length, getattr(error, "announced", {})
     if found.bandwidth_mhz != bandwidth:
-        return None, _part_of(found, bandwidth), length
-    return found, "", found.num_samples
+        return None, _part_of(found, bandwidth), length, _told(found)
+    # An L-SIG may be longer, to keep others away, but not shorter.
+    if found.num_samples > length + _LONGER:
+        return (None, f"{found.name.upper()}-SIG and L-SIG disagree about the length", length,
+                _told(found))
+    return found, "", found.num_samples, {}
 
 
 @lru_cache(maxsize=_KEPT)
@@ -236,10 +249,19 @@ def _greenfield(bits, bandwidth):
     except SignalError:
         return None
     except Unsupported as error:
-        return None, f"{error}, greenfield", _PREAMBLE
+        return None, f"{error}, greenfield", _PREAMBLE, error.announced
+    if found.num_samples > _LONGEST_GREENFIELD:
+        return None, "longer than 10 ms, greenfield", _PREAMBLE, _told(found)
     if found.bandwidth_mhz != bandwidth:
-        return None, _part_of(found, bandwidth), found.num_samples
-    return found, "", found.num_samples
+        return None, _part_of(found, bandwidth), found.num_samples, _told(found)
+    return found, "", found.num_samples, {}
+
+
+def _told(found):
+    """What is announced of a format that is not received."""
+    return {"format": found.name, "mcs": found.mcs, "num_streams": found.num_streams,
+            "stbc": found.stbc, "bandwidth_mhz": found.bandwidth_mhz, "short_gi": found.short_gi,
+            "coding": found.coding, "length": found.length}
 
 
 def _agreement(snr):

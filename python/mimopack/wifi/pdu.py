@@ -26,9 +26,10 @@ def frame_to_pdus(frame, ampdu_reference=0):
     dictionary has
 
         frame_bytes: length of the MPDU with its frame check sequence.
-        encoding: rate of a non-HT frame, 0 to 7 for 6 to 54 Mbit/s at 20 MHz.
+        encoding: rate of a non-HT frame, 0 to 7 for 6 to 54 Mbit/s at 20 MHz. HT and VHT frames
+            have none.
         snr: in dB, mean over the antennas.
-        freq, freq_offset: centre of the channel and carrier offset, in Hz.
+        freq, freq_offset: centre of the channel, 0 where it is unknown, and carrier offset, in Hz.
         dlt: 105, LINKTYPE_IEEE802_11.
         format, mcs, num_streams, stbc, short_gi, coding, greenfield: as of ``FrameFormat``.
         bandwidth_mhz: width of the channel; 10 or 5 in the narrow channels of 802.11p.
@@ -49,7 +50,8 @@ def frame_to_pdus(frame, ampdu_reference=0):
         ampdu_reference: a number that consecutive A-MPDUs do not share, 0..2^32-1.
     """
     common = {
-        "snr": float(frame.snr_db), "freq": frame.frequency, "freq_offset": float(frame.cfo_hz),
+        "snr": float(frame.snr_db), "freq": float(frame.frequency or 0),
+        "freq_offset": float(frame.cfo_hz),
         "dlt": DLT, **_of_format(frame), "time": float(frame.time), "start": int(frame.start),
         "antenna_snr_db": _floats(frame.antenna_snr_db), "level_dbfs": _floats(frame.level_dbfs),
         "noise_dbfs": _floats(frame.noise_dbfs)}

@@ -50,7 +50,8 @@ class Receiver:
             counts; None leaves it empty.
 
     Raises:
-        ValueError: an argument is not as above.
+        ValueError: an argument is not as above, or backend is "cuda" and there is no GPU.
+        ImportError: backend is "cuda" and there is no CuPy.
 
     Attributes:
         counts: Counter of "samples", "preambles", "frames", "decoded" (frames with at least one
@@ -72,6 +73,8 @@ class Receiver:
         self.frequency = None if frequency is None else positive("frequency", frequency)
         self._iterations = integer("iterations", iterations, 1, 1000)
         threads = integer("threads", threads, 0, 1024) or len(os.sched_getaffinity(0))
+        if backend == "cuda":    # what is missing is told now, not for each frame
+            detectors.MMSE(num_tx=1, num_rx=num_rx, backend=backend)
         if backend in ("auto", "cuda") and device.count():
             threads = 1
         settings = Settings(
@@ -225,7 +228,9 @@ class Receiver:
             if decoded or frame.start < end and (frame.problem or frame.format is None):
                 return False
         if not one.inside or self._parent is None:
-            self._parent = frame.start + frame.num_samples, good
+            # What was announced but cannot be read hides what begins inside it too.
+            hides = good or one.header.format is None
+            self._parent = frame.start + frame.num_samples, hides
         self.counts["frames"] += 1
         self.counts["decoded"] += good
         self.counts["mpdus"] += len(frame.mpdus)

@@ -7,6 +7,7 @@ or CRC do not fit, and ``formats.Unsupported`` where they fit and ask for someth
 """
 
 import math
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -110,14 +111,14 @@ def parse_ht_sig(bits, greenfield=False):
         Unsupported: see :class:`HT`.
     """
     _check("HT-SIG CRC", bits, 34)
-    stbc = _number(bits[28:30])
-    if stbc == 3:
-        raise Unsupported("STBC 3 (reserved)")
-    return HT(mcs=_number(bits[:7]), length=_number(bits[8:24]),
-              bandwidth_mhz=40 if bits[7] else 20, short_gi=bool(bits[31]),
-              coding="ldpc" if bits[30] else "bcc", stbc=stbc, aggregated=bool(bits[27]),
-              greenfield=greenfield, smoothing=bool(bits[24]), sounding=not bits[25],
-              extension_streams=_number(bits[32:34]))
+    told = {"mcs": _number(bits[:7]), "length": _number(bits[8:24]),
+            "bandwidth_mhz": 40 if bits[7] else 20, "short_gi": bool(bits[31]),
+            "coding": "ldpc" if bits[30] else "bcc", "stbc": _number(bits[28:30])}
+    with _announcing("ht", told):
+        if told["stbc"] == 3:
+            raise Unsupported("STBC 3 (reserved)")
+        return HT(aggregated=bool(bits[27]), greenfield=greenfield, smoothing=bool(bits[24]),
+                  sounding=not bits[25], extension_streams=_number(bits[32:34]), **told)
 
 
 def vht_sig_a(frame_format):
@@ -139,26 +140,40 @@ def parse_vht_sig_a(bits, l_sig):
         Unsupported: several users, 160 MHz, or see :class:`VHT`.
     """
     _check("VHT-SIG-A CRC", bits, 34)
-    group = _number(bits[4:10])
-    if group not in (0, 63):
-        raise Unsupported(f"several users (group {group})")
-    if _number(bits[:2]) == 3:
-        raise Unsupported("160 MHz")
+    group, bandwidth = _number(bits[4:10]), (20, 40, 80, 160)[_number(bits[:2])]
+    if group not in (0, 63):    # the other bits are of several users
+        with _announcing("vht", {"bandwidth_mhz": bandwidth, "short_gi": bool(bits[24])}):
+            raise Unsupported(f"several users (group {group})")
     space_time = _number(bits[10:13]) + 1
     stbc = space_time // 2 if bits[3] else 0
-    if bits[3] and space_time % 2:
-        raise Unsupported(f"STBC with {space_time} space-time streams (left out by the standard)")
-    fields = {"mcs": _number(bits[28:32]), "num_streams": space_time - stbc,
-              "bandwidth_mhz": (20, 40, 80)[_number(bits[:2])], "short_gi": bool(bits[24]),
-              "coding": "ldpc" if bits[26] else "bcc", "stbc": stbc,
-              "group_id": group, "partial_aid": _number(bits[13:22]), "beamformed": bool(bits[32])}
-    probe = VHT(num_symbols=0, **fields)
+    told = {"mcs": _number(bits[28:32]), "num_streams": space_time - stbc,
+            "bandwidth_mhz": bandwidth, "short_gi": bool(bits[24]),
+            "coding": "ldpc" if bits[26] else "bcc", "stbc": stbc}
+    with _announcing("vht", told):
+        if bandwidth == 160:
+            raise Unsupported("160 MHz")
+        if bits[3] and space_time % 2:
+            raise Unsupported(f"STBC with {space_time} space-time streams (left out by the "
+                              "standard)")
+        fields = {**told, "group_id": group, "partial_aid": _number(bits[13:22]),
+                  "beamformed": bool(bits[32])}
+        probe = VHT(num_symbols=0, **fields)
     symbols = max(0, (400 + l_sig.duration - probe.data_start) // probe.symbol)
     if probe.short_gi and bits[25]:
         symbols -= 1
     if symbols < 0 or symbols % probe.symbols_per_code_block:
         raise SignalError("VHT-SIG-A and L-SIG disagree about the length")
     return VHT(num_symbols=symbols, extra_symbol=bool(bits[27]), **fields)
+
+
+@contextmanager
+def _announcing(name, told):
+    """What is refused inside tells what was read of it."""
+    try:
+        yield
+    except Unsupported as error:
+        error.announced = {"format": name, **told}
+        raise
 
 
 def _check(name, bits, covered):

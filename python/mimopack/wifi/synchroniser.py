@@ -3,14 +3,16 @@
 """Find frames of any format in a stream of samples of several antennas."""
 
 from bisect import bisect_left
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from .. import _core
 from ..checks import choice, integer, positive
 from . import training
-from .headers import Header, HeaderReader
+from .formats import NonHT
+from .frame import TRUNCATED
+from .headers import SAMPLES_NEEDED, Header, HeaderReader
 from .preamble import Preamble, PreambleAcquirer
 from .whitening import WHITENINGS
 from .windows import FrameSamples
@@ -36,6 +38,8 @@ _TOGETHER = 64
 # A preamble is over for the detector when its windows hold nothing but long training.
 _SKIP = training.L_STF + 80
 _SLICE = 1 << 17
+# Preambles inside other frames whose samples are kept at a time.
+_MOST_INSIDE = 8
 
 
 @dataclass(frozen=True)
@@ -86,7 +90,8 @@ class Synchroniser:
     Raises:
         ValueError: an argument is not as above.
 
-    ``samples_seen`` counts, and ``preambles`` the long training fields found.
+    ``samples_seen`` counts, ``preambles`` the long training fields found, and ``left_out`` the
+    frames inside others that were too many to be followed.
     """
 
     def __init__(self, num_rx, sample_rate=20e6, threshold=0.35, whitening="antennas"):
@@ -103,7 +108,7 @@ class Synchroniser:
         needed = self._acquirer.samples_needed + self._reader.samples_needed + 32 * self.scale
         self._ahead = _SEARCHES * _REGION + _FALL + _WINDOW + -(-needed // self._block)
         self.samples_seen = 0
-        self.preambles = 0
+        self.preambles = self.left_out = 0
         self.restart()
 
     @property
@@ -257,6 +262,9 @@ class Synchroniser:
         self._last = preamble.start
         end = preamble.start + header.num_samples * self.scale
         inside = preamble.start < self._busy - self._block
+        if inside and sum(one[3] for one in self._pending) >= _MOST_INSIDE:
+            self.left_out += 1
+            return
         if not inside:
             self._busy = end
         self._pending.append((preamble, header, end, inside))
@@ -302,15 +310,26 @@ class Synchroniser:
             if last + margin > end and not ended:
                 break
             self._pending.pop(0)
-            first = self._first(preamble)
-            if first < self._origin:
+            if preamble.window < self._origin:
                 continue
+            # After restart() samples of the short training field may be missing.
+            first = max(self._origin, self._first(preamble))
             # Behind the end of the stream, padding stands for what a shifted window reaches.
             stop = min(last + margin, self._origin + self._fill)
             samples = self._buffer[:, first - self._origin:stop - self._origin].copy()
+            if end + margin < preamble.window + SAMPLES_NEEDED * self.scale:
+                header = _without_signal(header)
             found.append(Found(preamble, header, samples, first, last > end + margin, inside,
                                last - preamble.start))
         return found
+
+
+def _without_signal(header):
+    """A header whose samples end before those of an HT-SIG or VHT-SIG-A would: then the L-SIG of
+    6 Mbit/s, or a CRC that does not fit, does not say what the frame is."""
+    f = header.format
+    unknown = isinstance(f, NonHT) and f.mcs == 6 or header.problem.endswith(" CRC")
+    return replace(header, format=None, problem=TRUNCATED) if unknown else header
 
 
 def _strongest(metric, window):

@@ -18,7 +18,13 @@ MCS = (("wlan_bpsk", "1/2"), ("wlan_qpsk", "1/2"), ("wlan_qpsk", "3/4"), ("wlan_
 
 
 class Unsupported(ValueError):
-    """A frame's signal field asks for what this receiver does not decode; the text says what."""
+    """A frame's signal field asks for what this receiver does not decode; the text says what.
+
+    Attributes:
+        announced: what was read of it, with the keys of ``ReceivedFrame.as_json``.
+    """
+
+    announced = {}
 
 
 def ratio(rate):
