@@ -4,9 +4,10 @@
 
 from .formats import HT, VHT, FrameFormat, NonHT, Unsupported
 from .frame import ChannelState, ReceivedFrame
+from .iterations import ITERATING
 from .receiver import Receiver
 from .synchroniser import Synchroniser
 from .transmitter import Transmitter, pack
 
-__all__ = ["HT", "VHT", "ChannelState", "FrameFormat", "NonHT", "ReceivedFrame", "Receiver",
-           "Synchroniser", "Transmitter", "Unsupported", "pack"]
+__all__ = ["HT", "ITERATING", "VHT", "ChannelState", "FrameFormat", "NonHT", "ReceivedFrame",
+           "Receiver", "Synchroniser", "Transmitter", "Unsupported", "pack"]

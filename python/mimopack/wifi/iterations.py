@@ -5,7 +5,11 @@
 import numpy as np
 
 from ..coding import Interleaver
+from ..detectors import REGISTRY
 from ..iterative import IterativeReceiver
+
+# Names of the detectors that can take turns with the decoder.
+ITERATING = tuple(name for name, kind in REGISTRY.items() if kind.SUPPORTS_PRIOR and not kind.HARD)
 
 
 class LdpcIterations:
