@@ -157,11 +157,11 @@ def test_more_streams_than_channels_is_said_of_the_recording(tmp_path):
     path, sent = record(tmp_path / "r", [FRAMES[0], FRAMES[1], FRAMES[1]], 1)
     result = _wifi(path, "--json", tmp_path / "f.json")
     assert result.exit_code == 0
-    said = re.search(r"\n +2  1 channel, but the frame at sample (\d+) has 2 streams, the first\n",
+    said = re.search(r"\n +2  1 channel, but the frame has 2 streams \(first at sample (\d+)\)\n",
                      result.output)
     # Where only the shifted copy of the second antenna is strong, it begins 4 samples earlier.
     assert said and abs(int(said[1]) - sent[1].start) <= 5
-    assert "Not or not wholly received: 2 of 3 frames" in result.output
+    assert "Lost or incomplete: 2 of 3 frames" in result.output
     frames = json.loads((tmp_path / "f.json").read_text())
     assert [one["problem"] for one in frames] == ["", *[
         "1 channel, but the frame has 2 streams"] * 2]
@@ -182,9 +182,9 @@ def test_lost_frames_are_counted_by_their_reason(tmp_path):
     result = _wifi(path)
     assert result.exit_code == 0
     assert "FCS wrong" in result.output
-    assert f"1  wrong frame check sequence (the frame at sample {sent[0].start})" in result.output
+    assert f"1  wrong frame check sequence (at sample {sent[0].start})" in result.output
     assert "note:" not in result.output
-    assert "1  truncated: the samples end before the frame does (the frame at" in result.output
+    assert "1  truncated: the samples end before the frame does (at sample " in result.output
 
 
 def test_clipped_samples_are_told_where_frames_were_lost(tmp_path):
@@ -217,7 +217,8 @@ def test_nothing_found_says_what_was_tried(tmp_path):
     assert "No frame was found." in result.output
     assert "Searched 40000 samples of 1 channel at 20 MS/s" in result.output
     assert "levels: -17.0 dBFS" in result.output
-    assert "tried in vain, on 40000 samples from sample 0 on: 40, 80 MS/s" in result.output
+    assert ("\nNo Wi-Fi frames found under any reading tried.\nAlso tried, without success, on 40000 "
+            "samples from sample 0: 40, 80 MS/s; ") in result.output
     assert "--rate" in result.output and "--format" in result.output
 
 
@@ -258,8 +259,10 @@ def test_levels_know_the_loudest_piece():
 
 
 @pytest.mark.parametrize(("options", "said"), [
-    (["--rate", "25e6"], "--rate: got 25 MS/s, the receiver takes 5, 10, 20, 40, 80 MS/s"),
-    (["--rate", "20"], "--rate: got 20 samples/s, the receiver takes 5, 10, 20, 40, 80 MS/s"),
+    (["--rate", "25e6"], "--rate: got 25 MS/s, the receiver takes 5, 10, 20, 40, 80 MS/s: "
+                         "resample the recording first"),
+    (["--rate", "20"], "--rate: got 20 samples/s, the receiver takes 5, 10, 20, 40, 80 MS/s, as "
+                       "20e6 or 20M"),
     (["--rate", "fast"], "'--rate': got 'fast', must be a positive number of Hz"),
     (["--rate", "nan"], "'--rate': got 'nan', must be a positive number of Hz"),
     ([], "the sample rate of {path} is not known: give --rate"),
@@ -271,11 +274,18 @@ def test_levels_know_the_loudest_piece():
     (["--rate", "20e6", "--json", "{folder}/no/f"],
      "--json: cannot write {folder}/no/f: No such file or directory"),
     (["--rate", "20e6", "--pcap", "{folder}/no/f"], "--pcap: cannot write {folder}/no/f: No such"),
-    (["--rate", "20e6", "--csi", "{folder}/no/f"], "--csi: cannot write {folder}/no/f: No such"),
+    (["--rate", "20e6", "--csi", "{folder}/no/f.npz"],
+     "--csi: cannot write {folder}/no/f.npz: No such"),
+    (["--rate", "20e6", "--csi", "."], "--csi: cannot write .: Is a directory"),
+    (["--rate", "20e6", "--csi", "{folder}/c.txt"],
+     "--csi: cannot write {folder}/c.txt: its name must end in .npz, .h5, .hdf5"),
+    (["--rate", "20e6", "--json", "-"], "--json: cannot write -: it must be the name of a file"),
+    (["--rate", "20e6", "--pcap", "-"], "--pcap: cannot write -: it must be the name of a file"),
+    (["--rate", "20e6", "-d", "mmse", "--iterations", "4"], "--detector: got 'mmse', which takes no"),
     (["--rate", "20e6", "-o", "{path}/out"], "--output: cannot write {path}/out: Not a directory"),
     (["--rate", "20e6", "--json", "{path}"], "--json: {path} is the recording too"),
     (["--rate", "20e6", "--json", "{folder}/f", "--pcap", "{folder}/f"],
-     "--pcap: {folder}/f is --json too")])
+     "--pcap: --json writes to {folder}/f already")])
 def test_a_wrong_option_is_refused_in_a_sentence(tmp_path, options, said):
     path = tmp_path / "r.ci16"
     path.write_bytes(bytes(4000))
@@ -308,7 +318,7 @@ def test_a_file_that_cannot_be_read_is_refused(tmp_path):
 def test_a_refused_run_leaves_older_files(simulated, tmp_path):
     old = tmp_path / "f.json"
     old.write_text("old")
-    result = _wifi(simulated[0], "--json", old, "--csi", tmp_path / "c", "--pcap",
+    result = _wifi(simulated[0], "--json", old, "--csi", tmp_path / "c.npz", "--pcap",
                    tmp_path / "no" / "p")
     assert result.exit_code == 2
     assert old.read_text() == "old"

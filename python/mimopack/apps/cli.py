@@ -12,7 +12,7 @@ from .. import __version__
 # name: (module of this package, click command in it, line of the help text)
 _COMMANDS = {
     "bench": ("bench", "bench_command", "Time the detectors."),
-    "doctor": ("doctor", "doctor_command", "Check the installation and say how to mend it."),
+    "doctor": ("doctor", "doctor_command", "Check the installation and suggest fixes."),
     "play": ("play", "play_command", "Play a recording through the receiver."),
     "sim": ("sim", "sim_command", "Simulate bit and frame error rates."),
     "wifi": ("wifi", "wifi_command", "Decode the Wi-Fi frames of a recording."),

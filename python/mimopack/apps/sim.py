@@ -86,10 +86,12 @@ def _table(rows):
 @click.option("--num-rx", default=4, show_default=True, help="Receive antennas.")
 @click.option("--interleaver", type=click.Choice(["random", "none"]), default="random",
               show_default=True)
-@click.option("--snr", type=_Values(), help="dB per receive antenna: num_tx / noise_var.")
+@click.option("--snr", type=_Values(),
+              help="dB per receive antenna, num_tx / noise_var: FIRST:LAST:STEP, or values with "
+                   "commas.")
 @click.option("--ebn0", type=_Values(),
-              help="Instead: Eb/N0 in dB, Eb the energy of an information bit at all receive "
-                   "antennas.")
+              help="Instead, likewise: Eb/N0 in dB, Eb the energy of an information bit at all "
+                   "receive antennas.")
 @click.option("--iterations", default=1, show_default=True,
               help="Passes of detector and decoder; 1 is without feedback.")
 @click.option("--decoder-iterations", default=20, show_default=True,
@@ -106,7 +108,7 @@ def _table(rows):
               help="Stop after about so long.")
 @click.option("--seed", default=1, show_default=True)
 @click.option("--backend", type=click.Choice(BACKENDS), default="cpu", show_default=True,
-              help="Of the detectors.")
+              help="Where the detectors run.")
 @click.option("--threads", default=0, show_default=True, type=click.IntRange(0, 1024),
               help="CPU threads; 0 takes all cores.")
 @click.option("--batch", type=click.IntRange(1, 2**20),

@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """``mimopack play``: a recording through the Wi-Fi receiver, one detector after another."""
 
-import errno
 import json
 import os
 import time
@@ -17,8 +16,8 @@ from ...detectors.parameters import BACKENDS
 from ..interrupt import STATUS, Interrupt
 from ..machine import describe
 from ..progress import Progress
-from ..wifi.opening import introduce, open_reader, own_files, refuse
-from ..wifi.outputs import Replacement, is_fifo, pcap_time
+from ..wifi.opening import introduce, open_reader, own_files, refuse, refuse_receiver
+from ..wifi.outputs import OutputError, Replacement, is_fifo, make_folder, naming, pcap_time
 from ..wifi.words import plural
 from .table import frame_line, table
 from .tally import Tally, Truth
@@ -43,9 +42,18 @@ class _Capture:
                                    time=pcap_time(start_time, path, warn))
 
     def close(self):
-        """Complete the file; returns its path."""
+        """Complete the file; returns its path.
+
+        Raises:
+            OutputError: it is not complete.
+        """
         self.sink.close()
-        self.replacement.finish()
+        lost = self.sink.lost()
+        if lost:
+            raise OutputError(f"--pcap: {self.replacement.part} is not complete: "
+                              f"{plural(lost, 'MPDU')} could not be written")
+        with naming("--pcap", self.replacement.path):
+            self.replacement.finish()
         return self.replacement.path
 
     def discard(self):
@@ -114,10 +122,12 @@ class _Run:
         """Return (reader, sample rate) of a SigMF recording."""
         try:
             bare = isinstance(recording.open_recording(path), recording.RawReader)
-        except (ValueError, OSError, ImportError):
+        except ValueError as error:
+            bare = str(error).startswith("datatype: the name of")
+        except (OSError, ImportError):
             bare = False    # open_reader() says why
         if bare:
-            refuse(f"{path} has no SigMF metadata, which play needs; mimopack wifi takes bare "
+            refuse(f"{path} has no SigMF metadata, which play needs; mimopack wifi takes raw "
                    "samples")
         return open_reader(path, None, None, None, None)
 
@@ -136,7 +146,7 @@ class _Run:
             for name in self._names:
                 playback.receiver(name)
         except (ValueError, ImportError) as error:
-            refuse(str(error))
+            refuse_receiver(error)
         return playback
 
     def _prepare(self, pcap):
@@ -144,18 +154,14 @@ class _Run:
         if pcap is not None and os.path.realpath(pcap) in map(os.path.realpath,
                                                               own_files(self._reader)):
             refuse(f"--pcap: {pcap} is the recording too")
-        name, path = "--output", self._output
         try:
-            if path is not None:
-                path.mkdir(parents=True, exist_ok=True)
-                if not os.access(path, os.W_OK | os.X_OK):
-                    raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+            if self._output is not None:
+                make_folder(self._output)
             if pcap is not None:
-                name, path = "--pcap", Path(pcap)
-                with self._interrupt.allowed():
-                    self._capture = _Capture(path, self._reader.start_time, self._warn)
-        except (OSError, ValueError) as error:
-            refuse(f"{name}: cannot write {path}: {getattr(error, 'strerror', None) or error}")
+                with self._interrupt.allowed(), naming("--pcap", pcap):
+                    self._capture = _Capture(Path(pcap), self._reader.start_time, self._warn)
+        except OutputError as error:
+            refuse(str(error))
         if self._pictures and self._output is not None:
             from .pictures import Views
 
@@ -179,7 +185,7 @@ class _Run:
 
     def _summary(self):
         reader = self._reader
-        introduce(reader, self._rate, self._say)
+        introduce(reader, self._rate, self._say, self._warn)
         with self._interrupt.allowed():
             for message in reader.checksum_errors():
                 reader.notes.append(message)
@@ -206,9 +212,14 @@ class _Run:
         for line in table(summary, tallies):
             self._say(line)
         if not any(row["frames_decoded"] for row in rows) and not missing:
-            self._say("\nNothing was decoded. What the file may hold instead, says\n"
+            self._say("\nNothing was decoded. To find out what the file may hold, run\n"
                       f"  mimopack wifi {recording.printable(reader.path)}")
-        written = self._write(summary, tallies)
+        written, failure = [], None
+        try:
+            for path in self._write(summary, tallies):
+                written.append(path)
+        except OutputError as error:
+            failure = error
         if written:
             self._say("\nwritten: " + recording.printable(", ".join(map(str, written))))
         if missing:
@@ -217,6 +228,8 @@ class _Run:
         elif self._interrupt.happened:
             self._say(click.style("\nInterrupted while the speed was measured: all frames are "
                                   "counted.", fg="yellow"))
+        if failure is not None:
+            refuse(str(failure))
         return summary
 
     def _one(self, name):
@@ -254,22 +267,23 @@ class _Run:
         return tally, row
 
     def _write(self, summary, tallies):
-        """Write all files; returns their paths."""
-        written = []
-        if self._output is not None:
-            written.append(self._output / "summary.json")
-            written[0].write_text(json.dumps(summary, indent=1) + "\n", encoding="utf-8")
+        """Write all files; yields their paths."""
+        if self._capture is not None:
+            capture, self._capture = self._capture, None
+            yield capture.close()
+        if self._output is None:
+            return
+        with naming("--output", self._output):
+            path = self._output / "summary.json"
+            path.write_text(json.dumps(summary, indent=1) + "\n", encoding="utf-8")
+            yield path
             if self._views is not None and any(tally.frames for tally in tallies):
                 from .pictures import draw
 
                 shown = next((tally.frames for tally in tallies
                               if tally.detector == self._show), [])
-                written += draw(summary["detectors"], self._views, self._views.best(shown),
+                yield from draw(summary["detectors"], self._views, self._views.best(shown),
                                 self._output)
-        if self._capture is not None:
-            capture, self._capture = self._capture, None
-            written.append(capture.close())
-        return written
 
 
 @click.command("play")
@@ -290,7 +304,7 @@ class _Run:
 @click.option("--pcap", type=click.Path(path_type=Path), metavar="FILE",
               help="Write MPDUs for Wireshark, with radiotap headers; FILE may be a FIFO.")
 @click.option("--backend", type=click.Choice(BACKENDS), default="auto", show_default=True,
-              help="Of the detectors.")
+              help="Where the detectors run.")
 @click.option("--iterations", type=click.IntRange(1, 1000), default=1, show_default=True,
               help="Passes of detector and decoder at most, for frames of several streams with an "
                    "LDPC code.")

@@ -42,18 +42,17 @@ class Views:
         return max(known, key=_quality, default={"start": None})["start"]
 
     def draw(self, start, folder):
-        """Draw a frame's constellation and channel; returns the paths."""
+        """Draw a frame's constellation and channel; yields the paths."""
         told, points = self._symbols[start]
         csi, matrices = self._channels[start]
         title = (f"{told['format'].upper()} MCS {told['mcs']}, sample {start}, "
                  f"SNR {csi['snr_db']:.1f} dB")
         shape = (-1, csi["num_rx"], csi["num_space_time_streams"])
-        return [
-            save(constellation_figure(told["constellation"],
-                                      points.reshape(told["num_streams"], -1).T, told["evm_db"],
-                                      title), folder / "constellation.png"),
-            save(channel_figure(csi["carriers"], matrices.reshape(shape), csi["noise"], title),
-                 folder / "channel.png")]
+        yield save(constellation_figure(told["constellation"],
+                                        points.reshape(told["num_streams"], -1).T, told["evm_db"],
+                                        title), folder / "constellation.png")
+        yield save(channel_figure(csi["carriers"], matrices.reshape(shape), csi["noise"], title),
+                   folder / "channel.png")
 
 
 def _quality(frame):
@@ -70,12 +69,13 @@ def draw(rows, views, start, folder):
         start: of the frame to show, see ``Views.best``; None shows none.
         folder: that they are written to.
 
-    Returns:
-        list of paths.
+    Yields:
+        paths.
     """
     with plt.rc_context(STYLE):
-        paths = [save(_decoded(rows), folder / "detectors.png")]
-        return paths + (views.draw(start, folder) if start is not None else [])
+        yield save(_decoded(rows), folder / "detectors.png")
+        if start is not None:
+            yield from views.draw(start, folder)
 
 
 def _decoded(rows):

@@ -16,11 +16,17 @@ _INTERVAL = 0.1    # seconds between two looks at a running flowgraph
 
 
 class _Source(sigmf_multichannel_source):
-    """A source that can end before the recording does."""
+    """A source that can end before the recording does, and logs no notes: the report has them."""
 
     def __init__(self, path, repeat=False):
         self._ended = False
-        sigmf_multichannel_source.__init__(self, path, repeat=repeat)
+        logging = gr.logging()
+        level = logging.default_level()
+        logging.set_default_level(gr.log_levels.off)
+        try:
+            sigmf_multichannel_source.__init__(self, path, repeat=repeat)
+        finally:
+            logging.set_default_level(level)
 
     def end(self):
         """End the stream at the next call of ``work``."""

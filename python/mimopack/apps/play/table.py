@@ -45,7 +45,7 @@ def table(summary, tallies):
                      + f"  incomplete: {100 * row['samples'] / summary['samples']:.0f} % searched"
                      * (not row["complete"]))
     first = rows[0]
-    of = (f"the {plural(summary['frames_annotated'], 'frame')} sent, by the annotations"
+    of = (f"the {plural(first['frames_sent'], 'frame')} sent, by the annotations"
           if first["frames_sent"] is not None else "the frames found")
     lines.append(f"PER: share of {of}, that were not decoded. MPDUs: with a good FCS. real time: "
                  f"samples/s of the flowgraph over {summary['sample_rate'] / 1e6:g} MS/s.")

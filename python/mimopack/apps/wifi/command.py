@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """``mimopack wifi``: options, and the run over a recording."""
 
-import errno
 import json
 import math
 import os
@@ -16,11 +15,21 @@ from ... import recording, wifi
 from ...detectors.parameters import BACKENDS
 from ...wifi.receiver import DEFAULT_DETECTOR
 from ...wifi.synchroniser import MAX_RX
+from ...wifi.whitening import WHITENINGS
 from ..interrupt import STATUS, Interrupt
 from ..progress import Progress
 from .hints import Levels, search
-from .opening import RATES, introduce, open_reader, own_files, refuse
-from .outputs import CsiFile, JsonFile, Outputs, PcapFile, is_fifo
+from .opening import RATES, introduce, open_reader, own_files, refuse, refuse_receiver
+from .outputs import (
+    CsiFile,
+    JsonFile,
+    OutputError,
+    Outputs,
+    PcapFile,
+    is_fifo,
+    make_folder,
+    naming,
+)
 from .summary import Summary
 from .words import duration, frame_line, plural
 
@@ -30,7 +39,8 @@ _ADVICE = {
     "but the frame has": "The frames have more streams than the recording has channels: are there "
                          "recordings of more antennas (--channels)?",
     "cannot detect": f"Another detector (--detector) takes these frames, such as "
-                     f"{DEFAULT_DETECTOR}."}
+                     f"{DEFAULT_DETECTOR}.",
+    "failed: ": "The program failed on each of these frames: the error above says where."}
 
 
 class _Number(click.ParamType):
@@ -79,25 +89,22 @@ def open_outputs(outputs, reader, json_path, csi_path, pcap_path, folder, warn, 
     for name, path in given.items():
         other = taken.setdefault(os.path.realpath(path), name)
         if other != name:
-            refuse(f"{name}: {path} is {other} too")
-    name = "--output"
+            refuse(f"{name}: {path} is the recording too" if other == "the recording"
+                   else f"{name}: {other} writes to {path} already")
     try:
         if folder is not None:
-            folder.mkdir(parents=True, exist_ok=True)
-            if not os.access(folder, os.W_OK | os.X_OK):
-                raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+            make_folder(folder)
         for name, path in given.items():
             if is_fifo(path):
                 warn(f"{path} waits for a reader"
                      + f", such as wireshark -k -i {path}" * (name == "--pcap"))
-            with interrupt.allowed():
-                outputs.add(JsonFile(path) if name == "--json" else
+            with interrupt.allowed(), naming(name, path):
+                outputs.add(name, JsonFile(path) if name == "--json" else
                             CsiFile(path) if name == "--csi" else
                             PcapFile(path, reader.start_time, warn))
-    except (OSError, ValueError, ImportError) as error:
+    except OutputError as error:
         outputs.discard()
-        reason = getattr(error, "strerror", None) or str(error).removeprefix("path: ")
-        refuse(f"{name}: cannot write {given.get(name, folder)}: {reason}")
+        refuse(str(error))
     except KeyboardInterrupt:
         outputs.discard()
         raise
@@ -109,21 +116,24 @@ class Run:
     Args:
         reader: ``recording.Reader`` or ``recording.RawReader``.
         sample_rate: that the receiver takes.
-        detector, backend: of the receiver.
         on_frame: called with each frame.
         gallery: ``pictures.Gallery`` or None.
+        options: further arguments of the receiver.
 
     Attributes:
         summary, levels, counts: what was found so far.
         complete: whether all samples were searched.
+
+    Raises:
+        ValueError, ImportError: as ``wifi.Receiver``.
     """
 
-    def __init__(self, reader, sample_rate, detector, backend, on_frame, gallery=None):
+    def __init__(self, reader, sample_rate, on_frame, gallery=None, **options):
         self._reader, self._on_frame, self._gallery = reader, on_frame, gallery
         self.sample_rate = sample_rate
         self._receiver = wifi.Receiver(
-            reader.num_channels, sample_rate, reader.frequency, detector, backend,
-            keep_symbols=gallery is not None)
+            reader.num_channels, sample_rate, reader.frequency,
+            keep_symbols=gallery is not None, **options)
         self.summary = Summary()
         self.levels = Levels(reader.num_channels, reader.largest)
         self.complete = False
@@ -151,6 +161,8 @@ class Run:
                 piece = next(pieces, None)
                 frames = (self._receiver.finish() if piece is None
                           else self._receiver.process(piece))
+            if piece is not None:
+                self.levels.add(piece)
             if frames:
                 progress.clear()
             for frame in frames:
@@ -160,7 +172,6 @@ class Run:
                 self._on_frame(frame)
             if piece is None:
                 break
-            self.levels.add(piece)
         self.complete = True
 
     def _show(self, progress):
@@ -203,6 +214,8 @@ def hints(run, reader, interrupt, progress):
         fits, said = search(reader, run.sample_rate, run.levels, lambda share: progress.update(
             share, "looking for another reading of the file"))
     progress.clear()
+    if not total.frames and not fits:
+        lines.append("No Wi-Fi frames found under any reading tried.")
     lines += said
     if total.frames and not fits:
         lines.append(f"Is the SNR (mean {total.snr_sum / total.frames:.1f} dB) enough? Were "
@@ -226,14 +239,27 @@ def hints(run, reader, interrupt, progress):
               default=DEFAULT_DETECTOR, show_default=True,
               metavar="NAME", help=f"MIMO detector: {', '.join(registry.REGISTRY)}.")
 @click.option("--backend", type=click.Choice(BACKENDS), default="auto", show_default=True,
-              help="Of the detector.")
+              help="Where the detector runs.")
+@click.option("--whitening", type=click.Choice(WHITENINGS), default="antennas", show_default=True,
+              help="Divide each antenna by its own noise, or also remove what noise antennas have "
+                   "in common, as an interferer's.")
+@click.option("--passes", type=click.IntRange(1, 100), default=3, show_default=True,
+              help="How often a frame is decoded at most; what was decoded trains the next pass.")
+@click.option("--iterations", type=click.IntRange(1, 1000), default=1, show_default=True,
+              help="Turns of detector and decoder at most, for frames of several streams with an "
+                   "LDPC code.")
+@click.option("--threads", type=click.IntRange(0, 1024), default=1, show_default=True,
+              help="Threads that decode frames at the same time; 0 takes all cores. More than 1 "
+                   "pays with three or four streams.")
 @click.option("--rate", type=_Number(), help=f"Sample rate: {RATES} MS/s, as 20e6 or 20M.")
 @click.option("--format", "datatype", type=_Format(),
               help=f"Sample format: {', '.join(recording.DATATYPES)}; also short, as ci16. "
-                   "Default: by the metadata, or by the ending of the file's name.")
+                   "Default: by the metadata, or by the ending of the file's name: "
+                   f".{', .'.join(sorted({'ci8', 'cu8', *recording.ALIASES}))}.")
 @click.option("--channels", type=click.IntRange(1, MAX_RX),
               help="Antennas, interleaved sample by sample. Default: by the metadata, or 1.")
-@click.option("--frequency", type=_Number(), help="Centre frequency, for the reports.")
+@click.option("--frequency", type=_Number(),
+              help="Centre frequency, for the reports, as 5180e6 or 5.18G.")
 @click.option("-o", "--output", type=click.Path(path_type=Path, file_okay=False), metavar="FOLDER",
               help="Write summary.json and pictures there.")
 @click.option("--pictures/--no-pictures", default=True, show_default=True,
@@ -241,13 +267,12 @@ def hints(run, reader, interrupt, progress):
                    "and EVM over time.")
 @click.option("-q", "--quiet", is_flag=True, help="No line per frame.")
 @click.pass_context
-def wifi_command(context, path, json_path, csi_path, pcap_path, detector, backend, rate, datatype,
-                 channels, frequency, output, pictures, quiet):
+def wifi_command(context, path, json_path, csi_path, pcap_path, rate, datatype, channels,
+                 frequency, output, pictures, quiet, **receiver):
     """Decode the Wi-Fi frames of RECORDING: 802.11a/g/p, n and ac, 1 to 4 streams.
 
-    RECORDING is SigMF (the metadata or the data file, or a collection), or a file of bare samples,
-    of which --rate, --format and --channels tell what metadata would. Where both say something,
-    the options count.
+    RECORDING is SigMF (the metadata or the data file, or a collection), or a file of raw samples,
+    described by --rate, --format and --channels. Options override metadata.
 
     Prints a line for each frame as it comes, and a table at the end: frames of each format, the
     share of good frame check sequences (FCS), and why frames were lost.
@@ -271,8 +296,8 @@ def wifi_command(context, path, json_path, csi_path, pcap_path, detector, backen
     """
     with Interrupt() as interrupt:
         try:
-            status = _run(interrupt, path, (json_path, csi_path, pcap_path), detector, backend,
-                          (rate, datatype, channels, frequency), output, pictures, quiet)
+            status = _run(interrupt, path, (json_path, csi_path, pcap_path),
+                          (rate, datatype, channels, frequency), output, pictures, quiet, receiver)
         except KeyboardInterrupt:
             Progress().clear()
             click.echo("\nIncomplete: interrupted.", err=True)
@@ -280,7 +305,7 @@ def wifi_command(context, path, json_path, csi_path, pcap_path, detector, backen
     context.exit(status)
 
 
-def _run(interrupt, path, paths, detector, backend, overrides, folder, pictures, quiet):
+def _run(interrupt, path, paths, overrides, folder, pictures, quiet, receiver):
     """Decode and report; returns the exit status."""
     progress = Progress()
 
@@ -305,18 +330,22 @@ def _run(interrupt, path, paths, detector, backend, overrides, folder, pictures,
 
     with interrupt.allowed():
         reader, sample_rate = open_reader(path, *overrides)
-    introduce(reader, sample_rate, say)
     gallery = None
     if folder is not None and pictures:
         from .pictures import Gallery
 
         gallery = Gallery()
+
     def on_frame(frame):
         outputs.write(frame)
         if not quiet:
             say(frame_line(frame))
 
-    run = Run(reader, sample_rate, detector, backend, on_frame, gallery)
+    try:
+        run = Run(reader, sample_rate, on_frame, gallery, **receiver)
+    except (ValueError, ImportError) as error:
+        refuse_receiver(error)
+    introduce(reader, sample_rate, say, warn)
     open_outputs(outputs, reader, *paths, folder, warn, interrupt)
     failure = None
     try:
@@ -336,11 +365,11 @@ def _run(interrupt, path, paths, detector, backend, overrides, folder, pictures,
     progress.clear()
     try:
         outputs.close()
-    except (OSError, ValueError) as error:
+    except OutputError as error:
         failure = failure or error
     for line in run.summary.table():
         say(line)
-    written = outputs.paths
+    written = outputs.written
     if run.summary.total.mpdus_ok and run.summary.losses:
         for line in run.levels.remarks()[1:]:
             say(f"note: {line}")
@@ -351,9 +380,16 @@ def _run(interrupt, path, paths, detector, backend, overrides, folder, pictures,
         except KeyboardInterrupt:
             pass
     if folder is not None:
-        written += _write_folder(run, gallery, folder)
+        try:
+            with naming("--output", folder):
+                for one in _write_folder(run, gallery, folder):
+                    written.append(one)
+        except OutputError as error:
+            failure = failure or error
     if written:
         say("\nwritten: " + recording.printable(", ".join(map(str, written))))
+    if outputs.left:
+        say("\nnot complete: " + recording.printable(", ".join(map(str, outputs.left))))
     if not run.complete:
         share = 100 * run.samples / reader.num_samples
         say(click.style(f"\nIncomplete: {'broken off' if failure else 'interrupted'} after "
@@ -367,7 +403,9 @@ def _run(interrupt, path, paths, detector, backend, overrides, folder, pictures,
 
 
 def _write_folder(run, gallery, folder):
-    """Write summary.json and the pictures; returns their paths."""
+    """Write summary.json and the pictures; yields their paths."""
     path = folder / "summary.json"
     path.write_text(json.dumps(run.as_json(), indent=1) + "\n", encoding="utf-8")
-    return [path, *(gallery.draw(folder) if gallery is not None else [])]
+    yield path
+    if gallery is not None:
+        yield from gallery.draw(folder)

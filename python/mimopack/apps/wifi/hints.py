@@ -203,15 +203,15 @@ def search(reader, sample_rate, levels, on_trial):
         good = try_reading(reader, reading, first)
         if good:
             found.append((good, reading))
-    part = f"{min(TRIED_SAMPLES, reader.num_samples)} samples from sample {first} on"
+    part = f"{min(TRIED_SAMPLES, reader.num_samples)} samples from sample {first}"
     if found:
         return True, [
-            f"read {reading.words}, {part} hold {plural(good, 'MPDU')} with a good frame "
+            f"read {reading.words}, {part} on hold {plural(good, 'MPDU')} with a good frame "
             "check sequence" for good, reading in sorted(found, key=lambda one: -one[0])[:3]]
     rates = ", ".join(f"{reading.sample_rate / 1e6:g}" for reading in readings
                       if reading.datatype == reader.datatype
                       and reading.num_channels == reader.num_channels)
-    said = f"tried in vain, on {part}: {rates} MS/s"
+    said = f"Also tried, without success, on {part}: {rates} MS/s"
     if len(readings) > len(_RATES):
         said += (f"; {', '.join(map(str, _CHANNELS))} channels; the formats "
                  + ", ".join(_FORMATS))

@@ -10,6 +10,7 @@ from .words import duration, plural
 
 RATES = ", ".join(f"{rate / 1e6:g}" for rate in SAMPLE_RATES)
 _TOLERANCE = 1e-4    # of a sample rate that a radio's clock could not give exactly
+_LOW_FREQUENCY = 100e6    # far below all channels: MHz were given for Hz
 _REFUSED = 2    # exit status where nothing was decoded for an error, as click has it
 
 
@@ -22,6 +23,14 @@ class Refusal(click.ClickException):
 def refuse(message):
     """Raise :class:`Refusal`, control characters shown as escapes."""
     raise Refusal(recording.printable(message))
+
+
+def refuse_receiver(error):
+    """Raise :class:`Refusal` for what the receiver raised, with the option that is meant."""
+    words = str(error)
+    if isinstance(error, ImportError) or words.startswith("device: "):
+        words = ("backend: " + words.removeprefix("device: ")).replace("backend 'cuda'", "cuda")
+    refuse(f"--{words}")
 
 
 def open_reader(path, rate, datatype, channels, frequency):
@@ -48,9 +57,11 @@ def open_reader(path, rate, datatype, channels, frequency):
                "received")
     nominal = min(SAMPLE_RATES, key=lambda one: abs(one - given))
     if abs(nominal / given - 1) > _TOLERANCE:
-        rate_words = f"{given / 1e6:.10g} MS/s" if given >= 1e5 else f"{given:g} samples/s"
+        low = given < 1e5
+        rate_words = f"{given:g} samples/s" if low else f"{given / 1e6:.10g} MS/s"
         refuse(("--rate: got " if rate else f"{reader.path} has ")
-               + f"{rate_words}, the receiver takes {RATES} MS/s")
+               + f"{rate_words}, the receiver takes {RATES} MS/s"
+               + (", as 20e6 or 20M" if low else ": resample the recording first"))
     if nominal != given:
         reader.notes.append(f"{given:.12g} samples/s are taken for {nominal / 1e6:g} MS/s")
     return reader, nominal
@@ -63,16 +74,20 @@ def own_files(reader):
     return [reader.path]
 
 
-def introduce(reader, sample_rate, echo):
+def introduce(reader, sample_rate, echo, warn):
     """Say what a file is taken for."""
     bare = isinstance(reader, recording.RawReader)
     kind = "bare samples without metadata" if bare else "SigMF"
+    low = 0 < (reader.frequency or 0) < _LOW_FREQUENCY
     where = ("frequency not known" if reader.frequency is None
+             else f"{reader.frequency:g} Hz" if low
              else f"{reader.frequency / 1e6:g} MHz")
     echo(f"{recording.printable(reader.path)}: {kind}, "
          f"{plural(reader.num_channels, 'channel')} of {reader.datatype}, "
          f"{sample_rate / 1e6:g} MS/s, {where}, {reader.num_samples} samples "
          f"({duration(reader.num_samples, sample_rate)})")
+    if low:
+        warn("no Wi-Fi channel is below 100 MHz: is the frequency in Hz, as 5180e6 or 5.18G?")
     if reader.description:
         echo(reader.description)
     for note in reader.notes:

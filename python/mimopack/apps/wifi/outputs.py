@@ -6,11 +6,13 @@ import errno
 import json
 import os
 import stat
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from ...wifi.csi import CsiWriter
+from ...wifi.csi import HDF5_SUFFIXES, CsiWriter
 from ...wifi.pcap import PcapWriter
 
+_CSI_SUFFIXES = (".npz", *HDF5_SUFFIXES)
 _LATEST = 2**31    # seconds since 1970, with room for the longest recording below 2^32
 
 
@@ -22,6 +24,32 @@ def is_stream(path):
 def is_fifo(path):
     """Return whether a path is a FIFO, whose opening waits for a reader."""
     return path.exists() and stat.S_ISFIFO(path.stat().st_mode)
+
+
+class OutputError(OSError):
+    """A file cannot be written; the text names option, path and reason."""
+
+
+@contextmanager
+def naming(option, path):
+    """Raise :class:`OutputError` for what writing to a path raises."""
+    try:
+        yield
+    except (OSError, ValueError, ImportError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise OutputError(f"{option}: cannot write {path}: {reason}") from error
+
+
+def make_folder(folder):
+    """Make a folder that files can be written to.
+
+    Raises:
+        OutputError: there can be none.
+    """
+    with naming("--output", folder):
+        folder.mkdir(parents=True, exist_ok=True)
+        if not os.access(folder, os.W_OK | os.X_OK):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
 
 
 def pcap_time(start_time, path, warn):
@@ -43,6 +71,8 @@ class Replacement:
 
     def __init__(self, path):
         self.path = Path(path)
+        if str(self.path) == "-":
+            raise ValueError("it must be the name of a file, standard output has the report")
         target = Path(os.path.realpath(self.path))    # a link stays one
         if target.is_dir():
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
@@ -65,8 +95,8 @@ class JsonFile:
 
     def __init__(self, path):
         self._replacement = Replacement(path)
-        self.path = self._replacement.path
-        self._file = self._replacement.part.open("w", encoding="utf-8", newline="\n")
+        self.path, self.part = self._replacement.path, self._replacement.part
+        self._file = self.part.open("w", encoding="utf-8", newline="\n")
         self._separator = "["
 
     def write(self, frame):
@@ -75,12 +105,16 @@ class JsonFile:
         self._separator = ","
 
     def close(self):
-        """End the list and give the file its name."""
-        if self._file.closed:
-            return
+        """End the list and give the file its name; returns whether all frames were written."""
         with self._file:
             self._file.write("[]\n" if self._separator == "[" else "\n]\n")
         self._replacement.finish()
+        return True
+
+    def give_up(self):
+        """Leave what was written under the other name."""
+        with suppress(OSError):
+            self._file.close()
 
     def discard(self):
         """Remove what was written."""
@@ -93,24 +127,30 @@ class PcapFile:
 
     def __init__(self, path, start_time, warn):
         self._replacement = Replacement(path)
-        self.path = self._replacement.path
-        self._writer = PcapWriter(self._replacement.part)
+        self.path, self.part = self._replacement.path, self._replacement.part
+        self._writer = PcapWriter(self.part)
         self._start_time, self._warn = pcap_time(start_time, self.path, warn), warn
+        self._left = False    # by its reader
 
     def write(self, frame):
         """Append a frame's MPDUs."""
-        if self._writer.closed:
+        if self._left:
             return
         try:
             self._writer.write(frame, time=self._start_time)
         except BrokenPipeError:
+            self._left = True
             self._warn(f"the reader of {self.path} has gone away: no more frames are written to it")
 
     def close(self):
-        """Close the file and give it its name."""
-        if not self._writer.closed:
-            self._writer.close()
-            self._replacement.finish()
+        """Close the file and give it its name; returns whether all frames were written."""
+        self._writer.close()
+        self._replacement.finish()
+        return not self._left
+
+    def give_up(self):
+        """Leave what was written under the other name."""
+        self._writer.close()
 
     def discard(self):
         """Remove what was written."""
@@ -122,7 +162,11 @@ class CsiFile:
     """A file of channel matrices."""
 
     def __init__(self, path):
-        self.path = Path(path)
+        if path.is_dir():
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+        if path.suffix.lower() not in _CSI_SUFFIXES:
+            raise ValueError(f"its name must end in {', '.join(_CSI_SUFFIXES)}")
+        self.path, self.part = path, path.with_name(path.name + ".part")
         self._writer = CsiWriter(path)
 
     def write(self, frame):
@@ -130,8 +174,13 @@ class CsiFile:
         self._writer.write(frame)
 
     def close(self):
-        """Complete the file."""
+        """Complete the file and give it its name; returns whether all frames were written."""
         self._writer.close()
+        return True
+
+    def give_up(self):
+        """Remove what was written, which is not to be read before it is complete."""
+        self._writer.discard()
 
     def discard(self):
         """Remove what was written."""
@@ -142,38 +191,61 @@ class Outputs:
     """All files of a run.
 
     Attributes:
-        paths: of the files.
+        written: paths of the files that were completed and have their names.
+        left: paths of what stays of those that failed.
     """
 
     def __init__(self):
-        self._files = []
+        self._files = {}    # by option
+        self._failed = set()
+        self.written, self.left = [], []
 
-    @property
-    def paths(self):
-        """The files' paths."""
-        return [one.path for one in self._files]
-
-    def add(self, output):
-        """Take a file that is open."""
-        self._files.append(output)
+    def add(self, option, output):
+        """Take a file that is open, and the option that asked for it."""
+        self._files[option] = output
 
     def write(self, frame):
-        """Write a frame to every file."""
-        for output in self._files:
-            output.write(frame)
+        """Write a frame to every file.
+
+        Raises:
+            OutputError: one of them cannot be written.
+        """
+        for option, output in self._files.items():
+            with self._attempt(option, output):
+                output.write(frame)
 
     def discard(self):
         """Remove what was written to every file; older files of their names stay."""
-        for output in self._files:
+        for output in self._files.values():
             output.discard()
 
     def close(self):
-        """Complete every file, also where one of them fails; raises the first failure."""
+        """Complete every file that has not failed.
+
+        Raises:
+            OutputError: the first of those that now fail; the others are completed all the same.
+        """
         failure = None
-        for output in self._files:
+        for option, output in self._files.items():
+            if option in self._failed:
+                output.give_up()
+                continue
             try:
-                output.close()
-            except (OSError, ValueError) as error:
+                with self._attempt(option, output):
+                    if output.close():
+                        self.written.append(output.path)
+            except OutputError as error:
                 failure = failure or error
+        self.left = [output.part for option, output in self._files.items()
+                     if option in self._failed and output.part.is_file()]
         if failure is not None:
             raise failure
+
+    @contextmanager
+    def _attempt(self, option, output):
+        try:
+            with naming(option, output.path):
+                yield
+        except OutputError:
+            self._failed.add(option)
+            raise

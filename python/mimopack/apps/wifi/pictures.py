@@ -44,17 +44,15 @@ class Gallery:
             self._frames[streams] = frame
 
     def draw(self, folder):
-        """Draw all pictures into a folder; returns their paths."""
-        paths = []
+        """Draw all pictures into a folder; yields their paths."""
         with plt.rc_context(STYLE):
             best = sorted(self._frames.items(), reverse=True)[:_FRAMES]
             for number, (_, frame) in enumerate(best, 1):
-                paths += [save(_constellation(frame), folder / f"constellation-{number}.png"),
-                          save(_channel(frame), folder / f"channel-{number}.png")]
+                yield save(_constellation(frame), folder / f"constellation-{number}.png")
+                yield save(_channel(frame), folder / f"channel-{number}.png")
             if self._moments:
-                paths.append(save(_over_time(np.array(self._moments), self._stride),
-                                  folder / "quality.png"))
-        return paths
+                yield save(_over_time(np.array(self._moments), self._stride),
+                           folder / "quality.png")
 
 
 def _quality(frame):

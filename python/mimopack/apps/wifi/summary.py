@@ -5,7 +5,7 @@
 import re
 from dataclasses import dataclass, field
 
-from .words import format_class, is_sounding, loss, loss_at, plural
+from .words import format_class, is_sounding, loss, plural
 
 
 @dataclass
@@ -96,9 +96,9 @@ class Summary:
                          "sent to be sounded")
         if self.losses:
             lost = sum(count for count, _ in self.losses.values())
-            lines += ["", f"Not or not wholly received: {lost} of "
+            lines += ["", f"Lost or incomplete: {lost} of "
                           f"{plural(self.total.frames, 'frame')}"]
-            lines += [f"{count:>7}  {loss_at(reason, start)}{', the first' * (count > 1)}"
+            lines += [f"{count:>7}  {reason} ({'first ' * (count > 1)}at sample {start})"
                       for reason, (count, start) in self._ordered_losses()]
         return lines
 

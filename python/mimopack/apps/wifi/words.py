@@ -74,12 +74,6 @@ def loss(frame):
     return _WRONG_FCS if frame.mpdus else _NO_MPDU
 
 
-def loss_at(reason, start):
-    """Return a reason with the sample of a frame that was lost for it."""
-    told = reason.replace("but the frame has", f"but the frame at sample {start} has")
-    return told if told != reason else f"{reason} (the frame at sample {start})"
-
-
 def mpdu_words(mpdu):
     """Return an MPDU's type, addresses and sequence number."""
     header = mac.parse_header(mpdu.data)
