@@ -9,7 +9,8 @@ import pytest
 from click.testing import CliRunner
 from gnuradio.mimopack import detectors, recording
 from gnuradio.mimopack.apps.cli import main
-from gnuradio.mimopack.wifi import HT, VHT, Receiver, Transmitter, mac, signal_fields
+from gnuradio.mimopack.wifi import (
+    HT, VHT, NonHT, Receiver, Synchroniser, Transmitter, mac, signal_fields)
 from gnuradio.mimopack.wifi.data_field import DataField
 from gnuradio.mimopack.wifi.demodulator import Demodulator
 from gnuradio.mimopack.wifi.formats.base import SERVICE
@@ -269,3 +270,129 @@ class TestExtraSymbol:
         problem = "VHT-SIG-A and L-SIG disagree: no LDPC frame has that number of symbols"
         assert [(frame.problem, frame.format.num_symbols) for frame in frames] == [(problem, 13)]
         assert counts[problem] == 1 and not caplog.records
+
+
+class TestForged:
+    """Signal fields that no honest transmitter sends."""
+
+    def forge(self, monkeypatch, format_, **fields):
+        """Samples of a frame whose HT-SIG or VHT-SIG-A has other fields."""
+        for name in ("ht_sig", "vht_sig_a"):
+            make = getattr(signal_fields, name)
+            monkeypatch.setattr(signal_fields, name,
+                                lambda f, make=make: make(replace(f, **fields)))
+        psdu = bytes(format_.length)
+        samples = stream(format_, psdu, 2)
+        monkeypatch.undo()
+        return samples
+
+    def test_a_length_beyond_the_l_sig_keeps_nobody_waiting(self, monkeypatch):
+        samples = self.forge(monkeypatch, HT(0, 300), length=65535)
+        later = stream(HT(9, 100), data_mpdu(72), 2)
+        frames, counts = receive(np.concatenate([samples, later], axis=1))
+        assert [frame.problem for frame in frames] == [
+            "HT-SIG and L-SIG disagree about the length", ""]
+        assert frames[1].fcs_ok
+        assert frames[0].num_samples == pytest.approx(HT(0, 300).num_samples, abs=80)
+        told = frames[0].as_json()
+        assert (told["format"], told["mcs"], told["length"]) == ("ht", 0, 65535)
+
+    def test_a_greenfield_frame_has_an_end(self, monkeypatch):
+        samples = self.forge(monkeypatch, HT(0, 300, greenfield=True), length=65535)
+        frames, _ = receive(samples)
+        assert [frame.problem for frame in frames] == ["longer than 10 ms, greenfield"]
+
+    def test_what_is_not_supported_is_told(self, monkeypatch):
+        frames, _ = receive(self.unsupported(monkeypatch))
+        told = frames[0].as_json()
+        assert told["problem"] == "5 space-time streams"
+        assert (told["format"], told["mcs"], told["num_streams"], told["bandwidth_mhz"],
+                told["coding"]) == ("vht", 3, 5, 20, "bcc")
+        assert not frames[0].psdu
+
+    def unsupported(self, monkeypatch):
+        def vht_sig_a(f):
+            bits = real(f)[:34]
+            bits[10:13] = 0, 0, 1    # 4: five streams
+            return np.concatenate([bits, signal_fields.crc8(bits), np.zeros(6, np.uint8)])
+
+        real = signal_fields.vht_sig_a
+        monkeypatch.setattr(signal_fields, "vht_sig_a", vht_sig_a)
+        format_ = VHT.of_length(3, 100)
+        samples = stream(format_, bytes(format_.length), 2)
+        monkeypatch.undo()
+        return samples
+
+    @pytest.mark.parametrize("wrong", [False, True])
+    def test_sig_b_counts_with_its_crc_only(self, monkeypatch, wrong):
+        format_ = VHT.of_length(3, 103)
+        psdu = mac.aggregate([data_mpdu(60)], format_.length)
+        if wrong:
+            encode = signal_fields.encode_sig_b
+            monkeypatch.setattr(signal_fields, "encode_sig_b", lambda f: 1 - encode(f))
+        samples = stream(format_, psdu, 2)
+        monkeypatch.undo()
+        (frame,), _ = receive(samples)
+        assert frame.complete
+        assert frame.format.apep_length == (None if wrong else 104)
+
+    def test_an_unreadable_frame_hides_what_is_inside(self, monkeypatch):
+        make = signal_fields.ht_sig
+        monkeypatch.setattr(signal_fields, "ht_sig", lambda f: make(f) ^ (np.arange(48) == 40))
+        outer = stream(HT(0, 500), bytes(500), 2)
+        monkeypatch.undo()
+        inner = stream(HT(9, 100), data_mpdu(72), 2)
+        both = outer.copy()
+        both[:, 2000:2000 + inner.shape[1]] = inner    # the outer one falls silent
+        frames, _ = receive(both)
+        assert [frame.problem for frame in frames] == ["HT-SIG CRC"]
+        # A frame that was read and is lost does not.
+        outer = stream(HT(0, 500), bytes(500), 2)
+        both = outer.copy()
+        both[:, 2000:2000 + inner.shape[1]] = inner
+        frames, _ = receive(both)
+        assert [frame.fcs_ok for frame in frames] == [False, True]
+
+
+def test_preambles_inside_others_do_not_fill_the_memory():
+    """The same preamble every 480 samples announces frames of 5 ms each."""
+    sent = Transmitter(1).frame(NonHT(6, 4095), bytes(4095))[:, :400]
+    samples = np.tile(np.pad(sent, ((0, 0), (0, 80))), (1, 130))
+    rng = np.random.default_rng(1)
+    samples = (samples + 1e-3 * rng.standard_normal(samples.shape)).astype(np.complex64)
+    sync = Synchroniser(1)
+    found = sync.process(samples) + sync.finish()
+    assert sync.left_out > 50
+    assert sum(one.samples.size for one in found) < 30 * samples.size
+
+
+def test_a_frame_of_which_the_beginning_was_dropped():
+    samples = stream(HT(9, 100), data_mpdu(72), 2)[:, 420:]    # 20 samples of the L-STF are gone
+    for origin in (0, 16, 1000, 12345):
+        receiver = Receiver(2)
+        receiver.restart(origin)
+        frame, = receiver.process(samples) + receiver.finish()
+        assert frame.fcs_ok and abs(frame.start - origin + 20) <= 2
+
+
+def test_a_later_pass_that_raises_costs_nothing(monkeypatch, caplog):
+    psdu = broken(mac.aggregate(MPDUS), 150)
+    samples = stream(HT(9, len(psdu), aggregated=True), psdu, 2)
+
+    def refine(*arguments):
+        raise np.linalg.LinAlgError("singular")
+
+    monkeypatch.setattr(Demodulator, "refine", refine)
+    (frame,), counts = receive(samples)
+    assert good(frame) == {MPDUS[0], MPDUS[2]} and not frame.problem
+    assert len(caplog.records) == 1 and not counts["failures"]
+
+
+def test_exceptions_are_failures():
+    class Broken(detectors.MMSE):
+        def detect(self, *arguments):
+            raise RuntimeError("broken")
+
+    samples = stream(HT(9, 100), data_mpdu(72), 2)
+    (frame,), counts = receive(samples, detector=lambda *size: Broken(*size))
+    assert frame.problem == "failed: RuntimeError" and counts["failures"] == 1

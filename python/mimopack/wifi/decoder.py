@@ -29,6 +29,8 @@ _BATCH = 64
 _SYMBOLS_TOGETHER = 1280
 _LEAST_SYMBOLS = 384
 _KEPT_OBJECTS = 256
+# How a problem begins that is an exception.
+FAILED = "failed: "
 # Data symbols from which the error vector magnitude is taken.
 _EVM_SYMBOLS = 8
 _LTF_START = training.L_STF + 2 * training.GUARD
@@ -168,13 +170,16 @@ class FrameDecoder:
             return self._decode(group)
         except Exception as error:
             if len(group) == 1:
-                told = type(error), str(error)
-                if told not in self._logged:
-                    self._logged.add(told)
-                    _log.exception("the frame at sample %d was not decoded; this error is logged "
-                                   "once", group[0].preamble.start)
-                return [self.failed(group[0], f"failed: {type(error).__name__}")]
+                self._log_once(error, group[0])
+                return [self.failed(group[0], f"{FAILED}{type(error).__name__}")]
         return [frame for one in group for frame in self._attempt([one])]
+
+    def _log_once(self, error, one):
+        told = type(error), str(error)
+        if told not in self._logged:
+            self._logged.add(told)
+            _log.error("the frame at sample %d was not decoded; this error is logged once",
+                       one.preamble.start, exc_info=error)
 
     def _decode(self, group):
         """Frames of one format: list of :class:`ReceivedFrame`."""
@@ -205,13 +210,16 @@ class FrameDecoder:
         for _ in range(self.settings.passes - 1):
             if not left:
                 break
-            # What was decoded is further training.
-            refined = demodulator.refine(demodulated.take(left),
-                                         field.encode_scrambled(np.stack(
-                                             [payloads[i].scrambled for i in left])))
-            self._lap("demodulation")
-            before, decoded = payloads, self._decoded(refined, detector, field,
-                                                      [payloads[i] for i in left])
+            before = payloads
+            try:
+                # What was decoded is further training.
+                sent = field.encode_scrambled(np.stack([payloads[i].scrambled for i in left]))
+                refined = demodulator.refine(demodulated.take(left), sent)
+                self._lap("demodulation")
+                decoded = self._decoded(refined, detector, field, [payloads[i] for i in left])
+            except Exception as error:    # what was decoded stays
+                self._log_once(error, group[left[0]])
+                break
             payloads = _put(payloads, left, decoded)
             demodulated = demodulated.put(left, refined)
             better = [i for i in left if len(payloads[i].good) > len(before[i].good)]

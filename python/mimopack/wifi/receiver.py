@@ -13,7 +13,7 @@ import numpy as np
 from .. import detectors
 from ..checks import choice, flag, integer, positive
 from ..cuda import device
-from .decoder import FrameDecoder, Settings, batches
+from .decoder import FAILED, FrameDecoder, Settings, batches
 from .synchroniser import Synchroniser
 
 DEFAULT_DETECTOR = "nway"
@@ -56,7 +56,7 @@ class Receiver:
     Attributes:
         counts: Counter of "samples", "preambles", "frames", "decoded" (frames with at least one
             MPDU whose frame check sequence fits), "mpdus", "mpdus_ok", and of what was not decoded
-            by its reason.
+            by its reason; "failures" of them are exceptions.
         keep_symbols: as above; may be set while running.
         seconds: Counter of what the stages took: "synchronisation", "demodulation", "detection",
             "decoding", "reporting", of all threads together.
@@ -87,7 +87,8 @@ class Receiver:
             self._free.put(decoder)
         self._pool = ThreadPoolExecutor(threads) if threads > 1 else None
         self.keep_symbols = flag("keep_symbols", keep_symbols)
-        self._parent = None    # the last frame that is not inside another: (end, decoded)
+        # The last frame that is not inside another: (end, decoded, unreadable).
+        self._parent = None
         self.counts = Counter()
         self._clock, self._searching = clock, 0.0
 
@@ -223,20 +224,21 @@ class Receiver:
         """Count a frame and tell whether it is reported: one inside another frame only where that
         one failed."""
         good = any(mpdu.fcs_ok for mpdu in frame.mpdus)
-        if one.inside and not good and self._parent is not None:
-            end, decoded = self._parent
-            if decoded or frame.start < end and (frame.problem or frame.format is None):
+        if one.inside and self._parent is not None:
+            end, decoded, unreadable = self._parent
+            if unreadable or not good and (
+                    decoded or frame.start < end and (frame.problem or frame.format is None)):
                 return False
         if not one.inside or self._parent is None:
-            # What was announced but cannot be read hides what begins inside it too.
-            hides = good or one.header.format is None
-            self._parent = frame.start + frame.num_samples, hides
+            # Where signal fields behind the L-SIG cannot be read, that one's length still counts.
+            self._parent = frame.start + frame.num_samples, good, one.header.format is None
         self.counts["frames"] += 1
         self.counts["decoded"] += good
         self.counts["mpdus"] += len(frame.mpdus)
         self.counts["mpdus_ok"] += sum(mpdu.fcs_ok for mpdu in frame.mpdus)
         if frame.problem:
             self.counts[frame.problem] += 1
+        self.counts["failures"] += frame.problem.startswith(FAILED)
         return True
 
 

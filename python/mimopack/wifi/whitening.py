@@ -102,10 +102,12 @@ def residual_correlation(residual):
     """
     flat = residual.reshape(*residual.shape[:2], -1)
     rows, count = flat.shape[1:]
-    covariance = (flat @ flat.conj().swapaxes(1, 2)).astype(complex)
+    flat = flat.astype(complex)
+    covariance = flat @ flat.conj().swapaxes(1, 2)
     deviation = np.sqrt(np.maximum(np.einsum("nrr->nr", covariance).real, 1e-20))
     found = covariance / (deviation[:, :, None] * deviation[:, None])
     np.einsum("nrr->nr", found)[:] = 0
     square = np.sum(np.abs(found)**2, axis=(1, 2)) / (rows * (rows - 1))
-    share = np.maximum(1 - _CORRELATED / (count * np.maximum(square, 1e-20)), 0)
+    # Less than 1, lest antennas that receive the same have a singular matrix.
+    share = np.clip(1 - _CORRELATED / (count * np.maximum(square, 1e-20)), 0, 0.999)
     return np.eye(rows) + share[:, None, None] * found
