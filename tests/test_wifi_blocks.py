@@ -28,6 +28,17 @@ def pdu(data, **settings):
                     pmt.init_u8vector(len(data), list(data)))
 
 
+def nested(depth):
+    """What no conversion that recurses survives."""
+    value = pmt.PMT_NIL
+    for _ in range(depth):
+        value = pmt.cons(value, pmt.PMT_NIL)
+    return value
+
+
+DEEP = nested(100000)
+
+
 class Messages(flowgraphs.Messages):
     """Keeps messages, over several starts."""
 
@@ -414,6 +425,41 @@ def test_time_and_frequency_of_tags():
     assert receiver.failures() == 2    # the last two tags
 
 
+def moment(seconds, fraction):
+    return pmt.make_tuple(pmt.from_uint64(seconds), pmt.from_double(fraction))
+
+
+@pytest.mark.parametrize(("name", "value"), [
+    ("rx_time", DEEP), ("rx_time", pmt.make_tuple(DEEP, DEEP)), ("rx_freq", DEEP),
+    ("rx_rate", DEEP), ("rx_rate", pmt.intern("fast")), ("rx_time", moment(2**64 - 1, 0.0)),
+    *(("rx_time", moment(17, fraction)) for fraction in (np.nan, np.inf, 1e300, 1.0, -0.5)),
+    ("rx_time", pmt.make_tuple(pmt.PMT_T, pmt.from_double(0.0)))])
+def test_a_tag_of_another_type_or_range_changes_nothing(name, value):
+    samples, sent = mixed(count=2)
+    tags = [(0, "rx_time", moment(1700000000, 0.25)), (10, name, value)]
+    receiver, ports = receive(samples, source=Samples(samples, tags=tags))
+    assert [data for _, data in ports["out"].pdus()] == expected(sent)
+    for info in ports["frames"].values():
+        assert info["rx_time"] == (1700000000, pytest.approx(0.25 + info["start"] / 20e6))
+    assert receiver.failures() == 1
+
+
+@pytest.mark.parametrize("first", [moment(1700000000, 0.0), moment(0, 0.0)])
+def test_frames_before_the_first_time_have_its_time_base(first):
+    samples, sent = mixed(count=3)
+    at = sent[1].start + 5
+    _, ports = receive(samples, source=Samples(samples, tags=[(at, "rx_time", first)]))
+    base = pmt.to_python(first)[0]
+    infos = ports["frames"].values()
+    assert len(infos) == 3
+    for info in infos:
+        seconds, fraction = info["rx_time"]
+        assert 0 <= fraction < 1
+        wanted = max(0, base + (info["start"] - at) / 20e6)
+        assert seconds - base + fraction == pytest.approx(wanted - base, abs=1e-6)
+        assert info["time"] == pytest.approx(wanted, abs=1e-6)
+
+
 def test_setter_of_the_frequency():
     samples, _ = mixed(count=2)
     receiver, ports = receive(samples, prepare=lambda block: block.set_frequency(2.437e9))
@@ -472,6 +518,10 @@ def test_listens_to_noise_and_silence():
 
 
 HOSTILE = {
+    "deep": DEEP, "deep pair": pmt.cons(pmt.intern("detector"), DEEP),
+    "deep dict": pmt.dict_add(pmt.make_dict(), pmt.intern("detector"), DEEP),
+    "deep key": pmt.dict_add(pmt.make_dict(), DEEP, pmt.PMT_T),
+    "many": wifi_pmt.to_dict({f"key {index}": index for index in range(1000)}),
     "true": pmt.PMT_T, "nil": pmt.PMT_NIL, "symbol": pmt.intern("x"), "number": pmt.from_long(5),
     "bytes": pmt.init_u8vector(3, [1, 2, 3]), "pair": pmt.cons(pmt.PMT_NIL, pmt.PMT_NIL),
     "text": pmt.cons(pmt.PMT_NIL, pmt.intern("payload")), "dict": pmt.to_pmt({"mcs": 3}),
@@ -537,14 +587,17 @@ def test_decoder_goes_on_after(name, control):
     ("subchannels", 0), ("noise", [0.0, 1.0]), ("noise", [-1.0, 1.0]),
     ("signal", [float("nan"), 1.0]), ("format", "ax"), ("format", 3), ("format_mcs", 999),
     ("format_mcs", "x"), ("format_length", 10**12), ("truncated", 3), ("problem", 5),
-    ("centre", "low"), ("header_samples", float("inf"))])
+    ("centre", "low"), ("header_samples", float("inf")), ("rx_time", DEEP),
+    ("rx_time", pmt.make_tuple(DEEP, DEEP)),
+    ("rx_time", pmt.make_tuple(pmt.from_uint64(1), pmt.from_double(1e300)))])
 def test_decoder_refuses_a_frame_with(key, value):
     samples, _ = mixed(count=1)
     found = wifi.Synchroniser(2)
     one, = found.process(samples) + found.finish()
     good = wifi_pmt.found_to_pmt(one, 20e6)
-    bad = pmt.cons(pmt.dict_add(pmt.car(good), pmt.intern(key), wifi_pmt.to_value(value)),
-                   pmt.cdr(good))
+    if not isinstance(value, pmt.pmt_base):
+        value = wifi_pmt.to_value(value)
+    bad = pmt.cons(pmt.dict_add(pmt.car(good), pmt.intern(key), value), pmt.cdr(good))
     top, sender = gr.top_block(), Sender([bad, good])
     decoder, sink = mimopack.wifi_decoder(2), Messages()
     top.msg_connect(sender, "out", decoder, "in")

@@ -7,11 +7,50 @@ from contextlib import suppress
 import numpy as np
 import pmt
 
-from ..checks import LARGEST, SMALLEST, positive
+from ..checks import LARGEST, SMALLEST, number, positive
 
 CONTROL = pmt.intern("control")
 STATUS = pmt.intern("status")
 NOISE_VAR = pmt.intern("noise_var")
+
+
+def scalar(name, value):
+    """Return the Python value of a PMT that is a number, flag or text; ValueError otherwise."""
+    # Others are not converted: a deeply nested one would exhaust the stack.
+    if pmt.is_bool(value):
+        return pmt.to_bool(value)
+    if pmt.is_uint64(value):
+        return pmt.to_uint64(value)
+    if pmt.is_integer(value):
+        return pmt.to_long(value)
+    if pmt.is_real(value):
+        return pmt.to_double(value)
+    if pmt.is_symbol(value):
+        return pmt.symbol_to_string(value)
+    raise ValueError(f"{name}: got no number, flag or text")
+
+
+def setting(name, value):
+    """Return what :func:`scalar` does, whole numbers as integers: widgets send floats too."""
+    value = scalar(name, value)
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+def _request(message, most):
+    """Return {name: value} of a control message; ValueError where it is none."""
+    if pmt.is_null(message) or not pmt.is_pair(message):    # a dict is a pair too
+        raise ValueError("got no dict or pair")
+    pairs = [message]
+    if pmt.is_dict(message):
+        items = pmt.dict_items(message)
+        if pmt.length(items) > most:
+            raise ValueError(f"got {pmt.length(items)} names")
+        pairs = [pmt.nth(index, items) for index in range(pmt.length(items))]
+    request = {}
+    for pair in pairs:
+        name = scalar("name", pmt.car(pair))
+        request[name] = setting(name, pmt.cdr(pair))
+    return request
 
 
 class Controlled:
@@ -36,11 +75,7 @@ class Controlled:
     def _on_control(self, message):
         before = self._settings()
         try:
-            request = pmt.to_python(message)
-            request = dict([request] if isinstance(request, tuple) else request)
-            # widgets send whole numbers as floats too
-            self._apply({name: int(value) if isinstance(value, float) and value.is_integer()
-                         else value for name, value in request.items()})
+            self._apply(_request(message, len(self.CONTROLS)))
         except Exception as error:
             with suppress(ValueError):    # a noise power that a tag has made unusable
                 self._apply(before)
@@ -67,9 +102,10 @@ class NoisePower:
         noise = np.full(items * vectors, before, np.float32)
         for tag in tags:
             first = (tag.offset - self.nitems_read(0)) * vectors
-            value = pmt.to_python(tag.value)
-            usable = (isinstance(value, int | float) and not isinstance(value, bool)
-                      and 0 < value <= LARGEST)
+            try:
+                value = number("noise_var", scalar("noise_var", tag.value))
+            except ValueError:
+                value = np.nan
             # An unusable value erases what it would have applied to.
-            noise[first:] = self._noise_var = float(value) if usable else np.nan
+            noise[first:] = self._noise_var = value if 0 < value <= LARGEST else np.nan
         return noise

@@ -7,12 +7,14 @@ from dataclasses import fields
 import numpy as np
 import pmt
 
+from ..checks import integer, share
 from ..wifi import formats
 from ..wifi.csi import CsiRecord
 from ..wifi.headers import Header
 from ..wifi.preamble import Preamble
 from ..wifi.synchroniser import Found
 from .fec_encoder import pdu_parts
+from .settings import scalar
 
 _FORMATS = {kind.name: kind for kind in (formats.NonHT, formats.HT, formats.VHT)}
 _FIELD = "format_"    # before the names of a format's arguments
@@ -161,20 +163,18 @@ def _format(told):
         raise ValueError(f"format: {error}") from error
 
 
-def scalar(name, value):
-    """Return the Python value of a PMT that is a number, flag or text; ValueError otherwise."""
-    # Others are not converted: a deeply nested one would exhaust the stack.
-    if pmt.is_bool(value):
-        return pmt.to_bool(value)
-    if pmt.is_uint64(value):
-        return pmt.to_uint64(value)
-    if pmt.is_integer(value):
-        return pmt.to_long(value)
-    if pmt.is_real(value):
-        return pmt.to_double(value)
-    if pmt.is_symbol(value):
-        return pmt.symbol_to_string(value)
-    raise ValueError(f"{name}: got no number, flag or text")
+def moment(name, value):
+    """Return (seconds, fraction) of a PMT tuple, as rx_time and tx_time are; ValueError where it
+    is none."""
+    if not (pmt.is_tuple(value) and pmt.length(value) == 2):
+        raise ValueError(f"{name}: got no tuple of seconds and a fraction")
+    seconds, fraction = (scalar(name, pmt.tuple_ref(value, index)) for index in range(2))
+    return integer(name, seconds, 0, 2**63 - 1), share(name, fraction)
+
+
+def moment_to_pmt(time):
+    """Return the PMT of (seconds, fraction)."""
+    return pmt.make_tuple(pmt.from_uint64(time[0]), pmt.from_double(time[1]))
 
 
 def lookup(told, name):

@@ -15,12 +15,20 @@ from ..wifi.pdu import frame_to_pdus
 from . import wifi_pdus
 from .settings import Controlled
 from .streams import BlockLog
-from .wifi_pmt import csi_to_pmt, found_from_pmt, found_to_pmt, frame_to_pmt, symbols_to_pmt
+from .wifi_pmt import (
+    csi_to_pmt,
+    found_from_pmt,
+    found_to_pmt,
+    frame_to_pmt,
+    moment,
+    moment_to_pmt,
+    symbols_to_pmt,
+)
 from .wifi_stream import DetectorChoice, sample_block, sample_sink
 
 _PORTS = ("out", "frames", "csi", "symbols")
 _RX_TIME = pmt.intern("rx_time")
-_COUNTS = ("samples", "preambles", "frames", "decoded", "mpdus", "mpdus_ok")
+_COUNTS = ("samples", "preambles", "frames", "decoded", "mpdus", "mpdus_ok", "failures")
 # Points of a stream that port symbols carries of a frame.
 _POINTS = 1000
 
@@ -57,18 +65,14 @@ class _Messages:
         if self._listeners("frames"):
             told = frame_to_pmt(frame, **extra)
             self._send("frames", told if time is None
-                       else pmt.dict_add(told, _RX_TIME, _pair(time)))
-
-
-def _pair(time):
-    return pmt.make_tuple(pmt.from_uint64(time[0]), pmt.from_double(time[1]))
+                       else pmt.dict_add(told, _RX_TIME, moment_to_pmt(time)))
 
 
 def _stamped(pdu, time):
     """A PDU with the exact time, which a number of 64 bits has to a quarter of a microsecond."""
     if time is None:
         return pdu
-    return pmt.cons(pmt.dict_add(pmt.car(pdu), _RX_TIME, _pair(time)), pmt.cdr(pdu))
+    return pmt.cons(pmt.dict_add(pmt.car(pdu), _RX_TIME, moment_to_pmt(time)), pmt.cdr(pdu))
 
 
 class wifi_receiver(sample_block):
@@ -117,7 +121,7 @@ class wifi_receiver(sample_block):
             white that is correlated between antennas, as an interferer's is.
         smoothing: whether channel estimates are smoothed over the delay spread.
         threshold: of the preamble's detection, 0.2 to 0.95.
-        passes: how often a frame without a good MPDU is decoded at most.
+        passes: how often a frame is decoded at most, until all its MPDUs are good.
         iterations: passes of detector and LDPC decoder at most, for frames of several streams with
             such a code; more than 1 with a detector that takes a-priori LLRs.
         bad_fcs: whether port ``out`` has MPDUs too whose frame check sequence does not fit, marked
@@ -271,11 +275,12 @@ class wifi_decoder(DetectorChoice, Controlled, gr.basic_block):
 
     def counts(self):
         """Dictionary of what was counted since the block was made."""
-        return {**_counts_of(self._engine), "failures": self._log.failures}
+        counts = _counts_of(self._engine)
+        return counts | {"failures": counts["failures"] + self._log.failures}
 
     def failures(self):
         """Messages left out because they were no frames, or could not be decoded."""
-        return self._log.failures
+        return self.counts()["failures"]
 
     def start(self):
         self._engine.restart()
@@ -306,6 +311,4 @@ def _freq_and_time(told):
     base = pmt.dict_ref(told, pmt.intern("freq"), pmt.PMT_NIL)
     time = pmt.dict_ref(told, _RX_TIME, pmt.PMT_NIL)
     base = pmt.to_double(base) if pmt.is_real(base) else None
-    if not (pmt.is_tuple(time) and pmt.length(time) == 2):
-        return base, None
-    return base, (pmt.to_uint64(pmt.tuple_ref(time, 0)), pmt.to_double(pmt.tuple_ref(time, 1)))
+    return base, None if pmt.is_null(time) else moment("rx_time", time)

@@ -13,8 +13,9 @@ from ..checks import choice, number, positive
 from ..detectors import REGISTRY
 from ..wifi import Receiver
 from .message_stream import message_outlet
-from .settings import Controlled
+from .settings import Controlled, scalar
 from .streams import BlockLog
+from .wifi_pmt import moment
 
 # Samples per work() call to aim at: the buffers in front hold at least twice as many.
 BATCH = 65536
@@ -47,17 +48,19 @@ class Timeline:
         self._frequencies.append((offset, frequency))
 
     def forget(self, offset):
-        """Forget what no sample from an offset on asks for."""
+        """Forget what no sample from an offset on asks for; earlier ones then have the times that
+        the first tag left gives."""
         for tags in (self._times, self._frequencies):
             del tags[:max(0, bisect_right(tags, offset, key=lambda tag: tag[0]) - 1)]
 
     def time(self, offset):
-        """(seconds, fraction) of a sample; None before the first tag."""
-        tag = _before(self._times, offset)
-        if tag is None:
+        """(seconds, fraction) of a sample, before the first tag by that one; None without tags."""
+        if not self._times:
             return None
-        seconds, rest = divmod((offset - tag[0]) / self._rate + tag[2], 1)
-        return tag[1] + int(seconds), rest
+        at, seconds, fraction = _before(self._times, offset) or self._times[0]
+        whole, rest = divmod((offset - at) / self._rate + fraction, 1)
+        # A PMT has no time before 0; the rest of a tiny negative number is rounded to 1.
+        return max((0, 0.0), (seconds + int(whole), min(rest, 1 - 2**-53)))
 
     def frequency(self, offset):
         """The frequency at a sample; None before the first tag."""
@@ -118,7 +121,8 @@ class sample_sink(Controlled, gr.sync_block):
 
     def counts(self):
         """Dictionary of what the engine has counted, and of failures."""
-        return {**self._counts(), "failures": self._log.failures}
+        counts = self._counts()
+        return {**counts, "failures": counts.get("failures", 0) + self._log.failures}
 
     def start(self):
         self.set_output_multiple(1)
@@ -170,15 +174,12 @@ class sample_sink(Controlled, gr.sync_block):
 
     def _read(self, tag):
         if pmt.eqv(tag.key, _RX_TIME):
-            if not (pmt.is_tuple(tag.value) and pmt.length(tag.value) == 2):
-                raise ValueError("rx_time: got no tuple of seconds and a fraction")
-            self.timeline.add_time(tag.offset, pmt.to_uint64(pmt.tuple_ref(tag.value, 0)),
-                                   pmt.to_double(pmt.tuple_ref(tag.value, 1)))
+            self.timeline.add_time(tag.offset, *moment("rx_time", tag.value))
         elif pmt.eqv(tag.key, _RX_FREQ):
-            self.timeline.add_frequency(tag.offset,
-                                        positive("rx_freq", pmt.to_double(tag.value)))
+            self.timeline.add_frequency(
+                tag.offset, positive("rx_freq", scalar("rx_freq", tag.value)))
         elif pmt.eqv(tag.key, _RX_RATE):
-            rate = pmt.to_double(tag.value)
+            rate = number("rx_rate", scalar("rx_rate", tag.value))
             if not abs(rate - self._rate) < 1e-3 * self._rate:
                 self._log.warn("sample rates", f"the samples come at {rate:g} per second by "
                                f"their tag rx_rate, the block was made for {self._rate:g}")

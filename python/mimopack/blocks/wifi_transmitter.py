@@ -13,7 +13,8 @@ from ..wifi import mac
 from ..wifi.pdu import ENCODINGS
 from .fec_encoder import pdu_parts
 from .message_stream import message_source
-from .wifi_pmt import scalar
+from .settings import setting
+from .wifi_pmt import moment, moment_to_pmt
 
 FORMATS = ("non-ht", "ht", "vht")
 _FRAME = pmt.intern("frame")
@@ -181,7 +182,7 @@ class wifi_transmitter(message_source):
             if seed is not None:
                 seed = integer("scrambler_seed", seed, 0, 127) or None
             tx_time = pmt.dict_ref(told, _TX_TIME, pmt.PMT_NIL)
-            tx_time = None if pmt.is_null(tx_time) else tx_time
+            tx_time = None if pmt.is_null(tx_time) else moment("tx_time", tx_time)
         if not included:
             mpdus = [mpdu + mac.fcs(mpdu) for mpdu in mpdus]
         return *self._frame(settings, mpdus), seed, tx_time
@@ -207,7 +208,7 @@ class wifi_transmitter(message_source):
         burst = np.concatenate([samples, self._gap], axis=1)
         tags = [(self._tag, pmt.from_long(burst.shape[1])), (_FRAME, pmt.from_long(self._frames))]
         if tx_time is not None:
-            tags.append((_TX_TIME, tx_time))
+            tags.append((_TX_TIME, moment_to_pmt(tx_time)))
         self._queue.put(list(burst), [(port, *tag) for port in range(len(burst)) for tag in tags])
         self._frames += 1
 
@@ -227,9 +228,6 @@ def _cut(told, data):
 
 
 def _value(told, name):
-    """A setting of a dictionary, None where it has none; whole numbers as integers."""
+    """A setting of a dictionary, None where it has none."""
     value = pmt.dict_ref(told, pmt.intern(name), pmt.PMT_NIL)
-    if pmt.is_null(value):
-        return None
-    value = scalar(name, value)
-    return int(value) if isinstance(value, float) and value.is_integer() else value
+    return None if pmt.is_null(value) else setting(name, value)

@@ -10,7 +10,8 @@ import pmt
 from ..checks import integer
 from .fec_encoder import pdu_parts
 from .message_stream import message_source
-from .wifi_pmt import lookup, scalar
+from .settings import scalar
+from .wifi_pmt import lookup
 
 # Messages that wait for a display; a newer one takes the place of the oldest.
 _MOST = 50
