@@ -64,9 +64,12 @@ def main():
     options = parser.parse_args()
     # As many passes within the detector as reach a good error rate (docs/coding.md).
     own = {"num_iterations": 2} if options.detector == "mmsepic" else None
-    graph = iterative_receiver_headless(
-        options.code, options.detector, own, options.iterations, options.feedback_scale,
-        options.codewords, options.snr, seed=options.seed)
+    try:
+        graph = iterative_receiver_headless(
+            options.code, options.detector, own, options.iterations, options.feedback_scale,
+            options.codewords, options.snr, seed=options.seed)
+    except ValueError as error:
+        parser.error(str(error))
     graph.run()
     print(f"{graph.meter.codewords()} codewords, SNR {options.snr:g} dB, {options.detector}")
     for number, rate in enumerate(graph.meter.ber(), 1):

@@ -78,8 +78,13 @@ def main():
     options = parser.parse_args()
     if not 1 <= options.frames <= 1000:
         parser.error(f"--frames: got {options.frames}, allowed are 1 to 1000")
-    graph = wifi_loopback_headless(options.detectors, options.frames, options.snr, options.mcs,
-                                   seed=options.seed)
+    if not 8 <= options.mcs <= 15:
+        parser.error(f"--mcs: got {options.mcs}, allowed are 8 to 15")
+    try:
+        graph = wifi_loopback_headless(options.detectors, options.frames, options.snr, options.mcs,
+                                       seed=options.seed)
+    except ValueError as error:
+        parser.error(str(error))
     graph.run()
     print(f"{graph.transmitter.frames()} frames sent, MCS {options.mcs}, SNR {options.snr:g} dB")
     for name, receiver in graph.receivers.items():

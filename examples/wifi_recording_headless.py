@@ -52,7 +52,10 @@ def main():
     parser.add_argument("recording", nargs="?", default=RECORDING)
     parser.add_argument("--detector", default="nway", help="default nway")
     options = parser.parse_args()
-    graph = wifi_recording_headless(options.recording, options.detector)
+    try:
+        graph = wifi_recording_headless(options.recording, options.detector)
+    except (ValueError, OSError, ImportError) as error:
+        parser.error(str(error))
     graph.run()
     counts = graph.receiver.counts()
     print(f"{counts['frames']} frames, {counts['decoded']} decoded, {counts['mpdus_ok']} MPDUs")

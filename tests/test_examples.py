@@ -1,0 +1,28 @@
+# SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Examples without windows: what they refuse."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+from flowgraphs import PACKAGES, ROOT
+
+
+@pytest.mark.parametrize("name, arguments, said", [
+    ("wifi_recording", ["cap.dat"], "no recording cap.dat"),
+    ("wifi_recording", ["--detector", "foo"], "detector: got 'foo', allowed are zf, mmse"),
+    ("wifi_loopback", ["--detectors", "foo"], "detector: got 'foo', allowed are zf, mmse"),
+    ("wifi_loopback", ["--mcs", "40"], "--mcs: got 40, allowed are 8 to 15"),
+    ("iterative_receiver", ["--code", "foo"], "code: got 'foo'"),
+    ("iterative_receiver", ["--iterations", "0"], "iterations: got 0, allowed are 1 to")])
+def test_a_wrong_argument_is_refused_in_a_sentence(tmp_path, name, arguments, said):
+    done = subprocess.run(
+        [sys.executable, ROOT / "examples" / f"{name}_headless.py", *arguments], cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(PACKAGES), "HOME": str(tmp_path)},
+        capture_output=True, text=True, timeout=60)
+    assert done.returncode == 2, done.stdout + done.stderr
+    assert "Traceback" not in done.stderr
+    assert f"{name}_headless.py: error: " in done.stderr.splitlines()[-1]
+    assert said in done.stderr.splitlines()[-1]
