@@ -2,9 +2,11 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """mimopack play and the demo's recording: golden output, counts against the truth, messages."""
 
+import errno
 import importlib.util
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -337,6 +339,34 @@ class TestCommand:
         assert (row["frames_found"], row["packet_error_rate"]) == (0, None)
         assert [one.name for one in (tmp_path / "out").iterdir()] == ["summary.json"]
 
+    def test_a_shortened_recording(self, small, tmp_path, capfd):
+        """The error rate is of the frames that the samples hold; notes are told once."""
+        reader = recording.Reader(small)
+        third = recording.read_frames(reader.annotations)[2]
+        data = Path(f"{small}.sigmf-data").read_bytes()[:16 * (third.start + third.count + 9) + 5]
+        (tmp_path / "cut.sigmf-data").write_bytes(data)
+        (tmp_path / "cut.sigmf-meta").write_bytes(Path(f"{small}.sigmf-meta").read_bytes())
+        result = _play(tmp_path / "cut", "-d", "nway", "-q", "-o", tmp_path / "out")
+        assert result.exit_code == 0, result.output
+        assert "PER: share of the 3 frames sent, by the annotations" in result.output
+        assert "checksum (core:sha512) differs" in result.output
+        said = capfd.readouterr()
+        assert (result.output + said.out + said.err).count("ends within a sample") == 1
+
+    def test_a_capture_file_that_cannot_be_completed_is_not_called_written(
+            self, small, tmp_path, monkeypatch):
+        def broken(self, *_):
+            self.close()
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+        monkeypatch.setattr(wifi.pcap.PcapWriter, "write_pdu", broken)
+        result = _play(small, "-d", "nway", "-q", "--no-pictures", "-o", tmp_path / "out", "--pcap",
+                       tmp_path / "f.pcap")
+        assert result.exit_code == 2 and "written" not in result.output.splitlines()[-2]
+        assert re.fullmatch(rf"Error: --pcap: {tmp_path / 'f.pcap.part'} is not complete: \d+ MPDUs "
+                            "could not be written", result.output.splitlines()[-1])
+        assert not (tmp_path / "f.pcap").exists()
+
     def test_a_wrong_checksum_is_a_warning(self, tmp_path):
         path, _ = record(tmp_path / "r", FRAMES[:1])
         metadata = json.loads(path.read_text())
@@ -374,6 +404,12 @@ class TestRefusals:
         assert "is the recording too" in self._refused(small, "-o", tmp_path, "--pcap", data)
         assert Path(data).read_bytes() == before
 
+    def test_standard_output_is_no_capture_file(self, small, tmp_path, monkeypatch):
+        monkeypatch.chdir(tmp_path)
+        said = self._refused(small, "-o", tmp_path / "out", "--pcap", "-")
+        assert "--pcap: cannot write -: it must be the name of a file" in said
+        assert not (tmp_path / "-.part").exists()
+
     def test_showing_what_is_not_played(self, small, tmp_path):
         said = self._refused(small, "--show", "nway", "-d", "mmse", "-o", tmp_path / "out")
         assert "--show: got 'nway', which is not played; allowed are mmse" in said
@@ -383,9 +419,11 @@ class TestRefusals:
         path = recording.write(tmp_path / "r", np.ones((2, 2000)), 25e6)
         said = self._refused(path, "-o", tmp_path)
         assert "has 25 MS/s, the receiver takes 5, 10, 20, 40, 80 MS/s" in said
-        (tmp_path / "r.ci16").write_bytes(bytes(4000))
-        said = self._refused(tmp_path / "r.ci16", "-o", tmp_path)
-        assert "mimopack wifi" in said
+        for name in ("r.ci16", "r.dat", "r.txt"):
+            (tmp_path / name).write_bytes(bytes(4000))
+            said = self._refused(tmp_path / name, "-o", tmp_path)
+            assert "has no SigMF metadata, which play needs; mimopack wifi takes raw samples" in said
+            assert "--" not in said
 
     @pytest.mark.parametrize("field, value, said", [
         ("snr_db", "20 dB", "mimopack:snr_db: got '20 dB', must be a number"),
@@ -480,6 +518,24 @@ class TestInterrupt:
         assert not any("Playing with mla" in line for line in printed)
         assert "not or not wholly played: nway, mla." in printed[-1]
 
+
+    def test_a_capture_of_a_detector_that_was_not_played_is_not_written(
+            self, small, tmp_path, monkeypatch):
+        whole = Playback.decode
+
+        def decode(*arguments, **options):
+            result = whole(*arguments, **options)
+            os.kill(os.getpid(), signal.SIGINT)
+            return result
+
+        monkeypatch.setattr(Playback, "decode", decode)
+        result = _play(small, "-d", "mmse", "-d", "nway", "-q", "-o", tmp_path / "out",
+                       "--no-pictures", "--pcap", tmp_path / "f.pcap")
+        assert result.exit_code == 130, result.output
+        assert f"{tmp_path / 'f.pcap'} is not written, as the detector nway was not played" in (
+            result.output)
+        assert [one.name for one in tmp_path.iterdir()] == ["out"]
+        assert f"written: {tmp_path / 'out' / 'summary.json'}\n" in result.output
 
     def test_while_the_speed_is_measured(self, small, monkeypatch):
         """Every frame is counted then."""

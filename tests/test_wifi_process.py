@@ -14,9 +14,11 @@ import time
 
 import pytest
 from click.testing import CliRunner
+from flowgraphs import ROOT
 from gnuradio.mimopack import recording, wifi
 from gnuradio.mimopack.apps.cli import main
-from gnuradio.mimopack.apps.wifi.outputs import PcapFile
+from gnuradio.mimopack.apps.wifi import command as command_module
+from gnuradio.mimopack.apps.wifi.outputs import JsonFile, PcapFile
 from gnuradio.mimopack.wifi.csi import read_csi
 from wifi_air import FRAMES, air, record
 
@@ -82,6 +84,56 @@ def test_ctrl_c_keeps_what_was_decoded(tmp_path, ignored):
     assert all(mpdu in pcap for frame in sent for mpdu in frame.mpdus)
     assert json.loads((tmp_path / "out" / "summary.json").read_text())["complete"] is False
     assert not list(tmp_path.glob("*.part"))
+
+
+# Runs a script of the command, and sends SIGINT where a module is about to be imported.
+_INTERRUPTED_IMPORT = """
+import os, runpy, signal, sys
+
+class Finder:
+    def find_spec(name, *_):
+        if name == module:
+            os.kill(os.getpid(), signal.SIGINT)
+
+signal.signal(signal.SIGINT, signal.default_int_handler)
+sys.meta_path.insert(0, Finder)
+_, module, script, *sys.argv[1:] = sys.argv
+runpy.run_path(script, run_name="__main__")
+"""
+
+
+@pytest.mark.parametrize("command, module", [
+    ("wifi", "click"), ("wifi", "gnuradio.mimopack.apps.cli"), ("wifi", "numpy"),
+    ("wifi", "gnuradio.mimopack.apps.wifi.command"), ("play", "numpy"),
+    ("play", "gnuradio.mimopack.apps.play.command")])
+def test_ctrl_c_while_modules_are_imported(tmp_path, command, module):
+    script = tmp_path / "mimopack"
+    script.write_text((ROOT / "apps" / "mimopack.in").read_text().replace("@MIMOPACK_SHEBANG@", ""))
+    done = subprocess.run(
+        [sys.executable, "-c", _INTERRUPTED_IMPORT, module, script, command, "none"], text=True,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}, capture_output=True,
+        timeout=60)
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "")
+
+
+@pytest.mark.parametrize("writes", [JsonFile, command_module.Outputs],
+                         ids=["a frame is", "all files are"])
+def test_a_second_ctrl_c_while_output_is_written_breaks_nothing_off(
+        simulated, tmp_path, monkeypatch, writes):
+    def interrupt(*_):
+        os.kill(os.getpid(), signal.SIGINT)
+
+    name = "write" if writes is JsonFile else "close"
+    whole = getattr(writes, name)
+    monkeypatch.setattr(writes, name, lambda *arguments: (
+        interrupt(), interrupt(), whole(*arguments))[2])
+    monkeypatch.setattr(wifi.Receiver, "finish", interrupt)
+    result = _wifi(simulated[0], "--json", tmp_path / "f.json", "--csi", tmp_path / "c.npz",
+                   "--pcap", tmp_path / "p.pcap")
+    assert result.exit_code == 130, result.output
+    assert len(json.loads((tmp_path / "f.json").read_text())) == len(
+        read_csi(tmp_path / "c.npz")) > 0
+    assert sorted(one.name for one in tmp_path.iterdir()) == ["c.npz", "f.json", "p.pcap"]
 
 
 def test_ctrl_c_while_a_fifo_waits_for_its_reader(simulated, tmp_path):

@@ -3,11 +3,14 @@
 """The ``mimopack`` command. A subcommand's module is imported when it is called, so that help is
 quick and ``doctor`` runs where GNU Radio or NumPy does not."""
 
+from contextlib import contextmanager
 from importlib import import_module
 
 import click
 
 from .. import __version__
+from ..text import printable
+from .interrupt import exiting
 
 # name: (module of this package, click command in it, line of the help text)
 _COMMANDS = {
@@ -19,7 +22,29 @@ _COMMANDS = {
 }
 
 
+@contextmanager
+def _printable_errors():
+    """Let no control characters of an argument reach the terminal: click repeats some of them."""
+    try:
+        yield
+    except click.ClickException as error:
+        error.message = printable(error.message, "\n")
+        raise
+
+
 class _LazyGroup(click.Group):
+    def main(self, *args, **options):
+        with exiting():
+            return super().main(*args, **options)
+
+    def make_context(self, *args, **options):
+        with _printable_errors():
+            return super().make_context(*args, **options)
+
+    def invoke(self, ctx):
+        with _printable_errors():
+            return super().invoke(ctx)
+
     def list_commands(self, ctx):
         return sorted(_COMMANDS)
 

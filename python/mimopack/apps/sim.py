@@ -15,6 +15,7 @@ import numpy as np
 from .. import sim
 from ..detectors.parameters import BACKENDS
 from ..sim import channels, codes
+from .interrupt import Interrupt
 from .machine import describe, describe_gpu
 
 _SHARES = 1000    # steps of the progress bar
@@ -137,13 +138,16 @@ def sim_command(names, snr, ebn0, iterations, decoder_iterations, feedback_scale
         run = {"machine": machine, "backend": backend, "seconds": 0.0}
         simulation.store.runs.append(run)
         start = time.perf_counter()
-        with _progress(len(at) * len(simulation.detectors), errors, max_frames, quiet) as progress:
-            try:
-                rows = simulation.run(at, errors, max_frames, seconds, progress)
-            except KeyboardInterrupt:
-                rows = simulation.store.rows
-        run["seconds"] = round(time.perf_counter() - start, 3)
-        simulation.store.write()
+        with Interrupt() as interrupt:
+            with _progress(len(at) * len(simulation.detectors), errors, max_frames,
+                           quiet) as progress:
+                try:
+                    with interrupt.allowed():
+                        rows = simulation.run(at, errors, max_frames, seconds, progress)
+                except KeyboardInterrupt:
+                    rows = simulation.store.rows
+            run["seconds"] = round(time.perf_counter() - start, 3)
+            simulation.store.write()
     except (ValueError, ImportError, OSError) as error:
         raise click.ClickException(str(error)) from error
     click.echo(f"simulated: {link.num_tx}x{link.num_rx} {link.constellation}, code {link.code}, "

@@ -6,12 +6,12 @@ and files of bare samples.
 SigMF needs the Python package ``sigmf``.
 """
 
+from ..text import printable
 from .datatypes import ALIASES, DATATYPES, get_datatype
 from .frames import TrueFrame, annotate_frame, read_frames
 from .opening import open_recording
 from .raw import RawReader
 from .reader import Reader
-from .text import printable
 from .writer import LAYOUTS, Writer, write
 
 __all__ = ["ALIASES", "DATATYPES", "LAYOUTS", "RawReader", "Reader", "TrueFrame", "Writer",

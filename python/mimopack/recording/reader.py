@@ -11,10 +11,10 @@ from datetime import datetime, timezone
 from pathlib import Path
 
 from ..checks import integer, positive
+from ..text import printable_metadata
 from . import files
 from .dataset import Dataset, Recording
 from .datatypes import get_datatype
-from .text import printable_metadata
 
 
 @dataclass(frozen=True)

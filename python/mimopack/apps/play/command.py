@@ -110,10 +110,7 @@ class _Run:
         self._show = self._names[-1] if show is None else show
         self._reader, self._rate = self._open(path)
         self._playback = self._check(backend)
-        try:
-            self._truth = Truth(recording.read_frames(self._reader.annotations))
-        except ValueError as error:
-            refuse(f"{self._reader.path}: {error}")
+        self._truth = Truth(recording.read_frames(self._reader.annotations))
         self._capture = self._views = None
         self._prepare(pcap)
 
@@ -270,7 +267,12 @@ class _Run:
         """Write all files; yields their paths."""
         if self._capture is not None:
             capture, self._capture = self._capture, None
-            yield capture.close()
+            if any(tally.detector == self._show for tally in tallies):
+                yield capture.close()
+            else:
+                capture.discard()
+                self._warn(f"--pcap: {capture.replacement.path} is not written, as the detector "
+                           f"{self._show} was not played")
         if self._output is None:
             return
         with naming("--output", self._output):

@@ -166,7 +166,8 @@ class Playback:
                         on_look()
             except KeyboardInterrupt:
                 source.end()
-                ended.wait()    # a second Ctrl-C raises here
+                with interrupt.allowed():    # a second Ctrl-C raises here
+                    ended.wait()
         except BaseException:
             top.stop()
             ended.wait()
