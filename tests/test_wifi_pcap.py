@@ -439,6 +439,11 @@ class TestPdus:
         assert encodings == list(range(8))
         assert "encoding" not in frame_to_pdus(received(HT(0, 44)))[0][0]
 
+    def test_every_key_that_gr_ieee802_11_has_is_there(self):
+        """Its readers ask for numbers without saying what stands for none."""
+        info = frame_to_pdus(received(NonHT(6, 44), frequency=None))[0][0]
+        assert (info["freq"], type(info["freq"])) == (0.0, float)
+
     @pytest.mark.parametrize("frame", FRAMES, ids=lambda f: f.format.name if f.format else "none")
     def test_pmt_there_and_back(self, frame):
         for index, (info, blob) in enumerate(frame_to_pdus(frame, 3)):

@@ -32,7 +32,7 @@ def number(name, value):
         if isinstance(value, (bool, np.bool_, str, bytes)) or np.ndim(value):
             raise TypeError
         return float(value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise ValueError(f"{name}: got {value!r}, must be a number") from None
 
 

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Annotations of the frames in a recording: what was sent, in SigMF's namespace "mimopack"."""
 
+import math
 from dataclasses import dataclass
 
 from ..checks import number
@@ -33,9 +34,12 @@ def annotate_frame(writer, start, count, mpdus, snr_db, label="frame", **fields)
         start, count, mpdus, snr_db: as of :class:`TrueFrame`.
         label: shown by viewers.
         fields: more to tell, such as format="ht", mcs=28; each gets the prefix "mimopack:".
+
+    Raises:
+        ValueError: snr_db is no finite number.
     """
     writer.annotate(start, count, label=label, **{
-        _SNR: float(snr_db), _MPDUS: [bytes(mpdu).hex() for mpdu in mpdus],
+        _SNR: _decibels(snr_db), _MPDUS: [bytes(mpdu).hex() for mpdu in mpdus],
         **{f"mimopack:{name}": value for name, value in fields.items()}})
 
 
@@ -43,7 +47,7 @@ def read_frames(annotations):
     """Return the annotations that describe frames, as ``TrueFrame``, in the order of their start.
 
     Raises:
-        ValueError: a value is not of its type.
+        ValueError: a value is not of its type, or the SNR is not finite.
     """
     frames = []
     for entry in annotations:
@@ -55,16 +59,23 @@ def read_frames(annotations):
             frames.append(TrueFrame(
                 start, int(entry.get("core:sample_count", 0)),
                 None if mpdus is None else _bytes_of(mpdus),
-                None if snr_db is None else number(_SNR, snr_db)))
+                None if snr_db is None else _decibels(snr_db)))
         except ValueError as error:
             raise ValueError(f"{error} (annotation at sample {start})") from error
     return sorted(frames, key=lambda frame: frame.start)
 
 
+def _decibels(value):
+    if not math.isfinite(number(_SNR, value)):
+        raise ValueError(f"{_SNR}: got {value}, must be finite")
+    return float(value)
+
+
 def _bytes_of(mpdus):
-    if isinstance(mpdus, list) and all(isinstance(mpdu, str) for mpdu in mpdus):
-        try:
-            return tuple(bytes.fromhex(mpdu) for mpdu in mpdus)
-        except ValueError as error:
-            raise ValueError(f"{_MPDUS}: {error}") from error
-    raise ValueError(f"{_MPDUS}: got another type, must be a list of hexadecimal strings")
+    if not isinstance(mpdus, list) or not all(isinstance(mpdu, str) for mpdu in mpdus):
+        raise ValueError(f"{_MPDUS}: got another type, must be a list of hexadecimal strings")
+    try:
+        return tuple(map(bytes.fromhex, mpdus))
+    except ValueError:
+        raise ValueError(f"{_MPDUS}: got a string that is not hexadecimal, must be two digits for "
+                         "each byte") from None

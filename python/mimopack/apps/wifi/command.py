@@ -77,7 +77,8 @@ class _Format(click.ParamType):
                       "cf32, ci16, cs16 ...)", param, context)
 
 
-def open_outputs(outputs, reader, json_path, csi_path, pcap_path, folder, warn, interrupt):
+def open_outputs(outputs, reader, json_path, csi_path, pcap_path, full_scale_dbm, folder, warn,
+                 interrupt):
     """Open all files before anything is decoded, and add them to ``Outputs``.
 
     Raises:
@@ -101,7 +102,7 @@ def open_outputs(outputs, reader, json_path, csi_path, pcap_path, folder, warn, 
             with interrupt.allowed(), naming(name, path):
                 outputs.add(name, JsonFile(path) if name == "--json" else
                             CsiFile(path) if name == "--csi" else
-                            PcapFile(path, reader.start_time, warn))
+                            PcapFile(path, reader.start_time, warn, full_scale_dbm))
     except OutputError as error:
         outputs.discard()
         refuse(str(error))
@@ -235,6 +236,9 @@ def hints(run, reader, interrupt, progress):
               help="Write channel matrices: HDF5 where the name ends in .h5, else NumPy's .npz.")
 @click.option("--pcap", "pcap_path", type=click.Path(path_type=Path), metavar="FILE",
               help="Write MPDUs for Wireshark, with radiotap headers; FILE may be a FIFO.")
+@click.option("--full-scale-dbm", type=float, default=0.0, metavar="DBM",
+              help="Power at the antenna that gives samples of magnitude 1, for the signal levels "
+                   "in --pcap. Without it they are in dBFS.")
 @click.option("-d", "--detector", type=click.Choice(list(registry.REGISTRY)),
               default=DEFAULT_DETECTOR, show_default=True,
               metavar="NAME", help=f"MIMO detector: {', '.join(registry.REGISTRY)}.")
@@ -267,8 +271,8 @@ def hints(run, reader, interrupt, progress):
                    "and EVM over time.")
 @click.option("-q", "--quiet", is_flag=True, help="No line per frame.")
 @click.pass_context
-def wifi_command(context, path, json_path, csi_path, pcap_path, rate, datatype, channels,
-                 frequency, output, pictures, quiet, **receiver):
+def wifi_command(context, path, json_path, csi_path, pcap_path, full_scale_dbm, rate, datatype,
+                 channels, frequency, output, pictures, quiet, **receiver):
     """Decode the Wi-Fi frames of RECORDING: 802.11a/g/p, n and ac, 1 to 4 streams.
 
     RECORDING is SigMF (the metadata or the data file, or a collection), or a file of raw samples,
@@ -296,7 +300,7 @@ def wifi_command(context, path, json_path, csi_path, pcap_path, rate, datatype, 
     """
     with Interrupt() as interrupt:
         try:
-            status = _run(interrupt, path, (json_path, csi_path, pcap_path),
+            status = _run(interrupt, path, (json_path, csi_path, pcap_path), full_scale_dbm,
                           (rate, datatype, channels, frequency), output, pictures, quiet, receiver)
         except KeyboardInterrupt:
             Progress().clear()
@@ -305,7 +309,7 @@ def wifi_command(context, path, json_path, csi_path, pcap_path, rate, datatype, 
     context.exit(status)
 
 
-def _run(interrupt, path, paths, overrides, folder, pictures, quiet, receiver):
+def _run(interrupt, path, paths, full_scale_dbm, overrides, folder, pictures, quiet, receiver):
     """Decode and report; returns the exit status."""
     progress = Progress()
 
@@ -346,7 +350,7 @@ def _run(interrupt, path, paths, overrides, folder, pictures, quiet, receiver):
     except (ValueError, ImportError) as error:
         refuse_receiver(error)
     introduce(reader, sample_rate, say, warn)
-    open_outputs(outputs, reader, *paths, folder, warn, interrupt)
+    open_outputs(outputs, reader, *paths, full_scale_dbm, folder, warn, interrupt)
     failure = None
     try:
         if isinstance(reader, recording.Reader):
@@ -367,6 +371,9 @@ def _run(interrupt, path, paths, overrides, folder, pictures, quiet, receiver):
         outputs.close()
     except OutputError as error:
         failure = failure or error
+    except KeyboardInterrupt:    # a later one, as a file takes nothing
+        outputs.discard()
+        raise
     for line in run.summary.table():
         say(line)
     written = outputs.written

@@ -48,6 +48,11 @@ def open_reader(path, rate, datatype, channels, frequency):
                        f"--format, one of {', '.join(recording.DATATYPES)}, and --rate and "
                        "--channels")
         refuse(message)
+    if isinstance(reader, recording.Reader):
+        try:
+            recording.read_frames(reader.annotations)
+        except ValueError as error:
+            refuse(f"{reader.path}: {error}")
     if reader.num_channels > MAX_RX:
         refuse(f"{reader.path} has {reader.num_channels} channels, the receiver takes at most "
                f"{MAX_RX}")

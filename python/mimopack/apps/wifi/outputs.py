@@ -125,10 +125,10 @@ class JsonFile:
 class PcapFile:
     """A capture file; where the reader of a FIFO goes away, it takes no more."""
 
-    def __init__(self, path, start_time, warn):
+    def __init__(self, path, start_time, warn, dbm_full_scale=0.0):
         self._replacement = Replacement(path)
         self.path, self.part = self._replacement.path, self._replacement.part
-        self._writer = PcapWriter(self.part)
+        self._writer = PcapWriter(self.part, dbm_full_scale)
         self._start_time, self._warn = pcap_time(start_time, self.path, warn), warn
         self._left = False    # by its reader
 

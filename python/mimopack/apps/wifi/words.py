@@ -43,6 +43,8 @@ def format_words(frame):
     if f.num_streams > 1 and "stream" not in text:
         text += f", {f.num_streams} streams"
     if frame.sample_rate_scale < 1:    # 802.11p: the same signal, slower
+        if f.name == "non-ht":
+            text = f"non-HT {f.mcs * frame.sample_rate_scale:g} Mbit/s"
         text += f", {f.bandwidth_mhz * frame.sample_rate_scale:g} MHz channel"
     return text
 
