@@ -79,6 +79,14 @@ def test_json_has_the_frames_that_were_sent(simulated, tmp_path):
     assert sorted(tmp_path.iterdir()) == [tmp_path / "f.json"]
 
 
+def test_json_has_what_only_some_formats_announce(simulated, tmp_path):
+    _wifi(simulated[0], "-q", "--json", tmp_path / "f.json")
+    got = {(one["format"], one["aggregated"], one["greenfield"], one["beamformed"], one["group_id"],
+            one["partial_aid"]) for one in json.loads((tmp_path / "f.json").read_text())}
+    assert got == {("non-ht", None, None, None, None, None), ("ht", False, False, None, None, None),
+                   ("ht", True, False, None, None, None), ("vht", True, None, False, 0, 0)}
+
+
 def test_csi_and_pcap_have_the_frames(simulated, tmp_path):
     path, sent = simulated
     result = _wifi(path, "-q", "--csi", tmp_path / "c.npz", "--pcap", tmp_path / "p.pcap")
@@ -91,6 +99,17 @@ def test_csi_and_pcap_have_the_frames(simulated, tmp_path):
     seconds = int.from_bytes(pcap[24:28], "little")
     assert seconds == recording.Reader(path).start_time    # by core:datetime
     assert sorted(one.name for one in tmp_path.iterdir()) == ["c.npz", "p.pcap"]
+
+
+def test_levels_of_a_capture_are_in_dbm_where_full_scale_is_known(simulated, tmp_path):
+    _wifi(simulated[0], "-q", "--pcap", tmp_path / "a.pcap", "--json", tmp_path / "f.json")
+    result = _wifi(simulated[0], "-q", "--pcap", tmp_path / "b.pcap", "--full-scale-dbm", "-30.5")
+    assert result.exit_code == 0, result.output
+    level = max(json.loads((tmp_path / "f.json").read_text())[0]["level_dbfs"])
+    first, second = ((tmp_path / f"{name}.pcap").read_bytes() for name in "ab")
+    differences = [(a, b) for a, b in zip(first, second, strict=True) if a != b]
+    signed = [tuple(one - 256 * (one > 127) for one in pair) for pair in differences]
+    assert signed[0] == (round(level), round(level - 30.5))
 
 
 def test_pictures_and_summary(simulated, tmp_path):
@@ -149,7 +168,7 @@ def test_narrow_channels_of_80211p(tmp_path, megahertz):
     path, _ = record(tmp_path / "r", FRAMES[:1], 1, sample_rate=megahertz * 1e6)
     result = _wifi(path, "--json", tmp_path / "f.json")
     assert result.exit_code == 0, result.output
-    assert f"{megahertz} MHz channel" in result.output
+    assert f"non-HT {24 * megahertz / 20:g} Mbit/s, {megahertz} MHz channel" in result.output
     assert json.loads((tmp_path / "f.json").read_text())[0]["bandwidth_mhz"] == megahertz
 
 
@@ -377,11 +396,23 @@ def test_annotations_of_a_wrong_type_are_no_traceback(simulated, tmp_path):
     assert result.exit_code == 2 and isinstance(result.exception, SystemExit)
     assert "mimopack:snr_db: got '20 dB', must be a number (annotation at sample 7)" in (
         result.output)
+    result = _wifi(path)
+    assert result.exit_code == 2
+    assert "mimopack:snr_db: got '20 dB', must be a number" in result.output
     metadata["annotations"] = [{"core:sample_start": "7"}]
     path.write_text(json.dumps(metadata))
     result = _wifi(path)
     assert result.exit_code == 2
     assert "annotations[0] core:sample_start: '7' is not of type 'integer'" in result.output
+
+
+@pytest.mark.parametrize("arguments", [
+    ["--a\x1b[31mb"], ["wifi", "--js\x1b[31mon", "x"], ["wifi", "x", "y\x1b[31mz"],
+    ["play", "x", "y\x1b[31mz"], ["a\x1b[31mb"]])
+def test_control_characters_of_arguments_never_reach_the_terminal(arguments):
+    result = CliRunner().invoke(main, arguments, color=True)
+    assert result.exit_code == 2
+    assert "\x1b" not in result.output and "\\x1b[31m" in result.output
 
 
 def test_an_error_in_the_middle_keeps_what_was_decoded(simulated, tmp_path, monkeypatch):

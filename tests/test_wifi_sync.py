@@ -198,6 +198,18 @@ class TestCuts:
         assert abs(frames[-1].start - sent[-1].start) <= 8
         assert (frames[-1].problem, frames[-1].format.num_streams) == (TRUNCATED, 2)
 
+    @pytest.mark.parametrize("kept", [395, 450, 500])
+    @pytest.mark.parametrize("frame", [MIXED[0], *MIXED[2:]], ids=["non-HT", "HT", "VHT"])
+    def test_an_l_sig_of_6_mbit_alone_does_not_tell_the_format(self, kept, frame):
+        samples, sent = air([frame], 2, snr_db=30, seed=20)
+        only, = receive(samples[:, :sent[0].start + kept])
+        assert (only.format, only.problem) == (None, TRUNCATED)
+
+    def test_an_l_sig_of_another_rate_tells_the_format(self):
+        samples, sent = air([ROBUST[1]], 2, snr_db=30, seed=20)
+        only, = receive(samples[:, :sent[0].start + 450])
+        assert (only.format.mcs, only.problem) == (24, TRUNCATED)
+
     @pytest.mark.parametrize("kept", [60, 250, 420, 700, 1000])
     def test_samples_lost_within_a_frame(self, kept):
         """The stream jumps from within a frame to shortly before the next one: only it is lost."""
