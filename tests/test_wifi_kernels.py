@@ -125,7 +125,8 @@ def test_acquire(isa, rng, scale, rows):
     samples[1], samples[2, 0, 250 * scale] = 0, np.nan
     stream = np.ascontiguousarray(samples.transpose(1, 0, 2).reshape(rows, -1))
     part, start, window, cfo, direct = kernels.acquire(
-        stream, starts=length * np.arange(n), lag=lag, scale=scale, bins=bins, sequence=sequence,
+        stream, starts=length * np.arange(n), lag=lag, scale=scale, turns=0, bins=bins,
+        sequence=sequence,
         reference=np.conj(np.fft.ifft(reference)).astype(np.complex64), isa=isa)
     with np.errstate(all="ignore"):
         expected = oracle.acquire(samples, lag, scale, bins, sequence)

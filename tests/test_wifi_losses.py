@@ -336,22 +336,19 @@ class TestForged:
         assert frame.complete
         assert frame.format.apep_length == (None if wrong else 104)
 
-    def test_an_unreadable_frame_hides_what_is_inside(self, monkeypatch):
+    @pytest.mark.parametrize("intact", [False, True])
+    def test_of_what_is_inside_an_unreadable_frame_only_good_mpdus_count(self, monkeypatch, intact):
+        """An L-SIG keeps the receiver busy, but samples that were lost must not cost more."""
         make = signal_fields.ht_sig
         monkeypatch.setattr(signal_fields, "ht_sig", lambda f: make(f) ^ (np.arange(48) == 40))
-        outer = stream(HT(0, 500), bytes(500), 2)
+        samples = stream(HT(0, 500), bytes(500), 2)
         monkeypatch.undo()
-        inner = stream(HT(9, 100), data_mpdu(72), 2)
-        both = outer.copy()
-        both[:, 2000:2000 + inner.shape[1]] = inner    # the outer one falls silent
-        frames, _ = receive(both)
-        assert [frame.problem for frame in frames] == ["HT-SIG CRC"]
-        # A frame that was read and is lost does not.
-        outer = stream(HT(0, 500), bytes(500), 2)
-        both = outer.copy()
-        both[:, 2000:2000 + inner.shape[1]] = inner
-        frames, _ = receive(both)
-        assert [frame.fcs_ok for frame in frames] == [False, True]
+        mpdu = data_mpdu(72)
+        inner = stream(HT(9, 100), mpdu if intact else broken(mpdu, 50), 2)
+        samples[:, 2000:2000 + inner.shape[1]] = inner    # the outer one falls silent
+        frames, _ = receive(samples)
+        assert [frame.problem for frame in frames] == ["HT-SIG CRC", ""][:1 + intact]
+        assert [frame.fcs_ok for frame in frames] == [False, True][:1 + intact]
 
 
 def test_preambles_inside_others_do_not_fill_the_memory():

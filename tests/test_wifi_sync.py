@@ -142,6 +142,16 @@ class TestOffsets:
         check(frames, sent)
         assert np.abs([frame.cfo_hz - cfo for frame in frames]).max() < 1e3
 
+    @pytest.mark.parametrize("rate", [5e6, 10e6])
+    @pytest.mark.parametrize("cfo", [-236e3, -160e3, 232e3])
+    def test_carrier_offset_of_narrow_channels(self, rate, cfo):
+        """Three subcarriers at 5 MS/s, and more than the short training field tells."""
+        samples, sent = air(ROBUST, 2, snr_db=25, cfo_hz=cfo, sample_rate=rate, seed=10)
+        receiver = Receiver(2, rate)
+        frames = receiver.process(samples) + receiver.finish()
+        check(frames, sent)
+        assert np.abs([frame.cfo_hz - cfo for frame in frames]).max() < 1e3
+
     def test_low_snr(self):
         # The power of 1 is spread over four antennas: 2 dB at each.
         samples, sent = air(ROBUST[:1] * 40, 4, snr_db=8, cfo_hz=-60e3, seed=11)

@@ -112,6 +112,7 @@ py::tuple acquire(const complex_array& samples,
                   const long_array& starts,
                   const complex_array& lag,
                   int scale,
+                  int turns,
                   const long_array& bins,
                   const float_array& sequence,
                   const complex_array& reference,
@@ -121,7 +122,8 @@ py::tuple acquire(const complex_array& samples,
     bool fits = samples.ndim() == 2 && starts.ndim() == 1 && lag.ndim() == 1 &&
                 bins.ndim() == 2 && sequence.ndim() == 1 && reference.ndim() == 2 &&
                 lag.shape(0) == starts.shape(0) && samples.shape(0) >= 1 && scale >= 1 &&
-                scale <= 64 && !(scale & (scale - 1)) && bins.shape(0) >= 1 &&
+                scale <= 64 && !(scale & (scale - 1)) && turns >= 0 && turns <= 8 &&
+                bins.shape(0) >= 1 &&
                 bins.shape(0) <= wifi_max_parts && bins.shape(1) == wifi_legacy &&
                 sequence.shape(0) == wifi_legacy && reference.shape(0) == bins.shape(0) &&
                 reference.shape(1) == fft;
@@ -143,6 +145,7 @@ py::tuple acquire(const complex_array& samples,
                                  floats(lag),
                                  scale,
                                  static_cast<int>(bins.shape(0)),
+                                 turns,
                                  bins.data(),
                                  sequence.data(),
                                  floats(reference),
@@ -619,6 +622,7 @@ void bind_wifi(py::module_& core)
           py::arg("starts").noconvert(),
           py::arg("lag").noconvert(),
           py::arg("scale"),
+          py::arg("turns"),
           py::arg("bins").noconvert(),
           py::arg("sequence").noconvert(),
           py::arg("reference").noconvert(),

@@ -42,6 +42,7 @@ struct wifi_acquisition {
     const std::int64_t* starts; /* pieces */
     const float* lag;           /* pieces complex: sum x[n] conj(x[n + period]) */
     int scale, parts;           /* parts of 20 MHz */
+    int turns; /* offsets are looked for so many periods of the lag's phase to each side */
     const std::int64_t* bins;   /* parts x legacy, of an FFT of 64 scale */
     const float* sequence;      /* legacy: the long training field */
     const float* reference;     /* parts x 64 scale complex: its conjugate samples */

@@ -106,12 +106,28 @@ public:
         float* direct = d_a.direct + 2 * index * d_a.rows;
         if (!repeats(x, direct))
             return;
-        const double coarse =
-            -std::atan2(d_a.lag[2 * index + 1], d_a.lag[2 * index]) /
-            (2 * M_PI * 16 * d_scale);
+        double coarse = -std::atan2(d_a.lag[2 * index + 1], d_a.lag[2 * index]) /
+                        (2 * M_PI * 16 * d_scale);
         if (!level(x, direct, coarse))
             return;
-        const std::int64_t place = search();
+        double most;
+        std::int64_t place = search(most);
+        if (d_a.turns) {
+            /* The long field is found at the right one of the offsets only. */
+            const double first = coarse, period = 1.0 / (16 * d_scale);
+            for (int turn = -d_a.turns; turn <= d_a.turns; ++turn) {
+                double found;
+                if (!turn || !level(x, direct, first + turn * period))
+                    continue;
+                const std::int64_t at = search(found);
+                if (found > most) {
+                    most = found;
+                    place = at;
+                    coarse = first + turn * period;
+                }
+            }
+            level(x, direct, coarse);
+        }
         double residual;
         if (!halves_agree(place, residual))
             return;
@@ -241,8 +257,9 @@ private:
         return any;
     }
 
-    /* Where the first half begins, to about 8 places, in samples of the stream */
-    std::int64_t search()
+    /* Where the first half begins, to about 8 places, in samples of the stream; most: the
+     * power of the correlation there */
+    std::int64_t search(double& most)
     {
         constexpr int together = 4;
         constexpr std::int64_t group = together * width;
@@ -282,8 +299,9 @@ private:
             }
         }
         const std::int64_t paths = (advance + search_delay) * d_scale + 1;
-        double sum = 0, most = -1;
+        double sum = 0;
         std::int64_t best = 0;
+        most = -1;
         for (std::int64_t i = 0; i < places; ++i) {
             sum += power[i];
             if (i >= paths)

@@ -79,10 +79,12 @@ class PreambleAcquirer:
 
     Args:
         scale: sample rate over 20 MS/s, 1, 2 or 4.
+        turns: the short field tells the offset but for multiples of 1 / (16 scale) cycles per
+            sample; so many are tried to each side.
     """
 
-    def __init__(self, scale):
-        self._scale = scale
+    def __init__(self, scale, turns=0):
+        self._scale, self._turns = scale, turns
         fft = carriers.FFT_20 * scale
         k = carriers.legacy().used
         self._bins = np.stack([(c + k) % fft for c in carriers.subchannels(20 * scale)])
@@ -111,7 +113,7 @@ class PreambleAcquirer:
             complex64 (n, num_rx): direct current, 0 where there is none).
         """
         parts, start, window, cfo, direct = _core.wifi.acquire(
-            stream, starts=starts, lag=lag16, scale=self._scale, bins=self._bins,
+            stream, starts=starts, lag=lag16, scale=self._scale, turns=self._turns, bins=self._bins,
             sequence=self._sequence, reference=self._reference)
         return [Preamble(*one, self._subchannels[part]) if part else None
                 for part, *one in zip(parts.tolist(), start.tolist(), window.tolist(),

@@ -87,7 +87,8 @@ class Receiver:
             self._free.put(decoder)
         self._pool = ThreadPoolExecutor(threads) if threads > 1 else None
         self.keep_symbols = flag("keep_symbols", keep_symbols)
-        # The last frame that is not inside another: (end, decoded, unreadable).
+        # The last frame that is not inside another: (end, whether only good MPDUs count inside it,
+        # as it was decoded, or announced what cannot be read).
         self._parent = None
         self.counts = Counter()
         self._clock, self._searching = clock, 0.0
@@ -224,14 +225,13 @@ class Receiver:
         """Count a frame and tell whether it is reported: one inside another frame only where that
         one failed."""
         good = any(mpdu.fcs_ok for mpdu in frame.mpdus)
-        if one.inside and self._parent is not None:
-            end, decoded, unreadable = self._parent
-            if unreadable or not good and (
-                    decoded or frame.start < end and (frame.problem or frame.format is None)):
+        if one.inside and not good and self._parent is not None:
+            # One with a good MPDU is there, whatever an L-SIG said: samples may have been lost.
+            end, sure = self._parent
+            if sure or frame.start < end and (frame.problem or frame.format is None):
                 return False
         if not one.inside or self._parent is None:
-            # Where signal fields behind the L-SIG cannot be read, that one's length still counts.
-            self._parent = frame.start + frame.num_samples, good, one.header.format is None
+            self._parent = frame.start + frame.num_samples, good or one.header.format is None
         self.counts["frames"] += 1
         self.counts["decoded"] += good
         self.counts["mpdus"] += len(frame.mpdus)

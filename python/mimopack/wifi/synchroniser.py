@@ -101,7 +101,8 @@ class Synchroniser:
         self.sample_rate = rate
         self.threshold = threshold
         self._block = _BLOCK * self.scale
-        self._acquirer = PreambleAcquirer(self.scale)
+        # 40 ppm of 5.8 GHz are 232 kHz: more than half of a 16th of 5 MHz.
+        self._acquirer = PreambleAcquirer(self.scale, turns=int(rate < 10e6))
         self._reader = HeaderReader(self.scale, choice("whitening", whitening, WHITENINGS))
         # Blocks that must be there behind a window: those of the search for the best one, and of
         # a header that begins as late as it can.

@@ -39,7 +39,7 @@ class Transmitter:
     def __init__(self, num_tx=1, sample_rate_mhz=20, centre=0, mapping=None):
         self.num_tx = integer("num_tx", num_tx, 1, MAX_ANTENNAS)
         self.sample_rate_mhz = choice("sample_rate_mhz", sample_rate_mhz, carriers.BANDWIDTHS)
-        self._scale = sample_rate_mhz // 20
+        self._scale = self.sample_rate_mhz // 20
         self._fft = carriers.FFT_20 * self._scale
         self.centre = integer("centre", centre, -self._fft // 2, self._fft // 2)
         self._mapping = None if mapping is None else self._checked(mapping)
@@ -68,9 +68,12 @@ class Transmitter:
         """Raise ValueError where :meth:`frame` cannot make a frame of this format.
 
         It is wider than the samples, or has more space-time streams than there are antennas, or
-        another number of streams or subcarriers than the mapping.
+        another number of streams or subcarriers than the mapping; or no frame has its fields.
         """
         f, num_tx = frame_format, self.num_tx
+        if f.contradiction:
+            raise ValueError(f"frame_format: got {f.describe()} of {f.num_symbols} symbols: "
+                             f"{f.contradiction}")
         if f.bandwidth_mhz > self.sample_rate_mhz:
             raise ValueError(f"sample_rate_mhz: got {self.sample_rate_mhz}, the frame has "
                              f"{f.bandwidth_mhz} MHz")

@@ -4,7 +4,7 @@
 
 from dataclasses import dataclass
 
-from ...checks import choice, flag, integer
+from ...checks import choice, flag, integer, integer_choice
 from .. import carriers, training
 from .base import MCS, SERVICE, TAIL, FrameFormat, Unsupported
 
@@ -55,7 +55,7 @@ class HT(FrameFormat):
             kind = "unequal modulation" if self.mcs <= 76 else "reserved"
             raise Unsupported(f"MCS {self.mcs} ({kind})")
         integer("length", self.length, 0, MAX_LENGTH)
-        choice("bandwidth_mhz", self.bandwidth_mhz, (20, 40))
+        integer_choice("bandwidth_mhz", self.bandwidth_mhz, (20, 40))
         choice("coding", self.coding, ("bcc", "ldpc"))
         integer("stbc", self.stbc, 0, 2)
         for name in ("short_gi", "aggregated", "greenfield", "smoothing", "sounding"):

@@ -4,7 +4,7 @@
 
 from dataclasses import dataclass
 
-from ...checks import choice, integer
+from ...checks import integer, integer_choice
 from .. import carriers, training
 from .base import SERVICE, TAIL, FrameFormat
 
@@ -36,9 +36,9 @@ class NonHT(FrameFormat):
     name = "non-ht"
 
     def __post_init__(self):
-        choice("mcs", self.mcs, tuple(RATES))
+        integer_choice("mcs", self.mcs, tuple(RATES))
         integer("length", self.length, 1, MAX_LENGTH)
-        choice("bandwidth_mhz", self.bandwidth_mhz, carriers.BANDWIDTHS)
+        integer_choice("bandwidth_mhz", self.bandwidth_mhz, carriers.BANDWIDTHS)
 
     @property
     def constellation(self):

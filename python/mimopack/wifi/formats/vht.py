@@ -5,7 +5,7 @@
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
-from ...checks import choice, flag, integer
+from ...checks import choice, flag, integer, integer_choice
 from ...coding.ldpc import WifiRateMatching
 from .. import carriers, training
 from .base import MCS, SERVICE, TAIL, FrameFormat, Unsupported, ratio
@@ -61,9 +61,10 @@ class VHT(FrameFormat):
         if integer("mcs", self.mcs, 0, 15) >= len(MCS):
             raise Unsupported(f"VHT MCS {self.mcs} (reserved)")
         integer("num_symbols", self.num_symbols, 0, MAX_SYMBOLS)
-        if integer("num_streams", self.num_streams, 1, 8) + self.stbc > 4:
+        integer("num_streams", self.num_streams, 1, 8)
+        if self.num_streams + integer("stbc", self.stbc, 0, 8) > 4:
             raise Unsupported(f"{self.num_streams + self.stbc} space-time streams")
-        choice("bandwidth_mhz", self.bandwidth_mhz, carriers.BANDWIDTHS)
+        integer_choice("bandwidth_mhz", self.bandwidth_mhz, carriers.BANDWIDTHS)
         choice("coding", self.coding, ("bcc", "ldpc"))
         choice("stbc", self.stbc, (0, self.num_streams))
         for name in ("short_gi", "extra_symbol", "beamformed"):
@@ -153,6 +154,8 @@ class VHT(FrameFormat):
     @property
     def contradiction(self):
         """See :class:`FrameFormat`."""
+        if self.num_symbols % self.symbols_per_code_block:
+            return "an odd number of symbols with STBC"
         if (self.coding == "bcc" or not self.num_symbols
                 or self._makes_all(self._initial_symbols)):
             return ""
