@@ -10,7 +10,15 @@ from click.testing import CliRunner
 from gnuradio.mimopack import detectors, recording
 from gnuradio.mimopack.apps.cli import main
 from gnuradio.mimopack.wifi import (
-    HT, VHT, NonHT, Receiver, Synchroniser, Transmitter, mac, signal_fields)
+    HT,
+    VHT,
+    NonHT,
+    Receiver,
+    Synchroniser,
+    Transmitter,
+    mac,
+    signal_fields,
+)
 from gnuradio.mimopack.wifi.data_field import DataField
 from gnuradio.mimopack.wifi.demodulator import Demodulator
 from gnuradio.mimopack.wifi.formats.base import SERVICE
