@@ -61,10 +61,16 @@ def flag(name, value):
 
 
 def choice(name, value, allowed):
-    """One of a few values."""
-    if value not in allowed:
-        raise ValueError(f"{name}: got {value!r}, allowed are {', '.join(map(str, allowed))}")
-    return value
+    """One of a few values; returns the one that it equals, so 20 for 20.0."""
+    for one in allowed:
+        if one == value:
+            return one
+    raise ValueError(f"{name}: got {value!r}, allowed are {', '.join(map(str, allowed))}")
+
+
+def integer_choice(name, value, allowed):
+    """One of a few integers (not 20.0)."""
+    return choice(name, integer(name, value, -np.inf, np.inf), allowed)
 
 
 def array(name, value, dtype, shape, gpu=None):

@@ -19,9 +19,6 @@ from .formats.base import TAIL
 from .formats.non_ht import MAX_LENGTH, RATES
 from .interleaving import bit_order
 
-L_SIG_BITS = 24
-SIGNAL_BITS = 48    # HT-SIG and VHT-SIG-A, each of two symbols
-
 # VHT-SIG-B by bandwidth: bits of the length, reserved bits (ones), copies, and what an NDP sends.
 _SIG_B = {20: (17, 3, 1, "00000111010001000010"),
           40: (19, 2, 2, "101001011010001000011"),
