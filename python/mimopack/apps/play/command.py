@@ -212,11 +212,12 @@ class _Run:
             self._say("\nNothing was decoded. To find out what the file may hold, run\n"
                       f"  mimopack wifi {recording.printable(reader.path)}")
         written, failure = [], None
-        try:
-            for path in self._write(summary, tallies):
-                written.append(path)
-        except OutputError as error:
-            failure = error
+        for paths in (self._write_capture(tallies), self._write_folder(summary, tallies)):
+            try:
+                for path in paths:
+                    written.append(path)
+            except OutputError as error:
+                failure = failure or error
         if written:
             self._say("\nwritten: " + recording.printable(", ".join(map(str, written))))
         if missing:
@@ -263,8 +264,8 @@ class _Run:
                 "real_time_factor": timed / seconds / self._rate, "receiver": counts}
         return tally, row
 
-    def _write(self, summary, tallies):
-        """Write all files; yields their paths."""
+    def _write_capture(self, tallies):
+        """Complete the capture file; yields its path."""
         if self._capture is not None:
             capture, self._capture = self._capture, None
             if any(tally.detector == self._show for tally in tallies):
@@ -273,6 +274,9 @@ class _Run:
                 capture.discard()
                 self._warn(f"--pcap: {capture.replacement.path} is not written, as the detector "
                            f"{self._show} was not played")
+
+    def _write_folder(self, summary, tallies):
+        """Write the summary and the pictures; yields their paths."""
         if self._output is None:
             return
         with naming("--output", self._output):
