@@ -3,12 +3,17 @@
 """mimopack wifi: what it prints, writes and refuses."""
 
 import json
+import os
 import re
+import resource
+import sys
+import threading
+from contextlib import contextmanager
 
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from gnuradio.mimopack import recording
+from gnuradio.mimopack import recording, wifi
 from gnuradio.mimopack.apps.cli import main
 from gnuradio.mimopack.apps.wifi import command as command_module
 from gnuradio.mimopack.apps.wifi.hints import Levels
@@ -236,8 +241,8 @@ def test_nothing_found_says_what_was_tried(tmp_path):
     assert "No frame was found." in result.output
     assert "Searched 40000 samples of 1 channel at 20 MS/s" in result.output
     assert "levels: -17.0 dBFS" in result.output
-    assert ("\nNo Wi-Fi frames found under any reading tried.\nAlso tried, without success, on 40000 "
-            "samples from sample 0: 40, 80 MS/s; ") in result.output
+    assert ("\nNo Wi-Fi frames found under any reading tried.\nAlso tried, without success, on "
+            "40000 samples from sample 0: 40, 80 MS/s; ") in result.output
     assert "--rate" in result.output and "--format" in result.output
 
 
@@ -300,7 +305,8 @@ def test_levels_know_the_loudest_piece():
      "--csi: cannot write {folder}/c.txt: its name must end in .npz, .h5, .hdf5"),
     (["--rate", "20e6", "--json", "-"], "--json: cannot write -: it must be the name of a file"),
     (["--rate", "20e6", "--pcap", "-"], "--pcap: cannot write -: it must be the name of a file"),
-    (["--rate", "20e6", "-d", "mmse", "--iterations", "4"], "--detector: got 'mmse', which takes no"),
+    (["--rate", "20e6", "-d", "mmse", "--iterations", "4"],
+     "--detector: got 'mmse', which takes no a-priori LLRs"),
     (["--rate", "20e6", "-o", "{path}/out"], "--output: cannot write {path}/out: Not a directory"),
     (["--rate", "20e6", "--json", "{path}"], "--json: {path} is the recording too"),
     (["--rate", "20e6", "--json", "{folder}/f", "--pcap", "{folder}/f"],
@@ -413,6 +419,131 @@ def test_control_characters_of_arguments_never_reach_the_terminal(arguments):
     result = CliRunner().invoke(main, arguments, color=True)
     assert result.exit_code == 2
     assert "\x1b" not in result.output and "\\x1b[31m" in result.output
+
+
+@pytest.mark.parametrize("command", ["wifi", "play"])
+def test_backend_cuda_without_cupy_is_refused_in_one_line(simulated, tmp_path, monkeypatch,
+                                                          command):
+    monkeypatch.setitem(sys.modules, "cupy", None)
+    monkeypatch.chdir(tmp_path)
+    result = CliRunner().invoke(main, [command, str(simulated[0]), "--backend", "cuda"])
+    assert result.exit_code == 2
+    line, = result.output.splitlines()
+    assert line.startswith("Error: --backend: cuda needs CuPy, ")
+    assert line.endswith("scripts/setup.sh --with-cupy installs it")
+    assert not list(tmp_path.iterdir())
+    with pytest.raises(ImportError, match="backend 'cuda' needs CuPy"):
+        wifi.Receiver(backend="cuda")
+
+
+def test_an_error_that_each_frame_has_is_logged_once(caplog):
+    def broken(num_streams, num_rx, constellation):
+        raise RuntimeError("no detector")
+
+    receiver = wifi.Receiver(2, detector=broken)
+    frames = receiver.process(air(FRAMES, 2)[0]) + receiver.finish()
+    assert [frame.problem for frame in frames] == ["failed: RuntimeError"] * len(FRAMES)
+    assert len(caplog.records) == 1
+
+
+def test_options_of_the_receiver(simulated, monkeypatch):
+    given = []
+
+    def receiver(*arguments, **options):
+        given.append(options)
+        return wifi.receiver.Receiver(*arguments, **options)
+
+    monkeypatch.setattr(command_module.wifi, "Receiver", receiver)
+    result = _wifi(simulated[0], "-q", "-d", "mla", "--whitening", "covariance", "--passes", "2",
+                   "--iterations", "3", "--threads", "2", "--backend", "cpu")
+    assert result.exit_code == 0, result.output
+    assert given == [dict(detector="mla", whitening="covariance", passes=2, iterations=3,
+                          threads=2, backend="cpu", keep_symbols=False)]
+
+
+def test_help_has_all_endings_that_are_known():
+    assert {*recording.ALIASES, "ci8", "cu8"} <= {*re.findall(r"\.(\w+)", _wifi("--help").output)}
+
+
+def test_a_frequency_in_mhz_is_a_warning(simulated):
+    result = _wifi(simulated[0], "-q", "--frequency", "5180")
+    assert result.exit_code == 0
+    assert "20 MS/s, 5180 Hz," in result.output
+    assert "warning: no Wi-Fi channel is below 100 MHz" in result.output
+    assert "below 100 MHz" not in _wifi(simulated[0], "-q").output
+
+
+@contextmanager
+def _small_files(size):
+    """Files that cannot grow beyond a size, as on a full disk."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+def test_a_file_that_cannot_be_completed_is_not_called_written(tmp_path):
+    path, sent = record(tmp_path / "r", FRAMES * 5)
+    with _small_files(10_000):
+        result = _wifi(path, "-q", "--json", tmp_path / "f.json", "--pcap", tmp_path / "p.pcap")
+    assert result.exit_code == 2 and isinstance(result.exception, SystemExit)
+    assert result.output.splitlines()[-1] == (
+        f"Error: --json: cannot write {tmp_path / 'f.json'}: File too large")
+    assert f"\nwritten: {tmp_path / 'p.pcap'}\n" in result.output
+    assert f"\nnot complete: {tmp_path / 'f.json.part'}\n" in result.output
+    assert not (tmp_path / "f.json").exists() and (tmp_path / "f.json.part").exists()
+    # The piece at hand was searched, and frames of it are in the table.
+    count = recording.Reader(path).num_samples
+    assert f"broken off after {count} of {count} samples (100 %)" in result.output
+
+
+def test_a_device_that_is_full_is_not_called_written(simulated):
+    result = _wifi(simulated[0], "-q", "--json", "/dev/full")
+    assert result.exit_code == 2
+    assert "written" not in result.output and "not complete" not in result.output
+    assert result.output.splitlines()[-1] == (
+        "Error: --json: cannot write /dev/full: No space left on device")
+
+
+def test_channel_matrices_that_do_not_fit_are_removed(simulated, tmp_path):
+    with _small_files(2000):
+        result = _wifi(simulated[0], "-q", "--csi", tmp_path / "c.npz")
+    assert result.exit_code == 2 and "written" not in result.output
+    assert result.output.splitlines()[-1] == (
+        f"Error: --csi: cannot write {tmp_path / 'c.npz'}: File too large")
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("command", ["wifi", "play"])
+def test_pictures_that_do_not_fit_are_no_traceback(simulated, tmp_path, command):
+    out = tmp_path / "out"
+    with _small_files(12_000):
+        result = CliRunner().invoke(main, [command, str(simulated[0]), "-q", "-o", str(out)])
+    assert result.exit_code == 2 and isinstance(result.exception, SystemExit)
+    assert result.output.splitlines()[-1] == f"Error: --output: cannot write {out}: File too large"
+    assert f"\nwritten: {out / 'summary.json'}\n" in result.output
+
+
+def test_a_fifo_whose_reader_left_is_not_called_written(simulated, tmp_path, monkeypatch):
+    os.mkfifo(tmp_path / "live")
+
+    def read():
+        with open(tmp_path / "live", "rb", buffering=0) as fifo:
+            fifo.read(10)
+
+    def process(self, samples):
+        reader.join(30)
+        return whole(self, samples)
+
+    whole, reader = wifi.Receiver.process, threading.Thread(target=read)
+    monkeypatch.setattr(wifi.Receiver, "process", process)
+    reader.start()
+    result = _wifi(simulated[0], "-q", "--pcap", tmp_path / "live", "--json", tmp_path / "f.json")
+    assert result.exit_code == 0, result.output
+    assert "the reader of" in result.output
+    assert f"\nwritten: {tmp_path / 'f.json'}\n" in result.output
 
 
 def test_an_error_in_the_middle_keeps_what_was_decoded(simulated, tmp_path, monkeypatch):
