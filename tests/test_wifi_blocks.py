@@ -4,6 +4,7 @@
 
 import threading
 import time
+from types import SimpleNamespace
 
 import flowgraphs
 import numpy as np
@@ -24,8 +25,15 @@ def done(value):
 
 
 def pdu(data, **settings):
-    return pmt.cons(wifi_pmt.to_dict(settings) if settings else pmt.PMT_NIL,
-                    pmt.init_u8vector(len(data), list(data)))
+    told = pmt.PMT_NIL
+    for name, value in settings.items():
+        value = value if isinstance(value, pmt.pmt_base) else wifi_pmt.to_value(value)
+        told = pmt.dict_add(told, pmt.intern(name), value)
+    return pmt.cons(told, pmt.init_u8vector(len(data), list(data)))
+
+
+def moment(seconds, fraction):
+    return pmt.make_tuple(pmt.from_uint64(seconds), pmt.from_double(fraction))
 
 
 def nested(depth):
@@ -425,10 +433,6 @@ def test_time_and_frequency_of_tags():
     assert receiver.failures() == 2    # the last two tags
 
 
-def moment(seconds, fraction):
-    return pmt.make_tuple(pmt.from_uint64(seconds), pmt.from_double(fraction))
-
-
 @pytest.mark.parametrize(("name", "value"), [
     ("rx_time", DEEP), ("rx_time", pmt.make_tuple(DEEP, DEEP)), ("rx_freq", DEEP),
     ("rx_rate", DEEP), ("rx_rate", pmt.intern("fast")), ("rx_time", moment(2**64 - 1, 0.0)),
@@ -553,7 +557,10 @@ def test_transmitter_goes_on_after(name):
     {"format": "ht", "coding": "turbo"}, {"format": "ht", "stbc": 7},
     {"format": "ht", "short_gi": 2}, {"scrambler_seed": 128}, {"scrambler_seed": "x"},
     {"encoding": 8}, {"ampdu": np.array([3, 4])}, {"ampdu": np.array([], int)},
-    {"ampdu": 5}, {"format": "ht", "ampdu": np.array([-1, 75])}, {"mcs": 12.5}])
+    {"ampdu": 5}, {"format": "ht", "ampdu": np.array([-1, 75])}, {"mcs": 12.5},
+    {"bandwidth_mhz": 7}, {"tx_time": DEEP}, {"tx_time": "now"}, {"tx_time": 3.5},
+    {"tx_time": moment(1, 1.5)}, {"tx_time": moment(1, np.nan)}, {"tx_time": moment(2**64 - 1, 0)},
+    {"tx_time": pmt.make_tuple(pmt.PMT_T, pmt.from_double(0.0))}])
 def test_transmitter_refuses_a_frame(settings):
     mpdu = data_mpdu(50)[:-4]
     source, _, ports = loop([pdu(mpdu, **settings), pdu(mpdu)], LOOPS["non-ht"])
@@ -587,7 +594,7 @@ def test_decoder_goes_on_after(name, control):
     ("subchannels", 0), ("noise", [0.0, 1.0]), ("noise", [-1.0, 1.0]),
     ("signal", [float("nan"), 1.0]), ("format", "ax"), ("format", 3), ("format_mcs", 999),
     ("format_mcs", "x"), ("format_length", 10**12), ("truncated", 3), ("problem", 5),
-    ("centre", "low"), ("header_samples", float("inf")), ("rx_time", DEEP),
+    ("centre", "low"), ("num_samples", float("inf")), ("rx_time", DEEP),
     ("rx_time", pmt.make_tuple(DEEP, DEEP)),
     ("rx_time", pmt.make_tuple(pmt.from_uint64(1), pmt.from_double(1e300)))])
 def test_decoder_refuses_a_frame_with(key, value):
@@ -674,12 +681,30 @@ def test_pdus_of_the_receiver_can_be_sent_again():
             == [new[key] for key in ("format", "mcs", "num_streams", "coding")]
 
 
+@pytest.mark.parametrize("rate", [5e6, 10e6])
+def test_pdus_of_a_receiver_with_a_slower_clock_can_be_sent_again(rate):
+    samples, sent = air([(lambda n: wifi.NonHT(12, n), [data_mpdu(50)])])
+    _, ports = receive(samples, sample_rate=rate)
+    (info, data), = ports["out"].pdus()
+    assert (info["bandwidth_mhz"], data) == (rate / 1e6, *expected(sent))
+    source, samples, _ = bursts(ports["out"].messages())
+    assert source.refused() == 0
+    frame, = receive_arrays(samples, sample_rate=rate)
+    assert [mpdu.data for mpdu in frame.mpdus] == sent[0].mpdus
+
+
+def test_whole_floats_of_a_flowgraph_s_variables():
+    source, samples, _ = bursts([pdu(data_mpdu(50)[:-4])], sample_rate_mhz=40e6 / 1e6,
+                                bandwidth_mhz=20e6 / 1e6, centre=32)
+    assert (source.frames(), source.refused()) == (1, 0)
+    assert len(samples[0]) == 2 * wifi.NonHT(6, len(data_mpdu(50))).num_samples + 320
+
+
 def test_bursts_are_tagged_on_every_output():
-    when = pmt.make_tuple(pmt.from_uint64(12), pmt.from_double(0.5))
+    when = moment(12, 0.5)
     mpdus = [data_mpdu(30)[:-4], data_mpdu(333)[:-4]]
-    timed = pmt.cons(pmt.dict_add(pmt.make_dict(), pmt.intern("tx_time"), when),
-                     pmt.init_u8vector(len(mpdus[0]), list(mpdus[0])))
-    source, samples, tags = bursts([timed, pdu(mpdus[1])], num_tx=2, format="ht", mcs=8, gap=111,
+    messages = [pdu(mpdus[0], tx_time=when), pdu(mpdus[1])]
+    source, samples, tags = bursts(messages, num_tx=2, format="ht", mcs=8, gap=111,
                                    tag="burst", backoff_db=6.0)
     lengths = [wifi.HT(8, len(mpdu) + 4).num_samples + 111 for mpdu in mpdus]
     assert samples.shape == (2, sum(lengths))
@@ -755,6 +780,11 @@ def test_transmitter_drops_what_it_cannot_hold():
      r"mapping: got shape \(2, 1\), the frame needs \(2, 2\) or \(56, 2, 2\)"),
     ("wifi_symbols", {"num_streams": 5}, "num_streams: got 5"),
     ("wifi_channel_view", {"num_carriers": 32}, "num_carriers: got 32"),
+    ("wifi_channel_view", {"num_carriers": 65}, "num_carriers: got 65, allowed are 64, 128, 256"),
+    ("wifi_channel_view", {"floor_db": float("nan")}, "floor_db: got nan"),
+    ("wifi_channel_view", {"floor_db": float("-inf")}, "floor_db: got -inf"),
+    ("wifi_channel_view", {"floor_db": None}, "floor_db: got None, must be a number"),
+    ("wifi_transmitter", {"bandwidth_mhz": 10}, "bandwidth_mhz: got 10"),
     ("wifi_channel_view", {"num_rx": 0}, "num_rx: got 0"),
     ("wifi_meter", {"length": 0}, "length: got 0")])
 def test_blocks_refuse(block, arguments, said):
@@ -798,6 +828,19 @@ def test_symbols_of_each_stream():
     for axis in (points[:, first:].real, points[:, first:].imag):
         assert np.abs(axis[..., None] - grid).min(axis=-1).mean() < 0.1
     assert block.refused() == len(HOSTILE)
+
+
+@pytest.mark.parametrize("symbols", [20, 23, 52, 1000])
+@pytest.mark.parametrize("carriers", [48, 52, 108, 234])
+def test_symbols_of_long_frames_show_all_subcarriers(symbols, carriers):
+    # Each point is the number of its subcarrier.
+    points = np.broadcast_to(np.arange(carriers)[None, :, None], (symbols, carriers, 2))
+    frame = SimpleNamespace(start=0, format=wifi.HT(8, 50), evm_db=(-30.0, -30.0), symbols=points)
+    message = wifi_pmt.symbols_to_pmt(frame, 1000)
+    told = pmt.to_python(pmt.car(message))
+    shown = np.array(pmt.c32vector_elements(pmt.cdr(message))).real.reshape(2, -1)
+    assert 200 < told["num_points"] == shown.shape[1] <= 1000
+    assert all(len(np.unique(row)) == carriers for row in shown)
 
 
 def test_view_of_the_channel():

@@ -20,7 +20,7 @@ import numpy as np
 import pmt
 import pytest
 from gnuradio import blocks, gr, mimopack
-from test_wifi_blocks import Messages, Samples, expected, mixed
+from test_wifi_blocks import Messages, Samples, expected, mixed, pdu, post
 from test_wifi_blocks import run as finish
 
 CHANGES = (5, 10, 15)    # numbers of the frames before or in which a flowgraph changes
@@ -206,6 +206,42 @@ def test_a_receiver_to_which_nobody_listens():
     finish(top)
     finish(top)
     assert [data for _, data in sink.pdus()] == 2 * expected(sent)
+
+
+class Slow(gr.sync_block):
+    """Takes samples more slowly than they are made."""
+
+    def __init__(self):
+        gr.sync_block.__init__(self, "slow", [np.complex64], None)
+
+    def work(self, input_items, _output_items):
+        time.sleep(1e-3)
+        return min(len(input_items[0]), 5000)
+
+
+@pytest.mark.parametrize("how", ["stop", "lock"])
+def test_pdus_that_wait_for_the_transmitter_are_sent_after_a_change(how):
+    top, source = gr.top_block(), mimopack.wifi_transmitter()
+    sink = Slow()
+    top.connect(source, sink)
+    top.start()
+    for number in range(10):    # 107 120 samples each, more than the buffer holds
+        post(source, "in", pdu(bytes([number]) * 4000))
+    until(lambda: source.frames() >= 2, "nothing is sent")
+    assert source.frames() < 10
+    if how == "stop":
+        top.stop()
+        top.wait()
+        top.start()
+    else:
+        top.lock()
+        top.connect(source, blocks.null_sink(gr.sizeof_gr_complex))
+        top.unlock()
+    post(source, "in", pmt.PMT_EOF)
+    waiter = threading.Thread(target=top.wait, daemon=True)
+    waiter.start()
+    until(lambda: not waiter.is_alive(), "the flowgraph does not end")
+    assert (source.frames(), source.refused(), source.dropped()) == (10, 0, 1)    # 1 was cut
 
 
 if __name__ == "__main__":

@@ -130,12 +130,34 @@ def test_mappings_that_are_none(mapping, said):
      r"mapping: got shape \(56, 2, 1\), the frame needs \(2, 1\) or \(114, 2, 1\)"),
     ({}, wifi.HT(16, 9), "num_tx: got 2, the frame has 3 space-time streams"),
     ({}, wifi.HT(0, 9, bandwidth_mhz=40), "sample_rate_mhz: got 20, the frame has 40 MHz"),
-    ({"sample_rate_mhz": 40, "centre": -40}, wifi.NonHT(6, 9), "centre: got -40, 20 MHz there")])
+    ({"sample_rate_mhz": 40, "centre": -40}, wifi.NonHT(6, 9), "centre: got -40, 20 MHz there"),
+    ({}, wifi.VHT(0, 1, coding="ldpc"), r"frame_format: got VHT MCS 0, 1 stream, 20 MHz, LDPC of 1 "
+     "symbols: VHT-SIG-A and L-SIG disagree"),
+    ({}, wifi.VHT(0, 3, stbc=1), "frame_format: got .* of 3 symbols: an odd number of symbols")])
 def test_formats_that_a_transmitter_refuses(arguments, f, said):
     transmitter = wifi.Transmitter(2, **arguments)
     for call in (transmitter.check, lambda f: transmitter.frame(f, bytes(f.length))):
         with pytest.raises(ValueError, match=f"^{said}"):
             call(f)
+
+
+@pytest.mark.parametrize(("kind", "arguments", "said"), [
+    (wifi.NonHT, {"mcs": 6.0, "length": 9}, "mcs: got 6.0"),
+    (wifi.NonHT, {"mcs": 6, "length": 9, "bandwidth_mhz": 20.0}, "bandwidth_mhz: got 20.0"),
+    (wifi.HT, {"mcs": 0, "length": 9, "bandwidth_mhz": 20.0}, "bandwidth_mhz: got 20.0"),
+    (wifi.VHT, {"mcs": 0, "num_symbols": 4, "bandwidth_mhz": 20.0}, "bandwidth_mhz: got 20.0"),
+    (wifi.VHT, {"mcs": 0, "num_symbols": 4, "stbc": 1.0}, "stbc: got 1.0"),
+    (wifi.VHT, {"mcs": 0, "num_symbols": 4, "stbc": True}, "stbc: got True"),
+    (wifi.VHT, {"mcs": 0, "num_symbols": 4, "stbc": "1"}, "stbc: got '1'")])
+def test_fields_of_formats_are_integers(kind, arguments, said):
+    with pytest.raises(ValueError, match=f"^{said}, must be an integer"):
+        kind(**arguments)
+
+
+def test_a_sample_rate_may_be_a_whole_float():
+    f = wifi.NonHT(6, len(MPDU))
+    wanted = wifi.Transmitter(1, 40).frame(f, MPDU)
+    assert np.array_equal(wifi.Transmitter(1, 40e6 / 1e6).frame(f, MPDU), wanted)
 
 
 @pytest.mark.parametrize(("mapping", "refused"), [

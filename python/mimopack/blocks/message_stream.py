@@ -29,8 +29,9 @@ class message_source(gr.basic_block):
         most: messages that may wait.
         multiple: of output items, while buffers are made: it makes the scheduler allocate large
             ones. start() takes it back.
-        newest: whether a new message takes the place of the oldest where ``most`` wait; otherwise
-            the new one is dropped.
+        newest: whether a new message takes the place of the oldest where ``most`` wait, and none is
+            kept when the flowgraph stops or changes; otherwise the new one is dropped, and those
+            that wait are for the next start.
     """
 
     def __init__(self, name, port, out_sig, most=1000, multiple=1, newest=False):
@@ -56,7 +57,7 @@ class message_source(gr.basic_block):
         return self._log.failures
 
     def dropped(self):
-        """Messages dropped because too many waited."""
+        """Messages dropped because too many waited, or cut off by a stop of the flowgraph."""
         return self._dropped
 
     def start(self):
@@ -66,8 +67,11 @@ class message_source(gr.basic_block):
 
     def stop(self):
         self._log.flush()
+        self._dropped += bool(self._queue)
         self._queue.clear()
-        self._waiting.clear()
+        if self._newest:
+            self._dropped += len(self._waiting)
+            self._waiting.clear()
         self.set_output_multiple(self._multiple)
         return gr.basic_block.stop(self)
 

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Frames, channel matrices and symbols of ``wifi`` as PMTs, and frames that were cut out."""
 
+import math
 from dataclasses import fields
 
 import numpy as np
@@ -82,6 +83,9 @@ def symbols_to_pmt(frame, most):
     f = frame.format
     points = frame.symbols.reshape(-1, frame.symbols.shape[-1])
     step = -(-len(points) // most)
+    # Otherwise the same few subcarriers of all symbols.
+    while math.gcd(step, frame.symbols.shape[1]) > 1:
+        step += 1
     points = points[::step].T
     told = {"start": frame.start, "num_streams": len(points), "num_points": points.shape[1],
             "constellation": f.constellation, "format": f.name, "mcs": f.mcs,
@@ -101,8 +105,7 @@ def found_to_pmt(found, sample_rate, **extra):
         "snr_db": float(10 * np.log10(np.mean(header.signal / header.noise) + 1e-30)),
         "problem": header.problem, "truncated": found.truncated, "inside": found.inside,
         "subchannels": np.array(preamble.subchannels),
-        "signal": header.signal, "noise": header.noise, "centre": header.centre,
-        "header_samples": header.num_samples}
+        "signal": header.signal, "noise": header.noise, "centre": header.centre}
     if f is not None:
         told |= {"format": f.name, "mcs": f.mcs, "num_streams": f.num_streams,
                  "bandwidth_mhz": float(f.bandwidth_mhz * min(1.0, sample_rate / 20e6)),
@@ -136,12 +139,14 @@ def found_from_pmt(message, num_rx, sample_rate):
     signal, noise = _reals(told, "signal", num_rx), _reals(told, "noise", num_rx)
     if not (noise > 0).all() or not (signal >= 0).all():
         raise ValueError("signal, noise: got a power that is none")
-    header = Header(_format(told), _text(told, "problem"), _whole(told, "header_samples"),
-                    _whole(told, "centre"), noise, signal)
+    num_samples = _whole(told, "num_samples")
+    header = Header(_format(told), _text(told, "problem"),
+                    num_samples // max(1, round(sample_rate / 20e6)), _whole(told, "centre"),
+                    noise, signal)
     if not 0 <= preamble.window - first < 2**20:
         raise ValueError(f"window: got {preamble.window}, first is {first}")
     return Found(preamble, header, samples.reshape(num_rx, -1), first, _flag(told, "truncated"),
-                 _flag(told, "inside"), _whole(told, "num_samples"))
+                 _flag(told, "inside"), num_samples)
 
 
 def _format(told):

@@ -247,8 +247,14 @@ class wifi_decoder(DetectorChoice, Controlled, gr.basic_block):
     """Decode frames that were cut out: the second half of ``wifi_receiver``.
 
     Message port ``in`` takes the PDUs of ``wifi_synchroniser``, in the order of the stream; what is
-    none is left out, counted and logged. The other ports, and the arguments, are those of
-    ``wifi_receiver``.
+    none is left out, counted and logged. The ports out are those of ``wifi_receiver``.
+
+    Message port in ``control``: a dictionary or pair with ``detector``.
+
+    Args:
+        num_rx, sample_rate: as of the ``wifi_synchroniser``.
+        detector, backend, whitening, smoothing, passes, iterations, bad_fcs: as of
+            ``wifi_receiver``.
 
     Raises:
         ValueError: an argument is not as of ``wifi_receiver``.

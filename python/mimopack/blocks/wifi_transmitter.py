@@ -9,7 +9,7 @@ import pmt
 
 from .. import wifi
 from ..checks import choice, flag, integer, number
-from ..wifi import mac
+from ..wifi import carriers, mac
 from ..wifi.pdu import ENCODINGS
 from .fec_encoder import pdu_parts
 from .message_stream import message_source
@@ -42,18 +42,23 @@ class wifi_transmitter(message_source):
 
         format, mcs, num_streams, bandwidth_mhz, short_gi, coding, stbc, aggregated, greenfield: of
             this frame, instead of the block's. With another format than the block's, what is not
-            given has the least value, not the block's.
+            given has the least value, not the block's. A bandwidth of 5 or 10 MHz is one of 20
+            whose samples are to be played at that rate.
         encoding: of a non-HT frame instead of mcs, 0 to 7 for 6 to 54 Mbit/s, as in gr-ieee802-11.
         ampdu: an s32vector of lengths: the u8vector holds so many MPDUs after each other, which
             make an A-MPDU.
         crc_included: whether the MPDUs end with their frame check sequences, instead of ``fcs``.
         scrambler_seed: of this frame.
-        tx_time: a tuple of seconds and a fraction, which becomes a tag of that name.
+        tx_time: a tuple of whole seconds and a fraction of one, which becomes a tag of that name.
 
     Other keys are passed over, so PDUs of ``wifi_receiver`` can be sent again as they came. A
     message that makes no frame is left out, counted (``refused``) and logged, and so is what comes
     while 1000 wait (``dropped``). The streams end, once everything is sent, after the message
     PMT_EOF or with the block that sends the messages.
+
+    Where the flowgraph is stopped, or changed while it runs (lock, unlock), PDUs that wait are sent
+    when it starts again. The burst that is being sent is cut (``dropped``), and what GNU Radio's
+    buffers hold behind this block is lost: its tag then promises more samples than come.
 
     The first sample of a frame carries on each output the tags named ``tag`` (samples of frame and
     gap together) and "frame" (its number). Between frames nothing is sent: the streams wait. See
@@ -94,7 +99,8 @@ class wifi_transmitter(message_source):
         settings = {
             "format": choice("format", format, FORMATS), "mcs": mcs,
             "num_streams": integer("num_streams", num_streams, 1, 4),
-            "bandwidth_mhz": bandwidth_mhz, "short_gi": flag("short_gi", short_gi),
+            "bandwidth_mhz": choice("bandwidth_mhz", bandwidth_mhz, carriers.BANDWIDTHS),
+            "short_gi": flag("short_gi", short_gi),
             "coding": choice("coding", coding, ("bcc", "ldpc")), "stbc": stbc,
             "aggregated": flag("aggregated", aggregated),
             "greenfield": flag("greenfield", greenfield)}
@@ -197,6 +203,9 @@ class wifi_transmitter(message_source):
         encoding = _value(told, "encoding")
         if encoding is not None and name == "non-ht" and "mcs" not in given:
             given["mcs"] = ENCODINGS[integer("encoding", encoding, 0, 7)]
+        # Receivers of slower clocks say how wide their channels are.
+        if given.get("bandwidth_mhz") in (5, 10):
+            given["bandwidth_mhz"] = 20
         for key in ("short_gi", "aggregated", "greenfield"):
             flag(key, given.get(key, False))
         return base | given

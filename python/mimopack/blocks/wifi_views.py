@@ -7,7 +7,7 @@ from collections import deque
 import numpy as np
 import pmt
 
-from ..checks import integer
+from ..checks import integer, integer_choice, number
 from .fec_encoder import pdu_parts
 from .message_stream import message_source
 from .settings import scalar
@@ -73,7 +73,7 @@ class wifi_channel_view(message_source):
         num_rx: receive antennas, 1..8.
         num_streams: space-time streams shown, 1..4.
         num_carriers: 64, 128 or 256 for 20, 40 or 80 MHz.
-        floor_db: the least value.
+        floor_db: the least value, -1000 to 1000.
 
     Raises:
         ValueError: an argument is not as above.
@@ -82,7 +82,10 @@ class wifi_channel_view(message_source):
     def __init__(self, num_rx=1, num_streams=1, num_carriers=64, floor_db=-60.0):
         self._shape = (integer("num_rx", num_rx, 1, 8),
                        integer("num_streams", num_streams, 1, 4))
-        self._width = integer("num_carriers", num_carriers, 64, 256)
+        self._width = integer_choice("num_carriers", num_carriers, (64, 128, 256))
+        floor_db = number("floor_db", floor_db)
+        if not -1000 <= floor_db <= 1000:
+            raise ValueError(f"floor_db: got {floor_db}, allowed are -1000 to 1000")
         self._floor = np.float32(floor_db)
         message_source.__init__(self, "wifi_channel_view", "csi",
                                 [(np.float32, self._width)] * (num_rx * num_streams), _MOST,
