@@ -11,11 +11,13 @@ import subprocess
 import sys
 import threading
 import time
+from types import SimpleNamespace
 
 import pytest
 from click.testing import CliRunner
 from flowgraphs import ROOT
 from gnuradio.mimopack import recording, wifi
+from gnuradio.mimopack.apps import interrupt
 from gnuradio.mimopack.apps.cli import main
 from gnuradio.mimopack.apps.wifi import command as command_module
 from gnuradio.mimopack.apps.wifi.outputs import JsonFile, PcapFile
@@ -116,18 +118,43 @@ def test_ctrl_c_while_modules_are_imported(tmp_path, command, module):
     assert (done.returncode, done.stdout, done.stderr) == (130, "", "")
 
 
+def test_ctrl_c_again_breaks_off_what_hangs(monkeypatch):
+    now = [0.0]
+    monkeypatch.setattr(interrupt, "time", SimpleNamespace(monotonic=lambda: now[0]))
+    with interrupt.Interrupt() as held:
+        for now[0] in (0.0, 0.5, 0.9):
+            os.kill(os.getpid(), signal.SIGINT)
+        now[0] = 1.1
+        with pytest.raises(KeyboardInterrupt):
+            os.kill(os.getpid(), signal.SIGINT)
+        with held.allowed():    # nothing is left of them
+            pass
+        assert held.happened
+
+
+def test_ctrl_c_behind_the_end_does_not_change_the_status(tmp_path):
+    script = tmp_path / "mimopack"
+    script.write_text((ROOT / "apps" / "mimopack.in").read_text().replace("@MIMOPACK_SHEBANG@", ""))
+    code = ("import atexit, os, runpy, signal, sys; sys.argv[0] = 'mimopack'; "
+            "atexit.register(lambda: os.kill(os.getpid(), signal.SIGINT)); "
+            f"runpy.run_path({str(script)!r}, run_name='__main__')")
+    done = subprocess.run([sys.executable, "-c", code, "--version"], capture_output=True, text=True,
+                          env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}, timeout=60)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
 @pytest.mark.parametrize("writes", [JsonFile, command_module.Outputs],
                          ids=["a frame is", "all files are"])
 def test_a_second_ctrl_c_while_output_is_written_breaks_nothing_off(
         simulated, tmp_path, monkeypatch, writes):
-    def interrupt(*_):
+    def press(*_):
         os.kill(os.getpid(), signal.SIGINT)
 
     name = "write" if writes is JsonFile else "close"
     whole = getattr(writes, name)
     monkeypatch.setattr(writes, name, lambda *arguments: (
-        interrupt(), interrupt(), whole(*arguments))[2])
-    monkeypatch.setattr(wifi.Receiver, "finish", interrupt)
+        press(), press(), whole(*arguments))[2])
+    monkeypatch.setattr(wifi.Receiver, "finish", press)
     result = _wifi(simulated[0], "--json", tmp_path / "f.json", "--csi", tmp_path / "c.npz",
                    "--pcap", tmp_path / "p.pcap")
     assert result.exit_code == 130, result.output

@@ -88,7 +88,7 @@ def play(path, detectors=(), output=Path("demo-output"), show=None, quiet=False,
 
     Raises:
         Refusal: the recording, an option or an output cannot be used; said before anything plays.
-        KeyboardInterrupt: a second Ctrl-C.
+        KeyboardInterrupt: Ctrl-C before anything plays, or again and again where something hangs.
     """
     with ExitStack() as stack:
         if interrupt is None:

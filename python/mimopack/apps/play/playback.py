@@ -166,8 +166,7 @@ class Playback:
                         on_look()
             except KeyboardInterrupt:
                 source.end()
-                with interrupt.allowed():    # a second Ctrl-C raises here
-                    ended.wait()
+                ended.wait()    # where it hangs, further Ctrl-C raise here
         except BaseException:
             top.stop()
             ended.wait()
