@@ -494,9 +494,9 @@ def test_a_file_that_cannot_be_completed_is_not_called_written(tmp_path):
     assert f"\nwritten: {tmp_path / 'p.pcap'}\n" in result.output
     assert f"\nnot complete: {tmp_path / 'f.json.part'}\n" in result.output
     assert not (tmp_path / "f.json").exists() and (tmp_path / "f.json.part").exists()
-    # The piece at hand was searched, and frames of it are in the table.
+    # Frames of the piece at hand are in the table.
     count = recording.Reader(path).num_samples
-    assert f"broken off after {count} of {count} samples (100 %)" in result.output
+    assert f"broken off within the first {count} of {count} samples." in result.output
 
 
 def test_a_device_that_is_full_is_not_called_written(simulated):
@@ -524,6 +524,7 @@ def test_pictures_that_do_not_fit_are_no_traceback(simulated, tmp_path, command)
     assert result.exit_code == 2 and isinstance(result.exception, SystemExit)
     assert result.output.splitlines()[-1] == f"Error: --output: cannot write {out}: File too large"
     assert f"\nwritten: {out / 'summary.json'}\n" in result.output
+    assert [one.name for one in out.iterdir()] == ["summary.json"]
 
 
 def test_a_fifo_whose_reader_left_is_not_called_written(simulated, tmp_path, monkeypatch):
@@ -553,6 +554,6 @@ def test_an_error_in_the_middle_keeps_what_was_decoded(simulated, tmp_path, monk
     monkeypatch.setattr(command_module.wifi.Receiver, "finish", broken)
     result = _wifi(simulated[0], "-q", "--json", tmp_path / "f.json")
     assert result.exit_code == 2
-    assert re.search(r"Incomplete: broken off after (\d+) of \1 samples", result.output)
+    assert re.search(r"Incomplete: broken off within the first (\d+) of \1 samples", result.output)
     assert result.output.splitlines()[-1] == "Error: the disk is gone"
     assert len(json.loads((tmp_path / "f.json").read_text())) == 5

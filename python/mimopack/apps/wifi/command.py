@@ -233,7 +233,7 @@ def hints(run, reader, interrupt, progress):
 @click.option("--json", "json_path", type=click.Path(path_type=Path), metavar="FILE",
               help="Write the frames as a list of JSON objects.")
 @click.option("--csi", "csi_path", type=click.Path(path_type=Path), metavar="FILE",
-              help="Write channel matrices: HDF5 where the name ends in .h5, else NumPy's .npz.")
+              help="Write channel matrices: a name in .h5 or .hdf5 makes HDF5, one in .npz NumPy's file.")
 @click.option("--pcap", "pcap_path", type=click.Path(path_type=Path), metavar="FILE",
               help="Write MPDUs for Wireshark, with radiotap headers; FILE may be a FIFO.")
 @click.option("--full-scale-dbm", type=float, default=0.0, metavar="DBM",
@@ -399,9 +399,11 @@ def _run(interrupt, path, paths, full_scale_dbm, overrides, folder, pictures, qu
         say("\nnot complete: " + recording.printable(", ".join(map(str, outputs.left))))
     if not run.complete:
         share = 100 * run.samples / reader.num_samples
-        say(click.style(f"\nIncomplete: {'broken off' if failure else 'interrupted'} after "
-                        f"{run.samples} of {reader.num_samples} samples ({share:.0f} %).",
-                        fg="yellow"))
+        say(click.style(
+            f"\nIncomplete: broken off within the first {run.samples} of {reader.num_samples} "
+            "samples." if failure else
+            f"\nIncomplete: interrupted after {run.samples} of {reader.num_samples} samples "
+            f"({share:.0f} %).", fg="yellow"))
     if failure is not None:
         refuse(str(failure))
     if interrupt.happened:

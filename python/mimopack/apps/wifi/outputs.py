@@ -73,7 +73,8 @@ class Replacement:
         self.path = Path(path)
         if str(self.path) == "-":
             raise ValueError("it must be the name of a file, standard output has the report")
-        target = Path(os.path.realpath(self.path))    # a link stays one
+        # A link stays one.
+        target = Path(os.path.realpath(self.path)) if self.path.is_symlink() else self.path
         if target.is_dir():
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
         self._target = target
@@ -175,12 +176,17 @@ class CsiFile:
 
     def close(self):
         """Complete the file and give it its name; returns whether all frames were written."""
-        self._writer.close()
+        try:
+            self._writer.close()
+        finally:    # what failed is of no use: only a complete file can be read
+            self.part.unlink(missing_ok=True)
         return True
 
     def give_up(self):
-        """Remove what was written, which is not to be read before it is complete."""
-        self._writer.discard()
+        """Remove what was written: only a complete file can be read."""
+        with suppress(OSError):
+            self._writer.discard()
+        self.part.unlink(missing_ok=True)
 
     def discard(self):
         """Remove what was written."""

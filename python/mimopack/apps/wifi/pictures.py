@@ -62,8 +62,13 @@ def _quality(frame):
 
 def save(figure, path):
     """Write a figure to a file and close it; returns the path."""
-    figure.savefig(path)
-    plt.close(figure)
+    try:
+        figure.savefig(path)
+    except OSError:
+        path.unlink(missing_ok=True)
+        raise
+    finally:
+        plt.close(figure)
     return path
 
 
