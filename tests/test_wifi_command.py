@@ -446,6 +446,19 @@ def test_an_error_that_each_frame_has_is_logged_once(caplog):
     assert len(caplog.records) == 1
 
 
+def test_frames_that_all_fail_by_an_error_are_no_reason_to_look_for_another_reading(
+        simulated, monkeypatch):
+    def broken(*_):
+        raise RuntimeError("broken")
+
+    monkeypatch.setattr(wifi.decoder.FrameDecoder, "_decode", broken)
+    result = _wifi(simulated[0])
+    assert result.exit_code == 1
+    assert "5  failed: RuntimeError (first at sample " in result.output
+    assert "The program failed on each of these frames" in result.output
+    assert "tried" not in result.output and "SNR (mean" not in result.output
+
+
 def test_options_of_the_receiver(simulated, monkeypatch):
     given = []
 

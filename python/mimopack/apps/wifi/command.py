@@ -233,7 +233,8 @@ def hints(run, reader, interrupt, progress):
 @click.option("--json", "json_path", type=click.Path(path_type=Path), metavar="FILE",
               help="Write the frames as a list of JSON objects.")
 @click.option("--csi", "csi_path", type=click.Path(path_type=Path), metavar="FILE",
-              help="Write channel matrices: a name in .h5 or .hdf5 makes HDF5, one in .npz NumPy's file.")
+              help="Write channel matrices: HDF5 where the name ends in .h5 or .hdf5, "
+                   "NumPy's file where in .npz.")
 @click.option("--pcap", "pcap_path", type=click.Path(path_type=Path), metavar="FILE",
               help="Write MPDUs for Wireshark, with radiotap headers; FILE may be a FIFO.")
 @click.option("--full-scale-dbm", type=float, default=0.0, metavar="DBM",
