@@ -255,7 +255,7 @@ def hints(run, reader, interrupt, progress):
                    "LDPC code.")
 @click.option("--threads", type=click.IntRange(0, 1024), default=1, show_default=True,
               help="Threads that decode frames at the same time; 0 takes all cores. More than 1 "
-                   "pays with three or four streams.")
+                   "pays where detection is most of the work, as with four streams of 64-QAM.")
 @click.option("--rate", type=_Number(), help=f"Sample rate: {RATES} MS/s, as 20e6 or 20M.")
 @click.option("--format", "datatype", type=_Format(),
               help=f"Sample format: {', '.join(recording.DATATYPES)}; also short, as ci16. "
