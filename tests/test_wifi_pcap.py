@@ -3,6 +3,7 @@
 """Capture files as tshark and scapy read them: every field of every format; FIFOs, PDUs and the
 block."""
 
+import contextlib
 import itertools
 import math
 import os
@@ -377,6 +378,40 @@ class TestFiles:
             with pytest.raises(ValueError, match="live.pcap: writing has ended"):
                 writer.write(received(NonHT(6, 44)))
 
+    @pytest.mark.parametrize("size", [1500, 10000])    # a pipe takes 4096 bytes at once or not
+    def test_reader_that_stands_still(self, tmp_path, size):
+        path = tmp_path / "live.pcap"
+        os.mkfifo(path)
+        reader = os.open(path, os.O_RDWR | os.O_NONBLOCK)
+        got, lost = b"", []
+
+        def read():
+            parts = []
+            with contextlib.suppress(BlockingIOError):
+                while True:
+                    parts.append(os.read(reader, 1 << 16))
+            return b"".join(parts)
+
+        with PcapWriter(path, patience=0.01) as writer:
+            for sequence in range(200):
+                if sequence == 100:
+                    got += read()
+                try:
+                    writer.write(received(NonHT(6, 44), [mpdu_bytes(sequence, size)]))
+                except TimeoutError as error:
+                    assert "live.pcap: the reader stands still" in str(error)
+                    lost.append(sequence)
+            assert 0 < len(lost) == 200 - writer.records
+            assert not writer.closed
+            got += read()
+        got += read()
+        os.close(reader)
+        (tmp_path / "read.pcap").write_bytes(got)
+        written = [sequence for sequence in range(200) if sequence not in lost]
+        assert 100 in written and written[-1] < 199
+        assert numbers(tmp_path / "read.pcap", "wlan.seq", "wlan.fcs.status") \
+            == [[sequence, 1] for sequence in written]
+
     def test_full_disk(self, tmp_path):
         with pytest.raises(OSError, match="No space left"):
             PcapWriter("/dev/full")
@@ -390,6 +425,9 @@ class TestFiles:
     (lambda w: PcapWriter(3), "path_or_file: got 3, must be a path or a binary file"),
     (lambda w: PcapWriter(w, "loud"), "dbm_full_scale: got 'loud', must be a number"),
     (lambda w: PcapWriter(w, math.nan), "dbm_full_scale: got nan, must be finite"),
+    (lambda w: PcapWriter(w, patience=-1), "patience: got -1, allowed are 0 to 10^6 seconds"),
+    (lambda w: PcapWriter(w, patience=math.nan), "patience: got nan, allowed are 0 to 10^6"),
+    (lambda w: PcapWriter(w, patience="long"), "patience: got 'long', must be a number"),
     (lambda w: w.write(b"frame"), "frame: got bytes, must be a ReceivedFrame"),
     (lambda w: w.write(received(NonHT(6, 44)), time=-1), "time: got -1.0 and"),
     (lambda w: w.write(received(NonHT(6, 44)), time=math.nan), "time: got nan and"),
@@ -651,6 +689,19 @@ class TestBlock:
         assert (sink.records(), sink.refused(), sink.lost()) == (1, 0, 3)
         said = "".join(capfd.readouterr())
         assert said.count("the capture file ends here: [Errno 28] No space left on device") == 1
+
+    def test_stops_while_the_reader_stands_still(self, tmp_path, capfd):
+        path = tmp_path / "live.pcap"
+        os.mkfifo(path)
+        reader = os.open(path, os.O_RDWR)
+        sink = mimopack.wifi_pcap_sink(str(path))
+        player = threading.Thread(target=self.play, args=(sink, [GOOD] * 2000), daemon=True)
+        player.start()
+        player.join(60)
+        assert not player.is_alive()
+        os.close(reader)
+        assert sink.records() > 0 < sink.lost() == 2000 - sink.records()
+        assert "PDU lost: " in "".join(capfd.readouterr())
 
     @pytest.mark.parametrize("arguments, error, message", [
         ({"path": "/dev/full"}, OSError, "No space left"),

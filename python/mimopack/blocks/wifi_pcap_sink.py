@@ -12,6 +12,9 @@ from . import wifi_pdus
 from .fec_encoder import IN
 from .streams import BlockLog, remaining
 
+# Seconds to wait for a FIFO's reader: a flowgraph cannot be stopped meanwhile.
+_PATIENCE = 2.0
+
 
 class wifi_pcap_sink(gr.basic_block):
     """Write MPDUs into a capture file, or a FIFO that Wireshark reads live.
@@ -22,8 +25,9 @@ class wifi_pcap_sink(gr.basic_block):
 
     Opening a FIFO waits until it has a reader, here in the constructor. Each record is in the file
     before the next one is taken. An error of the disk, or a reader that goes away, ends the file
-    but not the flowgraph: the error is reported once, and later PDUs are counted as lost. Started
-    again, the block goes on where it stopped.
+    but not the flowgraph: the error is reported once, and later PDUs are counted as lost. While a
+    FIFO's reader stands still for more than 2 seconds, PDUs are lost too. Started again, the block
+    goes on where it stopped.
 
     Args:
         path: of the file or FIFO; an existing file is replaced.
@@ -42,7 +46,7 @@ class wifi_pcap_sink(gr.basic_block):
         self._time = time
         self._log = BlockLog(self)
         self._lost = 0
-        self._writer = PcapWriter(path, dbm_full_scale)
+        self._writer = PcapWriter(path, dbm_full_scale, _PATIENCE)
         gr.basic_block.__init__(self, "wifi_pcap_sink", None, None)
         self.message_port_register_in(IN)
         self.set_msg_handler(IN, self._take)
@@ -56,7 +60,7 @@ class wifi_pcap_sink(gr.basic_block):
         return self._log.failures
 
     def lost(self):
-        """PDUs that came after the file ended, or ended it."""
+        """PDUs that came after the file ended, or ended it, or while a reader stood still."""
         return self._lost
 
     def close(self):
@@ -82,6 +86,9 @@ class wifi_pcap_sink(gr.basic_block):
                 return
             try:
                 self._writer.write_pdu(info, blob, self._time if "time" in info else clock.time())
+            except TimeoutError as error:
+                self._lost += 1
+                self._log.warn("PDUs lost", f"PDU lost: {error}")
             except OSError as error:
                 self._lost += 1
                 self._log.error(f"the capture file ends here: {error}")

@@ -4,7 +4,11 @@
 
 import math
 import os
+import select
+import stat
 import struct
+import time as clock
+from contextlib import suppress
 from dataclasses import dataclass, fields
 
 from ..checks import choice, flag, integer, number
@@ -291,13 +295,16 @@ class PcapWriter:
         mkfifo live.pcap; wireshark -k -i live.pcap
 
     Opening a FIFO waits until it has a reader. Where the reader goes away, or the disk refuses a
-    write, the writer is ``closed`` and the call raises; nothing more can be written then.
+    write, the writer is ``closed`` and the call raises; nothing more can be written then. Where the
+    reader of a FIFO stands still for longer than ``patience``, calls raise TimeoutError at once and
+    their records are lost, until it reads again.
 
     Args:
         path_or_file: path, or a binary file open for writing. The writer closes only what it
             opened.
         dbm_full_scale: power in dBm of a constant of magnitude 1 at the antenna: see
             :func:`radiotap`.
+        patience: seconds to wait for a FIFO's reader that stands still; None waits for ever.
 
     Attributes:
         records: number of MPDUs written.
@@ -308,8 +315,12 @@ class PcapWriter:
         OSError: the file cannot be opened or written.
     """
 
-    def __init__(self, path_or_file, dbm_full_scale=0.0):
+    def __init__(self, path_or_file, dbm_full_scale=0.0, patience=None):
         self._dbm_full_scale = _offset(dbm_full_scale)
+        if patience is not None and not 0 <= number("patience", patience) <= 1e6:
+            raise ValueError(f"patience: got {patience}, allowed are 0 to 10^6 seconds, or None")
+        self._patience, self._full_since = patience, None
+        self._rest = b""    # of a record that a FIFO has taken in part
         self.records = 0
         self.closed = False
         self._references = 0
@@ -317,6 +328,8 @@ class PcapWriter:
         if self._owned:
             # A buffer would keep what a reader refused, and refuse to be closed.
             self._file = open(path_or_file, "wb", buffering=0)
+            if patience is not None and stat.S_ISFIFO(os.fstat(self._file.fileno()).st_mode):
+                os.set_blocking(self._file.fileno(), False)
         elif callable(getattr(path_or_file, "write", None)):
             self._file = path_or_file
         else:
@@ -335,6 +348,7 @@ class PcapWriter:
         Raises:
             ValueError: an argument is not as above, or the writer is closed.
             BrokenPipeError: the reader of a FIFO has gone away.
+            TimeoutError: it stands still, see above; the records are lost.
             OSError: the file cannot be written.
         """
         if not isinstance(frame, ReceivedFrame):
@@ -367,6 +381,8 @@ class PcapWriter:
         if not self.closed:
             self.closed = True
             if self._owned:
+                with suppress(OSError):
+                    self._taken(self._rest)
                 self._file.close()
 
     def __enter__(self):
@@ -394,11 +410,10 @@ class PcapWriter:
     def _put(self, data):
         if self.closed:
             raise ValueError(f"{self._name}: writing has ended")
+        late = False
         try:
             if self._owned:
-                rest = memoryview(data)
-                while rest:
-                    rest = rest[self._file.write(rest):]
+                late = self._wait_to_write(data)
             else:
                 self._file.write(data)
                 flush = getattr(self._file, "flush", None)
@@ -410,3 +425,35 @@ class PcapWriter:
         except OSError:
             self.close()
             raise
+        if late:
+            raise TimeoutError(f"{self._name}: the reader stands still")
+
+    def _wait_to_write(self, data):
+        """Write; True where a FIFO's reader stands still, and nothing of the data was written."""
+        self._rest = self._rest[self._taken(self._rest):]
+        taken = 0 if self._rest else self._taken(data)
+        if data and not taken:
+            return True
+        # Half a record would spoil all that follow, so the other half has to come first.
+        self._rest = data[taken:]
+        return False
+
+    def _taken(self, data):
+        """Write, and return how many bytes a FIFO's reader has taken in time."""
+        at = 0
+        while at < len(data):
+            written = self._file.write(memoryview(data)[at:])
+            if written is not None:
+                at, self._full_since = at + written, None
+            elif not self._room():
+                break
+        return at
+
+    def _room(self):
+        """Wait for room in a FIFO that is full; False where the reader stands still for too
+        long."""
+        now = clock.monotonic()
+        self._full_since = now if self._full_since is None else self._full_since
+        poll = select.poll()
+        poll.register(self._file.fileno(), select.POLLOUT)
+        return bool(poll.poll(max(0.0, self._full_since + self._patience - now) * 1000))
