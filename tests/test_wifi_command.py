@@ -9,6 +9,7 @@ import resource
 import sys
 import threading
 from contextlib import contextmanager
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -434,6 +435,20 @@ def test_backend_cuda_without_cupy_is_refused_in_one_line(simulated, tmp_path, m
     assert not list(tmp_path.iterdir())
     with pytest.raises(ImportError, match="backend 'cuda' needs CuPy"):
         wifi.Receiver(backend="cuda")
+
+
+@pytest.mark.parametrize("command", ["wifi", "play"])
+def test_backend_cuda_without_a_gpu_is_refused_in_one_line(simulated, tmp_path, monkeypatch,
+                                                           command):
+    def count():
+        raise OSError("no driver")
+
+    runtime = SimpleNamespace(getDeviceCount=count, CUDARuntimeError=OSError)
+    monkeypatch.setitem(sys.modules, "cupy", SimpleNamespace(cuda=SimpleNamespace(runtime=runtime)))
+    monkeypatch.chdir(tmp_path)
+    result = CliRunner().invoke(main, [command, str(simulated[0]), "--backend", "cuda"])
+    assert result.exit_code == 2
+    assert result.output == "Error: --backend: there is no usable NVIDIA GPU (no driver)\n"
 
 
 def test_an_error_that_each_frame_has_is_logged_once(caplog):
