@@ -241,20 +241,38 @@ def test_the_same_as_of_arrays_whatever_the_buffers(most):
     assert receiver.counts() == {**engine.counts, "failures": 0}
 
 
-def test_two_halves_do_what_the_receiver_does():
-    samples, sent = mixed(cfo_hz=-70e3)
-    _, whole = receive(samples, frequency=2.412e9)
+def two_halves(samples, **parameters):
+    """(synchroniser, decoder, messages between them, messages of each port)."""
     top, source = gr.top_block(), Samples(samples)
-    synchroniser = mimopack.wifi_synchroniser(2, frequency=2.412e9)
-    decoder = mimopack.wifi_decoder(2)
-    cut, ports = Messages(), {name: Messages() for name in whole}
-    for port in range(2):
+    synchroniser = mimopack.wifi_synchroniser(len(samples), **parameters)
+    decoder = mimopack.wifi_decoder(len(samples))
+    cut, ports = Messages(), {name: Messages() for name in ("out", "frames", "csi", "symbols")}
+    for port in range(len(samples)):
         top.connect((source, port), (synchroniser, port))
     top.msg_connect(synchroniser, "frames", decoder, "in")
     top.msg_connect(synchroniser, "frames", cut, "in")
     for name, sink in ports.items():
         top.msg_connect(decoder, name, sink, "in")
     run(top)
+    return synchroniser, decoder, cut, ports
+
+
+def test_two_halves_tell_what_is_announced_of_frames_that_are_not_received():
+    samples, _ = air([(lambda n: wifi.VHT.of_length(0, n, group_id=5, short_gi=True),
+                       [data_mpdu(50)])])
+    _, whole = receive(samples)
+    (info,), (message,) = whole["frames"].values(), whole["frames"].messages()
+    assert (info["format"], info["short_gi"]) == ("vht", True)
+    assert info["problem"] == "several users (group 5)"
+    *_, ports = two_halves(samples)
+    assert list(map(pmt.serialize_str, ports["frames"].messages())) \
+        == [pmt.serialize_str(message)]
+
+
+def test_two_halves_do_what_the_receiver_does():
+    samples, sent = mixed(cfo_hz=-70e3)
+    _, whole = receive(samples, frequency=2.412e9)
+    synchroniser, decoder, cut, ports = two_halves(samples, frequency=2.412e9)
     assert len(ports["out"].pdus()) == len(expected(sent))
     for name in ("out", "frames", "csi"):
         assert list(map(pmt.serialize_str, ports[name].messages())) \

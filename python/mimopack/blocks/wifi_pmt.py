@@ -19,6 +19,9 @@ from .settings import scalar
 
 _FORMATS = {kind.name: kind for kind in (formats.NonHT, formats.HT, formats.VHT)}
 _FIELD = "format_"    # before the names of a format's arguments
+_ANNOUNCED = "announced_"    # before those of what is known where there is no format
+_MAY_BE_ANNOUNCED = ("format", "mcs", "num_streams", "stbc", "bandwidth_mhz", "short_gi", "coding",
+                     "length")
 
 
 def to_value(value):
@@ -111,6 +114,7 @@ def found_to_pmt(found, sample_rate, **extra):
                  "bandwidth_mhz": float(f.bandwidth_mhz * min(1.0, sample_rate / 20e6)),
                  "short_gi": f.short_gi, "coding": f.coding, "length": f.length}
         told |= {_FIELD + field.name: getattr(f, field.name) for field in fields(f)}
+    told |= {_ANNOUNCED + name: value for name, value in header.announced.items()}
     return pmt.cons(to_dict(told | extra), complex_vector(found.samples))
 
 
@@ -142,7 +146,7 @@ def found_from_pmt(message, num_rx, sample_rate):
     num_samples = _whole(told, "num_samples")
     header = Header(_format(told), _text(told, "problem"),
                     num_samples // max(1, round(sample_rate / 20e6)), _whole(told, "centre"),
-                    noise, signal)
+                    noise, signal, _announced(told))
     if not 0 <= preamble.window - first < 2**20:
         raise ValueError(f"window: got {preamble.window}, first is {first}")
     return Found(preamble, header, samples.reshape(num_rx, -1), first, _flag(told, "truncated"),
@@ -166,6 +170,15 @@ def _format(told):
         return kind(**arguments)
     except TypeError as error:
         raise ValueError(f"format: {error}") from error
+
+
+def _announced(told):
+    found = {}
+    for name in _MAY_BE_ANNOUNCED:
+        value = pmt.dict_ref(told, pmt.intern(_ANNOUNCED + name), pmt.PMT_NIL)
+        if not pmt.is_null(value):
+            found[name] = scalar(name, value)
+    return found
 
 
 def moment(name, value):
