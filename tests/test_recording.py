@@ -224,7 +224,7 @@ def test_a_collection_without_its_object_is_refused(tmp_path):
 
 
 def test_a_folder_or_another_kind_of_file_is_refused(tmp_path, monkeypatch):
-    with pytest.raises(ValueError, match="holds no recordings"):
+    with pytest.raises(ValueError, match="holds no SigMF recordings"):
         recording.Reader(tmp_path)
     recording.write(tmp_path / "one", np.ones((2, 10)), 1e6)
     recording.write(tmp_path / "two", np.ones((1, 10)), 1e6, layout="collection")

@@ -27,7 +27,8 @@ class Dataset:
         self.path, self.datatype = path, datatype
         sample_bytes = 2 * num_channels * datatype.component.itemsize
         count, surplus = divmod(path.stat().st_size, sample_bytes)
-        self.note = (f"{path.name} ends within a sample: its last {surplus} bytes are left out"
+        self.note = (f"{path.name} ends within a sample: its last "
+                     + ("byte is" if surplus == 1 else f"{surplus} bytes are") + " left out"
                      if surplus else "")
         shape = (count, num_channels, 2)
         self.components = (np.memmap(path, datatype.component, mode="r", shape=shape) if count

@@ -55,7 +55,7 @@ def metadata_file(path):
                        if entry.suffix in (META, COLLECTION))
         raise ValueError(f"path: got the folder {path}, give one of its recordings: "
                          f"{', '.join(names)}" if names
-                         else f"path: got the folder {path}, which holds no recordings")
+                         else f"path: got the folder {path}, which holds no SigMF recordings")
     if path.is_file() and path.suffix not in (META, DATA, COLLECTION):
         raise ValueError(f"path: {path} is no SigMF recording. Raw samples become one with "
                          "recording.Writer: docs/recordings.md, \"Record your own radio\"")

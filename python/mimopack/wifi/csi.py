@@ -204,8 +204,10 @@ class CsiWriter:
             store.close()
             self._part.replace(self._path)
         except BaseException:
-            store.discard()
-            self._part.unlink(missing_ok=True)
+            try:
+                store.discard()
+            finally:
+                self._part.unlink(missing_ok=True)
             raise
 
     def discard(self):
