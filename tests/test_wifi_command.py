@@ -152,7 +152,7 @@ def test_bare_samples_of_two_channels(tmp_path, datatype):
     result = _wifi(path, "--rate", "20e6", "--format", datatype, "--channels", "2",
                    "--frequency", "5.18G", "-q", "--json", tmp_path / "f.json")
     assert result.exit_code == 0, result.output
-    assert (f"{path}: bare samples without metadata, 2 channels of {kind.name}, 20 MS/s, "
+    assert (f"{path}: raw samples without metadata, 2 channels of {kind.name}, 20 MS/s, "
             "5180 MHz, ") in result.output
     frames = json.loads((tmp_path / "f.json").read_text())
     assert [one["psdu"] for one in frames] == [one.psdu.hex() for one in sent]

@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Multi-antenna recordings in SigMF: one interleaved dataset, or a Collection of one per antenna;
-and files of bare samples.
+and files of raw samples.
 
 SigMF needs the Python package ``sigmf``.
 """

@@ -10,15 +10,15 @@ from .reader import Reader
 
 
 def open_recording(path, datatype=None, num_channels=None, sample_rate=None, frequency=None):
-    """Open a SigMF recording or a file of bare samples.
+    """Open a SigMF recording or a file of raw samples.
 
-    A path with metadata, see ``Reader``, is SigMF. Any other file holds bare samples, and what is
+    A path with metadata, see ``Reader``, is SigMF. Any other file holds raw samples, and what is
     known of them must be given.
 
     Args:
         path: of the recording.
         datatype, num_channels, sample_rate, frequency: replace what metadata says where they are
-            not None; num_channels of bare samples is 1 by default.
+            not None; num_channels of raw samples is 1 by default.
 
     Returns:
         :class:`Reader` or :class:`RawReader`.

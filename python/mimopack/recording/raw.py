@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Files of bare samples, without metadata."""
+"""Files of raw samples, without metadata."""
 
 from pathlib import Path
 
@@ -10,7 +10,7 @@ from .datatypes import ALIASES, DATATYPES, get_datatype
 
 
 class RawReader(Recording):
-    """A file of bare samples, channels interleaved sample by sample.
+    """A file of raw samples, channels interleaved sample by sample.
 
     Args:
         path: of the file.

@@ -14,6 +14,7 @@ from .. import detectors
 from ..checks import choice, flag, integer, positive
 from ..cuda import device
 from .decoder import FAILED, FrameDecoder, Settings, batches
+from .iterations import ITERATING
 from .synchroniser import Synchroniser
 
 DEFAULT_DETECTOR = "nway"
@@ -28,8 +29,9 @@ class Receiver:
         num_rx: receive antennas, 1..8.
         sample_rate: 20e6, 40e6 or 80e6: the widest channel received; 5e6 or 10e6 for 802.11p.
         frequency: centre frequency of the samples in Hz, only for the reports; None if unknown.
-        detector: name of the MIMO detector, or a function (num_streams, num_rx, constellation)
-            that makes one (for iterations > 1 with a keyword ``extrinsic``).
+        detector: name of the MIMO detector, or a function (unknowns, rows, constellation) that
+            makes one (for iterations > 1 with a keyword ``extrinsic``). A space-time block code has
+            two unknowns for a stream and two rows for an antenna, a duplicate a row for each copy.
         backend: of the detectors, "auto", "cpu", "cuda" or "reference".
         whitening: "antennas" divides each antenna by its own noise; "covariance" also makes noise
             white that is correlated between antennas, as an interferer's is.
@@ -107,12 +109,10 @@ class Receiver:
     def _checked(self, detector):
         if callable(detector):
             return detector
-        kind = detectors.REGISTRY[choice("detector", detector, tuple(detectors.REGISTRY))]
-        if self._iterations > 1 and (kind.HARD or not kind.SUPPORTS_PRIOR):
-            able = [name for name, one in detectors.REGISTRY.items()
-                    if one.SUPPORTS_PRIOR and not one.HARD]
+        choice("detector", detector, tuple(detectors.REGISTRY))
+        if self._iterations > 1 and detector not in ITERATING:
             raise ValueError(f"detector: got {detector!r}, which takes no a-priori LLRs; with "
-                             f"iterations = {self._iterations} allowed are {', '.join(able)}")
+                             f"iterations = {self._iterations} allowed are {', '.join(ITERATING)}")
         return detector
 
     @property

@@ -82,7 +82,7 @@ def own_files(reader):
 def introduce(reader, sample_rate, echo, warn):
     """Say what a file is taken for."""
     bare = isinstance(reader, recording.RawReader)
-    kind = "bare samples without metadata" if bare else "SigMF"
+    kind = "raw samples without metadata" if bare else "SigMF"
     low = 0 < (reader.frequency or 0) < _LOW_FREQUENCY
     where = ("frequency not known" if reader.frequency is None
              else f"{reader.frequency:g} Hz" if low
