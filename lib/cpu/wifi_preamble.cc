@@ -24,7 +24,7 @@ constexpr int advance = 4, search_delay = 8;
 constexpr int first_place = ltf_start - late - guard;
 static_assert(wifi_preamble_samples(1) == ltf_start + early + 2 * part_fft);
 /* Least correlation of the long field's halves, and what sums in another order may lack */
-constexpr double least_agreement = 0.4, nearly = 0.999;
+constexpr double least_agreement = 0.3, nearly = 0.999;
 /* Energy of the mean over the power that makes it a direct current; a signal with an unknown
  * carrier offset is seldom so strong at one frequency. */
 constexpr double least_direct = 8;

@@ -11,7 +11,7 @@ _GUARD = 16
 _LTF_START = 192    # of the first FFT window, behind the short field's beginning
 # Paths past the first one that count when the long training field is searched.
 _SEARCH_DELAY = 8
-_LAG64_THRESHOLD = 0.4
+_LAG64_THRESHOLD = 0.3
 # Energy of the mean over the power that makes it a direct current, where a signal with an unknown
 # carrier offset would be seldom so strong.
 _LEAST_DIRECT = 8.0
