@@ -25,6 +25,8 @@ constexpr int first_place = ltf_start - late - guard;
 static_assert(wifi_preamble_samples(1) == ltf_start + early + 2 * part_fft);
 /* Least correlation of the long field's halves, and what sums in another order may lack */
 constexpr double least_agreement = 0.3, nearly = 0.999;
+/* The same for subcarriers, without those that hold noise only */
+constexpr double least_agreement_inside = 0.4;
 /* Energy of the mean over the power that makes it a direct current; a signal with an unknown
  * carrier offset is seldom so strong at one frequency. */
 constexpr double least_direct = 8;
@@ -455,8 +457,8 @@ private:
                 if (d >= taps_first && d < taps_end)
                     inside += taps[s][d + 32];
             }
-            if (agreement[s] > least_agreement * power[s] && inside > concentrated * total &&
-                power[s] > 0.01 * strongest)
+            if (agreement[s] > least_agreement_inside * power[s] &&
+                inside > concentrated * total && power[s] > 0.01 * strongest)
                 good |= std::int64_t{ 1 } << s;
         }
         return chosen(good, agreement);

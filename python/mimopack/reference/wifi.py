@@ -12,6 +12,8 @@ _LTF_START = 192    # of the first FFT window, behind the short field's beginnin
 # Paths past the first one that count when the long training field is searched.
 _SEARCH_DELAY = 8
 _LAG64_THRESHOLD = 0.3
+# The same for subcarriers, without those that hold noise only
+_INSIDE_THRESHOLD = 0.4
 # Energy of the mean over the power that makes it a direct current, where a signal with an unknown
 # carrier offset would be seldom so strong.
 _LEAST_DIRECT = 8.0
@@ -203,7 +205,7 @@ def _occupied(spectrum, sequence):
     both = both * np.minimum(1, limit / np.maximum(size, 1e-30))
     taps = np.sum(np.abs(np.fft.ifft(_grid(both * sequence)))**2, axis=0)
     short = taps[:, _TAPS].sum(axis=1) > _CONCENTRATED * taps.sum(axis=1)
-    good = (agreement > _LAG64_THRESHOLD * power) & short & (power > 0.01 * power.max())
+    good = (agreement > _INSIDE_THRESHOLD * power) & short & (power > 0.01 * power.max())
     if good.all():
         return (1 << good.size) - 1
     pairs = [i for i in range(0, good.size, 2) if good[i:i + 2].all()]
