@@ -12,6 +12,7 @@ from gnuradio.mimopack.wifi import HT, VHT, NonHT, Transmitter, Unsupported, car
 from gnuradio.mimopack.wifi import signal_fields as fields
 from gnuradio.mimopack.wifi.data_field import DataField
 from gnuradio.mimopack.wifi.interleaving import bit_order, order_of
+from gnuradio.mimopack.wifi.linear import solve
 from test_wifi_ldpc import by_the_standard
 
 # Durations in microseconds at 20 MHz: Tables 17-5, 19-6 and 21-5.
@@ -562,3 +563,15 @@ class TestLdpc:
                     assert f.length == (payload - 16) // 8
                     more.add(f.extra_symbol)
         assert more == {False, True}
+
+
+@pytest.mark.parametrize("size", [1, 2, 4, 8])
+def test_small_systems_are_solved(size):
+    rng = np.random.default_rng(size)
+    factor = rng.standard_normal((5, 7, size, size, 2)) @ [1, 1j]
+    a = factor @ factor.conj().swapaxes(2, 3) + 0.1 * np.eye(size)
+    b = rng.standard_normal((5, 7, size, 3, 2)) @ [1, 1j]
+    np.testing.assert_allclose(solve(a, b), np.linalg.solve(a, b), rtol=1e-8)
+    lower = np.linalg.cholesky(a)
+    np.testing.assert_allclose(solve(lower, np.eye(size)), np.linalg.inv(lower), rtol=1e-8,
+                               atol=1e-12)

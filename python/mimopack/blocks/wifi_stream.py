@@ -18,7 +18,7 @@ from .streams import BlockLog
 from .wifi_pmt import moment
 
 # Samples per work() call to aim at: the buffers in front hold at least twice as many.
-BATCH = 65536
+BATCH = 131072
 _RX_TIME, _RX_FREQ, _RX_RATE = map(pmt.intern, ("rx_time", "rx_freq", "rx_rate"))
 # Samples for which the tags of the past are kept: more than a frame lasts at 80 MS/s.
 _KEPT = 1 << 20

@@ -29,6 +29,9 @@ _BATCH = 64
 _SYMBOLS_TOGETHER = 1280
 _LEAST_SYMBOLS = 384
 _KEPT_OBJECTS = 256
+# Candidates of all vectors of a batch from which a detector's threads are worth waking, which takes
+# long where other blocks have the cores.
+_SHARED_WORK = 8_000_000
 # How a problem begins that is an exception.
 FAILED = "failed: "
 # Data symbols from which the error vector magnitude is taken.
@@ -49,7 +52,7 @@ class Settings:
         frequency: centre of the samples' band in Hz, or None.
         detector, backend, smoothing, passes, iterations: see :class:`receiver.Receiver`.
         covariance: whether noise is made white across antennas.
-        detector_threads: of each detector, 0 takes all cores.
+        detector_threads: of each detector, 0 takes all cores where it has much to do.
     """
 
     num_rx: int
@@ -296,6 +299,9 @@ class FrameDecoder:
         y, h = demodulated.y, demodulated.h
         n, num_carriers, blocks, rows = y.shape
         noise = np.repeat(demodulated.noise_var, num_carriers * blocks).astype(np.float32)
+        if not self.settings.detector_threads and isinstance(detector, detectors.Detector):
+            work = noise.size * detector.candidates
+            detector.threads = 0 if work > _SHARED_WORK else 1
         llr = detector.detect(y.reshape(-1, rows), h.reshape(n * num_carriers, rows, -1), noise)
         return llr.reshape(n, num_carriers, blocks, -1)
 

@@ -9,6 +9,7 @@ import numpy as np
 from .. import _core
 from . import carriers, signal_fields, training
 from .formats import VHT, NonHT
+from .linear import solve
 from .points import known_points, space_time_blocks
 from .preamble import energy, window_shifts
 from .smoothing import first_paths, interpolated, smoother
@@ -216,7 +217,7 @@ class Demodulator:
         at = np.arange(plan.used.size)
         if isinstance(f, VHT) and count > 1:
             at = plan.data_index
-        estimate = np.linalg.solve(gram[:, at].swapaxes(-1, -2), cross[:, at].swapaxes(-1, -2))
+        estimate = solve(gram[:, at].swapaxes(-1, -2), cross[:, at].swapaxes(-1, -2))
         channel[:, self._in_ltf[at]] = estimate.swapaxes(-1, -2)
         share = 1 / (weight + self._num_symbols)
         least = np.sqrt(noise.min(axis=1, keepdims=True))

@@ -4,6 +4,8 @@
 
 import numpy as np
 
+from .linear import solve
+
 WHITENINGS = ("antennas", "covariance")
 # Mean squares of correlations over those of independent noise that tell an interferer.
 _CORRELATED = 4
@@ -40,7 +42,7 @@ def factors(covariance):
     usable = np.isfinite(covariance).all(axis=(1, 2))
     lower = np.linalg.cholesky(np.where(usable[:, None, None], covariance,
                                         np.eye(covariance.shape[1])))
-    return lower.astype(np.complex64), np.linalg.inv(lower).astype(np.complex64)
+    return lower.astype(np.complex64), solve(lower, np.eye(lower.shape[1])).astype(np.complex64)
 
 
 def residual_noise(residual, gain, symbols):
@@ -102,8 +104,7 @@ def residual_correlation(residual):
     """
     flat = residual.reshape(*residual.shape[:2], -1)
     rows, count = flat.shape[1:]
-    flat = flat.astype(complex)
-    covariance = flat @ flat.conj().swapaxes(1, 2)
+    covariance = np.einsum("nrc,nsc->nrs", flat, flat.conj(), dtype=complex)
     deviation = np.sqrt(np.maximum(np.einsum("nrr->nr", covariance).real, 1e-20))
     found = covariance / (deviation[:, :, None] * deviation[:, None])
     np.einsum("nrr->nr", found)[:] = 0
