@@ -120,7 +120,7 @@ def spoilt(case, samples, rng):
 
 
 def stage(receiver, samples, psdu, frame_format):
-    """Where a frame's reception ends, one of STAGES."""
+    """Return the stage, one of STAGES, at which the reception of a frame ends."""
     before = receiver.counts["preambles"]
     found = receiver.process(samples.astype(np.complex64)) + receiver.finish()
     if any(frame.psdu == psdu for frame in found):

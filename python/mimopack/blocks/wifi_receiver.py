@@ -34,7 +34,7 @@ _POINTS = 1000
 
 
 class _Messages:
-    """What a block with an engine sends of each frame."""
+    """Sends the messages of each frame that an engine reports."""
 
     def __init__(self, bad_fcs, send, listeners):
         self._bad_fcs = flag("bad_fcs", bad_fcs)
@@ -174,7 +174,7 @@ class _ReceiverSink(DetectorChoice, sample_sink):
 
 
 def _counts_of(engine):
-    """What a ``wifi.Receiver`` has counted, zeros too."""
+    """Return the counts of a ``wifi.Receiver``, zeros included."""
     return dict.fromkeys(_COUNTS, 0) | engine.counts
 
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the blocks share that take samples of several antennas and send frames."""
+"""Base of the blocks that take samples of several antennas and send frames."""
 
 from bisect import bisect_right
 from contextlib import contextmanager

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the Wi-Fi receiver's loops compute, as formulas."""
+"""Formulas of the Wi-Fi receiver's C++ loops."""
 
 import numpy as np
 
@@ -133,7 +133,7 @@ def _smoothed(values, ratio):
 
 
 def acquire(samples, lag16, scale, bins, sequence):
-    """What ``_core.wifi.acquire`` finds, candidate by candidate.
+    """Find preambles as ``_core.wifi.acquire`` does, candidate by candidate.
 
     Args:
         samples: (n, num_rx, 334 scale), from the best window of the short training field on.

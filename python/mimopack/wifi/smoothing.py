@@ -68,7 +68,7 @@ def _delay_transform(carriers, fft_size):
 
 def first_paths(power):
     """The first delays, -32..31, with a path not much weaker than the strongest: int64 (n,) of
-    (n, 64) as :attr:`Profiles.power` has them."""
+    (n, 64) as :meth:`Smoother.delay_power` gives them."""
     return np.argmax(power > 0.3 * power.max(axis=1, keepdims=True), axis=1) - 32
 
 
