@@ -1,0 +1,67 @@
+// SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+// SPDX-License-Identifier: GPL-3.0-or-later
+#ifndef MIMOPACK_SOAPY_AIR_H
+#define MIMOPACK_SOAPY_AIR_H
+
+#include <algorithm>
+#include <cmath>
+#include <complex>
+#include <cstdint>
+#include <limits>
+
+namespace mimopack {
+
+using cf32 = std::complex<float>;
+struct cs16 {
+    int16_t re, im;
+};
+
+//! Full scale of 16-bit samples, as in gr-mimopack's recordings.
+constexpr float SCALE_16 = 32768;
+
+inline int16_t to_int16(float value)
+{
+    // Written so that a value that is not a number becomes 0.
+    const float scaled = value * SCALE_16;
+    if (scaled >= 32767)
+        return 32767;
+    if (scaled <= -32768)
+        return -32768;
+    return scaled == scaled ? int16_t(std::lrintf(scaled)) : 0;
+}
+
+//! What the antennas of a receiver take in.
+class Air
+{
+public:
+    virtual ~Air() = default;
+
+    //! Samples there are, from the start of a stream on.
+    virtual int64_t length() const { return std::numeric_limits<int64_t>::max(); }
+
+    //! Called with the device's lock held, before fetch() of the same range without it.
+    virtual void prepare(int64_t /*index*/, size_t /*count*/, size_t /*before*/) {}
+
+    /*!
+     * Samples of one channel. from counts from the start of the stream, index from the start of
+     * the device; what lies before the stream is 0.
+     */
+    virtual void
+    fetch(size_t channel, int64_t from, int64_t index, size_t count, cf32* out) = 0;
+    virtual void
+    fetch(size_t channel, int64_t from, int64_t index, size_t count, cs16* out)
+    {
+        constexpr size_t PIECE = 1024;
+        cf32 piece[PIECE];
+        for (size_t done = 0; done < count; done += PIECE) {
+            const size_t now = std::min(PIECE, count - done);
+            fetch(channel, from + done, index + done, now, piece);
+            for (size_t i = 0; i < now; i++)
+                out[done + i] = { to_int16(piece[i].real()), to_int16(piece[i].imag()) };
+        }
+    }
+};
+
+} // namespace mimopack
+
+#endif

@@ -1,0 +1,337 @@
+// SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "arguments.h"
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <functional>
+#include <stdexcept>
+
+namespace mimopack {
+
+namespace {
+
+[[noreturn]] void
+refuse(const std::string& key, const std::string& got, const std::string& allowed)
+{
+    throw std::invalid_argument(key + ": got \"" + got + "\", allowed is " + allowed);
+}
+
+bool number(const std::string& text, double& value)
+{
+    char* end = nullptr;
+    value = std::strtod(text.c_str(), &end);
+    return !text.empty() && *end == 0 && std::isfinite(value);
+}
+
+double parse_number(const std::string& key,
+                    const std::string& text,
+                    double least,
+                    double most,
+                    const std::string& allowed)
+{
+    double value;
+    if (!number(text, value) || value < least || value > most)
+        refuse(key, text, allowed);
+    return value;
+}
+
+size_t parse_count(
+    const std::string& key, const std::string& text, size_t least, size_t most)
+{
+    const std::string allowed =
+        "a whole number from " + std::to_string(least) + " to " + std::to_string(most);
+    const double value = parse_number(key, text, least, most, allowed);
+    if (value != std::floor(value))
+        refuse(key, text, allowed);
+    return size_t(value);
+}
+
+bool parse_switch(const std::string& key, const std::string& text)
+{
+    if (text == "1" || text == "true")
+        return true;
+    if (text == "0" || text == "false")
+        return false;
+    refuse(key, text, "0 or 1");
+}
+
+std::string
+parse_choice(const std::string& key,
+             const std::string& text,
+             const std::vector<std::string>& choices)
+{
+    if (std::find(choices.begin(), choices.end(), text) != choices.end())
+        return text;
+    std::string allowed;
+    for (const std::string& choice : choices)
+        allowed += (allowed.empty() ? "" : " or ") + choice;
+    refuse(key, text, allowed);
+}
+
+Position parse_position(const std::string& key, const std::string& text, double least)
+{
+    const std::string allowed =
+        "a number of samples such as " + std::string(least > 0 ? "1000" : "0") +
+        ", or seconds such as 0.5s" + (least > 0 ? "" : ", or now");
+    if (text == "now" && least <= 0)
+        return { 0, Position::Unit::now };
+    const bool seconds = !text.empty() && text.back() == 's';
+    double value;
+    if (!number(seconds ? text.substr(0, text.size() - 1) : text, value) || value < 0 ||
+        value > 1e15 || (seconds ? least > 0 && value <= 0
+                                 : value < least || value != std::floor(value)))
+        refuse(key, text, allowed);
+    return { value, seconds ? Position::Unit::seconds : Position::Unit::samples };
+}
+
+//! Positions with colons between, or none where the text is empty.
+std::vector<Position> parse_positions(const std::string& key, const std::string& text)
+{
+    std::vector<Position> positions;
+    for (size_t from = 0; !text.empty() && from <= text.size();) {
+        const size_t to = std::min(text.find(':', from), text.size());
+        positions.push_back(parse_position(key, text.substr(from, to - from), 0));
+        from = to + 1;
+    }
+    return positions;
+}
+
+Position parse_length(const std::string& key, const std::string& text)
+{
+    return parse_position(key, text, 1);
+}
+
+struct Setting {
+    const char* key;
+    const char* value;
+    const char* meaning;
+    std::function<void(FaultPlan&, const std::string&, const std::string&)> read;
+};
+
+#define TIMES(fault, what)                                                              \
+    { #fault "_at", "", "sample numbers or seconds, with colons between: " what,        \
+      [](FaultPlan& plan, const std::string& key, const std::string& text) {            \
+          plan.fault.at = parse_positions(key, text);                                   \
+      } },                                                                              \
+    {                                                                                   \
+        #fault "_every", "0", "samples or seconds between two: " what,                  \
+            [](FaultPlan& plan, const std::string& key, const std::string& text) {      \
+                plan.fault.every = parse_position(key, text, 0);                        \
+                if (plan.fault.every.unit == Position::Unit::now)                       \
+                    refuse(key, text, "samples or seconds between two");                \
+            }                                                                           \
+    }
+
+#define LENGTH(fault, default_text, what)                                               \
+    {                                                                                   \
+        #fault "_samples", default_text, what,                                          \
+            [](FaultPlan& plan, const std::string& key, const std::string& text) {      \
+                plan.fault.samples = parse_length(key, text);                           \
+            }                                                                           \
+    }
+
+const std::vector<Setting>& settings()
+{
+    static const std::vector<Setting> all = {
+        TIMES(overflow, "samples are lost and SOAPY_SDR_OVERFLOW reports it"),
+        LENGTH(overflow, "1000", "samples that an overflow loses"),
+        TIMES(drop, "samples are lost; only the time stamp tells"),
+        LENGTH(drop, "1000", "samples that a drop loses"),
+        TIMES(duplicate, "the last samples are delivered again"),
+        LENGTH(duplicate, "1000", "samples that are delivered again"),
+        { "duplicate_time",
+          "old",
+          "old: with the time stamps that they had; new: instead of the samples that follow",
+          [](FaultPlan& plan, const std::string& key, const std::string& text) {
+              plan.duplicate_old_time = parse_choice(key, text, { "old", "new" }) == "old";
+          } },
+        { "shift_at",
+          "",
+          "sample number or seconds: from there on one channel lags behind the others",
+          [](FaultPlan& plan, const std::string& key, const std::string& text) {
+              plan.shift.at = parse_positions(key, text);
+          } },
+        { "shift_channel",
+          "0",
+          "the channel that lags",
+          [](FaultPlan& plan, const std::string& key, const std::string& text) {
+              plan.shift_channel = parse_count(key, text, 0, 63);
+          } },
+        LENGTH(shift, "1", "samples by which it lags"),
+        { "disappear_at",
+          "",
+          "sample number or seconds: from there on every read and write fails",
+          [](FaultPlan& plan, const std::string& key, const std::string& text) {
+              plan.disappear.at = parse_positions(key, text);
+          } },
+        { "clock_ppm",
+          "0",
+          "by how much the device's clock is faster than the host's",
+          [](FaultPlan& plan, const std::string& key, const std::string& text) {
+              plan.clock_ppm = parse_number(key, text, -1e5, 1e5, "-1e5 to 1e5");
+          } },
+        { "irregular",
+          "0",
+          "1: intervals of ..._every are random, with that mean",
+          [](FaultPlan& plan, const std::string& key, const std::string& text) {
+              plan.irregular = parse_switch(key, text);
+          } },
+    };
+    return all;
+}
+
+const Setting* find_setting(const std::string& key)
+{
+    for (const Setting& setting : settings())
+        if (key == setting.key)
+            return &setting;
+    return nullptr;
+}
+
+const std::map<std::string, std::function<void(Arguments&, const std::string&)>>& others()
+{
+    static const std::map<std::string, std::function<void(Arguments&, const std::string&)>>
+        all = {
+            { "recording", [](Arguments& to, const std::string& text) { to.recording = text; } },
+            { "repeat",
+              [](Arguments& to, const std::string& text) {
+                  to.repeat = parse_switch("repeat", text);
+              } },
+            { "end",
+              [](Arguments& to, const std::string& text) {
+                  to.end_disappears =
+                      parse_choice("end", text, { "wait", "disappear" }) == "disappear";
+              } },
+            { "speed",
+              [](Arguments& to, const std::string& text) {
+                  to.speed = parse_number(
+                      "speed", text, 0, 1000, "0 (as fast as it is read) to 1000");
+              } },
+            { "buffer_s",
+              [](Arguments& to, const std::string& text) {
+                  to.buffer_s =
+                      parse_number("buffer_s", text, 0.001, 60, "0.001 to 60 seconds");
+              } },
+            { "channels",
+              [](Arguments& to, const std::string& text) {
+                  to.channels = parse_count("channels", text, 1, 16);
+                  to.channels_given = true;
+              } },
+            { "rate",
+              [](Arguments& to, const std::string& text) {
+                  to.rate = parse_number("rate", text, 1e3, 1e9, "1e3 to 1e9 samples/s");
+                  to.rate_given = true;
+              } },
+            { "capture", [](Arguments& to, const std::string& text) { to.capture = text; } },
+            { "capture_format",
+              [](Arguments& to, const std::string& text) {
+                  to.capture_ci16 = parse_choice("capture_format",
+                                                 text,
+                                                 { "cf32_le", "ci16_le" }) == "ci16_le";
+              } },
+            { "loopback",
+              [](Arguments& to, const std::string& text) {
+                  to.loopback = parse_choice("loopback", text, { "identity", "rayleigh" });
+              } },
+            { "snr_db",
+              [](Arguments& to, const std::string& text) {
+                  to.snr_db = text == "inf"
+                                  ? HUGE_VAL
+                                  : parse_number("snr_db", text, -100, 200, "-100 to 200, or inf");
+              } },
+            { "level_db",
+              [](Arguments& to, const std::string& text) {
+                  to.level_db = parse_number("level_db", text, -100, 100, "-100 to 100");
+              } },
+            { "cfo_hz",
+              [](Arguments& to, const std::string& text) {
+                  to.cfo_hz = parse_number("cfo_hz", text, -1e8, 1e8, "-1e8 to 1e8 Hz");
+              } },
+            { "taps",
+              [](Arguments& to, const std::string& text) {
+                  to.taps = parse_count("taps", text, 1, 32);
+              } },
+            { "seed",
+              [](Arguments& to, const std::string& text) {
+                  to.seed = parse_count("seed", text, 0, size_t(1) << 53);
+              } },
+            // What SoapySDR itself hands on, and what tells equal devices apart.
+            { "driver", [](Arguments&, const std::string&) {} },
+            { "label", [](Arguments&, const std::string&) {} },
+            { "serial", [](Arguments&, const std::string&) {} },
+        };
+    return all;
+}
+
+} // namespace
+
+void change_fault(FaultPlan& plan, const std::string& key, const std::string& value)
+{
+    const Setting* setting = find_setting(key);
+    if (!setting) {
+        std::string allowed;
+        for (const Setting& known : settings())
+            allowed += (allowed.empty() ? "" : ", ") + std::string(known.key);
+        refuse("setting", key, allowed);
+    }
+    setting->read(plan, key, value);
+    plan.text[key] = value;
+}
+
+SoapySDR::ArgInfoList setting_info()
+{
+    SoapySDR::ArgInfoList list;
+    for (const Setting& setting : settings()) {
+        SoapySDR::ArgInfo info;
+        info.key = setting.key;
+        info.name = setting.key;
+        info.value = setting.value;
+        info.description = setting.meaning;
+        info.type = SoapySDR::ArgInfo::STRING;
+        list.push_back(info);
+    }
+    return list;
+}
+
+Arguments parse_arguments(const SoapySDR::Kwargs& given)
+{
+    Arguments arguments;
+    arguments.faults.shift.samples = { 1 };
+    for (const auto& [key, value] : given) {
+        const auto other = others().find(key);
+        if (other != others().end())
+            other->second(arguments, value);
+        else if (find_setting(key))
+            change_fault(arguments.faults, key, value);
+        else {
+            std::string allowed;
+            for (const auto& known : others())
+                allowed += known.first + ", ";
+            for (const Setting& known : settings())
+                allowed += known.key + std::string(&known == &settings().back() ? "" : ", ");
+            refuse("argument", key, allowed);
+        }
+    }
+    arguments.faults.seed = arguments.seed;
+    if (arguments.recording.empty() && arguments.capture.empty() && arguments.loopback.empty())
+        throw std::invalid_argument(
+            "recording, capture, loopback: got none, give recording=FILE to receive it, "
+            "capture=FILE to keep what is transmitted, or loopback=rayleigh");
+    if (!arguments.recording.empty()) {
+        if (!arguments.loopback.empty())
+            refuse("loopback", arguments.loopback, "recording or loopback, not both");
+        if (arguments.channels_given || arguments.rate_given)
+            refuse(arguments.channels_given ? "channels" : "rate",
+                   given.at(arguments.channels_given ? "channels" : "rate"),
+                   "none beside a recording, which says it itself");
+    } else if (arguments.repeat || arguments.end_disappears)
+        refuse(arguments.repeat ? "repeat" : "end",
+               given.at(arguments.repeat ? "repeat" : "end"),
+               "nothing without a recording");
+    if (!arguments.loopback.empty() && arguments.speed == 0)
+        refuse("speed", given.at("speed"), "more than 0 with loopback, which needs a clock");
+    return arguments;
+}
+
+} // namespace mimopack

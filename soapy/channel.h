@@ -1,0 +1,70 @@
+// SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+// SPDX-License-Identifier: GPL-3.0-or-later
+#ifndef MIMOPACK_SOAPY_CHANNEL_H
+#define MIMOPACK_SOAPY_CHANNEL_H
+
+#include "air.h"
+#include "radio.h"
+#include <deque>
+#include <vector>
+
+namespace mimopack {
+
+/*!
+ * The simulated channel from transmitter to receiver:
+ *
+ *   y[n] = e^(2 pi j cfo n / rate) sum_l H_l x[n - l] + w[n]
+ *
+ * H_l are matrices of one realisation of Rayleigh fading, which lasts: their elements have the
+ * power e^-l, scaled so that each antenna receives the power that is transmitted. Or H_0 is the
+ * identity. w is white, at snr_db below a transmitted power of level_db.
+ */
+class Channel : public Air
+{
+public:
+    Channel(Radio& radio, size_t channels);
+
+    //! Transmit samples from an index on, later than those before. The lock is held.
+    void transmit(const std::vector<const cf32*>& samples, size_t count, int64_t index);
+    //! Forget what no one asks for any more. The lock is held.
+    void forget(int64_t before);
+
+    void prepare(int64_t index, size_t count, size_t before) override;
+    using Air::fetch;
+    void
+    fetch(size_t channel, int64_t from, int64_t index, size_t count, cf32* out) override;
+
+private:
+    struct Sent {
+        int64_t start;
+        std::vector<std::vector<cf32>> samples;
+        int64_t end() const { return start + int64_t(samples[0].size()); }
+    };
+
+    cf32 coefficient(size_t to, size_t from, size_t tap) const
+    {
+        return d_matrix[(tap * d_channels + to) * d_channels + from];
+    }
+    void add_noise(size_t channel, int64_t index, size_t count, cf32* out) const;
+
+    Radio& d_radio;
+    size_t d_channels;
+    size_t d_taps;
+    bool d_identity;
+    double d_turns; // of the carrier offset, per sample at the present rate
+    uint64_t d_seed;
+    std::vector<cf32> d_matrix;
+    std::vector<cf32> d_noise;
+    std::deque<Sent> d_sent;
+
+    // What was transmitted round the samples that are being read.
+    bool d_silent = true;
+    int64_t d_window = 0;
+    std::vector<std::vector<float>> d_re, d_im;
+    std::vector<cf32> d_rotation;
+    std::vector<float> d_sum_re, d_sum_im;
+};
+
+} // namespace mimopack
+
+#endif

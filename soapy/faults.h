@@ -1,0 +1,77 @@
+// SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+// SPDX-License-Identifier: GPL-3.0-or-later
+#ifndef MIMOPACK_SOAPY_FAULTS_H
+#define MIMOPACK_SOAPY_FAULTS_H
+
+#include <cstdint>
+#include <limits>
+#include <map>
+#include <random>
+#include <string>
+#include <vector>
+
+namespace mimopack {
+
+constexpr int64_t NEVER = std::numeric_limits<int64_t>::max();
+
+//! A number of samples, given as such or in seconds; "now" is the next sample to be read.
+struct Position {
+    enum class Unit { samples, seconds, now };
+    double value = 0;
+    Unit unit = Unit::samples;
+
+    int64_t samples(double rate, int64_t here) const;
+};
+
+//! When a fault happens, and how many samples it concerns.
+struct FaultTimes {
+    std::vector<Position> at;
+    Position every;
+    Position samples{ 1000 };
+};
+
+//! All faults that were asked for.
+struct FaultPlan {
+    FaultTimes overflow;
+    FaultTimes drop;
+    FaultTimes duplicate;
+    bool duplicate_old_time = true;
+    FaultTimes shift;
+    size_t shift_channel = 0;
+    FaultTimes disappear;
+    double clock_ppm = 0;
+    bool irregular = false;
+    uint64_t seed = 1;
+    //! The text of each that was given, for readSetting().
+    std::map<std::string, std::string> text;
+};
+
+/*!
+ * The sample numbers at which one fault happens.
+ *
+ * Numbers count from the start of the stream, with those included that are lost.
+ */
+class Schedule
+{
+public:
+    //! Count from the given sample number; irregular intervals are exponentially distributed.
+    void arm(const FaultTimes& times, double rate, int64_t here, bool irregular, uint64_t seed);
+    int64_t next() const;
+    //! Leave out what lies before a sample number.
+    void pass(int64_t here);
+    int64_t samples() const { return d_samples; }
+
+private:
+    void step();
+
+    std::vector<int64_t> d_at; // descending
+    double d_every = 0;
+    double d_periodic = 0;
+    bool d_irregular = false;
+    int64_t d_samples = 0;
+    std::mt19937_64 d_random;
+};
+
+} // namespace mimopack
+
+#endif

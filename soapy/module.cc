@@ -1,0 +1,28 @@
+// SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "device.h"
+#include <SoapySDR/Registry.hpp>
+
+namespace {
+
+// A device is found when it is asked for by name, so that it does not stand among the radios
+// of a computer. All arguments belong to what tells it apart from others: SoapySDR gives the
+// same device to those that ask for the same.
+SoapySDR::KwargsList find(const SoapySDR::Kwargs& args)
+{
+    const auto driver = args.find("driver");
+    if (driver == args.end() || driver->second != "mimopack")
+        return {};
+    SoapySDR::Kwargs found = args;
+    found["label"] = "gr-mimopack: recordings and a simulated channel";
+    return { found };
+}
+
+SoapySDR::Device* make(const SoapySDR::Kwargs& args)
+{
+    return new mimopack::Device(mimopack::parse_arguments(args));
+}
+
+const SoapySDR::Registry registry("mimopack", &find, &make, SOAPY_SDR_ABI_VERSION);
+
+} // namespace

@@ -1,0 +1,48 @@
+// SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+// SPDX-License-Identifier: GPL-3.0-or-later
+#ifndef MIMOPACK_SOAPY_RADIO_H
+#define MIMOPACK_SOAPY_RADIO_H
+
+#include "arguments.h"
+#include "clock.h"
+#include <condition_variable>
+#include <mutex>
+
+namespace mimopack {
+
+//! What receiver and transmitter of a device share; the lock guards all of it.
+struct Radio {
+    Radio(const Arguments& arguments, double rate)
+        : arguments(arguments), clock(rate, arguments.speed, arguments.faults.clock_ppm)
+    {
+    }
+
+    //! Samples that a stream's buffer holds.
+    int64_t capacity() const
+    {
+        return std::max<int64_t>(64, int64_t(arguments.buffer_s * clock.rate()));
+    }
+
+    //! Samples of a transfer: half a millisecond, so that neither calls nor latency are many.
+    size_t packet() const
+    {
+        return size_t(std::clamp(clock.rate() / 2000, 64.0, double(MTU)));
+    }
+
+    static constexpr size_t MTU = 16384;
+
+    std::mutex lock;
+    //! Somebody changed what a waiting reader or writer looks at.
+    std::condition_variable changed;
+    Arguments arguments;
+    SampleClock clock;
+    bool gone = false;
+    struct {
+        uint64_t rx_overflows = 0, rx_lost = 0, rx_dropped = 0, rx_duplicated = 0;
+        uint64_t tx_bursts = 0, tx_late = 0, tx_underflows = 0, tx_clipped = 0;
+    } counts;
+};
+
+} // namespace mimopack
+
+#endif

@@ -1,0 +1,204 @@
+// SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "recording.h"
+#include <SoapySDR/Logger.hpp>
+#include <fcntl.h>
+#include <nlohmann/json.hpp>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <stdexcept>
+
+namespace mimopack {
+
+using json = nlohmann::json;
+
+namespace {
+
+[[noreturn]] void refuse(const std::string& path, const std::string& why)
+{
+    throw std::invalid_argument("recording: " + path + ": " + why);
+}
+
+bool is_file(const std::string& path)
+{
+    struct stat info;
+    return stat(path.c_str(), &info) == 0 && S_ISREG(info.st_mode);
+}
+
+} // namespace
+
+std::string sigmf_base(const std::string& path)
+{
+    for (const std::string ending : { ".sigmf-meta", ".sigmf-data", ".sigmf" })
+        if (path.size() > ending.size() &&
+            path.compare(path.size() - ending.size(), ending.size(), ending) == 0)
+            return path.substr(0, path.size() - ending.size());
+    return path;
+}
+
+void Recording::read_metadata(const std::string& meta, std::string& data)
+{
+    std::ifstream file(meta);
+    if (!file)
+        refuse(meta, std::strerror(errno));
+    const json whole = json::parse(file);
+    const json& global = whole.at("global");
+    d_datatype = global.at("core:datatype").get<std::string>();
+    if (d_datatype == "cf32_le")
+        d_type = Type::cf32;
+    else if (d_datatype == "ci16_le")
+        d_type = Type::ci16;
+    else if (d_datatype == "ci8")
+        d_type = Type::ci8;
+    else
+        refuse(meta,
+               "core:datatype: got \"" + d_datatype +
+                   "\", allowed are cf32_le, ci16_le, ci8");
+    d_channels = global.value("core:num_channels", size_t(1));
+    if (d_channels < 1 || d_channels > 64)
+        refuse(meta, "core:num_channels: allowed is 1 to 64");
+    if (!global.contains("core:sample_rate"))
+        refuse(meta, "core:sample_rate is missing");
+    d_rate = global.at("core:sample_rate").get<double>();
+    if (!(d_rate >= 1 && d_rate <= 1e9))
+        refuse(meta, "core:sample_rate: allowed is 1 to 1e9");
+    d_simulated = global.value("mimopack:simulated", false);
+    d_description = global.value("core:description", "");
+    if (global.contains("core:dataset"))
+        data = meta.substr(0, meta.find_last_of('/') + 1) +
+               global.at("core:dataset").get<std::string>();
+    if (global.value("core:trailing_bytes", 0) != 0)
+        refuse(meta, "core:trailing_bytes is not supported");
+    bool first = true;
+    for (const json& capture : whole.value("captures", json::array())) {
+        if (capture.value("core:header_bytes", 0) != 0)
+            refuse(meta, "core:header_bytes is not supported");
+        const double frequency = capture.value("core:frequency", 0.0);
+        if (first)
+            d_frequency = frequency;
+        else if (frequency != d_frequency)
+            SoapySDR::logf(SOAPY_SDR_WARNING,
+                           "mimopack: %s: later captures have other frequencies; all of it is "
+                           "played at %g Hz",
+                           meta.c_str(),
+                           d_frequency);
+        first = false;
+    }
+}
+
+Recording::Recording(const std::string& path, bool repeat)
+    : d_path(sigmf_base(path)), d_repeat(repeat)
+{
+    const std::string meta = d_path + ".sigmf-meta";
+    if (!is_file(meta))
+        refuse(path,
+               is_file(d_path + ".sigmf-collection")
+                   ? "a collection of files; allowed is one with interleaved channels"
+                   : "no such recording, there is no " + meta);
+    std::string data = d_path + ".sigmf-data";
+    try {
+        read_metadata(meta, data);
+    } catch (const json::exception& error) {
+        refuse(meta, error.what());
+    }
+    const int file = open(data.c_str(), O_RDONLY | O_CLOEXEC);
+    struct stat info;
+    if (file < 0 || fstat(file, &info) < 0) {
+        const std::string why = std::strerror(errno);
+        if (file >= 0)
+            close(file);
+        refuse(data, why);
+    }
+    const size_t component = d_type == Type::cf32 ? 4 : d_type == Type::ci16 ? 2 : 1;
+    d_bytes = size_t(info.st_size);
+    d_samples = int64_t(d_bytes / (2 * component * d_channels));
+    if (d_samples > 0)
+        d_mapped = mmap(nullptr, d_bytes, PROT_READ, MAP_SHARED, file, 0);
+    close(file);
+    if (d_samples == 0)
+        refuse(data, "holds no sample");
+    if (d_mapped == MAP_FAILED)
+        refuse(data, std::strerror(errno));
+    madvise(const_cast<void*>(d_mapped), d_bytes, MADV_SEQUENTIAL);
+}
+
+Recording::~Recording() { munmap(const_cast<void*>(d_mapped), d_bytes); }
+
+int64_t Recording::length() const { return d_repeat ? Air::length() : d_samples; }
+
+namespace {
+
+inline void convert(const float* in, cf32& out) { out = { in[0], in[1] }; }
+inline void convert(const int16_t* in, cf32& out)
+{
+    out = { in[0] * (1 / SCALE_16), in[1] * (1 / SCALE_16) };
+}
+inline void convert(const int8_t* in, cf32& out)
+{
+    out = { in[0] * (1 / 128.f), in[1] * (1 / 128.f) };
+}
+inline void convert(const float* in, cs16& out)
+{
+    out = { to_int16(in[0]), to_int16(in[1]) };
+}
+inline void convert(const int16_t* in, cs16& out) { out = { in[0], in[1] }; }
+inline void convert(const int8_t* in, cs16& out)
+{
+    out = { int16_t(in[0] * 256), int16_t(in[1] * 256) };
+}
+
+template <typename Stored, typename T>
+void take(const void* mapped,
+          size_t channels,
+          size_t channel,
+          int64_t from,
+          size_t count,
+          T* out)
+{
+    const Stored* in = static_cast<const Stored*>(mapped) + 2 * (from * channels + channel);
+    for (size_t i = 0; i < count; i++)
+        convert(in + 2 * channels * i, out[i]);
+}
+
+} // namespace
+
+template <typename T>
+void Recording::read(size_t channel, int64_t from, size_t count, T* out) const
+{
+    while (count > 0) {
+        size_t now = count;
+        if (from < 0 || (!d_repeat && from >= d_samples)) {
+            if (from < 0)
+                now = std::min<int64_t>(count, -from);
+            std::fill_n(out, now, T{});
+        } else {
+            const int64_t start = from % d_samples;
+            now = std::min<int64_t>(count, d_samples - start);
+            if (d_type == Type::cf32)
+                take<float>(d_mapped, d_channels, channel, start, now, out);
+            else if (d_type == Type::ci16)
+                take<int16_t>(d_mapped, d_channels, channel, start, now, out);
+            else
+                take<int8_t>(d_mapped, d_channels, channel, start, now, out);
+        }
+        from += now;
+        out += now;
+        count -= now;
+    }
+}
+
+void Recording::fetch(size_t channel, int64_t from, int64_t, size_t count, cf32* out)
+{
+    read(channel, from, count, out);
+}
+
+void Recording::fetch(size_t channel, int64_t from, int64_t, size_t count, cs16* out)
+{
+    read(channel, from, count, out);
+}
+
+} // namespace mimopack
