@@ -21,13 +21,12 @@ constexpr float SCALE_16 = 32768;
 
 inline int16_t to_int16(float value)
 {
-    // Written so that a value that is not a number becomes 0.
+    // Rounds by a conversion that processors have for many values at once; what is not a number
+    // fails both comparisons and becomes 0.
     const float scaled = value * SCALE_16;
-    if (scaled >= 32767)
-        return 32767;
-    if (scaled <= -32768)
-        return -32768;
-    return scaled == scaled ? int16_t(std::lrintf(scaled)) : 0;
+    const float rounded = scaled + std::copysign(0.5f, scaled);
+    const float low = rounded > -32768 ? rounded : (scaled == scaled ? -32768.f : 0.f);
+    return int16_t(int32_t(low < 32767 ? low : 32767.f));
 }
 
 //! What the antennas of a receiver take in.

@@ -41,6 +41,20 @@ WIDER void add_scaled(const float* __restrict re,
     }
 }
 
+// out = sum turned by the rotation, interleaved.
+WIDER void turn(const float* __restrict sum_re,
+                const float* __restrict sum_im,
+                const float* __restrict turn_re,
+                const float* __restrict turn_im,
+                size_t count,
+                float* __restrict out)
+{
+    for (size_t i = 0; i < count; i++) {
+        out[2 * i] = sum_re[i] * turn_re[i] - sum_im[i] * turn_im[i];
+        out[2 * i + 1] = sum_re[i] * turn_im[i] + sum_im[i] * turn_re[i];
+    }
+}
+
 } // namespace
 
 Channel::Channel(Radio& radio, size_t channels)
@@ -133,9 +147,11 @@ void Channel::prepare(int64_t index, size_t count, size_t before)
         const double start = std::fmod(d_turns * double(d_window), 1.0);
         std::complex<double> phase = std::polar(1.0, 2 * PI * start);
         const std::complex<double> step = std::polar(1.0, 2 * PI * d_turns);
-        d_rotation.resize(length);
+        d_turn_re.resize(length);
+        d_turn_im.resize(length);
         for (size_t i = 0; i < length; i++) {
-            d_rotation[i] = cf32(phase);
+            d_turn_re[i] = float(phase.real());
+            d_turn_im[i] = float(phase.imag());
             phase = { phase.real() * step.real() - phase.imag() * step.imag(),
                       phase.real() * step.imag() + phase.imag() * step.real() };
         }
@@ -182,11 +198,12 @@ void Channel::fetch(size_t channel, int64_t, int64_t index, size_t count, cf32* 
                                d_sum_im.data());
             }
         if (d_turns != 0)
-            for (size_t i = 0; i < count; i++) {
-                const cf32 turn = d_rotation[at + i];
-                out[i] = { d_sum_re[i] * turn.real() - d_sum_im[i] * turn.imag(),
-                           d_sum_re[i] * turn.imag() + d_sum_im[i] * turn.real() };
-            }
+            turn(d_sum_re.data(),
+                 d_sum_im.data(),
+                 d_turn_re.data() + at,
+                 d_turn_im.data() + at,
+                 count,
+                 reinterpret_cast<float*>(out));
         else
             for (size_t i = 0; i < count; i++)
                 out[i] = { d_sum_re[i], d_sum_im[i] };

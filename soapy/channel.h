@@ -61,7 +61,7 @@ private:
     bool d_silent = true;
     int64_t d_window = 0;
     std::vector<std::vector<float>> d_re, d_im;
-    std::vector<cf32> d_rotation;
+    std::vector<float> d_turn_re, d_turn_im;
     std::vector<float> d_sum_re, d_sum_im;
 };
 

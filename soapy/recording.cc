@@ -23,6 +23,33 @@ namespace {
     throw std::invalid_argument("recording: " + path + ": " + why);
 }
 
+//! A field that must be there, or that may be missing where there is a default.
+template <typename T>
+T field(const std::string& path, const json& object, const char* key, const T* otherwise)
+{
+    if (!object.contains(key) && otherwise)
+        return *otherwise;
+    if (!object.contains(key))
+        refuse(path, std::string(key) + " is missing");
+    try {
+        return object.at(key).get<T>();
+    } catch (const json::exception& error) {
+        refuse(path, std::string(key) + ": " + error.what());
+    }
+}
+
+template <typename T>
+T required(const std::string& path, const json& object, const char* key)
+{
+    return field<T>(path, object, key, nullptr);
+}
+
+template <typename T>
+T optional(const std::string& path, const json& object, const char* key, const T& otherwise)
+{
+    return field<T>(path, object, key, &otherwise);
+}
+
 bool is_file(const std::string& path)
 {
     struct stat info;
@@ -46,8 +73,8 @@ void Recording::read_metadata(const std::string& meta, std::string& data)
     if (!file)
         refuse(meta, std::strerror(errno));
     const json whole = json::parse(file);
-    const json& global = whole.at("global");
-    d_datatype = global.at("core:datatype").get<std::string>();
+    const json global = required<json>(meta, whole, "global");
+    d_datatype = required<std::string>(meta, global, "core:datatype");
     if (d_datatype == "cf32_le")
         d_type = Type::cf32;
     else if (d_datatype == "ci16_le")
@@ -58,26 +85,29 @@ void Recording::read_metadata(const std::string& meta, std::string& data)
         refuse(meta,
                "core:datatype: got \"" + d_datatype +
                    "\", allowed are cf32_le, ci16_le, ci8");
-    d_channels = global.value("core:num_channels", size_t(1));
-    if (d_channels < 1 || d_channels > 64)
-        refuse(meta, "core:num_channels: allowed is 1 to 64");
-    if (!global.contains("core:sample_rate"))
-        refuse(meta, "core:sample_rate is missing");
-    d_rate = global.at("core:sample_rate").get<double>();
+    const int channels = optional<int>(meta, global, "core:num_channels", 1);
+    if (channels < 1 || channels > 64)
+        refuse(meta,
+               "core:num_channels: got " + std::to_string(channels) +
+                   ", allowed is 1 to 64");
+    d_channels = size_t(channels);
+    d_rate = required<double>(meta, global, "core:sample_rate");
     if (!(d_rate >= 1 && d_rate <= 1e9))
-        refuse(meta, "core:sample_rate: allowed is 1 to 1e9");
-    d_simulated = global.value("mimopack:simulated", false);
-    d_description = global.value("core:description", "");
-    if (global.contains("core:dataset"))
-        data = meta.substr(0, meta.find_last_of('/') + 1) +
-               global.at("core:dataset").get<std::string>();
-    if (global.value("core:trailing_bytes", 0) != 0)
+        refuse(meta,
+               "core:sample_rate: got " + std::to_string(d_rate) +
+                   ", allowed is 1 to 1e9");
+    d_simulated = optional<bool>(meta, global, "mimopack:simulated", false);
+    d_description = optional<std::string>(meta, global, "core:description", "");
+    const std::string dataset = optional<std::string>(meta, global, "core:dataset", "");
+    if (!dataset.empty())
+        data = meta.substr(0, meta.find_last_of('/') + 1) + dataset;
+    if (optional<int>(meta, global, "core:trailing_bytes", 0) != 0)
         refuse(meta, "core:trailing_bytes is not supported");
     bool first = true;
-    for (const json& capture : whole.value("captures", json::array())) {
-        if (capture.value("core:header_bytes", 0) != 0)
+    for (const json& capture : optional<json>(meta, whole, "captures", json::array())) {
+        if (optional<int>(meta, capture, "core:header_bytes", 0) != 0)
             refuse(meta, "core:header_bytes is not supported");
-        const double frequency = capture.value("core:frequency", 0.0);
+        const double frequency = optional<double>(meta, capture, "core:frequency", 0);
         if (first)
             d_frequency = frequency;
         else if (frequency != d_frequency)
