@@ -8,11 +8,17 @@ SigMF needs the Python package ``sigmf``.
 
 from ..text import printable
 from .datatypes import ALIASES, DATATYPES, get_datatype
-from .frames import TrueFrame, annotate_frame, read_frames
+from .frames import TrueFrame, annotate_frame, frame_annotation, read_frames
 from .opening import open_recording
+from .packing import LAYOUTS
 from .raw import RawReader
 from .reader import Reader
-from .writer import LAYOUTS, Writer, write
+from .recorder import OVERLOADS, Recorder
+from .ring import Ring, Snapshot
+from .timeline import Segment, Timeline, format_time, parse_time
+from .writer import Writer, write
 
-__all__ = ["ALIASES", "DATATYPES", "LAYOUTS", "RawReader", "Reader", "TrueFrame", "Writer",
-           "annotate_frame", "get_datatype", "open_recording", "printable", "read_frames", "write"]
+__all__ = ["ALIASES", "DATATYPES", "LAYOUTS", "OVERLOADS", "RawReader", "Reader", "Recorder",
+           "Ring", "Segment", "Snapshot", "Timeline", "TrueFrame", "Writer", "annotate_frame",
+           "format_time", "frame_annotation", "get_datatype", "open_recording", "parse_time",
+           "printable", "read_frames", "write"]

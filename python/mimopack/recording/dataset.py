@@ -6,6 +6,8 @@ import mmap
 
 import numpy as np
 
+from .timeline import Segment
+
 _PAGE = mmap.ALLOCATIONGRANULARITY
 
 
@@ -60,6 +62,7 @@ class Recording:
         datatype: of the first dataset, as in ``core:datatype``.
         description: what the recording says of itself, printable.
         start_time: seconds since 1970 (UTC) of the first sample, None where it is not known.
+        segments: list of ``Segment``.
         notes: what was found amiss and worked around, one sentence each.
     """
 
@@ -73,6 +76,11 @@ class Recording:
         self.sample_rate = self.frequency = None
         self.description = ""
         self.start_time = None
+
+    @property
+    def segments(self):
+        """List of ``Segment``: where a gap, another frequency or another rate begins."""
+        return [Segment(0, None, self.frequency, self.sample_rate)]
 
     def __repr__(self):
         return (f"{type(self).__name__}({str(self.path)!r}: {self.num_channels} channels of "

@@ -6,6 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+# Samples that are converted at a time: they stay in a processor's cache.
+_PIECE = 16384
+
 
 @dataclass(frozen=True)
 class Datatype:
@@ -48,20 +51,57 @@ class Datatype:
             The components, and how many of them were clipped to the range of the type, or were
             not a number and became 0.
         """
-        parts = np.ascontiguousarray(samples.T, np.complex64).view(np.float32)
-        parts = parts.reshape(samples.shape[1], samples.shape[0], 2)
+        samples = np.ascontiguousarray(samples, np.complex64)
+        out = np.empty((samples.shape[1], samples.shape[0], 2), self.component)
+        return out, self.encode_into(samples, out)
+
+    def encode_into(self, samples, out):
+        """Write samples as components.
+
+        Args:
+            samples: contiguous complex64 arrays of n samples, one for each channel.
+            out: (n, channels, 2) of ``component``, the last two axes contiguous.
+
+        Returns:
+            The number of components that were clipped to the range of the type, or were not a
+            number and became 0.
+        """
+        if self.component == np.float32:
+            whole = out.view(np.uint64)[..., 0]
+            for channel, one in enumerate(samples):
+                whole[:, channel] = one.view(np.uint64)    # integers are copied as they are
+            return 0
         if self.component.kind == "f":
-            return parts.astype(self.component, copy=False), 0
+            for channel, one in enumerate(samples):
+                out[:, channel] = one.view(np.float32).reshape(-1, 2)
+            return 0
+        pair = f"u{2 * self.component.itemsize}"
+        whole = out.view(pair)[..., 0]
+        clipped = 0
         limits = np.iinfo(self.component)
         # A float32 does not tell the largest integer of 32 bits from the next one.
         real = np.float64 if self.component.itemsize > 2 else np.float32
-        scaled = np.rint(parts / real(self.scale)) + real(self.offset)
-        # A comparison with NaN is false, so this counts what is not a number as well.
-        inside = (scaled >= limits.min) & (scaled <= limits.max)
-        clipped = scaled.size - int(np.count_nonzero(inside))
-        if clipped:
-            scaled = np.clip(np.nan_to_num(scaled, nan=self.offset), limits.min, limits.max)
-        return scaled.astype(self.component), clipped
+        size = min(_PIECE, len(out))
+        scratch, stored = np.empty(2 * size, real), np.empty(2 * size, self.component)
+        with np.errstate(over="ignore", invalid="ignore"):
+            for channel, one in enumerate(samples):
+                parts = one.view(np.float32)
+                for start in range(0, len(one), _PIECE):
+                    part = parts[2 * start:2 * (start + _PIECE)]
+                    scaled, integers = scratch[:len(part)], stored[:len(part)]
+                    np.multiply(part, real(1 / self.scale), out=scaled, dtype=real)
+                    np.rint(scaled, out=scaled)
+                    if self.offset:
+                        scaled += real(self.offset)
+                    # A comparison with NaN is false, so this finds what is not a number as well.
+                    if not (scaled.min() >= limits.min and scaled.max() <= limits.max):
+                        inside = (scaled >= limits.min) & (scaled <= limits.max)
+                        clipped += scaled.size - int(np.count_nonzero(inside))
+                        scaled[np.isnan(scaled)] = self.offset
+                        np.clip(scaled, limits.min, limits.max, out=scaled)
+                    integers[...] = scaled
+                    whole[start:start + _PIECE, channel] = integers.view(pair)
+        return clipped
 
 
 def _integers(name, component):

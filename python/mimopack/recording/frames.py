@@ -5,9 +5,14 @@
 import math
 from dataclasses import dataclass
 
-from ..checks import number
+from ..checks import integer, number
 
-_MPDUS, _SNR = "mimopack:mpdus", "mimopack:snr_db"
+_PREFIX = "mimopack:"
+_MPDUS, _SNR = _PREFIX + "mpdus", _PREFIX + "snr_db"
+# What an annotation keeps of a received frame.
+_RECEIVED = ("format", "mcs", "num_streams", "stbc", "bandwidth_mhz", "short_gi", "coding",
+             "length", "aggregated", "problem", "cfo_hz", "snr_db", "evm_db", "condition_db",
+             "detector", "complete", "num_mpdus", "num_mpdus_ok")
 
 
 @dataclass(frozen=True)
@@ -41,6 +46,69 @@ def annotate_frame(writer, start, count, mpdus, snr_db, label="frame", **fields)
     writer.annotate(start, count, label=label, **{
         _SNR: _decibels(snr_db), _MPDUS: [bytes(mpdu).hex() for mpdu in mpdus],
         **{f"mimopack:{name}": value for name, value in fields.items()}})
+
+
+def frame_annotation(told):
+    """What annotates a frame that a receiver has reported, for ``annotate``.
+
+        start, count, fields = recording.frame_annotation(frame.as_json())
+        recorder.annotate(start, count, **fields)
+
+    Args:
+        told: dictionary with ``start`` and ``num_samples``, and whichever other keys of
+            ``wifi.ReceivedFrame.as_json`` or of the messages of ``wifi_receiver``'s port ``frames``
+            there are. ``label`` and ``comment`` replace the texts made here.
+
+    Returns:
+        (start, count, fields): label and comment, the edges of the channel where ``frequency`` and
+        ``bandwidth_mhz`` are known, and "mimopack:received" (true) with the format, MCS and quality
+        of the frame. ``read_frames`` does not take it for a frame whose truth is known.
+
+    Raises:
+        ValueError: start or num_samples is missing or no integer from 0.
+    """
+    told = {key: value for key, value in told.items() if value is not None}
+    start, count = (integer(name, told.get(name), 0, 2**62) for name in ("start", "num_samples"))
+    fields = {"label": str(told.get("label", _label(told))),
+              "comment": str(told.get("comment", _comment(told))), "generator": "gr-mimopack",
+              _PREFIX + "received": True}
+    frequency, bandwidth = (told.get(name) for name in ("frequency", "bandwidth_mhz"))
+    if _is_number(frequency) and _is_number(bandwidth):
+        fields |= {"freq_lower_edge": frequency - 5e5 * bandwidth,
+                   "freq_upper_edge": frequency + 5e5 * bandwidth}
+    for name in _RECEIVED:
+        value = told.get(name)
+        if isinstance(value, (bool, str)) or _is_number(value):
+            # The key of read_frames is that of the truth.
+            fields[_PREFIX + ("measured_snr_db" if name == "snr_db" else name)] = value
+    return start, count, fields
+
+
+def _label(told):
+    kind = str(told.get("format", "frame")).upper().replace("NON-HT", "non-HT")
+    if "mcs" not in told:
+        return kind
+    return f"{kind} {told['mcs']} Mbit/s" if kind == "non-HT" else f"{kind} MCS {told['mcs']}"
+
+
+def _comment(told):
+    parts = []
+    if told.get("problem"):
+        parts.append(str(told["problem"]))
+    count, good = told.get("num_mpdus"), told.get("num_mpdus_ok")
+    if isinstance(told.get("mpdus"), (list, tuple)):
+        count = len(told["mpdus"])
+        good = sum(bool(mpdu.get("fcs_ok")) for mpdu in told["mpdus"] if isinstance(mpdu, dict))
+    if count is not None:
+        parts.append(f"MPDUs with a good FCS: {good} of {count}")
+    if _is_number(told.get("snr_db")):
+        parts.append(f"SNR {told['snr_db']:.1f} dB")
+    return ", ".join(parts)
+
+
+def _is_number(value):
+    return (isinstance(value, (int, float)) and not isinstance(value, bool)
+            and math.isfinite(value))
 
 
 def read_frames(annotations):

@@ -6,8 +6,7 @@ import hashlib
 import json
 import math
 import re
-from dataclasses import dataclass
-from datetime import datetime, timezone
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ..checks import integer, positive
@@ -15,6 +14,7 @@ from ..text import printable_metadata
 from . import files
 from .dataset import Dataset, Recording
 from .datatypes import get_datatype
+from .timeline import Segment, later, parse_time
 
 
 @dataclass(frozen=True)
@@ -51,6 +51,8 @@ class Reader(Recording):
         description: ``core:description``, "" where there is none.
         start_time: seconds since 1970 of the first sample, by the first capture's
             ``core:datetime``; None where it has none.
+        segments: list of ``Segment``, at least one: where capture segments begin, with the exact
+            time, frequency and rate of each. A segment without ``core:frequency`` has None.
         global_info: the global metadata of the first stream, over it that of the collection.
         captures, annotations: lists of dictionaries, of the first stream.
         notes: what was found amiss and worked around, one sentence each.
@@ -96,19 +98,58 @@ class Reader(Recording):
         self.description = str(self.global_info.get("core:description") or "")
         self.frequency = (self._first_frequency() if frequency is None
                           else positive("frequency", frequency))
-        self.start_time = self._first_time()
+        self._segments = self._read_segments(frequency, sample_rate)
+        time = self._segments[0].time
+        self.start_time = None if time is None else time[0] + time[1]
 
-    def _first_time(self):
-        text = self.captures[0].get("core:datetime") if self.captures else None
+    @property
+    def segments(self):
+        return list(self._segments)
+
+    def _read_segments(self, frequency, sample_rate):
+        """The capture segments as ``Segment``; what is given replaces what they say."""
+        found, outside = {}, 0
+        for capture in self.captures:
+            start = int(capture["core:sample_start"])
+            if start >= self.num_samples:
+                outside += 1
+                continue
+            # Of several at one sample the last one holds.
+            found[start] = Segment(
+                start, self._time(capture), frequency or capture.get("core:frequency"),
+                sample_rate or self._own_rate(capture) or self.sample_rate)
+        if outside:
+            self.notes.append(f"{outside} of {len(self.captures)} capture segments begin behind "
+                              "the last sample: they are left out")
+        first = found.get(0)
+        if first is None:
+            # What the first one tells of the time holds for the samples before it as well.
+            known = found[min(found)] if found else Segment(0)
+            time = (None if known.time is None or not self.sample_rate
+                    else later(known.time, -known.start / self.sample_rate))
+            first = Segment(0, time, None, sample_rate or self.sample_rate)
+        if first.frequency is None:
+            first = replace(first, frequency=self.frequency)
+        found[0] = first
+        return [found[start] for start in sorted(found)]
+
+    def _time(self, capture):
+        text = capture.get("core:datetime")
         if text is None:
             return None
         try:
-            time = datetime.fromisoformat(text)
-        except ValueError:
-            self.notes.append(f"core:datetime is no time: {text!r}")
+            return parse_time(text)
+        except ValueError as error:
+            self.notes.append(str(error))
             return None
-        seconds = (time if time.tzinfo else time.replace(tzinfo=timezone.utc)).timestamp()
-        return seconds - self.captures[0]["core:sample_start"] / (self.sample_rate or math.inf)
+
+    def _own_rate(self, capture):
+        rate = capture.get("mimopack:sample_rate")
+        try:
+            return None if rate is None else positive("mimopack:sample_rate", rate)
+        except ValueError as error:
+            self.notes.append(f"{error}: {self.sample_rate} samples per second are taken")
+            return None
 
     def checksum_errors(self):
         """Yield a sentence for each dataset that differs from its ``core:sha512``.

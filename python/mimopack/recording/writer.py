@@ -2,22 +2,36 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Write a recording of several channels in either layout."""
 
-import copy
+import errno
 import hashlib
+import json
+import textwrap
+from contextlib import suppress
+from pathlib import Path
 
 import numpy as np
 
+from ..checks import integer
 from . import files
-from .datatypes import get_datatype
+from .packing import LAYOUTS, Packing
+from .timeline import LARGEST_HZ
 
-LAYOUTS = ("interleaved", "collection")
+__all__ = ["LAYOUTS", "Writer", "annotation_text", "write"]
 _RECORDER = "gr-mimopack"
 # Receiver parameters and truth travel in fields of this namespace; readers may ignore them.
 _EXTENSION = {"name": "mimopack", "version": "0.1.0", "optional": True}
+# Samples that are converted at a time.
+_PIECE = 1 << 16
+_FULL = (errno.ENOSPC, errno.EDQUOT)
+# Bytes of samples that make room for metadata on a full disk, at first.
+_ROOM = 1 << 16
 
 
 class Writer:
     """Write samples of several channels piece by piece, metadata at the end.
+
+    Where the disk refuses samples, what it took of them stays: datasets are cut to the samples
+    that all channels have. Where it is too full for the metadata, samples at the end make room.
 
     Args:
         path: of the files, without extension (one of SigMF's is taken off). "interleaved"
@@ -33,10 +47,13 @@ class Writer:
         fields: further global fields, as {"core:author": "...", "core:license": "..."}. The
             namespace "mimopack" is declared by itself, others go into "core:extensions".
         overwrite: replace files that exist.
+        checksum: write ``core:sha512``, which takes about 2 s per GB on one core.
 
     Attributes:
         num_samples: written so far, per channel.
-        frequency, datetime: as above; may be set until the metadata is written.
+        sample_rate: as above; may be set until the metadata is written.
+        frequency, datetime: of the first capture segment, likewise.
+        captures: list of the capture segments, dictionaries as in SigMF.
         clipped: components that exceeded full scale or were not a number.
 
     Raises:
@@ -45,32 +62,71 @@ class Writer:
     """
 
     def __init__(self, path, num_channels, sample_rate, datatype="cf32_le", layout="interleaved",
-                 frequency=None, description="", datetime=None, fields=None, overwrite=False):
+                 frequency=None, description="", datetime=None, fields=None, overwrite=False,
+                 checksum=True):
+        self._describe(num_channels, sample_rate, datatype, layout, frequency, description,
+                       datetime, fields)
+        self._base = files.base(path)
+        self._check(self.captures)
+        self._open(overwrite, checksum)
+
+    @classmethod
+    def check(cls, num_channels, sample_rate, datatype="cf32_le", layout="interleaved",
+              frequency=None, description="", datetime=None, fields=None):
+        """Check arguments without writing anything.
+
+        Raises:
+            ValueError: one of them is not as above.
+        """
+        described = cls.__new__(cls)
+        described._describe(num_channels, sample_rate, datatype, layout, frequency, description,
+                            datetime, fields)
+        described._base = Path("checked")
+        described._check(described.captures)
+
+    def _describe(self, num_channels, sample_rate, datatype, layout, frequency, description,
+                  datetime, fields):
         files.library()
         if int(num_channels) != num_channels or num_channels < 1:
             raise ValueError(f"num_channels: got {num_channels}, must be a whole number from 1")
         if not (np.isfinite(sample_rate) and sample_rate > 0):
             raise ValueError(f"sample_rate: got {sample_rate}, must be positive")
-        if layout not in LAYOUTS:
-            raise ValueError(f"layout: got {layout!r}, allowed are {', '.join(LAYOUTS)}")
-        self._datatype = get_datatype(datatype)
-        self._base = files.base(path)
-        self.num_channels = int(num_channels)
-        self.layout = layout
+        self.packing = Packing(int(num_channels), datatype, layout)
+        self.num_channels, self.layout = self.packing.num_channels, layout
+        self.sample_rate = sample_rate
         self.num_samples = 0
         self.clipped = 0
-        self.annotations = []
+        self._annotations, self._extra = [], []
         self._global = {
-            "core:datatype": self._datatype.name, "core:sample_rate": sample_rate,
-            "core:recorder": _RECORDER, **(fields or {})}
+            "core:datatype": self.packing.datatype.name, "core:recorder": _RECORDER,
+            **(fields or {})}
         if description:
             self._global["core:description"] = description
-        self.frequency = frequency
-        self.datetime = datetime
-        self._check()
-        self._open(overwrite)
+        self.captures = [{"core:sample_start": 0}]
+        self.frequency, self.datetime = frequency, datetime
 
-    def _open(self, overwrite):
+    @property
+    def frequency(self):
+        return self.captures[0].get("core:frequency")
+
+    @frequency.setter
+    def frequency(self, frequency):
+        _put(self.captures[0], "core:frequency", frequency)
+
+    @property
+    def datetime(self):
+        return self.captures[0].get("core:datetime")
+
+    @datetime.setter
+    def datetime(self, datetime):
+        _put(self.captures[0], "core:datetime", datetime)
+
+    @property
+    def annotations(self):
+        """List of the annotations that :meth:`annotate` has added, dictionaries as in SigMF."""
+        return [_entry(*one) for one in self._annotations]
+
+    def _open(self, overwrite, checksum):
         if self.layout == "interleaved":
             bases = [self._base]
         else:
@@ -88,23 +144,80 @@ class Writer:
         for name in existing:
             name.unlink()
         self._bases = bases
-        self._handles = [files.with_extension(stem, files.DATA).open("wb") for stem in bases]
-        self._hashes = [hashlib.sha512() for _ in bases]
+        # Without a buffer, the number of bytes that a full disk took is known.
+        self._handles = [files.with_extension(stem, files.DATA).open("wb", buffering=0)
+                         for stem in bases]
+        self._hashes = [hashlib.sha512() for _ in bases] if checksum else None
 
     def write(self, samples):
-        """Append samples (num_channels, n) complex."""
-        samples = np.asarray(samples)
-        if samples.ndim != 2 or len(samples) != self.num_channels:
-            raise ValueError(f"samples: got shape {samples.shape}, "
-                             f"must be ({self.num_channels}, n)")
-        groups = [samples] if self.layout == "interleaved" else samples[:, None]
-        for group, handle, digest in zip(groups, self._handles, self._hashes, strict=True):
-            components, clipped = self._datatype.encode(group)
-            data = np.ascontiguousarray(components).data.cast("B") if components.size else b""
-            handle.write(data)
-            digest.update(data)
+        """Append samples.
+
+        Args:
+            samples: (num_channels, n) complex, or a sequence of num_channels arrays of n.
+
+        Raises:
+            ValueError: they have another shape.
+            OSError: the disk refuses them; ``num_samples`` tells how many it took.
+        """
+        samples = self.packing.check(samples)
+        count = len(samples[0])
+        block = self.packing.empty(min(count, _PIECE))
+        for start in range(0, count, _PIECE):
+            piece = [one[start:start + _PIECE] for one in samples]
+            clipped = self.packing.pack(piece, block)
+            self.write_block(block, 0, len(piece[0]))
             self.clipped += clipped
-        self.num_samples += samples.shape[1]
+
+    def write_block(self, block, start, stop):
+        """Append the samples from start to before stop of an array that ``packing`` has filled.
+
+        Raises:
+            OSError: as of :meth:`write`.
+        """
+        groups = [memoryview(one[start:stop]).cast("B") if stop > start else b"" for one in block]
+        size = self.packing.sample_bytes // self.packing.num_files
+        took, error = [], None
+        for group, handle in zip(groups, self._handles, strict=True):
+            done = 0
+            try:
+                while done < len(group):
+                    done += handle.write(group[done:])
+            except OSError as problem:
+                error = problem
+            took.append(done // size)
+        whole = min(took)
+        for group, digest in zip(groups, self._hashes or (), strict=False):
+            digest.update(group[:whole * size])
+        self.num_samples += whole
+        if error is not None:
+            self._cut()
+            raise error
+
+    def _cut(self):
+        """Cut all datasets to the samples that were written to all of them."""
+        size = self.packing.sample_bytes // self.packing.num_files
+        for handle in self._handles:
+            handle.truncate(self.num_samples * size)
+            handle.seek(self.num_samples * size)
+
+    def add_capture(self, frequency=None, datetime=None, **fields):
+        """Begin a capture segment with the next sample: after a gap, or at another frequency.
+
+        Args:
+            frequency: centre frequency in Hz from here on; None leaves it out.
+            datetime: of the next sample, ISO 8601 in UTC; None leaves it out.
+            fields: further ones, as **{"core:global_index": 5}.
+
+        Raises:
+            ValueError: not valid in SigMF.
+        """
+        capture = {"core:sample_start": self.num_samples, **fields}
+        _put(capture, "core:frequency", frequency)
+        _put(capture, "core:datetime", datetime)
+        self._check([capture])
+        # SigMF has no segment without samples.
+        kept = [one for one in self.captures if one["core:sample_start"] < self.num_samples]
+        self.captures = [*kept, capture]
 
     def annotate(self, start, count, **fields):
         """Add an annotation of count samples from start.
@@ -112,21 +225,51 @@ class Writer:
         Args:
             fields: ``label``, ``comment`` and other fields of the core namespace by their bare
                 names; those of other namespaces as **{"mimopack:snr_db": 20.0}.
+
+        Raises:
+            ValueError: not valid in SigMF.
         """
-        self.annotations.append({
-            "core:sample_start": int(start), "core:sample_count": int(count),
-            **{key if ":" in key else f"core:{key}": value for key, value in fields.items()}})
+        self._annotations.append((start, annotation_text(start, count, **fields)))
+
+    def annotate_later(self, annotations):
+        """Set annotations that are written beside those of :meth:`annotate`.
+
+        Args:
+            annotations: list of (start, what :func:`annotation_text` returns).
+        """
+        self._extra = list(annotations)
 
     def save(self):
-        """Write the metadata of what was written so far. Writing may go on."""
+        """Write the metadata of what was written so far. Writing may go on.
+
+        Raises:
+            OSError: the disk refuses it, even with fewer samples.
+        """
+        room = _ROOM
+        while True:
+            try:
+                return self._save()
+            except OSError as error:
+                # A closed Writer has no datasets to cut.
+                if error.errno not in _FULL or not self.num_samples or self._handles[0].closed:
+                    raise
+            self.num_samples = max(0, self.num_samples - -(-room // self.packing.sample_bytes))
+            self._hashes = None    # of more samples than there are now
+            self._cut()
+            room *= 4
+
+    def _save(self):
         streams = []
-        for stem, handle, digest in zip(self._bases, self._handles, self._hashes, strict=True):
-            handle.flush()
-            meta = self._metadata()
-            meta.set_global_field("core:sha512", digest.hexdigest())
+        for index, stem in enumerate(self._bases):
+            # A capture that was announced may have no samples yet, or none any more.
+            meta = self._metadata([one for one in self.captures if one["core:sample_start"]
+                                   < max(1, self.num_samples)])
+            if self._hashes is not None:
+                meta.set_global_field("core:sha512", self._hashes[index].hexdigest())
             meta.validate()
             path = files.with_extension(stem, files.META)
-            _dump(meta, path)
+            _dump(meta, path, sorted([*self._annotations, *self._extra],
+                                     key=lambda entry: entry[0]))
             streams.append({"name": stem.name,
                             "hash": hashlib.sha512(path.read_bytes()).hexdigest()})
         if self.layout == "collection":
@@ -137,23 +280,21 @@ class Writer:
                     collection.set_collection_field(key, value)
             _dump(collection, self.path)
 
-    def _metadata(self):
-        info = {**self._global,
+    def _metadata(self, captures):
+        info = {**self._global, "core:sample_rate": self.sample_rate,
                 "core:num_channels": self.num_channels if self.layout == "interleaved" else 1}
         if self.layout == "collection":
             info["core:collection"] = self._base.name
         meta = files.library().SigMFFile(global_info=self._with_extensions(info))
-        meta.add_capture(0, metadata=self._capture())
-        for annotation in sorted(copy.deepcopy(self.annotations),
-                                 key=lambda entry: entry["core:sample_start"]):
-            meta.add_annotation(annotation.pop("core:sample_start"),
-                                annotation.pop("core:sample_count"), metadata=annotation)
+        for capture in captures:
+            told = dict(capture)
+            meta.add_capture(told.pop("core:sample_start"), metadata=told)
         return meta
 
-    def _check(self):
+    def _check(self, captures):
         """Refuse now what would keep the metadata from being written at the end."""
         try:
-            meta = self._metadata()
+            meta = self._metadata(captures)
             meta.validate()
             meta.dumps()
         except Exception as error:
@@ -161,24 +302,23 @@ class Writer:
             raise ValueError(f"fields, frequency, datetime, description: not valid in SigMF: "
                              f"{reason}") from error
 
-    def _capture(self):
-        known = {"core:frequency": self.frequency, "core:datetime": self.datetime}
-        return {key: value for key, value in known.items() if value is not None}
-
     def _with_extensions(self, info):
-        keys = [*info, *(key for annotation in self.annotations for key in annotation)]
         declared = list(info.get("core:extensions", []))
-        if (any(key.startswith("mimopack:") for key in keys)
+        if ((any(key.startswith("mimopack:") for told in (info, *self.captures) for key in told)
+             or any('"mimopack:' in text for _, text in [*self._annotations, *self._extra]))
                 and _EXTENSION["name"] not in [entry["name"] for entry in declared]):
             declared.append(_EXTENSION)
         return {**info, "core:extensions": declared} if declared else dict(info)
 
-    def close(self):
-        """Write the metadata and close the files."""
+    def close(self, save=True):
+        """Write the metadata, unless save is False, and close the files."""
         if not self._handles[0].closed:
-            self.save()
-            for handle in self._handles:
-                handle.close()
+            try:
+                if save:
+                    self.save()
+            finally:
+                for handle in self._handles:
+                    handle.close()
 
     def __enter__(self):
         return self
@@ -187,13 +327,73 @@ class Writer:
         self.close()
 
 
-def _dump(metadata, path):
+def annotation_text(start, count, **fields):
+    """An annotation without its start as JSON, checked; arguments as of ``Writer.annotate``.
+
+    Raises:
+        ValueError: not valid in SigMF.
+    """
+    integer("start", start, 0, 2**63 - 1)
+    entry = {"core:sample_count": integer("count", count, 0, 2**63 - 1),
+             **{key if ":" in key else f"core:{key}": value for key, value in fields.items()}}
+    for key, value in entry.items():
+        kind = _KINDS.get(key)
+        if kind is None or isinstance(value, kind) and not isinstance(value, bool):
+            continue
+        wanted = "text" if kind is str else "a number"
+        raise ValueError(f"{key}: got {value!r}, must be {wanted}")
+    edges = [entry[key] for key in _EDGES if key in entry]
+    if len(edges) == 1 or not all(abs(edge) <= LARGEST_HZ for edge in edges):
+        raise ValueError(f"{', '.join(_EDGES)}: got {edges}, must be both there and "
+                         f"{-LARGEST_HZ:g} to {LARGEST_HZ:g}")
+    try:
+        return json.dumps(entry, allow_nan=False)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise ValueError(f"fields: got what JSON does not have: {error}") from error
+
+
+_EDGES = ("core:freq_lower_edge", "core:freq_upper_edge")
+_KINDS = {**dict.fromkeys(_EDGES, (int, float)),
+          **dict.fromkeys(("core:label", "core:comment", "core:generator", "core:uuid"), str)}
+
+
+def _entry(start, text):
+    """The annotation of a start and of an ``annotation_text``."""
+    return {"core:sample_start": start, **json.loads(text)}
+
+
+def _put(told, key, value):
+    told.pop(key, None)
+    if value is not None:
+        told[key] = value
+
+
+def _dump(metadata, path, annotations=()):
     # Written beside and renamed, so that a reader never meets half a file.
     part = path.with_name(path.name + ".part")
-    with part.open("w", encoding="utf-8", newline="\n") as handle:
+    try:
+        with part.open("w", encoding="utf-8", newline="\n") as handle:
+            _dump_to(metadata, handle, annotations)
+            handle.write("\n")
+        part.replace(path)
+    except BaseException:
+        # What a full disk took of it would be in the way.
+        with suppress(OSError):
+            part.unlink()
+        raise
+
+
+def _dump_to(metadata, handle, annotations):
+    """Write metadata as the library does, annotations one by one: there may be a million."""
+    if not annotations:
         metadata.dump(handle)
-        handle.write("\n")
-    part.replace(path)
+        return
+    before, _, after = metadata.dumps().rpartition('"annotations": []')
+    handle.write(before + '"annotations": [')
+    for index, one in enumerate(annotations):
+        entry = json.dumps(_entry(*one), indent=4, separators=(",", ": "), sort_keys=True)
+        handle.write(("," if index else "") + "\n" + textwrap.indent(entry, " " * 8))
+    handle.write("\n    ]" + after)
 
 
 def write(path, samples, sample_rate, **options):
