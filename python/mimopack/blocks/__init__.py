@@ -12,6 +12,7 @@ from .mimo_channel import mimo_channel
 from .rayleigh_channel import rayleigh_channel
 from .sigmf_multichannel_sink import sigmf_multichannel_sink
 from .sigmf_multichannel_source import sigmf_multichannel_source
+from .sigmf_ring_sink import sigmf_ring_sink
 from .wifi_pcap_sink import wifi_pcap_sink
 from .wifi_receiver import wifi_decoder, wifi_receiver, wifi_synchroniser
 from .wifi_transmitter import wifi_transmitter
@@ -33,6 +34,7 @@ __all__ = [
     "rayleigh_channel",
     "sigmf_multichannel_sink",
     "sigmf_multichannel_source",
+    "sigmf_ring_sink",
     "wifi_channel_view",
     "wifi_decoder",
     "wifi_meter",

@@ -24,7 +24,8 @@ class _Source(sigmf_multichannel_source):
         level = logging.default_level()
         logging.set_default_level(gr.log_levels.off)
         try:
-            sigmf_multichannel_source.__init__(self, path, repeat=repeat)
+            # Times in the report count from the recording's start.
+            sigmf_multichannel_source.__init__(self, path, repeat=repeat, time_tags=False)
         finally:
             logging.set_default_level(level)
 

@@ -1,0 +1,179 @@
+# SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Block: keep the last seconds of several antennas, and write them to SigMF on a message."""
+
+import threading
+from pathlib import Path
+
+import pmt
+from gnuradio import gr
+
+from ..recording import Ring, Writer
+from ..recording import files as sigmf_files
+from .recording_stream import frame_of, message_taker, sample_taker
+from .settings import scalar
+from .streams import BlockLog
+
+_WRITTEN = pmt.intern("written")
+_LONGEST = 1000
+
+
+class sigmf_ring_sink(gr.hier_block2):
+    """Keep the last seconds of num_channels streams, and write them to SigMF when asked.
+
+    Each message at port ``trigger`` writes what came in the last seconds as a recording of its own:
+    path-001, path-002 and so on, the next number that is free. A text (symbol) as message goes into
+    ``core:description``. A thread of its own writes; the stream goes on meanwhile and nothing of
+    the recording is lost. While one is being written, further messages are refused and counted.
+
+    Tags are read, and message port ``frames`` takes frames to annotate, as
+    ``sigmf_multichannel_sink`` does; a frame of which the receiver reports after the message gets
+    no annotation.
+
+    Message port out ``written``: a dictionary for each message: ``path`` (of the metadata),
+    ``start`` (number of its first sample in the stream) and ``num_samples``; or ``problem``, which
+    says why nothing was written.
+
+    When the flowgraph stops, the recording at hand is completed; what the ring holds is forgotten
+    when it starts again.
+
+    Args:
+        path, num_channels, sample_rate, datatype, layout, frequency, description, fields: as
+            for ``recording.Writer``; path gets a number.
+        seconds: how much is kept at most, by sample_rate. The memory is seconds * sample_rate
+            samples of the datatype, and twice that while a recording is written.
+        timestamp: as for ``sigmf_multichannel_sink``.
+
+    Raises:
+        ValueError: an argument is not as above, or the machine has not this memory.
+    """
+
+    def __init__(self, path, num_channels, seconds=5.0, datatype="cf32_le", sample_rate=20e6,
+                 layout="interleaved", frequency=None, description="", fields=None,
+                 timestamp=True):
+        self.ring = Ring(num_channels, sample_rate, seconds, datatype, layout, frequency)
+        self._base = sigmf_files.base(path)
+        if not self._base.parent.is_dir():
+            raise ValueError(f"path: there is no folder {self._base.parent}")
+        self._description, self._fields = description, dict(fields or {})
+        # What is wrong with these is to be known before something happens that is worth keeping.
+        Writer.check(num_channels, sample_rate, datatype=datatype, layout=layout,
+                     frequency=frequency, description=description, fields=fields)
+        channels = self.ring.packing.num_channels
+        gr.hier_block2.__init__(self, "sigmf_ring_sink",
+                                gr.io_signature(channels, channels, gr.sizeof_gr_complex),
+                                gr.io_signature(0, 0, 0))
+        self._log = BlockLog(self)
+        self._samples = sample_taker("sigmf_ring_sink_samples", channels, self.ring.timeline,
+                                     bool(timestamp), self, self._log)
+        for port in range(channels):
+            self.connect((self, port), (self._samples, port))
+        self._frames = message_taker("frames", self._annotate, lambda: None, self._log)
+        self._trigger = message_taker("trigger", self._on_trigger, self._wait, self._log)
+        self._trigger.message_port_register_out(_WRITTEN)
+        for name, taker in (("frames", self._frames), ("trigger", self._trigger)):
+            self.message_port_register_hier_in(name)
+            self.msg_connect(self, name, taker, name)
+        self.message_port_register_hier_out("written")
+        self.msg_connect(self._trigger, "written", self, "written")
+        self._lock, self._thread, self._number = threading.Lock(), None, 0
+        self._busy = False
+        self._written = self._refused = self._failed = 0
+
+    def counts(self):
+        """Dictionary of what was counted since the block was made.
+
+        Keys: ``written`` (recordings), ``refused`` (messages that came while one was written, or
+        before the first sample), ``failed`` (recordings that the disk did not take), ``gaps``,
+        ``lost``, ``clipped`` and ``failures`` as of ``sigmf_multichannel_sink``.
+        """
+        return {"written": self._written, "refused": self._refused, "failed": self._failed,
+                "gaps": self.ring.timeline.gaps, "lost": self.ring.timeline.lost,
+                "clipped": self.ring.clipped, "failures": self._log.failures}
+
+    def trigger(self, description=""):
+        """Write the last seconds, as a message at port ``trigger`` does; returns at once.
+
+        Returns:
+            Whether a recording is being written.
+        """
+        with self._lock:
+            busy = self._busy
+            snapshot = None if busy else self.ring.snapshot()
+            if snapshot is not None:
+                self._busy = True
+                self._thread = threading.Thread(
+                    target=self._write, args=(snapshot, description), name="ring", daemon=True)
+                self._thread.start()
+                return True
+            self._refused += 1
+        self._say({"problem": "a recording is being written" if busy
+                   else "no samples have come yet"})
+        return False
+
+    # What the samples' part calls.
+
+    def begin(self):
+        """A stream begins."""
+        for taker in (self._frames, self._trigger):
+            taker.drain()
+        self.ring.restart()
+
+    def take(self, samples, first):
+        """Take samples; returns whether the stream goes on."""
+        self.ring.write(samples, first)
+        return True
+
+    def end(self):
+        """The stream has ended."""
+        self._trigger.drain()
+        self._wait()
+
+    def _wait(self):
+        thread = self._thread
+        if thread is not None:
+            thread.join()
+
+    def _annotate(self, message):
+        start, count, fields = frame_of(message)
+        self.ring.annotate(start, count, **fields)
+
+    def _on_trigger(self, message):
+        self.trigger(scalar("text", message)[:_LONGEST] if pmt.is_symbol(message) else "")
+
+    def _write(self, snapshot, description):
+        told = {}
+        try:
+            texts = [text for text in (self._description, description) if text]
+            told = {"path": str(self._write_next(snapshot, ": ".join(texts))),
+                    "start": snapshot.start, "num_samples": snapshot.num_samples}
+            self._written += 1
+        except Exception as error:
+            self._failed += 1
+            told = {"problem": f"{type(error).__name__}: {error}"}
+        finally:
+            snapshot.drop()
+            with self._lock:
+                self._busy = False
+        self._say(told)
+
+    def _write_next(self, snapshot, description):
+        options = dict(description=description, fields=self._fields, checksum=False)
+        while True:
+            self._number += 1
+            path = self._base.with_name(f"{self._base.name}-{self._number:03d}")
+            try:
+                writer = snapshot.writer(path, **options)
+            except FileExistsError:
+                continue
+            return snapshot.write_to(writer)
+
+    def _say(self, told):
+        if "problem" in told:
+            self._log.warn("recordings", f"nothing written: {told['problem']}")
+        else:
+            self._log.info(f"{Path(told['path']).name}: {told['num_samples']} samples")
+        message = pmt.make_dict()
+        for key, value in told.items():
+            message = pmt.dict_add(message, pmt.intern(key), pmt.to_pmt(value))
+        self._trigger.message_port_pub(_WRITTEN, message)
