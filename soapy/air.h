@@ -21,8 +21,8 @@ constexpr float SCALE_16 = 32768;
 
 inline int16_t to_int16(float value)
 {
-    // Rounds by a conversion that processors have for many values at once; what is not a number
-    // fails both comparisons and becomes 0.
+    // Rounds by a conversion that processors have for many values at once; what is not a
+    // number fails both comparisons and becomes 0.
     const float scaled = value * SCALE_16;
     const float rounded = scaled + std::copysign(0.5f, scaled);
     const float low = rounded > -32768 ? rounded : (scaled == scaled ? -32768.f : 0.f);
@@ -42,8 +42,8 @@ public:
     virtual void prepare(int64_t /*index*/, size_t /*count*/, size_t /*before*/) {}
 
     /*!
-     * Samples of one channel. from counts from the start of the stream, index from the start of
-     * the device; what lies before the stream is 0.
+     * Samples of one channel. from counts from the start of the stream, index from the
+     * start of the device; what lies before the stream is 0.
      */
     virtual void
     fetch(size_t channel, int64_t from, int64_t index, size_t count, cf32* out) = 0;

@@ -1,6 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "arguments.h"
+#include "text.h"
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
@@ -10,12 +11,6 @@
 namespace mimopack {
 
 namespace {
-
-[[noreturn]] void
-refuse(const std::string& key, const std::string& got, const std::string& allowed)
-{
-    throw std::invalid_argument(key + ": got \"" + got + "\", allowed is " + allowed);
-}
 
 bool number(const std::string& text, double& value)
 {
@@ -32,18 +27,18 @@ double parse_number(const std::string& key,
 {
     double value;
     if (!number(text, value) || value < least || value > most)
-        refuse(key, text, allowed);
+        refuse(key, quoted(text), allowed);
     return value;
 }
 
-size_t parse_count(
-    const std::string& key, const std::string& text, size_t least, size_t most)
+size_t
+parse_count(const std::string& key, const std::string& text, size_t least, size_t most)
 {
     const std::string allowed =
         "a whole number from " + std::to_string(least) + " to " + std::to_string(most);
     const double value = parse_number(key, text, least, most, allowed);
     if (value != std::floor(value))
-        refuse(key, text, allowed);
+        refuse(key, quoted(text), allowed);
     return size_t(value);
 }
 
@@ -53,20 +48,19 @@ bool parse_switch(const std::string& key, const std::string& text)
         return true;
     if (text == "0" || text == "false")
         return false;
-    refuse(key, text, "0 or 1");
+    refuse(key, quoted(text), "0 or 1");
 }
 
-std::string
-parse_choice(const std::string& key,
-             const std::string& text,
-             const std::vector<std::string>& choices)
+std::string parse_choice(const std::string& key,
+                         const std::string& text,
+                         const std::vector<std::string>& choices)
 {
     if (std::find(choices.begin(), choices.end(), text) != choices.end())
         return text;
     std::string allowed;
     for (const std::string& choice : choices)
         allowed += (allowed.empty() ? "" : " or ") + choice;
-    refuse(key, text, allowed);
+    refuse(key, quoted(text), allowed);
 }
 
 Position parse_position(const std::string& key, const std::string& text, double least)
@@ -79,9 +73,9 @@ Position parse_position(const std::string& key, const std::string& text, double 
     const bool seconds = !text.empty() && text.back() == 's';
     double value;
     if (!number(seconds ? text.substr(0, text.size() - 1) : text, value) || value < 0 ||
-        value > 1e15 || (seconds ? least > 0 && value <= 0
-                                 : value < least || value != std::floor(value)))
-        refuse(key, text, allowed);
+        value > 1e15 ||
+        (seconds ? least > 0 && value <= 0 : value < least || value != std::floor(value)))
+        refuse(key, quoted(text), allowed);
     return { value, seconds ? Position::Unit::seconds : Position::Unit::samples };
 }
 
@@ -97,6 +91,15 @@ std::vector<Position> parse_positions(const std::string& key, const std::string&
     return positions;
 }
 
+Position parse_interval(const std::string& key, const std::string& text)
+{
+    if (text == "now")
+        refuse(key,
+               quoted(text),
+               "a number of samples such as 1000, or seconds such as 0.5s");
+    return parse_position(key, text, 0);
+}
+
 Position parse_length(const std::string& key, const std::string& text)
 {
     return parse_position(key, text, 1);
@@ -109,26 +112,28 @@ struct Setting {
     std::function<void(FaultPlan&, const std::string&, const std::string&)> read;
 };
 
-#define TIMES(fault, what)                                                              \
-    { #fault "_at", "", "sample numbers or seconds, with colons between: " what,        \
-      [](FaultPlan& plan, const std::string& key, const std::string& text) {            \
-          plan.fault.at = parse_positions(key, text);                                   \
-      } },                                                                              \
-    {                                                                                   \
-        #fault "_every", "0", "samples or seconds between two: " what,                  \
-            [](FaultPlan& plan, const std::string& key, const std::string& text) {      \
-                plan.fault.every = parse_position(key, text, 0);                        \
-                if (plan.fault.every.unit == Position::Unit::now)                       \
-                    refuse(key, text, "samples or seconds between two");                \
-            }                                                                           \
+#define TIMES(fault, what)                                                   \
+    { #fault "_at",                                                          \
+      "",                                                                    \
+      "sample numbers or seconds, with colons between: " what,               \
+      [](FaultPlan& plan, const std::string& key, const std::string& text) { \
+          plan.fault.at = parse_positions(key, text);                        \
+      } },                                                                   \
+    {                                                                        \
+#fault "_every", "0", "samples or seconds between two: " what,       \
+            [](FaultPlan & plan,                                             \
+               const std::string& key,                                       \
+               const std::string&                                            \
+                   text) { plan.fault.every = parse_interval(key, text); }   \
     }
 
-#define LENGTH(fault, default_text, what)                                               \
-    {                                                                                   \
-        #fault "_samples", default_text, what,                                          \
-            [](FaultPlan& plan, const std::string& key, const std::string& text) {      \
-                plan.fault.samples = parse_length(key, text);                           \
-            }                                                                           \
+#define LENGTH(fault, default_text, what)                                  \
+    {                                                                      \
+#fault "_samples", default_text, what,                             \
+            [](FaultPlan & plan,                                           \
+               const std::string& key,                                     \
+               const std::string&                                          \
+                   text) { plan.fault.samples = parse_length(key, text); } \
     }
 
 const std::vector<Setting>& settings()
@@ -142,9 +147,11 @@ const std::vector<Setting>& settings()
         LENGTH(duplicate, "1000", "samples that are delivered again"),
         { "duplicate_time",
           "old",
-          "old: with the time stamps that they had; new: instead of the samples that follow",
+          "old: with the time stamps that they had; new: instead of the samples that "
+          "follow",
           [](FaultPlan& plan, const std::string& key, const std::string& text) {
-              plan.duplicate_old_time = parse_choice(key, text, { "old", "new" }) == "old";
+              plan.duplicate_old_time =
+                  parse_choice(key, text, { "old", "new" }) == "old";
           } },
         { "shift_at",
           "",
@@ -191,9 +198,11 @@ const Setting* find_setting(const std::string& key)
 
 const std::map<std::string, std::function<void(Arguments&, const std::string&)>>& others()
 {
-    static const std::map<std::string, std::function<void(Arguments&, const std::string&)>>
+    static const std::map<std::string,
+                          std::function<void(Arguments&, const std::string&)>>
         all = {
-            { "recording", [](Arguments& to, const std::string& text) { to.recording = text; } },
+            { "recording",
+              [](Arguments& to, const std::string& text) { to.recording = text; } },
             { "repeat",
               [](Arguments& to, const std::string& text) {
                   to.repeat = parse_switch("repeat", text);
@@ -223,22 +232,25 @@ const std::map<std::string, std::function<void(Arguments&, const std::string&)>>
                   to.rate = parse_number("rate", text, 1e3, 1e9, "1e3 to 1e9 samples/s");
                   to.rate_given = true;
               } },
-            { "capture", [](Arguments& to, const std::string& text) { to.capture = text; } },
+            { "capture",
+              [](Arguments& to, const std::string& text) { to.capture = text; } },
             { "capture_format",
               [](Arguments& to, const std::string& text) {
-                  to.capture_ci16 = parse_choice("capture_format",
-                                                 text,
-                                                 { "cf32_le", "ci16_le" }) == "ci16_le";
+                  to.capture_ci16 =
+                      parse_choice("capture_format", text, { "cf32_le", "ci16_le" }) ==
+                      "ci16_le";
               } },
             { "loopback",
               [](Arguments& to, const std::string& text) {
-                  to.loopback = parse_choice("loopback", text, { "identity", "rayleigh" });
+                  to.loopback =
+                      parse_choice("loopback", text, { "identity", "rayleigh" });
               } },
             { "snr_db",
               [](Arguments& to, const std::string& text) {
                   to.snr_db = text == "inf"
                                   ? HUGE_VAL
-                                  : parse_number("snr_db", text, -100, 200, "-100 to 200, or inf");
+                                  : parse_number(
+                                        "snr_db", text, -100, 200, "-100 to 200, or inf");
               } },
             { "level_db",
               [](Arguments& to, const std::string& text) {
@@ -273,7 +285,7 @@ void change_fault(FaultPlan& plan, const std::string& key, const std::string& va
         std::string allowed;
         for (const Setting& known : settings())
             allowed += (allowed.empty() ? "" : ", ") + std::string(known.key);
-        refuse("setting", key, allowed);
+        refuse("setting", quoted(key), allowed);
     }
     setting->read(plan, key, value);
     plan.text[key] = value;
@@ -309,28 +321,34 @@ Arguments parse_arguments(const SoapySDR::Kwargs& given)
             for (const auto& known : others())
                 allowed += known.first + ", ";
             for (const Setting& known : settings())
-                allowed += known.key + std::string(&known == &settings().back() ? "" : ", ");
-            refuse("argument", key, allowed);
+                allowed +=
+                    known.key + std::string(&known == &settings().back() ? "" : ", ");
+            refuse("argument", quoted(key), allowed);
         }
     }
     arguments.faults.seed = arguments.seed;
-    if (arguments.recording.empty() && arguments.capture.empty() && arguments.loopback.empty())
+    if (arguments.recording.empty() && arguments.capture.empty() &&
+        arguments.loopback.empty())
         throw std::invalid_argument(
             "recording, capture, loopback: got none, give recording=FILE to receive it, "
             "capture=FILE to keep what is transmitted, or loopback=rayleigh");
     if (!arguments.recording.empty()) {
         if (!arguments.loopback.empty())
-            refuse("loopback", arguments.loopback, "recording or loopback, not both");
+            refuse("loopback",
+                   quoted(arguments.loopback),
+                   "recording or loopback, not both");
         if (arguments.channels_given || arguments.rate_given)
             refuse(arguments.channels_given ? "channels" : "rate",
-                   given.at(arguments.channels_given ? "channels" : "rate"),
+                   quoted(given.at(arguments.channels_given ? "channels" : "rate")),
                    "none beside a recording, which says it itself");
     } else if (arguments.repeat || arguments.end_disappears)
         refuse(arguments.repeat ? "repeat" : "end",
-               given.at(arguments.repeat ? "repeat" : "end"),
+               quoted(given.at(arguments.repeat ? "repeat" : "end")),
                "nothing without a recording");
     if (!arguments.loopback.empty() && arguments.speed == 0)
-        refuse("speed", given.at("speed"), "more than 0 with loopback, which needs a clock");
+        refuse("speed",
+               quoted(given.at("speed")),
+               "more than 0 with loopback, which needs a clock");
     return arguments;
 }
 

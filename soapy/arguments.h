@@ -34,8 +34,8 @@ struct Arguments {
 
 /*!
  * Read device arguments.
- * \throws std::invalid_argument an argument is unknown or wrong; it names the argument, what it
- * got and what is allowed.
+ * \throws std::invalid_argument an argument is unknown or wrong; it names the argument,
+ * what it got and what is allowed.
  */
 Arguments parse_arguments(const SoapySDR::Kwargs& given);
 

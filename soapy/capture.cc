@@ -85,7 +85,8 @@ size_t Capture::write(const std::vector<const cf32*>& samples,
         for (size_t i = 0; i < count; i++, out += frame) {
             const cf32 sample = samples[channel][i];
             if (d_int16) {
-                clipped += !(std::abs(sample.real()) <= 1 && std::abs(sample.imag()) <= 1);
+                clipped +=
+                    !(std::abs(sample.real()) <= 1 && std::abs(sample.imag()) <= 1);
                 const cs16 stored{ to_int16(sample.real()), to_int16(sample.imag()) };
                 std::memcpy(out, &stored, width);
             } else
@@ -99,10 +100,11 @@ size_t Capture::write(const std::vector<const cf32*>& samples,
             continue;
         if (now <= 0) {
             d_failed = true;
-            SoapySDR::logf(SOAPY_SDR_ERROR,
-                           "mimopack: capture: %s.sigmf-data: %s; the rest is not written",
-                           d_base.c_str(),
-                           std::strerror(errno));
+            SoapySDR::logf(
+                SOAPY_SDR_ERROR,
+                "mimopack: capture: %s.sigmf-data: %s; the rest is not written",
+                d_base.c_str(),
+                std::strerror(errno));
             break;
         }
         done += size_t(now);

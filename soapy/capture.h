@@ -31,9 +31,12 @@ public:
      * \throws std::invalid_argument another number of channels was written before.
      */
     void describe(size_t channels, double rate, double frequency);
-    //! Write samples whose first has this index and hardware time. Returns how many were clipped.
-    size_t
-    write(const std::vector<const cf32*>& samples, size_t count, int64_t index, int64_t time);
+    //! Write samples whose first has this index and hardware time. Returns how many were
+    //! clipped.
+    size_t write(const std::vector<const cf32*>& samples,
+                 size_t count,
+                 int64_t index,
+                 int64_t time);
     void set_frequency(double frequency) { d_frequency = frequency; }
     //! The samples written next start a burst.
     void begin_burst() { d_new_burst = true; }

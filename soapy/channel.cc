@@ -3,8 +3,10 @@
 #include "channel.h"
 #include <random>
 
-// The sum over taps and antennas is what takes time; wider registers make it twice as fast.
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
+// The sum over taps and antennas is what takes time; wider registers make it twice as
+// fast. ThreadSanitizer crashes where functions are chosen while a program is loaded.
+#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && \
+    !defined(__SANITIZE_THREAD__)
 #define WIDER __attribute__((target_clones("default", "arch=haswell")))
 #else
 #define WIDER
@@ -93,7 +95,9 @@ Channel::Channel(Radio& radio, size_t channels)
     }
 }
 
-void Channel::transmit(const std::vector<const cf32*>& samples, size_t count, int64_t index)
+void Channel::transmit(const std::vector<const cf32*>& samples,
+                       size_t count,
+                       int64_t index)
 {
     constexpr size_t LONGEST = 1 << 16;
     if (d_sent.empty() || d_sent.back().end() != index ||
@@ -167,8 +171,10 @@ void Channel::add_noise(size_t channel, int64_t index, size_t count, cf32* out) 
         const size_t now = std::min(count - done, NOISE_BLOCK - within);
         const cf32* noise =
             d_noise.data() + mix(mix(d_seed * 64 + channel) + block) % NOISE + within;
-        // The table is longer by a block than where one starts, so only the end may lie beyond.
-        const size_t most = std::min<size_t>(now, d_noise.data() + d_noise.size() - noise);
+        // The table is longer by a block than where one starts, so only the end may lie
+        // beyond.
+        const size_t most =
+            std::min<size_t>(now, d_noise.data() + d_noise.size() - noise);
         for (size_t i = 0; i < most; i++)
             out[done + i] += noise[i];
         for (size_t i = most; i < now; i++)

@@ -15,9 +15,10 @@ namespace mimopack {
  *
  *   y[n] = e^(2 pi j cfo n / rate) sum_l H_l x[n - l] + w[n]
  *
- * H_l are matrices of one realisation of Rayleigh fading, which lasts: their elements have the
- * power e^-l, scaled so that each antenna receives the power that is transmitted. Or H_0 is the
- * identity. w is white, at snr_db below a transmitted power of level_db.
+ * H_l are matrices of one realisation of Rayleigh fading, which lasts: their elements
+ * have the power e^-l, scaled so that each antenna receives the power that is
+ * transmitted. Or H_0 is the identity. w is white, at snr_db below a transmitted power of
+ * level_db.
  */
 class Channel : public Air
 {

@@ -14,9 +14,9 @@ using Host = std::chrono::steady_clock;
 /*!
  * The sample clock of the simulated radio, from which all its times follow.
  *
- * A sample has an index, which counts from the start of the device. The host's monotonic clock
- * says which index it is now; the hardware time says what time stamp an index has. Callers hold
- * the device's lock.
+ * A sample has an index, which counts from the start of the device. The host's monotonic
+ * clock says which index it is now; the hardware time says what time stamp an index has.
+ * Callers hold the device's lock.
  */
 class SampleClock
 {

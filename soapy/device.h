@@ -27,9 +27,11 @@ public:
 
     size_t getNumChannels(int direction) const override;
     bool getFullDuplex(int direction, size_t channel) const override;
-    std::vector<std::string> getStreamFormats(int direction, size_t channel) const override;
-    std::string
-    getNativeStreamFormat(int direction, size_t channel, double& full_scale) const override;
+    std::vector<std::string> getStreamFormats(int direction,
+                                              size_t channel) const override;
+    std::string getNativeStreamFormat(int direction,
+                                      size_t channel,
+                                      double& full_scale) const override;
 
     SoapySDR::Stream* setupStream(int direction,
                                   const std::string& format,
@@ -68,12 +70,14 @@ public:
     void setDCOffsetMode(int direction, size_t channel, bool automatic) override;
     bool getDCOffsetMode(int direction, size_t channel) const override;
     bool hasDCOffset(int direction, size_t channel) const override;
-    void
-    setDCOffset(int direction, size_t channel, const std::complex<double>& value) override;
+    void setDCOffset(int direction,
+                     size_t channel,
+                     const std::complex<double>& value) override;
     std::complex<double> getDCOffset(int direction, size_t channel) const override;
     bool hasIQBalance(int direction, size_t channel) const override;
-    void
-    setIQBalance(int direction, size_t channel, const std::complex<double>& value) override;
+    void setIQBalance(int direction,
+                      size_t channel,
+                      const std::complex<double>& value) override;
     std::complex<double> getIQBalance(int direction, size_t channel) const override;
     bool hasIQBalanceMode(int direction, size_t channel) const override;
     void setIQBalanceMode(int direction, size_t channel, bool automatic) override;
@@ -103,7 +107,8 @@ public:
     double getFrequency(int direction, size_t channel) const override;
     double
     getFrequency(int direction, size_t channel, const std::string& name) const override;
-    std::vector<std::string> listFrequencies(int direction, size_t channel) const override;
+    std::vector<std::string> listFrequencies(int direction,
+                                             size_t channel) const override;
     SoapySDR::RangeList getFrequencyRange(int direction, size_t channel) const override;
     SoapySDR::RangeList getFrequencyRange(int direction,
                                           size_t channel,
@@ -147,7 +152,8 @@ private:
 
     Front& front(int direction, size_t channel);
     const Front& front(int direction, size_t channel) const;
-    void check_fixed(const char* what, double got, double allowed, double tolerance) const;
+    void
+    check_fixed(const char* what, double got, double allowed, double tolerance) const;
 
     mutable Radio d_radio;
     std::unique_ptr<Recording> d_recording;

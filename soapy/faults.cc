@@ -38,9 +38,10 @@ void Schedule::arm(
 
 void Schedule::step()
 {
-    d_periodic += d_irregular
-                      ? std::max(1.0, std::exponential_distribution<>(1 / d_every)(d_random))
-                      : d_every;
+    d_periodic +=
+        d_irregular
+            ? std::max(1.0, std::exponential_distribution<>(1 / d_every)(d_random))
+            : d_every;
 }
 
 int64_t Schedule::next() const

@@ -54,8 +54,13 @@ struct FaultPlan {
 class Schedule
 {
 public:
-    //! Count from the given sample number; irregular intervals are exponentially distributed.
-    void arm(const FaultTimes& times, double rate, int64_t here, bool irregular, uint64_t seed);
+    //! Count from the given sample number; irregular intervals are exponentially
+    //! distributed.
+    void arm(const FaultTimes& times,
+             double rate,
+             int64_t here,
+             bool irregular,
+             uint64_t seed);
     int64_t next() const;
     //! Leave out what lies before a sample number.
     void pass(int64_t here);

@@ -5,9 +5,9 @@
 
 namespace {
 
-// A device is found when it is asked for by name, so that it does not stand among the radios
-// of a computer. All arguments belong to what tells it apart from others: SoapySDR gives the
-// same device to those that ask for the same.
+// A device is found when it is asked for by name, so that it does not stand among the
+// radios of a computer. All arguments belong to what tells it apart from others: SoapySDR
+// gives the same device to those that ask for the same.
 SoapySDR::KwargsList find(const SoapySDR::Kwargs& args)
 {
     const auto driver = args.find("driver");

@@ -7,7 +7,10 @@
 
 namespace mimopack {
 
-Receiver::Receiver(Radio& radio, Air& air, const std::vector<size_t>& channels, bool int16)
+Receiver::Receiver(Radio& radio,
+                   Air& air,
+                   const std::vector<size_t>& channels,
+                   bool int16)
     : d_radio(radio), d_air(air), d_channels(channels), d_int16(int16)
 {
 }
@@ -42,7 +45,7 @@ int Receiver::activate(int flags, long long time, size_t count)
         return 0;
     const int64_t now = d_radio.clock.now();
     d_start = flags & SOAPY_SDR_HAS_TIME ? d_radio.clock.index_of(time)
-                                        : now + d_radio.clock.paced();
+                                         : now + d_radio.clock.paced();
     if (d_start < now)
         return SOAPY_SDR_TIME_ERROR;
     d_next = d_again = d_echo_until = d_echo_delay = 0;
@@ -81,15 +84,13 @@ int Receiver::lose(int64_t samples, int& flags, long long& time)
     return SOAPY_SDR_OVERFLOW;
 }
 
-// Let the faults of this moment happen; true where the read ends with code. Otherwise limit is
-// the number of the sample before which the next one happens.
+// Let the faults of this moment happen; true where the read ends with code. Otherwise
+// limit is the number of the sample before which the next one happens. A fault whose time
+// falls into a gap happens after it; each leaves out its own times in the gap that it
+// makes, so that samples come between.
 bool Receiver::act(int64_t& limit, int& code, int& flags, long long& time)
 {
     const FaultPlan& plan = d_radio.arguments.faults;
-    for (Schedule* schedule : { &d_overflow, &d_drop, &d_duplicate, &d_shift, &d_disappear })
-        // A time that passed in a gap is past, except of what lasts.
-        if (schedule != &d_shift && schedule != &d_disappear)
-            schedule->pass(d_next);
     if (d_disappear.next() <= d_next) {
         d_radio.gone = true;
         code = SOAPY_SDR_STREAM_ERROR;
@@ -97,28 +98,29 @@ bool Receiver::act(int64_t& limit, int& code, int& flags, long long& time)
     }
     if (d_shift.next() <= d_next) {
         d_shift.pass(d_next + 1);
-        if (d_shifted == NEVER)
-            d_shifted = d_next;
+        d_shifted = std::min(d_shifted, d_next);
     }
-    if (d_overflow.next() == d_next) {
-        code = lose(d_overflow.samples(), flags, time);
-        return true;
-    }
-    if (d_drop.next() == d_next) {
-        d_radio.counts.rx_dropped += d_drop.samples();
-        d_next += d_drop.samples();
-        return act(limit, code, flags, time);
-    }
-    if (d_duplicate.next() == d_next) {
+    if (d_duplicate.next() <= d_next) {
         const int64_t samples = std::min(d_duplicate.samples(), d_next);
         d_radio.counts.rx_duplicated += samples;
         d_duplicate.pass(d_next + 1);
-        if (plan.duplicate_old_time)
+        if (plan.duplicate_old_time) {
             d_again = samples;
-        else {
-            d_echo_until = d_next + samples;
-            d_echo_delay = samples;
+            return false;
         }
+        d_echo_until = d_next + samples;
+        d_echo_delay = samples;
+    }
+    if (d_overflow.next() <= d_next) {
+        code = lose(d_overflow.samples(), flags, time);
+        d_overflow.pass(d_next + 1);
+        return true;
+    }
+    if (d_drop.next() <= d_next) {
+        d_radio.counts.rx_dropped += d_drop.samples();
+        d_next += d_drop.samples();
+        d_drop.pass(d_next + 1);
+        return act(limit, code, flags, time);
     }
     limit = std::min({ d_overflow.next(),
                        d_drop.next(),
@@ -169,10 +171,10 @@ int Receiver::read(
         if (d_radio.gone) {
             // A caller that goes on asking must not spin.
             if (d_told_gone)
-                return wait_over(SOAPY_SDR_STREAM_ERROR,
-                                 hold,
-                                 std::min(deadline,
-                                          Host::now() + std::chrono::milliseconds(100)));
+                return wait_over(
+                    SOAPY_SDR_STREAM_ERROR,
+                    hold,
+                    std::min(deadline, Host::now() + std::chrono::milliseconds(100)));
             d_told_gone = true;
             return SOAPY_SDR_STREAM_ERROR;
         }

@@ -10,10 +10,11 @@
 namespace mimopack {
 
 /*!
- * A receive stream: what it delivers next follows from the clock and from the faults asked for.
+ * A receive stream: what it delivers next follows from the clock and from the faults
+ * asked for.
  *
- * Nothing runs in the background. The buffer is a statement about time: what came in more than
- * buffer_s ago, and was not read, is lost.
+ * Nothing runs in the background. The buffer is a statement about time: what came in more
+ * than buffer_s ago, and was not read, is lost.
  */
 class Receiver
 {
@@ -22,7 +23,8 @@ public:
 
     int activate(int flags, long long time, size_t count);
     void deactivate();
-    int read(void* const* buffs, size_t count, int& flags, long long& time, long timeout_us);
+    int
+    read(void* const* buffs, size_t count, int& flags, long long& time, long timeout_us);
     //! Take over faults that were changed; the lock is held.
     void arm();
     //! Index of the oldest sample that may still be asked for; the lock is held.
@@ -35,7 +37,8 @@ private:
         size_t count;
     };
 
-    int wait_over(int code, std::unique_lock<std::mutex>& hold, Host::time_point deadline);
+    int
+    wait_over(int code, std::unique_lock<std::mutex>& hold, Host::time_point deadline);
     int lose(int64_t samples, int& flags, long long& time);
     bool act(int64_t& limit, int& code, int& flags, long long& time);
     void deliver(void* const* buffs,
@@ -50,9 +53,9 @@ private:
     bool d_int16;
 
     bool d_active = false;
-    int64_t d_start = 0; // index of the stream's sample 0
-    int64_t d_next = 0;  // number of the next sample
-    int64_t d_left = 0;  // samples to deliver before the stream ends by itself
+    int64_t d_start = 0;    // index of the stream's sample 0
+    int64_t d_next = 0;     // number of the next sample
+    int64_t d_left = 0;     // samples to deliver before the stream ends by itself
     int64_t d_full = NEVER; // number of the first sample that found the buffer full
     int64_t d_again = 0;    // samples to be delivered again, with their old times
     int64_t d_echo_until = 0, d_echo_delay = 0;

@@ -45,7 +45,10 @@ T required(const std::string& path, const json& object, const char* key)
 }
 
 template <typename T>
-T optional(const std::string& path, const json& object, const char* key, const T& otherwise)
+T optional(const std::string& path,
+           const json& object,
+           const char* key,
+           const T& otherwise)
 {
     return field<T>(path, object, key, &otherwise);
 }
@@ -111,11 +114,12 @@ void Recording::read_metadata(const std::string& meta, std::string& data)
         if (first)
             d_frequency = frequency;
         else if (frequency != d_frequency)
-            SoapySDR::logf(SOAPY_SDR_WARNING,
-                           "mimopack: %s: later captures have other frequencies; all of it is "
-                           "played at %g Hz",
-                           meta.c_str(),
-                           d_frequency);
+            SoapySDR::logf(
+                SOAPY_SDR_WARNING,
+                "mimopack: %s: later captures have other frequencies; all of it is "
+                "played at %g Hz",
+                meta.c_str(),
+                d_frequency);
         first = false;
     }
 }
@@ -189,7 +193,8 @@ void take(const void* mapped,
           size_t count,
           T* out)
 {
-    const Stored* in = static_cast<const Stored*>(mapped) + 2 * (from * channels + channel);
+    const Stored* in =
+        static_cast<const Stored*>(mapped) + 2 * (from * channels + channel);
     for (size_t i = 0; i < count; i++)
         convert(in + 2 * channels * i, out[i]);
 }

@@ -13,7 +13,8 @@ class Recording : public Air
 {
 public:
     /*!
-     * \throws std::invalid_argument the files are missing, or of a form that is not supported.
+     * \throws std::invalid_argument the files are missing, or of a form that is not
+     * supported.
      */
     Recording(const std::string& path, bool repeat);
     ~Recording() override;

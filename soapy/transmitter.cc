@@ -70,7 +70,8 @@ void Transmitter::check_underflow()
     d_in_burst = false;
     d_radio.counts.tx_underflows++;
     SoapySDR::log(SOAPY_SDR_SSI, "U");
-    tell({ d_end, SOAPY_SDR_UNDERFLOW, SOAPY_SDR_HAS_TIME, d_radio.clock.time_of(d_end) });
+    tell(
+        { d_end, SOAPY_SDR_UNDERFLOW, SOAPY_SDR_HAS_TIME, d_radio.clock.time_of(d_end) });
 }
 
 int64_t Transmitter::queued(int64_t now)
@@ -133,8 +134,8 @@ int Transmitter::write(
 
     int64_t room = NEVER;
     if (clock.paced() && count > 0) {
-        const int64_t wanted =
-            std::min<int64_t>(int64_t(std::min(count, d_radio.packet())), d_radio.capacity());
+        const int64_t wanted = std::min<int64_t>(
+            int64_t(std::min(count, d_radio.packet())), d_radio.capacity());
         for (;;) {
             const int64_t now = clock.now();
             room = d_radio.capacity() - queued(now);
@@ -161,7 +162,8 @@ int Transmitter::write(
             const cs16* in = static_cast<const cs16*>(buffs[i]);
             d_converted[i].resize(taken);
             for (size_t j = 0; j < taken; j++)
-                d_converted[i][j] = { in[j].re * (1 / SCALE_16), in[j].im * (1 / SCALE_16) };
+                d_converted[i][j] = { in[j].re * (1 / SCALE_16),
+                                      in[j].im * (1 / SCALE_16) };
             written[i] = d_converted[i].data();
         } else
             written[i] = static_cast<const cf32*>(buffs[i]);
@@ -179,10 +181,8 @@ int Transmitter::write(
     d_radio.clock.advance(d_end);
     if ((flags & SOAPY_SDR_END_BURST) && taken == count && d_in_burst) {
         d_in_burst = false;
-        tell({ d_end,
-               0,
-               SOAPY_SDR_END_BURST | SOAPY_SDR_HAS_TIME,
-               clock.time_of(d_end) });
+        tell(
+            { d_end, 0, SOAPY_SDR_END_BURST | SOAPY_SDR_HAS_TIME, clock.time_of(d_end) });
     }
     if (!clock.paced())
         d_queue.clear();

@@ -11,8 +11,8 @@
 namespace mimopack {
 
 /*!
- * A transmit stream: puts bursts at their times, and reports those that came too late, that
- * ran dry, and that were sent.
+ * A transmit stream: puts bursts at their times, and reports those that came too late,
+ * that ran dry, and that were sent.
  */
 class Transmitter
 {

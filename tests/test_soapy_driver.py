@@ -231,6 +231,18 @@ def test_random_intervals_follow_the_seed(air):
     assert not np.array_equal(kept(2), first)
 
 
+def test_faults_that_meet_all_happen(air):
+    radio = Receiver(f"recording={air},speed=0,drop_at=5000,duplicate_at=5000,overflow_at=5500")
+    assert radio.pieces(6000)[-1][0] == 4000
+    assert radio.read(100)[0] == SoapySDR.SOAPY_SDR_OVERFLOW    # after the gap of the drop
+    assert radio.read(100)[1] == 7000
+
+
+def test_faults_without_end_let_samples_through(air):
+    radio = Receiver(f"recording={air},speed=0,drop_every=1000,drop_samples=1000")
+    assert [start for start, _ in radio.pieces(3000)][:2] == [0, 2000]
+
+
 @pytest.mark.parametrize("ppm", [-1e5, 0, 1e5])
 def test_the_clock_drifts_against_the_host(air, ppm):
     device = make(f"recording={air},clock_ppm={ppm}")
@@ -546,7 +558,6 @@ def test_bursts_come_back_through_the_channel_at_their_time(tmp_path):
     # Without the carrier offset, each antenna is a linear function of what was sent.
     burst = heard[:, start:start + count] * np.exp(-2j * np.pi * offset / RATE * np.arange(count))
     delayed = np.concatenate([np.roll(truth, tap, axis=1) for tap in range(taps)])
-    delayed[2:, :taps] = np.triu(np.ones((taps, taps)), 1)[0] * 0
     system = delayed[:, taps:].T
     h, *_ = np.linalg.lstsq(system, burst[:, taps:].T, rcond=None)
     left = np.mean(np.abs(burst[:, taps:].T - system @ h)**2)
@@ -560,4 +571,5 @@ def test_the_readme_has_every_argument(air):
         make(f"recording={air},unknown=1")
     names = str(refusal.value).split("allowed is ")[1].split(", ")
     assert len(names) > 30
-    assert [name for name in names if f"`{name}" not in text and name != "label"] == []
+    ours = set(names) - {"driver", "label"}
+    assert [name for name in sorted(ours) if f"`{name}" not in text] == []
