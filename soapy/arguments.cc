@@ -108,43 +108,61 @@ Position parse_length(const std::string& key, const std::string& text)
 struct Setting {
     const char* key;
     const char* value;
-    const char* meaning;
+    std::string meaning;
     std::function<void(FaultPlan&, const std::string&, const std::string&)> read;
 };
 
-#define TIMES(fault, what)                                                   \
-    { #fault "_at",                                                          \
-      "",                                                                    \
-      "sample numbers or seconds, with colons between: " what,               \
-      [](FaultPlan& plan, const std::string& key, const std::string& text) { \
-          plan.fault.at = parse_positions(key, text);                        \
-      } },                                                                   \
-    {                                                                        \
-#fault "_every", "0", "samples or seconds between two: " what,       \
-            [](FaultPlan & plan,                                             \
-               const std::string& key,                                       \
-               const std::string&                                            \
-                   text) { plan.fault.every = parse_interval(key, text); }   \
-    }
+using Fault = FaultTimes FaultPlan::*;
 
-#define LENGTH(fault, default_text, what)                                  \
-    {                                                                      \
-#fault "_samples", default_text, what,                             \
-            [](FaultPlan & plan,                                           \
-               const std::string& key,                                     \
-               const std::string&                                          \
-                   text) { plan.fault.samples = parse_length(key, text); } \
-    }
+Setting when(const char* key, Fault fault, const std::string& what)
+{
+    return { key,
+             "",
+             "sample numbers or seconds, with colons between: " + what,
+             [fault](FaultPlan& plan, const std::string& name, const std::string& text) {
+                 (plan.*fault).at = parse_positions(name, text);
+             } };
+}
+
+Setting how_often(const char* key, Fault fault, const std::string& what)
+{
+    return { key,
+             "0",
+             "samples or seconds between two: " + what,
+             [fault](FaultPlan& plan, const std::string& name, const std::string& text) {
+                 (plan.*fault).every = parse_interval(name, text);
+             } };
+}
+
+Setting how_long(const char* key, Fault fault, const char* otherwise, const char* what)
+{
+    return { key,
+             otherwise,
+             what,
+             [fault](FaultPlan& plan, const std::string& name, const std::string& text) {
+                 (plan.*fault).samples = parse_length(name, text);
+             } };
+}
 
 const std::vector<Setting>& settings()
 {
+    const std::string overflow = "samples are lost and SOAPY_SDR_OVERFLOW reports it";
+    const std::string drop = "samples are lost; only the time stamp tells";
+    const std::string duplicate = "the last samples are delivered again";
     static const std::vector<Setting> all = {
-        TIMES(overflow, "samples are lost and SOAPY_SDR_OVERFLOW reports it"),
-        LENGTH(overflow, "1000", "samples that an overflow loses"),
-        TIMES(drop, "samples are lost; only the time stamp tells"),
-        LENGTH(drop, "1000", "samples that a drop loses"),
-        TIMES(duplicate, "the last samples are delivered again"),
-        LENGTH(duplicate, "1000", "samples that are delivered again"),
+        when("overflow_at", &FaultPlan::overflow, overflow),
+        how_often("overflow_every", &FaultPlan::overflow, overflow),
+        how_long(
+            "overflow_samples", &FaultPlan::overflow, "1000", "samples that are lost"),
+        when("drop_at", &FaultPlan::drop, drop),
+        how_often("drop_every", &FaultPlan::drop, drop),
+        how_long("drop_samples", &FaultPlan::drop, "1000", "samples that are lost"),
+        when("duplicate_at", &FaultPlan::duplicate, duplicate),
+        how_often("duplicate_every", &FaultPlan::duplicate, duplicate),
+        how_long("duplicate_samples",
+                 &FaultPlan::duplicate,
+                 "1000",
+                 "samples that are delivered again"),
         { "duplicate_time",
           "old",
           "old: with the time stamps that they had; new: instead of the samples that "
@@ -153,25 +171,17 @@ const std::vector<Setting>& settings()
               plan.duplicate_old_time =
                   parse_choice(key, text, { "old", "new" }) == "old";
           } },
-        { "shift_at",
-          "",
-          "sample number or seconds: from there on one channel lags behind the others",
-          [](FaultPlan& plan, const std::string& key, const std::string& text) {
-              plan.shift.at = parse_positions(key, text);
-          } },
+        when("shift_at", &FaultPlan::shift, "from there on one channel lags"),
         { "shift_channel",
           "0",
           "the channel that lags",
           [](FaultPlan& plan, const std::string& key, const std::string& text) {
               plan.shift_channel = parse_count(key, text, 0, 63);
           } },
-        LENGTH(shift, "1", "samples by which it lags"),
-        { "disappear_at",
-          "",
-          "sample number or seconds: from there on every read and write fails",
-          [](FaultPlan& plan, const std::string& key, const std::string& text) {
-              plan.disappear.at = parse_positions(key, text);
-          } },
+        how_long("shift_samples", &FaultPlan::shift, "1", "samples by which it lags"),
+        when("disappear_at",
+             &FaultPlan::disappear,
+             "from there on every read and write fails"),
         { "clock_ppm",
           "0",
           "by how much the device's clock is faster than the host's",

@@ -296,23 +296,20 @@ namespace {
 struct Sensor {
     const char* key;
     const char* meaning;
-    uint64_t (*read)(const Radio&);
+    uint64_t Counts::*count;
 };
 
-#define COUNT(name, meaning)                                                 \
-    {                                                                        \
-#name, meaning, [](const Radio& radio) { return radio.counts.name; } \
-    }
-
 const Sensor SENSORS[] = {
-    COUNT(rx_overflows, "overflows that were reported"),
-    COUNT(rx_lost, "samples that overflows lost"),
-    COUNT(rx_dropped, "samples that drop_at and drop_every lost"),
-    COUNT(rx_duplicated, "samples that were delivered twice"),
-    COUNT(tx_bursts, "bursts that began"),
-    COUNT(tx_late, "bursts thrown away, because their time had passed"),
-    COUNT(tx_underflows, "bursts that ran dry before their end"),
-    COUNT(tx_clipped, "transmitted samples beyond full scale, in a ci16_le capture"),
+    { "rx_overflows", "overflows that were reported", &Counts::rx_overflows },
+    { "rx_lost", "samples that overflows lost", &Counts::rx_lost },
+    { "rx_dropped", "samples that drop_at and drop_every lost", &Counts::rx_dropped },
+    { "rx_duplicated", "samples that were delivered twice", &Counts::rx_duplicated },
+    { "tx_bursts", "bursts that began", &Counts::tx_bursts },
+    { "tx_late", "bursts thrown away, because their time had passed", &Counts::tx_late },
+    { "tx_underflows", "bursts that ran dry before their end", &Counts::tx_underflows },
+    { "tx_clipped",
+      "transmitted samples beyond full scale, in a ci16_le capture",
+      &Counts::tx_clipped },
 };
 
 const Sensor& find_sensor(const std::string& key)
@@ -350,7 +347,7 @@ std::string Device::readSensor(const std::string& key) const
 {
     const Sensor& sensor = find_sensor(key);
     Guard hold(d_radio.lock);
-    return std::to_string(sensor.read(d_radio));
+    return std::to_string(d_radio.counts.*sensor.count);
 }
 
 SoapySDR::ArgInfoList Device::getSettingInfo() const { return setting_info(); }

@@ -10,6 +10,12 @@
 
 namespace mimopack {
 
+//! What happened, for the sensors.
+struct Counts {
+    uint64_t rx_overflows = 0, rx_lost = 0, rx_dropped = 0, rx_duplicated = 0;
+    uint64_t tx_bursts = 0, tx_late = 0, tx_underflows = 0, tx_clipped = 0;
+};
+
 //! What receiver and transmitter of a device share; the lock guards all of it.
 struct Radio {
     Radio(const Arguments& arguments, double rate)
@@ -38,10 +44,7 @@ struct Radio {
     Arguments arguments;
     SampleClock clock;
     bool gone = false;
-    struct {
-        uint64_t rx_overflows = 0, rx_lost = 0, rx_dropped = 0, rx_duplicated = 0;
-        uint64_t tx_bursts = 0, tx_late = 0, tx_underflows = 0, tx_clipped = 0;
-    } counts;
+    Counts counts;
 };
 
 } // namespace mimopack
