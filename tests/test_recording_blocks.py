@@ -9,6 +9,7 @@ import time
 import numpy as np
 import pmt
 import pytest
+from flowgraphs import ROOT, Messages
 from gnuradio import blocks, gr, mimopack
 from gnuradio.mimopack import recording
 from gnuradio.mimopack.recording.timeline import between
@@ -373,3 +374,35 @@ def test_a_ring_that_cannot_write_says_so(tmp_path):
         mimopack.sigmf_ring_sink(str(tmp_path / "folder" / "r"), 1)
     with pytest.raises(ValueError, match="not valid in SigMF"):
         mimopack.sigmf_ring_sink(str(tmp_path / "r"), 1, fields={"core:hw": 5})
+
+
+def test_what_was_received_while_it_was_recorded_is_received_again(tmp_path):
+    played = ROOT / "examples/recordings/wifi_4x4_ht"
+    reported = []
+    for path, recorded in ((played, tmp_path / "r"), (tmp_path / "r", None)):
+        source = mimopack.sigmf_multichannel_source(str(path), num_channels=4)
+        receiver, told = mimopack.wifi_receiver(4, detector="mmse"), Messages()
+        top = gr.top_block()
+        for port in range(4):
+            top.connect((source, port), (receiver, port))
+        top.msg_connect(receiver, "frames", told, "in")
+        if recorded is not None:
+            sink = mimopack.sigmf_multichannel_sink(str(recorded), 4, "ci16_le",
+                                                    source.sample_rate())
+            for port in range(4):
+                top.connect((source, port), (sink, port))
+            top.msg_connect(receiver, "frames", sink, "frames")
+        top.run()
+        reported.append([{key: value for key, value in frame.items()
+                          if key in ("start", "num_samples", "num_mpdus_ok", "mcs", "problem")}
+                         for frame in told.values()])
+    reader = recording.Reader(tmp_path / "r", verify=True)
+    assert len(reported[0]) >= 80
+    assert reported[1] == reported[0]
+    assert [(one["core:sample_start"], one["core:sample_count"],
+             one["mimopack:num_mpdus_ok"], one["mimopack:problem"])
+            for one in reader.annotations] == [
+        (one["start"], one["num_samples"], one["num_mpdus_ok"], one["problem"])
+        for one in sorted(reported[0], key=lambda one: one["start"])]
+    assert all(one["core:freq_upper_edge"] - one["core:freq_lower_edge"] == 20e6
+               for one in reader.annotations)

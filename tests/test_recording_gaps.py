@@ -328,6 +328,7 @@ def test_samples_make_room_for_metadata_on_a_full_disk(tmp_path, monkeypatch):
     samples = _samples(2, 100_000)
     writer = recording.Writer(tmp_path / "r", 2, RATE)
     writer.write(samples)
+    writer.annotate_later([(at, module.annotation_text(at, 10)) for at in (5, 99_000)])
     dump, refused = module._dump_to, []
 
     def full(metadata, handle, annotations):
@@ -344,6 +345,7 @@ def test_samples_make_room_for_metadata_on_a_full_disk(tmp_path, monkeypatch):
     # 64 KiB, then four times that.
     assert reader.num_samples == 100_000 - 5 * 2**16 // 16
     assert np.array_equal(reader.read(), samples[:, :reader.num_samples])
+    assert [one["core:sample_start"] for one in reader.annotations] == [5]
     assert reader.notes == []
 
 

@@ -42,9 +42,10 @@ class sigmf_multichannel_sink(gr.hier_block2):
             where no tag says it.
         overwrite: replace a recording of this name.
         overload: "wait" holds the stream until the disk is ready and loses nothing, as files need
-            it; "drop" leaves out whole spans of samples, as radios need it, and writes no
-            checksum, which would cost most of a core.
+            it; "drop" leaves out whole spans of samples, as radios need it.
         buffer_mib: memory for samples that wait for the disk, in MiB.
+        checksum: write ``core:sha512``, which takes about 2 s of a core per GB: four channels of
+            20 MS/s in cf32_le are more than one core can do. None does with "wait" only.
 
     Raises:
         ValueError, FileExistsError: as ``recording.Writer`` and ``recording.Recorder``.
@@ -52,11 +53,13 @@ class sigmf_multichannel_sink(gr.hier_block2):
 
     def __init__(self, path, num_channels, datatype="cf32_le", sample_rate=20e6,
                  layout="interleaved", frequency=None, description="", fields=None,
-                 timestamp=True, overwrite=False, overload="wait", buffer_mib=256):
+                 timestamp=True, overwrite=False, overload="wait", buffer_mib=256,
+                 checksum=None):
         choice("overload", overload, OVERLOADS)
+        checksum = overload == "wait" if checksum is None else bool(checksum)
         self.writer = Writer(path, num_channels, sample_rate, datatype=datatype, layout=layout,
                              frequency=frequency, description=description, fields=fields,
-                             overwrite=overwrite, checksum=overload == "wait")
+                             overwrite=overwrite, checksum=checksum)
         self.recorder = Recorder(self.writer, overload, buffer_mib)
         channels = self.writer.num_channels
         gr.hier_block2.__init__(self, "sigmf_multichannel_sink",

@@ -268,8 +268,9 @@ class Writer:
                 meta.set_global_field("core:sha512", self._hashes[index].hexdigest())
             meta.validate()
             path = files.with_extension(stem, files.META)
-            _dump(meta, path, sorted([*self._annotations, *self._extra],
-                                     key=lambda entry: entry[0]))
+            # Samples that made room for the metadata are gone.
+            extra = [entry for entry in self._extra if entry[0] < self.num_samples]
+            _dump(meta, path, sorted([*self._annotations, *extra], key=lambda entry: entry[0]))
             streams.append({"name": stem.name,
                             "hash": hashlib.sha512(path.read_bytes()).hexdigest()})
         if self.layout == "collection":
