@@ -261,7 +261,7 @@ def test_frames_annotate_their_samples_even_after_the_stream(tmp_path):
     feed.send(_told(start=1000, num_samples=50, format="ht", mcs=15, num_mpdus=1, num_mpdus_ok=1))
     feed.send(_told(start=2990, num_samples=50, format="ht"))    # beyond the end
     for wrong in (pmt.PMT_NIL, pmt.intern("a"), _told(start=1), _told(start="a", num_samples=5),
-                  _told(start=-5, num_samples=5), DEEP,
+                  _told(start=5, num_samples=-5), DEEP,
                   pmt.dict_add(_told(num_samples=5), pmt.intern("start"), DEEP)):
         feed.send(wrong)
     feed.send(pmt.dict_add(_told(start=0, num_samples=10, label="x" * 5000), DEEP, DEEP))

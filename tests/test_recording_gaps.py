@@ -239,6 +239,7 @@ def test_a_second_stream_goes_on_in_the_same_recording(tmp_path):
     recorder.write(samples[:, :100], start=7)
     recorder.annotate(17, 10, label="first")
     recorder.annotate(0, 10, label="before")
+    recorder.annotate(-5, 20, label="begun before")
     recorder.restart()
     recorder.timeline.add_time(0, 2000)
     recorder.timeline.add_time(150, 2001)
@@ -251,7 +252,7 @@ def test_a_second_stream_goes_on_in_the_same_recording(tmp_path):
         (0, (1000, 0.0)), (100, (2000, 0.0)), (250, (2001, 0.0))]
     assert [(one["core:label"], one["core:sample_start"]) for one in reader.annotations] == [
         ("first", 10), ("second", 117)]
-    assert recorder.annotations_left_out == 1
+    assert recorder.annotations_left_out == 2
     with pytest.raises(ValueError, match="closed"):
         recorder.write(samples)
 
@@ -379,6 +380,7 @@ def test_a_snapshot_stays_while_the_ring_goes_on(tmp_path):
     ring.write(old)
     snapshot = ring.snapshot()
     ring.timeline.add_time(30_000, 5000)
+    ring.annotate(15_000, 100, label="told late")
     for _ in range(100):
         ring.write(np.full((1, 5_000), -0.5, np.complex64))
     later_one = ring.snapshot()
@@ -386,6 +388,13 @@ def test_a_snapshot_stays_while_the_ring_goes_on(tmp_path):
                           old[:, :20_000])
     assert np.array_equal(recording.Reader(later_one.write(tmp_path / "new")).read(),
                           np.full((1, 20_000), -0.5, np.complex64))
+    (entry,) = recording.Reader(tmp_path / "old").annotations
+    assert (entry["core:label"], entry["core:sample_start"]) == ("told late", 5_000)
+    held = ring.snapshot()
+    ring.restart()
+    ring.write(old)
+    ring.annotate(held.start, 10, label="of another stream")
+    assert recording.Reader(held.write(tmp_path / "held")).annotations == []
 
 
 def test_the_ring_s_segments_are_those_of_its_samples(tmp_path):

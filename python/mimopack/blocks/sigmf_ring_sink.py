@@ -27,7 +27,7 @@ class sigmf_ring_sink(gr.hier_block2):
     the recording is lost. While one is being written, further messages are refused and counted.
 
     Tags are read, and message port ``frames`` takes frames to annotate, as
-    ``sigmf_multichannel_sink`` does; a frame of which the receiver reports after the message gets
+    ``sigmf_multichannel_sink`` does; a frame that is reported after the recording was written gets
     no annotation.
 
     Message port out ``written``: a dictionary for each message: ``path`` (of the metadata),

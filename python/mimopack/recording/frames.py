@@ -65,10 +65,11 @@ def frame_annotation(told):
         of the frame. ``read_frames`` does not take it for a frame whose truth is known.
 
     Raises:
-        ValueError: start or num_samples is missing or no integer from 0.
+        ValueError: start is missing or no integer, or num_samples is none from 0.
     """
     told = {key: value for key, value in told.items() if value is not None}
-    start, count = (integer(name, told.get(name), 0, 2**62) for name in ("start", "num_samples"))
+    start = integer("start", told.get("start"), -2**62, 2**62)
+    count = integer("num_samples", told.get("num_samples"), 0, 2**62)
     fields = {"label": str(told.get("label", _label(told))),
               "comment": str(told.get("comment", _comment(told))), "generator": "gr-mimopack",
               _PREFIX + "received": True}

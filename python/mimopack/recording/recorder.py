@@ -175,7 +175,8 @@ class Recorder:
         Raises:
             ValueError: not valid in SigMF.
         """
-        text = annotation_text(start, count, **fields)
+        # A frame may have begun before the stream did.
+        text = annotation_text(max(0, start), count, **fields)
         with self._change:
             if len(self._annotations) + len(self._old_annotations) < _MOST_ANNOTATIONS:
                 self._annotations.append((start, count, text))

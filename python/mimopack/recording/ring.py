@@ -65,7 +65,7 @@ class Ring:
         self._lock = threading.Lock()
         self._blocks, self._free = deque(), []
         self._annotations = deque(maxlen=_MOST_ANNOTATIONS)
-        self._next = 0
+        self._next = self._stream = 0
 
     def write(self, samples, start=None):
         """Take the stream's next samples.
@@ -106,7 +106,7 @@ class Ring:
         Raises:
             ValueError: not valid in SigMF.
         """
-        text = annotation_text(start, count, **fields)
+        text = annotation_text(max(0, start), count, **fields)
         with self._lock:
             self._annotations.append((start, count, text))
 
@@ -117,6 +117,7 @@ class Ring:
             self._free.clear()
             self._annotations.clear()
             self._next = 0
+            self._stream += 1
             self.timeline.restart()
 
     def snapshot(self):
@@ -135,7 +136,8 @@ class Ring:
             annotations = list(self._annotations)
             first = blocks[0][0].start + blocks[0][1]
             segments = self.timeline.cut(first, self._next)
-        return Snapshot(self, blocks, segments, annotations)
+            stream = self._stream
+        return Snapshot(self, blocks, segments, annotations, stream)
 
     def _new_block(self):
         with self._lock:
@@ -153,6 +155,12 @@ class Ring:
         if not block.holders and len(self._free) < _LEAST:
             self._free.append(block)
 
+    def _told_since(self, snapshot):
+        """The annotations of a snapshot and those that have come since, of the same stream."""
+        with self._lock:
+            since = self._annotations if snapshot.stream == self._stream else ()
+            return list(dict.fromkeys((*snapshot.annotations, *since)))
+
     def _release(self, blocks):
         with self._lock:
             for block, _, _ in blocks:
@@ -166,11 +174,14 @@ class Snapshot:
         start: position of the first sample in the stream.
         num_samples: per channel.
         segments: list of ``Segment``, in the stream's positions.
+        annotations: list of (start, count, text) that were known when it was taken; those that
+            come while it is written are added.
+        stream: number of the stream, which ``Ring.restart`` counts.
     """
 
-    def __init__(self, ring, blocks, segments, annotations):
-        self._ring, self._blocks, self._annotations = ring, blocks, annotations
-        self.segments = segments
+    def __init__(self, ring, blocks, segments, annotations, stream):
+        self._ring, self._blocks = ring, blocks
+        self.segments, self.annotations, self.stream = segments, annotations, stream
         self.start = blocks[0][0].start + blocks[0][1]
         self.num_samples = sum(stop - start for _, start, stop in blocks)
 
@@ -212,7 +223,7 @@ class Snapshot:
                 finally:
                     writer.annotate_later([
                         (spans.place(start, count), text)
-                        for start, count, text in self._annotations
+                        for start, count, text in self._ring._told_since(self)
                         if self.start <= start
                         and start + count <= self.start + writer.num_samples])
             return writer.path
