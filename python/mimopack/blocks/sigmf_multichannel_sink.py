@@ -138,6 +138,12 @@ class sigmf_multichannel_sink(gr.hier_block2):
         if recorder.clipped:
             self._log.warn("clipping", f"{recorder.clipped} values were beyond full scale and "
                            "clipped: scale the signal down")
+        line = recorder.timeline
+        if line.gaps:
+            self._log.warn(None, f"{line.gaps} gaps by the tags rx_time, {line.lost} samples per "
+                           "channel are missing in them"
+                           + (f"; {line.untold} changes had no room in the metadata"
+                              if line.untold else ""))
         if recorder.dropped:
             self._log.warn(None, f"{recorder.dropped} samples per channel were not recorded, "
                            f"{recorder.num_samples} were taken")

@@ -4,7 +4,7 @@
 
 import math
 import re
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta, timezone
 
@@ -211,8 +211,9 @@ class Timeline:
     def cut(self, start, stop):
         """The segments of the samples from start to before stop, the first one cut to start."""
         first = self.at(start)
-        inner = [segment for segment in self.segments if start < segment.start < stop]
-        return [*([] if first is None or stop <= start else [first]), *inner]
+        inside = slice(bisect_right(self.segments, start, key=lambda segment: segment.start),
+                       bisect_left(self.segments, stop, key=lambda segment: segment.start))
+        return [*([] if first is None or stop <= start else [first]), *self.segments[inside]]
 
     def forget(self, sample):
         """Forget what no sample from this one on asks for."""
