@@ -4,9 +4,13 @@
 
 import numpy as np
 import pytest
+from gnuradio.mimopack.reference.wifi import (
+    interpolated,
+    pilot_trust,
+    residual_correlation,
+    residual_noise,
+)
 from gnuradio.mimopack.wifi import HT, NonHT, Receiver
-from gnuradio.mimopack.wifi.smoothing import interpolated
-from gnuradio.mimopack.wifi.whitening import pilot_trust, residual_correlation, residual_noise
 from wifi_air import air, data_mpdu, multipath
 
 RATE, SPACING, LEVEL = 20e6, 312.5e3, 0.1

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from gnuradio.mimopack import _core
 from gnuradio.mimopack.reference import wifi as oracle
-from gnuradio.mimopack.wifi import carriers, training
+from gnuradio.mimopack.wifi import HT, VHT, NonHT, carriers, training
+from gnuradio.mimopack.wifi.points import known_points
 
 ISAS = _core.available_isas()
 kernels = _core.wifi
@@ -313,3 +314,65 @@ def test_error_vectors(isa, rng, rows, columns, side):
     estimates = y[:, :, chosen] @ filters.swapaxes(-1, -2)
     distance = np.min(np.abs(estimates[..., None] - points)**2, axis=-1)
     np.testing.assert_allclose(found, distance.mean(axis=(1, 2)), rtol=1e-3)
+
+
+def _received(rng, frames, rows, streams, symbols, trained, in_ltf):
+    """Frames through random channels, with decisions of which some are wrong."""
+    channel = complex_normal(rng, frames, trained.size, rows, streams)
+    turn = np.exp(2j * np.pi * rng.random((trained.size, streams)))
+    sent = (rng.choice([-1, 1], (frames, streams, symbols, in_ltf.size))
+            + 1j * rng.choice([-1, 1], (frames, streams, symbols, in_ltf.size))) / np.sqrt(2)
+    whitened = (channel * turn[:, None])[:, in_ltf]
+    received = np.einsum("nkri,nitk->nrtk", whitened, sent)
+    phase = np.cumsum(0.05 * rng.standard_normal((frames, symbols)), axis=1) + 0.2
+    received = received * np.exp(1j * phase)[:, None, :, None]
+    received += 0.3 * complex_normal(rng, *received.shape)
+    received[0, 0, :, 5] += 4
+    wrong = rng.random(sent.shape) < 0.05
+    return received, np.where(wrong, -sent, sent), channel, turn
+
+
+@pytest.mark.parametrize("rows, streams, symbols, pilots", [
+    (1, 1, 2, [3, 9, 30, 40]), (2, 2, 13, [3, 9, 30, 40]), (4, 4, 21, [7]), (8, 3, 6, []),
+    (2, 1, 150, [3, 9, 30, 40])])
+def test_refine_and_whiten(isa, rng, rows, streams, symbols, pilots):
+    trained = np.arange(-28, 29)
+    in_ltf = np.flatnonzero(np.abs(trained) < 27)
+    k = trained[in_ltf]
+    received, points, true, turn = _received(rng, 3, rows, streams, symbols, trained, in_ltf)
+    received, points = (np.ascontiguousarray(x, np.complex64) for x in (received, points))
+    first = (true + 0.2 * complex_normal(rng, *true.shape)).astype(np.complex64)
+    channel = (true + 0.1 * complex_normal(rng, *true.shape)).astype(np.complex64)
+    turn = turn.astype(np.complex64)
+    distance = 200.0 + 80 * np.arange(symbols)
+    estimated = np.delete(np.arange(k.size), pilots)
+    pilots = np.array(pilots, np.int64)
+    points[..., pilots] = np.sign(points[..., pilots].real)
+    known = {"trained_place": in_ltf, "turn": turn, "isa": isa}
+    found = kernels.refine(
+        received, points, channel, least_squares=first, k=k, trained_k=trained, distance=distance,
+        pilot_places=pilots, estimated=estimated, fft=64, weight=2.0, interpolate=True, **known)
+    expected = oracle.refine(received, points, channel, first, in_ltf, turn, k, trained,
+                                distance, pilots, estimated, 64, 2.0)
+    for one, other, tolerance in zip(found, expected, (1e-8, 1e-3, 3e-3, 3e-4, 3e-4, 3e-3),
+                                     strict=True):
+        assert one == pytest.approx(other, abs=tolerance, rel=tolerance)
+    _, _, turned, noise, _, estimate = found
+    places = np.delete(np.arange(k.size), pilots)
+    y, h = kernels.whiten(turned, points, estimate, noise=noise, places=places, **known)
+    expected = oracle.whiten(turned, points, estimate, noise, in_ltf, turn, places)
+    assert y == pytest.approx(expected[0], abs=3e-3)
+    assert h == pytest.approx(expected[1], abs=3e-3)
+
+
+@pytest.mark.parametrize("frame_format", [
+    NonHT(6, 100), NonHT(54, 100, 40), HT(12, 300), HT(27, 300, 40), HT(8, 200, stbc=1),
+    HT(15, 200, short_gi=True), VHT.of_length(8, 500, 3, 80), VHT.of_length(0, 300, 1, stbc=1)],
+    ids=str)
+def test_points(rng, frame_format):
+    f = frame_format
+    bits = f.plan.num_data * f.num_streams * f.bits_per_carrier
+    coded = rng.integers(0, 2, (2, f.num_symbols, bits), np.uint8)
+    order = rng.permutation(bits)
+    expected = oracle.points(f, coded[..., order])
+    assert known_points(f, coded, order) == pytest.approx(expected.transpose(0, 3, 1, 2))

@@ -319,30 +319,6 @@ void condition(const wifi_channels& c)
     }
 }
 
-namespace {
-
-/* Inverse of a Hermitian positive definite matrix by Gauss and Jordan, in place */
-MP_FN void invert(complex_simd* g, int n)
-{
-    const simd one(1.0f), zero(0.0f);
-    for (int p = 0; p < n; ++p) {
-        const simd pivot = one / g[p * n + p].re;
-        for (int j = 0; j < n; ++j)
-            g[p * n + j] = { g[p * n + j].re * pivot, g[p * n + j].im * pivot };
-        g[p * n + p] = { pivot, zero };
-        for (int i = 0; i < n; ++i) {
-            if (i == p)
-                continue;
-            const complex_simd f = g[i * n + p];
-            g[i * n + p] = { zero, zero };
-            for (int j = 0; j < n; ++j)
-                g[i * n + j] = g[i * n + j] - f * g[p * n + j];
-        }
-    }
-}
-
-} // namespace
-
 /* Unbiased MMSE: W y / diag(W H), W = (H^H H + noise I)^-1 H^H */
 void errors(const wifi_errors& e)
 {

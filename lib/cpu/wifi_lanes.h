@@ -82,6 +82,26 @@ MP_FN float median(float* values, std::int64_t count)
     return count % 2 ? *middle : (*std::max_element(values, middle) + *middle) / 2;
 }
 
+/* Inverse of a Hermitian positive definite matrix by Gauss and Jordan, in place */
+MP_FN void invert(complex_simd* g, int n)
+{
+    const simd one(1.0f), zero(0.0f);
+    for (int p = 0; p < n; ++p) {
+        const simd pivot = one / g[p * n + p].re;
+        for (int j = 0; j < n; ++j)
+            g[p * n + j] = { g[p * n + j].re * pivot, g[p * n + j].im * pivot };
+        g[p * n + p] = { pivot, zero };
+        for (int i = 0; i < n; ++i) {
+            if (i == p)
+                continue;
+            const complex_simd f = g[i * n + p];
+            g[i * n + p] = { zero, zero };
+            for (int j = 0; j < n; ++j)
+                g[i * n + j] = g[i * n + j] - f * g[p * n + j];
+        }
+    }
+}
+
 /* exp(i angle k) for ascending k, times first */
 MP_FN void turns(double angle,
                  const std::int64_t* k,
@@ -121,6 +141,9 @@ void extents(const wifi_extents& e);
 void smooth(const wifi_smoothing& s);
 void condition(const wifi_channels& c);
 void errors(const wifi_errors& e);
+void points(const wifi_points& p);
+void refine(const wifi_refinement& w);
+void whiten(const wifi_whitening& w);
 
 } // namespace MIMOPACK_ISA
 } // namespace mimopack

@@ -201,6 +201,70 @@ struct wifi_errors {
 
 constexpr int wifi_max_columns = 8;
 
+/* Constellation points of frames, from the bits of the code. */
+struct wifi_points {
+    std::int64_t frames, symbols, carriers; /* carriers with data and pilots */
+    std::int64_t data, copies;              /* subcarriers of a copy, which send the same */
+    int streams, bits;                      /* bits of a point */
+    int stbc;                               /* streams with a space-time block code */
+    std::int64_t num_pilots;
+    const std::uint8_t* coded; /* frames x symbols x data * streams * bits */
+    const std::int64_t* from;  /* data x streams x bits: which of the coded bits is sent */
+    const float* table;        /* 1 << bits complex, by their bits, MSB first */
+    const std::int64_t* places;       /* copies x data, of 0 .. carriers - 1 */
+    const std::int64_t* pilot_places; /* num_pilots, likewise */
+    const float* pilots;              /* symbols x num_pilots x streams + stbc */
+    float* out; /* frames x streams + stbc x symbols x carriers complex */
+};
+
+/* Frames of one format behind their first pass. `trained` subcarriers have a channel,
+ * without the streams' turns, `carriers` of them hold data or pilots. */
+struct wifi_shape {
+    std::int64_t frames, rows, symbols, carriers, streams, trained;
+    const std::int64_t* trained_place; /* carriers: their places among the trained ones */
+    const float* turn;                 /* trained x streams complex */
+};
+
+/* Clock, phase, noise and channel anew, from what was decoded: least squares over training
+ * fields and data. All is over the noise of the antennas. */
+struct wifi_refinement {
+    wifi_shape shape;
+    int fft;                       /* samples of a symbol without guard interval */
+    float weight;                  /* symbols that the training fields are worth */
+    bool interpolate;              /* channels of subcarriers that an interferer hits */
+    const float* received;         /* frames x rows x symbols x carriers complex */
+    const float* points;           /* frames x streams x symbols x carriers complex */
+    const float* channel;          /* frames x trained x rows x streams complex */
+    const float* least_squares;    /* likewise, of the training fields */
+    const std::int64_t* k;         /* carriers: their numbers, ascending */
+    const std::int64_t* trained_k; /* trained, likewise */
+    const double* distance;        /* symbols: samples from the middle of the training */
+    const std::int64_t* pilot_places; /* num_pilots of the carriers */
+    std::int64_t num_pilots;
+    const std::int64_t* estimated; /* num_estimated of the carriers: others keep the channel */
+    std::int64_t num_estimated;
+    double* offset;  /* frames: sampling offsets that are left */
+    double* phase;   /* frames x symbols, radians */
+    float* turned;   /* like received, without the turns of both */
+    float* noise;    /* frames x carriers x rows */
+    float* least;    /* frames x rows: the least noise of a carrier */
+    float* estimate; /* like channel */
+};
+
+/* What a detector takes, with noise of variance 1 on each subcarrier and no correlation
+ * between antennas, as it was found in what is left of the symbols. */
+struct wifi_whitening {
+    wifi_shape shape;
+    std::int64_t data;
+    const float* received;      /* frames x rows x symbols x carriers complex */
+    const float* points;        /* frames x streams x symbols x carriers complex */
+    const float* channel;       /* frames x trained x rows x streams complex */
+    const float* noise;         /* frames x carriers x rows */
+    const std::int64_t* places; /* data of the carriers */
+    float* vectors;             /* frames x data x symbols x rows complex */
+    float* whitened;            /* frames x carriers x rows x streams complex */
+};
+
 struct wifi_build {
     const char* name; /* of its isa_build */
     void (*correlate)(const wifi_correlation&);
@@ -219,6 +283,9 @@ struct wifi_build {
     void (*smooth)(const wifi_smoothing&);
     void (*condition)(const wifi_channels&);
     void (*errors)(const wifi_errors&);
+    void (*points)(const wifi_points&);
+    void (*refine)(const wifi_refinement&);
+    void (*whiten)(const wifi_whitening&);
 };
 
 } // namespace mimopack

@@ -195,7 +195,10 @@ extern const wifi_build wifi = { MIMOPACK_STRING(MIMOPACK_ISA),
                                  extents,
                                  smooth,
                                  condition,
-                                 errors };
+                                 errors,
+                                 points,
+                                 refine,
+                                 whiten };
 
 } // namespace MIMOPACK_ISA
 } // namespace mimopack

@@ -4,6 +4,8 @@
 
 import numpy as np
 
+from .. import constellation as constellations
+
 # Around the best window of the short training field, the long one may begin so much earlier or
 # later than behind ten periods, in samples at 20 MS/s.
 _EARLY, _LATE = 14, 64
@@ -33,6 +35,13 @@ _CARRIERS = np.delete(np.arange(-26, 27), 26)
 _CLOCK_DEVIATION = 25e-6
 # Symbols in which the sampling clock is looked for first: over more, phases could turn round.
 _SPANS = (24, 96, 384, 1 << 20)
+# Mean squares of correlations over those of independent noise that tell an interferer.
+_CORRELATED = 4
+# A pilot with more than so many times the usual noise of a frame's pilots counts less.
+_PILOT_EXCESS = 2.5
+# Where an interferer makes noise so many times stronger, a subcarrier's channel comes from its
+# neighbours.
+_INTERFERENCE = 4
 # Least variance of an oscillator's phase from symbol to symbol, rad^2.
 _LEAST_WANDER = 1e-6
 
@@ -269,3 +278,206 @@ def extent(power, least, margin, delay, lobe, longest):
         ends.append(delay[place] + sign * (lobe * np.interp(above, _LOBE_DB, _LOBE) - margin))
     first, last = min(ends), max(ends)
     return (first, last) if last - first <= longest else None
+
+
+def points(frame_format, sent):
+    """All points of frames whose bits are known, pilots too.
+
+    Args:
+        frame_format: of the frames.
+        sent: uint8 (n, num_symbols, bits), as ``wifi.data_field.DataField.encode`` orders them.
+
+    Returns:
+        complex64 (n, num_symbols, used carriers, N_STS).
+    """
+    f, plan = frame_format, frame_format.plan
+    n = len(sent)
+    values = constellations.get(f.constellation).modulate(sent)
+    values = values.reshape(n * f.num_symbols, plan.num_data, f.num_streams)
+    values = np.tile(_space_time(values, f.stbc), (1, plan.copies, 1))
+    out = np.empty((n, f.num_symbols, plan.used.size, f.num_space_time_streams), np.complex64)
+    out[:, :, plan.data_index] = values.reshape(n, f.num_symbols, len(plan.data), -1)
+    out[:, :, plan.pilot_index] = f.pilots(f.num_symbols)
+    return out
+
+
+def _space_time(points, stbc):
+    """Space-time block coding of (symbols, carriers, N_SS) points: (symbols, carriers, N_STS).
+
+    Of stream i < stbc the pair (a, b) of neighbouring symbols becomes a, b on one space-time
+    stream and -b*, a* on the next (IEEE 802.11-2020 Tables 19-18, 21-19).
+    """
+    if not stbc:
+        return points
+    out = []
+    for i in range(points.shape[2]):
+        out.append(points[..., i])
+        if i < stbc:
+            twin = np.empty_like(points[..., i])
+            twin[0::2] = -points[1::2, :, i].conj()
+            twin[1::2] = points[0::2, :, i].conj()
+            out.append(twin)
+    return np.stack(out, axis=2)
+
+
+def refine(received, points, channel, least_squares, in_ltf, turn, k, trained_k, distance, pilots,
+           estimated, fft, weight):
+    """Clock, phase, noise and channels of frames from what was decoded of them.
+
+    Args:
+        received: complex (n, R, T, K), over the noise of the antennas.
+        points: complex (n, N, T, K), as they were decoded.
+        channel: complex (n, C, R, N), likewise, without the streams' turns.
+        least_squares: as channel, of the training fields.
+        in_ltf: (K,) places of the carriers among those with a channel.
+        turn: (C, N), of the streams.
+        k, trained_k: numbers of the carriers, (K,) and (C,).
+        distance, fft: as for :func:`sampling_offset`.
+        pilots: places of the pilots among the K carriers.
+        estimated: places among the K carriers of those whose channel is estimated anew.
+        weight: symbols that the training fields are worth.
+
+    Returns:
+        (epsilon (n,), phase (n, T), received without turns, noise (n, K, R), its least (n, R),
+        channel).
+    """
+    whitened = (channel * turn[:, None, :])[:, in_ltf]
+    expected = np.einsum("nkri,nitk->nrtk", whitened, points)
+    residual = np.mean(np.abs(received - expected)**2, axis=2)
+    gain = np.sum(np.abs(whitened)**2, axis=3).swapaxes(1, 2)
+    noise, wrong = residual_noise(residual, gain, received.shape[2])
+    least = noise.min(axis=2, keepdims=True)
+    doubt = noise + wrong
+    doubt[..., pilots] = least / pilot_trust(received[..., pilots], expected[..., pilots])
+    known = np.einsum("nrsk,nrsk->nsk", (expected / doubt[:, :, None]).conj(), received)
+    epsilon = sampling_offset(known, k, distance, fft)
+    slope = epsilon[:, None] * distance * (2 * np.pi / fft)
+    flat = known * np.exp(1j * slope[..., None] * k)
+    phase = common_phase(flat.sum(axis=2))
+    received = received * np.exp(1j * (slope[..., None] * k - phase[..., None]))[:, None]
+    weight = weight * (1 + np.mean(wrong / least, axis=(1, 2)))[:, None, None, None]
+    sent = points.transpose(0, 3, 1, 2) * turn[in_ltf][..., None]
+    gram = sent @ sent.conj().swapaxes(2, 3) + weight * np.eye(points.shape[1])
+    cross = received.transpose(0, 3, 1, 2) @ sent.conj().swapaxes(2, 3)
+    cross = cross + weight * least_squares[:, in_ltf]
+    estimate = channel.astype(complex)
+    estimate[:, in_ltf[estimated]] = (cross @ np.linalg.inv(gram))[:, estimated]
+    hit = np.zeros(channel.shape[:3], bool)
+    hit[:, in_ltf] = (noise > _INTERFERENCE * least).swapaxes(1, 2)
+    return (epsilon, phase, received, noise.swapaxes(1, 2), least[..., 0],
+            interpolated(estimate, hit, trained_k))
+
+
+def whiten(received, points, channel, noise, in_ltf, turn, places):
+    """What a detector takes: received vectors and channels over noise that is neither stronger in
+    some subcarriers nor correlated between antennas.
+
+    Args:
+        received, noise, channel: as :func:`refine` returns them.
+        points, in_ltf, turn: as of :func:`refine`.
+        places: (D,) of the carriers with data.
+
+    Returns:
+        (vectors (n, D, T, R), channel (n, K, R, N)).
+    """
+    scale = 1 / np.sqrt(noise)
+    whitened = (channel * turn[:, None, :])[:, in_ltf] * scale[..., None]
+    received = received * scale.swapaxes(1, 2)[:, :, None]
+    if received.shape[1] > 1:
+        left = received - np.einsum("nkri,nitk->nrtk", whitened, points)
+        white = np.linalg.inv(np.linalg.cholesky(residual_correlation(left)))
+        received = np.einsum("nqr,nrtk->nqtk", white, received)
+        whitened = np.einsum("nqr,nkri->nkqi", white, whitened)
+    return received.transpose(0, 3, 2, 1)[:, places], whitened
+
+
+def residual_noise(residual, gain, symbols):
+    """Noise of subcarriers, from what is left of symbols without the points that were decided.
+
+    Wrong decisions leave alpha gain beside the noise, the more the stronger the channel is: alpha
+    is the median of residual / gain over antennas and subcarriers. The noise of an antenna is
+    the median over its subcarriers, and at most what was known of it. Where the residual exceeds
+    both together by more than noise does in one of a thousand subcarriers (Wilson and Hilferty's
+    cube root of the chi-squared distribution), the factor is an interferer's.
+
+    Args:
+        residual: (n, R, K), mean of |y - H x|^2 over the symbols, over the noise of the antennas.
+        gain: (n, R, K), sum of |H|^2 over the streams, likewise.
+        symbols: their number.
+
+    Returns:
+        (noise, power of wrong decisions), each (n, R, K), over the noise of the antennas.
+    """
+    gain = np.maximum(gain, 1e-20)
+    alpha = np.median(residual / gain, axis=(1, 2), keepdims=True)
+    least = np.clip(np.median(residual, axis=2, keepdims=True), 1e-6, 1)
+    ratio = residual / (least + alpha * gain)
+    quantile = (1 - 1 / (9 * symbols) + 3.1 / (3 * np.sqrt(symbols))) ** 3
+    noise = least * np.where(ratio > quantile, ratio, 1)
+    wrong = np.median(np.maximum(residual - 1, 0) / gain, axis=(1, 2), keepdims=True)
+    return noise, wrong * gain
+
+
+def pilot_trust(received, expected):
+    """Weights of pilots, lest one that an interferer hits turns all phases.
+
+    The magnitude of a pilot does not depend on the phase that is looked for: how far it is from
+    what is expected tells the noise.
+
+    Args:
+        received, expected: complex (n, R, symbols, pilots), over the noise of the antennas.
+
+    Returns:
+        (n, 1, pilots), 0..1: 1 for pilots with the usual noise.
+    """
+    combined = np.abs(np.einsum("nrsp,nrsp->nsp", expected.conj(), received))
+    root = np.sqrt(np.maximum(np.sum(np.abs(expected)**2, axis=1), 1e-20))
+    noise = np.mean((combined / root - root)**2, axis=1, keepdims=True)
+    usual = np.maximum(_PILOT_EXCESS * np.median(noise, axis=2, keepdims=True), 1e-20)
+    return usual / np.maximum(noise, usual)
+
+
+def residual_correlation(residual):
+    """Correlation of noise between antennas, from what is left of symbols.
+
+    Off its diagonal it is shrunk by what independent noise would show.
+
+    Args:
+        residual: complex (n, R, ...), R > 1.
+
+    Returns:
+        complex128 (n, R, R), 1 on the diagonal.
+    """
+    flat = residual.reshape(*residual.shape[:2], -1)
+    rows, count = flat.shape[1:]
+    covariance = np.einsum("nrc,nsc->nrs", flat, flat.conj(), dtype=complex)
+    deviation = np.sqrt(np.maximum(np.einsum("nrr->nr", covariance).real, 1e-20))
+    found = covariance / (deviation[:, :, None] * deviation[:, None])
+    np.einsum("nrr->nr", found)[:] = 0
+    square = np.sum(np.abs(found)**2, axis=(1, 2)) / (rows * (rows - 1))
+    # Less than 1, lest antennas that receive the same have a singular matrix.
+    share = np.clip(1 - _CORRELATED / (count * np.maximum(square, 1e-20)), 0, 0.999)
+    return np.eye(rows) + share[:, None, None] * found
+
+
+def interpolated(channel, hit, carriers):
+    """Channels with subcarriers that an interferer hits drawn from their neighbours.
+
+    Args:
+        channel: complex64 (n, k, R, S).
+        hit: bool (n, k, R); where it is most subcarriers of an antenna, they stay as they are.
+        carriers: (k,) their numbers.
+
+    Returns:
+        complex64 (n, k, R, S).
+    """
+    few = hit.any(axis=1) & (2 * hit.sum(axis=1) < hit.shape[1])
+    if not few.any():
+        return channel
+    channel = channel.copy()
+    for i, r in zip(*np.nonzero(few), strict=True):
+        here = hit[i, :, r]
+        for s in range(channel.shape[3]):
+            channel[i, here, r, s] = np.interp(carriers[here], carriers[~here],
+                                               channel[i, ~here, r, s])
+    return channel

@@ -57,6 +57,7 @@ class DataField:
 
     Attributes:
         order: where each coded bit of a symbol is sent, see :func:`interleaving.bit_order`.
+        source: which coded bit is sent in each place, the inverse of ``order``.
         decoder: ``ldpc.WifiFrameDecoder`` of an LDPC format.
 
     IEEE 802.11-2020 §17.3.5, §19.3.11, §21.3.10.
@@ -65,7 +66,7 @@ class DataField:
     def __init__(self, frame_format, threads=1):
         f = self.frame_format = frame_format
         self.order = order_of(f)
-        self._from = np.argsort(self.order)
+        self.source = np.argsort(self.order)
         self._threads = threads
         if f.coding == "ldpc":
             matching = f.ldpc_matching
@@ -99,24 +100,32 @@ class DataField:
         bits[SERVICE:SERVICE + payload.size] = payload
         if f.name == "vht":
             bits[8:SERVICE] = crc8(vht_sig_b(f))
-        return self.encode_scrambled(scramble(bits, scrambler_seed))
+        coded, = self.code(scramble(bits, scrambler_seed)[None])
+        return np.take(coded, self.source, axis=1)
 
-    def encode_scrambled(self, bits):
-        """Bits as they are sent, see :meth:`encode`, of ``Payload.scrambled``; (n, bits) gives
-        (n, num_symbols, ...)."""
-        f, blocks = self.frame_format, np.atleast_2d(bits)
-        n = len(blocks)
+    def code(self, bits):
+        """Coded bits of what the SERVICE field and all behind it are when scrambled.
+
+        Args:
+            bits: uint8 (n, num_scrambled), as ``Payload.scrambled``.
+
+        Returns:
+            uint8 (n, num_symbols, bits) in the order of the code; they are sent in that of
+            ``source``.
+        """
+        f, n = self.frame_format, len(bits)
         if f.coding == "ldpc":
             coded = np.stack([f.ldpc_matching.encode(np.ascontiguousarray(one), self._encoder)
-                              for one in blocks])
-        else:
-            blocks = blocks.copy()
-            blocks[:, f.tail_position:f.tail_position + TAIL * f.num_encoders] = 0
-            coded = np.stack([self._code.encode(blocks[:, i::f.num_encoders])
-                              for i in range(f.num_encoders)])
-            coded = coded.reshape(f.num_encoders, n, f.num_symbols, -1).transpose(1, 2, 0, 3)
-        sent = np.take(coded.reshape(n, f.num_symbols, -1), self._from, axis=2)
-        return sent if bits.ndim == 2 else sent[0]
+                              for one in bits])
+            return coded.reshape(n, f.num_symbols, -1)
+        bits = bits.copy()
+        bits[:, f.tail_position:f.tail_position + TAIL * f.num_encoders] = 0
+        if f.num_encoders == 1:
+            return self._code.encode(bits).reshape(n, f.num_symbols, -1)
+        coded = np.stack([self._code.encode(bits[:, i::f.num_encoders])
+                          for i in range(f.num_encoders)])
+        coded = coded.reshape(f.num_encoders, n, f.num_symbols, -1).transpose(1, 2, 0, 3)
+        return np.ascontiguousarray(coded).reshape(n, f.num_symbols, -1)
 
     @staticmethod
     def carries_crc(payload, sig_b):

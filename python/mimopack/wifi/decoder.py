@@ -17,7 +17,14 @@ from .demodulator import Demodulator
 from .formats import VHT, NonHT
 from .frame import TRUNCATED, ChannelState, ReceivedFrame
 from .iterations import LdpcIterations
-from .points import error_vectors, in_time, mean_condition, mmse_points, to_symbols
+from .points import (
+    error_vectors,
+    in_time,
+    known_points,
+    mean_condition,
+    mmse_points,
+    to_symbols,
+)
 from .preamble import direct_current
 from .whitening import factors, noise_covariance
 from .windows import FrameSamples
@@ -216,8 +223,9 @@ class FrameDecoder:
             before = payloads
             try:
                 # What was decoded is further training.
-                sent = field.encode_scrambled(np.stack([payloads[i].scrambled for i in left]))
-                refined = demodulator.refine(demodulated.take(left), sent)
+                coded = field.code(np.stack([payloads[i].scrambled for i in left]))
+                refined = demodulator.refine(demodulated.take(left),
+                                             known_points(f, coded, field.source))
                 self._lap("demodulation")
                 decoded = self._decoded(refined, detector, field, [payloads[i] for i in left])
             except Exception as error:    # what was decoded stays

@@ -9,19 +9,14 @@ import numpy as np
 from .. import _core
 from . import carriers, signal_fields, training
 from .formats import VHT, NonHT
-from .linear import solve
-from .points import known_points, space_time_blocks
+from .points import space_time_blocks
 from .preamble import energy, window_shifts
-from .smoothing import first_paths, interpolated, smoother
+from .smoothing import first_paths, smoother
 from .tracking import sampling_offset, track
-from .whitening import factors, pilot_trust, residual_correlation, residual_noise
 
 # From a frame's first sample to the FFT window of the L-LTF's first half, at 20 MS/s.
 _LTF = training.L_STF + 2 * training.GUARD
 _HALVES = np.array([0, carriers.FFT_20])    # of the L-LTF, from there
-# Where an interferer makes noise so many times stronger, a subcarrier's channel comes from its
-# neighbours.
-_INTERFERENCE = 4
 
 
 @dataclass(frozen=True)
@@ -119,6 +114,9 @@ class Demodulator:
         self._turn = turn.astype(np.complex64)
         self._untrained = (self._turn.conj() * self._sequence[:, None]).astype(np.complex64)
         self._in_ltf = np.searchsorted(self._ltf_k, plan.used)
+        # Pilots of VHT tell the sum of the streams only; smoothing gives their channels.
+        sums = isinstance(f, VHT) and f.num_space_time_streams > 1
+        self._estimated = plan.data_index if sums else np.arange(plan.used.size)
         self._legacy_bins = (centre + carriers.legacy(f.bandwidth_mhz).used) % self._fft
         # Formats work out their fields anew each time: what every batch needs is kept.
         self._num_symbols = f.num_symbols
@@ -175,7 +173,7 @@ class Demodulator:
         return Demodulated(y, h, 1 + error, channel, self._ltf_k, noise, epsilon, step, delay,
                            sig_b, received, trained)
 
-    def refine(self, before, sent):
+    def refine(self, before, points):
         """Demodulate frames again with what was decoded of them as further training.
 
         Phase and clock are tracked by all subcarriers, and the channel is least squares over
@@ -186,82 +184,32 @@ class Demodulator:
 
         Args:
             before: :class:`Demodulated` of the frames.
-            sent: uint8 (n, num_symbols, bits), as :meth:`data_field.DataField.encode` orders them.
+            points: complex64 (n, N_STS, num_symbols, used carriers), see
+                :func:`points.known_points`.
 
         Returns:
             :class:`Demodulated`.
         """
         f, plan = self.format, self.format.plan
         deviation = np.sqrt(before.noise).astype(np.float32)[:, None, :, None]
-        points = known_points(f, sent)
-        channel = before.channel / deviation
-        whitened = (channel * self._turn[:, None, :])[:, self._in_ltf]
-        # (n, used, streams, symbols)
-        sent = np.ascontiguousarray(points.transpose(0, 2, 3, 1))
-        expected = (whitened @ sent).transpose(0, 2, 3, 1)
-        noise, doubt, wrong = self._residuals(before.received, expected, whitened)
-        known = np.einsum("nrsk,nrsk->nsk", (expected / doubt).conj(), before.received)
-        epsilon, phase = track(known, plan.used, self._distance, self._fft)
-        received, y = self._untwisted(before.received, epsilon, phase)
-        # Least squares without the streams' turns.
-        sent *= self._turn[self._in_ltf][..., None]
         weight = f.num_ltf * (2 if self._non_ht else 1)
-        count = f.num_space_time_streams
-        # Wrong decisions make data worth less than training.
-        training_weight = (weight * (1 + wrong))[:, None, None, None].astype(np.float32)
-        known = sent.conj().swapaxes(2, 3)
-        gram = sent @ known + training_weight * np.eye(count, dtype=np.float32)
-        cross = received.transpose(0, 3, 1, 2) @ known
-        cross += training_weight * before.least_squares[:, self._in_ltf]
-        # Pilots of VHT tell a sum only; smoothing gives them.
-        at = np.arange(plan.used.size)
-        if isinstance(f, VHT) and count > 1:
-            at = plan.data_index
-        estimate = solve(gram[:, at].swapaxes(-1, -2), cross[:, at].swapaxes(-1, -2))
-        channel[:, self._in_ltf[at]] = estimate.swapaxes(-1, -2)
+        known = {"trained_place": self._in_ltf, "turn": self._turn}
+        epsilon, phase, received, noise, least, channel = _core.wifi.refine(
+            before.received, points, before.channel / deviation,
+            least_squares=before.least_squares, k=plan.used, trained_k=self._ltf_k,
+            distance=self._distance, pilot_places=plan.pilot_index, estimated=self._estimated,
+            fft=self._fft, weight=weight, interpolate=self._smoothing, **known)
+        least = np.sqrt(least)[:, None, :, None]
         share = 1 / (weight + self._num_symbols)
-        least = np.sqrt(noise.min(axis=1, keepdims=True))
-        if self._smoothing:
-            hit = np.zeros(channel.shape[:3], bool)
-            hit[:, self._in_ltf] = (noise > _INTERFERENCE * least**2)[..., 0]
-            channel = interpolated(channel, hit, self._ltf_k)
         channel, error, _ = self._smooth(channel / least, share)
         channel *= least
-        error *= share * count
-        scaled = 1 / np.sqrt(noise)
-        whitened = (channel * self._turn[:, None, :])[:, self._in_ltf] * scaled
-        y *= scaled[:, plan.data_index].swapaxes(2, 3)
-        if received.shape[1] > 1:
-            left = received - (channel[:, self._in_ltf] @ sent).transpose(0, 2, 3, 1)
-            left *= scaled[..., 0].swapaxes(1, 2)[:, :, None]
-            _, white = factors(residual_correlation(left))
-            y = y @ white.swapaxes(1, 2)[:, None]
-            whitened = white[:, None] @ whitened
+        y, whitened = _core.wifi.whiten(received, points, channel, noise=noise,
+                                        places=plan.data_index, **known)
         y, h = self._vectors(y, whitened)
-        return replace(before, y=y, h=h, noise_var=1 + error, channel=channel * deviation,
-                       received=received,
+        return replace(before, y=y, h=h, channel=channel * deviation, received=received,
+                       noise_var=1 + error * share * f.num_space_time_streams,
                        sampling_offset=before.sampling_offset + epsilon,
                        phase_step=before.phase_step + _mean_step(phase))
-
-    def _residuals(self, received, expected, whitened):
-        """Noise in symbols (n, num_rx, symbols, used) against what was decoded, over the noise of
-        the antennas.
-
-        Returns:
-            (noise of subcarriers (n, used, num_rx, 1); the same for tracking, where wrong decisions
-            are noise too, but pilots are known (n, num_rx, 1, used); mean power of wrong decisions
-            over the noise (n,)).
-        """
-        residual = received - expected
-        power = np.mean(residual.real**2 + residual.imag**2, axis=2)
-        gain = np.sum(np.abs(whitened)**2, axis=3).swapaxes(1, 2)
-        noise, wrong = residual_noise(power, gain, self._num_symbols)
-        least = noise.min(axis=2, keepdims=True)
-        doubt = noise + wrong
-        at = self.format.plan.pilot_index
-        doubt[..., at] = least / pilot_trust(received[..., at], expected[..., at])
-        return (noise.swapaxes(1, 2)[..., None].astype(np.float32),
-                doubt[:, :, None].astype(np.float32), np.mean(wrong / least, axis=(1, 2)))
 
     def _windows(self, samples, starts, bins, scale=None):
         """Spectra (n, num_rx, windows, bins) of windows that begin at starts (windows,) or

@@ -9,44 +9,26 @@ from .. import _core
 from .. import constellation as constellations
 
 
-def known_points(frame_format, sent):
-    """All points of frames whose bits are known, pilots too.
+def known_points(frame_format, coded, order):
+    """All points of frames whose bits are known, pilots too, with space-time block codes.
 
     Args:
         frame_format: of the frames.
-        sent: uint8 (n, num_symbols, bits), as :meth:`data_field.DataField.encode` orders them.
+        coded: uint8 (n, num_symbols, bits), 0 and 1.
+        order: int64 (bits,): the bits in the order in which they are sent, subcarriers ascending,
+            stream by stream, most significant bit first, are ``coded[..., order]``.
 
     Returns:
-        complex64 (n, num_symbols, used carriers, N_STS).
+        complex64 (n, N_STS, num_symbols, used carriers). Of stream i < N_STS - N_SS the pair (a, b)
+        of neighbouring symbols is a, b on one space-time stream and -b*, a* on the next (IEEE
+        802.11-2020 Tables 19-18, 21-19).
     """
     f, plan = frame_format, frame_format.plan
-    n = len(sent)
-    points = constellations.get(f.constellation).modulate(sent)
-    points = points.reshape(n * f.num_symbols, plan.num_data, f.num_streams)
-    points = np.tile(space_time(points, f.stbc), (1, plan.copies, 1))
-    out = np.empty((n, f.num_symbols, plan.used.size, f.num_space_time_streams), np.complex64)
-    out[:, :, plan.data_index] = points.reshape(n, f.num_symbols, len(plan.data), -1)
-    out[:, :, plan.pilot_index] = f.pilots(f.num_symbols)
-    return out
-
-
-def space_time(points, stbc):
-    """Space-time block coding of (symbols, carriers, N_SS) points: (symbols, carriers, N_STS).
-
-    Of stream i < stbc the pair (a, b) of neighbouring symbols becomes a, b on one space-time
-    stream and -b*, a* on the next (IEEE 802.11-2020 Tables 19-18, 21-19).
-    """
-    if not stbc:
-        return points
-    out = []
-    for i in range(points.shape[2]):
-        out.append(points[..., i])
-        if i < stbc:
-            twin = np.empty_like(points[..., i])
-            twin[0::2] = -points[1::2, :, i].conj()
-            twin[1::2] = points[0::2, :, i].conj()
-            out.append(twin)
-    return np.stack(out, axis=2)
+    table = constellations.get(f.constellation).points.astype(np.complex64)
+    pilots = np.ascontiguousarray(f.pilots(f.num_symbols), np.float32)
+    return _core.wifi.points(np.ascontiguousarray(coded), order=order, table=table,
+                             places=plan.data_index, pilot_places=plan.pilot_index, pilots=pilots,
+                             carriers=plan.used.size, streams=f.num_streams, stbc=f.stbc)
 
 
 def space_time_blocks(y, channel, num_streams, stbc):

@@ -72,29 +72,6 @@ def first_paths(power):
     return np.argmax(power > 0.3 * power.max(axis=1, keepdims=True), axis=1) - 32
 
 
-def interpolated(channel, hit, carriers):
-    """Channels with subcarriers that an interferer hits drawn from their neighbours.
-
-    Args:
-        channel: complex64 (n, k, R, S).
-        hit: bool (n, k, R); where it is most subcarriers of an antenna, they stay as they are.
-        carriers: (k,) their numbers.
-
-    Returns:
-        complex64 (n, k, R, S).
-    """
-    few = hit.any(axis=1) & (2 * hit.sum(axis=1) < hit.shape[1])
-    if not few.any():
-        return channel
-    channel = channel.copy()
-    for i, r in zip(*np.nonzero(few), strict=True):
-        here = hit[i, :, r]
-        for s in range(channel.shape[3]):
-            channel[i, here, r, s] = np.interp(carriers[here], carriers[~here],
-                                               channel[i, ~here, r, s])
-    return channel
-
-
 @dataclass(frozen=True)
 class Profiles:
     """Power of channels over their delays.

@@ -258,7 +258,7 @@ class Transmitter:
         field = self._kept[f]
         plan = f.plan
         bits = field.encode(psdu, scrambler_seed)
-        values = known_points(f, bits[None])[0]
+        values = known_points(f, bits[None], np.arange(bits.shape[1]))[0].transpose(1, 2, 0)
         if isinstance(f, NonHT):
             return self._symbols(self._per_antenna(values[..., 0], plan.used, f.bandwidth_mhz),
                                  plan.used, f.guard)
