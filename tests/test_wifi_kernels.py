@@ -184,17 +184,6 @@ def test_train_and_combine(isa, rng):
         kernels.combine(spectra, channel[:, :, 1:].copy(), noise=noise, isa=isa)
 
 
-def test_symbols(isa, rng):
-    received = complex_normal(rng, 3, 2, 5, 8)
-    slope, phase = rng.uniform(-1, 1, (2, 3, 5))
-    k, places = np.array([-4, -3, -2, -1, 1, 2, 3, 4]), np.array([0, 2, 5, 7])
-    turned, vectors = kernels.symbols(received, slope=slope, phase=phase, k=k, places=places,
-                                      isa=isa)
-    expected = received * np.exp(1j * (slope[..., None] * k - phase[..., None]))[:, None]
-    np.testing.assert_allclose(turned, expected, atol=1e-5)
-    np.testing.assert_array_equal(vectors, turned[..., places].transpose(0, 3, 2, 1))
-
-
 def test_order(isa, rng):
     llr = rng.standard_normal((2, 6, 3, 4)).astype(np.float32)
     llr[0, 1, 2, 3], llr[1, 0, 0, 0] = np.nan, np.inf

@@ -8,7 +8,11 @@
 #include <complex>
 #include <cstdint>
 #include <cstring>
+#include <map>
+#include <memory>
+#include <mutex>
 #include <stdexcept>
+#include <tuple>
 
 namespace mimopack {
 
@@ -242,39 +246,6 @@ py::tuple combine(const complex_array& spectra,
         build.combine(c);
     }
     return py::make_tuple(out, strength);
-}
-
-/* (received without turns, vectors (frames, data, symbols, rows)) of received (frames,
- * rows, symbols, carriers) */
-py::tuple symbols(const complex_array& received,
-                  const double_array& slope,
-                  const double_array& phase,
-                  const long_array& k,
-                  const long_array& places,
-                  const std::string& isa)
-{
-    require(received.ndim() == 4 && slope.ndim() == 2 && phase.ndim() == 2 &&
-                k.ndim() == 1 && places.ndim() == 1,
-            "symbols");
-    const std::int64_t frames = received.shape(0), count = received.shape(2);
-    bool fits = slope.shape(0) == frames && phase.shape(0) == frames &&
-                slope.shape(1) == count && phase.shape(1) == count &&
-                k.shape(0) == received.shape(3);
-    for (std::int64_t i = 0; i < places.size(); ++i)
-        fits &= places.data()[i] >= 0 && places.data()[i] < received.shape(3);
-    require(fits, "symbols");
-    complex_array turned({ frames, received.shape(1), count, received.shape(3) });
-    complex_array vectors({ frames, places.shape(0), count, received.shape(1) });
-    const wifi_symbols s = { frames,        received.shape(1), count,
-                             k.shape(0),    places.shape(0),   floats(received),
-                             slope.data(),  phase.data(),      k.data(),
-                             places.data(), floats(turned),    floats(vectors) };
-    const wifi_build& build = find_wifi(isa);
-    {
-        py::gil_scoped_release release;
-        build.symbols(s);
-    }
-    return py::make_tuple(turned, vectors);
 }
 
 /* (frames, symbols, coded) of llr (frames, carriers, symbols, bits) */
@@ -759,6 +730,324 @@ py::tuple whiten(const complex_array& received,
     return py::make_tuple(vectors, whitened);
 }
 
+/* Filters that a function of Python makes when they are first asked for */
+class filter_bank
+{
+public:
+    struct filter {
+        std::int64_t rank;
+        std::vector<float> analysis, synthesis;
+        double error;
+    };
+
+    filter_bank(py::function make, std::int64_t carriers, std::int64_t wanted)
+        : d_make(std::move(make)), d_carriers(carriers), d_wanted(wanted)
+    {
+    }
+
+    /* Called without Python's lock. */
+    std::shared_ptr<const filter> find(int width, int level)
+    {
+        const std::pair key(width, level);
+        {
+            const std::lock_guard guard(d_mutex);
+            const auto found = d_filters.find(key);
+            if (found != d_filters.end())
+                return found->second;
+        }
+        const auto made = std::make_shared<const filter>(make(width, level));
+        const std::lock_guard guard(d_mutex);
+        if (d_filters.size() >= most)
+            d_filters.clear();
+        return d_filters.emplace(key, made).first->second;
+    }
+
+private:
+    static constexpr std::size_t most = 512;
+
+    py::function d_make;
+    std::int64_t d_carriers, d_wanted;
+    std::mutex d_mutex;
+    std::map<std::pair<int, int>, std::shared_ptr<const filter>> d_filters;
+
+    filter make(int width, int level)
+    {
+        const py::gil_scoped_acquire acquire;
+        const auto [analysis, synthesis, error] =
+            d_make(width, level).cast<std::tuple<float_array, float_array, double>>();
+        require(analysis.ndim() == 2 && synthesis.ndim() == 2 &&
+                    analysis.shape(0) == synthesis.shape(1) &&
+                    analysis.shape(1) == d_carriers && synthesis.shape(0) == d_wanted,
+                "Smoother");
+        return { analysis.shape(0),
+                 { analysis.data(), analysis.data() + analysis.size() },
+                 { synthesis.data(), synthesis.data() + synthesis.size() },
+                 error };
+    }
+};
+
+/* A call's way to a bank: keeps the filters that it was given */
+struct filter_lease {
+    filter_bank& bank;
+    std::vector<std::shared_ptr<const filter_bank::filter>> held;
+
+    static wifi_filter find(const void* lease, int width, int level)
+    {
+        filter_lease& self = *static_cast<filter_lease*>(const_cast<void*>(lease));
+        self.held.push_back(self.bank.find(width, level));
+        const filter_bank::filter& f = *self.held.back();
+        return { f.rank, f.analysis.data(), f.synthesis.data(), f.error };
+    }
+};
+
+class smoother
+{
+public:
+    smoother(const long_array& k,
+             const long_array& wanted,
+             const double_array& delay,
+             const complex_array& transform,
+             double lobe,
+             double longest,
+             double margin,
+             double margin_per_db,
+             double sidelobe,
+             double step,
+             double step_db,
+             py::function make)
+        : d_k(k), d_wanted(wanted), d_delay(delay), d_transform(transform),
+          d_bank(std::make_shared<filter_bank>(std::move(make), k.size(), wanted.size()))
+    {
+        require(k.ndim() == 1 && wanted.ndim() == 1 && delay.ndim() == 1 &&
+                    transform.ndim() == 2 && k.size() >= 1 && delay.size() >= 1 &&
+                    transform.shape(0) == k.size() && transform.shape(1) == delay.size() &&
+                    lobe >= 0 && lobe <= 1 << 20 && step > 0 && step_db > 0,
+                "Smoother");
+        d_plan = { k.size(), wanted.size(), delay.size(), d_k.data(), d_wanted.data(),
+                   d_delay.data(), floats(d_transform), lobe, longest, margin, margin_per_db,
+                   sidelobe, step, step_db, &filter_lease::find, nullptr };
+    }
+
+    /* For one call, which must not outlive the lease */
+    wifi_smoother plan(const filter_lease& lease) const
+    {
+        wifi_smoother p = d_plan;
+        p.bank = &lease;
+        return p;
+    }
+
+    filter_lease lease() const { return { *d_bank, {} }; }
+    std::int64_t carriers() const { return d_plan.carriers; }
+    std::int64_t wanted() const { return d_plan.wanted; }
+
+    /* (channels (frames, wanted, rows), error (frames,), done, paths (frames, 64)) of channel
+     * (frames, carriers, rows); zeros where a channel is not done */
+    py::tuple run(const complex_array& channel, double noise, const std::string& isa) const
+    {
+        require(channel.ndim() == 3 && channel.shape(1) == carriers() &&
+                    channel.shape(2) >= 1 && noise > 0,
+                "Smoother.smooth");
+        const std::int64_t frames = channel.shape(0), rows = channel.shape(2);
+        complex_array out({ frames, wanted(), rows });
+        std::fill_n(floats(out), 2 * out.size(), 0.0f);
+        double_array error(frames), paths({ frames, std::int64_t{ 64 } });
+        long_array done(frames);
+        filter_lease found = lease();
+        const wifi_smoother own = plan(found);
+        const wifi_estimates e = { &own, frames, rows, floats(channel), noise, true,
+                                   floats(out), error.mutable_data(), done.mutable_data(),
+                                   paths.mutable_data() };
+        const wifi_build& build = find_wifi(isa);
+        {
+            py::gil_scoped_release release;
+            build.smooth_channels(e);
+        }
+        return py::make_tuple(out, error, done, paths);
+    }
+
+private:
+    long_array d_k, d_wanted;
+    double_array d_delay;
+    complex_array d_transform;
+    std::shared_ptr<filter_bank> d_bank;
+    wifi_smoother d_plan;
+};
+
+/* Demodulates frames of one format. All arrays are kept. */
+class demodulator
+{
+public:
+    demodulator(const py::dict& d, std::shared_ptr<smoother> s) : d_smoother(std::move(s))
+    {
+        auto& f = d_format;
+        f.fft = d["fft"].cast<int>();
+        f.scale = d["scale"].cast<int>();
+        require(f.scale >= 1 && f.scale <= 64 && f.fft == 64 * f.scale &&
+                    !(f.scale & (f.scale - 1)),
+                "Demodulator");
+        f.streams = d["streams"].cast<std::int64_t>();
+        f.greenfield = d["greenfield"].cast<bool>();
+        f.smoothing = d["smoothing"].cast<bool>();
+        f.short_gi = d["short_gi"].cast<bool>();
+        f.share = d["share"].cast<double>();
+        f.signal_b = d["signal_b"].cast<std::int64_t>();
+        f.smoother = nullptr;
+        f.symbols = length(d, "starts");
+        f.legacy = length(d, "legacy_bins");
+        f.trained = length(d, "ltf_bins");
+        f.carriers = length(d, "bins");
+        f.data = length(d, "places");
+        f.num_pilots = length(d, "pilot_places");
+        require(f.streams >= 1 && f.streams <= wifi_max_columns && f.share > 0 &&
+                    f.legacy >= 1 && f.carriers >= 1 && f.trained >= 1,
+                "Demodulator");
+        f.legacy_bins = places(d, "legacy_bins", f.fft, f.legacy);
+        f.ltf_bins = places(d, "ltf_bins", f.fft, f.trained);
+        f.bins = places(d, "bins", f.fft, f.carriers);
+        f.k = longs(d, "k", f.carriers);
+        f.band_k = longs(d, "band_k", f.carriers);
+        f.trained_place = places(d, "trained_place", f.trained, f.carriers);
+        f.places = places(d, "places", f.carriers, f.data);
+        f.pilot_places = places(d, "pilot_places", f.carriers, f.num_pilots);
+        f.pilot_k = longs(d, "pilot_k", f.num_pilots);
+        f.starts = longs(d, "starts", f.symbols);
+        f.distance = kept<double>(d, "distance", { f.symbols });
+        f.pilots = kept<float>(d, "pilots", { f.symbols, f.num_pilots, f.streams });
+        f.turn = reinterpret_cast<const float*>(
+            kept<std::complex<float>>(d, "turn", { f.trained, f.streams }));
+        f.untrained = reinterpret_cast<const float*>(
+            kept<std::complex<float>>(d, "untrained", { f.trained, f.streams }));
+        const std::int64_t windows = length(d, "ltf_starts");
+        f.num_ltf = windows - (windows ? f.greenfield : 0);
+        require(windows || f.legacy == f.trained, "Demodulator");
+        f.ltf_starts = longs(d, "ltf_starts", windows);
+        f.mapping = kept<float>(d, "mapping", { f.streams, f.num_ltf });
+        f.shared = d["shared"].is_none()
+                       ? nullptr
+                       : kept<std::uint8_t>(d, "shared", { f.trained });
+        f.trained_here = d["trained_here"].is_none()
+                             ? nullptr
+                             : places(d, "trained_here", f.trained, d_smoother->carriers());
+        require(f.trained_here || d_smoother->carriers() == f.trained, "Demodulator");
+        require(d_smoother->wanted() == f.trained, "Demodulator");
+        f.signal_b_signs = kept<float>(d, "signal_b_signs", { f.streams });
+    }
+
+    /* A dictionary of what wifi_demodulation puts out */
+    py::dict run(const std::vector<complex_array>& samples,
+                 const long_array& first,
+                 const double_array& cfo,
+                 const complex_array& direct,
+                 const std::optional<complex_array>& white,
+                 const std::string& isa) const
+    {
+        const wifi_format& f = d_format;
+        const std::int64_t frames = static_cast<std::int64_t>(samples.size());
+        require(direct.ndim() == 2 && direct.shape(1) >= 1 && direct.shape(1) <= 256,
+                "demodulate");
+        const std::int64_t rows = direct.shape(1);
+        const frames_of all(samples, rows);
+        bool fits = all.fits && has_shape(first, { frames }) && has_shape(cfo, { frames }) &&
+                    has_shape(direct, { frames, rows }) &&
+                    (!white || has_shape(*white, { frames, rows, rows }));
+        for (std::int64_t i = 0; fits && i < frames; ++i)
+            fits = all.length[i] >= f.fft && first.data()[i] > -(std::int64_t{ 1 } << 40) &&
+                   first.data()[i] < std::int64_t{ 1 } << 40;
+        require(fits, "demodulate");
+        complex_array vectors({ frames, f.data, f.symbols, rows });
+        complex_array whitened({ frames, f.symbols ? f.data : 0, rows, f.streams });
+        complex_array channel({ frames, f.trained, rows, f.streams });
+        complex_array least_squares({ frames, f.trained, rows, f.streams });
+        complex_array received({ frames, rows, f.symbols, f.carriers });
+        double_array noise_var(frames), noise({ frames, rows }), offset(frames),
+            phase({ frames, f.symbols });
+        long_array delay(frames);
+        float_array signal_b({ frames, f.signal_b < 0 ? 0 : f.data });
+        std::fill_n(offset.mutable_data(), frames, 0.0);
+        filter_lease lease = d_smoother->lease();
+        const wifi_smoother own = d_smoother->plan(lease);
+        wifi_format format = f;
+        format.smoother = &own;
+        const wifi_demodulation d = { &format,
+                                      frames,
+                                      rows,
+                                      all.data.data(),
+                                      all.length.data(),
+                                      first.data(),
+                                      cfo.data(),
+                                      floats(direct),
+                                      white ? floats(*white) : nullptr,
+                                      floats(vectors),
+                                      floats(whitened),
+                                      noise_var.mutable_data(),
+                                      floats(channel),
+                                      noise.mutable_data(),
+                                      offset.mutable_data(),
+                                      phase.mutable_data(),
+                                      delay.mutable_data(),
+                                      signal_b.mutable_data(),
+                                      floats(received),
+                                      floats(least_squares) };
+        const wifi_build& build = find_wifi(isa);
+        {
+            py::gil_scoped_release release;
+            build.demodulate(d);
+        }
+        py::dict out;
+        out["y"] = vectors;
+        out["h"] = whitened;
+        out["noise_var"] = noise_var;
+        out["channel"] = channel;
+        out["noise"] = noise;
+        out["sampling_offset"] = offset;
+        out["phase"] = phase;
+        out["delay"] = delay;
+        out["sig_b"] = signal_b;
+        out["received"] = received;
+        out["least_squares"] = least_squares;
+        return out;
+    }
+
+private:
+    std::shared_ptr<smoother> d_smoother;
+    std::vector<py::array> d_kept;
+    wifi_format d_format;
+
+    static std::int64_t length(const py::dict& d, const char* name)
+    {
+        const auto a = d[name].cast<py::array>();
+        require(a.ndim() == 1, "Demodulator");
+        return a.shape(0);
+    }
+
+    template <typename T>
+    const T* kept(const py::dict& d,
+                  const char* name,
+                  std::initializer_list<std::int64_t> shape)
+    {
+        using array = py::array_t<T, py::array::c_style>;
+        require(py::isinstance<array>(d[name]), "Demodulator");
+        const auto a = d[name].cast<array>();
+        require(has_shape(a, shape), "Demodulator");
+        d_kept.push_back(a);
+        return a.data();
+    }
+
+    const std::int64_t* longs(const py::dict& d, const char* name, std::int64_t size)
+    {
+        return kept<std::int64_t>(d, name, { size });
+    }
+
+    const std::int64_t*
+    places(const py::dict& d, const char* name, std::int64_t below, std::int64_t size)
+    {
+        const std::int64_t* p = longs(d, name, size);
+        require(std::all_of(p, p + size, [&](auto i) { return i >= 0 && i < below; }),
+                "Demodulator");
+        return p;
+    }
+};
+
 } // namespace
 
 void bind_wifi(py::module_& core)
@@ -810,15 +1099,6 @@ void bind_wifi(py::module_& core)
           py::arg("channel").noconvert(),
           py::kw_only(),
           py::arg("noise").noconvert(),
-          py::arg("isa") = "auto");
-    m.def("symbols",
-          &symbols,
-          py::arg("received").noconvert(),
-          py::kw_only(),
-          py::arg("slope").noconvert(),
-          py::arg("phase").noconvert(),
-          py::arg("k").noconvert(),
-          py::arg("places").noconvert(),
           py::arg("isa") = "auto");
     m.def("order",
           &order,
@@ -896,6 +1176,51 @@ void bind_wifi(py::module_& core)
           py::arg("side"),
           py::arg("scale"),
           py::arg("isa") = "auto");
+    py::class_<smoother, std::shared_ptr<smoother>>(m, "Smoother")
+        .def(py::init<const long_array&,
+                      const long_array&,
+                      const double_array&,
+                      const complex_array&,
+                      double,
+                      double,
+                      double,
+                      double,
+                      double,
+                      double,
+                      double,
+                      py::function>(),
+             py::kw_only(),
+             py::arg("k").noconvert(),
+             py::arg("wanted").noconvert(),
+             py::arg("delay").noconvert(),
+             py::arg("transform").noconvert(),
+             py::arg("lobe"),
+             py::arg("longest"),
+             py::arg("margin"),
+             py::arg("margin_per_db"),
+             py::arg("sidelobe"),
+             py::arg("step"),
+             py::arg("step_db"),
+             py::arg("make"))
+        .def("smooth",
+             &smoother::run,
+             py::arg("channel").noconvert(),
+             py::arg("noise"),
+             py::kw_only(),
+             py::arg("isa") = "auto");
+    py::class_<demodulator>(m, "Demodulator")
+        .def(py::init<const py::dict&, std::shared_ptr<smoother>>(),
+             py::arg("format"),
+             py::arg("smoother"))
+        .def("run",
+             &demodulator::run,
+             py::arg("samples").noconvert(),
+             py::kw_only(),
+             py::arg("first").noconvert(),
+             py::arg("cfo").noconvert(),
+             py::arg("direct").noconvert(),
+             py::arg("white").none(true).noconvert() = py::none(),
+             py::arg("isa") = "auto");
     m.def("points",
           &points,
           py::arg("coded").noconvert(),

@@ -10,40 +10,6 @@
 namespace mimopack {
 namespace MIMOPACK_ISA {
 
-void symbols(const wifi_symbols& s)
-{
-    std::vector<float> memory(2 * s.carriers);
-    float *re = memory.data(), *im = re + s.carriers;
-    const std::int64_t symbol = s.symbols * s.rows;
-    for (std::int64_t frame = 0; frame < s.frames; ++frame)
-        for (std::int64_t t = 0; t < s.symbols; ++t) {
-            const std::int64_t one = frame * s.symbols + t;
-            turns(s.slope[one],
-                  s.k,
-                  s.carriers,
-                  re,
-                  im,
-                  std::cos(s.phase[one]),
-                  -std::sin(s.phase[one]));
-            for (std::int64_t row = 0; row < s.rows; ++row) {
-                const std::int64_t at =
-                    2 * ((frame * s.rows + row) * s.symbols + t) * s.carriers;
-                const float* x = s.received + at;
-                float* y = s.turned + at;
-                for (std::int64_t c = 0; c < s.carriers; ++c) {
-                    const float a = x[2 * c], b = x[2 * c + 1];
-                    y[2 * c] = a * re[c] - b * im[c];
-                    y[2 * c + 1] = a * im[c] + b * re[c];
-                }
-                float* to = s.vectors + 2 * (frame * s.data * symbol + t * s.rows + row);
-                for (std::int64_t d = 0; d < s.data; ++d, to += 2 * symbol) {
-                    to[0] = y[2 * s.places[d]];
-                    to[1] = y[2 * s.places[d] + 1];
-                }
-            }
-        }
-}
-
 void order(const wifi_order& o)
 {
     const std::int64_t frame = o.carriers * o.symbols * o.bits;
@@ -252,6 +218,79 @@ void smooth(const wifi_smoothing& s)
         turns(-per_delay * s.after[frame], s.wanted_k, s.wanted, turn_re, turn_im);
         turn(out, out, s.wanted);
     }
+}
+
+namespace {
+
+/* Least power that is no noise: what it exceeds in one of a thousand delays (Wilson and
+ * Hilferty's cube root of the chi-squared distribution), or the sidelobes of a path */
+double least_path(double noise, std::int64_t rows, double sidelobe, const float* power,
+                  std::int64_t delays)
+{
+    const double n = static_cast<double>(rows);
+    const double root = 1 - 1 / (9 * n) + 3.1 / (3 * std::sqrt(n));
+    return std::max(noise * root * root * root,
+                    sidelobe * *std::max_element(power, power + delays));
+}
+
+void place_paths(const wifi_smoother& s, const float* power, double mean, double least, double* out)
+{
+    std::fill(out, out + 64, 0.0);
+    if (!std::isfinite(mean))
+        mean = 0;
+    for (std::int64_t d = 0; d < s.delays; ++d)
+        if (power[d] > least) {
+            const double place = std::nearbyint(s.delay[d] + mean) + 32;
+            out[static_cast<int>(std::min(std::max(place, 0.0), 63.0))] += power[d];
+        }
+}
+
+} // namespace
+
+void smooth_channels(const wifi_estimates& e)
+{
+    const wifi_smoother& s = *e.smoother;
+    const std::int64_t size = s.carriers * e.rows;
+    std::vector<float> turned(2 * e.frames * size), power(e.frames * s.delays);
+    std::vector<double> mean(e.frames), strength(e.frames), least(e.frames), margin(e.frames),
+        first(e.frames), last(e.frames), snr_db(e.frames), middle(e.frames), after(e.frames);
+    std::vector<std::int64_t> rank(e.frames);
+    std::vector<const float*> analysis(e.frames), synthesis(e.frames);
+    const double step = s.delays > 1 ? s.delay[1] - s.delay[0] : 1;
+    profiles({ e.frames, s.carriers, e.rows, s.delays, e.channel, s.k, step, s.transform,
+               turned.data(), mean.data(), power.data(), strength.data() });
+    for (std::int64_t i = 0; i < e.frames; ++i) {
+        const float* own = power.data() + i * s.delays;
+        least[i] = least_path(e.noise, e.rows, s.sidelobe, own, s.delays);
+        place_paths(s, own, mean[i], least[i], e.paths + 64 * i);
+        const double ratio = strength[i] / e.noise - 1;
+        snr_db[i] = 10 * std::log10(ratio > 0.1 ? ratio : 0.1);
+        margin[i] = s.margin + s.margin_per_db * std::max(0.0, snr_db[i] - 15);
+        e.error[i] = 1;
+        e.done[i] = 0;
+    }
+    if (!e.smooth)
+        return;
+    extents({ e.frames, s.delays, power.data(), least.data(), margin.data(), s.delay, s.lobe,
+              s.longest, first.data(), last.data(), e.done });
+    for (std::int64_t i = 0; i < e.frames; ++i) {
+        if (!e.done[i])
+            continue;
+        const double level = std::nearbyint(snr_db[i] / s.step_db);
+        const wifi_filter found =
+            s.find(s.bank,
+                   static_cast<int>(std::ceil((last[i] - first[i]) / s.step)),
+                   static_cast<int>(std::min(std::max(level, -2.0), 14.0)));
+        rank[i] = found.rank;
+        analysis[i] = found.analysis;
+        synthesis[i] = found.synthesis;
+        e.error[i] = found.error;
+        middle[i] = (first[i] + last[i]) / 2;
+        after[i] = mean[i] + middle[i];
+    }
+    smooth({ e.frames, s.carriers, s.wanted, e.rows, turned.data(), s.k, s.wanted_k,
+             middle.data(), after.data(), rank.data(), analysis.data(), synthesis.data(),
+             e.out });
 }
 
 /* One-sided Jacobi: columns are turned until they are orthogonal, and then as long as the

@@ -133,7 +133,6 @@ void acquire(const wifi_acquisition& a);
 void shifts(const wifi_shifts& s);
 void train(const wifi_training& t);
 void combine(const wifi_combination& c);
-void symbols(const wifi_symbols& s);
 void order(const wifi_order& o);
 void track(const wifi_tracking& t);
 void profiles(const wifi_profiles& p);
@@ -144,6 +143,9 @@ void errors(const wifi_errors& e);
 void points(const wifi_points& p);
 void refine(const wifi_refinement& w);
 void whiten(const wifi_whitening& w);
+void spectra(const wifi_spectra& s);
+void smooth_channels(const wifi_estimates& e);
+void demodulate(const wifi_demodulation& d);
 
 } // namespace MIMOPACK_ISA
 } // namespace mimopack

@@ -84,17 +84,6 @@ struct wifi_combination {
                              magnitudes where that is less */
 };
 
-/* Symbols without the turns of clock and phase, and as received vectors. */
-struct wifi_symbols {
-    std::int64_t frames, rows, symbols, carriers, data;
-    const float* received;       /* frames x rows x symbols x carriers complex */
-    const double *slope, *phase; /* frames x symbols: times exp(i (slope k - phase)) */
-    const std::int64_t* k;       /* carriers: their numbers, ascending */
-    const std::int64_t* places;  /* data: which of the carriers have some */
-    float* turned;               /* like received */
-    float* vectors;              /* frames x data x symbols x rows complex */
-};
-
 /* LLRs in the order of a code. */
 struct wifi_order {
     std::int64_t frames, carriers, symbols, bits, coded;
@@ -177,6 +166,42 @@ struct wifi_smoothing {
     float* out;                    /* frames x wanted x rows complex */
 };
 
+/* Two real matrices that smooth channels, and what they leave of the noise. */
+struct wifi_filter {
+    std::int64_t rank;
+    const float* analysis;  /* rank x carriers */
+    const float* synthesis; /* wanted x rank */
+    double error;
+};
+
+/* How the channels of some subcarriers are smoothed within their delay spread. */
+struct wifi_smoother {
+    std::int64_t carriers, wanted, delays;
+    const std::int64_t *k, *wanted_k; /* their numbers, ascending */
+    const double* delay;              /* delays, ascending, as steps of one length */
+    const float* transform;           /* carriers x delays complex */
+    double lobe, longest;             /* as of wifi_extents */
+    double margin, margin_per_db;     /* in delays, and for each dB above 15 */
+    double sidelobe;                  /* of the transform's window, over a path's power */
+    double step, step_db;             /* of widths, in delays, and levels of the filters */
+    /* A filter for paths that spread over so many steps, and an SNR of so many steps */
+    wifi_filter (*find)(const void* bank, int width, int level);
+    const void* bank;
+};
+
+/* Least squares estimates that are smoothed. */
+struct wifi_estimates {
+    const wifi_smoother* smoother;
+    std::int64_t frames, rows;
+    const float* channel; /* frames x carriers x rows complex */
+    double noise;         /* variance of their noise */
+    bool smooth;          /* or find paths only */
+    float* out;           /* frames x wanted x rows complex */
+    double* error;        /* frames: variance of the error over the noise */
+    std::int64_t* done;   /* frames: whether they are smoothed; nothing is put out where not */
+    double* paths;        /* frames x 64: power at delays -32 ... 31, samples at 20 MS/s */
+};
+
 /* Channel matrices of rows x columns. */
 struct wifi_channels {
     std::int64_t matrices;
@@ -200,6 +225,58 @@ struct wifi_errors {
 };
 
 constexpr int wifi_max_columns = 8;
+
+/* What frames of one format have in common. Windows and starts count samples at 20 MS/s from
+ * the FFT window of the L-LTF's first half on. */
+struct wifi_format {
+    int fft, scale;                 /* samples of a symbol; sample rate over 20 MS/s */
+    std::int64_t legacy, trained, carriers, data; /* of the L-LTF, with a channel, in use */
+    std::int64_t symbols, streams, num_pilots;
+    std::int64_t num_ltf;           /* 0 where the L-LTF trains */
+    const std::int64_t *legacy_bins, *ltf_bins, *bins; /* legacy, trained, carriers */
+    const std::int64_t* k;             /* carriers: their numbers, ascending */
+    const std::int64_t* band_k;        /* likewise, in the band of the samples */
+    const std::int64_t* trained_place; /* carriers: their places among the trained ones */
+    const std::int64_t* places;        /* data of the carriers */
+    const std::int64_t *pilot_places, *pilot_k; /* num_pilots: of the carriers, and numbers */
+    const float* pilots;               /* symbols x num_pilots x streams */
+    const std::int64_t* starts;        /* symbols */
+    const double* distance; /* symbols: samples from the middle of the training fields */
+    bool greenfield;        /* the first training field comes twice */
+    const std::int64_t* ltf_starts; /* num_ltf, one more in greenfield frames */
+    const float* mapping;           /* streams x num_ltf: signs over their number */
+    const std::uint8_t* shared; /* trained: whether all streams send the same; or null */
+    const float *turn, *untrained;  /* trained x streams complex: what shifts and parts do;
+                                       its conjugate times the training sequence */
+    double share;                   /* noise of an estimate over that of a symbol */
+    bool smoothing, short_gi;
+    const wifi_smoother* smoother;
+    const std::int64_t* trained_here; /* its carriers among the trained ones; null: all */
+    std::int64_t signal_b;            /* window of the VHT-SIG-B, or -1 */
+    const float* signal_b_signs;      /* streams */
+};
+
+/* Frames from their samples to received vectors, channels and noise. */
+struct wifi_demodulation {
+    const wifi_format* format;
+    std::int64_t frames, rows;
+    const float* const* samples; /* frames: rows x length complex */
+    const std::int64_t* length;  /* frames */
+    const std::int64_t* first;   /* frames: samples from which windows count */
+    const double* cfo;           /* frames, cycles per sample */
+    const float* direct;         /* frames x rows complex, what is taken off */
+    const float* white;          /* frames x rows x rows complex, or null */
+    float* vectors;       /* frames x data x symbols x rows complex */
+    float* whitened;      /* frames x data x rows x streams complex */
+    double* noise_var;    /* frames: of the vectors, and of the channel's error */
+    float* channel;       /* frames x trained x rows x streams complex, without turns */
+    double* noise;        /* frames x rows: power in a subcarrier */
+    double *offset, *phase; /* frames; frames x symbols, radians */
+    std::int64_t* delay;  /* frames: of the first path, samples at 20 MS/s */
+    float* signal_b;      /* frames x data: LLRs of the VHT-SIG-B */
+    float* received;      /* frames x rows x symbols x carriers complex, over the noise */
+    float* least_squares; /* like channel, over the noise */
+};
 
 /* Constellation points of frames, from the bits of the code. */
 struct wifi_points {
@@ -273,7 +350,6 @@ struct wifi_build {
     void (*shifts)(const wifi_shifts&);
     void (*train)(const wifi_training&);
     void (*combine)(const wifi_combination&);
-    void (*symbols)(const wifi_symbols&);
     void (*order)(const wifi_order&);
     void (*track)(const wifi_tracking&);
     void (*means)(const wifi_means&);
@@ -286,6 +362,8 @@ struct wifi_build {
     void (*points)(const wifi_points&);
     void (*refine)(const wifi_refinement&);
     void (*whiten)(const wifi_whitening&);
+    void (*smooth_channels)(const wifi_estimates&);
+    void (*demodulate)(const wifi_demodulation&);
 };
 
 } // namespace mimopack

@@ -123,6 +123,8 @@ void means(const wifi_means& m)
         }
 }
 
+} // namespace
+
 void spectra(const wifi_spectra& s)
 {
     const lane_fft fft(s.fft);
@@ -174,8 +176,6 @@ void spectra(const wifi_spectra& s)
     }
 }
 
-} // namespace
-
 #define MIMOPACK_STRING(x) MIMOPACK_STRING_(x)
 #define MIMOPACK_STRING_(x) #x
 
@@ -186,7 +186,6 @@ extern const wifi_build wifi = { MIMOPACK_STRING(MIMOPACK_ISA),
                                  shifts,
                                  train,
                                  combine,
-                                 symbols,
                                  order,
                                  track,
                                  means,
@@ -198,7 +197,9 @@ extern const wifi_build wifi = { MIMOPACK_STRING(MIMOPACK_ISA),
                                  errors,
                                  points,
                                  refine,
-                                 whiten };
+                                 whiten,
+                                 smooth_channels,
+                                 demodulate };
 
 } // namespace MIMOPACK_ISA
 } // namespace mimopack

@@ -10,9 +10,7 @@ from .. import _core
 from . import carriers, signal_fields, training
 from .formats import VHT, NonHT
 from .points import space_time_blocks
-from .preamble import energy, window_shifts
-from .smoothing import first_paths, smoother
-from .tracking import sampling_offset, track
+from .smoothing import smoother
 
 # From a frame's first sample to the FFT window of the L-LTF's first half, at 20 MS/s.
 _LTF = training.L_STF + 2 * training.GUARD
@@ -93,46 +91,72 @@ class Demodulator:
         f = self.format = frame_format
         self._scale = scale
         self._fft = carriers.FFT_20 * scale
-        self._centre = centre
         self._smoothing = smoothing and f.smoothing
-        plan = f.plan
-        self._bins = (centre + plan.used) % self._fft
+        plan, streams = f.plan, f.num_space_time_streams
         self._non_ht = isinstance(f, NonHT)
-        if self._non_ht:
-            self._ltf_k = plan.used
-            self._sequence = training.legacy_long_training(f.bandwidth_mhz)
-            turn = carriers.rotation(f.bandwidth_mhz, self._ltf_k)[:, None]
-        else:
-            ltf = carriers.high_throughput(f.bandwidth_mhz)
-            self._ltf_k = ltf.used
-            self._sequence = training.long_training(f.bandwidth_mhz)
-            turn = (carriers.rotation(f.bandwidth_mhz, self._ltf_k)[:, None]
-                    * training.cyclic_shift(self._ltf_k,
-                                            training.STREAM_ADVANCE[f.num_space_time_streams]))
-        self._ltf_bins = (centre + self._ltf_k) % self._fft
+        self._ltf_k = (plan if self._non_ht else carriers.high_throughput(f.bandwidth_mhz)).used
         # What cyclic shifts and wide channels' turns do to each stream, (carriers, N_STS).
-        self._turn = turn.astype(np.complex64)
-        self._untrained = (self._turn.conj() * self._sequence[:, None]).astype(np.complex64)
+        turn = carriers.rotation(f.bandwidth_mhz, self._ltf_k)[:, None]
+        if self._non_ht:
+            sequence = training.legacy_long_training(f.bandwidth_mhz)
+        else:
+            sequence = training.long_training(f.bandwidth_mhz)
+            turn = turn * training.cyclic_shift(self._ltf_k, training.STREAM_ADVANCE[streams])
+        self._turn = turn.astype(np.complex64, "C")
         self._in_ltf = np.searchsorted(self._ltf_k, plan.used)
-        # Pilots of VHT tell the sum of the streams only; smoothing gives their channels.
-        sums = isinstance(f, VHT) and f.num_space_time_streams > 1
-        self._estimated = plan.data_index if sums else np.arange(plan.used.size)
-        self._legacy_bins = (centre + carriers.legacy(f.bandwidth_mhz).used) % self._fft
-        # Formats work out their fields anew each time: what every batch needs is kept.
-        self._num_symbols = f.num_symbols
-        self._pilots = f.pilots(self._num_symbols).astype(np.float32)
+        # Of VHT's pilots only a sum over the streams is trained.
+        self._sums = isinstance(f, VHT) and streams > 1
+        self._estimated = plan.data_index if self._sums else np.arange(plan.used.size)
         # Samples at 20 MS/s from the L-LTF's first window to that of each data symbol, and samples
         # from the middle of the training fields to that of each data symbol.
-        self._starts = f.data_start + f.guard - _LTF + f.symbol * np.arange(self._num_symbols)
+        self._starts = f.data_start + f.guard - _LTF + f.symbol * np.arange(f.num_symbols)
         self._distance = (self._starts + 32.0 - self._training_middle()) * scale
-        # Of VHT's pilots only a sum over the streams is trained.
-        self._pilot_places = np.searchsorted(self._ltf_k, plan.pilots)
+        self._legacy_bins = (centre + carriers.legacy(f.bandwidth_mhz).used) % self._fft
         trained = np.ones(self._ltf_k.size, bool)
-        if isinstance(f, VHT) and f.num_space_time_streams > 1:
-            trained[self._pilot_places] = False
+        at_pilots = np.searchsorted(self._ltf_k, plan.pilots)
+        trained[at_pilots] = not self._sums
         self._trained = None if trained.all() else np.flatnonzero(trained)
         self._smoother = smoother(tuple(self._ltf_k[trained].tolist()),
                                   tuple(self._ltf_k.tolist()), f.bandwidth_mhz)
+        self._core = _core.wifi.Demodulator(self._plan(sequence, at_pilots, centre),
+                                            self._smoother)
+
+    def _plan(self, sequence, at_pilots, centre):
+        """What the C++ demodulator keeps of the format."""
+        f, plan, streams = self.format, self.format.plan, self.format.num_space_time_streams
+        pilots = np.ascontiguousarray(f.pilots(f.num_symbols), np.float32)
+        pilots = pilots.reshape(-1, len(plan.pilots), streams)
+        starts, mapping, share = np.empty(0, int), np.empty((streams, 0)), 0.5
+        if not self._non_ht:
+            starts = f.training_start + training.GUARD - _LTF
+            starts = starts + training.SYMBOL * np.arange(f.num_ltf)
+            mapping = training.LTF_MAPPING[:streams, :f.num_ltf] / f.num_ltf
+            share = 1 / f.num_ltf
+            if self._greenfield:
+                starts = np.append(_HALVES, starts[:-1])
+                share *= (f.num_ltf - 0.5) / f.num_ltf
+        shared = None
+        if isinstance(f, VHT):
+            shared = np.isin(np.arange(self._ltf_k.size), at_pilots).astype(np.uint8)
+        return {
+            "fft": self._fft, "scale": self._scale, "streams": streams,
+            "greenfield": self._greenfield, "smoothing": self._smoothing,
+            "short_gi": f.short_gi, "share": share,
+            "signal_b": f.signal_b_start + training.GUARD - _LTF if isinstance(f, VHT) else -1,
+            "signal_b_signs": training.LTF_MAPPING[:streams, 0].astype(np.float32),
+            "legacy_bins": self._legacy_bins, "ltf_bins": (centre + self._ltf_k) % self._fft,
+            "bins": (centre + plan.used) % self._fft, "k": plan.used,
+            "band_k": centre + plan.used, "trained_place": self._in_ltf,
+            "places": plan.data_index, "pilot_places": plan.pilot_index,
+            "pilot_k": np.array(plan.pilots), "pilots": pilots,
+            "starts": self._starts, "distance": self._distance, "turn": self._turn,
+            "untrained": (self._turn.conj() * sequence[:, None]).astype(np.complex64),
+            "ltf_starts": starts, "mapping": mapping.astype(np.float32, "C"), "shared": shared,
+            "trained_here": self._trained}
+
+    @property
+    def _greenfield(self):
+        return not self._non_ht and self.format.greenfield
 
     @property
     def samples_needed(self):
@@ -150,28 +174,15 @@ class Demodulator:
             :class:`Demodulated`.
         """
         f = self.format
-        legacy = self.training_halves(samples)
-        noise = self._noise(legacy)
-        deviation = np.sqrt(noise).astype(np.float32)
-        scaled = 1 / deviation
-        trained, share = self._least_squares(samples, legacy, scaled)
-        smoothed, error, paths = self._smooth(trained, share)
-        error *= share * f.num_space_time_streams
-        channel = smoothed * deviation[:, None, :, None]
-        whitened = smoothed * self._turn[:, None, :]
-        sig_b = self._signal_b(samples, whitened, scaled) if isinstance(f, VHT) else None
-        n, num_rx = noise.shape
-        delay = first_paths(paths)
-        if not self._num_symbols:
-            empty = np.zeros((n, 0, 0, num_rx), np.complex64)
-            return Demodulated(empty, empty, 1 + error, channel, self._ltf_k, noise,
-                               np.zeros(n), np.zeros(n), delay, sig_b)
-        if self._in_ltf.size < self._ltf_k.size:
-            whitened = np.take(whitened, self._in_ltf, axis=1)
-        received, y, epsilon, step = self._data(samples, paths, whitened, scaled)
-        y, h = self._vectors(y, whitened)
-        return Demodulated(y, h, 1 + error, channel, self._ltf_k, noise, epsilon, step, delay,
-                           sig_b, received, trained)
+        found = self._core.run(samples.samples, first=samples.first, cfo=samples.cfo,
+                               direct=samples.direct, white=samples.white)
+        phase, sig_b = found.pop("phase"), found.pop("sig_b")
+        y, h = found.pop("y"), found.pop("h")
+        if f.num_symbols:
+            y, h = self._vectors(y, h)
+        return Demodulated(
+            y, h, **found, carriers=self._ltf_k, phase_step=_mean_step(phase),
+            sig_b=signal_fields.decode_sig_b(f, sig_b) if isinstance(f, VHT) else None)
 
     def refine(self, before, points):
         """Demodulate frames again with what was decoded of them as further training.
@@ -200,149 +211,35 @@ class Demodulator:
             distance=self._distance, pilot_places=plan.pilot_index, estimated=self._estimated,
             fft=self._fft, weight=weight, interpolate=self._smoothing, **known)
         least = np.sqrt(least)[:, None, :, None]
-        share = 1 / (weight + self._num_symbols)
-        channel, error, _ = self._smooth(channel / least, share)
+        share = 1 / (weight + f.num_symbols)
+        channel, error = self._smooth(channel / least, share)
         channel *= least
         y, whitened = _core.wifi.whiten(received, points, channel, noise=noise,
                                         places=plan.data_index, **known)
-        y, h = self._vectors(y, whitened)
+        y, h = self._vectors(y, np.take(whitened, plan.data_index, axis=1))
         return replace(before, y=y, h=h, channel=channel * deviation, received=received,
                        noise_var=1 + error * share * f.num_space_time_streams,
                        sampling_offset=before.sampling_offset + epsilon,
                        phase_step=before.phase_step + _mean_step(phase))
 
-    def _windows(self, samples, starts, bins, scale=None):
-        """Spectra (n, num_rx, windows, bins) of windows that begin at starts (windows,) or
-        (n, windows), in samples at 20 MS/s from the L-LTF's first window."""
-        return samples.spectra(starts * self._scale, self._fft, bins, scale)
-
     def training_halves(self, samples):
         """The L-LTF's two halves at the used subcarriers, (n, num_rx, 2, K), of samples as for
         :meth:`run`."""
-        return self._windows(samples, _HALVES, self._legacy_bins)
-
-    @staticmethod
-    def _noise(halves):
-        """(n, num_rx) noise power per carrier, of (n, num_rx, 2, K)."""
-        count = halves.shape[3]
-        difference = halves[:, :, 0] - halves[:, :, 1]
-        power = energy(halves.reshape(*halves.shape[:2], -1)) / (2 * count)
-        return np.maximum(energy(difference) / (2 * count), 1e-7 * power + 1e-30).astype(float)
-
-    def _least_squares(self, samples, legacy, scaled):
-        """(estimates (n, carriers, num_rx, N_STS) over the noise, without turns; their noise
-        variance over that of a symbol)."""
-        f = self.format
-        if self._non_ht:
-            mean = legacy.sum(axis=2) * (scaled / 2)[..., None]
-            estimate = np.ascontiguousarray(mean.swapaxes(1, 2))[..., None]
-            return estimate * self._untrained[:, None, :], 0.5
-        fields = self._training(samples, scaled)
-        streams, count = f.num_space_time_streams, f.num_ltf
-        mapping = (training.LTF_MAPPING[:streams, :count] / count).astype(np.float32)
-        streamwise = (mapping @ fields.view(np.float32)).view(np.complex64)
-        if isinstance(f, VHT):
-            streamwise[..., self._pilot_places] = self._pilot_channel(fields)
-        share = 1 / count
-        if f.greenfield:
-            share *= (count - 0.5) / count
-        estimate = np.ascontiguousarray(streamwise.transpose(0, 3, 1, 2))
-        return estimate * self._untrained[:, None, :], share
-
-    def _pilot_channel(self, fields):
-        """VHT trains pilots with the sum of all streams: an equal share for each of them, in the
-        turn that each has, until smoothing finds better."""
-        f = self.format
-        mapping = training.LTF_MAPPING[0, :f.num_ltf] / f.num_ltf / f.num_space_time_streams
-        total = np.einsum("nrfk,f->nrk", fields[..., self._pilot_places],
-                          mapping.astype(np.float32))
-        return total[:, :, None]
-
-    def _training(self, samples, scaled):
-        """HT-LTF or VHT-LTF symbols over the noise, (n, num_rx, N_LTF, carriers)."""
-        f = self.format
-        starts = f.training_start + training.GUARD - _LTF + training.SYMBOL * np.arange(f.num_ltf)
-        if not f.greenfield:
-            return self._windows(samples, starts, self._ltf_bins, scaled)
-        starts = np.append(_HALVES, starts[:-1])
-        fields = self._windows(samples, starts, self._ltf_bins, scaled)
-        return np.concatenate([fields[:, :, :2].mean(axis=2, keepdims=True), fields[:, :, 2:]],
-                              axis=2)
+        return samples.spectra(_HALVES * self._scale, self._fft, self._legacy_bins)
 
     def _smooth(self, estimate, share):
-        """Estimates over the noise smoothed frame by frame, what that leaves of each one's error
-        variance, and its power over delays."""
+        """Estimates over the noise smoothed frame by frame, and what that leaves of each one's
+        error variance."""
         rows = estimate
         if self._trained is not None:
             rows = np.take(rows, self._trained, axis=1)
-        rows = rows.reshape(*rows.shape[:2], -1)
-        profiles = self._smoother.profiles(rows, share)
-        paths = self._smoother.delay_power(profiles)
         if not self._smoothing:
-            return estimate, np.ones(len(estimate)), paths
-        smoothed, error, done = self._smoother.smooth(share, profiles)
+            return estimate, np.ones(len(estimate))
+        smoothed, error, done, _ = self._smoother.smooth(rows.reshape(*rows.shape[:2], -1), share)
         smoothed = smoothed.reshape(estimate.shape)
+        done = done > 0
         smoothed[~done] = estimate[~done]
-        return smoothed, error, paths
-
-    def _signal_b(self, samples, whitened, scaled):
-        """Bits of the VHT-SIG-B of each frame."""
-        f, plan = self.format, self.format.plan
-        start = np.array([f.signal_b_start + training.GUARD - _LTF])
-        received = self._windows(samples, start, self._ltf_bins, scaled)[:, :, 0]
-        weights = training.LTF_MAPPING[:f.num_space_time_streams, 0].astype(np.float32)
-        channel = whitened @ weights
-        combined = np.einsum("nkr,nrk->nk", channel.conj(), received)
-        return signal_fields.decode_sig_b(f, 4 * combined[:, plan.data_index].real)
-
-    def _expected_pilots(self, whitened):
-        """Pilots as they would arrive without turns: (n, num_rx, symbols, pilots)."""
-        at = whitened[:, self.format.plan.pilot_index]
-        return np.einsum("npri,spi->nrsp", at, self._pilots)
-
-    def _data(self, samples, paths, whitened, scaled):
-        """(symbols (n, num_rx, symbols, used carriers) over the noise, without turns of phase and
-        clock; the same of data (n, data carriers, symbols, num_rx); sampling offsets; mean phase
-        step)."""
-        f, plan = self.format, self.format.plan
-        shift = np.zeros((len(paths), 1), int)
-        if f.short_gi:
-            shift = window_shifts(paths, training.SHORT_GUARD)[:, None]
-        received = self._symbols(samples, shift, scaled)
-        expected = self._expected_pilots(whitened).conj()
-        at = plan.pilot_index
-        known = np.einsum("nrsp,nrsp->nsp", expected, received[..., at])
-        epsilon = sampling_offset(known, plan.pilots, self._distance, self._fft)
-        late = epsilon[:, None] * self._distance / self._scale
-        again = np.abs(late).max(axis=1) > 0.5
-        if again.any():
-            shift = shift[again] + np.rint(late[again]).astype(int)
-            received[again] = self._symbols(samples.take(again), shift, scaled[again])
-            known[again] = np.einsum("nrsp,nrsp->nsp", expected[again], received[again][..., at])
-        more, phase = track(known, plan.pilots, self._distance, self._fft, epsilon)
-        epsilon = epsilon + more
-        return *self._untwisted(received, epsilon, phase), epsilon, _mean_step(phase)
-
-    def _untwisted(self, received, epsilon, phase):
-        """Symbols without the turns of sampling offsets (n,) and phases (n, symbols), in both
-        orders of :meth:`_data`."""
-        plan = self.format.plan
-        return _core.wifi.symbols(received, slope=self._slope(epsilon), phase=phase, k=plan.used,
-                                  places=plan.data_index)
-
-    def _slope(self, epsilon):
-        """Turn from subcarrier to subcarrier that sampling offsets ask for: (n, symbols)."""
-        return epsilon[:, None] * self._distance * (2 * np.pi / self._fft)
-
-    def _symbols(self, samples, shift, scaled):
-        """Used subcarriers over the noise (n, num_rx, symbols, used) of windows moved by shift,
-        (n, 1) or (n, symbols) in samples at 20 MS/s, as if they had not been moved."""
-        received = self._windows(samples, self._starts + shift, self._bins, scaled)
-        if shift.any():
-            k = self._centre + self.format.plan.used
-            angle = -2j * np.pi / self._fft * self._scale * shift[..., None] * k
-            received *= np.exp(angle).astype(np.complex64)[:, None]
-        return received
+        return smoothed, error
 
     def _training_middle(self):
         """Middle of the training fields that the channel comes from, counted from the L-LTF's
@@ -357,9 +254,8 @@ class Demodulator:
 
     def _vectors(self, y, channel):
         """y (n, num_data, T, R) and h (n, num_data, R, S) of symbols (n, data carriers, symbols,
-        num_rx) and channels (n, used, num_rx, N_STS)."""
+        num_rx) and channels (n, data carriers, num_rx, N_STS)."""
         f, plan = self.format, self.format.plan
-        channel = np.take(channel, plan.data_index, axis=1)
         n, _, symbols, num_rx = y.shape
         if plan.copies > 1:    # the same points in each 20 MHz: as if from further antennas
             y = y.reshape(n, plan.copies, plan.num_data, symbols, num_rx)
@@ -374,4 +270,6 @@ class Demodulator:
 
 def _mean_step(phase):
     """Mean turn from symbol to symbol: (n,) of (n, symbols)."""
+    if not phase.shape[1]:
+        return np.zeros(len(phase))
     return (phase[:, -1] - phase[:, 0]) / max(1, phase.shape[1] - 1)

@@ -114,7 +114,7 @@ class HeaderReader:
 
     def _smoothed(self, channel):
         """L-LTF estimates over the noise, (n, 52, subchannels * num_rx), smoothed."""
-        smoothed, _, done = self._smoother.smooth(0.5, self._smoother.profiles(channel, 0.5))
+        smoothed, _, done, _ = self._smoother.smooth(channel, 0.5)
         return np.where(done[:, None, None], smoothed, channel)
 
     def _parse(self, combined, strength, bandwidth):

@@ -32,12 +32,6 @@ def direct_current(samples, cfo):
     return np.where(there, mean, 0).astype(np.complex64)
 
 
-def energy(values):
-    """Sum of |x|^2 over the last axis."""
-    real = np.ascontiguousarray(values).view(values.real.dtype)
-    return np.einsum("...n,...n->...", real, real)
-
-
 @dataclass(frozen=True)
 class Preamble:
     """A preamble that was found.
@@ -53,19 +47,6 @@ class Preamble:
     window: int
     cfo: float
     subchannels: tuple
-
-
-def window_shifts(power, guard):
-    """Find where FFT windows lie best, in samples at 20 MS/s behind the first path's window.
-
-    Args:
-        power: float (n, 64), of the channels' paths at delays -32..31.
-        guard: guard interval in samples at 20 MS/s.
-
-    Returns:
-        int64 (n,): where the fewest paths reach in from neighbouring symbols; of equals the middle.
-    """
-    return _core.wifi.window_shifts(np.ascontiguousarray(power, float), guard=guard)
 
 
 class PreambleAcquirer:
