@@ -292,7 +292,7 @@ def test_levels_know_the_loudest_piece():
     (["--rate", "nan"], "'--rate': got 'nan', must be a positive number of Hz"),
     ([], "the sample rate of {path} is not known: give --rate"),
     (["--rate", "20e6", "--format", "q15"], "'--format': got 'q15', allowed are cf32_le, ci16_le"),
-    (["--rate", "20e6", "--channels", "9"], "'--channels': 9 is not in the range 1<=x<=8"),
+    (["--rate", "20e6", "--channels", "9"], "'--channels' / '--antennas': 9 is not in the range 1<=x<=8"),
     (["--rate", "20e6", "--frequency", "-1"], "'--frequency': got '-1', must be a positive"),
     (["--rate", "20e6", "--detector", "best"], "'best' is not one of 'zf', 'mmse'"),
     (["--rate", "20e6", "--json", "{folder}"], "--json: cannot write {folder}: Is a directory"),
@@ -481,7 +481,7 @@ def test_options_of_the_receiver(simulated, monkeypatch):
         given.append(options)
         return wifi.receiver.Receiver(*arguments, **options)
 
-    monkeypatch.setattr(command_module.wifi, "Receiver", receiver)
+    monkeypatch.setattr(wifi, "Receiver", receiver)
     result = _wifi(simulated[0], "-q", "-d", "mla", "--whitening", "covariance", "--passes", "2",
                    "--iterations", "3", "--threads", "2", "--backend", "cpu")
     assert result.exit_code == 0, result.output
@@ -579,7 +579,7 @@ def test_an_error_in_the_middle_keeps_what_was_decoded(simulated, tmp_path, monk
     def broken(self):
         raise OSError("the disk is gone")
 
-    monkeypatch.setattr(command_module.wifi.Receiver, "finish", broken)
+    monkeypatch.setattr(wifi.Receiver, "finish", broken)
     result = _wifi(simulated[0], "-q", "--json", tmp_path / "f.json")
     assert result.exit_code == 2
     assert re.search(r"Incomplete: broken off within the first (\d+) of \1 samples", result.output)

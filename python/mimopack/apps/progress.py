@@ -25,14 +25,19 @@ class Progress:
         self.enabled = self._stream.isatty()
 
     def update(self, share, text):
-        """Show a share of the work, 0..1, and a text."""
+        """Show a share of the work, 0..1 or None where it has no end, and a text."""
         now = time.monotonic()
         if not self.enabled or now < self._next:
             return
         self._next = now + _INTERVAL
+        if share is None:
+            self._put(text)
+            return
         spent = now - self._began
         left = f", {spent / share - spent:.0f} s left" if share > 0.01 and spent > 1 else ""
-        line = f"{100 * share:3.0f} %  {text}{left}"
+        self._put(f"{100 * share:3.0f} %  {text}{left}")
+
+    def _put(self, line):
         width = shutil.get_terminal_size().columns - 1
         self._stream.write(_ERASE + line[:width])
         self._stream.flush()

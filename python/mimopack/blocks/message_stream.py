@@ -141,6 +141,11 @@ class message_outlet(gr.basic_block):
         self._set_done(0)
         return gr.basic_block.start(self)
 
+    @property
+    def ports(self):
+        """Names of the ports."""
+        return tuple(self._ports)
+
     def listeners(self, name):
         """How many ports a port is connected with; known while the flowgraph runs."""
         return pmt.length(self.to_basic_block().message_subscribers(self._ports[name]))

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Blocks: Wi-Fi frames of antennas, whole or in two parts that users may put something between."""
 
+import time
 from dataclasses import replace
 
 import numpy as np
@@ -40,6 +41,7 @@ class _Messages:
         self._bad_fcs = flag("bad_fcs", bad_fcs)
         self._send, self._listeners = send, listeners
         self._ampdus = 0
+        self.on_frame = None
 
     def send(self, frame, frequency, time):
         """Send what is asked for of a frame.
@@ -51,6 +53,8 @@ class _Messages:
         """
         if frequency is not None:
             frame = replace(frame, frequency=frequency + frame.centre_hz)
+        if self.on_frame is not None:
+            self.on_frame(frame, time)
         extra = {} if time is None else {"time": sum(time)}
         if self._listeners("out"):
             if frame.format is not None and frame.format.aggregated:
@@ -95,6 +99,11 @@ class wifi_receiver(sample_block):
         ``symbols``: for views, a PDU for each decoded frame: a dictionary with num_streams,
             num_points, constellation and evm_db, and a c32vector of at most 1000 equalised points
             of each stream, stream after stream.
+        ``status``: each second in which samples come, and at the end, a dictionary of what was
+            counted since the last one: samples, frames, decoded, mpdus, mpdus_ok, gaps, lost,
+            dropped and failures as of ``counts``; seconds, how long that was; load, the share of it
+            in which the receiver worked; waiting, seconds of samples that wait for it; slowest, the
+            stage that took most time, and slowest_share, its share of all stages.
 
     What a port sends is only made where something is connected with it. Frames that are still open
     when the input ends are sent too. When a flowgraph is stopped from outside, they are sent to
@@ -107,6 +116,10 @@ class wifi_receiver(sample_block):
     Tags: rx_time (a tuple of seconds and a fraction) makes ``time`` that of the tag, otherwise it
     counts from the first sample; the key ``rx_time`` then holds the exact pair. rx_freq takes the
     place of ``frequency`` from its sample on. An rx_rate other than sample_rate is a warning.
+
+    Gaps: an rx_time that differs by more than half a sample from what the one before and the rate
+    say begins anew there. The frame in which the gap falls is reported as truncated, no other is
+    affected. Seconds with gaps are lines in the log.
 
     An exception inside costs the samples at hand, is counted and logged, and the stream goes on.
     Samples that are NaN or infinite hold no frames.
@@ -128,6 +141,12 @@ class wifi_receiver(sample_block):
             fcs_ok false.
         threads: that decode frames at the same time, 1..1024; 0 takes all cores. More than 1 pays
             where detection or decoding is most of the work, as with four streams of 64-QAM.
+        overload: what to do where the machine is too slow. "wait" holds the samples in front back,
+            as files need it. "drop" is for radios: a thread of the block's own decodes, and samples
+            that wait for it for too long are dropped in whole spans, counted and logged with the
+            stage that takes most time. The block never holds a radio or a recording back.
+        buffer_seconds: with "drop", how many seconds of samples may wait. Memory: 8 bytes for each
+            antenna and sample.
 
     Raises:
         ValueError: an argument is not as above.
@@ -135,14 +154,41 @@ class wifi_receiver(sample_block):
 
     def __init__(self, num_rx=1, sample_rate=20e6, frequency=None, detector="nway",
                  backend="auto", whitening="antennas", smoothing=True, threshold=0.35, passes=3,
-                 iterations=1, bad_fcs=False, threads=1):
+                 iterations=1, bad_fcs=False, threads=1, overload="wait", buffer_seconds=0.25):
         choice("detector", detector, tuple(REGISTRY))
         engine = wifi.Receiver(
             num_rx, sample_rate, detector=detector, backend=backend, whitening=whitening,
             smoothing=smoothing, passes=passes, iterations=iterations, threshold=threshold,
-            threads=threads)
-        sample_block.__init__(self, "wifi_receiver",
-                              _ReceiverSink(engine, frequency, iterations, bad_fcs))
+            threads=threads, clock=time.perf_counter)
+        sample_block.__init__(self, "wifi_receiver", _ReceiverSink(
+            engine, frequency, iterations, bad_fcs, overload, buffer_seconds))
+
+    def counts(self):
+        """Dictionary of what was counted since the block was made.
+
+        Keys: ``samples`` (of each antenna, searched), ``preambles``, ``frames``, ``decoded`` (with
+        an MPDU whose frame check sequence fits), ``mpdus``, ``mpdus_ok``, reasons why frames were
+        not decoded, ``gaps`` and ``lost`` (by the tags rx_time: how many, and the samples of each
+        antenna that these say are missing), ``dropped`` (samples of each antenna, because the
+        receiver was too slow), ``failures`` (exceptions).
+        """
+        return sample_block.counts(self)
+
+    def listen(self, on_frame, on_status=None, symbols=False):
+        """Call Python functions beside the message ports; before the flowgraph starts.
+
+        Args:
+            on_frame: called with each ``wifi.ReceivedFrame`` and its time, (seconds, fraction)
+                since 1970 by the tags rx_time, or None.
+            on_status: called with a dictionary of what port ``status`` sends, and takes the place of
+                the log's lines about it; or None.
+            symbols: whether ``ReceivedFrame.symbols`` is wanted.
+
+        They are called on the thread that decodes, one at a time. What they raise is counted and
+        logged as a failure.
+        """
+        self._sink.listen(on_frame, symbols)
+        self._sink.listen_status(on_status)
 
     def detector(self):
         """Name of the MIMO detector."""
@@ -156,14 +202,20 @@ class wifi_receiver(sample_block):
 class _ReceiverSink(DetectorChoice, sample_sink):
     CONTROLS = ("detector", "threshold")
 
-    def __init__(self, engine, frequency, iterations, bad_fcs):
+    def __init__(self, engine, frequency, iterations, bad_fcs, overload, buffer_seconds):
         self._detector, self._iterations = engine.detector, iterations
-        sample_sink.__init__(self, "wifi_receiver", engine, frequency, _PORTS)
+        self._symbols = False
+        sample_sink.__init__(self, "wifi_receiver", engine, frequency, (*_PORTS, "status"),
+                             overload, buffer_seconds)
         self._messages = _Messages(bad_fcs, self.outlet.send, self.outlet.listeners)
+
+    def listen(self, on_frame, symbols):
+        self._messages.on_frame = on_frame
+        self._symbols = flag("symbols", symbols)
 
     def _prepare(self):
         sample_sink._prepare(self)
-        _apply(self.engine, self._detector, self.outlet.listeners("symbols"))
+        _apply(self.engine, self._detector, self._symbols or self.outlet.listeners("symbols"))
 
     def _counts(self):
         return _counts_of(self.engine)

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Base of the blocks that take samples of several antennas and send frames."""
 
-from bisect import bisect_right
+import time
 from contextlib import contextmanager
 
 import numpy as np
@@ -11,66 +11,73 @@ from gnuradio import gr
 
 from ..checks import choice, number, positive
 from ..detectors import REGISTRY
+from ..recording import OVERLOADS
+from ..recording.timeline import Timeline
 from ..wifi import Receiver
 from .message_stream import message_outlet
-from .settings import Controlled, scalar
+from .recording_stream import read_tags
+from .sample_queue import SampleQueue
+from .settings import Controlled
 from .streams import BlockLog
-from .wifi_pmt import moment
+from .wifi_status import StatusReport
 
 # Samples per work() call to aim at: the buffers in front hold at least twice as many.
 BATCH = 131072
-_RX_TIME, _RX_FREQ, _RX_RATE = map(pmt.intern, ("rx_time", "rx_freq", "rx_rate"))
 # Samples for which the tags of the past are kept: more than a frame lasts at 80 MS/s.
 _KEPT = 1 << 20
 
 
-class Timeline:
-    """Time and frequency of samples, as the tags rx_time and rx_freq give them.
+class StreamTimes(Timeline):
+    """Times and frequencies of a receiver's samples, and where they do not continue.
 
     Args:
-        sample_rate: samples per second.
+        sample_rate: that the receiver was made for.
+        log: ``BlockLog``.
     """
 
-    def __init__(self, sample_rate):
-        self._rate = sample_rate
-        self.clear()
+    def __init__(self, sample_rate, log):
+        self._made_for, self._log = sample_rate, log
+        self._gaps_at = []
+        Timeline.__init__(self, sample_rate)
 
-    def clear(self):
-        """Forget all tags."""
-        self._times, self._frequencies = [], []
+    def add_rate(self, sample, rate):
+        """The sample rate from a sample on; one that is far from the receiver's is a warning."""
+        rate = number("rx_rate", rate)
+        if abs(rate - self._made_for) < 1e-3 * self._made_for:
+            Timeline.add_rate(self, sample, rate)
+        else:
+            self._log.warn("sample rates", f"the samples come at {rate:g} per second by "
+                           f"their tag rx_rate, the block was made for {self._made_for:g}")
 
-    def add_time(self, offset, seconds, fraction):
-        """A sample's time: seconds and a fraction of one."""
-        self._times.append((offset, seconds, fraction))
+    def add_frequency(self, sample, frequency):
+        """The centre frequency in Hz from a sample on, positive."""
+        Timeline.add_frequency(self, sample, positive("rx_freq", frequency))
 
-    def add_frequency(self, offset, frequency):
-        """The centre frequency from a sample on."""
-        self._frequencies.append((offset, frequency))
+    def add_time(self, sample, seconds, fraction=0.0):
+        """The time of a sample; returns whether there is a gap before it."""
+        gap = Timeline.add_time(self, sample, seconds, fraction)
+        if gap:
+            self._gaps_at.append(sample)
+        return gap
 
-    def forget(self, offset):
-        """Forget what no sample from an offset on asks for; earlier ones then have the times that
-        the first tag left gives."""
-        for tags in (self._times, self._frequencies):
-            del tags[:max(0, bisect_right(tags, offset, key=lambda tag: tag[0]) - 1)]
+    def take_gaps(self):
+        """Samples that do not continue those before, of the tags since the last call."""
+        gaps, self._gaps_at = self._gaps_at, []
+        return gaps
 
-    def time(self, offset):
-        """(seconds, fraction) of a sample, before the first tag by that one; None without tags."""
-        if not self._times:
-            return None
-        at, seconds, fraction = _before(self._times, offset) or self._times[0]
-        whole, rest = divmod((offset - at) / self._rate + fraction, 1)
-        # A PMT has no time before 0; the rest of a tiny negative number is rounded to 1.
-        return max((0, 0.0), (seconds + int(whole), min(rest, 1 - 2**-53)))
+    def time(self, sample):
+        """(seconds, fraction) of a sample; None without tags of it."""
+        time = self._segment(sample).time_at(sample)
+        # A PMT has no time before 0.
+        return None if time is None else max((0, 0.0), time)
 
-    def frequency(self, offset):
-        """The frequency at a sample; None before the first tag."""
-        tag = _before(self._frequencies, offset)
-        return None if tag is None else tag[1]
+    def frequency(self, sample):
+        """The frequency at a sample; None without tags of it."""
+        return self._segment(sample).frequency
 
-
-def _before(tags, offset):
-    index = bisect_right(tags, offset, key=lambda tag: tag[0])
-    return tags[index - 1] if index else None
+    def _segment(self, sample):
+        # A frame can begin before the samples do.
+        return self.at(sample) or self.segments[0]
 
 
 class sample_sink(Controlled, gr.sync_block):
@@ -83,17 +90,25 @@ class sample_sink(Controlled, gr.sync_block):
         name: of the block.
         engine: ``wifi.Receiver`` or ``wifi.Synchroniser``.
         frequency: centre frequency in Hz, or None.
-        ports: names of the message ports of ``outlet``.
+        ports: names of the message ports of ``outlet``; "status" gets what was counted each second.
+        overload: "wait" or "drop", as of ``wifi_receiver``.
+        buffer_seconds: likewise.
     """
 
-    def __init__(self, name, engine, frequency, ports):
+    def __init__(self, name, engine, frequency, ports, overload="wait", buffer_seconds=0.25):
         self.engine, self.num_rx, self._rate = engine, engine.num_rx, engine.sample_rate
         self.set_frequency(frequency)
         self._threshold = engine.threshold
         self.outlet = message_outlet(ports)
-        self.timeline = Timeline(self._rate)
         self._log = BlockLog(self)
-        self._begun = False
+        self.timeline = StreamTimes(self._rate, self._log)
+        choice("overload", overload, OVERLOADS)
+        most = max(1, round(positive("buffer_seconds", buffer_seconds) * self._rate))
+        self._queue = SampleQueue(self._take, most, self._log) if overload == "drop" else None
+        self._status = StatusReport(self._rate, self._log, self._send_status)
+        self._on_status = None
+        # The sample behind the last one taken; None before the first.
+        self._next = None
         gr.sync_block.__init__(self, name, [np.complex64] * self.num_rx, None)
         # An output multiple makes the scheduler give the block in front large buffers; start()
         # takes it back so that nothing waits for more samples than have come.
@@ -120,20 +135,34 @@ class sample_sink(Controlled, gr.sync_block):
         self._threshold = threshold
 
     def counts(self):
-        """Dictionary of what the engine has counted, and of failures."""
+        """Dictionary of what the engine has counted, of gaps and drops, and of failures."""
         counts = self._counts()
-        return {**counts, "failures": counts.get("failures", 0) + self._log.failures}
+        return {**counts, "gaps": self.timeline.gaps, "lost": self.timeline.lost,
+                "dropped": self._queue.dropped if self._queue else 0,
+                "failures": counts.get("failures", 0) + self._log.failures}
+
+    def listen_status(self, function):
+        """Call a function, on the thread that decodes, with each status as a dictionary; it takes
+        the place of the log's lines."""
+        self._on_status = function
+        self._status.logs = function is None
 
     def start(self):
         self.set_output_multiple(1)
-        self.timeline.clear()
-        self._begun = False
+        self.timeline.restart()
+        self._next = None
+        self._status.begin(self.counts())
+        if self._queue:
+            self._queue.start()
         return True
 
     def stop(self):
-        if self._begun:
+        if self._queue:
+            self._queue.finish()
+        if self._next is not None:
             with self._guard("the end of the stream", 0):
                 self._send_all(self.engine.finish())
+            self._tell_status(ends=True)
         self._log.flush()
         self.set_output_multiple(BATCH)    # for the buffers of the next start
         # Where the flowgraph was stopped from outside, the receivers are to live on.
@@ -143,18 +172,54 @@ class sample_sink(Controlled, gr.sync_block):
 
     def work(self, input_items, _output_items):
         count, first = len(input_items[0]), self.nitems_read(0)
-        if not self._begun:
+        tags = self.get_tags_in_window(0, 0, count)
+        if self._queue:
+            self._queue.put(first, input_items, tags)
+        else:
+            self._take(first, np.stack(input_items), tags)
+        return count
+
+    def _take(self, first, samples, tags):
+        """Search samples, (num_rx, n), the first of which has this number in the stream."""
+        begun = time.monotonic()
+        end = first + samples.shape[1]
+        if self._next is None:
             # Not from 0 on where a flowgraph was changed while it ran.
             self.engine.restart(first)
-            self._begun = True
-        for tag in sorted(self.get_tags_in_window(0, 0, count), key=lambda tag: tag.offset):
-            with self._log.guard("a tag"):
-                self._read(tag)
-        with self._guard(f"samples {first} to {first + count}", first + count):
-            self._prepare()
-            self._send_all(self.engine.process(np.stack(input_items)))
-        self.timeline.forget(first + count - _KEPT)
-        return count
+        self.timeline.begin(first)
+        read_tags(tags, self.timeline, self._log)
+        # Tags can belong to samples that were dropped.
+        cuts = {max(first, sample) for sample in self.timeline.take_gaps()}
+        if self._next not in (None, first):
+            cuts.add(first)
+        at = first
+        for cut in (*sorted(cuts), end):
+            if cut > at:
+                with self._guard(f"samples {at} to {cut}", cut):
+                    self._prepare()
+                    self._send_all(self.engine.process(samples[:, at - first:cut - first]))
+            if cut in cuts:
+                # What is behind the gap would not fit to what is open.
+                with self._guard("what was open at a gap", cut):
+                    self._send_all(self.engine.finish())
+                    self.engine.restart(cut)
+            at = cut
+        self._next = end
+        self.timeline.forget(end - _KEPT)
+        self._status.add_busy(time.monotonic() - begun)
+        self._tell_status()
+
+    def _tell_status(self, ends=False):
+        if ends or self._status.is_due():
+            waiting = self._queue.waiting / self._rate if self._queue else 0.0
+            with self._log.guard("a status"):
+                self._status.tell(self.counts(), getattr(self.engine, "seconds", {}), waiting)
+
+    def _send_status(self, told):
+        if self._on_status is not None:
+            self._on_status(told)
+        if "status" in self.outlet.ports and self.outlet.listeners("status"):
+            self.outlet.send("status", pmt.to_pmt(told))
 
     @contextmanager
     def _guard(self, what, end):
@@ -171,18 +236,6 @@ class sample_sink(Controlled, gr.sync_block):
         for item in items:
             with self._log.guard("a frame's messages"):
                 self._send(item)
-
-    def _read(self, tag):
-        if pmt.eqv(tag.key, _RX_TIME):
-            self.timeline.add_time(tag.offset, *moment("rx_time", tag.value))
-        elif pmt.eqv(tag.key, _RX_FREQ):
-            self.timeline.add_frequency(
-                tag.offset, positive("rx_freq", scalar("rx_freq", tag.value)))
-        elif pmt.eqv(tag.key, _RX_RATE):
-            rate = number("rx_rate", scalar("rx_rate", tag.value))
-            if not abs(rate - self._rate) < 1e-3 * self._rate:
-                self._log.warn("sample rates", f"the samples come at {rate:g} per second by "
-                               f"their tag rx_rate, the block was made for {self._rate:g}")
 
 
 class DetectorChoice:

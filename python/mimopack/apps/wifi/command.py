@@ -1,9 +1,8 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""``mimopack wifi``: options, and the run over a recording."""
+"""``mimopack wifi``: options, and the run over a recording or a radio."""
 
 import json
-import math
 import os
 import sys
 from pathlib import Path
@@ -11,15 +10,15 @@ from pathlib import Path
 import click
 
 from ... import detectors as registry
-from ... import recording, wifi
+from ... import recording
 from ...detectors.parameters import BACKENDS
 from ...wifi.receiver import DEFAULT_DETECTOR
 from ...wifi.synchroniser import MAX_RX
 from ...wifi.whitening import WHITENINGS
 from ..interrupt import STATUS, Interrupt
 from ..progress import Progress
-from .hints import Levels, search
-from .opening import RATES, introduce, open_reader, own_files, refuse, refuse_receiver
+from .opening import RATES, open_reader, refuse, refuse_receiver
+from .options import Format, Gain, Names, Number
 from .outputs import (
     CsiFile,
     JsonFile,
@@ -30,54 +29,14 @@ from .outputs import (
     make_folder,
     naming,
 )
-from .summary import Summary
-from .words import duration, frame_line, plural
+from .recorded import Run
+from .words import frame_line
 
-_PIECE = 1 << 20    # samples of each antenna that the receiver gets at a time
-# What to do where all frames have a reason with these words.
-_ADVICE = {
-    "but the frame has": "The frames have more streams than the recording has channels: are there "
-                         "recordings of more antennas (--channels)?",
-    "cannot detect": f"Another detector (--detector) takes these frames, such as "
-                     f"{DEFAULT_DETECTOR}.",
-    "failed: ": "The program failed on each of these frames: the error above says where."}
+_RADIO_OPTIONS = ("gain", "antenna_names", "clock_source", "time_source", "correction", "duration",
+                  "record", "keep")
 
 
-class _Number(click.ParamType):
-    """A positive number, such as 20e6 or 20M."""
-
-    name = "HZ"
-    _FACTORS = {"k": 1e3, "M": 1e6, "G": 1e9}
-
-    def convert(self, value, param, context):
-        """Return the number as a float."""
-        text = str(value)
-        factor = self._FACTORS.get(text[-1:], 1.0)
-        try:
-            number = float(text if factor == 1.0 else text[:-1]) * factor
-        except ValueError:
-            number = math.nan
-        if not 0 < number < 1e15:
-            self.fail(f"got {value!r}, must be a positive number of Hz, such as 20e6 or 20M",
-                      param, context)
-        return number
-
-
-class _Format(click.ParamType):
-    """A datatype of ``recording``, or what other programs call it."""
-
-    name = "NAME"
-
-    def convert(self, value, param, context):
-        """Return the datatype's name."""
-        try:
-            return recording.get_datatype(value).name
-        except ValueError:
-            self.fail(f"got {value!r}, allowed are {', '.join(recording.DATATYPES)} (and short: "
-                      "cf32, ci16, cs16 ...)", param, context)
-
-
-def open_outputs(outputs, reader, json_path, csi_path, pcap_path, full_scale_dbm, folder, warn,
+def open_outputs(outputs, run, json_path, csi_path, pcap_path, full_scale_dbm, folder, warn,
                  interrupt):
     """Open all files before anything is decoded, and add them to ``Outputs``.
 
@@ -86,7 +45,7 @@ def open_outputs(outputs, reader, json_path, csi_path, pcap_path, full_scale_dbm
     """
     given = {name: path for name, path in (("--json", json_path), ("--csi", csi_path),
                                            ("--pcap", pcap_path)) if path is not None}
-    taken = {os.path.realpath(path): "the recording" for path in own_files(reader)}
+    taken = {os.path.realpath(path): "the recording" for path in run.own_files}
     for name, path in given.items():
         other = taken.setdefault(os.path.realpath(path), name)
         if other != name:
@@ -102,7 +61,7 @@ def open_outputs(outputs, reader, json_path, csi_path, pcap_path, full_scale_dbm
             with interrupt.allowed(), naming(name, path):
                 outputs.add(name, JsonFile(path) if name == "--json" else
                             CsiFile(path) if name == "--csi" else
-                            PcapFile(path, reader.start_time, warn, full_scale_dbm))
+                            PcapFile(path, run.start_time, warn, full_scale_dbm))
     except OutputError as error:
         outputs.discard()
         refuse(str(error))
@@ -111,125 +70,9 @@ def open_outputs(outputs, reader, json_path, csi_path, pcap_path, full_scale_dbm
         raise
 
 
-class Run:
-    """A recording through the receiver.
-
-    Args:
-        reader: ``recording.Reader`` or ``recording.RawReader``.
-        sample_rate: that the receiver takes.
-        on_frame: called with each frame.
-        gallery: ``pictures.Gallery`` or None.
-        options: further arguments of the receiver.
-
-    Attributes:
-        summary, levels, counts: what was found so far.
-        complete: whether all samples were searched.
-
-    Raises:
-        ValueError, ImportError: as ``wifi.Receiver``.
-    """
-
-    def __init__(self, reader, sample_rate, on_frame, gallery=None, **options):
-        self._reader, self._on_frame, self._gallery = reader, on_frame, gallery
-        self.sample_rate = sample_rate
-        self._receiver = wifi.Receiver(
-            reader.num_channels, sample_rate, reader.frequency,
-            keep_symbols=gallery is not None, **options)
-        self.summary = Summary()
-        self.levels = Levels(reader.num_channels, reader.largest)
-        self.complete = False
-
-    @property
-    def counts(self):
-        """The receiver's counts."""
-        return self._receiver.counts
-
-    @property
-    def samples(self):
-        """Samples of each channel that were searched."""
-        return self.levels.samples
-
-    def decode(self, interrupt, progress):
-        """Decode the recording.
-
-        Raises:
-            KeyboardInterrupt: Ctrl-C; what was counted and written before stays.
-        """
-        pieces = self._reader.pieces(_PIECE)
-        while True:
-            self._show(progress)
-            with interrupt.allowed():
-                piece = next(pieces, None)
-                frames = (self._receiver.finish() if piece is None
-                          else self._receiver.process(piece))
-            if piece is not None:
-                self.levels.add(piece)
-            if frames:
-                progress.clear()
-            for frame in frames:
-                self.summary.add(frame)
-                if self._gallery is not None:
-                    self._gallery.add(frame)
-                self._on_frame(frame)
-            if piece is None:
-                break
-        self.complete = True
-
-    def _show(self, progress):
-        total = self._reader.num_samples
-        progress.update(self.samples / total,
-                        f"{duration(self.samples, self.sample_rate)} of "
-                        f"{duration(total, self.sample_rate)}, "
-                        f"{plural(self.summary.total.frames, 'frame')}, "
-                        f"{self.summary.total.mpdus_ok} MPDUs with a good FCS")
-
-    def as_json(self):
-        """Return a dictionary for summary.json."""
-        reader = self._reader
-        return {
-            "recording": str(reader.path), "description": reader.description,
-            "notes": reader.notes, "complete": self.complete,
-            "channels": reader.num_channels, "datatype": reader.datatype,
-            "sample_rate": self.sample_rate, "frequency": reader.frequency,
-            "samples": reader.num_samples, "samples_searched": self.samples,
-            "preambles": self.counts["preambles"], **self.levels.as_json(),
-            **self.summary.as_json()}
-
-
-def hints(run, reader, interrupt, progress):
-    """Return lines that say what to check where no MPDU was good."""
-    total = run.summary.total
-    channels = plural(reader.num_channels, "channel")
-    lines = ["", f"Searched {run.samples} samples of {channels} at {run.sample_rate / 1e6:g} MS/s "
-                 f"for non-HT, HT and VHT frames; found "
-                 f"{plural(run.counts['preambles'], 'preamble')} and "
-                 f"{plural(total.frames, 'frame')}, no MPDU with a good frame check sequence."]
-    lines += run.levels.remarks()
-    if run.levels.silent:
-        return lines
-    for words, advice in _ADVICE.items():
-        if total.frames and total.frames == sum(count for reason, (count, _)
-                                                in run.summary.losses.items() if words in reason):
-            return [*lines, advice]
-    with interrupt.allowed():
-        fits, said = search(reader, run.sample_rate, run.levels, lambda share: progress.update(
-            share, "looking for another reading of the file"))
-    progress.clear()
-    if not total.frames and not fits:
-        lines.append("No Wi-Fi frames found under any reading tried.")
-    lines += said
-    if total.frames and not fits:
-        lines.append(f"Is the SNR (mean {total.snr_sum / total.frames:.1f} dB) enough? Were "
-                     "samples lost while recording?")
-    elif not fits:
-        lines.append("Are the sample rate (--rate), the format (--format) and the channels "
-                     "(--channels) those that were recorded? Is the recording of OFDM Wi-Fi at "
-                     "the centre of one of its channels?")
-    return lines
-
-
 @click.command("wifi")
-@click.argument("path", metavar="RECORDING", type=click.Path(path_type=Path))
+@click.argument("path", metavar="[RECORDING]", required=False,
+                type=click.Path(path_type=Path))
 @click.option("--json", "json_path", type=click.Path(path_type=Path), metavar="FILE",
               help="Write the frames as a list of JSON objects.")
 @click.option("--csi", "csi_path", type=click.Path(path_type=Path), metavar="FILE",
@@ -256,15 +99,41 @@ def hints(run, reader, interrupt, progress):
 @click.option("--threads", type=click.IntRange(0, 1024), default=1, show_default=True,
               help="Threads that decode frames at the same time; 0 takes all cores. More than 1 "
                    "pays where detection is most of the work, as with four streams of 64-QAM.")
-@click.option("--rate", type=_Number(), help=f"Sample rate: {RATES} MS/s, as 20e6 or 20M.")
-@click.option("--format", "datatype", type=_Format(),
+@click.option("--rate", type=Number(), help=f"Sample rate: {RATES} MS/s, as 20e6 or 20M.")
+@click.option("--format", "datatype", type=Format(),
               help=f"Sample format: {', '.join(recording.DATATYPES)}; also short, as ci16. "
                    "Default: by the metadata, or by the ending of the file's name: "
                    f".{', .'.join(sorted({'ci8', 'cu8', *recording.ALIASES}))}.")
-@click.option("--channels", type=click.IntRange(1, MAX_RX),
-              help="Antennas, interleaved sample by sample. Default: by the metadata, or 1.")
-@click.option("--frequency", type=_Number(),
+@click.option("--channels", "--antennas", "channels", type=click.IntRange(1, MAX_RX),
+              help="Antennas, in a file interleaved sample by sample. Default: by the metadata, "
+                   "or 1.")
+@click.option("--frequency", type=Number(),
               help="Centre frequency, for the reports, as 5180e6 or 5.18G.")
+@click.option("--radio", metavar="DEVICE",
+              help="Receive from a radio: driver=NAME[,ARGUMENTS] as SoapySDR takes it, or "
+                   "driver=uhd[,ARGUMENTS] for UHD's own.")
+@click.option("--gain", metavar="DB", type=Gain(),
+              help="Of --radio: dB, one for all antennas or one for each with commas, or auto. "
+                   "Default: as the device has it.")
+@click.option("--antenna-names", metavar="NAMES", type=Names(),
+              help="Of --radio: the device's ports, such as RX2; one for all antennas or one for "
+                   "each with commas.")
+@click.option("--clock-source", metavar="NAME",
+              help="Of --radio: reference clock, such as internal, external or gpsdo.")
+@click.option("--time-source", metavar="NAME",
+              help="Of --radio: where its time comes from. Other than internal: the device's clock "
+                   "is set at a pulse per second, and several devices begin together.")
+@click.option("--correction/--no-correction", default=None,
+              help="Of --radio: let the device correct DC offset and IQ imbalance, where it can. "
+                   "Default: yes.")
+@click.option("--duration", type=click.FloatRange(0, min_open=True), metavar="SECONDS",
+              help="Of --radio: end after so many seconds of samples.")
+@click.option("--record", type=click.Path(path_type=Path), metavar="FILE",
+              help="Of --radio: write the samples to SigMF too (--format: ci16_le by default), "
+                   "with an annotation for each frame.")
+@click.option("--keep", type=click.FloatRange(0, min_open=True), metavar="SECONDS",
+              help="With --record: keep the last seconds in memory only, and write them to "
+                   "FILE-001, FILE-002 and so on at the signal SIGUSR1 or the Enter key.")
 @click.option("-o", "--output", type=click.Path(path_type=Path, file_okay=False), metavar="FOLDER",
               help="Write summary.json and pictures there.")
 @click.option("--pictures/--no-pictures", default=True, show_default=True,
@@ -272,12 +141,15 @@ def hints(run, reader, interrupt, progress):
                    "and EVM over time.")
 @click.option("-q", "--quiet", is_flag=True, help="No line per frame.")
 @click.pass_context
-def wifi_command(context, path, json_path, csi_path, pcap_path, full_scale_dbm, rate, datatype,
-                 channels, frequency, output, pictures, quiet, **receiver):
-    """Decode the Wi-Fi frames of RECORDING: 802.11a/g/p, n and ac, 1 to 4 streams.
+def wifi_command(context, path, json_path, csi_path, pcap_path, full_scale_dbm, output, pictures,
+                 quiet, radio, **options):
+    """Decode the Wi-Fi frames of RECORDING or of a radio: 802.11a/g/p, n and ac, 1 to 4 streams.
 
     RECORDING is SigMF (the metadata or the data file, or a collection), or a file of raw samples,
     described by --rate, --format and --channels. Options override metadata.
+
+    With --radio and --frequency, a radio takes the place of RECORDING, and --rate (20e6 by default)
+    and --antennas (1) set it.
 
     Prints a line for each frame as it comes, and a table at the end: frames of each format, the
     share of good frame check sequences (FCS), and why frames were lost.
@@ -287,12 +159,15 @@ def wifi_command(context, path, json_path, csi_path, pcap_path, full_scale_dbm, 
       mimopack wifi capture.sigmf-meta --json frames.json
       mimopack wifi capture.cs16 --rate 20e6 --channels 2 --frequency 5.18G
       mkfifo live.pcap; wireshark -k -i live.pcap & mimopack wifi capture --pcap live.pcap
+      mimopack wifi --radio driver=uhd --frequency 5.18G --antennas 2 --gain 40 --pcap live.pcap
 
     The JSON list has for each frame that was announced: start (first sample of the preamble),
     format (non-ht, ht or vht), mcs (of non-ht the rate in Mbit/s), num_streams, stbc,
     bandwidth_mhz, short_gi, coding (bcc or ldpc), length (bytes), cfo_hz, snr_db, psdu (hex),
     mpdus (hex with the FCS, fcs_ok), complete (whether these are all MPDUs, and good), problem
     (why it was not decoded, else empty), and more measurements.
+
+    With --radio, rx_time is the time of a frame: seconds since 1970, and a fraction of one.
 
     Ctrl-C ends the command; all files hold what was decoded so far.
 
@@ -301,8 +176,9 @@ def wifi_command(context, path, json_path, csi_path, pcap_path, full_scale_dbm, 
     """
     with Interrupt() as interrupt:
         try:
-            status = _run(interrupt, path, (json_path, csi_path, pcap_path), full_scale_dbm,
-                          (rate, datatype, channels, frequency), output, pictures, quiet, receiver)
+            make = _source(interrupt, path, radio, options)
+            status = _run(interrupt, make, (json_path, csi_path, pcap_path), full_scale_dbm,
+                          output, pictures, quiet, options)
         except KeyboardInterrupt:
             Progress().clear()
             click.echo("\nIncomplete: interrupted.", err=True)
@@ -310,7 +186,46 @@ def wifi_command(context, path, json_path, csi_path, pcap_path, full_scale_dbm, 
     context.exit(status)
 
 
-def _run(interrupt, path, paths, full_scale_dbm, overrides, folder, pictures, quiet, receiver):
+def _source(interrupt, path, radio, options):
+    """Open a recording or a radio, whose options are taken out of ``options``.
+
+    Returns:
+        A function of (on_frame, gallery, further arguments of the receiver) that makes the run.
+    """
+    if (path is None) == (radio is None):
+        raise click.UsageError("give a RECORDING, or a radio with --radio DEVICE --frequency HZ"
+                               + ("" if path is None else ", not both"))
+    rate, datatype, channels, frequency = (
+        options.pop(name) for name in ("rate", "datatype", "channels", "frequency"))
+    given = {name: options.pop(name) for name in _RADIO_OPTIONS}
+    if radio is None:
+        for name, value in given.items():
+            if value is not None:
+                raise click.UsageError(f"--{name.replace('_', '-')} is an option of --radio")
+        with interrupt.allowed():
+            reader, sample_rate = open_reader(path, rate, datatype, channels, frequency)
+        return lambda on_frame, gallery, receiver: Run(reader, sample_rate, on_frame, gallery,
+                                                       **receiver)
+    from .live import Live
+    from .radio import RadioSettings, open_radio
+
+    if frequency is None:
+        raise click.UsageError("--radio needs --frequency, such as 5.18G")
+    for name, there in (("keep", given["keep"]), ("format", datatype)):
+        if there is not None and given["record"] is None:
+            raise click.UsageError(f"--{name}: with --radio only together with --record")
+    recorded = {name: given.pop(name) for name in ("record", "keep")}
+    seconds = given.pop("duration")
+    correction = given.pop("correction")
+    with interrupt.allowed():
+        device = open_radio(RadioSettings(
+            radio, frequency, rate or 20e6, channels or 1,
+            correction=correction is not False, **given))
+    return lambda on_frame, gallery, receiver: Live(
+        device, on_frame, gallery, seconds, datatype=datatype or "ci16_le", **recorded, **receiver)
+
+
+def _run(interrupt, make, paths, full_scale_dbm, folder, pictures, quiet, receiver):
     """Decode and report; returns the exit status."""
     progress = Progress()
 
@@ -333,33 +248,28 @@ def _run(interrupt, path, paths, full_scale_dbm, overrides, folder, pictures, qu
     def warn(text):
         say(click.style("warning: ", fg="yellow") + recording.printable(text))
 
-    with interrupt.allowed():
-        reader, sample_rate = open_reader(path, *overrides)
     gallery = None
     if folder is not None and pictures:
         from .pictures import Gallery
 
         gallery = Gallery()
 
-    def on_frame(frame):
-        outputs.write(frame)
+    def on_frame(frame, time=None):
+        outputs.write(frame, time)
         if not quiet:
             say(frame_line(frame))
 
     try:
-        run = Run(reader, sample_rate, on_frame, gallery, **receiver)
+        run = make(on_frame, gallery, receiver)
+    except FileExistsError as error:
+        refuse(f"--record: {error}")
     except (ValueError, ImportError) as error:
         refuse_receiver(error)
-    introduce(reader, sample_rate, say, warn)
-    open_outputs(outputs, reader, *paths, full_scale_dbm, folder, warn, interrupt)
+    run.introduce(say, warn)
+    open_outputs(outputs, run, *paths, full_scale_dbm, folder, warn, interrupt)
     failure = None
     try:
-        if isinstance(reader, recording.Reader):
-            with interrupt.allowed():
-                progress.update(0, "comparing checksums")
-                for message in reader.checksum_errors():
-                    reader.notes.append(message)
-                    warn(message)
+        run.check(interrupt, progress, warn)
         run.decode(interrupt, progress)
     except KeyboardInterrupt:
         pass
@@ -377,13 +287,12 @@ def _run(interrupt, path, paths, full_scale_dbm, overrides, folder, pictures, qu
         raise
     for line in run.summary.table():
         say(line)
-    written = outputs.written
-    if run.summary.total.mpdus_ok and run.summary.losses:
-        for line in run.levels.remarks()[1:]:
-            say(f"note: {line}")
+    written = [*outputs.written, *run.written]
+    for line in run.remarks():
+        say(line)
     if failure is None and run.complete and not run.summary.total.mpdus_ok:
         try:
-            for line in hints(run, reader, interrupt, progress):
+            for line in run.hints(interrupt, progress):
                 say(recording.printable(line))
         except KeyboardInterrupt:
             pass
@@ -399,12 +308,7 @@ def _run(interrupt, path, paths, full_scale_dbm, overrides, folder, pictures, qu
     if outputs.left:
         say("\nnot complete: " + recording.printable(", ".join(map(str, outputs.left))))
     if not run.complete:
-        share = 100 * run.samples / reader.num_samples
-        say(click.style(
-            f"\nIncomplete: broken off within the first {run.samples} of {reader.num_samples} "
-            "samples." if failure else
-            f"\nIncomplete: interrupted after {run.samples} of {reader.num_samples} samples "
-            f"({share:.0f} %).", fg="yellow"))
+        say(click.style(f"\n{run.ending(failure)}", fg="yellow"))
     if failure is not None:
         refuse(str(failure))
     if interrupt.happened:

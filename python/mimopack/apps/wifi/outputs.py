@@ -11,6 +11,7 @@ from pathlib import Path
 
 from ...wifi.csi import HDF5_SUFFIXES, CsiWriter
 from ...wifi.pcap import PcapWriter
+from ...wifi.pdu import frame_to_pdus
 
 _CSI_SUFFIXES = (".npz", *HDF5_SUFFIXES)
 _LATEST = 2**31    # seconds since 1970, with room for the longest recording below 2^32
@@ -100,9 +101,10 @@ class JsonFile:
         self._file = self.part.open("w", encoding="utf-8", newline="\n")
         self._separator = "["
 
-    def write(self, frame):
-        """Append a frame."""
-        self._file.write(f"{self._separator}\n{json.dumps(frame.as_json(), allow_nan=False)}")
+    def write(self, frame, time=None):
+        """Append a frame, with its time where a radio has told it."""
+        told = frame.as_json() | ({} if time is None else {"rx_time": list(time)})
+        self._file.write(f"{self._separator}\n{json.dumps(told, allow_nan=False)}")
         self._separator = ","
 
     def close(self):
@@ -132,13 +134,20 @@ class PcapFile:
         self._writer = PcapWriter(self.part, dbm_full_scale)
         self._start_time, self._warn = pcap_time(start_time, self.path, warn), warn
         self._left = False    # by its reader
+        self._ampdus = 0
 
-    def write(self, frame):
-        """Append a frame's MPDUs."""
+    def write(self, frame, time=None):
+        """Append a frame's MPDUs, at its time where a radio has told it."""
         if self._left:
             return
         try:
-            self._writer.write(frame, time=self._start_time)
+            if time is None:
+                self._writer.write(frame, time=self._start_time)
+                return
+            pdus = frame_to_pdus(frame, self._ampdus % 2**32)
+            self._ampdus += 1
+            for info, blob in pdus:
+                self._writer.write_pdu(info | {"time": sum(time)}, blob)
         except BrokenPipeError:
             self._left = True
             self._warn(f"the reader of {self.path} has gone away: no more frames are written to it")
@@ -170,7 +179,7 @@ class CsiFile:
         self.path, self.part = path, path.with_name(path.name + ".part")
         self._writer = CsiWriter(path)
 
-    def write(self, frame):
+    def write(self, frame, time=None):
         """Append a frame, if its channel is known."""
         self._writer.write(frame)
 
@@ -210,15 +219,20 @@ class Outputs:
         """Take a file that is open, and the option that asked for it."""
         self._files[option] = output
 
-    def write(self, frame):
+    def write(self, frame, time=None):
         """Write a frame to every file.
+
+        Args:
+            frame: ``wifi.ReceivedFrame``.
+            time: (seconds, fraction) since 1970 of its first sample; None where only the
+                recording's start says it.
 
         Raises:
             OutputError: one of them cannot be written.
         """
         for option, output in self._files.items():
             with self._attempt(option, output):
-                output.write(frame)
+                output.write(frame, time)
 
     def discard(self):
         """Remove what was written to every file; older files of their names stay."""

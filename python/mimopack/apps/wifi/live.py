@@ -1,0 +1,312 @@
+# SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A radio through the receiver, for as long as the user likes."""
+
+import os
+import signal
+import sys
+import threading
+import time
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from queue import Empty, SimpleQueue
+
+import pmt
+from gnuradio import blocks, gr
+
+from ... import recording
+from ...recording import files as sigmf_files
+from ...recording.timeline import later
+from .radio import describe
+from .summary import Summary
+from .words import duration, plural
+
+_POLL = 0.1    # seconds
+_SILENCE = 5.0    # seconds without a sample after which a radio is gone
+
+
+class Live:
+    """A radio through ``wifi_receiver``, and into a recording where one is asked for.
+
+    Args:
+        radio: of ``radio.open_radio``.
+        on_frame: called with each frame and its time, (seconds, fraction) since 1970.
+        gallery: ``pictures.Gallery`` or None.
+        seconds: of samples after which it ends; None is never.
+        record: path of a recording, or None.
+        keep: seconds that are kept in memory and written on request; None records everything.
+        datatype: of the recording.
+        options: further arguments of the receiver.
+
+    Attributes:
+        summary, counts: what was found so far.
+        complete: whether it ended by itself, after ``seconds``.
+        written: paths of recordings.
+
+    Raises:
+        ValueError, ImportError: as ``wifi.Receiver``.
+        FileExistsError: there is such a recording.
+    """
+
+    def __init__(self, radio, on_frame, gallery=None, seconds=None, record=None, keep=None,
+                 datatype="ci16_le", **options):
+        from ... import blocks as mimopack
+
+        self._radio, self._on_frame, self._gallery = radio, on_frame, gallery
+        self._record, self._keep = record, keep
+        self.sample_rate, self.start_time = radio.sample_rate, None
+        self.summary, self.complete, self.written = Summary(), False, []
+        self._items, self._wake = SimpleQueue(), threading.Event()
+        self._load, self._slowest = None, ""
+        self._host_start = None
+        self._top = gr.top_block("mimopack wifi")
+        self._receiver = mimopack.wifi_receiver(
+            radio.num_channels, radio.sample_rate, radio.frequency, overload="drop", **options)
+        self._receiver.listen(lambda frame, when: self._put((frame, when)),
+                              lambda told: self._put((None, told)),
+                              symbols=gallery is not None)
+        self._sink = self._make_sink(mimopack, datatype)
+        for channel in range(radio.num_channels):
+            last = radio.source, channel
+            if seconds is not None:
+                head = blocks.head(gr.sizeof_gr_complex,
+                                   max(1, round(seconds * radio.sample_rate)))
+                self._top.connect(last, head)
+                last = head, 0
+            self._top.connect(last, (self._receiver, channel))
+            if self._sink is not None:
+                self._top.connect(last, (self._sink, channel))
+        if self._sink is not None:
+            self._top.msg_connect(self._receiver, "frames", self._sink, "frames")
+        if keep is not None:
+            # A basic block alone would keep GNU Radio from ending.
+            self._written = _Written(lambda told: self._put((None, told)))
+            self._top.msg_connect(self._sink, "written", self._written, "in")
+
+    def _make_sink(self, mimopack, datatype):
+        if self._record is None:
+            return None
+        radio = self._radio
+        told = {"datatype": datatype, "sample_rate": radio.sample_rate,
+                "frequency": radio.frequency, "description": describe(radio)}
+        if self._keep is not None:
+            return mimopack.sigmf_ring_sink(str(self._record), radio.num_channels,
+                                            seconds=self._keep, **told)
+        return mimopack.sigmf_multichannel_sink(str(self._record), radio.num_channels,
+                                                overload="drop", **told)
+
+    @property
+    def own_files(self):
+        """Paths of the files that the run writes itself."""
+        if self._record is None or self._keep is not None:
+            return []
+        base = sigmf_files.base(self._record)
+        return [Path(f"{base}{ending}") for ending in (".sigmf-meta", ".sigmf-data")]
+
+    @property
+    def counts(self):
+        """The receiver's counts."""
+        return self._receiver.counts()
+
+    @property
+    def samples(self):
+        """Samples of each antenna that were searched."""
+        return self.counts["samples"]
+
+    def introduce(self, say, warn):
+        """Say how the radio is set."""
+        self._say, self._warn = say, warn
+        say(describe(self._radio))
+        for note in self._radio.notes:
+            say(f"note: {recording.printable(note)}")
+        if self._keep is not None:
+            say(f"the last {self._keep:g} s are kept: kill -USR1 {os.getpid()}"
+                + (" or the Enter key" if sys.stdin and sys.stdin.isatty() else "")
+                + " writes them")
+
+    def check(self, interrupt, progress, warn):
+        """Check nothing: a radio has no checksums."""
+
+    def decode(self, interrupt, progress):
+        """Receive until the end.
+
+        Raises:
+            KeyboardInterrupt: Ctrl-C; what was decoded before stays.
+            RuntimeError: the radio sends no more samples.
+        """
+        with interrupt.allowed():
+            self._radio.prepare()
+        ended = threading.Event()
+        with _triggers(self._trigger if self._keep is not None else None):
+            self._top.start()
+            waiter = threading.Thread(target=lambda: (self._top.wait(), ended.set()), daemon=True)
+            waiter.start()
+            try:
+                self._run(interrupt, progress, ended)
+                self.complete = True
+            finally:
+                self._top.stop()
+                waiter.join()
+                self._take_all(progress)
+                self._end_recording()
+
+    def _run(self, interrupt, progress, ended):
+        last, since = 0, time.monotonic()
+        while not ended.is_set():
+            with interrupt.allowed():
+                self._wake.wait(_POLL)
+            self._wake.clear()
+            count = self._radio.source.nitems_written(0)
+            now = time.monotonic()
+            if count != last:
+                if not last:
+                    self._host_start = time.time() - count / self.sample_rate
+                last, since = count, now
+            elif now - since > _SILENCE:
+                raise RuntimeError(f"--radio: no sample came for {_SILENCE:g} s, after {count} "
+                                   "samples: is the device still there?")
+            self._take_all(progress)
+            self._show(progress, count)
+
+    def _put(self, item):
+        self._items.put(item)
+        self._wake.set()
+
+    def _take_all(self, progress):
+        """Report what the receiver has sent."""
+        with suppress(Empty):
+            while True:
+                frame, told = self._items.get_nowait()
+                progress.clear()
+                if frame is None:
+                    self._status(told)
+                    continue
+                self.summary.add(frame)
+                if self._gallery is not None:
+                    self._gallery.add(frame)
+                self._on_frame(frame, self._time(frame, told))
+
+    def _time(self, frame, told):
+        """(seconds, fraction) of a frame: the radio's or, where it tells none, the host's."""
+        if told is not None or self._host_start is None:
+            return told
+        whole, fraction = divmod(self._host_start, 1)
+        return later((int(whole), fraction), frame.time)
+
+    def _status(self, told):
+        if "path" in told:
+            self.written.append(Path(told["path"]))
+            self._say(f"written: {recording.printable(told['path'])}")
+            return
+        if "problem" in told:
+            self._warn(f"--keep: nothing written: {told['problem']}")
+            return
+        self._load, self._slowest = told["load"], told["slowest"]
+        if told["gaps"]:
+            self._warn(f"the radio lost samples: {plural(told['gaps'], 'gap')} in "
+                       f"{told['seconds']:.1f} s, {told['lost']} samples of each antenna")
+        if told["dropped"]:
+            self._warn(f"this machine is too slow: {told['dropped']} samples of each antenna "
+                       f"dropped in {told['seconds']:.1f} s"
+                       + (f"; {100 * told['slowest_share']:.0f} % of the work is "
+                          f"{told['slowest']}" if told["slowest"] else ""))
+
+    def _trigger(self):
+        if self._sink.trigger():
+            self._say("writing the last seconds")
+
+    def _end_recording(self):
+        if self._sink is None:
+            return
+        if self._keep is not None:
+            return
+        # Frames that were reported when the sink had stopped already.
+        self._sink.save()
+        counts = self._sink.counts()
+        self._sink.close()
+        error = self._sink.recorder.error
+        if error is not None:
+            self._warn(f"--record: the recording ends early: {error}")
+        if counts["dropped"]:
+            self._warn(f"--record: the disk was too slow: {counts['dropped']} samples of each "
+                       f"antenna are not in the recording")
+        self.written.append(self._sink.writer.path)
+
+    def remarks(self):
+        """Return lines about the samples that were received and lost."""
+        counts = self.counts
+        line = (f"{duration(counts['samples'], self.sample_rate)} of "
+                f"{plural(self._radio.num_channels, 'antenna')} searched")
+        if counts["gaps"]:
+            line += (f"; {plural(counts['gaps'], 'gap')}: the radio lost {counts['lost']} samples "
+                     "of each antenna")
+        if counts["dropped"]:
+            line += (f"; {counts['dropped']} samples of each antenna dropped, as this machine was "
+                     "too slow")
+        return [line]
+
+    def hints(self, interrupt, progress):
+        """Return lines that say what to check where no MPDU was good."""
+        lines = ["", f"Found {plural(self.counts['preambles'], 'preamble')} and "
+                     f"{plural(self.summary.total.frames, 'frame')}, no MPDU with a good frame "
+                     "check sequence."]
+        if not self.summary.total.frames:
+            lines.append("Is there traffic on this channel (--frequency), is the gain high enough "
+                         "(--gain), and an antenna at the port (--antenna-names)?")
+        elif self.counts["dropped"] or self.counts["gaps"]:
+            lines.append("Samples were lost: record first (--record), and decode the recording.")
+        else:
+            lines.append("Is the gain (--gain) too high or too low, or have the frames more "
+                         "streams than there are antennas (--antennas)?")
+        return lines
+
+    def ending(self, failure):
+        """Return what is said of a run that did not end by itself."""
+        return "Broken off." if failure else "Ended by Ctrl-C."
+
+    def _show(self, progress, count):
+        load = "" if self._load is None else f", {100 * self._load:.0f} % busy"
+        progress.update(None, f"{duration(count, self.sample_rate)}, "
+                              f"{plural(self.summary.total.frames, 'frame')}, "
+                              f"{self.summary.total.mpdus_ok} MPDUs with a good FCS{load}")
+
+    def as_json(self):
+        """Return a dictionary for summary.json."""
+        radio, counts = self._radio, self.counts
+        return {"radio": radio.settings.device, "complete": self.complete,
+                "channels": radio.num_channels, "sample_rate": self.sample_rate,
+                "frequency": radio.frequency, "samples_searched": counts["samples"],
+                "preambles": counts["preambles"],
+                **{name: counts[name] for name in ("gaps", "lost", "dropped")},
+                **self.summary.as_json()}
+
+
+class _Written(gr.basic_block):
+    """Hands over what a ``sigmf_ring_sink`` says that it has written."""
+
+    def __init__(self, function):
+        gr.basic_block.__init__(self, "written", None, None)
+        self._function = function
+        self.message_port_register_in(pmt.intern("in"))
+        self.set_msg_handler(pmt.intern("in"), self._take)
+
+    def _take(self, message):
+        if pmt.is_dict(message):
+            self._function({pmt.symbol_to_string(pmt.car(item)): pmt.to_python(pmt.cdr(item))
+                            for item in map(lambda i: pmt.nth(i, pmt.dict_items(message)),
+                                            range(pmt.length(message)))})
+
+
+@contextmanager
+def _triggers(function):
+    """Call a function on SIGUSR1, and on the Enter key where there is a terminal; None: never."""
+    if function is None:
+        yield
+        return
+    previous = signal.signal(signal.SIGUSR1, lambda *_: function())
+    if sys.stdin is not None and sys.stdin.isatty():
+        threading.Thread(target=lambda: [function() for _ in sys.stdin], daemon=True).start()
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGUSR1, previous)

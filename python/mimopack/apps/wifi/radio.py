@@ -1,0 +1,326 @@
+# SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Open a radio for ``mimopack wifi --radio``: through gr-soapy or gr-uhd."""
+
+import time
+from dataclasses import dataclass
+
+from ... import recording
+from ...wifi.synchroniser import MAX_RX, SAMPLE_RATES
+from .opening import RATES, refuse
+from .words import plural
+
+_RATE_TOLERANCE = 1e-4
+_TUNING_TOLERANCE = 1e3    # Hz
+
+
+@dataclass(frozen=True)
+class RadioSettings:
+    """What a user asks of a radio.
+
+    Attributes:
+        device: text of --radio.
+        frequency, rate: in Hz.
+        antennas: how many.
+        gain: tuple of dB, one for all antennas or one for each; "auto"; None leaves the device's.
+        antenna_names: tuple of names of the device's ports, likewise; None leaves the device's.
+        clock_source, time_source: names that the device has; None leaves the device's.
+        correction: whether the device corrects DC offset and IQ imbalance where it can.
+    """
+
+    device: str
+    frequency: float
+    rate: float = 20e6
+    antennas: int = 1
+    gain: tuple | str | None = None
+    antenna_names: tuple | None = None
+    clock_source: str | None = None
+    time_source: str | None = None
+    correction: bool = True
+
+    def each(self, option, values):
+        """Return a value for each antenna."""
+        if len(values) not in (1, self.antennas):
+            refuse(f"{option}: got {len(values)} values, must be 1 or one for each of "
+                   f"{plural(self.antennas, 'antenna')}")
+        return values if len(values) == self.antennas else values * self.antennas
+
+
+def open_radio(settings):
+    """Open a radio and set it up.
+
+    ``driver=uhd,...`` and ``uhd,...`` are devices of UHD, through gr-uhd; ``soapy,...`` and all
+    else are what SoapySDR takes, through gr-soapy.
+
+    Returns:
+        ``SoapyRadio`` or ``UhdRadio``.
+
+    Raises:
+        Refusal: it cannot be opened, or a setting is not one that it has.
+    """
+    if settings.rate not in SAMPLE_RATES:
+        refuse(f"--rate: got {settings.rate / 1e6:.10g} MS/s, the receiver takes {RATES} MS/s")
+    if settings.antennas > MAX_RX:
+        refuse(f"--antennas: got {settings.antennas}, the receiver takes at most {MAX_RX}")
+    parts = [part.strip() for part in settings.device.split(",")]
+    if parts[0] in ("uhd", "driver=uhd"):
+        return UhdRadio(settings, ",".join(parts[1:]))
+    if parts[0] == "soapy":
+        parts = parts[1:]
+    return SoapyRadio(settings, ",".join(parts))
+
+
+class _Radio:
+    """What both kinds of radios share.
+
+    Attributes:
+        source: GNU Radio block with an output for each antenna.
+        words: name of the device, for the report.
+        has_time: whether tags tell the time of its samples.
+        notes: what to know about its settings.
+    """
+
+    def __init__(self, settings):
+        self.settings, self.notes = settings, []
+        self.num_channels, self.sample_rate = settings.antennas, settings.rate
+        self.frequency = settings.frequency
+
+    def prepare(self):
+        """Set the device's clock, and when its samples begin: just before the flowgraph starts."""
+
+    def _channels(self):
+        return range(self.num_channels)
+
+    def _check(self, rates, frequencies):
+        """Compare what the device has with what was asked for."""
+        for rate in rates:
+            if abs(rate / self.sample_rate - 1) > _RATE_TOLERANCE:
+                refuse(f"--rate: got {self.sample_rate / 1e6:g} MS/s, the device gives "
+                       f"{rate / 1e6:.6g} MS/s instead")
+        for frequency in frequencies:
+            if abs(frequency - self.frequency) > _TUNING_TOLERANCE:
+                refuse(f"--frequency: got {self.frequency / 1e6:g} MHz, the device is at "
+                       f"{frequency / 1e6:.9g} MHz instead")
+
+    def _choice(self, option, value, allowed):
+        if value not in allowed:
+            refuse(f"{option}: got {value!r}, the device has "
+                   + (", ".join(allowed) if allowed else "none to choose"))
+
+    def _gain_within(self, gain, low, high):
+        if not low <= gain <= high:
+            refuse(f"--gain: got {gain:g} dB, the device has {low:g} to {high:g} dB")
+
+
+def _reason(error):
+    return str(error).strip().splitlines()[-1] if str(error).strip() else type(error).__name__
+
+
+class _refusing:
+    """Refuse what a device does not take, with the option that asked for it."""
+
+    def __init__(self, option):
+        self._option = option
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, kind, error, _traceback):
+        if kind is not None and issubclass(kind, (RuntimeError, ValueError, IndexError, KeyError)):
+            refuse(f"{self._option}: {_reason(error).removeprefix('source: ')}")
+
+
+class SoapyRadio(_Radio):
+    """A device of SoapySDR.
+
+    Args:
+        settings: ``RadioSettings``.
+        arguments: of the device, as SoapySDR takes them.
+    """
+
+    def __init__(self, settings, arguments):
+        super().__init__(settings)
+        try:
+            from gnuradio import soapy
+        except ImportError as error:
+            refuse(f"--radio: gr-soapy is missing ({_reason(error)}): it belongs to GNU Radio 3.9 "
+                   "and later and needs SoapySDR, apt install gnuradio libsoapysdr0.8")
+        self.words = arguments
+        try:
+            self.source = soapy.source(arguments, "fc32", self.num_channels, "", "", [""], [""])
+        except (RuntimeError, ValueError) as error:
+            self._refuse_opening(arguments, _reason(error).removeprefix("source: "))
+        source = self.source
+        if settings.clock_source is not None:
+            self._choice("--clock-source", settings.clock_source, source.list_clock_sources())
+            source.set_clock_source(settings.clock_source)
+        if settings.time_source is not None:
+            self._choice("--time-source", settings.time_source, source.list_time_sources())
+            source.set_time_source(settings.time_source)
+        for channel in self._channels():
+            with _refusing("--rate"):
+                source.set_sample_rate(channel, self.sample_rate)
+        for channel, name in self._named():
+            self._choice("--antenna-names", name, source.list_antennas(channel))
+            source.set_antenna(channel, name)
+        for channel in self._channels():
+            with _refusing("--frequency"):
+                source.set_frequency(channel, self.frequency)
+        self._set_gains()
+        for channel in self._channels():
+            if source.has_dc_offset_mode(channel):
+                source.set_dc_offset_mode(channel, settings.correction)
+            if source.has_iq_balance_mode(channel):
+                source.set_iq_balance_mode(channel, settings.correction)
+        self._check([source.get_sample_rate(channel) for channel in self._channels()],
+                    [source.get_frequency(channel) for channel in self._channels()])
+        self.has_time = source.has_hardware_time("")
+        if not self.has_time:
+            self.notes.append("the device has no clock: times are the host's, and samples that it "
+                              "loses are not noticed")
+
+    def prepare(self):
+        if not self.has_time:
+            return
+        with _refusing("--time-source"):
+            if self.settings.time_source in (None, "internal", "none"):
+                self.source.set_hardware_time(time.time_ns(), "")
+                return
+            second = _before_a_pulse()
+            self.source.set_hardware_time((second + 1) * 10**9, "PPS")
+            _after_a_pulse(second + 1)
+
+    def _named(self):
+        names = self.settings.antenna_names
+        return [] if names is None else enumerate(self.settings.each("--antenna-names", names))
+
+    def _set_gains(self):
+        gain, source = self.settings.gain, self.source
+        if gain is None:
+            return
+        if gain == "auto":
+            for channel in self._channels():
+                if not source.has_gain_mode(channel):
+                    refuse("--gain: the device has no automatic gain, give it in dB")
+                source.set_gain_mode(channel, True)
+            return
+        for channel, one in enumerate(self.settings.each("--gain", gain)):
+            allowed = source.get_gain_range(channel)
+            self._gain_within(one, allowed.minimum(), allowed.maximum())
+            source.set_gain_mode(channel, False)
+            source.set_gain(channel, one)
+
+    def _refuse_opening(self, arguments, reason):
+        if "no match" in reason:
+            refuse(f"--radio: no device for {arguments!r}: is it plugged in, and its SoapySDR "
+                   "module installed? SoapySDRUtil --find lists the devices, --info the modules")
+        if "channels available" in reason:
+            most = "".join(filter(str.isdigit, reason))
+            refuse(f"--antennas: got {self.num_channels}, the device has {most}")
+        refuse(f"--radio: {reason}")
+
+
+class UhdRadio(_Radio):
+    """A device of UHD, such as a USRP.
+
+    Args:
+        settings: ``RadioSettings``.
+        arguments: its address, as UHD takes it; several devices as addr0=...,addr1=...
+    """
+
+    has_time = True
+
+    def __init__(self, settings, arguments):
+        super().__init__(settings)
+        try:
+            from gnuradio import uhd
+        except ImportError as error:
+            refuse(f"--radio: gr-uhd is missing ({_reason(error)}): apt install gnuradio uhd-host")
+        self._uhd, self.words = uhd, f"UHD, {arguments}" if arguments else "UHD"
+        try:
+            self.source = uhd.usrp_source(arguments, uhd.stream_args(
+                cpu_format="fc32", channels=list(self._channels())))
+        except (RuntimeError, ValueError, IndexError) as error:
+            self._refuse_opening(arguments, _reason(error), str(error))
+        source = self.source
+        boards = range(source.get_num_mboards())
+        self._pulses = settings.time_source not in (None, "internal", "none") or len(boards) > 1
+        for board in boards:
+            for option, name, allowed, apply in (
+                    ("--clock-source", settings.clock_source, source.get_clock_sources,
+                     source.set_clock_source),
+                    ("--time-source", settings.time_source, source.get_time_sources,
+                     source.set_time_source)):
+                if name is not None:
+                    self._choice(option, name, allowed(board))
+                    apply(name, board)
+        with _refusing("--rate"):
+            source.set_samp_rate(self.sample_rate)
+        if settings.antenna_names is not None:
+            for channel, name in enumerate(settings.each("--antenna-names",
+                                                         settings.antenna_names)):
+                self._choice("--antenna-names", name, source.get_antennas(channel))
+                source.set_antenna(name, channel)
+        for channel in self._channels():
+            with _refusing("--frequency"):
+                source.set_center_freq(self.frequency, channel)
+            self._set_gain(channel)
+            # Not every front end has these; UHD then says so and goes on.
+            source.set_auto_dc_offset(settings.correction, channel)
+            source.set_auto_iq_balance(settings.correction, channel)
+        self._check([source.get_samp_rate()],
+                    [source.get_center_freq(channel) for channel in self._channels()])
+
+    def prepare(self):
+        source, uhd = self.source, self._uhd
+        if self._pulses:
+            second = _before_a_pulse()
+            source.set_time_unknown_pps(uhd.time_spec(second + 1))
+            _after_a_pulse(second + 1)
+        else:
+            source.set_time_now(uhd.time_spec(time.time()))
+        # All channels begin at the same sample.
+        source.set_start_time(source.get_time_now() + uhd.time_spec(0.5))
+
+    def _set_gain(self, channel):
+        gain, source = self.settings.gain, self.source
+        if gain is None:
+            return
+        if gain == "auto":
+            with _refusing("--gain"):
+                source.set_rx_agc(True, channel)
+            return
+        one = self.settings.each("--gain", gain)[channel]
+        allowed = source.get_gain_range(channel)
+        self._gain_within(one, allowed.start(), allowed.stop())
+        source.set_gain(one, channel)
+
+    def _refuse_opening(self, arguments, reason, text):
+        if "No devices found" in text:
+            refuse(f"--radio: UHD finds no device{f' {arguments!r}' if arguments else ''}: is it "
+                   "plugged in, and are its images there (uhd_images_downloader)? "
+                   "uhd_find_devices lists what there is")
+        if "channel" in text.lower():
+            refuse(f"--antennas: got {self.num_channels}, the device has fewer: {reason}")
+        refuse(f"--radio: {reason}")
+
+
+def _before_a_pulse():
+    """Wait until the middle of a second of the host's clock, and return that second."""
+    time.sleep((0.5 - time.time()) % 1)
+    return int(time.time())
+
+
+def _after_a_pulse(second):
+    """Wait until a second has surely begun."""
+    time.sleep(max(0.0, second + 0.2 - time.time()))
+
+
+def describe(radio):
+    """Return what a radio is and how it is set, in one line."""
+    settings = radio.settings
+    gain = settings.gain
+    words = ("gain as the device has it" if gain is None else "automatic gain" if gain == "auto"
+             else f"gain {', '.join(f'{one:g}' for one in gain)} dB")
+    return (f"{recording.printable(radio.words)}: {plural(radio.num_channels, 'antenna')}, "
+            f"{radio.sample_rate / 1e6:g} MS/s, {radio.frequency / 1e6:g} MHz, {words}")

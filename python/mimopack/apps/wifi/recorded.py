@@ -1,0 +1,179 @@
+# SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A recording through the receiver, and what to check where nothing was decoded."""
+
+from ... import recording, wifi
+from ...wifi.receiver import DEFAULT_DETECTOR
+from .hints import Levels, search
+from .opening import introduce, own_files
+from .summary import Summary
+from .words import duration, plural
+
+_PIECE = 1 << 20    # samples of each antenna that the receiver gets at a time
+# What to do where all frames have a reason with these words.
+_ADVICE = {
+    "but the frame has": "The frames have more streams than the recording has channels: are there "
+                         "recordings of more antennas (--channels)?",
+    "cannot detect": f"Another detector (--detector) takes these frames, such as "
+                     f"{DEFAULT_DETECTOR}.",
+    "failed: ": "The program failed on each of these frames: the error above says where."}
+
+
+class Run:
+    """A recording through the receiver.
+
+    Args:
+        reader: ``recording.Reader`` or ``recording.RawReader``.
+        sample_rate: that the receiver takes.
+        on_frame: called with each frame.
+        gallery: ``pictures.Gallery`` or None.
+        options: further arguments of the receiver.
+
+    Attributes:
+        summary, levels, counts: what was found so far.
+        complete: whether all samples were searched.
+
+    Raises:
+        ValueError, ImportError: as ``wifi.Receiver``.
+    """
+
+    def __init__(self, reader, sample_rate, on_frame, gallery=None, **options):
+        self._reader, self._on_frame, self._gallery = reader, on_frame, gallery
+        self.sample_rate = sample_rate
+        self._receiver = wifi.Receiver(
+            reader.num_channels, sample_rate, reader.frequency,
+            keep_symbols=gallery is not None, **options)
+        self.summary = Summary()
+        self.levels = Levels(reader.num_channels, reader.largest)
+        self.complete = False
+
+    @property
+    def counts(self):
+        """The receiver's counts."""
+        return self._receiver.counts
+
+    @property
+    def samples(self):
+        """Samples of each channel that were searched."""
+        return self.levels.samples
+
+    @property
+    def own_files(self):
+        """Paths of the recording's files."""
+        return own_files(self._reader)
+
+    @property
+    def start_time(self):
+        """Time of its first sample, in seconds since 1970; None where it is not known."""
+        return self._reader.start_time
+
+    written = ()    # by the run itself, beside the outputs
+
+    def introduce(self, say, warn):
+        """Say what the recording is taken for."""
+        introduce(self._reader, self.sample_rate, say, warn)
+
+    def check(self, interrupt, progress, warn):
+        """Compare checksums."""
+        if isinstance(self._reader, recording.Reader):
+            with interrupt.allowed():
+                progress.update(0, "comparing checksums")
+                for message in self._reader.checksum_errors():
+                    self._reader.notes.append(message)
+                    warn(message)
+
+    def decode(self, interrupt, progress):
+        """Decode the recording.
+
+        Raises:
+            KeyboardInterrupt: Ctrl-C; what was counted and written before stays.
+        """
+        pieces = self._reader.pieces(_PIECE)
+        while True:
+            self._show(progress)
+            with interrupt.allowed():
+                piece = next(pieces, None)
+                frames = (self._receiver.finish() if piece is None
+                          else self._receiver.process(piece))
+            if piece is not None:
+                self.levels.add(piece)
+            if frames:
+                progress.clear()
+            for frame in frames:
+                self.summary.add(frame)
+                if self._gallery is not None:
+                    self._gallery.add(frame)
+                self._on_frame(frame)
+            if piece is None:
+                break
+        self.complete = True
+
+    def remarks(self):
+        """Return lines about the samples, where some frames were decoded and others lost."""
+        if not (self.summary.total.mpdus_ok and self.summary.losses):
+            return []
+        return [f"note: {line}" for line in self.levels.remarks()[1:]]
+
+    def hints(self, interrupt, progress):
+        """Return lines that say what to check where no MPDU was good."""
+        return hints(self, self._reader, interrupt, progress)
+
+    def ending(self, failure):
+        """Return what is said of a run that is not complete."""
+        total = self._reader.num_samples
+        if failure:
+            return f"Incomplete: broken off within the first {self.samples} of {total} samples."
+        return (f"Incomplete: interrupted after {self.samples} of {total} samples "
+                f"({100 * self.samples / total:.0f} %).")
+
+    def _show(self, progress):
+        total = self._reader.num_samples
+        progress.update(self.samples / total,
+                        f"{duration(self.samples, self.sample_rate)} of "
+                        f"{duration(total, self.sample_rate)}, "
+                        f"{plural(self.summary.total.frames, 'frame')}, "
+                        f"{self.summary.total.mpdus_ok} MPDUs with a good FCS")
+
+    def as_json(self):
+        """Return a dictionary for summary.json."""
+        reader = self._reader
+        return {
+            "recording": str(reader.path), "description": reader.description,
+            "notes": reader.notes, "complete": self.complete,
+            "channels": reader.num_channels, "datatype": reader.datatype,
+            "sample_rate": self.sample_rate, "frequency": reader.frequency,
+            "samples": reader.num_samples, "samples_searched": self.samples,
+            "preambles": self.counts["preambles"], **self.levels.as_json(),
+            **self.summary.as_json()}
+
+
+def hints(run, reader, interrupt, progress):
+    """Return lines that say what to check where no MPDU was good."""
+    total = run.summary.total
+    channels = plural(reader.num_channels, "channel")
+    lines = ["", f"Searched {run.samples} samples of {channels} at {run.sample_rate / 1e6:g} MS/s "
+                 f"for non-HT, HT and VHT frames; found "
+                 f"{plural(run.counts['preambles'], 'preamble')} and "
+                 f"{plural(total.frames, 'frame')}, no MPDU with a good frame check sequence."]
+    lines += run.levels.remarks()
+    if run.levels.silent:
+        return lines
+    for words, advice in _ADVICE.items():
+        if total.frames and total.frames == sum(count for reason, (count, _)
+                                                in run.summary.losses.items() if words in reason):
+            return [*lines, advice]
+    with interrupt.allowed():
+        fits, said = search(reader, run.sample_rate, run.levels, lambda share: progress.update(
+            share, "looking for another reading of the file"))
+    progress.clear()
+    if not total.frames and not fits:
+        lines.append("No Wi-Fi frames found under any reading tried.")
+    lines += said
+    if total.frames and not fits:
+        lines.append(f"Is the SNR (mean {total.snr_sum / total.frames:.1f} dB) enough? Were "
+                     "samples lost while recording?")
+    elif not fits:
+        lines.append("Are the sample rate (--rate), the format (--format) and the channels "
+                     "(--channels) those that were recorded? Is the recording of OFDM Wi-Fi at "
+                     "the centre of one of its channels?")
+    return lines

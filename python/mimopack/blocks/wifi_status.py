@@ -1,0 +1,71 @@
+# SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What a receiver counts in each second, and whether it keeps up."""
+
+import time
+
+_INTERVAL = 1.0    # seconds
+_COUNTED = ("samples", "frames", "decoded", "mpdus", "mpdus_ok", "gaps", "lost", "dropped",
+            "failures")
+
+
+class StatusReport:
+    """Tell each second what was counted in it.
+
+    Args:
+        sample_rate: samples per second.
+        log: ``BlockLog`` that gets a line for a second with gaps or drops.
+        send: function that takes the dictionary, see ``wifi_receiver``.
+
+    Attributes:
+        logs: whether lines go to the log.
+    """
+
+    def __init__(self, sample_rate, log, send):
+        self._rate, self._log, self._send = sample_rate, log, send
+        self._busy, self._stages, self.logs = 0.0, {}, True
+        self.begin({})
+
+    def begin(self, counts):
+        """A stream begins; what was counted before does not belong to it."""
+        self._last, self._counts, self._busy = time.monotonic(), counts, 0.0
+
+    def add_busy(self, seconds):
+        """The receiver has worked for so long."""
+        self._busy += seconds
+
+    def is_due(self):
+        """Whether the last status is a second old."""
+        return time.monotonic() - self._last >= _INTERVAL
+
+    def tell(self, counts, stages, waiting):
+        """Tell what has changed since the last time.
+
+        Args:
+            counts: dictionary, counted since the block was made.
+            stages: {stage: seconds that it took} since the block was made.
+            waiting: seconds of samples that wait for the receiver.
+        """
+        now = time.monotonic()
+        told = {name: counts.get(name, 0) - self._counts.get(name, 0) for name in _COUNTED}
+        seconds = max(now - self._last, 1e-9)
+        taken = {name: took - self._stages.get(name, 0.0) for name, took in stages.items()}
+        slowest = max(taken, key=taken.get, default="")
+        share = taken[slowest] / sum(taken.values()) if slowest and sum(taken.values()) > 0 else 0.0
+        told |= {"seconds": seconds, "load": self._busy / seconds, "waiting": waiting,
+                 "slowest": slowest, "slowest_share": share}
+        self._last, self._counts, self._stages, self._busy = now, counts, dict(stages), 0.0
+        if self.logs:
+            self._say(told)
+        self._send(told)
+
+    def _say(self, told):
+        seconds, slowest = told["seconds"], told["slowest"]
+        if told["gaps"]:
+            self._log.warn(None, f"{told['gaps']} gaps in the samples in {seconds:.1f} s, "
+                           f"{told['lost']} samples of each antenna are missing")
+        if told["dropped"]:
+            self._log.warn(None, f"too slow: {told['dropped']} samples of each antenna dropped in "
+                           f"{seconds:.1f} s" + (f", most time goes to {slowest} "
+                                                 f"({100 * told['slowest_share']:.0f} %)"
+                                                 if slowest else ""))
