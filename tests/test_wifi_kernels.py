@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from gnuradio.mimopack import _core
 from gnuradio.mimopack.reference import wifi as oracle
-from gnuradio.mimopack.wifi import HT, VHT, NonHT, carriers, training
+from gnuradio.mimopack.wifi import HT, VHT, NonHT, carriers, signal_fields, training
+from gnuradio.mimopack.wifi.interleaving import bit_order
 from gnuradio.mimopack.wifi.points import known_points
 
 ISAS = _core.available_isas()
@@ -365,3 +366,56 @@ def test_points(rng, frame_format):
     order = rng.permutation(bits)
     expected = oracle.points(f, coded[..., order])
     assert known_points(f, coded, order) == pytest.approx(expected.transpose(0, 3, 1, 2))
+
+
+SIGNALS = {"data": carriers.legacy().data_index, "pilots": carriers.legacy().pilot_index,
+           "pilot_signs": training.legacy_pilots(0, 3).astype(np.float32),
+           "order": bit_order(48, 1, 1), "distance": 112.0 + 80 * np.arange(3)}
+KINDS = kernels.signal_kinds
+
+
+def _signal_symbols(fields, turned):
+    """Three symbols (3, 52) with the bits of signal fields, each turned by 90 degrees or not."""
+    coded = np.concatenate([signal_fields.encode_signal(bits) for bits in fields])
+    out = np.zeros((3, 52), np.complex64)
+    for t, axis in enumerate(turned):
+        out[t, SIGNALS["data"]] = (2.0 * coded[t] - 1) * (1j if axis else 1)
+        out[t, SIGNALS["pilots"]] = SIGNALS["pilot_signs"][t]
+    return out
+
+
+@pytest.mark.parametrize("turned, kind, lengths", [
+    ((0, 1, 1), KINDS["l_sig"] | KINDS["second_turned"] | KINDS["third_turned"], (24, 48)),
+    ((0, 0, 1), KINDS["l_sig"] | KINDS["third_turned"], (24, 48)),
+    ((0, 0, 0), KINDS["l_sig"], (24, 24, 24)), ((1, 1, 0), KINDS["greenfield"], (48, 24)),
+    ((1, 0, 0), 0, (24, 24, 24))])
+def test_read_signals(isa, rng, turned, kind, lengths):
+    n, snr = 30, 10.0
+    bits = [rng.integers(0, 2, (n, length), np.uint8) for length in lengths]
+    for field in bits:
+        field[:, -6:] = 0
+    sent = np.stack([_signal_symbols(fields, turned) for fields in zip(*bits, strict=True)])
+    # The offset that the halves of the training field leave
+    turn = np.exp(1j * rng.normal(0, 0.02, (n, 1, 1)) * SIGNALS["distance"][:, None] / 64)
+    combined = snr * sent * turn + np.sqrt(snr / 2) * complex_normal(rng, *sent.shape)
+    found, first, second = kernels.read_signals(
+        combined.astype(np.complex64), np.full(n, 52 * snr), isa=isa, **SIGNALS)
+    assert (found == kind).all()
+    if kind & KINDS["l_sig"]:
+        assert np.array_equal(first, bits[0])
+    if 48 in lengths:
+        assert np.array_equal(second, bits[lengths.index(48)])
+
+
+def test_a_repeated_symbol_is_told(isa, rng):
+    bits = rng.integers(0, 2, 24, np.uint8)
+    bits[-6:] = 0
+    sent = _signal_symbols([bits, bits, bits], (0, 0, 0))
+    kinds, _, _ = kernels.read_signals(10 * sent[None], np.full(1, 520.0), isa=isa, **SIGNALS)
+    assert kinds == [KINDS["l_sig"] | KINDS["repeated"]]
+
+
+def test_noise_is_no_signal_field(isa, rng):
+    combined = complex_normal(rng, 1000, 3, 52)
+    kinds, _, _ = kernels.read_signals(combined, np.full(1000, 520.0), isa=isa, **SIGNALS)
+    assert np.mean(kinds & KINDS["l_sig"] > 0) < 0.02

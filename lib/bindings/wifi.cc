@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: GPL-3.0-or-later */
 /* The Wi-Fi receiver's inner loops. Its Python modules alone call them; shapes are
  * checked so that no call can leave an array. */
+#include "../cpu/viterbi_plan.h"
 #include "../cpu/wifi_plan.h"
 #include "common.h"
 #include <algorithm>
@@ -54,6 +55,20 @@ void require(bool holds, const char* function)
 {
     if (!holds)
         throw std::invalid_argument(std::string(function) + ": inconsistent arguments");
+}
+
+bool within(const long_array& places, std::int64_t size)
+{
+    for (std::int64_t i = 0; i < places.size(); ++i)
+        if (places.data()[i] < 0 || places.data()[i] >= size)
+            return false;
+    return places.ndim() == 1;
+}
+
+bool has_shape(const py::array& a, std::initializer_list<std::int64_t> shape)
+{
+    return a.ndim() == static_cast<std::int64_t>(shape.size()) &&
+           std::equal(shape.begin(), shape.end(), a.shape());
 }
 
 /* (energy (rows, blocks), lag (rows, blocks - 1)) of samples (rows, n), of which columns
@@ -246,6 +261,67 @@ py::tuple combine(const complex_array& spectra,
         build.combine(c);
     }
     return py::make_tuple(out, strength);
+}
+
+void decode_signals(const void* decoder,
+                    const float* llr,
+                    const std::int64_t* num_bits,
+                    std::int64_t blocks,
+                    std::uint8_t* bits)
+{
+    viterbi_batch b{};
+    b.n = static_cast<std::size_t>(blocks);
+    b.num_bits = num_bits;
+    b.rate = 0; /* 1/2 */
+    b.llr = llr;
+    b.int8 = false;
+    b.largest_mean = 8;
+    b.bits = bits;
+    b.threads = 1;
+    b.stop = [](void*) { return false; };
+    if (decode_viterbi(*static_cast<const viterbi_build*>(decoder), b) == out_of_memory)
+        throw std::bad_alloc();
+}
+
+/* (kind (frames,), L-SIGs (frames, 24), HT-SIGs or VHT-SIG-As (frames, 48)) of symbols
+ * (frames, 3, legacy) */
+py::tuple read_signals(const complex_array& combined,
+                       const double_array& strength,
+                       const long_array& data,
+                       const long_array& pilots,
+                       const float_array& pilot_signs,
+                       const long_array& order,
+                       const double_array& distance,
+                       const std::string& isa)
+{
+    const std::int64_t frames = strength.size();
+    require(has_shape(combined, { frames, 3, wifi_legacy }) && strength.ndim() == 1 &&
+                has_shape(data, { wifi_signal_bits }) && within(data, wifi_legacy) &&
+                has_shape(pilots, { 4 }) && within(pilots, wifi_legacy) &&
+                has_shape(pilot_signs, { 3, 4 }) && has_shape(order, { wifi_signal_bits }) &&
+                within(order, wifi_signal_bits) && has_shape(distance, { 3 }),
+            "read_signals");
+    byte_array kind(frames), first({ frames, std::int64_t{ wifi_signal_bits / 2 } });
+    byte_array second({ frames, std::int64_t{ wifi_signal_bits } });
+    const wifi_signals s = { frames,
+                             floats(combined),
+                             strength.data(),
+                             data.data(),
+                             pilots.data(),
+                             pilot_signs.data(),
+                             order.data(),
+                             distance.data(),
+                             &decode_signals,
+                             &find_viterbi(find_build(isa)),
+                             first.mutable_data(),
+                             second.mutable_data(),
+                             kind.mutable_data() };
+    const wifi_build& build = find_wifi(isa);
+    {
+        py::gil_scoped_release release;
+        build.read(s);
+    }
+    return py::make_tuple(kind, first, second);
 }
 
 /* (frames, symbols, coded) of llr (frames, carriers, symbols, bits) */
@@ -564,20 +640,6 @@ float_array error_vectors(const complex_array& y,
         build.errors(e);
     }
     return error;
-}
-
-bool within(const long_array& places, std::int64_t size)
-{
-    for (std::int64_t i = 0; i < places.size(); ++i)
-        if (places.data()[i] < 0 || places.data()[i] >= size)
-            return false;
-    return places.ndim() == 1;
-}
-
-bool has_shape(const py::array& a, std::initializer_list<std::int64_t> shape)
-{
-    return a.ndim() == static_cast<std::int64_t>(shape.size()) &&
-           std::equal(shape.begin(), shape.end(), a.shape());
 }
 
 /* (frames, streams + stbc, symbols, carriers) of coded bits (frames, symbols, bits) */
@@ -1100,6 +1162,24 @@ void bind_wifi(py::module_& core)
           py::kw_only(),
           py::arg("noise").noconvert(),
           py::arg("isa") = "auto");
+    m.def("read_signals",
+          &read_signals,
+          py::arg("combined").noconvert(),
+          py::arg("strength").noconvert(),
+          py::kw_only(),
+          py::arg("data").noconvert(),
+          py::arg("pilots").noconvert(),
+          py::arg("pilot_signs").noconvert(),
+          py::arg("order").noconvert(),
+          py::arg("distance").noconvert(),
+          py::arg("isa") = "auto");
+    py::dict kinds;
+    kinds["greenfield"] = +wifi_greenfield;
+    kinds["l_sig"] = +wifi_l_sig;
+    kinds["second_turned"] = +wifi_second_turned;
+    kinds["third_turned"] = +wifi_third_turned;
+    kinds["repeated"] = +wifi_repeated;
+    m.attr("signal_kinds") = kinds;
     m.def("order",
           &order,
           py::arg("llr").noconvert(),

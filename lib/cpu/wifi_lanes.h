@@ -133,6 +133,7 @@ void acquire(const wifi_acquisition& a);
 void shifts(const wifi_shifts& s);
 void train(const wifi_training& t);
 void combine(const wifi_combination& c);
+void read(const wifi_signals& s);
 void order(const wifi_order& o);
 void track(const wifi_tracking& t);
 void profiles(const wifi_profiles& p);

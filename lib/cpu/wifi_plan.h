@@ -84,6 +84,40 @@ struct wifi_combination {
                              magnitudes where that is less */
 };
 
+/* The three symbols behind the L-LTF, of which signal fields are read: BPSK, some of it
+ * turned by 90 degrees. */
+constexpr int wifi_signal_bits = 48; /* of a symbol, coded; half of them with rate 1/2 */
+struct wifi_signals {
+    std::int64_t frames;
+    const float* combined;   /* frames x 3 x legacy complex, through a matched filter */
+    const double* strength;  /* frames: sum of |H|^2 over the noise */
+    const std::int64_t* data; /* signal_bits of the legacy subcarriers */
+    const std::int64_t* pilots; /* 4, likewise */
+    const float* pilot_signs;   /* 3 x 4 */
+    const std::int64_t* order;  /* signal_bits: where a coded bit is sent */
+    const double* distance;     /* 3: samples from the middle of the L-LTF */
+    /* Decodes blocks of rate 1/2, each of so many bits and six zeros, from state 0 to 0 */
+    void (*decode)(const void* decoder,
+                   const float* llr,
+                   const std::int64_t* num_bits,
+                   std::int64_t blocks,
+                   std::uint8_t* bits);
+    const void* decoder;
+    /* Of each frame: */
+    std::uint8_t* first;  /* signal_bits / 2: the L-SIG */
+    std::uint8_t* second; /* signal_bits: HT-SIG, or VHT-SIG-A */
+    std::uint8_t* kind;   /* wifi_signal_kind */
+};
+
+enum wifi_signal_kind : std::uint8_t {
+    wifi_no_signal = 0,   /* no L-SIG, and no greenfield frame either */
+    wifi_greenfield = 1,  /* second may be the HT-SIG of one */
+    wifi_l_sig = 2,       /* first was read, and: */
+    wifi_second_turned = 4, /* the symbol behind it is turned, as HT-SIG is */
+    wifi_third_turned = 8,  /* the next one is, as in HT and VHT: second was read */
+    wifi_repeated = 16      /* the L-SIG comes twice */
+};
+
 /* LLRs in the order of a code. */
 struct wifi_order {
     std::int64_t frames, carriers, symbols, bits, coded;
@@ -350,6 +384,7 @@ struct wifi_build {
     void (*shifts)(const wifi_shifts&);
     void (*train)(const wifi_training&);
     void (*combine)(const wifi_combination&);
+    void (*read)(const wifi_signals&);
     void (*order)(const wifi_order&);
     void (*track)(const wifi_tracking&);
     void (*means)(const wifi_means&);

@@ -10,6 +10,7 @@ import numpy as np
 from .. import _core
 from . import carriers, signal_fields, training
 from .formats import FrameFormat, NonHT, Unsupported
+from .interleaving import bit_order
 from .signal_fields import LSig, SignalError
 from .smoothing import smoother
 from .whitening import factors, noise_covariance
@@ -25,6 +26,9 @@ _LONGER = 2 * training.SYMBOL
 _LONGEST_GREENFIELD = 200_000
 # From the middle of the L-LTF to those of the next three symbols.
 _DISTANCE = 112.0 + training.SYMBOL * np.arange(3)
+_ORDER = bit_order(48, 1, 1)
+_PILOTS = training.legacy_pilots(0, 3).astype(np.float32)
+_KINDS = _core.wifi.signal_kinds
 # FFT windows behind the first LTF's: its second half, and three symbols.
 _WINDOWS = np.array([0, 64, 144, 224, 304])
 # Signal fields that were parsed are kept: most come again.
@@ -105,7 +109,7 @@ class HeaderReader:
         centre = int(self._centres[subchannels].mean())
         headers = [None] * len(channel)
         if usable.size:
-            parsed = self._parse(combined[usable], strength[usable], 20 * len(subchannels))
+            parsed = self.parse(combined[usable], strength[usable], 20 * len(subchannels))
             for index, found in zip(usable, parsed, strict=True):
                 if found is not None:
                     *known, announced = found
@@ -117,7 +121,7 @@ class HeaderReader:
         smoothed, _, done, _ = self._smoother.smooth(channel, 0.5)
         return np.where(done[:, None, None], smoothed, channel)
 
-    def _parse(self, combined, strength, bandwidth):
+    def parse(self, combined, strength, bandwidth):
         """Read fields from matched filter outputs.
 
         Args:
@@ -129,74 +133,33 @@ class HeaderReader:
             list of n (format, problem, num_samples, announced) as :class:`Header` has them, or
             None.
         """
-        # The turn of the L-LTF's halves against each other is known to 1 / strength, rad^2.
-        data = self._aligned(combined, strength[:, None] / 2 * (carriers.FFT_20 / _DISTANCE) ** 2)
-        turned = _quadrature(data)
-        found = [None] * len(combined)
-        at = np.flatnonzero(turned[:, 0] & turned[:, 1])
-        if at.size:
-            bits = signal_fields.decode_signal(4 * data[at, :2].imag)
-            for i, row in zip(at, bits, strict=True):
-                found[i] = _greenfield(row.tobytes(), bandwidth)
-        at = np.flatnonzero(~turned[:, 0])
-        if not at.size:
-            return found
-        llr = 4 * data[at, 0].real
-        bits = signal_fields.decode_signal(llr[:, None])
-        # A parity bit is little: the LLRs must also agree with what was decoded of them.
-        sent = 2.0 * signal_fields.encode_signal(bits) - 1
-        least = _agreement(strength[at] / combined.shape[2]) * np.sum(np.abs(llr), axis=1)
-        fits = np.sum(llr * sent, axis=1) >= least
-        at, sent = at[fits], sent[fits]
-        l_sigs = [_l_sig(row.tobytes()) for row in bits[fits]]
-        # What was decoded tells the phase by all subcarriers, and so what the next symbols have.
-        turn = self._turn_of(combined[at, 0], sent)
-        combined = combined[at] * np.exp(-1j * turn[:, None] * _DISTANCE / _DISTANCE[0])[..., None]
-        data = self._aligned(combined, strength[at, None] * (_DISTANCE[0] / _DISTANCE) ** 2)
-        turned = _quadrature(data)
-        repeats = self._repeats(combined)
-        # HT-SIG: both symbols are turned; VHT-SIG-A: the second one is.
-        llr = 4 * np.where(turned[:, 1:, None], data[:, 1:].imag, data[:, 1:].real)
-        signal = [l_sig is not None and l_sig.rate == 6 and not l_sig.length % 3 and bool(last)
-                  for l_sig, last in zip(l_sigs, turned[:, 2], strict=True)]
-        fields = iter(signal_fields.decode_signal(llr[signal]))
-        for i, l_sig, is_signal, (_, first, _), again in zip(at, l_sigs, signal, turned, repeats,
-                                                             strict=True):
-            if l_sig is None:
-                continue
-            if is_signal:
-                parse = _high_throughput if first else _very_high_throughput
-                found[i] = parse(next(fields).tobytes(), l_sig, bandwidth)
-            elif l_sig.rate == 6 and l_sig.length % 3 and not first and again:
-                found[i] = None, "802.11ax (HE) frame", _PREAMBLE + l_sig.duration, {}
+        kinds, first, second = _core.wifi.read_signals(
+            combined, strength, data=self._plan.data_index, pilots=self._plan.pilot_index,
+            pilot_signs=_PILOTS, order=_ORDER, distance=_DISTANCE)
+        found = []
+        for kind, l_sig, signal in zip(kinds.tolist(), first, second, strict=True):
+            if kind & _KINDS["l_sig"]:
+                found.append(self._legacy(kind, l_sig, signal, bandwidth))
+            elif kind & _KINDS["greenfield"]:
+                found.append(_greenfield(signal.tobytes(), bandwidth))
             else:
-                found[i] = _non_ht(l_sig, bandwidth)
+                found.append(None)
         return found
 
-    def _aligned(self, combined, prior):
-        """Data of the symbols (n, 3, 48), turned by their pilots; prior (n, 3) is the weight of
-        there being no turn."""
-        pilots = training.legacy_pilots(0, combined.shape[1])
-        total = np.sum(combined[..., self._plan.pilot_index] * pilots, axis=2) + prior
-        phase = np.conj(total) / np.maximum(np.abs(total), 1e-30)
-        return combined[..., self._plan.data_index] * phase[..., None]
-
-    def _turn_of(self, combined, data):
-        """Phases (n,) of L-SIGs (n, 52) with known data, +-1, by all their subcarriers."""
-        sent = np.empty(combined.shape)
-        sent[:, self._plan.data_index] = data
-        sent[:, self._plan.pilot_index] = training.legacy_pilots(0, 1)[0]
-        return np.angle(np.sum(combined * sent, axis=1))
-
-    def _repeats(self, combined):
-        """Tell whether L-SIGs come twice, as in 802.11ax: (n,)."""
-        first, second = combined[:, :2, self._plan.data_index].real.swapaxes(0, 1)
-        return np.sum(first * second, axis=1) > 0.5 * np.sum(first**2, axis=1)
-
-
-def _quadrature(data):
-    """Tell whether the symbols (n, 3, 48) are BPSK turned by 90 degrees."""
-    return np.sum(data.imag**2, axis=2) > np.sum(data.real**2, axis=2)
+    @staticmethod
+    def _legacy(kind, l_sig, signal, bandwidth):
+        """What follows an L-SIG of 24 bits."""
+        l_sig = _l_sig(l_sig.tobytes())
+        if l_sig is None:
+            return None
+        turned = kind & _KINDS["second_turned"]
+        if l_sig.rate == 6 and not l_sig.length % 3 and kind & _KINDS["third_turned"]:
+            # HT-SIG: both symbols are turned; VHT-SIG-A: the second one is.
+            parse = _high_throughput if turned else _very_high_throughput
+            return parse(signal.tobytes(), l_sig, bandwidth)
+        if l_sig.rate == 6 and l_sig.length % 3 and not turned and kind & _KINDS["repeated"]:
+            return None, "802.11ax (HE) frame", _PREAMBLE + l_sig.duration, {}
+        return _non_ht(l_sig, bandwidth)
 
 
 @lru_cache(maxsize=_KEPT)
@@ -262,13 +225,6 @@ def _told(found):
     return {"format": found.name, "mcs": found.mcs, "num_streams": found.num_streams,
             "stbc": found.stbc, "bandwidth_mhz": found.bandwidth_mhz, "short_gi": found.short_gi,
             "coding": found.coding, "length": found.length}
-
-
-def _agreement(snr):
-    """Least sum of LLRs that agree with the decoded bits, less those that do not, over the sum of
-    their magnitudes. Random LLRs reach 0.73 in the median, those of an L-SIG at 0 dB 0.96, and
-    99.9 of 100 more than 0.81."""
-    return np.interp(10 * np.log10(np.maximum(snr, 1e-3)), [2, 12], [0.76, 0.92])
 
 
 def _part_of(found, bandwidth):

@@ -212,24 +212,6 @@ def encode_signal(bits):
     return out
 
 
-def decode_signal(llr):
-    """Decode LLRs (..., symbols, 48), subcarriers ascending: uint8 (..., 24 symbols), the bits with
-    their tail."""
-    llr = np.asarray(llr)
-    blocks = (*llr.shape[:-2], 48 * llr.shape[-2])
-    return _decoded(llr[..., bit_order(48, 1, 1)].reshape(blocks), TAIL)
-
-
-def _decoded(llr, tail):
-    """Decode blocks (..., n) together: uint8 (..., n / 2 - 6 + tail), with a tail of zeros."""
-    shape, count = llr.shape[:-1], llr.shape[-1] // 2 - TAIL
-    bits = np.zeros((*shape, count + tail), np.uint8)
-    blocks = np.full(math.prod(shape), count)
-    decoded = _code().decode_batch(np.ascontiguousarray(llr, np.float32).ravel(), blocks, threads=1)
-    bits[..., :count] = decoded.reshape(*shape, count)
-    return bits
-
-
 def encode_sig_b(frame_format):
     """Coded and interleaved bits of the VHT-SIG-B: uint8 (data subcarriers,) (§21.3.8.3.6)."""
     bandwidth, plan = frame_format.bandwidth_mhz, frame_format.plan
@@ -245,4 +227,7 @@ def decode_sig_b(frame_format, llr):
     count = _SIG_B[frame_format.bandwidth_mhz][2]
     size = 2 * num_sig_b_bits(frame_format.bandwidth_mhz)
     coded = np.asarray(llr)[..., bit_order(frame_format.plan.num_data, 1, 1)[:count * size]]
-    return _decoded(coded.reshape(*coded.shape[:-1], count, size).sum(axis=-2), 0)
+    llr = coded.reshape(*coded.shape[:-1], count, size).sum(axis=-2).astype(np.float32)
+    blocks = np.full(math.prod(llr.shape[:-1]), size // 2 - TAIL)
+    bits = _code().decode_batch(llr.ravel(), blocks, threads=1)
+    return bits.reshape(*llr.shape[:-1], -1)
