@@ -34,6 +34,35 @@ complex unit(double angle) { return { std::cos(angle), std::sin(angle) }; }
 
 double angle_of(complex a) { return std::atan2(a.im, a.re); }
 
+/* exp(i angle distance[s]), symbol after symbol: by one product where symbols are as far
+ * apart as the first two */
+class rotating
+{
+public:
+    rotating(const wifi_tracking& t, double angle)
+        : d_t(t), d_angle(angle), d_now(unit(angle * t.distance[0])),
+          d_apart(t.symbols > 1 ? t.distance[1] - t.distance[0] : 0),
+          d_step(unit(angle * d_apart))
+    {
+    }
+
+    complex at(std::int64_t s)
+    {
+        if (s == 0)
+            return d_now;
+        const double apart = d_t.distance[s] - d_t.distance[s - 1];
+        d_now = apart == d_apart ? d_now * d_step : unit(d_angle * d_t.distance[s]);
+        return d_now;
+    }
+
+private:
+    const wifi_tracking& d_t;
+    double d_angle;
+    complex d_now;
+    double d_apart;
+    complex d_step;
+};
+
 /* Maximum a posteriori, of pairs of subcarriers, which are free of the common phase */
 double sampling_offset(const wifi_tracking& t, const std::vector<complex>& values)
 {
@@ -43,26 +72,31 @@ double sampling_offset(const wifi_tracking& t, const std::vector<complex>& value
     while (above > 0 && t.k[above - 1] > 0)
         --above;
     const std::int64_t pairs = std::min(below, t.carriers - above);
-    double epsilon = 0;
+    double epsilon = 0, weight = 0, variance = 0;
+    std::int64_t done = 0;
     for (const std::int64_t span : spans) {
-        double slope = 0, weight = 0, variance = 0;
-        for (std::int64_t s = 0; s < std::min(span, t.symbols); ++s)
-            for (std::int64_t p = 0; p < pairs; ++p) {
-                const std::int64_t high = t.carriers - 1 - p;
+        const std::int64_t count = std::min(span, t.symbols);
+        double slope = 0;
+        for (std::int64_t p = 0; p < pairs; ++p) {
+            const std::int64_t high = t.carriers - 1 - p;
+            const double spread =
+                static_cast<double>(t.k[high] - t.k[p]) * (-2 * M_PI / t.fft);
+            rotating turn(t, -epsilon * spread);
+            for (std::int64_t s = 0; s < count; ++s) {
                 const complex a = values[s * t.carriers + high],
                               b = values[s * t.carriers + p];
                 const complex pair = a * complex{ b.re, -b.im };
-                const double spread =
-                    static_cast<double>(t.k[high] - t.k[p]) * (-2 * M_PI / t.fft);
                 const double arm = t.distance[s] * spread;
+                slope += (pair * turn.at(s)).im * arm;
+                if (s < done)
+                    continue;
                 const double strength =
                     std::sqrt(pair.re * pair.re + pair.im * pair.im);
-                const double turned =
-                    epsilon == 0 ? pair.im : (pair * unit(-epsilon * arm)).im;
-                slope += turned * arm;
                 weight += strength * arm * arm;
                 variance += strength * std::sqrt(strength) * arm * arm;
             }
+        }
+        done = count;
         const double doubt = variance / std::max(weight, tiny) /
                              (clock_deviation * clock_deviation);
         /* What was found over a shorter span is not shrunk again. */
@@ -78,6 +112,7 @@ double sampling_offset(const wifi_tracking& t, const std::vector<complex>& value
 void transform(std::vector<complex>& x)
 {
     const std::size_t n = x.size();
+    std::vector<complex> turns(n / 2 + 1);
     for (std::size_t i = 1, j = 0; i < n; ++i) {
         std::size_t bit = n >> 1;
         for (; j & bit; bit >>= 1)
@@ -88,15 +123,16 @@ void transform(std::vector<complex>& x)
     }
     for (std::size_t span = 2; span <= n; span *= 2) {
         const complex step = unit(-2 * M_PI / static_cast<double>(span));
-        for (std::size_t begin = 0; begin < n; begin += span) {
-            complex turn{ 1, 0 };
-            for (std::size_t i = begin; i < begin + span / 2; ++i) {
-                const complex a = x[i], b = x[i + span / 2] * turn;
-                x[i] = { a.re + b.re, a.im + b.im };
-                x[i + span / 2] = { a.re - b.re, a.im - b.im };
-                turn = turn * step;
+        turns[0] = { 1, 0 };
+        for (std::size_t i = 1; i < span / 2; ++i)
+            turns[i] = turns[i - 1] * step;
+        for (std::size_t begin = 0; begin < n; begin += span)
+            for (std::size_t i = 0; i < span / 2; ++i) {
+                complex &upper = x[begin + i], &lower = x[begin + i + span / 2];
+                const complex a = upper, b = lower * turns[i];
+                upper = { a.re + b.re, a.im + b.im };
+                lower = { a.re - b.re, a.im - b.im };
             }
-        }
     }
 }
 
@@ -222,13 +258,12 @@ void turn(const wifi_tracking& t, double epsilon, std::vector<complex>& values)
 {
     if (epsilon == 0)
         return;
-    std::vector<float> memory(2 * t.carriers);
-    float *re = memory.data(), *im = re + t.carriers;
-    for (std::int64_t s = 0; s < t.symbols; ++s) {
-        turns(epsilon * t.distance[s] * (2 * M_PI / t.fft), t.k, t.carriers, re, im);
-        complex* x = values.data() + s * t.carriers;
-        for (std::int64_t c = 0; c < t.carriers; ++c)
-            x[c] = x[c] * complex{ re[c], im[c] };
+    for (std::int64_t c = 0; c < t.carriers; ++c) {
+        rotating by(t, epsilon * static_cast<double>(t.k[c]) * (2 * M_PI / t.fft));
+        for (std::int64_t s = 0; s < t.symbols; ++s) {
+            complex& x = values[s * t.carriers + c];
+            x = x * by.at(s);
+        }
     }
 }
 
