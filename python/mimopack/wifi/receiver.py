@@ -3,8 +3,9 @@
 """Samples of several antennas to frames with their MPDUs: what blocks and command line drive."""
 
 import os
-from collections import Counter
+from collections import Counter, deque
 from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import wait as wait_for
 from dataclasses import dataclass, replace
 from queue import SimpleQueue
 
@@ -20,6 +21,8 @@ from .synchroniser import Synchroniser
 DEFAULT_DETECTOR = "nway"
 # Samples that are searched while frames of those before are decoded.
 _PIECE = 1 << 16
+# Pieces with frames, for each thread, that wait to be decoded at most.
+_MOST_WAITING = 4
 
 
 class Receiver:
@@ -88,6 +91,7 @@ class Receiver:
         for decoder in self._decoders:
             self._free.put(decoder)
         self._pool = ThreadPoolExecutor(threads) if threads > 1 else None
+        self._jobs = deque()    # what was submitted and is not reported yet
         self.keep_symbols = flag("keep_symbols", keep_symbols)
         # The last frame that is not inside another: (end, whether only good MPDUs count inside it,
         # as it was decoded, or announced what cannot be read).
@@ -103,6 +107,7 @@ class Receiver:
     @detector.setter
     def detector(self, detector):
         settings = replace(self._decoders[0].settings, detector=self._checked(detector))
+        self._settle()
         for decoder in self._decoders:
             decoder.settings = settings
 
@@ -131,15 +136,17 @@ class Receiver:
     def threshold(self, threshold):
         self._sync.threshold = threshold
 
-    def process(self, samples):
+    def process(self, samples, wait=True):
         """Take the next samples.
 
         Args:
             samples: (num_rx, n) complex, any n.
+            wait: whether to wait until the frames are decoded for which all samples have come.
+                With False, and threads > 1, some of them are returned by later calls; what waits
+                to be decoded is bounded.
 
         Returns:
-            list of :class:`ReceivedFrame`, in the order of the stream, for which all samples have
-            come.
+            list of :class:`ReceivedFrame`, in the order of the stream.
 
         Raises:
             ValueError: another shape.
@@ -147,9 +154,10 @@ class Receiver:
         samples = np.asarray(samples)
         if samples.ndim != 2:
             return self.decode(self._search(self._sync.process, samples))
-        jobs = [self._submit(self._search(self._sync.process, samples[:, begin:begin + _PIECE]))
-                for begin in range(0, max(1, samples.shape[1]), _PIECE)]
-        return self._collected(jobs)
+        for begin in range(0, max(1, samples.shape[1]), _PIECE):
+            piece = samples[:, begin:begin + _PIECE]
+            self._submit(self._search(self._sync.process, piece))
+        return self._collected(wait)
 
     def finish(self):
         """The stream has ended: returns what was still open and starts anew at sample 0.
@@ -162,6 +170,8 @@ class Receiver:
 
     def restart(self, origin=0):
         """Drop what is open, and take the next samples for the stream's from ``origin`` on."""
+        self._settle()
+        self._jobs.clear()
         self._sync.restart(origin)
         self._parent = None
 
@@ -175,7 +185,8 @@ class Receiver:
         Returns:
             list of :class:`ReceivedFrame`; without preambles inside of frames that were decoded.
         """
-        return self._collected([self._submit(found)])
+        self._submit(found)
+        return self._collected()
 
     def _search(self, search, *arguments):
         start = self._clock() if self._clock else 0.0
@@ -185,7 +196,7 @@ class Receiver:
         return found
 
     def _submit(self, found):
-        """Begin to decode frames: a :class:`_Job`."""
+        """Begin to decode frames."""
         job = _Job(found, [None] * len(found), [])
         able = []
         for index, one in enumerate(found):
@@ -202,7 +213,8 @@ class Receiver:
                                                              self.keep_symbols)))
             else:
                 job.put(indices, self._decode(group, self.keep_symbols))
-        return job
+        if found:
+            self._jobs.append(job)
 
     def _decode(self, group, keep_symbols):
         decoder = self._free.get()
@@ -211,15 +223,28 @@ class Receiver:
         finally:
             self._free.put(decoder)
 
-    def _collected(self, jobs):
-        """Reports of what was submitted, those that count."""
+    def _settle(self):
+        """Wait until no thread decodes any more."""
+        for job in self._jobs:
+            wait_for([batch for _, batch in job.begun])
+
+    def _collected(self, wait=True):
+        """Reports of what was submitted, those that count: of all, or of what is done."""
         self.counts["samples"] = self._sync.samples_seen
         self.counts["preambles"] = self._sync.preambles
-        for job in jobs:
+        frames = []
+        while self._jobs:
+            job = self._jobs[0]
+            # Bounded, or a stream that is too fast would fill the memory.
+            late = len(self._jobs) > _MOST_WAITING * len(self._decoders)
+            if not (wait or late or all(batch.done() for _, batch in job.begun)):
+                break
+            self._jobs.popleft()
             for indices, batch in job.begun:
                 job.put(indices, batch.result())
-        return [frame for job in jobs for one, frame in zip(job.found, job.reports, strict=True)
-                if self._counts(one, frame)]
+            frames += [frame for one, frame in zip(job.found, job.reports, strict=True)
+                       if self._counts(one, frame)]
+        return frames
 
     def _counts(self, one, frame):
         """Count a frame and tell whether it is reported: one inside another frame only where that
