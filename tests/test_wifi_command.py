@@ -16,7 +16,6 @@ import pytest
 from click.testing import CliRunner
 from gnuradio.mimopack import recording, wifi
 from gnuradio.mimopack.apps.cli import main
-from gnuradio.mimopack.apps.wifi import command as command_module
 from gnuradio.mimopack.apps.wifi.hints import Levels
 from gnuradio.mimopack.wifi import NonHT
 from gnuradio.mimopack.wifi.csi import read_csi
@@ -292,7 +291,7 @@ def test_levels_know_the_loudest_piece():
     (["--rate", "nan"], "'--rate': got 'nan', must be a positive number of Hz"),
     ([], "the sample rate of {path} is not known: give --rate"),
     (["--rate", "20e6", "--format", "q15"], "'--format': got 'q15', allowed are cf32_le, ci16_le"),
-    (["--rate", "20e6", "--channels", "9"], "'--channels' / '--antennas': 9 is not in the range 1<=x<=8"),
+    (["--rate", "20e6", "--channels", "9"], "'--antennas': 9 is not in the range 1<=x<=8"),
     (["--rate", "20e6", "--frequency", "-1"], "'--frequency': got '-1', must be a positive"),
     (["--rate", "20e6", "--detector", "best"], "'best' is not one of 'zf', 'mmse'"),
     (["--rate", "20e6", "--json", "{folder}"], "--json: cannot write {folder}: Is a directory"),

@@ -7,6 +7,9 @@ from collections import deque
 
 import numpy as np
 
+# Samples that the thread gets at a time, at most.
+_PIECE = 1 << 16
+
 
 class SampleQueue:
     """Hand samples to a thread of its own; where too many wait, drop whole spans of them.
@@ -75,8 +78,20 @@ class SampleQueue:
                 self._change.wait_for(lambda: self._items or self._ends)
                 if not self._items:
                     return
-                first, samples, tags = self._items.popleft()
+                first, samples, tags = self._next_piece()
             with self._log.guard(f"samples {first} to {first + samples.shape[1]}"):
                 self._function(first, samples, tags)
             with self._change:
                 self.waiting -= samples.shape[1]
+
+    def _next_piece(self):
+        """Samples that wait, those without a gap together: calls for few samples cost too much."""
+        first, samples, tags = self._items.popleft()
+        parts, end = [samples], first + samples.shape[1]
+        while self._items and self._items[0][0] == end and (
+                end + self._items[0][1].shape[1] <= first + _PIECE):
+            _, samples, more = self._items.popleft()
+            parts.append(samples)
+            tags += more
+            end += samples.shape[1]
+        return first, parts[0] if len(parts) == 1 else np.concatenate(parts, axis=1), tags

@@ -180,8 +180,8 @@ class wifi_receiver(sample_block):
         Args:
             on_frame: called with each ``wifi.ReceivedFrame`` and its time, (seconds, fraction)
                 since 1970 by the tags rx_time, or None.
-            on_status: called with a dictionary of what port ``status`` sends, and takes the place of
-                the log's lines about it; or None.
+            on_status: called with a dictionary of what port ``status`` sends, in place of the log's
+                lines about it; or None.
             symbols: whether ``ReceivedFrame.symbols`` is wanted.
 
         They are called on the thread that decodes, one at a time. What they raise is counted and

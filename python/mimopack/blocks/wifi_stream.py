@@ -25,6 +25,9 @@ from .wifi_status import StatusReport
 BATCH = 131072
 # Samples for which the tags of the past are kept: more than a frame lasts at 80 MS/s.
 _KEPT = 1 << 20
+# Seconds between work() calls that only hand samples over: a radio would make thousands of small
+# ones. The buffers in front hold more than twice as much at 80 MS/s.
+_PACE = 1e-3
 
 
 class StreamTimes(Timeline):
@@ -175,6 +178,8 @@ class sample_sink(Controlled, gr.sync_block):
         tags = self.get_tags_in_window(0, 0, count)
         if self._queue:
             self._queue.put(first, input_items, tags)
+            # No sample waits for it: those that come meanwhile are the next call's.
+            time.sleep(_PACE)
         else:
             self._take(first, np.stack(input_items), tags)
         return count

@@ -261,8 +261,6 @@ def _run(interrupt, make, paths, full_scale_dbm, folder, pictures, quiet, receiv
 
     try:
         run = make(on_frame, gallery, receiver)
-    except FileExistsError as error:
-        refuse(f"--record: {error}")
     except (ValueError, ImportError) as error:
         refuse_receiver(error)
     run.introduce(say, warn)

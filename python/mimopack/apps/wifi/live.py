@@ -17,6 +17,7 @@ from gnuradio import blocks, gr
 from ... import recording
 from ...recording import files as sigmf_files
 from ...recording.timeline import later
+from .opening import refuse
 from .radio import describe
 from .summary import Summary
 from .words import duration, plural
@@ -45,7 +46,7 @@ class Live:
 
     Raises:
         ValueError, ImportError: as ``wifi.Receiver``.
-        FileExistsError: there is such a recording.
+        Refusal: the recording cannot be written.
     """
 
     def __init__(self, radio, on_frame, gallery=None, seconds=None, record=None, keep=None,
@@ -65,12 +66,17 @@ class Live:
         self._receiver.listen(lambda frame, when: self._put((frame, when)),
                               lambda told: self._put((None, told)),
                               symbols=gallery is not None)
-        self._sink = self._make_sink(mimopack, datatype)
+        try:
+            self._sink = self._make_sink(mimopack, datatype)
+        except (OSError, ValueError) as error:
+            words = str(error).removeprefix("path: ")
+            refuse(f"--keep: {words.removeprefix('seconds: ')}" if words.startswith("seconds: ")
+                   else f"--record: {words}")
+        self._limit = None if seconds is None else max(1, round(seconds * radio.sample_rate))
         for channel in range(radio.num_channels):
             last = radio.source, channel
-            if seconds is not None:
-                head = blocks.head(gr.sizeof_gr_complex,
-                                   max(1, round(seconds * radio.sample_rate)))
+            if self._limit is not None:
+                head = blocks.head(gr.sizeof_gr_complex, self._limit)
                 self._top.connect(last, head)
                 last = head, 0
             self._top.connect(last, (self._receiver, channel))
@@ -152,7 +158,7 @@ class Live:
 
     def _run(self, interrupt, progress, ended):
         last, since = 0, time.monotonic()
-        while not ended.is_set():
+        while not ended.is_set() and not self._has_all():
             with interrupt.allowed():
                 self._wake.wait(_POLL)
             self._wake.clear()
@@ -167,6 +173,14 @@ class Live:
                                    "samples: is the device still there?")
             self._take_all(progress)
             self._show(progress, count)
+
+    def _has_all(self):
+        """Whether all samples have come; the radio's block may then wait for more."""
+        takers = [self._receiver] if self._sink is None or self._keep is not None else [
+            self._receiver, self._sink]
+        return self._limit is not None and all(
+            sum(map(taker.counts().get, ("samples", "dropped"))) >= self._limit
+            for taker in takers)
 
     def _put(self, item):
         self._items.put(item)

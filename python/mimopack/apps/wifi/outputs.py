@@ -141,7 +141,7 @@ class PcapFile:
         if self._left:
             return
         try:
-            if time is None:
+            if time is None or not 0 <= time[0] < _LATEST:
                 self._writer.write(frame, time=self._start_time)
                 return
             pdus = frame_to_pdus(frame, self._ampdus % 2**32)

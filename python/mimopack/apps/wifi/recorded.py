@@ -2,7 +2,11 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """A recording through the receiver, and what to check where nothing was decoded."""
 
+from bisect import bisect_left, bisect_right
+from itertools import pairwise
+
 from ... import recording, wifi
+from ...recording.timeline import between
 from ...wifi.receiver import DEFAULT_DETECTOR
 from .hints import Levels, search
 from .opening import introduce, own_files
@@ -43,6 +47,9 @@ class Run:
         self._receiver = wifi.Receiver(
             reader.num_channels, sample_rate, reader.frequency,
             keep_symbols=gallery is not None, **options)
+        self._segments = getattr(reader, "segments", [])
+        self._gaps = [one.start for before, one in pairwise(self._segments)
+                      if is_gap(before, one, sample_rate)]
         self.summary = Summary()
         self.levels = Levels(reader.num_channels, reader.largest)
         self.complete = False
@@ -94,7 +101,7 @@ class Run:
             with interrupt.allowed():
                 piece = next(pieces, None)
                 frames = (self._receiver.finish() if piece is None
-                          else self._receiver.process(piece))
+                          else self._process(piece, self.samples))
             if piece is not None:
                 self.levels.add(piece)
             if frames:
@@ -103,10 +110,27 @@ class Run:
                 self.summary.add(frame)
                 if self._gallery is not None:
                     self._gallery.add(frame)
-                self._on_frame(frame)
+                self._on_frame(frame, self._time(frame.start))
             if piece is None:
                 break
         self.complete = True
+
+    def _process(self, piece, first):
+        """Frames of the next samples; what a gap separates is not taken together."""
+        frames, at, end = [], first, first + piece.shape[1]
+        for gap in self._gaps[bisect_left(self._gaps, first):bisect_left(self._gaps, end)]:
+            if gap > at:
+                frames += self._receiver.process(piece[:, at - first:gap - first])
+            frames += self._receiver.finish()
+            self._receiver.restart(gap)
+            at = gap
+        return frames + self._receiver.process(piece[:, at - first:])
+
+    def _time(self, sample):
+        """(seconds, fraction) since 1970 of a sample, None where the recording does not say it."""
+        index = bisect_right(self._segments, sample, key=lambda one: one.start) - 1
+        segment = self._segments[max(0, index)] if self._segments else None
+        return segment and segment.time_at(sample)
 
     def remarks(self):
         """Return lines about the samples, where some frames were decoded and others lost."""
@@ -145,6 +169,14 @@ class Run:
             "samples": reader.num_samples, "samples_searched": self.samples,
             "preambles": self.counts["preambles"], **self.levels.as_json(),
             **self.summary.as_json()}
+
+
+def is_gap(before, segment, sample_rate):
+    """Return whether the times of two capture segments say that samples between are missing."""
+    if before.time is None or segment.time is None:
+        return False
+    apart = between(before.time, segment.time) * sample_rate
+    return abs(apart - (segment.start - before.start)) > 0.5
 
 
 def hints(run, reader, interrupt, progress):

@@ -1,0 +1,414 @@
+# SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Wi-Fi from a radio: gr-soapy's source, the driver of soapy/ and its faults, the receiver."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from types import SimpleNamespace
+
+import numpy as np
+import pmt
+import pytest
+from click.testing import CliRunner
+from flowgraphs import Messages
+from gnuradio import blocks, gr, mimopack
+from gnuradio.mimopack import detectors, recording
+from gnuradio.mimopack.apps.cli import main
+from gnuradio.mimopack.apps.wifi import live as live_module
+from gnuradio.mimopack.recording.timeline import between
+from wifi_air import FRAMES, air, record
+
+driver = pytest.importorskip("test_soapy_driver", exc_type=ImportError)
+
+RATE, FREQUENCY = 20e6, 5.18e9
+# Samples between frames: more than any fault below takes.
+GAP = 1500
+LOST = 700
+
+
+@pytest.fixture(scope="module")
+def sky(tmp_path_factory):
+    """A recording of 15 frames, what was sent, and how many samples it has."""
+    path, sent = record(tmp_path_factory.mktemp("sky") / "air", FRAMES * 3, gap=GAP, cfo_hz=20e3,
+                        options={"frequency": FREQUENCY, "datatype": "ci16_le"})
+    return SimpleNamespace(path=path, sent=sent, samples=recording.Reader(path).num_samples)
+
+
+@pytest.fixture
+def impatient(monkeypatch):
+    """A radio that is silent is soon given up."""
+    monkeypatch.setattr(live_module, "_SILENCE", 0.5)
+
+
+def _wifi(*arguments):
+    return CliRunner().invoke(main, ["wifi", *map(str, arguments)])
+
+
+def _radio(sky, *arguments, faults=""):
+    return _wifi("--radio", f"driver=mimopack,recording={sky.path}{faults}", "--frequency",
+                 FREQUENCY, "--antennas", 2, *arguments)
+
+
+def _process(*arguments, **options):
+    """The command in a process of its own."""
+    return subprocess.Popen(
+        [sys.executable, "-c",
+         "from gnuradio.mimopack.apps.cli import main; main(prog_name='mimopack')",
+         "wifi", *map(str, arguments)], text=True, stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}, **options)
+
+
+def _frames(path):
+    return json.loads(path.read_text())
+
+
+def _timeless(frames):
+    return [{key: value for key, value in one.items() if key != "rx_time"} for one in frames]
+
+
+def _receive(sky, faults, count, num_rx=2, source=None, **options):
+    """What the block makes of the recording with faults: frames with times, counts, statuses."""
+    got, statuses = [], []
+    top = gr.top_block()
+    source = source or driver.soapy.source(
+        "driver=mimopack", "fc32", num_rx, f"recording={sky.path},speed=0{faults}", "", [""], [""])
+    receiver = mimopack.wifi_receiver(num_rx, RATE, **options)
+    receiver.listen(lambda frame, when: got.append((frame, when)), statuses.append)
+    for port in range(num_rx):
+        top.connect((source, port), (receiver, port))
+    driver.run(top, lambda: receiver.counts()["samples"] >= count)
+    assert receiver.counts()["failures"] == 0
+    return SimpleNamespace(frames=got, counts=receiver.counts(), statuses=statuses)
+
+
+def _check_all_but(sky, got, hit, moved):
+    """Each frame but those that a fault hit is received as it was sent.
+
+    Args:
+        hit: function of a frame's first sample and of that behind it.
+        moved: function of a sample's number in the recording: its number in the stream.
+    """
+    expected = {moved(sent.start): sent for sent in sky.sent
+                if not hit(sent.start, sent.start + _length(sky, sent))}
+    assert 0 < len(expected) < len(sky.sent)
+    found = [frame for frame, _ in got.frames if frame.complete]
+    assert [[mpdu.data for mpdu in frame.mpdus] for frame in found] \
+        == [sent.mpdus for sent in expected.values()]
+    for frame, start in zip(found, expected, strict=True):
+        assert abs(frame.start - start) <= 2
+
+
+def _length(sky, sent):
+    """Samples that a frame takes."""
+    index = sky.sent.index(sent)
+    end = (sky.sent[index + 1].start if index + 1 < len(sky.sent) else sky.samples) - GAP
+    return end - sent.start
+
+
+def _within(sky, number):
+    """A sample in the middle of a frame."""
+    sent = sky.sent[number]
+    return sent.start + _length(sky, sent) // 2
+
+
+def test_a_radio_gives_what_its_recording_gives(sky, tmp_path):
+    before = time.time()
+    result = _radio(sky, "--json", tmp_path / "live.json", "--pcap", tmp_path / "live.pcap",
+                    "--csi", tmp_path / "live.npz", "--duration", (sky.samples - 100) / RATE)
+    assert result.exit_code == 0, result.output
+    assert "2 antennas, 20 MS/s, 5180 MHz" in result.output.splitlines()[0]
+    assert result.output.count("FCS") >= len(sky.sent)
+    _wifi(sky.path, "--json", tmp_path / "file.json", "--csi", tmp_path / "file.npz")
+    live, file = _frames(tmp_path / "live.json"), _frames(tmp_path / "file.json")
+    assert len(file) == len(sky.sent) and _timeless(live) == file
+    assert (tmp_path / "live.npz").stat().st_size > 1000
+    # The device's clock was set to the host's; times continue by the sample rate.
+    times = [one["rx_time"] for one in live]
+    assert before - 1 < sum(times[0]) < time.time() + 1
+    for one, when in zip(live, times, strict=True):
+        assert between(times[0], when) == pytest.approx((one["start"] - live[0]["start"]) / RATE,
+                                                        abs=1e-9)
+    stamps = _pcap_times(tmp_path / "live.pcap")
+    expected = [sum(one["rx_time"]) for one in live for _ in one["mpdus"]]
+    assert stamps == pytest.approx(expected, abs=1e-6)
+
+
+def _pcap_times(path):
+    """Seconds since 1970 of each record of a capture file with nanoseconds."""
+    data, at, times = path.read_bytes(), 24, []
+    while at < len(data):
+        seconds, nanoseconds, size, _ = np.frombuffer(data, "<u4", 4, at)
+        times.append(int(seconds) + int(nanoseconds) / 1e9)
+        at += 16 + int(size)
+    return times
+
+
+def test_what_is_recorded_is_received_again(sky, tmp_path):
+    seconds = (sky.samples - LOST - 100) / RATE
+    result = _radio(sky, "-q", "--json", tmp_path / "live.json", "--record", tmp_path / "r",
+                    "--duration", seconds,
+                    faults=f",overflow_at={_within(sky, 4)},overflow_samples={LOST}")
+    assert result.exit_code == 0, result.output
+    assert f"1 gap: the radio lost {LOST} samples of each antenna" in result.output
+    assert f"{tmp_path / 'r.sigmf-meta'}" in result.output
+    live = _frames(tmp_path / "live.json")
+    reader = recording.Reader(tmp_path / "r", verify=True)
+    assert len(reader.segments) == 2    # one for each gap
+    received = [one for one in reader.annotations if one.get("mimopack:received")]
+    assert [one["core:sample_start"] for one in received] == [one["start"] for one in live]
+    assert reader.frequency == FREQUENCY and reader.sample_rate == RATE
+    first = live[0]
+    assert between(reader.segments[0].time, first["rx_time"]) == pytest.approx(
+        first["start"] / RATE, abs=1e-9)
+    _wifi("-q", tmp_path / "r", "--json", tmp_path / "again.json")
+    again = _frames(tmp_path / "again.json")
+    assert len(again) == len(sky.sent) and _timeless(again) == _timeless(live)
+    assert sum(not one["complete"] for one in again) == 1
+    for one, other in zip(again, live, strict=True):
+        assert abs(between(one["rx_time"], other["rx_time"])) < 2e-9
+    second = _radio(sky, "-q", "--record", tmp_path / "r", "--duration", seconds)
+    assert second.exit_code == 2 and "--record: " in second.output
+
+
+@pytest.mark.parametrize("overload", ["wait", "drop"])
+def test_an_overflow_costs_the_frames_in_which_it_falls(sky, overload):
+    gaps = _within(sky, 4), _within(sky, 9)
+    got = _receive(sky, f",overflow_at={gaps[0]}:{gaps[1]},overflow_samples={LOST}",
+                   sky.samples - 2 * LOST, overload=overload, buffer_seconds=10)
+
+    def lost_before(sample):
+        return LOST * sum(gap < sample for gap in gaps)
+
+    _check_all_but(sky, got, lambda begin, end: any(
+        begin < gap + LOST and gap < end for gap in gaps), lambda at: at - lost_before(at))
+    assert (got.counts["gaps"], got.counts["lost"]) == (2, 2 * LOST)
+    assert sum(one["gaps"] for one in got.statuses) == 2
+    # The next frames' times are right: those of their samples in the recording.
+    (first, origin), *others = [pair for pair in got.frames if pair[0].complete]
+    starts = [sent.start for sent in sky.sent if not any(
+        sent.start < gap + LOST and gap < sent.start + _length(sky, sent) for gap in gaps)]
+    for (_, when), start in zip(others, starts[1:], strict=True):
+        assert between(origin, when) * RATE == pytest.approx(start - starts[0], abs=4)
+    assert abs(first.start - starts[0]) <= 2
+
+
+def test_samples_that_vanish_without_a_word_cost_their_frame(sky):
+    """gr-soapy does not pass on what only a time stamp tells."""
+    gap = _within(sky, 6)
+    got = _receive(sky, f",drop_at={gap},drop_samples={LOST}", sky.samples - LOST)
+    _check_all_but(sky, got, lambda begin, end: begin < gap + LOST and gap < end,
+                   lambda at: at - LOST * (at > gap))
+
+
+@pytest.mark.parametrize("stamps", ["old", "new"])
+def test_repeated_samples_cost_their_frame(sky, stamps):
+    at = _within(sky, 6)
+    count = sky.samples + LOST * (stamps == "old")
+    got = _receive(sky, f",duplicate_at={at},duplicate_samples={LOST},duplicate_time={stamps}",
+                   count)
+    _check_all_but(sky, got, lambda begin, end: begin < at + LOST * (stamps == "new") and at < end,
+                   lambda sample: sample + LOST * (sample > at and stamps == "old"))
+
+
+def test_a_channel_that_slips_by_a_sample_costs_its_frame_at_most(sky):
+    """Antennas that are apart by a sample are a channel like any other."""
+    at = _within(sky, 6)
+    got = _receive(sky, f",shift_at={at},shift_channel=1,shift_samples=1", sky.samples)
+    complete = [frame.mpdus[0].data for frame, _ in got.frames if frame.complete]
+    assert len(complete) >= len(sky.sent) - 1
+    assert complete[-8:] == [sent.mpdus[0] for sent in sky.sent[-8:]]
+
+
+def _tagged(samples, times):
+    """A source of samples for each antenna; times: [(sample, seconds after 1000.25)]."""
+    top_tags = []
+    for offset, seconds in times:
+        tag = gr.tag_t()
+        tag.offset, tag.key = offset, pmt.intern("rx_time")
+        whole, fraction = divmod(0.25 + seconds, 1)
+        tag.value = pmt.make_tuple(pmt.from_uint64(1000 + int(whole)), pmt.from_double(fraction))
+        top_tags.append(tag)
+    return [blocks.vector_source_c(one, False, 1, top_tags if port == 0 else [])
+            for port, one in enumerate(samples)]
+
+
+@pytest.mark.parametrize("late", [LOST, -LOST, 1, 0.4, 0], ids=str)
+def test_time_tags_tell_late_and_repeated_samples(sky, late):
+    samples = recording.Reader(sky.path).read()
+    cut = sky.sent[7].start - GAP // 2
+    tags = [(0, 0.0), (cut, (cut + late) / RATE)]
+    top, receiver, statuses = gr.top_block(), mimopack.wifi_receiver(2, RATE), Messages()
+    got = []
+    receiver.listen(lambda frame, when: got.append((frame, when)))
+    top.msg_connect(receiver, "status", statuses, "in")
+    for port, source in enumerate(_tagged(samples, tags)):
+        top.connect(source, (receiver, port))
+    driver.run(top, lambda: receiver.counts()["samples"] == sky.samples and len(got) >= 15)
+    assert all(frame.complete for frame, _ in got) and len(got) == len(sky.sent)
+    counts = receiver.counts()
+    is_gap = abs(late) > 0.5
+    assert (counts["gaps"], counts["lost"]) == (is_gap, max(0, late) if is_gap else 0)
+    for (frame, when), sent in zip(got, sky.sent, strict=True):
+        shift = late if is_gap and sent.start > cut else 0
+        assert between((1000, 0.25), when) * RATE == pytest.approx(frame.start + shift, abs=1e-2)
+    said = statuses.values()
+    assert sum(one["gaps"] for one in said) == is_gap
+    assert sum(one["frames"] for one in said) == len(sky.sent)
+
+
+def test_a_gap_in_a_frame_ends_it_there(sky):
+    """What was complete before the gap is not lost, and the frame that it cuts is reported."""
+    cut = _within(sky, 3)
+    samples = recording.Reader(sky.path).read()
+    sources = _tagged(samples, [(0, 0.0), (cut, (cut + 5000) / RATE)])
+    top, receiver, got = gr.top_block(), mimopack.wifi_receiver(2, RATE), []
+    receiver.listen(lambda frame, when: got.append(frame))
+    for port, source in enumerate(sources):
+        top.connect(source, (receiver, port))
+    driver.run(top, lambda: receiver.counts()["frames"] >= 15)
+    assert [frame.complete for frame in got] == [index != 3 for index in range(15)]
+    assert got[3].problem.startswith("truncated")
+
+
+def test_hostile_tags_change_nothing(sky):
+    samples = recording.Reader(sky.path).read()
+    bad = [pmt.PMT_NIL, pmt.from_long(3), pmt.make_tuple(pmt.from_long(-1), pmt.from_double(0)),
+           pmt.make_tuple(pmt.from_uint64(2**63), pmt.from_double(0.5)),
+           pmt.make_tuple(pmt.from_uint64(5), pmt.from_double(float("nan")))]
+    tags = []
+    for index, value in enumerate(bad):
+        for key in ("rx_time", "rx_rate", "rx_freq"):
+            tag = gr.tag_t()
+            tag.offset, tag.key, tag.value = 100 * index, pmt.intern(key), value
+            tags.append(tag)
+    top, receiver = gr.top_block(), mimopack.wifi_receiver(2, RATE)
+    for port in range(2):
+        top.connect(blocks.vector_source_c(samples[port], False, 1, tags if not port else []),
+                    (receiver, port))
+    driver.run(top, lambda: receiver.counts()["frames"] >= 15)
+    counts = receiver.counts()
+    assert counts["decoded"] == 15 and counts["gaps"] == 0
+    # A frequency of 3 Hz is one, and a rate of 3 Hz a warning.
+    assert counts["failures"] == 3 * len(bad) - 2
+
+
+def test_a_radio_that_disappears_ends_the_command(sky, tmp_path, impatient):
+    at = sky.sent[8].start - GAP // 2
+    result = _radio(sky, "--json", tmp_path / "f.json", faults=f",disappear_at={at}")
+    assert result.exit_code == 2
+    assert "no sample came for 0.5 s" in result.output
+    frames = _frames(tmp_path / "f.json")
+    assert [one["mpdus"][0]["hex"] for one in frames] \
+        == [sent.mpdus[0].hex() for sent in sky.sent[:8]]
+
+
+def test_a_machine_that_is_too_slow_drops_spans_and_says_why(tmp_path, monkeypatch):
+    """Two seconds of air as fast as it is read, and a detector that takes its time."""
+    samples, sent = air(FRAMES[1:2], 2, gap=40_000)
+    path = recording.write(tmp_path / "air", samples, RATE, frequency=FREQUENCY)
+
+    def slow(self, *arguments, _detect=detectors.NWay.detect, **options):
+        time.sleep(0.02)
+        return _detect(self, *arguments, **options)
+
+    monkeypatch.setattr(detectors.NWay, "detect", slow)
+    got, statuses = [], []
+    top = gr.top_block()
+    source = driver.soapy.source("driver=mimopack", "fc32", 2,
+                                 f"recording={path},repeat=1", "", [""], [""])
+    receiver = mimopack.wifi_receiver(2, RATE, overload="drop", buffer_seconds=0.02)
+    receiver.listen(lambda frame, when: got.append((frame, when)), statuses.append)
+    for port in range(2):
+        top.connect((source, port), (receiver, port))
+    driver.run(top, lambda: any(one["dropped"] for one in statuses))
+    dropped = [one for one in statuses if one["dropped"]]
+    assert dropped and receiver.counts()["dropped"] >= sum(one["dropped"] for one in dropped)
+    assert dropped[0]["slowest"] == "detection" and dropped[0]["slowest_share"] > 0.5
+    assert receiver.counts()["failures"] == 0
+    # The receiver goes on: frames behind the first span that was dropped are received, and at the
+    # right places of the air, which repeats.
+    whole = [(frame, when) for frame, when in got if frame.complete]
+    assert len(whole) > 3 and whole[-1][0].start > 0.05 * RATE
+    for frame, when in whole:
+        assert abs((frame.start - sent[0].start + 10) % samples.shape[1] - 10) <= 2
+        assert between(whole[0][1], when) * RATE == pytest.approx(
+            frame.start - whole[0][0].start, abs=1e-2)
+
+
+def test_ctrl_c_ends_with_the_summary(sky, tmp_path):
+    child = _process(
+        "--radio", f"driver=mimopack,recording={sky.path},repeat=1,speed=0.05", "--frequency",
+        FREQUENCY, "--antennas", 2, "--json", tmp_path / "f.json", "--record", tmp_path / "k",
+        "--keep", 0.05)
+    try:
+        lines = []
+        while not any("FCS" in line for line in lines[-1:]):
+            lines.append(child.stdout.readline())
+            assert lines[-1], lines
+        child.send_signal(signal.SIGUSR1)
+        while not lines[-1].startswith("written: "):
+            lines.append(child.stdout.readline())
+            assert lines[-1], lines
+        child.send_signal(signal.SIGINT)
+        rest = child.communicate(timeout=30)[0]
+    finally:
+        child.kill()
+    assert child.returncode == 130, rest
+    assert "Ended by Ctrl-C." in rest and "of 2 antennas searched" in rest
+    assert _frames(tmp_path / "f.json")
+    kept = recording.Reader(tmp_path / "k-001")
+    assert 0 < kept.num_samples <= 0.05 * RATE and kept.num_channels == 2
+
+
+@pytest.mark.parametrize("arguments, said", [
+    (["--antennas", 3], "--antennas: got 3, the device has 2"),
+    (["--antennas", 9], "9 is not in the range 1<=x<=8"),
+    (["--rate", "40e6"], "--rate: Unsupported sample rate"),
+    (["--rate", "21e6"], "--rate: got 21 MS/s, the receiver takes 5, 10, 20, 40, 80 MS/s"),
+    (["--frequency", "5.2G"], "--frequency: frequency: got 5200000000, allowed is 5180000000"),
+    (["--gain", "100"], "--gain: got 100 dB, the device has 0 to 80 dB"),
+    (["--gain", "10,20,30"], "--gain: got 3 values, must be 1 or one for each of 2 antennas"),
+    (["--gain", "loud"], "'--gain': got 'loud', must be dB, such as 30 or 30,32, or auto"),
+    (["--gain", "auto"], "--gain: the device has no automatic gain"),
+    (["--antenna-names", "RX2"], "--antenna-names: got 'RX2', the device has RX"),
+    (["--clock-source", "gps"], "--clock-source: got 'gps', the device has internal, external"),
+    (["--time-source", "gps"], "--time-source: got 'gps', the device has internal, external"),
+    (["--keep", "1"], "--keep: with --radio only together with --record"),
+    (["--format", "ci16"], "--format: with --radio only together with --record"),
+    (["--duration", "0"], "'--duration': 0.0 is not in the range x>0"),
+    (["--record", "/no/where"], "--record: "),
+    (["--record", "r", "--keep", "1e6"], "--keep: got 1000000.0, which take"),
+    (["a.sigmf-meta"], "--radio DEVICE --frequency HZ, not both")])
+def test_a_wrong_setting_is_refused_in_a_sentence(sky, arguments, said):
+    result = _radio(sky, *arguments)
+    assert result.exit_code == 2 and said in result.output, result.output
+    assert "Traceback" not in result.output
+
+
+@pytest.mark.parametrize("arguments, said", [
+    (["--radio", "driver=none_such", "--frequency", "5.18G"], "no device for 'driver=none_such'"),
+    (["--radio", "driver=mimopack,foo=1", "--frequency", "5.18G"], '--radio: argument: got "foo"'),
+    (["--radio", "soapy,driver=none_such", "--frequency", "5.18G"],
+     "no device for 'driver=none_such'"),
+    (["--radio", "driver=uhd,type=none_such", "--frequency", "5.18G"], "--radio: "),
+    (["--radio", "driver=mimopack"], "--radio needs --frequency"),
+    ([], "give a RECORDING, or a radio with --radio DEVICE"),
+    (["a.sigmf-meta", "--gain", "3"], "--gain is an option of --radio"),
+    (["a.sigmf-meta", "--no-correction"], "--correction is an option of --radio")])
+def test_what_is_no_radio_is_refused_in_a_sentence(arguments, said):
+    result = _wifi(*arguments)
+    assert result.exit_code == 2 and said in result.output, result.output
+    assert "Traceback" not in result.output
+
+
+@pytest.mark.parametrize("module, device", [("soapy", "driver=mimopack"), ("uhd", "driver=uhd")])
+def test_a_library_that_is_missing_is_named(monkeypatch, module, device):
+    monkeypatch.delattr(f"gnuradio.{module}", raising=False)
+    monkeypatch.setitem(sys.modules, f"gnuradio.{module}", None)
+    result = _wifi("--radio", device, "--frequency", "5.18G")
+    assert result.exit_code == 2 and f"--radio: gr-{module} is missing" in result.output
