@@ -1,7 +1,8 @@
 /* SPDX-FileCopyrightText: 2026 The gr-mimopack authors
  * SPDX-License-Identifier: GPL-3.0-or-later */
 /* The Wi-Fi receiver's inner loops. Its Python modules alone call them; shapes are
- * checked so that no call can leave an array. */
+ * checked so that no call can leave an array. Python's lock is given up where calls are long:
+ * to get it back takes longer than the short ones do, where other threads want it. */
 #include "../cpu/viterbi_plan.h"
 #include "../cpu/wifi_plan.h"
 #include "common.h"
@@ -189,10 +190,7 @@ long_array window_shifts(const double_array& power, int guard, const std::string
     long_array shift(power.shape(0));
     const wifi_shifts s = { power.shape(0), guard, power.data(), shift.mutable_data() };
     const wifi_build& build = find_wifi(isa);
-    {
-        py::gil_scoped_release release;
-        build.shifts(s);
-    }
+    build.shifts(s);
     return shift;
 }
 
@@ -221,10 +219,7 @@ train(const complex_array& spectra, const float_array& sequence, const std::stri
                               signal.mutable_data(),
                               floats(channel) };
     const wifi_build& build = find_wifi(isa);
-    {
-        py::gil_scoped_release release;
-        build.train(t);
-    }
+    build.train(t);
     return py::make_tuple(noise, signal, channel);
 }
 
@@ -256,10 +251,7 @@ py::tuple combine(const complex_array& spectra,
                                  floats(out),
                                  strength.mutable_data() };
     const wifi_build& build = find_wifi(isa);
-    {
-        py::gil_scoped_release release;
-        build.combine(c);
-    }
+    build.combine(c);
     return py::make_tuple(out, strength);
 }
 
@@ -317,10 +309,7 @@ py::tuple read_signals(const complex_array& combined,
                              second.mutable_data(),
                              kind.mutable_data() };
     const wifi_build& build = find_wifi(isa);
-    {
-        py::gil_scoped_release release;
-        build.read(s);
-    }
+    build.read(s);
     return py::make_tuple(kind, first, second);
 }
 
@@ -412,10 +401,7 @@ py::tuple means(const std::vector<complex_array>& samples,
     const wifi_means m = { frames,          rows,         all.data.data(),
                            all.length.data(), floats(mean), power.mutable_data() };
     const wifi_build& build = find_wifi(isa);
-    {
-        py::gil_scoped_release release;
-        build.means(m);
-    }
+    build.means(m);
     return py::make_tuple(mean, power);
 }
 
@@ -454,10 +440,7 @@ complex_array spectra(const std::vector<complex_array>& samples,
                              bins.data(),     scale.data(),
                              floats(out) };
     const wifi_build& build = find_wifi(isa);
-    {
-        py::gil_scoped_release release;
-        build.spectra(s);
-    }
+    build.spectra(s);
     return out;
 }
 
@@ -490,10 +473,7 @@ py::tuple profiles(const complex_array& channel,
                               power.mutable_data(),
                               strength.mutable_data() };
     const wifi_build& build = find_wifi(isa);
-    {
-        py::gil_scoped_release release;
-        build.profiles(p);
-    }
+    build.profiles(p);
     return py::make_tuple(turned, mean, power, strength);
 }
 
@@ -526,10 +506,7 @@ py::tuple extents(const float_array& power,
                              last.mutable_data(),
                              usable.mutable_data() };
     const wifi_build& build = find_wifi(isa);
-    {
-        py::gil_scoped_release release;
-        build.extents(e);
-    }
+    build.extents(e);
     return py::make_tuple(first, last, usable);
 }
 
@@ -574,10 +551,7 @@ smooth(const complex_array& channel,
                                rank.data(),      analysis.data(),  synthesis.data(),
                                floats(out) };
     const wifi_build& build = find_wifi(isa);
-    {
-        py::gil_scoped_release release;
-        build.smooth(s);
-    }
+    build.smooth(s);
     return out;
 }
 
@@ -594,10 +568,7 @@ float_array condition(const complex_array& h, const std::string& isa)
                               floats(h),
                               ratio.mutable_data() };
     const wifi_build& build = find_wifi(isa);
-    {
-        py::gil_scoped_release release;
-        build.condition(c);
-    }
+    build.condition(c);
     return ratio;
 }
 
@@ -635,10 +606,7 @@ float_array error_vectors(const complex_array& y,
                             noise.data(),
                             error.mutable_data() };
     const wifi_build& build = find_wifi(isa);
-    {
-        py::gil_scoped_release release;
-        build.errors(e);
-    }
+    build.errors(e);
     return error;
 }
 
@@ -680,10 +648,7 @@ complex_array points(const byte_array& coded,
                             floats(table), places.data(), pilot_places.data(),
                             pilots.data(), floats(out) };
     const wifi_build& build = find_wifi(isa);
-    {
-        py::gil_scoped_release release;
-        build.points(p);
-    }
+    build.points(p);
     return out;
 }
 
@@ -920,10 +885,7 @@ public:
                                    floats(out), error.mutable_data(), done.mutable_data(),
                                    paths.mutable_data() };
         const wifi_build& build = find_wifi(isa);
-        {
-            py::gil_scoped_release release;
-            build.smooth_channels(e);
-        }
+        build.smooth_channels(e);
         return py::make_tuple(out, error, done, paths);
     }
 

@@ -374,8 +374,8 @@ class FrameDecoder:
             if not isinstance(f, NonHT):    # cyclic shifts hide the first path of the L-LTF
                 found["start"] = one.preamble.window + (int(d.delay[i]) - _LTF_START) * scale
             if isinstance(f, VHT) and (not payloads or field.carries_crc(payloads[i], d.sig_b[i])):
-                found["format"] = replace(found["format"], apep_length=signal_fields.sig_b_length(
-                    f, d.sig_b[i]))
+                length = signal_fields.sig_b_length(f, d.sig_b[i])
+                found["format"] = _with_length(found["format"], length)
             if payloads:
                 payload = payloads[i]
                 found |= {
@@ -398,6 +398,12 @@ class FrameDecoder:
             chosen = np.linspace(0, count - 1, min(count, _EVM_SYMBOLS)).astype(int)
             points = None
         return error_vectors(d.y, d.h, d.noise_var, np.unique(chosen), f), points
+
+
+@lru_cache(maxsize=4096)
+def _with_length(f, length):
+    """A VHT format with the length that its VHT-SIG-B tells."""
+    return replace(f, apep_length=length)
 
 
 def _differ(payload, other):

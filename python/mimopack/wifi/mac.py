@@ -118,21 +118,17 @@ def deaggregate(psdu):
     bytes (§9.7.3).
     """
     places, lengths, _ = _delimiters(psdu)
-    mpdus, at = [], 0
-    while True:
-        following = np.searchsorted(places, at)
-        if following == places.size:
-            return mpdus
-        at, length = int(places[following]), int(lengths[following])
+    mpdus, free = [], 0    # words before `free` are known
+    for at, length in zip(places.tolist(), lengths.tolist(), strict=True):
         begin = DELIMITER * (at + 1)
-        if length and begin + length > len(psdu):
-            at += 1
+        if not length or at < free or begin + length > len(psdu):
             continue
-        if length:
-            data = psdu[begin:begin + length]
-            mpdus.append(Mpdu(data, fcs_fits(data), begin))
+        data = psdu[begin:begin + length]
+        mpdus.append(Mpdu(data, fcs_fits(data), begin))
         # A wrong length that a CRC let pass must not hide what follows.
-        at += 1 + (-(-length // 4) if not length or mpdus[-1].fcs_ok else 0)
+        if mpdus[-1].fcs_ok:
+            free = at + 1 - -length // DELIMITER
+    return mpdus
 
 
 def _delimiters(psdu):
