@@ -499,11 +499,11 @@ def test_an_exception_inside_costs_the_samples_at_hand_only():
         engine = receiver._sink.engine
         process = engine.process
 
-        def fails_once(part):
+        def fails_once(part, **options):
             if engine.counts["samples"] > at:
                 engine.process = process
                 raise RuntimeError("on purpose")
-            return process(part)
+            return process(part, **options)
         engine.process = fails_once
     receiver, ports = receive(samples, most=1000, prepare=breaks)
     assert receiver.failures() == 1

@@ -37,6 +37,11 @@ class SampleQueue:
         self._thread, self._ends, self._dropping = None, False, False
         self.dropped = self.drops = self.waiting = 0
 
+    @property
+    def has_more(self):
+        """Whether samples wait beside those that are being taken."""
+        return bool(self._items)
+
     def start(self):
         """Begin a new stream, and the thread."""
         self._ends, self._dropping, self._tags = False, False, []

@@ -217,6 +217,10 @@ class _ReceiverSink(DetectorChoice, sample_sink):
         sample_sink._prepare(self)
         _apply(self.engine, self._detector, self._symbols or self.outlet.listeners("symbols"))
 
+    def _search(self, samples):
+        # Frames go out at once unless there is more to do: a radio may be silent for long.
+        return self.engine.process(samples, wait=not self._is_behind())
+
     def _counts(self):
         return _counts_of(self.engine)
 

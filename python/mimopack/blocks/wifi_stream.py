@@ -202,7 +202,7 @@ class sample_sink(Controlled, gr.sync_block):
             if cut > at:
                 with self._guard(f"samples {at} to {cut}", cut):
                     self._prepare()
-                    self._send_all(self.engine.process(samples[:, at - first:cut - first]))
+                    self._send_all(self._search(samples[:, at - first:cut - first]))
             if cut in cuts:
                 # What is behind the gap would not fit to what is open.
                 with self._guard("what was open at a gap", cut):
@@ -232,6 +232,14 @@ class sample_sink(Controlled, gr.sync_block):
         with (self._log.guard(what, lambda: self.engine.restart(end)),
               np.errstate(all="ignore")):
             yield
+
+    def _search(self, samples):
+        """What the engine finds in samples."""
+        return self.engine.process(samples)
+
+    def _is_behind(self):
+        """Whether more samples wait already."""
+        return self._queue is not None and self._queue.has_more
 
     def _prepare(self):
         """Settings reach the engine, on the thread that it serves."""

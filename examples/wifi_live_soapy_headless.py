@@ -1,0 +1,57 @@
+#!/usr/bin/env python3
+# SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""wifi_live_soapy.grc without windows, and with any number of antennas of a SoapySDR radio.
+
+"mimopack wifi --radio" does more: it checks the device's settings, records, and counts.
+"""
+
+import argparse
+import time
+
+from gnuradio import gr, mimopack, soapy
+
+
+class wifi_live_soapy_headless(gr.top_block):
+    """Radio, receiver and capture file."""
+
+    def __init__(self, device, frequency, rate, gain, antennas, capture):
+        gr.top_block.__init__(self, "Wi-Fi live")
+        self.source = soapy.source(device, "fc32", antennas, "", "", [""], [""])
+        for channel in range(antennas):
+            self.source.set_sample_rate(channel, rate)
+            self.source.set_frequency(channel, frequency)
+            self.source.set_gain(channel, gain)
+        if self.source.has_hardware_time(""):
+            self.source.set_hardware_time(time.time_ns(), "")
+        self.receiver = mimopack.wifi_receiver(antennas, rate, frequency, overload="drop")
+        for channel in range(antennas):
+            self.connect((self.source, channel), (self.receiver, channel))
+        self.capture = mimopack.wifi_pcap_sink(capture)
+        self.msg_connect(self.receiver, "out", self.capture, "in")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("device", help="as SoapySDR takes it, such as driver=lime")
+    parser.add_argument("--frequency", type=float, default=5.18e9, help="Hz, default 5.18e9")
+    parser.add_argument("--rate", type=float, default=20e6, help="samples/s, default 20e6")
+    parser.add_argument("--gain", type=float, default=40, help="dB, default 40")
+    parser.add_argument("--antennas", type=int, default=2, help="default 2")
+    parser.add_argument("--capture", default="wifi_live.pcap", help="default wifi_live.pcap")
+    parser.add_argument("--seconds", type=float, default=10, help="default 10")
+    options = parser.parse_args()
+    try:
+        graph = wifi_live_soapy_headless(options.device, options.frequency, options.rate,
+                                         options.gain, options.antennas, options.capture)
+    except (ValueError, OSError, RuntimeError) as error:
+        parser.error(str(error))
+    graph.start()
+    time.sleep(options.seconds)
+    graph.stop()
+    graph.wait()
+    print(graph.receiver.counts())
+
+
+if __name__ == "__main__":
+    main()

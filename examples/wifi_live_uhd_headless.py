@@ -1,0 +1,66 @@
+#!/usr/bin/env python3
+# SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""wifi_live_uhd.grc without windows, and with any number of antennas of one or more USRPs.
+
+"mimopack wifi --radio driver=uhd" does more: it checks the device's settings, records, and counts.
+"""
+
+import argparse
+import time
+
+from gnuradio import gr, mimopack, uhd
+
+
+class wifi_live_uhd_headless(gr.top_block):
+    """Radio, receiver and capture file."""
+
+    def __init__(self, address, frequency, rate, gain, antennas, capture):
+        gr.top_block.__init__(self, "Wi-Fi live")
+        self.source = uhd.usrp_source(address, uhd.stream_args(
+            cpu_format="fc32", channels=list(range(antennas))))
+        self.source.set_samp_rate(rate)
+        for channel in range(antennas):
+            self.source.set_center_freq(frequency, channel)
+            self.source.set_gain(gain, channel)
+        if self.source.get_num_mboards() > 1:
+            # Several devices need a common 10 MHz and a common pulse per second.
+            for board in range(self.source.get_num_mboards()):
+                self.source.set_clock_source("external", board)
+                self.source.set_time_source("external", board)
+            self.source.set_time_unknown_pps(uhd.time_spec(int(time.time()) + 1))
+            time.sleep(1.1)
+        else:
+            self.source.set_time_now(uhd.time_spec(time.time()))
+        self.receiver = mimopack.wifi_receiver(antennas, rate, frequency, overload="drop")
+        for channel in range(antennas):
+            self.connect((self.source, channel), (self.receiver, channel))
+        self.capture = mimopack.wifi_pcap_sink(capture)
+        self.msg_connect(self.receiver, "out", self.capture, "in")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("address", nargs="?", default="",
+                        help="as UHD takes it, such as serial=...; default: the first device")
+    parser.add_argument("--frequency", type=float, default=5.18e9, help="Hz, default 5.18e9")
+    parser.add_argument("--rate", type=float, default=20e6, help="samples/s, default 20e6")
+    parser.add_argument("--gain", type=float, default=40, help="dB, default 40")
+    parser.add_argument("--antennas", type=int, default=2, help="default 2")
+    parser.add_argument("--capture", default="wifi_live.pcap", help="default wifi_live.pcap")
+    parser.add_argument("--seconds", type=float, default=10, help="default 10")
+    options = parser.parse_args()
+    try:
+        graph = wifi_live_uhd_headless(options.address, options.frequency, options.rate,
+                                       options.gain, options.antennas, options.capture)
+    except (ValueError, OSError, RuntimeError) as error:
+        parser.error(str(error))
+    graph.start()
+    time.sleep(options.seconds)
+    graph.stop()
+    graph.wait()
+    print(graph.receiver.counts())
+
+
+if __name__ == "__main__":
+    main()
