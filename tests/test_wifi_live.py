@@ -414,6 +414,111 @@ def test_a_library_that_is_missing_is_named(monkeypatch, module, device):
     assert result.exit_code == 2 and f"--radio: gr-{module} is missing" in result.output
 
 
+class Usrp(gr.sync_block):
+    """What gr-uhd's source has for a device of two channels; it loses samples in a frame."""
+
+    made = None
+
+    def __init__(self, address, stream_args):
+        channels = list(stream_args.channels)
+        if len(channels) > 2:
+            raise RuntimeError("LookupError: IndexError: multi_usrp: RX channel 2 out of range")
+        gr.sync_block.__init__(self, "usrp_source", None, [np.complex64] * len(channels))
+        self.address, self.calls, self.position, self.clock = address, [], 0, 0.0
+        Usrp.made = self
+
+    def __getattr__(self, name):
+        if name not in self.real:
+            return gr.sync_block.__getattr__(self, name)
+        answers = {"num_mboards": 1, "antennas": ["TX/RX", "RX2"], "samp_rate": RATE,
+                   "center_freq": FREQUENCY, "clock_sources": ["internal", "external"],
+                   "time_sources": ["internal", "external"],
+                   "gain_range": SimpleNamespace(start=lambda: 0.0, stop=lambda: 76.0)}
+
+        def call(*arguments):
+            self.calls.append((name, *arguments))
+            return answers.get(name.removeprefix("get_"))
+        return call
+
+    def get_time_now(self):
+        return self.uhd.time_spec(self.clock)
+
+    def set_time_now(self, spec):
+        self.clock = spec.get_real_secs()
+
+    def set_start_time(self, spec):
+        self.begins = spec
+
+    def work(self, _inputs, outputs):
+        """The samples, but for a gap behind which UHD tags the time again."""
+        if self.position in (0, self.gap):
+            sample = self.position + LOST * bool(self.position)
+            spec = self.begins + self.uhd.time_spec(sample / RATE)
+            for port in range(len(outputs)):
+                self.add_item_tag(port, self.nitems_written(port), pmt.intern("rx_time"),
+                                  pmt.make_tuple(pmt.from_uint64(int(spec.get_full_secs())),
+                                                 pmt.from_double(spec.get_frac_secs())))
+        end = self.gap if self.position < self.gap else self.samples.shape[1]
+        count = min(len(outputs[0]), end - self.position)
+        for port, output in enumerate(outputs):
+            output[:count] = self.samples[port, self.position:self.position + count]
+        self.position += count
+        return count or -1
+
+
+@pytest.fixture
+def usrp(sky, monkeypatch):
+    uhd = pytest.importorskip("gnuradio.uhd")
+    gap = _within(sky, 4)
+    samples = recording.Reader(sky.path).read()
+    # Only what gr-uhd has may be called.
+    own = set(dir(uhd.usrp_source)) - set(dir(blocks.head))
+    monkeypatch.setattr(Usrp, "real", own, raising=False)
+    monkeypatch.setattr(Usrp, "uhd", uhd, raising=False)
+    monkeypatch.setattr(Usrp, "gap", gap, raising=False)
+    monkeypatch.setattr(Usrp, "samples", np.delete(samples, np.s_[gap:gap + LOST], axis=1),
+                        raising=False)
+    monkeypatch.setattr(uhd, "usrp_source", Usrp)
+
+
+@pytest.mark.parametrize("device", ["driver=uhd,serial=F5", "uhd,serial=F5"])
+def test_a_usrp(sky, tmp_path, usrp, device):
+    before = time.time()
+    result = _wifi("--radio", device, "--frequency", FREQUENCY, "--antennas", 2, "--gain", "30,40",
+                   "--antenna-names", "RX2", "--clock-source", "external", "--json",
+                   tmp_path / "f.json")
+    assert result.exit_code == 0, result.output
+    source = Usrp.made
+    assert source.address == "serial=F5"
+    assert [call for call in source.calls if call[0].startswith("set_")] == [
+        ("set_clock_source", "external", 0), ("set_samp_rate", RATE),
+        ("set_antenna", "RX2", 0), ("set_antenna", "RX2", 1),
+        ("set_center_freq", FREQUENCY, 0), ("set_gain", 30.0, 0),
+        ("set_auto_dc_offset", True, 0), ("set_auto_iq_balance", True, 0),
+        ("set_center_freq", FREQUENCY, 1), ("set_gain", 40.0, 1),
+        ("set_auto_dc_offset", True, 1), ("set_auto_iq_balance", True, 1)]
+    # The device's clock was set to the host's, and its channels begin together a little later.
+    assert before < source.clock < source.begins.get_real_secs() < time.time() + 1
+    frames = _frames(tmp_path / "f.json")
+    assert [one["complete"] for one in frames] == [index != 4 for index in range(15)]
+    begins = int(source.begins.get_full_secs()), source.begins.get_frac_secs()
+    for one, sent in zip(frames, sky.sent, strict=True):
+        assert between(begins, one["rx_time"]) * RATE == pytest.approx(sent.start, abs=3)
+    assert f"1 gap: the radio lost {LOST} samples" in result.output
+
+
+@pytest.mark.parametrize("arguments, said", [
+    (["--antennas", 3], "--antennas: got 3, the device has fewer"),
+    (["--gain", "80"], "--gain: got 80 dB, the device has 0 to 76 dB"),
+    (["--rate", "40e6"], "--rate: got 40 MS/s, the device gives 20 MS/s instead"),
+    (["--frequency", "2.4e9"], "--frequency: got 2400 MHz, the device is at 5180 MHz instead"),
+    (["--antenna-names", "RX1"], "--antenna-names: got 'RX1', the device has TX/RX, RX2"),
+    (["--time-source", "gps"], "--time-source: got 'gps', the device has internal, external")])
+def test_a_usrp_refuses_in_a_sentence(usrp, arguments, said):
+    result = _wifi("--radio", "uhd", "--frequency", FREQUENCY, *arguments)
+    assert result.exit_code == 2 and said in result.output, result.output
+
+
 @pytest.mark.parametrize("name", ["soapy", "uhd"])
 def test_the_examples_for_radios_compile(companion, tmp_path, name):
     script = companion.compiled(ROOT / f"examples/wifi_live_{name}.grc", tmp_path)

@@ -3,6 +3,7 @@
 """Open a radio for ``mimopack wifi --radio``: through gr-soapy or gr-uhd."""
 
 import time
+from contextlib import suppress
 from dataclasses import dataclass
 
 from ... import recording
@@ -265,9 +266,11 @@ class UhdRadio(_Radio):
             with _refusing("--frequency"):
                 source.set_center_freq(self.frequency, channel)
             self._set_gain(channel)
-            # Not every front end has these; UHD then says so and goes on.
-            source.set_auto_dc_offset(settings.correction, channel)
-            source.set_auto_iq_balance(settings.correction, channel)
+            # Not every front end has these.
+            with suppress(RuntimeError):
+                source.set_auto_dc_offset(settings.correction, channel)
+            with suppress(RuntimeError):
+                source.set_auto_iq_balance(settings.correction, channel)
         self._check([source.get_samp_rate()],
                     [source.get_center_freq(channel) for channel in self._channels()])
 
