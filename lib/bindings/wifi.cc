@@ -334,6 +334,122 @@ order(const float_array& llr, const long_array& source, const std::string& isa)
     return out;
 }
 
+/* Decoded bits (frames, encoders * count) of llr (frames, carriers, symbols, bits): the
+ * encoders' bits by turns, without their tails */
+byte_array decode_frames(const float_array& llr,
+                         const long_array& source,
+                         const std::string& rate,
+                         std::int64_t encoders,
+                         std::int64_t count,
+                         float largest_mean,
+                         int threads,
+                         const std::string& isa)
+{
+    const int rates = static_cast<int>(std::size(viterbi_rates));
+    int place = 0;
+    while (place < rates && rate != viterbi_rates[place].rate)
+        ++place;
+    require(place < rates && llr.ndim() == 4 && source.ndim() == 1 && encoders >= 1 &&
+                encoders <= 16 && source.size() % encoders == 0 && count >= 0 &&
+                count < std::int64_t{ 1 } << 32 && largest_mean > 0 &&
+                (llr.shape(0) == 0 || llr.size() / llr.shape(0) <= INT32_MAX) &&
+                within(source, llr.shape(1) * llr.shape(3)),
+            "decode_frames");
+    const std::int64_t frames = llr.shape(0), symbols = llr.shape(2), coded = source.size();
+    const std::int64_t share = coded / encoders;
+    const std::int64_t used = coded_length(viterbi_rates[place], count + viterbi_tail);
+    require(used <= symbols * share, "decode_frames");
+    const wifi_build& build = find_wifi(isa);
+    const viterbi_build& decoder = find_viterbi(find_build(isa));
+    byte_array out({ frames, encoders * count });
+    viterbi_batch b{};
+    b.n = static_cast<std::size_t>(frames * encoders);
+    b.rate = place;
+    b.largest_mean = largest_mean;
+    if (out.size())
+        run_batch(b, threads, [&](viterbi_batch& batch) {
+            /* Each frame is written over what the one before has behind its last used bit. */
+            std::vector<float> ordered(frames * encoders * used + symbols * coded);
+            std::vector<float> one(encoders > 1 ? symbols * coded : 0);
+            for (std::int64_t f = 0; f < frames; ++f) {
+                float* to = ordered.data() + f * encoders * used;
+                build.order({ 1,
+                              llr.shape(1),
+                              symbols,
+                              llr.shape(3),
+                              coded,
+                              llr.data() + f * llr.shape(1) * symbols * llr.shape(3),
+                              source.data(),
+                              encoders > 1 ? one.data() : to });
+                for (std::int64_t e = 0; encoders > 1 && e < encoders; ++e)
+                    for (std::int64_t t = 0; t < symbols; ++t)
+                        std::copy_n(one.data() + t * coded + e * share,
+                                    std::max<std::int64_t>(
+                                        0, std::min(share, used - t * share)),
+                                    to + e * used + std::min(t * share, used));
+            }
+            const std::vector<std::int64_t> num_bits(batch.n, count);
+            std::vector<std::uint8_t> bits(encoders > 1 ? batch.n * count : 0);
+            batch.num_bits = num_bits.data();
+            batch.llr = ordered.data();
+            batch.bits = encoders > 1 ? bits.data() : out.mutable_data();
+            const std::size_t result = decode_viterbi(decoder, batch);
+            if (encoders > 1)
+                for (std::int64_t i = 0; i < static_cast<std::int64_t>(batch.n); ++i)
+                    for (std::int64_t j = 0; j < count; ++j)
+                        out.mutable_data()[(i / encoders * count + j) * encoders +
+                                           i % encoders] = bits[i * count + j];
+            return result;
+        });
+    return out;
+}
+
+/* (PSDUs (frames, length), bits (frames, size)) of decoded bits (frames, given), of which those
+ * behind `end` and those that were not given become what is a descrambled 0; sequences (128,
+ * 127) by the first seven bits */
+py::tuple descramble(const byte_array& bits,
+                     const byte_array& sequences,
+                     std::int64_t size,
+                     std::int64_t end,
+                     std::int64_t service,
+                     std::int64_t length)
+{
+    constexpr std::int64_t period = 127, seed_bits = 7;
+    require(bits.ndim() == 2 && has_shape(sequences, { 1 << seed_bits, period }) &&
+                bits.shape(1) >= seed_bits && size >= bits.shape(1) && end >= 0 &&
+                service >= 0 && length >= 0 && service + 8 * length <= size,
+            "descramble");
+    const std::int64_t frames = bits.shape(0), given = bits.shape(1);
+    byte_array out({ frames, size }), psdus({ frames, length });
+    const std::uint8_t* all = sequences.data();
+    std::uint8_t *to = out.mutable_data(), *bytes = psdus.mutable_data();
+    const std::uint8_t* from = bits.data();
+    {
+        py::gil_scoped_release release;
+        std::vector<std::uint8_t> sequence(size + 8);
+        for (std::int64_t f = 0; f < frames; ++f, to += size, from += given) {
+            int seed = 0;
+            for (int i = 0; i < seed_bits; ++i)
+                seed = seed << 1 | (from[i] & 1);
+            for (std::int64_t i = 0; i < size; i += period)
+                std::copy_n(
+                    all + seed * period, std::min(period, size - i), sequence.data() + i);
+            const std::int64_t kept = std::min(given, end);
+            std::copy_n(from, kept, to);
+            std::copy_n(sequence.data() + kept, size - kept, to + kept);
+            for (std::int64_t i = 0; i < length; ++i) {
+                std::uint64_t a, b;
+                std::memcpy(&a, to + service + 8 * i, sizeof a);
+                std::memcpy(&b, sequence.data() + service + 8 * i, sizeof b);
+                /* Bits of eight bytes into one, the first the lowest */
+                *bytes++ = static_cast<std::uint8_t>(
+                    ((a ^ b) & 0x0101010101010101u) * 0x0102040810204080u >> 56);
+            }
+        }
+    }
+    return py::make_tuple(psdus, out);
+}
+
 /* (sampling offsets (frames,), phases (frames, symbols) or None) of known (frames, symbols,
  * carriers) */
 py::tuple track(const complex_array& known,
@@ -1148,6 +1264,26 @@ void bind_wifi(py::module_& core)
           py::kw_only(),
           py::arg("source").noconvert(),
           py::arg("isa") = "auto");
+    m.def("decode_frames",
+          &decode_frames,
+          py::arg("llr").noconvert(),
+          py::kw_only(),
+          py::arg("source").noconvert(),
+          py::arg("rate"),
+          py::arg("encoders"),
+          py::arg("count"),
+          py::arg("largest_mean"),
+          py::arg("threads"),
+          py::arg("isa") = "auto");
+    m.def("descramble",
+          &descramble,
+          py::arg("bits").noconvert(),
+          py::kw_only(),
+          py::arg("sequences").noconvert(),
+          py::arg("size"),
+          py::arg("end"),
+          py::arg("service"),
+          py::arg("length"));
     m.def("track",
           &track,
           py::arg("known").noconvert(),

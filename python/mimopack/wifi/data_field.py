@@ -9,6 +9,7 @@ import numpy as np
 
 from .. import _core
 from ..coding import ConvolutionalCode, ldpc, scramble, scrambler_sequence, seed_from_service
+from ..coding.convolutional import LARGEST_MEAN
 from . import mac
 from .formats.base import SERVICE, TAIL
 from .interleaving import order_of
@@ -20,6 +21,7 @@ _SEED_BITS = 1 << np.arange(6, -1, -1)
 _SEEDS = np.array([seed_from_service(number // _SEED_BITS % 2) for number in range(128)])
 _SEQUENCES = np.stack([np.zeros(127, np.uint8),
                        *(scrambler_sequence(seed, 127) for seed in range(1, 128))])
+_BY_START = _SEQUENCES[_SEEDS]
 
 
 @dataclass(frozen=True)
@@ -153,50 +155,36 @@ class DataField:
         if llr.shape[1:] not in shapes:
             first, second = (", ".join(map(str, shape)) for shape in shapes)
             raise ValueError(f"llr: got shape {llr.shape}, must be (n, {first}) or (n, {second})")
-        llr = np.ascontiguousarray(llr, np.float32)
-        coded = _core.wifi.order(llr if llr.ndim == 4 else llr[:, None], source=self.order)
-        decode = self._decode_ldpc if f.coding == "ldpc" else self._decode_bcc
-        return self.payloads(*decode(coded))
-
-    def _decode_bcc(self, coded):
-        f = self.frame_format
-        n, encoders = len(coded), f.num_encoders
-        streams = coded
-        if encoders > 1:
-            streams = coded.reshape(n, f.num_symbols, encoders, -1).swapaxes(1, 2)
-        used = self._code.coded_length(self._trellis)
-        streams = streams.reshape(n * encoders, -1)[:, :used]
-        count = self._trellis - TAIL
-        bits = self._code.decode_batch(np.ascontiguousarray(streams).ravel(),
-                                       np.full(n * encoders, count), self._threads)
-        out = np.zeros((n, f.num_scrambled), np.uint8)
-        out[:, :count * encoders] = bits.reshape(n, encoders, count).swapaxes(1, 2).reshape(n, -1)
-        return out, [None] * n
-
-    def _decode_ldpc(self, coded):
-        self.decoder.decode(np.ascontiguousarray(coded.reshape(len(coded), -1)))
-        return self.decoder.bits, self.decoder.found.tolist()
+        llr = np.ascontiguousarray(llr if llr.ndim == 4 else llr[:, None], np.float32)
+        if f.coding == "ldpc":
+            coded = _core.wifi.order(llr, source=self.order)
+            self.decoder.decode(coded.reshape(len(coded), -1))
+            return self.payloads(self.decoder.bits, self.decoder.found.tolist())
+        bits = _core.wifi.decode_frames(
+            llr, source=self.order, rate=f.code_rate, encoders=f.num_encoders,
+            count=self._trellis - TAIL, largest_mean=LARGEST_MEAN, threads=self._threads)
+        return self.payloads(bits, [None] * len(bits))
 
     def payloads(self, scrambled, holds):
         """Descramble frames.
 
         Args:
-            scrambled: uint8 (n, num_scrambled), decoded bits; padding behind the convolutional
-                code's tail, which is not decoded, is filled in.
+            scrambled: uint8 (n, num_scrambled), decoded bits; with the convolutional code bits of
+                the tail may be missing at the end, and the padding behind it is filled in.
             holds: n values for ``checks_hold``.
 
         Returns:
             list of n :class:`Payload`.
         """
         f = self.frame_format
-        seeds = _SEEDS[scrambled[:, :7] @ _SEED_BITS]
-        count = scrambled.shape[1]
-        sequences = np.tile(_SEQUENCES[seeds], (1, -(-count // 127)))[:, :count]
+        end = f.num_scrambled
         if f.coding == "bcc":
             end = f.tail_position + TAIL * f.num_encoders
-            scrambled[:, end:] = sequences[:, end:]
-        sent = slice(SERVICE, SERVICE + 8 * f.length)
-        psdus = np.packbits(scrambled[:, sent] ^ sequences[:, sent], axis=1, bitorder="little")
+            scrambled = self._with_tail(scrambled, end)
+        psdus, scrambled = _core.wifi.descramble(
+            np.ascontiguousarray(scrambled), sequences=_BY_START, size=f.num_scrambled, end=end,
+            service=SERVICE, length=f.length)
+        seeds = _SEEDS[scrambled[:, :7] @ _SEED_BITS]
         found = []
         for psdu, seed, ok, row in zip(psdus, seeds.tolist(), holds, scrambled, strict=True):
             psdu = psdu.tobytes()
@@ -204,6 +192,12 @@ class DataField:
             found.append(Payload(psdu, seed, ok, row, mpdus,
                                  mac.is_complete(psdu, mpdus, f.aggregated)))
         return found
+
+    @staticmethod
+    def _with_tail(scrambled, end):
+        """Bits up to the end of the tail, zeros where the decoder leaves it out."""
+        missing = end - scrambled.shape[1]
+        return scrambled if missing <= 0 else np.pad(scrambled, ((0, 0), (0, missing)))
 
     def merged(self, before, after):
         """The union of what two attempts made of a frame: the :class:`Payload` ``after``, with the
