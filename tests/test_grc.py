@@ -30,6 +30,7 @@ ACCEPTED = {
     "backend": declared.BACKENDS,
     "bad_fcs": ("False", "True"),
     "bandwidth_mhz": [str(width) for width in wifi.carriers.BANDWIDTHS],
+    "clip": ("True", "False"),
     "code": coding.get,
     "coding": lambda name: wifi.HT(0, 1, coding=name),
     "datatype": recording.DATATYPES,

@@ -723,7 +723,7 @@ def test_bursts_are_tagged_on_every_output():
     mpdus = [data_mpdu(30)[:-4], data_mpdu(333)[:-4]]
     messages = [pdu(mpdus[0], tx_time=when), pdu(mpdus[1])]
     source, samples, tags = bursts(messages, num_tx=2, format="ht", mcs=8, gap=111,
-                                   tag="burst", backoff_db=6.0)
+                                   tag="burst", backoff_db=6.0, clip=False)
     lengths = [wifi.HT(8, len(mpdu) + 4).num_samples + 111 for mpdu in mpdus]
     assert samples.shape == (2, sum(lengths))
     for port in tags:

@@ -84,7 +84,7 @@ def test_frames_of_the_block_are_those_of_arrays():
                 pdu(MPDU[:-4], format="non-ht", mcs=54), pdu(MPDU[:-4], mcs=3),
                 pdu(MPDU[:-4], mcs=3, stbc=1)]
     source, samples, _ = bursts(messages, num_tx=3, format="ht", mcs=9, gap=0, backoff_db=0.0,
-                                scrambler_seed=5, mapping=matrix.tolist())
+                                scrambler_seed=5, mapping=matrix.tolist(), clip=False)
     assert (source.frames(), source.refused()) == (4, 1)
     transmitter = wifi.Transmitter(3, mapping=matrix)
     wanted = [transmitter.mpdu(frame_format_of, [MPDU], 5)[1] for frame_format_of in (
@@ -93,11 +93,26 @@ def test_frames_of_the_block_are_those_of_arrays():
     assert np.array_equal(samples, np.concatenate(wanted, axis=1))
 
 
+@pytest.mark.parametrize(("backoff_db", "clips"), [(3.0, True), (14.0, False)])
+def test_samples_beyond_full_scale_are_clipped_and_counted(backoff_db, clips):
+    settings = {"num_tx": 2, "format": "ht", "mcs": 15, "gap": 0, "scrambler_seed": 5}
+    messages = [pdu(MPDU[:-4])] * 3
+    source, samples, _ = bursts(messages, backoff_db=backoff_db, **settings)
+    free, wanted, _ = bursts(messages, backoff_db=backoff_db, clip=False, **settings)
+    parts = np.stack([wanted.real, wanted.imag])
+    beyond = (np.abs(parts) > 1).any(axis=0)
+    assert beyond.any() == clips
+    assert (source.clipped(), free.clipped()) == (beyond.sum(), 0)
+    assert source.peak() == free.peak()
+    assert max(np.abs(samples.real).max(), np.abs(samples.imag).max()) <= 1
+    assert np.array_equal(samples, (np.clip(parts[0], -1, 1) + 1j * np.clip(parts[1], -1, 1)))
+
+
 def test_frames_of_the_block_with_a_matrix_for_each_subcarrier_are_not_to_be_smoothed():
     matrices = orthonormal(2, 2, 56)
     source, samples, _ = bursts([pdu(MPDU[:-4]), pdu(MPDU[:-4], format="vht", num_streams=2)],
                                 num_tx=2, format="ht", mcs=8, gap=0, backoff_db=0.0,
-                                scrambler_seed=5, mapping=matrices)
+                                scrambler_seed=5, mapping=matrices, clip=False)
     transmitter = wifi.Transmitter(2, mapping=matrices)
     wanted = [transmitter.mpdu(frame_format_of, [MPDU], 5)[1] for frame_format_of in (
         lambda n: wifi.HT(8, n, smoothing=False),

@@ -79,6 +79,9 @@ class wifi_transmitter(message_source):
         backoff_db: how far the mean power of all antennas together lies below full scale, which is
             1. At 12 dB about one sample in 10^7 of one antenna is larger than 1; ``peak`` says what
             was reached.
+        clip: whether real and imaginary parts beyond full scale are limited to it, counted
+            (``clipped``) and logged: many radios turn them into the other sign. Without it, samples
+            are what the back-off makes of them, as simulations need it.
         scrambler_seed: 1..127, or 0 for another one in each frame.
         tag: name of the tag with a burst's length.
         mapping: spatial mapping matrix of HT and VHT frames, (num_tx, N_STS) or (subcarriers,
@@ -93,7 +96,7 @@ class wifi_transmitter(message_source):
     def __init__(self, num_tx=1, format="non-ht", mcs=6, num_streams=1, bandwidth_mhz=20,
                  short_gi=False, coding="bcc", stbc=0, aggregated=False, greenfield=False,
                  sample_rate_mhz=20, centre=0, fcs="append", gap=320, backoff_db=12.0,
-                 scrambler_seed=0, tag="packet_len", mapping=None):
+                 scrambler_seed=0, tag="packet_len", mapping=None, clip=True):
         self._transmitter = wifi.Transmitter(num_tx, sample_rate_mhz, centre, mapping)
         self._steered = np.ndim(mapping) == 3
         settings = {
@@ -112,7 +115,8 @@ class wifi_transmitter(message_source):
         if not isinstance(tag, str) or not tag:
             raise ValueError(f"tag: got {tag!r}, must be a name")
         self._tag = pmt.intern(tag)
-        self._frames, self._peak = 0, 0.0
+        self._clip = flag("clip", clip)
+        self._frames, self._peak, self._clipped = 0, 0.0, 0
         message_source.__init__(self, "wifi_transmitter", "in", [np.complex64] * num_tx,
                                 multiple=16384)
 
@@ -121,8 +125,12 @@ class wifi_transmitter(message_source):
         return self._frames
 
     def peak(self):
-        """The largest magnitude of a sample so far; full scale is 1."""
+        """The largest magnitude of a sample so far, before clipping; full scale is 1."""
         return self._peak
+
+    def clipped(self):
+        """Samples so far whose real or imaginary part was beyond full scale and limited."""
+        return self._clipped
 
     def backoff_db(self):
         """How far the mean power of all antennas together lies below full scale."""
@@ -214,12 +222,25 @@ class wifi_transmitter(message_source):
         samples = self._transmitter.frame(f, psdu, seed or self._seed or self._frames % 127 + 1)
         samples *= np.float32(10 ** (-self._backoff_db / 20))
         self._peak = max(self._peak, float(np.abs(samples).max()))
+        if self._clip:
+            self._limit(samples)
         burst = np.concatenate([samples, self._gap], axis=1)
         tags = [(self._tag, pmt.from_long(burst.shape[1])), (_FRAME, pmt.from_long(self._frames))]
         if tx_time is not None:
             tags.append((_TX_TIME, moment_to_pmt(tx_time)))
         self._queue.put(list(burst), [(port, *tag) for port in range(len(burst)) for tag in tags])
         self._frames += 1
+
+
+    def _limit(self, samples):
+        """Limit real and imaginary parts, in place, and count the samples."""
+        parts = samples.view(np.float32).reshape(*samples.shape, 2)
+        beyond = int(np.count_nonzero((np.abs(parts) > 1).any(axis=-1)))
+        if beyond:
+            np.clip(parts, -1, 1, out=parts)
+            self._clipped += beyond
+            self._log.warn("clipping", f"{beyond} samples of a frame were beyond full scale and "
+                           f"clipped: backoff_db is {self._backoff_db:g}")
 
 
 def _cut(told, data):
