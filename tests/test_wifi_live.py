@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Wi-Fi from a radio: gr-soapy's source, the driver of soapy/ and its faults, the receiver."""
 
+import errno
 import json
 import os
 import signal
@@ -19,6 +20,7 @@ from gnuradio import blocks, gr, mimopack
 from gnuradio.mimopack import detectors, recording
 from gnuradio.mimopack.apps.cli import main
 from gnuradio.mimopack.apps.wifi import live as live_module
+from gnuradio.mimopack.apps.wifi.outputs import JsonFile
 from gnuradio.mimopack.recording.timeline import between
 from wifi_air import FRAMES, air, data_mpdu, record
 
@@ -297,6 +299,22 @@ def test_hostile_tags_change_nothing(sky):
     assert counts["failures"] == 3 * len(bad) - 2
 
 
+def test_a_disk_that_is_full_ends_the_command(sky, tmp_path, monkeypatch):
+    def write(self, frame, when=None, _write=JsonFile.write):
+        if frame.start > sky.sent[4].start:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        _write(self, frame, when)
+
+    monkeypatch.setattr(JsonFile, "write", write)
+    result = _radio(sky, "-q", "--record", tmp_path / "r", "--json", tmp_path / "f.json",
+                    "--csi", tmp_path / "c.npz", "--duration", (sky.samples - 100) / RATE)
+    assert result.exit_code == 2 and "--json: cannot write" in result.output
+    assert "No space left" in result.output and "Broken off." in result.output
+    reader = recording.Reader(tmp_path / "r", verify=True)
+    assert reader.num_channels == 2 and reader.num_samples > 0
+    assert (tmp_path / "c.npz").is_file() and not (tmp_path / "f.json").exists()
+
+
 def test_a_radio_that_disappears_ends_the_command(sky, tmp_path, impatient):
     at = sky.sent[8].start - GAP // 2
     result = _radio(sky, "--json", tmp_path / "f.json", faults=f",disappear_at={at}")
@@ -431,6 +449,14 @@ def test_a_wrong_setting_is_refused_in_a_sentence(sky, arguments, said):
     result = _radio(sky, *arguments)
     assert result.exit_code == 2 and said in result.output, result.output
     assert "Traceback" not in result.output
+
+
+def test_a_run_that_does_not_begin_leaves_no_recording(sky, tmp_path):
+    result = _radio(sky, "--record", tmp_path / "r", "--json", tmp_path / "no" / "f.json")
+    assert result.exit_code == 2 and "--json: cannot write" in result.output
+    result = _radio(sky, "--record", tmp_path / "r", "--json", tmp_path / "r.sigmf-meta")
+    assert result.exit_code == 2 and "is the recording too" in result.output
+    assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize("arguments, said", [

@@ -144,7 +144,8 @@ class wifi_receiver(sample_block):
         overload: what to do where the machine is too slow. "wait" holds the samples in front back,
             as files need it. "drop" is for radios: a thread of the block's own decodes, and samples
             that wait for it for too long are dropped in whole spans, counted and logged with the
-            stage that takes most time. The block never holds a radio or a recording back.
+            stage that takes most time. The block never holds a radio or a recording back, if the
+            buffers in front have room for a millisecond, as they have by default.
         buffer_seconds: with "drop", how many seconds of samples may wait. Memory: 8 bytes for each
             antenna and sample.
 

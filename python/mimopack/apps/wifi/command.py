@@ -263,8 +263,12 @@ def _run(interrupt, make, paths, full_scale_dbm, folder, pictures, quiet, receiv
         run = make(on_frame, gallery, receiver)
     except (ValueError, ImportError) as error:
         refuse_receiver(error)
-    run.introduce(say, warn)
-    open_outputs(outputs, run, *paths, full_scale_dbm, folder, warn, interrupt)
+    try:
+        run.introduce(say, warn)
+        open_outputs(outputs, run, *paths, full_scale_dbm, folder, warn, interrupt)
+    except BaseException:
+        run.discard()
+        raise
     failure = None
     try:
         run.check(interrupt, progress, warn)

@@ -24,6 +24,7 @@ from .words import duration, plural
 
 _POLL = 0.1    # seconds
 _SILENCE = 5.0    # seconds without a sample after which a radio is gone
+_MOST_WAITING = 20_000    # frames that wait to be reported
 
 
 class Live:
@@ -58,7 +59,7 @@ class Live:
         self.sample_rate, self.start_time = radio.sample_rate, None
         self.summary, self.complete, self.written = Summary(), False, []
         self._items, self._wake = SimpleQueue(), threading.Event()
-        self._load, self._slowest = None, ""
+        self._load, self._unreported = None, 0
         self._host_start = None
         self._top = gr.top_block("mimopack wifi")
         self._receiver = mimopack.wifi_receiver(
@@ -130,6 +131,13 @@ class Live:
                 + (" or the Enter key" if sys.stdin and sys.stdin.isatty() else "")
                 + " writes them")
 
+    def discard(self):
+        """Leave no recording of a run that did not begin."""
+        if self.own_files:
+            self._sink.close()
+            for path in self.own_files:
+                path.unlink(missing_ok=True)
+
     def check(self, interrupt, progress, warn):
         """Check nothing: a radio has no checksums."""
 
@@ -147,14 +155,21 @@ class Live:
             self._top.start()
             waiter = threading.Thread(target=lambda: (self._top.wait(), ended.set()), daemon=True)
             waiter.start()
+            reports = True
             try:
                 self._run(interrupt, progress, ended)
                 self.complete = True
+            except OSError:    # of a file that frames are written to
+                reports = False
+                raise
             finally:
                 self._top.stop()
                 waiter.join()
-                self._take_all(progress)
-                self._end_recording()
+                try:
+                    if reports:
+                        self._take_all(progress)
+                finally:
+                    self._end_recording()
 
     def _run(self, interrupt, progress, ended):
         last, since = 0, time.monotonic()
@@ -183,6 +198,10 @@ class Live:
             for taker in takers)
 
     def _put(self, item):
+        # A terminal or a FIFO that stands still would fill the memory.
+        if self._items.qsize() >= _MOST_WAITING:
+            self._unreported += item[0] is not None
+            return
         self._items.put(item)
         self._wake.set()
 
@@ -212,10 +231,10 @@ class Live:
             self.written.append(Path(told["path"]))
             self._say(f"written: {recording.printable(told['path'])}")
             return
-        if "problem" in told:
-            self._warn(f"--keep: nothing written: {told['problem']}")
+        if "load" not in told:
+            self._warn(f"--keep: nothing written: {told.get('problem', '')}")
             return
-        self._load, self._slowest = told["load"], told["slowest"]
+        self._load = told["load"]
         if told["gaps"]:
             self._warn(f"the radio lost samples: {plural(told['gaps'], 'gap')} in "
                        f"{told['seconds']:.1f} s, {told['lost']} samples of each antenna")
@@ -305,10 +324,12 @@ class _Written(gr.basic_block):
         self.set_msg_handler(pmt.intern("in"), self._take)
 
     def _take(self, message):
-        if pmt.is_dict(message):
-            self._function({pmt.symbol_to_string(pmt.car(item)): pmt.to_python(pmt.cdr(item))
-                            for item in map(lambda i: pmt.nth(i, pmt.dict_items(message)),
-                                            range(pmt.length(message)))})
+        told = {}
+        for name in ("path", "problem"):
+            value = pmt.dict_ref(message, pmt.intern(name), pmt.PMT_NIL)
+            if pmt.is_symbol(value):
+                told[name] = pmt.symbol_to_string(value)
+        self._function(told)
 
 
 @contextmanager

@@ -80,6 +80,9 @@ class Run:
         """Say what the recording is taken for."""
         introduce(self._reader, self.sample_rate, say, warn)
 
+    def discard(self):
+        """Undo nothing: a recording is only read."""
+
     def check(self, interrupt, progress, warn):
         """Compare checksums."""
         if isinstance(self._reader, recording.Reader):
