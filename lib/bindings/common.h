@@ -31,6 +31,16 @@ int team_size(int threads);
 /* OpenMP's threads do not survive a fork, and the child would wait for them for ever. */
 void watch_forks();
 
+/* A MIMO detector on the CPU, as other bindings use it */
+class cpu_detector
+{
+public:
+    virtual ~cpu_detector() = default;
+    virtual const plan& shape() const = 0;
+    /* Returns how many vectors were erased, or out_of_memory. */
+    virtual std::size_t run(const batch& b) const = 0;
+};
+
 void bind_ldpc(py::module_& m);
 void bind_turbo(py::module_& m);
 void bind_viterbi(py::module_& m);

@@ -118,7 +118,7 @@ bool valid_search_shape(const detector_options& options, int num_tx, int width)
     return true;
 }
 
-class detector
+class detector : public cpu_detector
 {
 public:
     detector(const std::string& name,
@@ -229,9 +229,11 @@ public:
         else
             throw std::invalid_argument("detect: out must be float32 or int8");
         b.int8_scale = int8_scale;
-        return run_batch(
-            b, threads, [&](const batch& all) { return d_run(d_plan, all); });
+        return run_batch(b, threads, [&](const batch& all) { return run(all); });
     }
+
+    const plan& shape() const override { return d_plan; }
+    std::size_t run(const batch& b) const override { return d_run(d_plan, b); }
 
     std::string isa() const { return d_build.name; }
 
@@ -247,6 +249,7 @@ PYBIND11_MODULE(_core, m)
 {
     m.doc() = "CPU detectors of gr-mimopack; use gnuradio.mimopack.detectors instead.";
     watch_forks();
+    py::class_<cpu_detector>(m, "CpuDetector");
     bind_ldpc(m);
     bind_turbo(m);
     bind_viterbi(m);
@@ -281,7 +284,7 @@ PYBIND11_MODULE(_core, m)
           py::arg("source").noconvert(),
           py::arg("threads"));
     m.def("max_threads", [] { return omp_get_max_threads(); });
-    py::class_<detector>(m, "Detector")
+    py::class_<detector, cpu_detector>(m, "Detector")
         .def(py::init<const std::string&,
                       int,
                       int,

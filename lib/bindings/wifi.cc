@@ -334,121 +334,186 @@ order(const float_array& llr, const long_array& source, const std::string& isa)
     return out;
 }
 
-/* Decoded bits (frames, encoders * count) of llr (frames, carriers, symbols, bits): the
- * encoders' bits by turns, without their tails */
-byte_array decode_frames(const float_array& llr,
-                         const long_array& source,
-                         const std::string& rate,
-                         std::int64_t encoders,
-                         std::int64_t count,
-                         float largest_mean,
-                         int threads,
-                         const std::string& isa)
+/* LLRs of frames through the decoders of the convolutional code: the encoders' bits by turns,
+ * without their tails */
+class frame_decoder
 {
-    const int rates = static_cast<int>(std::size(viterbi_rates));
-    int place = 0;
-    while (place < rates && rate != viterbi_rates[place].rate)
-        ++place;
-    require(place < rates && llr.ndim() == 4 && source.ndim() == 1 && encoders >= 1 &&
-                encoders <= 16 && source.size() % encoders == 0 && count >= 0 &&
-                count < std::int64_t{ 1 } << 32 && largest_mean > 0 &&
-                (llr.shape(0) == 0 || llr.size() / llr.shape(0) <= INT32_MAX) &&
-                within(source, llr.shape(1) * llr.shape(3)),
-            "decode_frames");
-    const std::int64_t frames = llr.shape(0), symbols = llr.shape(2), coded = source.size();
-    const std::int64_t share = coded / encoders;
-    const std::int64_t used = coded_length(viterbi_rates[place], count + viterbi_tail);
-    require(used <= symbols * share, "decode_frames");
-    const wifi_build& build = find_wifi(isa);
-    const viterbi_build& decoder = find_viterbi(find_build(isa));
-    byte_array out({ frames, encoders * count });
-    viterbi_batch b{};
-    b.n = static_cast<std::size_t>(frames * encoders);
-    b.rate = place;
-    b.largest_mean = largest_mean;
-    if (out.size())
-        run_batch(b, threads, [&](viterbi_batch& batch) {
-            /* Each frame is written over what the one before has behind its last used bit. */
-            std::vector<float> ordered(frames * encoders * used + symbols * coded);
-            std::vector<float> one(encoders > 1 ? symbols * coded : 0);
-            for (std::int64_t f = 0; f < frames; ++f) {
-                float* to = ordered.data() + f * encoders * used;
-                build.order({ 1,
-                              llr.shape(1),
-                              symbols,
-                              llr.shape(3),
-                              coded,
-                              llr.data() + f * llr.shape(1) * symbols * llr.shape(3),
-                              source.data(),
-                              encoders > 1 ? one.data() : to });
-                for (std::int64_t e = 0; encoders > 1 && e < encoders; ++e)
-                    for (std::int64_t t = 0; t < symbols; ++t)
-                        std::copy_n(one.data() + t * coded + e * share,
-                                    std::max<std::int64_t>(
-                                        0, std::min(share, used - t * share)),
-                                    to + e * used + std::min(t * share, used));
-            }
-            const std::vector<std::int64_t> num_bits(batch.n, count);
-            std::vector<std::uint8_t> bits(encoders > 1 ? batch.n * count : 0);
-            batch.num_bits = num_bits.data();
-            batch.llr = ordered.data();
-            batch.bits = encoders > 1 ? bits.data() : out.mutable_data();
-            const std::size_t result = decode_viterbi(decoder, batch);
-            if (encoders > 1)
-                for (std::int64_t i = 0; i < static_cast<std::int64_t>(batch.n); ++i)
-                    for (std::int64_t j = 0; j < count; ++j)
-                        out.mutable_data()[(i / encoders * count + j) * encoders +
-                                           i % encoders] = bits[i * count + j];
-            return result;
-        });
-    return out;
-}
-
-/* (PSDUs (frames, length), bits (frames, size)) of decoded bits (frames, given), of which those
- * behind `end` and those that were not given become what is a descrambled 0; sequences (128,
- * 127) by the first seven bits */
-py::tuple descramble(const byte_array& bits,
-                     const byte_array& sequences,
-                     std::int64_t size,
-                     std::int64_t end,
-                     std::int64_t service,
-                     std::int64_t length)
-{
-    constexpr std::int64_t period = 127, seed_bits = 7;
-    require(bits.ndim() == 2 && has_shape(sequences, { 1 << seed_bits, period }) &&
-                bits.shape(1) >= seed_bits && size >= bits.shape(1) && end >= 0 &&
-                service >= 0 && length >= 0 && service + 8 * length <= size,
-            "descramble");
-    const std::int64_t frames = bits.shape(0), given = bits.shape(1);
-    byte_array out({ frames, size }), psdus({ frames, length });
-    const std::uint8_t* all = sequences.data();
-    std::uint8_t *to = out.mutable_data(), *bytes = psdus.mutable_data();
-    const std::uint8_t* from = bits.data();
+public:
+    frame_decoder(const long_array& source,
+                  const std::string& rate,
+                  std::int64_t encoders,
+                  std::int64_t count,
+                  float largest_mean,
+                  const std::string& isa)
+        : d_source(source), d_encoders(encoders), d_count(count), d_mean(largest_mean),
+          d_build(find_wifi(isa)), d_decoder(find_viterbi(find_build(isa)))
     {
-        py::gil_scoped_release release;
-        std::vector<std::uint8_t> sequence(size + 8);
-        for (std::int64_t f = 0; f < frames; ++f, to += size, from += given) {
+        const int rates = static_cast<int>(std::size(viterbi_rates));
+        while (d_rate < rates && rate != viterbi_rates[d_rate].rate)
+            ++d_rate;
+        require(d_rate < rates && source.ndim() == 1 && encoders >= 1 && encoders <= 16 &&
+                    source.size() > 0 && source.size() % encoders == 0 && count >= 0 &&
+                    count < std::int64_t{ 1 } << 32 && largest_mean > 0 &&
+                    within(source, INT32_MAX),
+                "FrameDecoder");
+        d_used = coded_length(viterbi_rates[d_rate], count + viterbi_tail);
+    }
+
+    std::int64_t decoded() const { return d_encoders * d_count; }
+
+    /* Whether frames of so many LLRs of a symbol, and symbols, can be decoded */
+    bool takes(std::int64_t of_symbol, std::int64_t symbols) const
+    {
+        return within(d_source, of_symbol) && d_used <= symbols * share();
+    }
+
+    /* llr: frames x carriers x symbols x bits; returns 0 or out_of_memory */
+    std::size_t run(const float* llr,
+                    std::int64_t frames,
+                    std::int64_t carriers,
+                    std::int64_t symbols,
+                    std::int64_t bits,
+                    std::uint8_t* out,
+                    viterbi_batch& b) const
+    {
+        const std::int64_t coded = d_source.size();
+        /* Each frame is written over what the one before has behind its last used bit. */
+        std::vector<float> ordered(frames * d_encoders * d_used + symbols * coded);
+        std::vector<float> one(d_encoders > 1 ? symbols * coded : 0);
+        for (std::int64_t f = 0; f < frames; ++f) {
+            float* to = ordered.data() + f * d_encoders * d_used;
+            d_build.order({ 1,
+                            carriers,
+                            symbols,
+                            bits,
+                            coded,
+                            llr + f * carriers * symbols * bits,
+                            d_source.data(),
+                            d_encoders > 1 ? one.data() : to });
+            for (std::int64_t e = 0; d_encoders > 1 && e < d_encoders; ++e)
+                for (std::int64_t t = 0; t * share() < d_used; ++t)
+                    std::copy_n(one.data() + t * coded + e * share(),
+                                std::min(share(), d_used - t * share()),
+                                to + e * d_used + t * share());
+        }
+        b.n = static_cast<std::size_t>(frames * d_encoders);
+        b.rate = d_rate;
+        b.largest_mean = d_mean;
+        const std::vector<std::int64_t> num_bits(b.n, d_count);
+        std::vector<std::uint8_t> parts(d_encoders > 1 ? b.n * d_count : 0);
+        b.num_bits = num_bits.data();
+        b.llr = ordered.data();
+        b.bits = d_encoders > 1 ? parts.data() : out;
+        if (!b.n || !d_count)
+            return 0;
+        const std::size_t result = decode_viterbi(d_decoder, b);
+        for (std::int64_t i = 0; d_encoders > 1 && i < frames * d_encoders; ++i)
+            for (std::int64_t j = 0; j < d_count; ++j)
+                out[(i / d_encoders * d_count + j) * d_encoders + i % d_encoders] =
+                    parts[i * d_count + j];
+        return result;
+    }
+
+    byte_array decode(const float_array& llr, int threads) const
+    {
+        require(llr.ndim() == 4 &&
+                    (llr.shape(0) == 0 || llr.size() / llr.shape(0) <= INT32_MAX) &&
+                    takes(llr.shape(1) * llr.shape(3), llr.shape(2)),
+                "FrameDecoder.decode");
+        byte_array out({ llr.shape(0), decoded() });
+        viterbi_batch b{};
+        run_batch(b, threads, [&](viterbi_batch& batch) {
+            return run(llr.data(),
+                       llr.shape(0),
+                       llr.shape(1),
+                       llr.shape(2),
+                       llr.shape(3),
+                       out.mutable_data(),
+                       batch);
+        });
+        return out;
+    }
+
+private:
+    long_array d_source;
+    std::int64_t d_encoders, d_count, d_used = 0;
+    float d_mean;
+    int d_rate = 0;
+    const wifi_build& d_build;
+    const viterbi_build& d_decoder;
+
+    std::int64_t share() const { return d_source.size() / d_encoders; }
+};
+
+/* Decoded bits to PSDUs */
+class descrambler
+{
+public:
+    /* sequences: (128, 127), by the first seven bits. Of `size` bits those behind `end` become
+     * what is a descrambled 0. */
+    descrambler(const byte_array& sequences,
+                std::int64_t size,
+                std::int64_t end,
+                std::int64_t service,
+                std::int64_t length)
+        : d_sequences(sequences), d_size(size), d_end(end), d_service(service),
+          d_length(length)
+    {
+        require(has_shape(sequences, { 1 << seed_bits, period }) && size >= seed_bits &&
+                    end >= seed_bits && end <= size && service >= 0 && length >= 0 &&
+                    service + 8 * length <= size,
+                "Descrambler");
+    }
+
+    std::int64_t size() const { return d_size; }
+    std::int64_t length() const { return d_length; }
+
+    /* given <= size bits of each frame; zeros are put in between them and the end */
+    void run(const std::uint8_t* from,
+             std::int64_t frames,
+             std::int64_t given,
+             std::uint8_t* to,
+             std::uint8_t* bytes) const
+    {
+        std::vector<std::uint8_t> sequence(d_size + period);
+        for (std::int64_t f = 0; f < frames; ++f, to += d_size, from += given) {
             int seed = 0;
             for (int i = 0; i < seed_bits; ++i)
-                seed = seed << 1 | (from[i] & 1);
-            for (std::int64_t i = 0; i < size; i += period)
+                seed = seed << 1 | (i < given ? from[i] & 1 : 0);
+            for (std::int64_t i = 0; i < d_size; i += period)
                 std::copy_n(
-                    all + seed * period, std::min(period, size - i), sequence.data() + i);
-            const std::int64_t kept = std::min(given, end);
+                    d_sequences.data() + seed * period, period, sequence.data() + i);
+            const std::int64_t kept = std::min(given, d_end);
             std::copy_n(from, kept, to);
-            std::copy_n(sequence.data() + kept, size - kept, to + kept);
-            for (std::int64_t i = 0; i < length; ++i) {
+            std::fill(to + kept, to + d_end, std::uint8_t{ 0 });
+            std::copy_n(sequence.data() + d_end, d_size - d_end, to + d_end);
+            for (std::int64_t i = 0; i < d_length; ++i) {
                 std::uint64_t a, b;
-                std::memcpy(&a, to + service + 8 * i, sizeof a);
-                std::memcpy(&b, sequence.data() + service + 8 * i, sizeof b);
+                std::memcpy(&a, to + d_service + 8 * i, sizeof a);
+                std::memcpy(&b, sequence.data() + d_service + 8 * i, sizeof b);
                 /* Bits of eight bytes into one, the first the lowest */
                 *bytes++ = static_cast<std::uint8_t>(
                     ((a ^ b) & 0x0101010101010101u) * 0x0102040810204080u >> 56);
             }
         }
     }
-    return py::make_tuple(psdus, out);
-}
+
+    /* (PSDUs (frames, length), bits (frames, size)) of bits (frames, size or less) */
+    py::tuple descramble(const byte_array& bits) const
+    {
+        require(bits.ndim() == 2 && bits.shape(1) <= d_size, "Descrambler.run");
+        byte_array out({ bits.shape(0), d_size }), psdus({ bits.shape(0), d_length });
+        run(bits.data(), bits.shape(0), bits.shape(1), out.mutable_data(),
+            psdus.mutable_data());
+        return py::make_tuple(psdus, out);
+    }
+
+private:
+    static constexpr std::int64_t period = 127, seed_bits = 7;
+
+    byte_array d_sequences;
+    std::int64_t d_size, d_end, d_service, d_length;
+};
 
 /* (sampling offsets (frames,), phases (frames, symbols) or None) of known (frames, symbols,
  * carriers) */
@@ -1079,6 +1144,10 @@ public:
                  const double_array& cfo,
                  const complex_array& direct,
                  const std::optional<complex_array>& white,
+                 const cpu_detector* detector,
+                 const frame_decoder* decoder,
+                 const descrambler* last,
+                 int threads,
                  const std::string& isa) const
     {
         const wifi_format& f = d_format;
@@ -1129,11 +1198,28 @@ public:
                                       floats(received),
                                       floats(least_squares) };
         const wifi_build& build = find_wifi(isa);
-        {
+        py::dict out;
+        if (detector) {
+            const std::int64_t bits = f.streams * detector->shape().points.bits;
+            require(decoder && last && f.symbols && detector->shape().num_tx == f.streams &&
+                        detector->shape().num_rx == rows &&
+                        f.data * f.symbols * bits <= INT32_MAX &&
+                        decoder->takes(f.data * bits, f.symbols) &&
+                        decoder->decoded() <= last->size(),
+                    "demodulate");
+            byte_array scrambled({ frames, last->size() }), psdus({ frames, last->length() });
+            out["scrambled"] = scrambled;
+            out["psdus"] = psdus;
+            viterbi_batch b{};
+            run_batch(b, threads, [&](viterbi_batch& batch) {
+                build.demodulate(d);
+                return decode(d, *detector, *decoder, *last, batch,
+                              scrambled.mutable_data(), psdus.mutable_data());
+            });
+        } else {
             py::gil_scoped_release release;
             build.demodulate(d);
         }
-        py::dict out;
         out["y"] = vectors;
         out["h"] = whitened;
         out["noise_var"] = noise_var;
@@ -1152,6 +1238,44 @@ private:
     std::shared_ptr<smoother> d_smoother;
     std::vector<py::array> d_kept;
     wifi_format d_format;
+
+    /* Vectors to PSDUs; returns 0 or out_of_memory */
+    static std::size_t decode(const wifi_demodulation& d,
+                              const cpu_detector& detector,
+                              const frame_decoder& decoder,
+                              const descrambler& last,
+                              viterbi_batch& b,
+                              std::uint8_t* scrambled,
+                              std::uint8_t* psdus)
+    {
+        const wifi_format& f = *d.format;
+        const std::int64_t vectors = f.data * f.symbols;
+        const std::int64_t bits = f.streams * detector.shape().points.bits;
+        std::vector<float> noise(d.frames * vectors);
+        for (std::int64_t i = 0; i < d.frames; ++i)
+            std::fill_n(noise.data() + i * vectors, vectors,
+                        static_cast<float>(d.noise_var[i]));
+        const std::unique_ptr<float[]> llr(new float[d.frames * vectors * bits]);
+        std::vector<std::uint8_t> decoded(d.frames * decoder.decoded());
+        batch of_detector{};
+        of_detector.n = static_cast<std::size_t>(d.frames * vectors);
+        of_detector.per_channel = static_cast<std::size_t>(f.symbols);
+        of_detector.y = d.vectors;
+        of_detector.h = d.whitened;
+        of_detector.noise_var = noise.data();
+        of_detector.noise_per_vector = true;
+        of_detector.llr = llr.get();
+        of_detector.int8_scale = 1;
+        of_detector.threads = b.threads;
+        of_detector.stop = b.stop;
+        of_detector.stop_context = b.stop_context;
+        if (detector.run(of_detector) == out_of_memory ||
+            decoder.run(llr.get(), d.frames, f.data, f.symbols, bits, decoded.data(), b) ==
+                out_of_memory)
+            return out_of_memory;
+        last.run(decoded.data(), d.frames, decoder.decoded(), scrambled, psdus);
+        return 0;
+    }
 
     static std::int64_t length(const py::dict& d, const char* name)
     {
@@ -1264,26 +1388,34 @@ void bind_wifi(py::module_& core)
           py::kw_only(),
           py::arg("source").noconvert(),
           py::arg("isa") = "auto");
-    m.def("decode_frames",
-          &decode_frames,
-          py::arg("llr").noconvert(),
-          py::kw_only(),
-          py::arg("source").noconvert(),
-          py::arg("rate"),
-          py::arg("encoders"),
-          py::arg("count"),
-          py::arg("largest_mean"),
-          py::arg("threads"),
-          py::arg("isa") = "auto");
-    m.def("descramble",
-          &descramble,
-          py::arg("bits").noconvert(),
-          py::kw_only(),
-          py::arg("sequences").noconvert(),
-          py::arg("size"),
-          py::arg("end"),
-          py::arg("service"),
-          py::arg("length"));
+    py::class_<frame_decoder>(m, "FrameDecoder")
+        .def(py::init<const long_array&,
+                      const std::string&,
+                      std::int64_t,
+                      std::int64_t,
+                      float,
+                      const std::string&>(),
+             py::kw_only(),
+             py::arg("source").noconvert(),
+             py::arg("rate"),
+             py::arg("encoders"),
+             py::arg("count"),
+             py::arg("largest_mean"),
+             py::arg("isa") = "auto")
+        .def("decode", &frame_decoder::decode, py::arg("llr").noconvert(), py::arg("threads"));
+    py::class_<descrambler>(m, "Descrambler")
+        .def(py::init<const byte_array&,
+                      std::int64_t,
+                      std::int64_t,
+                      std::int64_t,
+                      std::int64_t>(),
+             py::kw_only(),
+             py::arg("sequences").noconvert(),
+             py::arg("size"),
+             py::arg("end"),
+             py::arg("service"),
+             py::arg("length"))
+        .def("run", &descrambler::descramble, py::arg("bits").noconvert());
     m.def("track",
           &track,
           py::arg("known").noconvert(),
@@ -1398,6 +1530,10 @@ void bind_wifi(py::module_& core)
              py::arg("cfo").noconvert(),
              py::arg("direct").noconvert(),
              py::arg("white").none(true).noconvert() = py::none(),
+             py::arg("detector").none(true) = py::none(),
+             py::arg("decoder").none(true) = py::none(),
+             py::arg("descrambler").none(true) = py::none(),
+             py::arg("threads") = 1,
              py::arg("isa") = "auto");
     m.def("points",
           &points,

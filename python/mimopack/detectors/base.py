@@ -227,6 +227,11 @@ class Detector:
         self.last_backend = "cpu"
         return erased
 
+    @property
+    def core(self):
+        """The C++ detector, for C++ that calls it; None where ``detect`` may take something else."""
+        return self._core if self._gpu is None and not self._calibration else None
+
     def prepare(self, n, per_channel=1, has_prior=False):
         """Does ahead of many batches what the first ``detect`` would do first where there is a GPU:
         choose (backend "auto"), compile. Takes seconds, or next to nothing when that is known.

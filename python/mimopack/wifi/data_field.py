@@ -61,6 +61,8 @@ class DataField:
         order: where each coded bit of a symbol is sent, see :func:`interleaving.bit_order`.
         source: which coded bit is sent in each place, the inverse of ``order``.
         decoder: ``ldpc.WifiFrameDecoder`` of an LDPC format.
+        viterbi: C++ decoder of a format with the convolutional code.
+        descrambler: C++ descrambler.
 
     IEEE 802.11-2020 §17.3.5, §19.3.11, §21.3.10.
     """
@@ -78,7 +80,15 @@ class DataField:
         else:
             self._code = ConvolutionalCode(f.code_rate)
             # Input bits of each encoder that are followed by zeros only, or by padding.
-            self._trellis = (f.tail_position + TAIL * f.num_encoders) // f.num_encoders
+            trellis = (f.tail_position + TAIL * f.num_encoders) // f.num_encoders
+            self.viterbi = _core.wifi.FrameDecoder(
+                source=self.order, rate=f.code_rate, encoders=f.num_encoders,
+                count=trellis - TAIL, largest_mean=LARGEST_MEAN)
+        end = f.num_scrambled
+        if f.coding == "bcc":
+            end = f.tail_position + TAIL * f.num_encoders
+        self.descrambler = _core.wifi.Descrambler(
+            sequences=_BY_START, size=f.num_scrambled, end=end, service=SERVICE, length=f.length)
 
     def encode(self, psdu, scrambler_seed=93):
         """Bits as they are sent.
@@ -160,9 +170,7 @@ class DataField:
             coded = _core.wifi.order(llr, source=self.order)
             self.decoder.decode(coded.reshape(len(coded), -1))
             return self.payloads(self.decoder.bits, self.decoder.found.tolist())
-        bits = _core.wifi.decode_frames(
-            llr, source=self.order, rate=f.code_rate, encoders=f.num_encoders,
-            count=self._trellis - TAIL, largest_mean=LARGEST_MEAN, threads=self._threads)
+        bits = self.viterbi.decode(llr, self._threads)
         return self.payloads(bits, [None] * len(bits))
 
     def payloads(self, scrambled, holds):
@@ -176,28 +184,29 @@ class DataField:
         Returns:
             list of n :class:`Payload`.
         """
-        f = self.frame_format
-        end = f.num_scrambled
-        if f.coding == "bcc":
-            end = f.tail_position + TAIL * f.num_encoders
-            scrambled = self._with_tail(scrambled, end)
-        psdus, scrambled = _core.wifi.descramble(
-            np.ascontiguousarray(scrambled), sequences=_BY_START, size=f.num_scrambled, end=end,
-            service=SERVICE, length=f.length)
+        psdus, scrambled = self.descrambler.run(np.ascontiguousarray(scrambled))
+        return self.taken_apart(psdus, scrambled, holds)
+
+    def taken_apart(self, psdus, scrambled, holds):
+        """Find the MPDUs of frames.
+
+        Args:
+            psdus: uint8 (n, length).
+            scrambled: uint8 (n, num_scrambled), the bits with padding.
+            holds: as for :meth:`payloads`.
+
+        Returns:
+            list of n :class:`Payload`.
+        """
+        aggregated = self.frame_format.aggregated
         seeds = _SEEDS[scrambled[:, :7] @ _SEED_BITS]
         found = []
         for psdu, seed, ok, row in zip(psdus, seeds.tolist(), holds, scrambled, strict=True):
             psdu = psdu.tobytes()
-            mpdus = tuple(mac.split(psdu, f.aggregated))
+            mpdus = tuple(mac.split(psdu, aggregated))
             found.append(Payload(psdu, seed, ok, row, mpdus,
-                                 mac.is_complete(psdu, mpdus, f.aggregated)))
+                                 mac.is_complete(psdu, mpdus, aggregated)))
         return found
-
-    @staticmethod
-    def _with_tail(scrambled, end):
-        """Bits up to the end of the tail, zeros where the decoder leaves it out."""
-        missing = end - scrambled.shape[1]
-        return scrambled if missing <= 0 else np.pad(scrambled, ((0, 0), (0, missing)))
 
     def merged(self, before, after):
         """The union of what two attempts made of a frame: the :class:`Payload` ``after``, with the

@@ -202,17 +202,26 @@ class FrameDecoder:
         if self.settings.covariance and self.settings.num_rx > 1:
             lower, white = factors(noise_covariance(demodulator.training_halves(samples)))
             samples = replace(samples, white=white)
-        demodulated = demodulator.run(samples)
+        detector = field = refusal = None
+        behind = {}
+        if f.num_symbols:
+            field = self._kept(self._fields, f.key, lambda: DataField(f))
+            try:
+                rows = self.settings.num_rx * f.plan.copies * (2 if f.stbc else 1)
+                detector = self._detector(f, rows)
+                behind = self._behind(demodulator, detector, field, len(group))
+            except _Refused as error:
+                refusal = str(error)
+        demodulated, psdus, scrambled = demodulator.run(samples, **behind)
         self._lap("demodulation")
-        if not f.num_symbols:
-            return self._reports(group, demodulated, lower)
-        try:
-            detector = self._detector(f, demodulated.h.shape[2])
-        except _Refused as refusal:
-            return [replace(frame, problem=str(refusal))
-                    for frame in self._reports(group, demodulated, lower)]
-        field = self._kept(self._fields, f.key, lambda: DataField(f))
-        payloads = self._decoded(demodulated, detector, field)
+        if not f.num_symbols or refusal:
+            reports = self._reports(group, demodulated, lower)
+            return [replace(frame, problem=refusal) for frame in reports] if refusal else reports
+        if psdus is None:
+            payloads = self._decoded(demodulated, detector, field)
+        else:
+            payloads = field.taken_apart(psdus, scrambled, [None] * len(psdus))
+            self._lap("decoding")
         # What is reported of a frame: the last pass that found an MPDU more, or the first, as one
         # that went wrong may have trained on wrong bits.
         reported = demodulated
@@ -242,6 +251,23 @@ class FrameDecoder:
                 not payloads[i].good and _differ(before[i], payloads[i])))]
         name = getattr(detector, "name", "") or type(detector).__name__
         return self._reports(group, reported, lower, payloads, name, field)
+
+    def _behind(self, demodulator, detector, field, frames):
+        """What can follow demodulation in C++ at once: arguments of ``Demodulator.run``."""
+        core = getattr(detector, "core", None)
+        # With a clock each stage is a call of its own, whose time counts.
+        if core is None or not demodulator.chains or self._clock:
+            return {}
+        f = field.frame_format
+        self._share_threads(detector, frames * f.plan.num_data * f.num_symbols)
+        return {"detector": core, "decoder": field.viterbi, "descrambler": field.descrambler,
+                "threads": detector.threads}
+
+    def _share_threads(self, detector, vectors):
+        """Let a detector use all cores where a batch is worth it."""
+        if not self.settings.detector_threads and isinstance(detector, detectors.Detector):
+            work = vectors * detector.candidates
+            detector.threads = 0 if work > _SHARED_WORK else 1
 
     def _decoded(self, demodulated, detector, field, before=None):
         """Payloads of demodulated frames, with the MPDUs of payloads that were decoded before."""
@@ -307,9 +333,7 @@ class FrameDecoder:
         y, h = demodulated.y, demodulated.h
         n, num_carriers, blocks, rows = y.shape
         noise = np.repeat(demodulated.noise_var, num_carriers * blocks).astype(np.float32)
-        if not self.settings.detector_threads and isinstance(detector, detectors.Detector):
-            work = noise.size * detector.candidates
-            detector.threads = 0 if work > _SHARED_WORK else 1
+        self._share_threads(detector, noise.size)
         llr = detector.detect(y.reshape(-1, rows), h.reshape(n * num_carriers, rows, -1), noise)
         return llr.reshape(n, num_carriers, blocks, -1)
 

@@ -163,26 +163,38 @@ class Demodulator:
         """Samples from the first LTF window on that a frame takes."""
         return (self.format.num_samples - _LTF) * self._scale
 
-    def run(self, samples):
+    @property
+    def chains(self):
+        """Whether :meth:`run` can detect and decode too: vectors are what a detector takes."""
+        f = self.format
+        return f.num_symbols > 0 and f.coding == "bcc" and not f.stbc and f.plan.copies == 1
+
+    def run(self, samples, **behind):
         """Demodulate frames.
 
         Args:
             samples: :class:`FrameSamples` from the L-LTF's first FFT window on: samples_needed,
                 and a guard interval on both sides.
+            behind: where the format ``chains``, what follows at once, without Python's lock:
+                detector (``_core.CpuDetector``), decoder and descrambler (a
+                :class:`data_field.DataField`'s), threads.
 
         Returns:
-            :class:`Demodulated`.
+            (:class:`Demodulated`, PSDUs and scrambled bits as
+            :meth:`data_field.DataField.taken_apart` takes them, or None twice).
         """
         f = self.format
         found = self._core.run(samples.samples, first=samples.first, cfo=samples.cfo,
-                               direct=samples.direct, white=samples.white)
+                               direct=samples.direct, white=samples.white, **behind)
+        psdus, scrambled = found.pop("psdus", None), found.pop("scrambled", None)
         phase, sig_b = found.pop("phase"), found.pop("sig_b")
         y, h = found.pop("y"), found.pop("h")
         if f.num_symbols:
             y, h = self._vectors(y, h)
         return Demodulated(
             y, h, **found, carriers=self._ltf_k, phase_step=_mean_step(phase),
-            sig_b=signal_fields.decode_sig_b(f, sig_b) if isinstance(f, VHT) else None)
+            sig_b=signal_fields.decode_sig_b(f, sig_b) if isinstance(f, VHT) else None
+        ), psdus, scrambled
 
     def refine(self, before, points):
         """Demodulate frames again with what was decoded of them as further training.
