@@ -7,8 +7,16 @@ from collections import deque
 
 import numpy as np
 
-# Samples that the thread gets at a time, at most.
-_PIECE = 1 << 16
+# Samples of a block, and so the most that the thread gets at a time.
+_BLOCK = 1 << 16
+
+
+class _Block:
+    """Memory for samples: which are in it, and which of these were taken."""
+
+    def __init__(self, num_rx):
+        self.data = np.empty((num_rx, _BLOCK), np.complex64)
+        self.first = self.used = self.taken = 0
 
 
 class SampleQueue:
@@ -18,9 +26,13 @@ class SampleQueue:
     long spans are lost rather than many short ones. Tags of samples that were dropped come with the
     next ones: they say when and at which frequency these are.
 
+    Memory is allocated once and used again: new pages for each call would cost more than the copy.
+
     Args:
         take: function (first, samples, tags), called on the thread: number of the first sample in
-            the stream, complex64 (antennas, n), list of tags up to the last of these.
+            the stream, complex64 (num_rx, n), list of tags up to the last of these. The samples
+            are valid during the call.
+        num_rx: antennas.
         most: samples of each antenna that may wait.
         log: ``BlockLog``.
 
@@ -30,17 +42,17 @@ class SampleQueue:
         waiting: samples of each antenna that wait, or are being taken.
     """
 
-    def __init__(self, take, most, log):
-        self._function, self._most, self._log = take, most, log
-        self._items, self._tags = deque(), []
+    def __init__(self, take, num_rx, most, log):
+        self._function, self._num_rx, self._most, self._log = take, num_rx, most, log
+        self._blocks, self._free, self._tags = deque(), [], []
         self._change = threading.Condition()
         self._thread, self._ends, self._dropping = None, False, False
-        self.dropped = self.drops = self.waiting = 0
+        self.dropped = self.drops = self.waiting = self._taking = 0
 
     @property
     def has_more(self):
         """Whether samples wait beside those that are being taken."""
-        return bool(self._items)
+        return self.waiting > self._taking
 
     def start(self):
         """Begin a new stream, and the thread."""
@@ -50,22 +62,27 @@ class SampleQueue:
 
     def put(self, first, samples, tags):
         """Take samples, a sequence of an array for each antenna; they are copied."""
-        count = len(samples[0])
+        count, done = len(samples[0]), 0
         with self._change:
+            self._tags += tags
             limit = self._most // 2 if self._dropping else self._most
             if self.waiting and self.waiting + count > limit:
                 self.drops += not self._dropping
                 self._dropping = True
                 self.dropped += count
-                self._tags += tags
                 return
             self._dropping = False
-            self.waiting += count
-        tags, self._tags = [*self._tags, *tags], []
-        item = first, np.stack(samples), tags
-        with self._change:
-            self._items.append(item)
-            self._change.notify()
+        while done < count:
+            block = self._block_for(first + done)
+            size = min(count - done, _BLOCK - block.used)
+            # The thread reads up to "used" only.
+            for row, one in zip(block.data, samples, strict=True):
+                row[block.used:block.used + size] = one[done:done + size]
+            with self._change:
+                block.used += size
+                self.waiting += size
+                self._change.notify()
+            done += size
 
     def finish(self):
         """Wait until everything was taken, and end the thread."""
@@ -76,27 +93,40 @@ class SampleQueue:
             self._ends = True
             self._change.notify()
         thread.join()
+        self._free += self._blocks
+        self._blocks.clear()
+
+    def _block_for(self, sample):
+        """A block with room whose next sample is this one."""
+        with self._change:
+            block = self._blocks[-1] if self._blocks else None
+            if block is None or block.used == _BLOCK or block.first + block.used != sample:
+                block = self._free.pop() if self._free else _Block(self._num_rx)
+                block.first, block.used, block.taken = sample, 0, 0
+                self._blocks.append(block)
+        return block
 
     def _run(self):
         while True:
             with self._change:
-                self._change.wait_for(lambda: self._items or self._ends)
-                if not self._items:
+                self._change.wait_for(lambda: self.waiting or self._ends)
+                if not self.waiting:
                     return
-                first, samples, tags = self._next_piece()
-            with self._log.guard(f"samples {first} to {first + samples.shape[1]}"):
-                self._function(first, samples, tags)
+                block, tags = self._next()
+                start, stop = block.taken, block.used
+                block.taken, self._taking = stop, stop - start
+            with self._log.guard(f"samples {block.first + start} to {block.first + stop}"):
+                self._function(block.first + start, block.data[:, start:stop], tags)
             with self._change:
-                self.waiting -= samples.shape[1]
+                self.waiting -= stop - start
+                self._taking = 0
 
-    def _next_piece(self):
-        """Samples that wait, those without a gap together: calls for few samples cost too much."""
-        first, samples, tags = self._items.popleft()
-        parts, end = [samples], first + samples.shape[1]
-        while self._items and self._items[0][0] == end and (
-                end + self._items[0][1].shape[1] <= first + _PIECE):
-            _, samples, more = self._items.popleft()
-            parts.append(samples)
-            tags += more
-            end += samples.shape[1]
-        return first, parts[0] if len(parts) == 1 else np.concatenate(parts, axis=1), tags
+    def _next(self):
+        """The block with the oldest samples that wait, and the tags up to its last one."""
+        while self._blocks[0].taken == self._blocks[0].used:
+            self._free.append(self._blocks.popleft())
+        block = self._blocks[0]
+        end = block.first + block.used
+        tags = [tag for tag in self._tags if tag.offset < end]
+        self._tags = [tag for tag in self._tags if tag.offset >= end]
+        return block, tags

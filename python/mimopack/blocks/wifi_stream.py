@@ -107,7 +107,8 @@ class sample_sink(Controlled, gr.sync_block):
         self.timeline = StreamTimes(self._rate, self._log)
         choice("overload", overload, OVERLOADS)
         most = max(1, round(positive("buffer_seconds", buffer_seconds) * self._rate))
-        self._queue = SampleQueue(self._take, most, self._log) if overload == "drop" else None
+        self._queue = (SampleQueue(self._take, self.num_rx, most, self._log)
+                       if overload == "drop" else None)
         self._status = StatusReport(self._rate, self._log, self._send_status)
         self._on_status = None
         # The sample behind the last one taken; None before the first.

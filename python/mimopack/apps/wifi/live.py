@@ -24,6 +24,7 @@ from .words import duration, plural
 
 _POLL = 0.1    # seconds
 _SILENCE = 5.0    # seconds without a sample after which a radio is gone
+_BUFFER = 1 << 20    # samples: Python's lock can be held for longer than the usual buffers last
 _MOST_WAITING = 20_000    # frames that wait to be reported
 
 
@@ -73,6 +74,7 @@ class Live:
             words = str(error).removeprefix("path: ")
             refuse(f"--keep: {words.removeprefix('seconds: ')}" if words.startswith("seconds: ")
                    else f"--record: {words}")
+        radio.source.set_min_output_buffer(_BUFFER)
         self._limit = None if seconds is None else max(1, round(seconds * radio.sample_rate))
         for channel in range(radio.num_channels):
             last = radio.source, channel
