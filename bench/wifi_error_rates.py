@@ -155,7 +155,7 @@ class Known:
             y, h, noise = self._exact(samples, frames)
         else:
             nothing = np.zeros(samples.shape[:2], np.complex64)
-            found, _, _ = self._demodulator.run(FrameSamples(
+            found, *_ = self._demodulator.run(FrameSamples(
                 list(samples), np.full(len(samples), guard), np.zeros(len(samples)), nothing))
             y, h, noise = found.y, found.h, found.noise_var
         n, num_data, symbols, rows = y.shape

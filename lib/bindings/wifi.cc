@@ -7,6 +7,8 @@
 #include "../cpu/wifi_plan.h"
 #include "common.h"
 #include <algorithm>
+#include <array>
+#include <chrono>
 #include <complex>
 #include <cstdint>
 #include <cstring>
@@ -1078,6 +1080,23 @@ private:
     wifi_smoother d_plan;
 };
 
+class stopwatch
+{
+public:
+    /* Seconds since the last call, or since it was made */
+    double lap()
+    {
+        const auto now = clock::now();
+        const std::chrono::duration<double> taken = now - d_last;
+        d_last = now;
+        return taken.count();
+    }
+
+private:
+    using clock = std::chrono::steady_clock;
+    clock::time_point d_last = clock::now();
+};
+
 /* Demodulates frames of one format. All arrays are kept. */
 class demodulator
 {
@@ -1211,11 +1230,16 @@ public:
             out["scrambled"] = scrambled;
             out["psdus"] = psdus;
             viterbi_batch b{};
+            std::array<double, 3> seconds{};
             run_batch(b, threads, [&](viterbi_batch& batch) {
+                stopwatch watch;
                 build.demodulate(d);
+                seconds[0] = watch.lap();
                 return decode(d, *detector, *decoder, *last, batch,
-                              scrambled.mutable_data(), psdus.mutable_data());
+                              scrambled.mutable_data(), psdus.mutable_data(), watch,
+                              seconds);
             });
+            out["seconds"] = seconds;
         } else {
             py::gil_scoped_release release;
             build.demodulate(d);
@@ -1246,7 +1270,9 @@ private:
                               const descrambler& last,
                               viterbi_batch& b,
                               std::uint8_t* scrambled,
-                              std::uint8_t* psdus)
+                              std::uint8_t* psdus,
+                              stopwatch& watch,
+                              std::array<double, 3>& seconds)
     {
         const wifi_format& f = *d.format;
         const std::int64_t vectors = f.data * f.symbols;
@@ -1269,11 +1295,14 @@ private:
         of_detector.threads = b.threads;
         of_detector.stop = b.stop;
         of_detector.stop_context = b.stop_context;
-        if (detector.run(of_detector) == out_of_memory ||
-            decoder.run(llr.get(), d.frames, f.data, f.symbols, bits, decoded.data(), b) ==
-                out_of_memory)
+        if (detector.run(of_detector) == out_of_memory)
+            return out_of_memory;
+        seconds[1] = watch.lap();
+        if (decoder.run(llr.get(), d.frames, f.data, f.symbols, bits, decoded.data(), b) ==
+            out_of_memory)
             return out_of_memory;
         last.run(decoded.data(), d.frames, decoder.decoded(), scrambled, psdus);
+        seconds[2] = watch.lap();
         return 0;
     }
 

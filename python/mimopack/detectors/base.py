@@ -11,7 +11,7 @@ import numpy as np
 from .. import constellation as constellations
 from .. import reference
 from ..checks import array, choice, flag, integer, positive
-from ..cuda import is_device_array
+from ..cuda import device, is_device_array
 from .calibration import Calibration, problem
 from .parameters import BACKENDS, COMMON, ISAS, LLR_TYPES, PRIOR
 
@@ -229,8 +229,11 @@ class Detector:
 
     @property
     def core(self):
-        """The C++ detector, for C++ that calls it; None where ``detect`` may take something else."""
-        return self._core if self._gpu is None and not self._calibration else None
+        """The C++ detector, for C++ that calls it; None where ``detect`` may do something else."""
+        own = type(self)
+        plain = own.detect is Detector.detect and own._detect is Detector._detect
+        gpu = self._gpu or self._calibration and device.count()
+        return None if gpu or not plain or self.llr_dtype != np.float32 else self._core
 
     def prepare(self, n, per_channel=1, has_prior=False):
         """Does ahead of many batches what the first ``detect`` would do first where there is a GPU:
@@ -346,8 +349,6 @@ class Detector:
         return _core.Detector(plan.pop("name"), isa=self._isa, **plan)
 
     def _make_gpu(self):
-        from ..cuda import device
-
         return device.Gpus(self.plan(), self.devices, self.candidates)
 
     CANONICAL_ORDER = True    # the kernel works per axis where the constellation allows it

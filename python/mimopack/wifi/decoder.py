@@ -174,6 +174,14 @@ class FrameDecoder:
                 self.seconds[stage] += now - self._lapped
             self._lapped = now
 
+    def _lap_shared(self, stages, shares):
+        """Add the time since the last call to stages, by their shares."""
+        if self._clock:
+            now = self._clock()
+            for stage, share in zip(stages, shares, strict=True):
+                self.seconds[stage] += (now - self._lapped) * share / max(sum(shares), 1e-12)
+            self._lapped = now
+
     def _attempt(self, group):
         """:meth:`_decode`; where that fails, one by one, and what fails then is reported."""
         try:
@@ -212,8 +220,8 @@ class FrameDecoder:
                 behind = self._behind(demodulator, detector, field, len(group))
             except _Refused as error:
                 refusal = str(error)
-        demodulated, psdus, scrambled = demodulator.run(samples, **behind)
-        self._lap("demodulation")
+        demodulated, psdus, scrambled, seconds = demodulator.run(samples, **behind)
+        self._lap_shared(("demodulation", "detection", "decoding"), seconds or (1, 0, 0))
         if not f.num_symbols or refusal:
             reports = self._reports(group, demodulated, lower)
             return [replace(frame, problem=refusal) for frame in reports] if refusal else reports
@@ -255,8 +263,7 @@ class FrameDecoder:
     def _behind(self, demodulator, detector, field, frames):
         """What can follow demodulation in C++ at once: arguments of ``Demodulator.run``."""
         core = getattr(detector, "core", None)
-        # With a clock each stage is a call of its own, whose time counts.
-        if core is None or not demodulator.chains or self._clock:
+        if core is None or not demodulator.chains:
             return {}
         f = field.frame_format
         self._share_threads(detector, frames * f.plan.num_data * f.num_symbols)

@@ -181,12 +181,13 @@ class Demodulator:
 
         Returns:
             (:class:`Demodulated`, PSDUs and scrambled bits as
-            :meth:`data_field.DataField.taken_apart` takes them, or None twice).
+            :meth:`data_field.DataField.taken_apart` takes them, seconds of demodulation, detection
+            and decoding); the last three are None where nothing was behind.
         """
         f = self.format
         found = self._core.run(samples.samples, first=samples.first, cfo=samples.cfo,
                                direct=samples.direct, white=samples.white, **behind)
-        psdus, scrambled = found.pop("psdus", None), found.pop("scrambled", None)
+        behind = [found.pop(name, None) for name in ("psdus", "scrambled", "seconds")]
         phase, sig_b = found.pop("phase"), found.pop("sig_b")
         y, h = found.pop("y"), found.pop("h")
         if f.num_symbols:
@@ -194,7 +195,7 @@ class Demodulator:
         return Demodulated(
             y, h, **found, carriers=self._ltf_k, phase_step=_mean_step(phase),
             sig_b=signal_fields.decode_sig_b(f, sig_b) if isinstance(f, VHT) else None
-        ), psdus, scrambled
+        ), *behind
 
     def refine(self, before, points):
         """Demodulate frames again with what was decoded of them as further training.
