@@ -48,9 +48,9 @@ class Receiver:
         keep_symbols: whether ``ReceivedFrame.symbols`` is wanted.
         threshold: of the preamble's detection, see :class:`Synchroniser`.
         threads: that decode frames at the same time, 1..1024; 0 takes all cores. Frames come in the
-            order of the stream all the same. More than 1 pays where detection or decoding is most
-            of the work, as with four streams of 64-QAM: Python's lock lets only one thread at a
-            time do the rest. With 1 the detectors share the cores. With a GPU it is 1.
+            order of the stream all the same. More than 1 pays where most of the samples are frames,
+            until the search for frames, which is one thread's, takes longer than decoding. With 1
+            the detectors share the cores. With a GPU it is 1.
         clock: function that returns seconds, such as ``time.thread_time``, by which ``seconds``
             counts; None leaves it empty.
 
