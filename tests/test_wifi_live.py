@@ -5,10 +5,13 @@
 import errno
 import json
 import os
+import pty
 import signal
 import subprocess
 import sys
+import threading
 import time
+from contextlib import nullcontext
 from types import SimpleNamespace
 
 import numpy as np
@@ -21,6 +24,7 @@ from gnuradio.mimopack import detectors, recording
 from gnuradio.mimopack.apps.cli import main
 from gnuradio.mimopack.apps.wifi import live as live_module
 from gnuradio.mimopack.apps.wifi.outputs import JsonFile
+from gnuradio.mimopack.blocks.sample_queue import SampleQueue
 from gnuradio.mimopack.recording.timeline import between
 from wifi_air import FRAMES, air, data_mpdu, record
 
@@ -408,29 +412,83 @@ def test_what_is_transmitted_is_received_back(channel):
     assert times == sorted(times)
 
 
-def test_ctrl_c_ends_with_the_summary(sky, tmp_path):
+@pytest.mark.parametrize("asked_by", ["signal", "key"])
+def test_ctrl_c_ends_with_the_summary_and_what_was_kept_stays(sky, tmp_path, asked_by):
+    keyboard, terminal = pty.openpty()
     child = _process(
         "--radio", f"driver=mimopack,recording={sky.path},repeat=1,speed=0.05", "--frequency",
         FREQUENCY, "--antennas", 2, "--json", tmp_path / "f.json", "--record", tmp_path / "k",
-        "--keep", 0.05)
+        "--keep", 0.05, stdin=terminal)
+    watchdog = threading.Timer(30, child.kill)
+    watchdog.start()
     try:
         lines = []
         while not any("FCS" in line for line in lines[-1:]):
             lines.append(child.stdout.readline())
             assert lines[-1], lines
-        child.send_signal(signal.SIGUSR1)
+        if asked_by == "key":
+            os.write(keyboard, b"\n")
+        else:
+            child.send_signal(signal.SIGUSR1)
         while not lines[-1].startswith("written: "):
             lines.append(child.stdout.readline())
             assert lines[-1], lines
         child.send_signal(signal.SIGINT)
         rest = child.communicate(timeout=30)[0]
     finally:
+        watchdog.cancel()
         child.kill()
+        os.close(keyboard)
+        os.close(terminal)
     assert child.returncode == 130, rest
     assert "Ended by Ctrl-C." in rest and "of 2 antennas searched" in rest
     assert _frames(tmp_path / "f.json")
     kept = recording.Reader(tmp_path / "k-001")
     assert 0 < kept.num_samples <= 0.05 * RATE and kept.num_channels == 2
+
+
+class _Log:
+    guard = staticmethod(lambda what: nullcontext())
+
+
+def test_a_queue_drops_whole_spans_and_keeps_their_tags():
+    """Dropping goes on until half of the queue is free; tags come with the samples behind."""
+    took, goes_on = [], threading.Event()
+
+    def take(first, samples, tags):
+        goes_on.wait(10)
+        took.append((first, samples.copy(), [tag.offset for tag in tags]))
+
+    queue = SampleQueue(take, 2, 1000, _Log)
+    stream = np.arange(4000) + 1j * np.array([[1], [2]])
+
+    def put(first, count):
+        queue.put(first, stream[:, first:first + count], [SimpleNamespace(offset=first)])
+
+    queue.start()
+    put(0, 400)
+    put(400, 400)
+    put(800, 400)     # 1200 are too many
+    put(1200, 100)    # 900 are still more than half
+    assert (queue.dropped, queue.drops, queue.waiting) == (500, 1, 800)
+    goes_on.set()
+    end = time.monotonic() + 10
+    while queue.waiting and time.monotonic() < end:
+        time.sleep(0.001)
+    put(1300, 300)
+    put(1600, 500)
+    queue.finish()
+    assert (queue.dropped, queue.waiting) == (500, 0)
+    firsts = [first for first, _, _ in took]
+    assert firsts == sorted(firsts)
+    for first, samples, _ in took:
+        assert np.array_equal(samples, stream[:, first:first + samples.shape[1]])
+    taken = np.concatenate([first + np.arange(samples.shape[1]) for first, samples, _ in took])
+    assert np.array_equal(taken, np.r_[0:800, 1300:2100])
+    tags = {first: offsets for first, _, offsets in took}
+    assert [offset for offsets in tags.values() for offset in offsets] == [
+        0, 400, 800, 1200, 1300, 1600]
+    assert tags[1300][:3] == [800, 1200, 1300]
 
 
 @pytest.mark.parametrize("arguments, said", [

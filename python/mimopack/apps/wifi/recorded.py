@@ -79,6 +79,9 @@ class Run:
     def introduce(self, say, warn):
         """Say what the recording is taken for."""
         introduce(self._reader, self.sample_rate, say, warn)
+        if self._gaps:
+            say(f"note: by the times of its capture segments there "
+                f"{'is' if len(self._gaps) == 1 else 'are'} {plural(len(self._gaps), 'gap')}")
 
     def discard(self):
         """Undo nothing: a recording is only read."""
