@@ -372,8 +372,8 @@ def test_a_machine_that_is_too_slow_drops_spans_and_says_why(tmp_path):
 @pytest.mark.parametrize("channel", ["identity", "rayleigh"])
 def test_what_is_transmitted_is_received_back(channel):
     """MPDUs through our transmitter, gr-soapy's sink and source, and our receiver."""
-    arguments = (f"loopback={channel},channels=2,rate={RATE},snr_db=35,level_db=-12,speed=0.2,"
-                 f"cfo_hz=5000,serial={channel}")
+    arguments = (f"loopback={channel},channels=2,rate={RATE},snr_db=35,level_db=-12,speed=0.05,"
+                 f"buffer_s=5,cfo_hz=5000,serial={channel}")
     top, got = gr.top_block(), []
     source, sink = (kind("driver=mimopack", "fc32", 2, arguments, "", [""], [""])
                     for kind in (driver.soapy.source, driver.soapy.sink))
@@ -410,6 +410,27 @@ def test_what_is_transmitted_is_received_back(channel):
     assert all(abs(frame.cfo_hz - 5000) < 500 for frame, _ in got)
     times = [when[0] + when[1] for _, when in got]
     assert times == sorted(times)
+
+
+def test_a_clock_is_set_at_a_pulse(sky, tmp_path):
+    """With a time source of its own, the device's time is that of the pulse."""
+    before = time.time()
+    result = _radio(sky, "-q", "--json", tmp_path / "f.json", "--time-source", "external",
+                    "--duration", (sky.samples - 100) / RATE)
+    assert result.exit_code == 0, result.output
+    frames = _frames(tmp_path / "f.json")
+    assert len(frames) == len(sky.sent)
+    assert before - 1 < sum(frames[0]["rx_time"]) < time.time() + 1
+
+
+def test_a_clock_that_cannot_be_set_is_a_warning(sky, tmp_path, monkeypatch):
+    def refuses(self, *_):
+        raise RuntimeError("not implemented")
+
+    monkeypatch.setattr(driver.soapy.source, "set_hardware_time", refuses)
+    result = _radio(sky, "-q", "--duration", (sky.samples - 100) / RATE)
+    assert result.exit_code == 0, result.output
+    assert "times are its own: not implemented" in result.output
 
 
 @pytest.mark.parametrize("asked_by", ["signal", "key"])

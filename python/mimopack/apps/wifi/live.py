@@ -151,7 +151,9 @@ class Live:
             RuntimeError: the radio sends no more samples.
         """
         with interrupt.allowed():
-            self._radio.prepare()
+            warning = self._radio.prepare()
+        if warning:
+            self._warn(warning)
         ended = threading.Event()
         with _triggers(self._trigger if self._keep is not None else None):
             self._top.start()

@@ -87,7 +87,12 @@ class _Radio:
         self.frequency = settings.frequency
 
     def prepare(self):
-        """Set the device's clock, and when its samples begin: just before the flowgraph starts."""
+        """Set the device's clock, and when its samples begin: just before the flowgraph starts.
+
+        Returns:
+            What to warn of, or "".
+        """
+        return ""
 
     def _channels(self):
         return range(self.num_channels)
@@ -182,14 +187,18 @@ class SoapyRadio(_Radio):
 
     def prepare(self):
         if not self.has_time:
-            return
-        with _refusing("--time-source"):
-            if self.settings.time_source in (None, "internal", "none"):
+            return ""
+        if self.settings.time_source in (None, "internal", "none"):
+            try:
                 self.source.set_hardware_time(time.time_ns(), "")
-                return
+            except (RuntimeError, ValueError) as error:
+                return f"the device's clock cannot be set, times are its own: {_reason(error)}"
+            return ""
+        with _refusing("--time-source"):
             second = _before_a_pulse()
             self.source.set_hardware_time((second + 1) * 10**9, "PPS")
             _after_a_pulse(second + 1)
+        return ""
 
     def _named(self):
         names = self.settings.antenna_names
@@ -284,6 +293,7 @@ class UhdRadio(_Radio):
             source.set_time_now(uhd.time_spec(time.time()))
         # All channels begin at the same sample.
         source.set_start_time(source.get_time_now() + uhd.time_spec(0.5))
+        return ""
 
     def _set_gain(self, channel):
         gain, source = self.settings.gain, self.source
