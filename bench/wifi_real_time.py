@@ -1,0 +1,107 @@
+#!/usr/bin/env python3
+# SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Speed of the Wi-Fi receiver with several threads, by the clock on the wall.
+
+    OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 bench/wifi_real_time.py [--case NAME]
+        [--threads 1,2,4] [--seconds 2] [--rounds 3] [--piece 65536] [--output FILE.json]
+
+The loads of bench/wifi.py, and some with frames of several formats in a tenth of the time, again
+and again for so many seconds: samples are searched while threads decode the frames before. The
+receiver has its default options. A round's first second is not counted, as decoders and tables are
+made then. Numbers of threads take turns, each figure is the median of the rounds. All frames must
+decode.
+"""
+
+import argparse
+import json
+import time
+from pathlib import Path
+
+import numpy as np
+import wifi as loads
+from gnuradio.mimopack.apps.machine import describe
+from gnuradio.mimopack.wifi import HT, NonHT, Receiver, Transmitter, mac
+
+WARM_UP = 1.0
+MIXED = {"10 % airtime, 2 antennas": 2, "10 % airtime, 4 antennas": 4}
+
+
+def mixed(antennas, frames=40, seed=1):
+    """Samples (antennas, n) with frames of several formats, a tenth of the time."""
+    rng = np.random.default_rng(seed)
+    transmitter = Transmitter(antennas, 20)
+    channel = np.fft.fft(np.eye(antennas))
+    formats = [lambda n: NonHT(54, n), lambda n: NonHT(6, n), lambda n: HT(7, n),
+               lambda n: HT(8 * antennas - 5, n)]
+    parts = []
+    for index in range(frames):
+        data = rng.bytes(int(rng.integers(40, 1500)))
+        _, sent = transmitter.mpdu(formats[index % 4], [data + mac.fcs(data)])
+        parts += [np.zeros((antennas, 9 * sent.shape[1])), channel @ sent]
+    stream = np.concatenate(parts, axis=1)
+    noise = rng.standard_normal((2, *stream.shape))
+    stream = stream + 10**-2 / np.sqrt(2) * (noise[0] + 1j * noise[1])
+    return stream.astype(np.complex64), frames
+
+
+def load(name):
+    """(samples, frames in them, sample rate)."""
+    if name in MIXED:
+        return *mixed(MIXED[name]), 20e6
+    case = loads.CASES[name]
+    return loads.simulate(case, 100), 100 if case.format_of else 0, case.sample_rate
+
+
+def measure(samples, frames, rate, threads, piece, seconds):
+    """Times real time."""
+    receiver = Receiver(len(samples), rate, threads=threads)
+    passes, begun, counted = 0, time.perf_counter(), None
+    while counted is None or time.perf_counter() - counted < seconds:
+        for begin in range(0, samples.shape[1], piece):
+            receiver.process(samples[:, begin:begin + piece], wait=False)
+        passes += counted is not None
+        if counted is None and time.perf_counter() - begun > WARM_UP:
+            counted = time.perf_counter()
+    taken = time.perf_counter() - counted
+    receiver.finish()
+    if receiver.counts["decoded"] != receiver.counts["frames"] or (
+            frames and receiver.counts["frames"] % frames):
+        raise RuntimeError(f"not all frames were decoded: {dict(receiver.counts)}")
+    return passes * samples.shape[1] / rate / taken
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--case", default="", help="loads whose name contains this")
+    parser.add_argument("--threads", default="1,2", help="numbers of threads")
+    parser.add_argument("--seconds", type=float, default=2)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--piece", type=int, default=1 << 16, help="samples in a call")
+    parser.add_argument("--output", type=Path)
+    arguments = parser.parse_args()
+    threads = [int(one) for one in arguments.threads.split(",")]
+    results = []
+    for name in [one for one in (*loads.CASES, *MIXED) if arguments.case in one]:
+        samples, frames, rate = load(name)
+        runs = {count: [] for count in threads}
+        for _ in range(arguments.rounds):
+            for count in threads:
+                runs[count].append(measure(samples, frames, rate, count, arguments.piece,
+                                           arguments.seconds))
+        found = {str(count): round(float(np.median(run)), 4) for count, run in runs.items()}
+        results.append({"case": name, "antennas": len(samples), "sample_rate": rate,
+                        "times_real_time": found})
+        print(f"{name:<26}", ", ".join(f"{count}: {value:.2f}" for count, value in found.items()),
+              flush=True)
+    if arguments.output:
+        arguments.output.write_text(json.dumps(
+            {"what": "Wi-Fi receiver on arrays, times real time by wall clock and threads",
+             "machine": describe(), "detector": Receiver().detector, "piece": arguments.piece,
+             "seconds": arguments.seconds, "rounds": arguments.rounds, "gap_s": loads.GAP,
+             "results": results}, indent=1) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
