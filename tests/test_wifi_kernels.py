@@ -6,7 +6,17 @@ import numpy as np
 import pytest
 from gnuradio.mimopack import _core
 from gnuradio.mimopack.reference import wifi as oracle
-from gnuradio.mimopack.wifi import HT, VHT, NonHT, carriers, signal_fields, training
+from gnuradio.mimopack.wifi import (
+    HT,
+    VHT,
+    NonHT,
+    Transmitter,
+    carriers,
+    demodulator,
+    signal_fields,
+    smoothing,
+    training,
+)
 from gnuradio.mimopack.wifi.interleaving import bit_order
 from gnuradio.mimopack.wifi.points import known_points
 
@@ -419,3 +429,107 @@ def test_noise_is_no_signal_field(isa, rng):
     combined = complex_normal(rng, 1000, 3, 52)
     kinds, _, _ = kernels.read_signals(combined, np.full(1000, 520.0), isa=isa, **SIGNALS)
     assert np.mean(kinds & KINDS["l_sig"] > 0) < 0.02
+
+
+def _smoothed(channel, noise, carriers, wanted, bandwidth):
+    """One channel (k, rows) through the smoother, step by step: channels, error, paths."""
+    k, fft = np.array(carriers), 64 * bandwidth // 20
+    delays, transform = smoothing._delay_transform(carriers, fft)
+    step = delays[1] - delays[0]
+    next_to = np.flatnonzero(np.diff(k) == 1)
+    turn = np.angle(np.sum(channel[next_to].conj() * channel[next_to + 1]))
+    mean = np.rint(-turn * 64 / (2 * np.pi) / step) * step
+    turned = channel * np.exp(2j * np.pi / 64 * mean * k)[:, None]
+    power = np.mean(np.abs(turned.T @ transform)**2, axis=0)
+    rows = channel.shape[1]
+    quantile = (1 - 1 / (9 * rows) + 3.1 / (3 * np.sqrt(rows)))**3
+    least = max(noise * quantile, 1.5e-3 * power.max())
+    paths = np.zeros(64)
+    np.add.at(paths, np.clip(np.rint(delays + mean).astype(int) + 32, 0, 63),
+              np.where(power > least, power, 0))
+    snr_db = 10 * np.log10(max(np.mean(np.abs(channel)**2) / noise - 1, 0.1))
+    margin = 0.5 + 0.1 * max(0, snr_db - 15)
+    first, last = oracle.extent(power, least, margin, delays, 64 / (np.ptp(k) + 2), 48)
+    width = int(np.ceil((last - first) / (0.5 * 64 / fft)))
+    level = int(np.clip(np.rint(snr_db / 4), -2, 14))
+    analysis, synthesis, error = smoothing._filter(k, np.array(wanted), fft, width, level)
+    middle = (first + last) / 2
+    inner = analysis @ (turned * np.exp(2j * np.pi / 64 * middle * k)[:, None])
+    back = np.exp(-2j * np.pi / 64 * (mean + middle) * np.array(wanted))
+    return (synthesis @ inner) * back[:, None], error, paths
+
+
+def _response(rng, k, rows, fft):
+    """Channels (k, rows) of a few paths."""
+    delays = rng.uniform(-2, 6, (4, 1))
+    gains = complex_normal(rng, 4, rows) * np.array([1, 0.7, 0.4, 0.2])[:, None]
+    return np.exp(-2j * np.pi / 64 * delays * np.array(k)).T @ gains
+
+
+@pytest.mark.parametrize("bandwidth, rows", [(20, 1), (20, 8), (40, 4), (80, 2)])
+def test_smoother(isa, rng, bandwidth, rows):
+    wanted = tuple(carriers.high_throughput(bandwidth).used.tolist())
+    k = tuple(carriers.high_throughput(bandwidth).data)
+    noise = 0.02
+    channel = np.stack([_response(rng, k, rows, 64) for _ in range(3)])
+    channel = channel + np.sqrt(noise / 2) * complex_normal(rng, *channel.shape)
+    channel = np.ascontiguousarray(channel, np.complex64)
+    found, error, done, paths = smoothing.smoother(k, wanted, bandwidth).smooth(
+        channel, noise, isa=isa)
+    assert done.all()
+    for i in range(3):
+        expected = _smoothed(channel[i].astype(complex), noise, k, wanted, bandwidth)
+        np.testing.assert_allclose(found[i], expected[0], atol=3e-3)
+        assert error[i] == pytest.approx(expected[1])
+        np.testing.assert_allclose(paths[i], expected[2], rtol=1e-3, atol=1e-4)
+
+
+@pytest.mark.parametrize("frame_format, rows", [
+    (NonHT(54, 200), 1), (NonHT(12, 200, 40), 2), (HT(7, 100), 1), (HT(11, 300, 40), 3),
+    (HT(27, 900, short_gi=True), 4), (HT(9, 400, greenfield=True), 2),
+    (HT(1, 100, stbc=1), 1), (VHT.of_length(5, 600, 2, 80), 2),
+    (VHT.of_length(3, 400, 3, 20), 4), (VHT(0, 0, 2), 2)], ids=str)
+@pytest.mark.parametrize("ppm", [0, 40])
+def test_demodulate(isa, rng, frame_format, rows, ppm):
+    f, scale = frame_format, frame_format.bandwidth_mhz // 20
+    transmitter = Transmitter(f.num_space_time_streams, 20 * scale)
+    sent = transmitter.frame(f, rng.bytes(f.length))
+    sent = np.pad(sent, ((0, 0), (40 * scale, 100 * scale)))
+    taps = complex_normal(rng, 3, rows, len(sent)) * np.array([1, 0.5, 0.2])[:, None, None]
+    samples = sum(np.roll(tap @ sent, 2 * at * scale, axis=1) for at, tap in enumerate(taps))
+    if ppm:    # as many samples late or early as a wrong clock makes it at the end
+        at = np.arange(samples.shape[1]) * (1 + ppm * 25e-6)
+        whole = np.clip(at.astype(int), 0, samples.shape[1] - 2)
+        samples = samples[:, whole] + (samples[:, whole + 1] - samples[:, whole]) * (at - whole)
+    cfo = 1e-4
+    samples = samples * np.exp(2j * np.pi * cfo * np.arange(samples.shape[1])) + 0.01 + 0.02j
+    samples = (samples + 0.02 * complex_normal(rng, *samples.shape)).astype(np.complex64)
+    samples = np.ascontiguousarray(samples)
+    first, direct = (40 + 192) * scale, np.full(rows, 0.01 + 0.02j, np.complex64)
+    tested = demodulator.Demodulator(f, scale)
+    core = _core.wifi.Demodulator(tested.plan, tested._smoother)
+    found = core.run([samples], first=np.array([first]), cfo=np.array([cfo]),
+                     direct=direct[None], isa=isa)
+
+    def smooth(estimate, noise):
+        channel, error, done, paths = tested._smoother.smooth(
+            np.ascontiguousarray(estimate[None], np.complex64), noise)
+        assert done.all() and tested.plan["smoothing"]
+        return channel[0], error[0], paths[0]
+
+    plan = {**tested.plan, "starts": tested.plan["starts"]}
+    if not f.num_symbols:
+        plan["starts"] = np.array([tested.plan["signal_b"] + 80])
+        plan["distance"] = np.array([100.0])
+        plan["pilots"] = np.ones((1, len(plan["pilot_k"]), plan["streams"]))
+    expected = oracle.demodulate(samples.astype(complex), first, cfo, direct.astype(complex), plan,
+                                 smooth)
+    names = ["noise", "least_squares", "channel", "noise_var", "delay"]
+    if isinstance(f, VHT):
+        names.append("sig_b")
+    if f.num_symbols:
+        names += ["sampling_offset", "phase", "received", "y", "h"]
+    for name in names:
+        size = np.abs(expected[name]).max()
+        np.testing.assert_allclose(found[name][0], expected[name], atol=3e-3 * size + 1e-9,
+                                   err_msg=name)

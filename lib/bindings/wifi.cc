@@ -336,6 +336,48 @@ order(const float_array& llr, const long_array& source, const std::string& isa)
     return out;
 }
 
+/* Memory of a thread that is used again by its next call: fresh memory costs as much as some
+ * of what is done in it. */
+template <typename T>
+class scratch
+{
+public:
+    explicit scratch(std::size_t size) : d_vector(vectors()[depth()])
+    {
+        if (d_vector.size() < size)
+            d_vector.resize(size);
+        ++depth();
+    }
+    scratch(const scratch&) = delete;
+    scratch& operator=(const scratch&) = delete;
+    ~scratch()
+    {
+        --depth();
+        if (d_vector.size() * sizeof(T) > most)
+            std::vector<T>().swap(d_vector);
+    }
+
+    T* data() { return d_vector.data(); }
+
+private:
+    static constexpr std::size_t most = std::size_t{ 16 } << 20;
+    static constexpr int levels = 4;
+
+    std::vector<T>& d_vector;
+
+    static std::array<std::vector<T>, levels>& vectors()
+    {
+        static thread_local std::array<std::vector<T>, levels> all;
+        return all;
+    }
+
+    static int& depth()
+    {
+        static thread_local int now = 0;
+        return now;
+    }
+};
+
 /* LLRs of frames through the decoders of the convolutional code: the encoders' bits by turns,
  * without their tails */
 class frame_decoder
@@ -380,8 +422,8 @@ public:
     {
         const std::int64_t coded = d_source.size();
         /* Each frame is written over what the one before has behind its last used bit. */
-        std::vector<float> ordered(frames * d_encoders * d_used + symbols * coded);
-        std::vector<float> one(d_encoders > 1 ? symbols * coded : 0);
+        scratch<float> ordered(frames * d_encoders * d_used + symbols * coded);
+        scratch<float> one(d_encoders > 1 ? symbols * coded : 0);
         for (std::int64_t f = 0; f < frames; ++f) {
             float* to = ordered.data() + f * d_encoders * d_used;
             d_build.order({ 1,
@@ -1277,12 +1319,12 @@ private:
         const wifi_format& f = *d.format;
         const std::int64_t vectors = f.data * f.symbols;
         const std::int64_t bits = f.streams * detector.shape().points.bits;
-        std::vector<float> noise(d.frames * vectors);
+        scratch<float> noise(d.frames * vectors);
         for (std::int64_t i = 0; i < d.frames; ++i)
             std::fill_n(noise.data() + i * vectors, vectors,
                         static_cast<float>(d.noise_var[i]));
-        const std::unique_ptr<float[]> llr(new float[d.frames * vectors * bits]);
-        std::vector<std::uint8_t> decoded(d.frames * decoder.decoded());
+        scratch<float> llr(d.frames * vectors * bits);
+        scratch<std::uint8_t> decoded(d.frames * decoder.decoded());
         batch of_detector{};
         of_detector.n = static_cast<std::size_t>(d.frames * vectors);
         of_detector.per_channel = static_cast<std::size_t>(f.symbols);
@@ -1290,7 +1332,7 @@ private:
         of_detector.h = d.whitened;
         of_detector.noise_var = noise.data();
         of_detector.noise_per_vector = true;
-        of_detector.llr = llr.get();
+        of_detector.llr = llr.data();
         of_detector.int8_scale = 1;
         of_detector.threads = b.threads;
         of_detector.stop = b.stop;
@@ -1298,7 +1340,7 @@ private:
         if (detector.run(of_detector) == out_of_memory)
             return out_of_memory;
         seconds[1] = watch.lap();
-        if (decoder.run(llr.get(), d.frames, f.data, f.symbols, bits, decoded.data(), b) ==
+        if (decoder.run(llr.data(), d.frames, f.data, f.symbols, bits, decoded.data(), b) ==
             out_of_memory)
             return out_of_memory;
         last.run(decoded.data(), d.frames, decoder.decoded(), scrambled, psdus);

@@ -481,3 +481,83 @@ def interpolated(channel, hit, carriers):
             channel[i, here, r, s] = np.interp(carriers[here], carriers[~here],
                                                channel[i, ~here, r, s])
     return channel
+
+
+def demodulate(samples, first, cfo, direct, plan, smooth):
+    """A frame from its samples to received vectors, channel and noise.
+
+    Args:
+        samples: complex (R, length); windows count from the sample ``first``.
+        cfo: cycles per sample; direct: (R,), both are taken out.
+        plan: dictionary of the format's arrays, as ``wifi.demodulator`` hands it to C++.
+        smooth: called with estimates (k, R * N) and the variance of their noise, returns (channels
+            (C, R * N), the error's variance over the noise, paths (64,)).
+
+    Returns:
+        dictionary with the results of ``_core.wifi.Demodulator.run`` for this frame.
+    """
+    fft, scale, streams = plan["fft"], plan["scale"], plan["streams"]
+    rows = len(samples)
+    turn = np.exp(-2j * np.pi * cfo * np.arange(samples.shape[1]))
+    flat = (samples - direct[:, None]) * turn
+
+    def spectra(starts, bins):
+        at = np.clip(first + np.asarray(starts) * scale, 0, samples.shape[1] - fft)
+        windows = flat[:, at[:, None] + np.arange(fft)]
+        return np.fft.fft(windows, axis=2)[..., bins]
+
+    halves = spectra([0, 64], plan["legacy_bins"])
+    noise = np.sum(np.abs(halves[:, 0] - halves[:, 1])**2, axis=1) / (2 * halves.shape[2])
+    power = np.sum(np.abs(halves)**2, axis=(1, 2)) / (2 * halves.shape[2])
+    noise = np.maximum(noise, 1e-7 * power + 1e-30)
+    scaled = 1 / np.sqrt(noise)[:, None, None]
+    if not plan["ltf_starts"].size:
+        estimate = (halves.mean(axis=1) * scaled[:, 0]).T[..., None]
+    else:
+        fields = spectra(plan["ltf_starts"], plan["ltf_bins"]) * scaled
+        if plan["greenfield"]:
+            fields = np.concatenate([fields[:, :2].mean(axis=1, keepdims=True), fields[:, 2:]],
+                                    axis=1)
+        estimate = np.einsum("sf,rfk->krs", plan["mapping"], fields)
+        if plan["shared"] is not None:
+            sums = np.einsum("f,rfk->kr", plan["mapping"][0], fields) / streams
+            shared = plan["shared"] > 0
+            estimate[shared] = sums[shared][..., None]
+    estimate = estimate * plan["untrained"][:, None, :]
+    here = slice(None) if plan["trained_here"] is None else plan["trained_here"]
+    smoothed, error, paths = smooth(estimate[here].reshape(-1, rows * streams), plan["share"])
+    channel = smoothed.reshape(estimate.shape)
+    whitened = channel * plan["turn"][:, None, :]
+    found = {"noise": noise, "least_squares": estimate,
+             "channel": channel / scaled[:, 0], "noise_var": 1 + error * plan["share"] * streams,
+             "delay": np.argmax(paths > 0.3 * paths.max()) - 32}
+    if plan["signal_b"] >= 0:
+        received = spectra([plan["signal_b"]], plan["ltf_bins"])[:, 0] * scaled[:, 0]
+        combined = np.einsum("kri,i,rk->k", whitened.conj(), plan["signal_b_signs"], received)
+        found["sig_b"] = 4 * combined[plan["trained_place"][plan["places"]]].real
+    whitened = whitened[plan["trained_place"]]
+    shift = np.full(len(plan["starts"]), window_shift(paths, 8) if plan["short_gi"] else 0)
+
+    def symbols(shift):
+        received = spectra(plan["starts"] + shift, plan["bins"]) * scaled
+        turn = -2j * np.pi / fft * scale * np.outer(shift, plan["band_k"])
+        received = received * np.exp(turn)
+        at = plan["pilot_places"]
+        expected = np.einsum("pri,spi->rsp", whitened[at], plan["pilots"])
+        return received, np.sum(expected.conj() * received[..., at], axis=0)
+
+    received, known = symbols(shift)
+    k, distance = plan["pilot_k"], plan["distance"]
+    epsilon = sampling_offset(known[None], k, distance, fft)[0]
+    late = epsilon * distance / scale
+    if np.abs(late).max() > 0.5:
+        received, known = symbols(shift + np.rint(late).astype(int))
+    slope = distance * 2 * np.pi / fft
+    known = known * np.exp(1j * epsilon * np.outer(slope, k))
+    more = sampling_offset(known[None], k, distance, fft)[0]
+    known = known * np.exp(1j * more * np.outer(slope, k))
+    epsilon += more
+    phase = common_phase(known.sum(axis=1)[None])[0]
+    received = received * np.exp(1j * (epsilon * np.outer(slope, plan["k"]) - phase[:, None]))
+    return {**found, "sampling_offset": epsilon, "phase": phase, "received": received,
+            "y": received[..., plan["places"]].transpose(2, 1, 0), "h": whitened[plan["places"]]}

@@ -85,6 +85,10 @@ class Demodulator:
         scale: sample rate over 20 MS/s.
         centre: of the channel among the samples' carriers.
         smoothing: whether estimates are smoothed at all.
+
+    Attributes:
+        format: as above.
+        plan: dictionary of what the C++ demodulator keeps of the format.
     """
 
     def __init__(self, frame_format, scale, centre=0, smoothing=True):
@@ -118,8 +122,8 @@ class Demodulator:
         self._trained = None if trained.all() else np.flatnonzero(trained)
         self._smoother = smoother(tuple(self._ltf_k[trained].tolist()),
                                   tuple(self._ltf_k.tolist()), f.bandwidth_mhz)
-        self._core = _core.wifi.Demodulator(self._plan(sequence, at_pilots, centre),
-                                            self._smoother)
+        self.plan = self._plan(sequence, at_pilots, centre)
+        self._core = _core.wifi.Demodulator(self.plan, self._smoother)
 
     def _plan(self, sequence, at_pilots, centre):
         """What the C++ demodulator keeps of the format."""
