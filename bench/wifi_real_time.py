@@ -8,7 +8,7 @@
 
 The loads of bench/wifi.py, and some with frames of several formats in a tenth of the time, again
 and again for so many seconds: samples are searched while threads decode the frames before. The
-receiver has its default options. A round's first second is not counted, as decoders and tables are
+receiver has its default options, and detects on the CPU. A round's first second is not counted, as decoders and tables are
 made then. Numbers of threads take turns, each figure is the median of the rounds. All frames must
 decode.
 """
@@ -55,7 +55,7 @@ def load(name):
 
 def measure(samples, frames, rate, threads, piece, seconds):
     """Times real time."""
-    receiver = Receiver(len(samples), rate, threads=threads)
+    receiver = Receiver(len(samples), rate, backend="cpu", threads=threads)
     passes, begun, counted = 0, time.perf_counter(), None
     while counted is None or time.perf_counter() - counted < seconds:
         for begin in range(0, samples.shape[1], piece):
