@@ -8,9 +8,9 @@
 
 The loads of bench/wifi.py, and some with frames of several formats in a tenth of the time, again
 and again for so many seconds: samples are searched while threads decode the frames before. The
-receiver has its default options, and detects on the CPU. A round's first second is not counted, as decoders and tables are
-made then. Numbers of threads take turns, each figure is the median of the rounds. All frames must
-decode.
+receiver has its default options, and detects on the CPU. A round's first second is not counted, as
+decoders and tables are made then. Numbers of threads take turns, each figure is the median of the
+rounds. All frames must decode.
 """
 
 import argparse
