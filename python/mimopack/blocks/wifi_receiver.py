@@ -140,7 +140,7 @@ class wifi_receiver(sample_block):
         bad_fcs: whether port ``out`` has MPDUs too whose frame check sequence does not fit, marked
             fcs_ok false.
         threads: that decode frames at the same time, 1..1024; 0 takes all cores. More than 1 pays
-            where detection or decoding is most of the work, as with four streams of 64-QAM.
+            where most of the samples are frames.
         overload: what to do where the machine is too slow. "wait" holds the samples in front back,
             as files need it. "drop" is for radios: a thread of the block's own decodes, and samples
             that wait for it for too long are dropped in whole spans, counted and logged with the

@@ -98,7 +98,7 @@ def open_outputs(outputs, run, json_path, csi_path, pcap_path, full_scale_dbm, f
                    "LDPC code.")
 @click.option("--threads", type=click.IntRange(0, 1024), default=1, show_default=True,
               help="Threads that decode frames at the same time; 0 takes all cores. More than 1 "
-                   "pays where detection is most of the work, as with four streams of 64-QAM.")
+                   "pays where most of the samples are frames.")
 @click.option("--rate", type=Number(), help=f"Sample rate: {RATES} MS/s, as 20e6 or 20M.")
 @click.option("--format", "datatype", type=Format(),
               help=f"Sample format: {', '.join(recording.DATATYPES)}; also short, as ci16. "
