@@ -222,14 +222,11 @@ void smooth(const wifi_smoothing& s)
 
 namespace {
 
-/* Least power that is no noise: what it exceeds in one of a thousand delays (Wilson and
- * Hilferty's cube root of the chi-squared distribution), or the sidelobes of a path */
+/* Least power that is no noise, nor a sidelobe of a path */
 double least_path(double noise, std::int64_t rows, double sidelobe, const float* power,
                   std::int64_t delays)
 {
-    const double n = static_cast<double>(rows);
-    const double root = 1 - 1 / (9 * n) + 3.1 / (3 * std::sqrt(n));
-    return std::max(noise * root * root * root,
+    return std::max(noise * seldom_exceeded(rows),
                     sidelobe * *std::max_element(power, power + delays));
 }
 

@@ -72,6 +72,15 @@ MP_FN complex_simd gather(const float* from,
     return x;
 }
 
+/* What the mean of so many squares of noise exceeds once in a thousand, where 1 is expected:
+ * Wilson and Hilferty's cube root of the chi-squared distribution */
+MP_FN double seldom_exceeded(std::int64_t count)
+{
+    const double n = static_cast<double>(count);
+    const double root = 1 - 1 / (9 * n) + 3.1 / (3 * std::sqrt(n));
+    return root * root * root;
+}
+
 /* Of 1 value or more, which are put in another order; NaN counts as infinity */
 MP_FN float median(float* values, std::int64_t count)
 {

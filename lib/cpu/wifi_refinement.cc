@@ -116,17 +116,7 @@ private:
     std::vector<float> d_re, d_im;
 };
 
-/* What Wilson and Hilferty's cube root of the chi-squared distribution makes of the mean of
- * so many squares: what noise exceeds once in a thousand */
-float quantile(std::int64_t count)
-{
-    const double n = static_cast<double>(count);
-    const double root = 1 - 1 / (9 * n) + 3.1 / (3 * std::sqrt(n));
-    return static_cast<float>(root * root * root);
-}
-
-/* The channel with turns, times gain where there is one, a row for each antenna and
- * stream */
+/* The channel with the streams' turns, a row for each antenna and stream */
 void turned_channel(const wifi_shape& s, const float* channel, planes& h)
 {
     for (std::int64_t k = 0; k < s.carriers; ++k) {
@@ -243,7 +233,7 @@ private:
         }
         const float alpha = median(ratios.data(), count);
         const float share_of_wrong = median(rest.data(), count);
-        const float limit = quantile(d_s.symbols);
+        const float limit = static_cast<float>(seldom_exceeded(d_s.symbols));
         double wrong = 0;
         for (std::int64_t r = 0; r < rows; ++r) {
             const float* p = power.data() + r * d_y.padded();

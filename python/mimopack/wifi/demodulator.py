@@ -191,7 +191,7 @@ class Demodulator:
         f = self.format
         found = self._core.run(samples.samples, first=samples.first, cfo=samples.cfo,
                                direct=samples.direct, white=samples.white, **behind)
-        behind = [found.pop(name, None) for name in ("psdus", "scrambled", "seconds")]
+        decoded = [found.pop(name, None) for name in ("psdus", "scrambled", "seconds")]
         phase, sig_b = found.pop("phase"), found.pop("sig_b")
         y, h = found.pop("y"), found.pop("h")
         if f.num_symbols:
@@ -199,7 +199,7 @@ class Demodulator:
         return Demodulated(
             y, h, **found, carriers=self._ltf_k, phase_step=_mean_step(phase),
             sig_b=signal_fields.decode_sig_b(f, sig_b) if isinstance(f, VHT) else None
-        ), *behind
+        ), *decoded
 
     def refine(self, before, points):
         """Demodulate frames again with what was decoded of them as further training.
