@@ -9,6 +9,7 @@ import pytest
 from click.testing import CliRunner
 from gnuradio.mimopack import detectors, recording
 from gnuradio.mimopack.apps.cli import main
+from gnuradio.mimopack.reference import wifi as wifi_reference
 from gnuradio.mimopack.wifi import (
     HT,
     VHT,
@@ -57,27 +58,25 @@ class TestComplete:
     @pytest.mark.parametrize("length", [None, 383, 500])
     def test_a_lost_delimiter_is_missed(self, length):
         psdu = mac.aggregate(MPDUS, length)
-        found = mac.split(psdu, True)
-        assert [mpdu.data for mpdu in found] == MPDUS and mac.is_complete(psdu, found, True)
+        found, complete = mac.split(psdu, True)
+        assert [mpdu.data for mpdu in found] == MPDUS and complete
         for mpdu in found:
-            rest = broken(psdu, mpdu.offset - 3)
-            left = mac.split(rest, True)
+            left, complete = mac.split(broken(psdu, mpdu.offset - 3), True)
             assert [one.data for one in left] == [one for one in MPDUS if one != mpdu.data]
-            assert not mac.is_complete(rest, left, True)
+            assert not complete
 
     def test_the_smallest_mpdu_is_missed_at_the_end(self):
         body = b"\xd4\0\0\0" + bytes(6)
         acknowledgement = body + mac.fcs(body)
         psdu = mac.aggregate([MPDUS[0], acknowledgement])
-        rest = broken(psdu, len(psdu) - len(acknowledgement) - 1)
-        assert not mac.is_complete(rest, mac.split(rest, True), True)
+        found, complete = mac.split(broken(psdu, len(psdu) - len(acknowledgement) - 1), True)
+        assert [mpdu.data for mpdu in found] == MPDUS[:1] and not complete
 
     def test_a_wrong_check_sequence_and_no_mpdu(self):
-        psdu = broken(mac.aggregate(MPDUS), 30)
-        assert not mac.is_complete(psdu, mac.split(psdu, True), True)
+        assert not mac.split(broken(mac.aggregate(MPDUS), 30), True)[1]
         for aggregated in (False, True):
-            assert not mac.is_complete(b"", [], aggregated)
-        assert mac.is_complete(MPDUS[0], mac.split(MPDUS[0], False), False)
+            assert mac.split(b"", aggregated) == ((), False)
+        assert mac.split(MPDUS[0], False)[1]
 
     def test_padding_may_be_wrong(self):
         """Behind the first EOF delimiter, or behind a single MPDU with the EOF bit, no other MPDU
@@ -86,13 +85,37 @@ class TestComplete:
         end = len(psdu) - 4 * ((800 - len(mac.aggregate(MPDUS))) // 4)
         for wrong in (psdu[:end + 4] + bytes(800 - end - 4), broken(psdu, end + 1),
                       psdu[:end] + bytes(16) + psdu[end + 16:]):
-            assert wrong != psdu and mac.is_complete(wrong, mac.split(wrong, True), True)
+            assert wrong != psdu and mac.split(wrong, True)[1]
         single = mac.aggregate(MPDUS[:1], 800)
-        single = single[:140] + bytes(800 - 140)
-        assert mac.is_complete(single, mac.split(single, True), True)
+        assert mac.split(single[:140] + bytes(800 - 140), True)[1]
         # Delimiters of length 0 between MPDUs give a slow receiver time.
-        spaced = mac.aggregate(MPDUS[:1] + [b""] * 9 + MPDUS[1:])
-        assert mac.is_complete(spaced, mac.split(spaced, True), True)
+        assert mac.split(mac.aggregate(MPDUS[:1] + [b""] * 9 + MPDUS[1:]), True)[1]
+
+    def test_it_agrees_with_the_reference(self):
+        """A-MPDUs with bytes that are wrong anywhere, some of them EOF delimiters in an MPDU."""
+        rng = np.random.default_rng(3)
+        complete = 0
+        for _ in range(3000):
+            mpdus = []
+            for _ in range(rng.integers(1, 6)):
+                body = rng.bytes(int(rng.integers(0, 60)))
+                if rng.random() < 0.2:
+                    body = body[:len(body) // 4 * 4] + mac.delimiter(0, eof=True)
+                mpdus.append(body + mac.fcs(body))
+            psdu = mac.aggregate(mpdus)
+            if rng.random() < 0.6:
+                psdu = mac.aggregate(mpdus, len(psdu) + int(rng.integers(4, 90)))
+            psdu = bytearray(psdu)
+            for _ in range(rng.choice([0, 0, 1, 2])):
+                psdu[rng.integers(len(psdu))] ^= 1 << int(rng.integers(8))
+            psdu, aggregated = bytes(psdu), bool(rng.random() < 0.9)
+            expected, all_there = wifi_reference.find_mpdus(psdu, aggregated)
+            found = mac.split(psdu, aggregated)
+            assert ([(m.offset, len(m.data), m.fcs_ok) for m in found[0]], found[1]) == (
+                expected, all_there)
+            assert all(m.data == psdu[m.offset:m.offset + len(m.data)] for m in found[0])
+            complete += all_there
+        assert 500 < complete < 2500
 
     @pytest.mark.parametrize("format_of", [
         lambda n: HT(9, n, aggregated=True), lambda n: VHT.of_length(4, n, 2)])

@@ -4,6 +4,7 @@
  * checked so that no call can leave an array. Python's lock is given up where calls are long:
  * to get it back takes longer than the short ones do, where other threads want it. */
 #include "../cpu/viterbi_plan.h"
+#include "../cpu/wifi_mac.h"
 #include "../cpu/wifi_plan.h"
 #include "common.h"
 #include <algorithm>
@@ -490,18 +491,37 @@ private:
 };
 
 /* Decoded bits to PSDUs */
+/* (list of (offset, length, whether the FCS fits), whether these are all) */
+py::tuple told(const mpdu_places& found)
+{
+    py::list mpdus;
+    for (const mpdu_place& one : found.mpdus)
+        mpdus.append(py::make_tuple(one.offset, one.length, one.fcs_ok));
+    return py::make_tuple(mpdus, found.complete);
+}
+
+py::list told(const std::vector<mpdu_places>& found)
+{
+    py::list frames;
+    for (const mpdu_places& one : found)
+        frames.append(told(one));
+    return frames;
+}
+
 class descrambler
 {
 public:
     /* sequences: (128, 127), by the first seven bits. Of `size` bits those behind `end` become
-     * what is a descrambled 0. */
+     * what is a descrambled 0. The PSDU begins behind `service` bits; aggregated: whether it is
+     * an A-MPDU. */
     descrambler(const byte_array& sequences,
                 std::int64_t size,
                 std::int64_t end,
                 std::int64_t service,
-                std::int64_t length)
+                std::int64_t length,
+                bool aggregated)
         : d_sequences(sequences), d_size(size), d_end(end), d_service(service),
-          d_length(length)
+          d_length(length), d_aggregated(aggregated)
     {
         require(has_shape(sequences, { 1 << seed_bits, period }) && size >= seed_bits &&
                     end >= seed_bits && end <= size && service >= 0 && length >= 0 &&
@@ -513,12 +533,13 @@ public:
     std::int64_t length() const { return d_length; }
 
     /* given <= size bits of each frame; zeros are put in between them and the end */
-    void run(const std::uint8_t* from,
-             std::int64_t frames,
-             std::int64_t given,
-             std::uint8_t* to,
-             std::uint8_t* bytes) const
+    std::vector<mpdu_places> run(const std::uint8_t* from,
+                                 std::int64_t frames,
+                                 std::int64_t given,
+                                 std::uint8_t* to,
+                                 std::uint8_t* bytes) const
     {
+        std::vector<mpdu_places> found;
         std::vector<std::uint8_t> sequence(d_size + period);
         for (std::int64_t f = 0; f < frames; ++f, to += d_size, from += given) {
             int seed = 0;
@@ -539,17 +560,20 @@ public:
                 *bytes++ = static_cast<std::uint8_t>(
                     ((a ^ b) & 0x0101010101010101u) * 0x0102040810204080u >> 56);
             }
+            found.push_back(find_mpdus(bytes - d_length, d_length, d_aggregated));
         }
+        return found;
     }
 
-    /* (PSDUs (frames, length), bits (frames, size)) of bits (frames, size or less) */
+    /* (PSDUs (frames, length), bits (frames, size), MPDUs as `told` gives them) of bits (frames,
+     * size or less) */
     py::tuple descramble(const byte_array& bits) const
     {
         require(bits.ndim() == 2 && bits.shape(1) <= d_size, "Descrambler.run");
         byte_array out({ bits.shape(0), d_size }), psdus({ bits.shape(0), d_length });
-        run(bits.data(), bits.shape(0), bits.shape(1), out.mutable_data(),
-            psdus.mutable_data());
-        return py::make_tuple(psdus, out);
+        const auto found = run(bits.data(), bits.shape(0), bits.shape(1), out.mutable_data(),
+                               psdus.mutable_data());
+        return py::make_tuple(psdus, out, told(found));
     }
 
 private:
@@ -557,6 +581,7 @@ private:
 
     byte_array d_sequences;
     std::int64_t d_size, d_end, d_service, d_length;
+    bool d_aggregated;
 };
 
 /* (sampling offsets (frames,), phases (frames, symbols) or None) of known (frames, symbols,
@@ -1273,14 +1298,16 @@ public:
             out["psdus"] = psdus;
             viterbi_batch b{};
             std::array<double, 3> seconds{};
+            std::vector<mpdu_places> mpdus;
             run_batch(b, threads, [&](viterbi_batch& batch) {
                 stopwatch watch;
                 build.demodulate(d);
                 seconds[0] = watch.lap();
                 return decode(d, *detector, *decoder, *last, batch,
-                              scrambled.mutable_data(), psdus.mutable_data(), watch,
+                              scrambled.mutable_data(), psdus.mutable_data(), mpdus, watch,
                               seconds);
             });
+            out["mpdus"] = told(mpdus);
             out["seconds"] = seconds;
         } else {
             py::gil_scoped_release release;
@@ -1313,6 +1340,7 @@ private:
                               viterbi_batch& b,
                               std::uint8_t* scrambled,
                               std::uint8_t* psdus,
+                              std::vector<mpdu_places>& mpdus,
                               stopwatch& watch,
                               std::array<double, 3>& seconds)
     {
@@ -1343,7 +1371,7 @@ private:
         if (decoder.run(llr.data(), d.frames, f.data, f.symbols, bits, decoded.data(), b) ==
             out_of_memory)
             return out_of_memory;
-        last.run(decoded.data(), d.frames, decoder.decoded(), scrambled, psdus);
+        mpdus = last.run(decoded.data(), d.frames, decoder.decoded(), scrambled, psdus);
         seconds[2] = watch.lap();
         return 0;
     }
@@ -1479,14 +1507,24 @@ void bind_wifi(py::module_& core)
                       std::int64_t,
                       std::int64_t,
                       std::int64_t,
-                      std::int64_t>(),
+                      std::int64_t,
+                      bool>(),
              py::kw_only(),
              py::arg("sequences").noconvert(),
              py::arg("size"),
              py::arg("end"),
              py::arg("service"),
-             py::arg("length"))
+             py::arg("length"),
+             py::arg("aggregated"))
         .def("run", &descrambler::descramble, py::arg("bits").noconvert());
+    m.def("find_mpdus",
+          [](const std::string& psdu, bool aggregated) {
+              return told(find_mpdus(reinterpret_cast<const std::uint8_t*>(psdu.data()),
+                                     static_cast<std::int64_t>(psdu.size()),
+                                     aggregated));
+          },
+          py::arg("psdu"),
+          py::arg("aggregated"));
     m.def("track",
           &track,
           py::arg("known").noconvert(),

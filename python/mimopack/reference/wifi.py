@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Formulas of the Wi-Fi receiver's C++ loops."""
 
+import zlib
+
 import numpy as np
 
 from .. import constellation as constellations
@@ -561,3 +563,52 @@ def demodulate(samples, first, cfo, direct, plan, smooth):
     received = received * np.exp(1j * (epsilon * np.outer(slope, plan["k"]) - phase[:, None]))
     return {**found, "sampling_offset": epsilon, "phase": phase, "received": received,
             "y": received[..., plan["places"]].transpose(2, 1, 0), "h": whitened[plan["places"]]}
+
+
+def delimiter_crc(head):
+    """CRC of the first 16 bits of an A-MPDU's delimiter (IEEE 802.11-2020 §9.7.1)."""
+    register = 0xFF
+    for bit in range(16):
+        feedback = (register >> 7 ^ head >> bit) & 1
+        register = register << 1 & 0xFF ^ 0b111 * feedback
+    return int(f"{~register & 0xFF:08b}"[::-1], 2)
+
+
+def find_mpdus(psdu, aggregated):
+    """MPDUs of a PSDU, see ``wifi.mac.split``: list of (offset, length, whether the FCS fits), and
+    whether these are all."""
+    def fits(data):
+        return len(data) > 4 and zlib.crc32(data[:-4]).to_bytes(4, "little") == data[-4:]
+
+    if not aggregated:
+        found = [(0, len(psdu), fits(psdu))] if psdu else []
+        return found, bool(psdu) and found[0][2]
+    delimiters = []    # (word, length of the MPDU, EOF)
+    for place in range(len(psdu) // 4):
+        head = int.from_bytes(psdu[4 * place:4 * place + 2], "little")
+        if psdu[4 * place + 3] == 0x4E and delimiter_crc(head) == psdu[4 * place + 2]:
+            delimiters.append((place, head >> 4 | (head >> 2 & 3) << 12, bool(head & 1)))
+    found, free = [], 0    # words before `free` are known
+    for place, length, _ in delimiters:
+        begin = 4 * (place + 1)
+        if length and place >= free and begin + length <= len(psdu):
+            ok = fits(psdu[begin:begin + length])
+            found.append((begin, length, ok))
+            if ok:
+                free = place + 1 - -length // 4
+    if not found or not all(ok for _, _, ok in found):
+        return found, False
+    known = set()
+    for begin, length, _ in found:
+        known.update(range(begin // 4 - 1, begin // 4 - -length // 4))
+    starts = {begin // 4 - 1 for begin, _, _ in found}
+    empty = {place for place, length, _ in delimiters if not length and place not in known}
+    known |= empty
+    words = -(-len(psdu) // 4)
+    for place, _, last in delimiters:
+        if last and place in starts | empty:
+            known.update(range(place, words))
+            break
+    # The smallest MPDU, an acknowledgement, takes five words with its delimiter.
+    room = "".join("k" if word in known else "." for word in range(words))
+    return found, "." * 5 not in room

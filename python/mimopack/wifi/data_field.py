@@ -34,7 +34,7 @@ class Payload:
         checks_hold: whether all checks of the LDPC code hold; None with the convolutional code.
         scrambled: uint8, the decoded bits from the SERVICE field on, as they were scrambled.
         mpdus: tuple of :class:`mac.Mpdu`.
-        complete: whether these are all MPDUs of the frame, see :func:`mac.is_complete`.
+        complete: whether these are all MPDUs of the frame, see :func:`mac.split`.
     """
 
     psdu: bytes
@@ -88,7 +88,8 @@ class DataField:
         if f.coding == "bcc":
             end = f.tail_position + TAIL * f.num_encoders
         self.descrambler = _core.wifi.Descrambler(
-            sequences=_BY_START, size=f.num_scrambled, end=end, service=SERVICE, length=f.length)
+            sequences=_BY_START, size=f.num_scrambled, end=end, service=SERVICE, length=f.length,
+            aggregated=f.aggregated)
 
     def encode(self, psdu, scrambler_seed=93):
         """Bits as they are sent.
@@ -142,8 +143,8 @@ class DataField:
     @staticmethod
     def carries_crc(payload, sig_b):
         """Whether the SERVICE field of a VHT frame holds the CRC of its VHT-SIG-B's bits."""
-        service = payload.scrambled[:SERVICE] ^ _SEQUENCES[payload.scrambler_seed, :SERVICE]
-        return np.array_equal(service[8:], crc8(sig_b))
+        sequence = _SEQUENCES[payload.scrambler_seed, 8:SERVICE]
+        return (payload.scrambled[8:SERVICE] ^ sequence).tobytes() == _crc_of(sig_b.tobytes())
 
     def decode(self, llr):
         """Decode frames.
@@ -184,28 +185,26 @@ class DataField:
         Returns:
             list of n :class:`Payload`.
         """
-        psdus, scrambled = self.descrambler.run(np.ascontiguousarray(scrambled))
-        return self.taken_apart(psdus, scrambled, holds)
+        return self.taken_apart(*self.descrambler.run(np.ascontiguousarray(scrambled)), holds)
 
-    def taken_apart(self, psdus, scrambled, holds):
-        """Find the MPDUs of frames.
+    def taken_apart(self, psdus, scrambled, places, holds):
+        """Make payloads of what ``descrambler`` found.
 
         Args:
             psdus: uint8 (n, length).
             scrambled: uint8 (n, num_scrambled), the bits with padding.
+            places: n pairs of what :func:`mac.at_places` takes behind the PSDU.
             holds: as for :meth:`payloads`.
 
         Returns:
             list of n :class:`Payload`.
         """
-        aggregated = self.frame_format.aggregated
-        seeds = _SEEDS[scrambled[:, :7] @ _SEED_BITS]
+        seeds = _SEEDS[scrambled[:, :7] @ _SEED_BITS].tolist()
         found = []
-        for psdu, seed, ok, row in zip(psdus, seeds.tolist(), holds, scrambled, strict=True):
+        for psdu, row, of_one, seed, ok in zip(psdus, scrambled, places, seeds, holds,
+                                               strict=True):
             psdu = psdu.tobytes()
-            mpdus = tuple(mac.split(psdu, aggregated))
-            found.append(Payload(psdu, seed, ok, row, mpdus,
-                                 mac.is_complete(psdu, mpdus, aggregated)))
+            found.append(Payload(psdu, seed, ok, row, *mac.at_places(psdu, *of_one)))
         return found
 
     def merged(self, before, after):
@@ -222,6 +221,11 @@ class DataField:
                 scrambled[sent] = before.scrambled[sent]
         union, = self.payloads(scrambled[None], [after.checks_hold])
         return union
+
+
+@lru_cache(maxsize=4096)
+def _crc_of(bits):
+    return crc8(bits).tobytes()
 
 
 @lru_cache

@@ -220,15 +220,15 @@ class FrameDecoder:
                 behind = self._behind(demodulator, detector, field, len(group))
             except _Refused as error:
                 refusal = str(error)
-        demodulated, psdus, scrambled, seconds = demodulator.run(samples, **behind)
+        demodulated, *found, seconds = demodulator.run(samples, **behind)
         self._lap_shared(("demodulation", "detection", "decoding"), seconds or (1, 0, 0))
         if not f.num_symbols or refusal:
             reports = self._reports(group, demodulated, lower)
             return [replace(frame, problem=refusal) for frame in reports] if refusal else reports
-        if psdus is None:
+        if not behind:
             payloads = self._decoded(demodulated, detector, field)
         else:
-            payloads = field.taken_apart(psdus, scrambled, [None] * len(psdus))
+            payloads = field.taken_apart(*found, [None] * len(group))
             self._lap("decoding")
         # What is reported of a frame: the last pass that found an MPDU more, or the first, as one
         # that went wrong may have trained on wrong bits.
@@ -405,8 +405,7 @@ class FrameDecoder:
             if not isinstance(f, NonHT):    # cyclic shifts hide the first path of the L-LTF
                 found["start"] = one.preamble.window + (int(d.delay[i]) - _LTF_START) * scale
             if isinstance(f, VHT) and (not payloads or field.carries_crc(payloads[i], d.sig_b[i])):
-                length = signal_fields.sig_b_length(f, d.sig_b[i])
-                found["format"] = _with_length(found["format"], length)
+                found["format"] = _with_length(found["format"], d.sig_b[i].tobytes())
             if payloads:
                 payload = payloads[i]
                 found |= {
@@ -432,8 +431,9 @@ class FrameDecoder:
 
 
 @lru_cache(maxsize=4096)
-def _with_length(f, length):
-    """A VHT format with the length that its VHT-SIG-B tells."""
+def _with_length(f, sig_b):
+    """A VHT format with the length that the bits of its VHT-SIG-B tell."""
+    length = signal_fields.sig_b_length(f, np.frombuffer(sig_b, np.uint8))
     return replace(f, apep_length=length)
 
 

@@ -184,14 +184,14 @@ class Demodulator:
                 :class:`data_field.DataField`'s), threads.
 
         Returns:
-            (:class:`Demodulated`, PSDUs and scrambled bits as
+            (:class:`Demodulated`, PSDUs, scrambled bits and MPDUs as
             :meth:`data_field.DataField.taken_apart` takes them, seconds of demodulation, detection
-            and decoding); the last three are None where nothing was behind.
+            and decoding); the last four are None where nothing was behind.
         """
         f = self.format
         found = self._core.run(samples.samples, first=samples.first, cfo=samples.cfo,
                                direct=samples.direct, white=samples.white, **behind)
-        decoded = [found.pop(name, None) for name in ("psdus", "scrambled", "seconds")]
+        decoded = [found.pop(name, None) for name in ("psdus", "scrambled", "mpdus", "seconds")]
         phase, sig_b = found.pop("phase"), found.pop("sig_b")
         y, h = found.pop("y"), found.pop("h")
         if f.num_symbols:

@@ -7,25 +7,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from .. import _core
 from .signal_fields import crc8
 
 FCS = 4
 DELIMITER = 4
 _SIGNATURE = 0x4E
-# Words of the smallest MPDU, an acknowledgement, with its delimiter: 4 + 14 bytes.
-_SMALLEST = 5
-
-
-def _crc_table():
-    """CRC of a delimiter by its first 16 bits: uint8 (65536,). It is linear but for a constant."""
-    zero = crc8(np.zeros(16, np.uint8))
-    table = np.packbits(zero, bitorder="little")
-    for bits in np.eye(16, dtype=np.uint8):
-        table = np.append(table, table ^ np.packbits(crc8(bits) ^ zero, bitorder="little"))
-    return table
-
-
-_CRC = _crc_table()
 
 
 @dataclass(frozen=True)
@@ -79,7 +66,8 @@ def delimiter(length, eof=False):
     if not 0 <= length < 1 << 14:
         raise ValueError(f"length: got {length}, allowed are 0 to 16383")
     head = int(eof) | (length >> 12) << 2 | (length & 0xFFF) << 4
-    return head.to_bytes(2, "little") + bytes([_CRC[head], _SIGNATURE])
+    crc = np.packbits(crc8(head >> np.arange(16) & 1), bitorder="little")
+    return head.to_bytes(2, "little") + crc.tobytes() + bytes([_SIGNATURE])
 
 
 def aggregate(mpdus, length=None):
@@ -111,72 +99,29 @@ def aggregate(mpdus, length=None):
     return psdu + delimiter(0, eof=True) * empty + bytes(rest)
 
 
-def deaggregate(psdu):
-    """The MPDUs of an A-MPDU: list of :class:`Mpdu`, in order.
+def split(psdu, aggregated):
+    """Find the MPDUs of a PSDU: those of an A-MPDU, or the one that the PSDU is.
 
     Behind a delimiter whose CRC does not fit, the next one is looked for at multiples of four
     bytes (§9.7.3).
-    """
-    places, lengths, _ = _delimiters(psdu)
-    mpdus, free = [], 0    # words before `free` are known
-    for at, length in zip(places.tolist(), lengths.tolist(), strict=True):
-        begin = DELIMITER * (at + 1)
-        if not length or at < free or begin + length > len(psdu):
-            continue
-        data = psdu[begin:begin + length]
-        mpdus.append(Mpdu(data, fcs_fits(data), begin))
-        # A wrong length that a CRC let pass must not hide what follows.
-        if mpdus[-1].fcs_ok:
-            free = at + 1 - -length // DELIMITER
-    return mpdus
-
-
-def _delimiters(psdu):
-    """Words of a PSDU that are delimiters, ascending, with their lengths and EOF bits: arrays."""
-    words = np.frombuffer(psdu, "<u4", len(psdu) // DELIMITER)
-    places = np.flatnonzero(words >> 24 == _SIGNATURE)
-    head = (words[places] & 0xFFFF).astype(np.int64)
-    fits = _CRC[head] == (words[places] >> 16 & 0xFF)
-    places, head = places[fits], head[fits]
-    return places, head >> 4 | (head >> 2 & 3) << 12, (head & 1).astype(bool)
-
-
-def is_complete(psdu, mpdus, aggregated):
-    """Tell whether all MPDUs of a PSDU are there: the check sequences of those found fit, and
-    nothing else of an A-MPDU has room for another.
-
-    Delimiters of length 0 hold none, and behind the first EOF delimiter's subframe there is
-    padding only (§9.7.1), right or wrong.
 
     Args:
         psdu: bytes.
-        mpdus: as :func:`split` finds them.
         aggregated: whether the PSDU is an A-MPDU.
+
+    Returns:
+        (tuple of :class:`Mpdu`, in order; whether these are all that the PSDU holds). They are all
+        where their check sequences fit and nothing else of an A-MPDU has room for another.
+        Delimiters of length 0 hold none, and behind the subframe of the first EOF delimiter there
+        is only padding (§9.7.1), right or wrong.
     """
-    if not mpdus or not all(mpdu.fcs_ok for mpdu in mpdus):
-        return False
-    if not aggregated:
-        return True
-    places, lengths, eof = _delimiters(psdu)
-    known = np.zeros(-(-len(psdu) // DELIMITER) + 2, bool)    # words, and an end on both sides
-    known[[0, -1]] = True
-    for mpdu in mpdus:
-        begin = mpdu.offset // DELIMITER    # the delimiter's word, behind the first end
-        known[begin:begin + 1 - len(mpdu.data) // -DELIMITER] = True
-    before_mpdu = np.isin(places, [mpdu.offset // DELIMITER - 1 for mpdu in mpdus])
-    empty = (lengths == 0) & ~known[places + 1]    # what an MPDU's bytes look like does not count
-    known[places[empty] + 1] = True
-    last = places[eof & (before_mpdu | empty)]
-    if last.size:
-        known[last[0] + 1:] = True
-    return int(np.diff(np.flatnonzero(known)).max()) <= _SMALLEST
+    return at_places(psdu, *_core.wifi.find_mpdus(psdu, aggregated))
 
 
-def split(psdu, aggregated):
-    """The MPDUs of a PSDU: an A-MPDU's, or the one that it is."""
-    if aggregated:
-        return deaggregate(psdu)
-    return [Mpdu(psdu, fcs_fits(psdu), 0)] if psdu else []
+def at_places(psdu, places, complete):
+    """What :func:`split` returns, of MPDUs at (offset, length, fcs_ok) of a PSDU."""
+    return tuple(Mpdu(psdu[begin:begin + length], ok, begin)
+                 for begin, length, ok in places), complete
 
 
 def parse_header(data):
