@@ -62,6 +62,7 @@ say "log: $log"
 packages=(
     gnuradio gnuradio-dev gir1.2-gtk-3.0 pybind11-dev cmake make ninja-build g++
     python3-dev python3-venv python3-numpy python3-matplotlib python3-click
+    python3-rich python3-prometheus-client
     libsoapysdr-dev nlohmann-json3-dev
 )
 [ $tests = no ] || packages+=(python3-yaml python3-h5py python3-soapysdr tshark)

@@ -3,6 +3,7 @@
 """Blocks: Wi-Fi frames of antennas, whole or in two parts that users may put something between."""
 
 import time
+from collections import deque
 from dataclasses import replace
 
 import numpy as np
@@ -12,6 +13,7 @@ from gnuradio import gr
 from .. import wifi
 from ..checks import choice, flag
 from ..detectors import REGISTRY
+from ..wifi.auto_detector import AUTO, LADDER, AutoDetector, ladder, strongest
 from ..wifi.pdu import frame_to_pdus
 from . import wifi_pdus
 from .settings import Controlled
@@ -32,6 +34,8 @@ _RX_TIME = pmt.intern("rx_time")
 _COUNTS = ("samples", "preambles", "frames", "decoded", "mpdus", "mpdus_ok", "failures")
 # Points of a stream that port symbols carries of a frame.
 _POINTS = 1000
+# Changes of the detector that are remembered.
+_SWITCHES = 1000
 
 
 class _Messages:
@@ -102,8 +106,10 @@ class wifi_receiver(sample_block):
         ``status``: each second in which samples come, and at the end, a dictionary of what was
             counted since the last one: samples, frames, decoded, mpdus, mpdus_ok, gaps, lost,
             dropped and failures as of ``counts``; seconds, how long that was; load, the share of it
-            in which the receiver worked; waiting, seconds of samples that wait for it; slowest, the
-            stage that took most time, and slowest_share, its share of all stages.
+            in which the receiver worked; waiting, seconds of samples that wait for it; stages, a
+            dictionary of the seconds that each took, of all threads; slowest, the stage that took
+            most time, and slowest_share, its share of all stages; detector, the name of the one in
+            use from then on, and switch, why detector "auto" has just changed it, "" otherwise.
 
     What a port sends is only made where something is connected with it. Frames that are still open
     when the input ends are sent too. When a flowgraph is stopped from outside, they are sent to
@@ -128,7 +134,11 @@ class wifi_receiver(sample_block):
         num_rx: receive antennas, 1..8.
         sample_rate: 20e6, 40e6 or 80e6: the widest channel received; 5e6 or 10e6 for 802.11p.
         frequency: centre frequency of the samples in Hz, for the reports; None if unknown.
-        detector: name of the MIMO detector.
+        detector: name of the MIMO detector, or "auto": with overload="drop" the strongest of mla,
+            nway and mmse that keeps up with the samples, chosen each second anew from the load, see
+            ``wifi.auto_detector.AutoDetector``; with overload="wait" mla, as nothing is lost
+            there. N-way stands in for mla where that would take more than 8192 candidates per
+            vector (4x4 16-QAM). Any other name ends "auto", by message too.
         backend: of the detectors, "auto", "cpu", "cuda" or "reference".
         whitening: "antennas" divides each antenna by its own noise; "covariance" also makes noise
             white that is correlated between antennas, as an interferer's is.
@@ -156,13 +166,14 @@ class wifi_receiver(sample_block):
     def __init__(self, num_rx=1, sample_rate=20e6, frequency=None, detector="nway",
                  backend="auto", whitening="antennas", smoothing=True, threshold=0.35, passes=3,
                  iterations=1, bad_fcs=False, threads=1, overload="wait", buffer_seconds=0.25):
-        choice("detector", detector, tuple(REGISTRY))
+        choice("detector", detector, (AUTO, *REGISTRY))
         engine = wifi.Receiver(
-            num_rx, sample_rate, detector=detector, backend=backend, whitening=whitening,
-            smoothing=smoothing, passes=passes, iterations=iterations, threshold=threshold,
-            threads=threads, clock=time.perf_counter)
+            num_rx, sample_rate, detector=LADDER[0] if detector == AUTO else detector,
+            backend=backend, whitening=whitening, smoothing=smoothing, passes=passes,
+            iterations=iterations, threshold=threshold, threads=threads, clock=time.perf_counter)
         sample_block.__init__(self, "wifi_receiver", _ReceiverSink(
-            engine, frequency, iterations, bad_fcs, overload, buffer_seconds))
+            engine, frequency, detector, strongest(backend, threads), iterations, bad_fcs, overload,
+            buffer_seconds))
 
     def counts(self):
         """Dictionary of what was counted since the block was made.
@@ -191,32 +202,88 @@ class wifi_receiver(sample_block):
         self._sink.listen(on_frame, symbols)
         self._sink.listen_status(on_status)
 
+    def want_symbols(self, wanted):
+        """Set ``symbols`` of :meth:`listen`, from the next samples on."""
+        self._sink.want_symbols(wanted)
+
     def detector(self):
-        """Name of the MIMO detector."""
+        """Name of the MIMO detector, or "auto"."""
         return self._sink.detector()
 
+    def detector_in_use(self):
+        """Name of the MIMO detector, with "auto" that of the one chosen."""
+        return self._sink.detector_in_use()
+
+    def switches(self):
+        """What "auto" has changed, the last 1000: list of ``wifi.auto_detector.Switch``."""
+        return list(self._sink.switches)
+
     def set_detector(self, detector):
-        """Use another MIMO detector, from the next samples on."""
+        """Use another MIMO detector, or "auto", from the next samples on."""
         self._sink.set_detector(detector)
 
 
 class _ReceiverSink(DetectorChoice, sample_sink):
     CONTROLS = ("detector", "threshold")
 
-    def __init__(self, engine, frequency, iterations, bad_fcs, overload, buffer_seconds):
-        self._detector, self._iterations = engine.detector, iterations
+    def __init__(self, engine, frequency, detector, make_strongest, iterations, bad_fcs, overload,
+                 buffer_seconds):
+        self._iterations, self._make_strongest = iterations, make_strongest
+        self._buffer_seconds = buffer_seconds if overload == "drop" else None
         self._symbols = False
+        self.switches = deque(maxlen=_SWITCHES)
+        self._detector, self._auto = detector, None
+        if detector == AUTO:
+            self._begin_auto()
         sample_sink.__init__(self, "wifi_receiver", engine, frequency, (*_PORTS, "status"),
                              overload, buffer_seconds)
         self._messages = _Messages(bad_fcs, self.outlet.send, self.outlet.listeners)
 
+    def detector_in_use(self):
+        """Name of the detector, with "auto" that of the one chosen."""
+        auto = self._auto
+        if self._detector != AUTO:
+            return self._detector
+        return auto.detector if auto else ladder(self._iterations)[0]
+
+    def set_detector(self, detector):
+        """Use another detector, or "auto", from the next samples on."""
+        choice("detector", detector, (AUTO, *REGISTRY))
+        if detector != AUTO:
+            DetectorChoice.set_detector(self, detector)
+        elif self._detector != AUTO:
+            self._begin_auto()
+            self._detector = AUTO
+
+    def _begin_auto(self):
+        """Choose from now on, from the detector in use; where samples wait there is no choice."""
+        if self._buffer_seconds is not None:
+            self._auto = AutoDetector(self._buffer_seconds, self._iterations, self._detector)
+
     def listen(self, on_frame, symbols):
         self._messages.on_frame = on_frame
-        self._symbols = flag("symbols", symbols)
+        self.want_symbols(symbols)
+
+    def want_symbols(self, wanted):
+        self._symbols = flag("symbols", wanted)
 
     def _prepare(self):
         sample_sink._prepare(self)
-        _apply(self.engine, self._detector, self._symbols or self.outlet.listeners("symbols"))
+        name = self.detector_in_use()
+        _apply(self.engine, self._make_strongest if name == LADDER[0] and self._detector == AUTO
+               else name, self._symbols or self.outlet.listeners("symbols"))
+
+    def _send_status(self, told):
+        told["switch"] = ""
+        if self._detector == AUTO and self._auto is not None:
+            switch = self._auto.tell(told, self._rate)
+            if switch is not None:
+                self.switches.append(switch)
+                told["switch"] = str(switch)
+                if self._status.logs:
+                    self._log.info(str(switch))
+        told["detector"] = self.detector_in_use()
+        sample_sink._send_status(self, told)
 
     def _search(self, samples):
         # Frames go out at once unless there is more to do: a radio may be silent for long.

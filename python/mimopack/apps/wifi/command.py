@@ -18,7 +18,7 @@ from ...wifi.whitening import WHITENINGS
 from ..interrupt import STATUS, Interrupt
 from ..progress import Progress
 from .opening import RATES, open_reader, refuse, refuse_receiver
-from .options import Format, Gain, Names, Number
+from .options import Address, Format, Gain, Names, Number
 from .outputs import (
     CsiFile,
     JsonFile,
@@ -30,6 +30,7 @@ from .outputs import (
     naming,
 )
 from .recorded import Run
+from .watch import Watch
 from .words import frame_line
 
 _RADIO_OPTIONS = ("gain", "antenna_names", "clock_source", "time_source", "correction", "duration",
@@ -140,9 +141,14 @@ def open_outputs(outputs, run, json_path, csi_path, pcap_path, full_scale_dbm, f
               help="With --output: draw constellations and channels of the best frames, and SNR "
                    "and EVM over time.")
 @click.option("-q", "--quiet", is_flag=True, help="No line per frame.")
+@click.option("--view", is_flag=True,
+              help="Show figures of the frames on the terminal as they change, instead of lines.")
+@click.option("--metrics", type=Address(), metavar="[HOST:]PORT",
+              help="Answer Prometheus on this port with the same figures. HOST is 127.0.0.1 by "
+                   "default, which no other machine reaches.")
 @click.pass_context
 def wifi_command(context, path, json_path, csi_path, pcap_path, full_scale_dbm, output, pictures,
-                 quiet, radio, **options):
+                 quiet, view, metrics, radio, **options):
     """Decode the Wi-Fi frames of RECORDING or of a radio: 802.11a/g/p, n and ac, 1 to 4 streams.
 
     RECORDING is SigMF (the metadata or the data file, or a collection), or a file of raw samples,
@@ -178,7 +184,7 @@ def wifi_command(context, path, json_path, csi_path, pcap_path, full_scale_dbm, 
         try:
             make = _source(interrupt, path, radio, options)
             status = _run(interrupt, make, (json_path, csi_path, pcap_path), full_scale_dbm,
-                          output, pictures, quiet, options)
+                          output, pictures, quiet, Watch(view, metrics), options)
         except KeyboardInterrupt:
             Progress().clear()
             click.echo("\nIncomplete: interrupted.", err=True)
@@ -225,16 +231,17 @@ def _source(interrupt, path, radio, options):
         device, on_frame, gallery, seconds, datatype=datatype or "ci16_le", **recorded, **receiver)
 
 
-def _run(interrupt, make, paths, full_scale_dbm, folder, pictures, quiet, receiver):
+def _run(interrupt, make, paths, full_scale_dbm, folder, pictures, quiet, watch, receiver):
     """Decode and report; returns the exit status."""
-    progress = Progress()
-
+    progress = watch.progress
     outputs = Outputs()
     stdout_closed = False
 
     def say(line):
         nonlocal stdout_closed
         if stdout_closed:
+            return
+        if watch.take(line):
             return
         progress.clear()
         try:
@@ -256,7 +263,8 @@ def _run(interrupt, make, paths, full_scale_dbm, folder, pictures, quiet, receiv
 
     def on_frame(frame, time=None):
         outputs.write(frame, time)
-        if not quiet:
+        watch.add(frame)
+        if not quiet and not watch.has_view:
             say(frame_line(frame))
 
     try:
@@ -271,8 +279,9 @@ def _run(interrupt, make, paths, full_scale_dbm, folder, pictures, quiet, receiv
         raise
     failure = None
     try:
-        run.check(interrupt, progress, warn)
-        run.decode(interrupt, progress)
+        with watch.over(run, receiver["detector"], say):
+            run.check(interrupt, progress, warn)
+            run.decode(interrupt, progress)
     except KeyboardInterrupt:
         pass
     except BrokenPipeError:

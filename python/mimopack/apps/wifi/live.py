@@ -45,6 +45,8 @@ class Live:
         summary, counts: what was found so far.
         complete: whether it ended by itself, after ``seconds``.
         written: paths of recordings.
+        seconds: as above.
+        on_status: called with each status of the receiver; None at first.
 
     Raises:
         ValueError, ImportError: as ``wifi.Receiver``.
@@ -57,6 +59,7 @@ class Live:
 
         self._radio, self._on_frame, self._gallery = radio, on_frame, gallery
         self._record, self._keep = record, keep
+        self.on_status, self.seconds = None, seconds
         self.sample_rate, self.start_time = radio.sample_rate, None
         self.summary, self.complete, self.written = Summary(), False, []
         self._items, self._wake = SimpleQueue(), threading.Event()
@@ -121,6 +124,20 @@ class Live:
     def samples(self):
         """Samples of each antenna that were searched."""
         return self.counts["samples"]
+
+    @property
+    def num_channels(self):
+        """Receive antennas."""
+        return self._radio.num_channels
+
+    @property
+    def title(self):
+        """A line about the radio."""
+        return describe(self._radio)
+
+    def want_symbols(self, wanted):
+        """Whether the next frames are to have equalised points."""
+        self._receiver.want_symbols(wanted or self._gallery is not None)
 
     def introduce(self, say, warn):
         """Say how the radio is set."""
@@ -239,6 +256,8 @@ class Live:
             self._warn(f"--keep: nothing written: {told.get('problem', '')}")
             return
         self._load = told["load"]
+        if self.on_status is not None:
+            self.on_status(told)
         if told["gaps"]:
             self._warn(f"the radio lost samples: {plural(told['gaps'], 'gap')} in "
                        f"{told['seconds']:.1f} s, {told['lost']} samples of each antenna")

@@ -74,3 +74,23 @@ class Names(click.ParamType):
         if not all(names):
             self.fail(f"got {value!r}, must be names such as RX2 or RX2,TX/RX", param, context)
         return names
+
+
+class Address(click.ParamType):
+    """A port to listen at, and a host before it: 9100, 0.0.0.0:9100 or [::1]:9100."""
+
+    name = "[HOST:]PORT"
+
+    def convert(self, value, param, context):
+        """Return (host, port)."""
+        if not isinstance(value, str):
+            return value
+        host, colon, port = value.rpartition(":")
+        if host.startswith("[") and host.endswith("]"):
+            host = host[1:-1]
+        elif ":" in host:
+            host = ""
+        if not port.isdecimal() or int(port) > 65535 or (colon and not host):
+            self.fail(f"got {value!r}, must be [HOST:]PORT with a port of 0 to 65535, such as "
+                      "9100 or 0.0.0.0:9100", param, context)
+        return host or "127.0.0.1", int(port)

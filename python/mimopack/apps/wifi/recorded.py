@@ -75,6 +75,26 @@ class Run:
         return self._reader.start_time
 
     written = ()    # by the run itself, beside the outputs
+    on_status = None    # a recording is no receiver that may be too slow
+
+    @property
+    def num_channels(self):
+        """Receive antennas."""
+        return self._reader.num_channels
+
+    @property
+    def seconds(self):
+        """How long it is."""
+        return self._reader.num_samples / self.sample_rate
+
+    @property
+    def title(self):
+        """A line about the recording."""
+        return recording.printable(str(self._reader.path))
+
+    def want_symbols(self, wanted):
+        """Whether the next frames are to have equalised points."""
+        self._receiver.keep_symbols = wanted or self._gallery is not None
 
     def introduce(self, say, warn):
         """Say what the recording is taken for."""

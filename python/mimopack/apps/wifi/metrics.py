@@ -1,0 +1,139 @@
+# SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""``mimopack wifi --metrics``: the figures as Prometheus reads them, over HTTP."""
+
+import math
+import socket
+from contextlib import contextmanager
+from http.server import ThreadingHTTPServer
+from threading import Thread
+
+from prometheus_client import CollectorRegistry, MetricsHandler
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
+
+_PREFIX = "mimopack_wifi_"
+_KIND = ("format", "mcs", "streams")
+# Counters with a value for each kind of frames: name, help, value of a ``statistics.Row``.
+_OF_FRAMES = (
+    ("frames", "Frames announced by their signal fields.", lambda row: row.frames),
+    ("frames_lost", "Frames with data, but without an MPDU whose frame check sequence fits.",
+     lambda row: row.lost),
+    ("received_bytes", "Bytes of MPDUs whose frame check sequence fits.",
+     lambda row: row.bytes_ok),
+    ("airtime_seconds", "Time that frames took on the air.", lambda row: row.seconds))
+_COUNTERS = (
+    ("searched_seconds", "Time of the samples that were searched.",
+     lambda figures: figures.seconds),
+    ("gaps", "Gaps in the radio's samples.", lambda figures: figures.gaps),
+    ("lost_samples", "Samples of each antenna that the radio lost.", lambda figures: figures.lost),
+    ("dropped_samples", "Samples of each antenna dropped because the receiver was too slow.",
+     lambda figures: figures.dropped),
+    ("failures", "Exceptions in the receiver.", lambda figures: figures.failures))
+_GAUGES = (
+    ("airtime_ratio", "Share of the last seconds that frames took.",
+     lambda figures: figures.airtime),
+    ("load_ratio", "Share of the time in which the receiver worked.",
+     lambda figures: figures.status.get("load", math.nan)),
+    ("waiting_seconds", "Samples that wait for the receiver.",
+     lambda figures: figures.status.get("waiting", math.nan)),
+    ("condition_db", "Condition number of the last frame's channel matrices, mean over "
+     "subcarriers.", lambda figures: _mean(figures.condition_db)))
+_OF_ANTENNAS = (
+    ("snr_db", "Signal over noise in a subcarrier, mean of the last seconds' frames.",
+     lambda figures: figures.snr_db),
+    ("level_dbfs", "Power of the frames' preambles against full scale.",
+     lambda figures: figures.level_dbfs),
+    ("noise_dbfs", "Noise power against full scale.", lambda figures: figures.noise_dbfs))
+
+
+class Collector:
+    """Metrics of ``wifi.statistics.Statistics``, made when they are asked for.
+
+    Args:
+        statistics: as above.
+        samples: function that tells how many samples have been searched.
+    """
+
+    def __init__(self, statistics, samples):
+        self._statistics, self._samples = statistics, samples
+
+    def collect(self):
+        """Yield the metrics."""
+        self._statistics.advance(self._samples())
+        figures = self._statistics.figures(losses=True)
+        for name, text, value in _OF_FRAMES:
+            family = CounterMetricFamily(_PREFIX + name, text, labels=_KIND)
+            for kind, row in figures.totals.items():
+                family.add_metric(_labels(kind), value(row))
+            yield family
+        mpdus = CounterMetricFamily(_PREFIX + "mpdus", "MPDUs by their frame check sequence.",
+                                    labels=(*_KIND, "fcs"))
+        for kind, row in figures.totals.items():
+            mpdus.add_metric((*_labels(kind), "ok"), row.mpdus_ok)
+            mpdus.add_metric((*_labels(kind), "wrong"), row.mpdus - row.mpdus_ok)
+        yield mpdus
+        for name, text, value in _COUNTERS:
+            yield CounterMetricFamily(_PREFIX + name, text, value=value(figures))
+        for name, text, value in _GAUGES:
+            yield GaugeMetricFamily(_PREFIX + name, text, value=value(figures))
+        for name, text, values in _OF_ANTENNAS:
+            family = GaugeMetricFamily(_PREFIX + name, text, labels=("antenna",))
+            for antenna, value in enumerate(values(figures)):
+                family.add_metric((str(antenna),), value)
+            yield family
+        losses = figures.losses
+        family = GaugeMetricFamily(
+            _PREFIX + "linear_loss_db", "How much more SNR a linear detector needs on the last "
+            "frame's channel than the detector in use.", labels=("detector",))
+        if losses is not None:
+            family.add_metric(("mmse",), losses.mmse_db)
+            family.add_metric(("zf",), losses.zf_db)
+        yield family
+        yield GaugeMetricFamily(_PREFIX + "margin_db", "How much more SNR the last frame's channel "
+                                "has than the detector in use needs.",
+                                value=math.nan if losses is None else losses.margin_db)
+
+
+def _labels(kind):
+    name, mcs, streams = kind
+    return name, "" if mcs is None else f"{mcs:g}", str(streams)
+
+
+def _mean(values):
+    return float(values.mean()) if values.size else math.nan
+
+
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+
+
+@contextmanager
+def serving(host, port, statistics, samples):
+    """Answer HTTP requests while the body runs.
+
+    Args:
+        host: address to listen at.
+        port: 0 takes a free one.
+        statistics, samples: of :class:`Collector`.
+
+    Yields:
+        The URL.
+
+    Raises:
+        OSError: the address cannot be used.
+    """
+    registry = CollectorRegistry(auto_describe=False)
+    # Registering asks for the names: they are the same whatever was counted.
+    registry.register(Collector(statistics, samples))
+    kind = type("_Server", (_Server,), {"address_family": socket.AF_INET6}) if ":" in host \
+        else _Server
+    server = kind((host, port), MetricsHandler.factory(registry))
+    thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.1}, daemon=True)
+    thread.start()
+    try:
+        shown = f"[{host}]" if ":" in host else host
+        yield f"http://{shown}:{server.server_address[1]}/metrics"
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()

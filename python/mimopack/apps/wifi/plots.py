@@ -1,0 +1,151 @@
+# SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Pictures of text: points and curves of braille dots, bars, and cells of colour."""
+
+import math
+
+import numpy as np
+from rich.text import Text
+
+# Bits of a braille character's dots by (row, column): Unicode, block U+2800.
+_DOTS = np.array([[0x01, 0x08], [0x02, 0x10], [0x04, 0x20], [0x40, 0x80]])
+_EIGHTHS = " ▏▎▍▌▋▊▉█"
+_HEIGHTS = " ▁▂▃▄▅▆▇█"
+COLOURS = ("cyan", "yellow", "magenta", "green", "red", "blue", "bright_cyan", "bright_yellow")
+
+
+class Canvas:
+    """Dots on lines of braille characters, 2 x 4 to each; a character has the colour of the dot
+    that was set last.
+
+    Args:
+        width, height: in characters.
+    """
+
+    def __init__(self, width, height):
+        self.dots_x, self.dots_y = 2 * width, 4 * height
+        self._bits = np.zeros((height, width), int)
+        self._colours = np.full((height, width), -1)
+
+    def put(self, x, y, colour=0):
+        """Set dots; those outside are left out.
+
+        Args:
+            x, y: integers, from the left and from the top.
+            colour: index in ``COLOURS``, -1 is none.
+        """
+        x, y = np.asarray(x), np.asarray(y)
+        inside = (x >= 0) & (x < self.dots_x) & (y >= 0) & (y < self.dots_y)
+        x, y = x[inside], y[inside]
+        np.bitwise_or.at(self._bits, (y // 4, x // 2), _DOTS[y % 4, x % 2])
+        self._colours[y // 4, x // 2] = colour
+
+    def lines(self):
+        """A ``rich.text.Text`` for each line."""
+        return [_coloured((chr(0x2800 + bits) if bits else " " for bits in row), colours)
+                for row, colours in zip(self._bits.tolist(), self._colours.tolist(), strict=True)]
+
+
+def _coloured(characters, colours):
+    text = Text(no_wrap=True)
+    for character, colour in zip(characters, colours, strict=True):
+        text.append(character, COLOURS[colour % len(COLOURS)] if colour >= 0 else "")
+    return text
+
+
+def scatter(points, width, height, limit, colour=0):
+    """Complex points around 0 as lines of text.
+
+    Args:
+        points: complex (n,).
+        width, height: in characters.
+        limit: largest real and imaginary part shown.
+        colour: index in ``COLOURS``.
+    """
+    canvas = Canvas(width, height)
+    # Dots stand about as far apart in both directions; the picture stays square.
+    side = min(canvas.dots_x, canvas.dots_y)
+    if side:
+        points = np.asarray(points)[np.isfinite(points)]
+        places = [np.floor((1 + part / limit) / 2 * side).astype(int)
+                  for part in (points.real, -points.imag)]
+        inside = (places[0] >= 0) & (places[0] < side) & (places[1] >= 0) & (places[1] < side)
+        canvas.put(places[0][inside] + (canvas.dots_x - side) // 2, places[1][inside], colour)
+    return canvas.lines()
+
+
+def curves(x, values, width, height, low, high):
+    """Curves over the same abscissae as lines of text.
+
+    Args:
+        x: (n,), ascending.
+        values: (curves, n); what lies outside low..high is at the edge.
+        width, height: in characters.
+        low, high: values at the lower and upper edge.
+    """
+    canvas = Canvas(width, height)
+    dots = np.arange(canvas.dots_x)
+    at = x[0] + dots / max(1, canvas.dots_x - 1) * (x[-1] - x[0])
+    for index, one in enumerate(np.atleast_2d(values)):
+        level = np.clip((np.interp(at, x, one) - low) / max(high - low, 1e-9), 0, 1)
+        row = np.round((1 - level) * (canvas.dots_y - 1)).astype(int)
+        canvas.put(dots, row, index)
+        for column in range(1, len(dots)):    # steep parts without holes
+            between = np.arange(*sorted((row[column - 1], row[column])))
+            canvas.put(np.full(between.size, column), between, index)
+    return canvas.lines()
+
+
+def heights(values, width, low, high):
+    """A line of blocks whose heights are values: the largest of those that share a character."""
+    parts = np.array_split(np.asarray(values, float), min(width, max(1, len(values))))
+    found = [np.max(part) if part.size else low for part in parts]
+    steps = [round(8 * min(1, max(0, (one - low) / max(high - low, 1e-9))))
+             if math.isfinite(one) else 0 for one in found]
+    return "".join(_HEIGHTS[max(1, step)] for step in steps)
+
+
+def bar(share, width):
+    """A bar of a share of the width, in eighths of a character; nan is empty."""
+    if not share > 0:
+        return " " * width
+    eighths = round(8 * width * min(1.0, share))
+    text = "█" * (eighths // 8) + (_EIGHTHS[eighths % 8] if eighths % 8 else "")
+    return text.ljust(width)
+
+
+def heat(picture, width, height):
+    """Shares as cells of colour, two rows of the picture to a line, its newest at the bottom.
+
+    Args:
+        picture: (rows, columns), 0 to 1; nan is left blank.
+        width, height: in characters.
+    """
+    count = min(2 * height, len(picture))
+    shown = picture[len(picture) - count:]
+    if count % 2:
+        shown = np.concatenate([np.full((1, shown.shape[1]), np.nan), shown])
+    columns = [part for part in np.array_split(shown, min(width, shown.shape[1]), axis=1)]
+    cells = np.stack([np.mean(part, axis=1) for part in columns], axis=1)
+    lines = []
+    for upper, lower in zip(cells[::2], cells[1::2], strict=True):
+        text = Text(no_wrap=True)
+        for above, below in zip(upper.tolist(), lower.tolist(), strict=True):
+            if math.isnan(above) and math.isnan(below):
+                text.append(" ")
+            elif math.isnan(below):
+                text.append("▀", _heat_colour(above))
+            elif math.isnan(above):
+                text.append("▄", _heat_colour(below))
+            else:
+                text.append("▀", f"{_heat_colour(above)} on {_heat_colour(below)}")
+        lines.append(text)
+    return lines
+
+
+def _heat_colour(share):
+    """From dark blue over red to yellow, by the square root: short frames are to be seen."""
+    x = math.sqrt(min(1.0, max(0.0, share)))
+    red, green = min(1.0, 2 * x), max(0.0, 2 * x - 1)
+    blue = 0.25 + 0.35 * math.sin(math.pi * x)
+    return f"#{round(255 * red):02x}{round(230 * green):02x}{round(255 * blue):02x}"

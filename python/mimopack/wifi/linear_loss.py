@@ -1,0 +1,148 @@
+# SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Decibels left on the table: how much more SNR a linear detector needs on a frame's channel."""
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+
+from .. import constellation as constellations
+from .. import detectors
+from .formats.base import ratio
+from .points import space_time_blocks
+
+LINEAR = ("mmse", "zf")
+# What is compared with them where the detector in use is one of them itself.
+_STRONG = "nway"
+_VECTORS = 2048    # that a channel is tried with, all subcarriers together
+_LOWEST, _HIGHEST = -40.0, 80.0    # dB that the SNR is changed by at most
+_STEP = 0.02    # dB
+
+
+@dataclass(frozen=True)
+class LinearLoss:
+    """What linear detectors cost on a channel.
+
+    Attributes:
+        mmse_db, zf_db: how many dB more SNR the MMSE and the zero-forcing detector need to carry
+            the frame's code rate; 0 with one stream. Infinite where no SNR is enough.
+        margin_db: by how many dB the channel's SNR exceeds what the detector in use needs.
+        detector: name of the latter.
+    """
+
+    mmse_db: float
+    zf_db: float
+    margin_db: float
+    detector: str
+
+
+def linear_loss(frame_format, state, detector=_STRONG):
+    """Compare a detector with linear ones on the channel matrices of a frame.
+
+    The channel of each data subcarrier is y = H x + n, noise of each antenna divided out. Uniform
+    random bits b, mapped to the frame's constellation, and random noise pass it; a detector makes
+    LLRs L of them. What a decoder could get of a coded bit is the mutual information
+
+        I = 1 - E[log2(1 + exp(-(2 b - 1) L))],
+
+    mean over subcarriers, streams and bits. It grows with the SNR, and the SNR at which it reaches
+    a threshold is what that detector needs to decode the frame, whatever the fading over
+    subcarriers (K. Brueninghaus et al., Link performance models for system level simulations of
+    broadband radio access systems, IEEE PIMRC 2005, section III; "received bit information rate"
+    of the IEEE 802.16m evaluation methodology). Losses are differences of these SNRs in dB. The
+    threshold of :func:`threshold` depends on the code rate.
+
+    Bits and noise are the same for all detectors and SNRs, and drawn from a fixed seed.
+
+    Args:
+        frame_format: :class:`formats.FrameFormat`.
+        state: :class:`frame.ChannelState` of the frame.
+        detector: name of the detector in use; where it is linear, N-way takes its place.
+
+    Returns:
+        :class:`LinearLoss`; None where the frame has more streams than can be detected.
+    """
+    h = _matrices(frame_format, state)
+    rows, unknowns = h.shape[1:]
+    if rows < unknowns:
+        return None
+    strong = _STRONG if detector in LINEAR or detector not in detectors.REGISTRY else detector
+    wanted = threshold(frame_format.code_rate)
+    trial = _Trial(h, frame_format.constellation)
+    needed = {}
+    for name in dict.fromkeys((strong, *LINEAR)):
+        one = _detector("mmse" if unknowns == 1 else name, unknowns, rows,
+                        frame_format.constellation)
+        if one is None:
+            return None
+        needed[name] = trial.needed_db(one, wanted)
+    return LinearLoss(needed["mmse"] - needed[strong], needed["zf"] - needed[strong],
+                      -needed[strong], strong)
+
+
+def threshold(code_rate):
+    """Mutual information of a coded bit at which frames of a code rate are just received.
+
+    0.15 (at rate 1/2) to 0.05 (at 5/6) above the code rate: what the convolutional code of 802.11
+    needs for nine frames in ten, see docs/live.md.
+    """
+    numerator, denominator = ratio(code_rate)
+    return 1 - 0.7 * (1 - numerator / denominator)
+
+
+def _matrices(f, state):
+    """Matrices of the data subcarriers, (n, rows, unknowns), noise of each antenna 1."""
+    h = state.matrices / np.sqrt(np.maximum(state.noise, 1e-30))[:, None]
+    h = h[f.plan.data_index].astype(np.complex64)
+    if f.stbc:
+        blank = np.zeros((1, len(h), 2, h.shape[1]), np.complex64)
+        h = space_time_blocks(blank, h[None], f.num_streams, f.stbc)[1][0]
+    return h
+
+
+@lru_cache(maxsize=64)
+def _detector(name, num_tx, num_rx, constellation):
+    kind = detectors.REGISTRY[name]
+    if kind.NEEDS_SQUARE_QAM and constellations.get(constellation).bits_per_symbol == 1:
+        kind = detectors.MLA
+    try:
+        return kind(num_tx=num_tx, num_rx=num_rx, constellation=constellation, backend="cpu",
+                    threads=1)
+    except ValueError:
+        return None    # more candidates than it takes
+
+
+class _Trial:
+    """Random bits through channels, at any SNR."""
+
+    def __init__(self, h, constellation):
+        rng = np.random.default_rng(1)
+        points = constellations.get(constellation)
+        repeats = -(-_VECTORS // len(h))
+        n, rows, unknowns = len(h) * repeats, *h.shape[1:]
+        self._bits = rng.integers(0, 2, (n, unknowns * points.bits_per_symbol), np.uint8)
+        x = points.modulate(self._bits).reshape(len(h), repeats, unknowns)
+        self._h, self._clean = h, np.einsum("krs,kts->ktr", h, x).reshape(n, rows)
+        self._noise = rng.standard_normal((n, 2 * rows)).view(complex) / np.sqrt(2)
+        self._signs = 1.0 - 2.0 * self._bits
+
+    def information(self, detector, change_db):
+        """Mutual information where the SNR is changed by so many dB."""
+        noise_var = 10 ** (-change_db / 10)
+        y = (self._clean + np.sqrt(noise_var) * self._noise).astype(np.complex64)
+        llr = detector.detect(y, self._h, noise_var)
+        return 1 - np.mean(np.logaddexp(0, self._signs * llr)) / np.log(2)
+
+    def needed_db(self, detector, wanted):
+        """Change of the SNR, in dB, at which the information is as wanted; infinite if none is."""
+        low, high = _LOWEST, _HIGHEST
+        if self.information(detector, high) < wanted:
+            return np.inf
+        while high - low > _STEP:
+            middle = (low + high) / 2
+            if self.information(detector, middle) < wanted:
+                low = middle
+            else:
+                high = middle
+        return (low + high) / 2

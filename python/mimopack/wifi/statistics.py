@@ -1,0 +1,292 @@
+# SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What a person at the radio wants to know: figures of the frames that a receiver reports."""
+
+from collections import deque
+from dataclasses import dataclass, field
+from threading import Lock
+
+import numpy as np
+
+from ..checks import integer, positive
+from .airtime import BEACON_INTERVAL, Airtime
+from .linear_loss import linear_loss
+
+# Equalised points of a stream that figures have.
+_POINTS = 1000
+_SUMMED = ("gaps", "lost", "dropped", "failures")
+
+
+@dataclass
+class Row:
+    """Counts of the frames of one kind.
+
+    Attributes:
+        frames: announced by a signal field.
+        lost: of these, without an MPDU whose frame check sequence fits, although they carry data.
+        mpdus, mpdus_ok: found, and those whose frame check sequence fits.
+        bytes_ok: of the latter.
+        seconds: that the frames take on the air.
+    """
+
+    frames: int = 0
+    lost: int = 0
+    mpdus: int = 0
+    mpdus_ok: int = 0
+    bytes_ok: int = 0
+    seconds: float = 0.0
+
+    def add(self, other):
+        """Add another row's counts; returns this row."""
+        for name in vars(self):
+            setattr(self, name, getattr(self, name) + getattr(other, name))
+        return self
+
+    @property
+    def fcs_share(self):
+        """Share of the MPDUs found whose frame check sequence fits; nan without MPDUs."""
+        return self.mpdus_ok / self.mpdus if self.mpdus else float("nan")
+
+
+@dataclass(frozen=True)
+class Figures:
+    """What is known at a moment.
+
+    A kind of frames is (format, mcs, num_streams): "non-ht", "ht", "vht" or "unknown"; the MCS, of
+    non-HT the rate in Mbit/s, None where unknown; spatial streams.
+
+    Attributes:
+        seconds: that were searched since the stream's first sample.
+        window: the last seconds, to which rates belong; less at the beginning.
+        totals: {kind: :class:`Row`} since the beginning.
+        recent: the same of the window.
+        airtime: share of the window that frames take, 0 to 1.
+        snr_db, level_dbfs, noise_dbfs: float64 (num_rx,), mean of the frames of the window; nan
+            without frames.
+        shown: the frame that ``magnitude_db`` is of, or None. It is the newest among those of the
+            window with the most coded bits in a subcarrier.
+        pointed: the same for ``points``, among frames with equalised points.
+        points: complex64 (num_streams, n), equalised, n at most 1000; None where there are none.
+        carriers: int64 (n,), numbers of the subcarriers of ``shown``.
+        magnitude_db: float64 (n, num_rx, N_STS), 20 log10 |H|, 0 being a signal that fills the full
+            scale of the samples.
+        condition_db: float64 (n,), condition number of each subcarrier's matrix, in dB.
+        picture, row_seconds: of :class:`airtime.Airtime`.
+        status: the last status of the receiver, or an empty dictionary.
+        gaps, lost, dropped, failures: sums over all of these.
+        losses: :class:`linear_loss.LinearLoss`, or None, see :meth:`Statistics.losses`.
+    """
+
+    seconds: float
+    window: float
+    totals: dict
+    recent: dict
+    airtime: float
+    snr_db: np.ndarray
+    level_dbfs: np.ndarray
+    noise_dbfs: np.ndarray
+    shown: object
+    pointed: object
+    points: np.ndarray | None
+    carriers: np.ndarray
+    magnitude_db: np.ndarray
+    condition_db: np.ndarray
+    picture: np.ndarray
+    row_seconds: float
+    status: dict
+    gaps: int
+    lost: int
+    dropped: int
+    failures: int
+    losses: object = None
+
+    @property
+    def total(self):
+        """:class:`Row` of all frames since the beginning."""
+        return total_of(self.totals)
+
+    @property
+    def recent_total(self):
+        """:class:`Row` of all frames of the window."""
+        return total_of(self.recent)
+
+    def per_second(self, count):
+        """A count of the window as a rate."""
+        return count / self.window if self.window > 0 else 0.0
+
+
+def total_of(rows):
+    """The sum of {kind: :class:`Row`}."""
+    total = Row()
+    for row in rows.values():
+        total.add(row)
+    return total
+
+
+@dataclass
+class _Recent:
+    """Frames of the window, oldest first, and what they sum up to."""
+
+    frames: deque = field(default_factory=deque)    # (end, kind, Row, levels (3, num_rx))
+    levels: object = 0.0
+    rows: dict = field(default_factory=dict)
+
+
+class Statistics:
+    """Figures of the frames and statuses of a receiver.
+
+    Rates are per second of the samples' time, so they are right for a recording that is decoded
+    faster or slower than it was made. Any thread may call any method.
+
+    Args:
+        num_rx: receive antennas, 1..8.
+        sample_rate: samples per second.
+        window: seconds to which rates belong.
+        row_seconds, rows, columns: of the picture of the airtime.
+
+    Raises:
+        ValueError: an argument is not as above.
+    """
+
+    def __init__(self, num_rx, sample_rate, window=2.0, row_seconds=BEACON_INTERVAL, rows=64,
+                 columns=64):
+        self._num_rx = integer("num_rx", num_rx, 1, 8)
+        self._rate = positive("sample_rate", sample_rate)
+        self._window = positive("window", window)
+        self._lock = Lock()
+        self._air = Airtime(sample_rate, row_seconds, columns, rows)
+        self._samples = 0
+        self._totals, self._recent = {}, _Recent()
+        self._shown = self._pointed = None
+        self._status, self._sums = {}, dict.fromkeys(_SUMMED, 0)
+        self._losses = (None, None)    # frame, its losses
+
+    def add(self, frame):
+        """Count a :class:`frame.ReceivedFrame`."""
+        good = [len(mpdu.data) for mpdu in frame.mpdus if mpdu.fcs_ok]
+        f = frame.format
+        one = Row(1, not good and (f is None or f.num_symbols > 0), len(frame.mpdus), len(good),
+                  sum(good), frame.num_samples / self._rate)
+        kind = kind_of(frame)
+        levels = np.array([frame.antenna_snr_db, frame.level_dbfs, frame.noise_dbfs])
+        if levels.shape != (3, self._num_rx):
+            raise ValueError(f"frame: got {levels.shape[1]} antennas, must be {self._num_rx}")
+        with self._lock:
+            self._totals.setdefault(kind, Row()).add(one)
+            recent = self._recent
+            recent.frames.append((frame.start + frame.num_samples, kind, one, levels))
+            self._air.add(frame.start, frame.num_samples)
+            self._advance(frame.start + frame.num_samples)
+            if frame.channel is not None and self._is_better(frame, self._shown):
+                self._shown = frame
+            if frame.symbols is not None and self._is_better(frame, self._pointed):
+                self._pointed = frame
+
+    def _is_better(self, frame, shown):
+        """Whether a frame takes the place of the one that is shown."""
+        return (shown is None or _demand(frame) >= _demand(shown)
+                or frame.start > shown.start + self._window * self._rate)
+
+    def advance(self, samples):
+        """So many samples have been searched since the beginning."""
+        with self._lock:
+            self._advance(samples)
+            self._air.advance(samples)
+
+    def _advance(self, samples):
+        self._samples = max(self._samples, samples)
+        frames, oldest = self._recent.frames, self._samples - self._window * self._rate
+        while frames and frames[0][0] < oldest:
+            frames.popleft()
+
+    def status(self, told):
+        """Take a status of the receiver, a dictionary as port ``status`` of ``wifi_receiver`` sends
+        it."""
+        with self._lock:
+            self._status = dict(told)
+            for name in _SUMMED:
+                self._sums[name] += told.get(name, 0)
+
+    def figures(self, losses=False):
+        """Return :class:`Figures`.
+
+        Args:
+            losses: whether ``Figures.losses`` is wanted, which takes some hundredths of a second
+                for each new frame.
+        """
+        with self._lock:
+            window = min(self._window, self._samples / self._rate)
+            recent, levels = {}, []
+            for _, kind, one, level in self._recent.frames:
+                recent.setdefault(kind, Row()).add(one)
+                levels.append(level)
+            snr, level, noise = (np.mean(levels, axis=0) if levels
+                                 else np.full((3, self._num_rx), np.nan))
+            totals = {kind: Row().add(row) for kind, row in self._totals.items()}
+            shown, pointed = self._shown, self._pointed
+            told = {"status": dict(self._status), **self._sums}
+            picture, seconds = self._air.picture(), self._samples / self._rate
+        busy = sum(row.seconds for row in recent.values())
+        return Figures(
+            seconds=seconds, window=window, totals=totals, recent=recent,
+            airtime=min(1.0, busy / window) if window else 0.0,
+            snr_db=snr, level_dbfs=level, noise_dbfs=noise, picture=picture,
+            row_seconds=self._air.row_seconds, shown=shown,
+            pointed=pointed, points=_points(pointed), **_channel(shown), **told,
+            losses=self._losses_of(shown) if losses else None)
+
+    def _losses_of(self, frame):
+        if frame is None:
+            return None
+        of, losses = self._losses
+        if of is not frame:
+            losses = linear_loss(frame.format, frame.channel, frame.detector)
+            self._losses = frame, losses
+        return losses
+
+
+def kind_of(frame):
+    """The kind of a frame: (format, mcs, num_streams), see :class:`Figures`."""
+    f = frame.format
+    if f is None:
+        return "unknown", None, 0
+    scaled = f.mcs * frame.sample_rate_scale if f.name == "non-ht" else f.mcs
+    return f.name, int(scaled) if scaled == int(scaled) else scaled, f.num_streams
+
+
+def _demand(frame):
+    """Coded bits in a subcarrier: what asks most of the channel is worth seeing."""
+    return frame.format.num_streams * frame.format.bits_per_carrier
+
+
+def _points(frame):
+    """At most ``_POINTS`` points of each stream, of all subcarriers and symbols."""
+    if frame is None:
+        return None
+    points = frame.symbols.reshape(-1, frame.symbols.shape[-1])
+    chosen = np.linspace(0, len(points) - 1, min(len(points), _POINTS)).astype(int)
+    return points[chosen].T
+
+
+def _channel(frame):
+    if frame is None:
+        return {"carriers": np.zeros(0, np.int64), "magnitude_db": np.zeros((0, 0, 0)),
+                "condition_db": np.zeros(0)}
+    matrices = frame.channel.matrices.astype(np.complex128)
+    return {"carriers": frame.channel.carriers,
+            "magnitude_db": 20 * np.log10(np.maximum(np.abs(matrices), 1e-15)),
+            "condition_db": condition_db(frame.channel)}
+
+
+def condition_db(state):
+    """Condition number of each subcarrier's matrix in dB, noise of all antennas made equal.
+
+    Args:
+        state: :class:`frame.ChannelState`.
+
+    Returns:
+        float64 (n,); 0 with one stream, 300 at most.
+    """
+    scaled = state.matrices / np.sqrt(np.maximum(state.noise, 1e-30))[:, None]
+    values = np.linalg.svd(scaled.astype(np.complex128), compute_uv=False)
+    return 20 * np.log10(values[:, 0] / np.maximum(values[:, -1], 1e-15 * values[:, 0] + 1e-300))
