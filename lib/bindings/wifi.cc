@@ -622,24 +622,31 @@ py::tuple track(const complex_array& known,
     return py::make_tuple(offset, phase);
 }
 
-/* Samples of frames, arrays (rows, length) */
+/* Samples of frames, arrays (rows, length) whose rows may lie apart */
+using row_array = py::array_t<std::complex<float>>;
+
 struct frames_of {
     std::vector<const float*> data;
-    std::vector<std::int64_t> length;
+    std::vector<std::int64_t> length, stride;
     bool fits = true;
 
-    frames_of(const std::vector<complex_array>& samples, std::int64_t rows)
+    frames_of(const std::vector<row_array>& samples, std::int64_t rows)
     {
-        for (const complex_array& one : samples) {
-            fits = fits && one.ndim() == 2 && one.shape(0) == rows && one.shape(1) >= 1;
-            data.push_back(floats(one));
+        constexpr py::ssize_t size = sizeof(std::complex<float>);
+        for (const row_array& one : samples) {
+            fits = fits && one.ndim() == 2 && one.shape(0) == rows && one.shape(1) >= 1 &&
+                   (one.strides(1) == size || one.shape(1) == 1) && !(one.strides(0) % size);
+            data.push_back(reinterpret_cast<const float*>(one.data()));
             length.push_back(fits ? one.shape(1) : 0);
+            stride.push_back(fits ? one.strides(0) / size : 0);
         }
     }
+
+    wifi_frames all() const { return { data.data(), length.data(), stride.data() }; }
 };
 
 /* (mean (frames, rows), mean of the squares) of samples: arrays (rows, length) */
-py::tuple means(const std::vector<complex_array>& samples,
+py::tuple means(const std::vector<row_array>& samples,
                 std::int64_t rows,
                 const std::string& isa)
 {
@@ -648,15 +655,14 @@ py::tuple means(const std::vector<complex_array>& samples,
     const std::int64_t frames = static_cast<std::int64_t>(samples.size());
     complex_array mean({ frames, rows });
     float_array power({ frames, rows });
-    const wifi_means m = { frames,          rows,         all.data.data(),
-                           all.length.data(), floats(mean), power.mutable_data() };
+    const wifi_means m = { frames, rows, all.all(), floats(mean), power.mutable_data() };
     const wifi_build& build = find_wifi(isa);
     build.means(m);
     return py::make_tuple(mean, power);
 }
 
 /* (frames, rows, windows, bins) of samples: arrays (rows, length) */
-complex_array spectra(const std::vector<complex_array>& samples,
+complex_array spectra(const std::vector<row_array>& samples,
                       const double_array& cfo,
                       const long_array& starts,
                       int fft,
@@ -684,8 +690,8 @@ complex_array spectra(const std::vector<complex_array>& samples,
     complex_array out({ frames, rows, windows, bins.shape(0) });
     const wifi_spectra s = { frames,          rows,
                              windows,         bins.shape(0),
-                             fft,             all.data.data(),
-                             all.length.data(), floats(direct),
+                             fft,             all.all(),
+                             floats(direct),
                              cfo.data(),      starts.data(),
                              bins.data(),     scale.data(),
                              floats(out) };
@@ -1225,7 +1231,7 @@ public:
     }
 
     /* A dictionary of what wifi_demodulation puts out */
-    py::dict run(const std::vector<complex_array>& samples,
+    py::dict run(const std::vector<row_array>& samples,
                  const long_array& first,
                  const double_array& cfo,
                  const complex_array& direct,
@@ -1266,8 +1272,7 @@ public:
         const wifi_demodulation d = { &format,
                                       frames,
                                       rows,
-                                      all.data.data(),
-                                      all.length.data(),
+                                      all.all(),
                                       first.data(),
                                       cfo.data(),
                                       floats(direct),

@@ -113,7 +113,7 @@ private:
                     const float* scale,
                     point* out)
     {
-        const std::int64_t last = d_d.length[d_frame] - d_f.fft;
+        const std::int64_t last = d_d.from.length[d_frame] - d_f.fft;
         for (auto& start : starts)
             start = std::min(std::max(d_d.first[d_frame] + start * d_f.scale, std::int64_t{ 0 }),
                              last);
@@ -123,8 +123,9 @@ private:
                   count,
                   num_bins,
                   d_f.fft,
-                  d_d.samples + d_frame,
-                  d_d.length + d_frame,
+                  { d_d.from.samples + d_frame,
+                    d_d.from.length + d_frame,
+                    d_d.from.stride + d_frame },
                   d_d.direct + 2 * d_frame * d_d.rows,
                   d_d.cfo + d_frame,
                   starts.data(),

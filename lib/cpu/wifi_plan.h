@@ -139,11 +139,17 @@ struct wifi_tracking {
     double* phase;          /* frames x symbols, radians; or null */
 };
 
+/* Samples of frames. */
+struct wifi_frames {
+    const float* const* samples; /* frames: rows x length complex */
+    const std::int64_t* length;  /* frames, 1 or more */
+    const std::int64_t* stride;  /* frames: complex samples from row to row */
+};
+
 /* Means of samples. */
 struct wifi_means {
     std::int64_t frames, rows;
-    const float* const* samples; /* frames: rows x length complex */
-    const std::int64_t* length;  /* frames, 1 or more */
+    wifi_frames from;
     float* mean;                 /* frames x rows complex */
     float* power;                /* frames x rows: mean of the squares */
 };
@@ -152,8 +158,7 @@ struct wifi_means {
 struct wifi_spectra {
     std::int64_t frames, rows, windows, num_bins;
     int fft;
-    const float* const* samples; /* frames: rows x length complex */
-    const std::int64_t* length;  /* frames */
+    wifi_frames from;
     const float* direct;         /* frames x rows complex, what is taken off */
     const double* cfo;           /* frames, cycles per sample that are taken out */
     const std::int64_t* starts;  /* frames x windows, of 0 .. length - fft */
@@ -294,8 +299,7 @@ struct wifi_format {
 struct wifi_demodulation {
     const wifi_format* format;
     std::int64_t frames, rows;
-    const float* const* samples; /* frames: rows x length complex */
-    const std::int64_t* length;  /* frames */
+    wifi_frames from;
     const std::int64_t* first;   /* frames: samples from which windows count */
     const double* cfo;           /* frames, cycles per sample */
     const float* direct;         /* frames x rows complex, what is taken off */

@@ -97,8 +97,8 @@ void means(const wifi_means& m)
 {
     for (std::int64_t frame = 0; frame < m.frames; ++frame)
         for (std::int64_t row = 0; row < m.rows; ++row) {
-            const std::int64_t count = 2 * m.length[frame], one = frame * m.rows + row;
-            const float* x = m.samples[frame] + row * count;
+            const std::int64_t count = 2 * m.from.length[frame], one = frame * m.rows + row;
+            const float* x = m.from.samples[frame] + 2 * row * m.from.stride[frame];
             simd total(0.0f), energy(0.0f);
             std::int64_t i = 0;
             for (; i + width <= count; i += width) {
@@ -116,7 +116,7 @@ void means(const wifi_means& m)
                 im += x[i + 1];
                 power += x[i] * x[i] + x[i + 1] * x[i + 1];
             }
-            const double share = 1 / static_cast<double>(m.length[frame]);
+            const double share = 1 / static_cast<double>(m.from.length[frame]);
             m.mean[2 * one] = static_cast<float>(re * share);
             m.mean[2 * one + 1] = static_cast<float>(im * share);
             m.power[one] = static_cast<float>(power * share);
@@ -151,7 +151,8 @@ void spectra(const wifi_spectra& s)
                 const std::int64_t job = first + (l < count ? l : count - 1);
                 const std::int64_t row = job / s.windows, one = frame * s.rows + row;
                 const std::int64_t at = starts[job % s.windows];
-                const float* x = s.samples[frame] + 2 * (row * s.length[frame] + at);
+                const float* x =
+                    s.from.samples[frame] + 2 * (row * s.from.stride[frame] + at);
                 const float direct_re = s.direct[2 * one], direct_im = s.direct[2 * one + 1];
                 const float *c = turn_re + at - begin, *d = turn_im + at - begin;
                 for (int i = 0; i < s.fft; ++i) {

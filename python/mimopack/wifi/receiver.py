@@ -19,9 +19,9 @@ from .iterations import ITERATING
 from .synchroniser import Synchroniser
 
 DEFAULT_DETECTOR = "nway"
-# Samples that are searched while frames of those before are decoded.
+# Samples at 20 MS/s that are searched together while frames of those before are decoded.
 _PIECE = 1 << 16
-# Pieces with frames, for each thread, that wait to be decoded at most.
+# Pieces, for each thread, whose frames wait to be read or decoded at most.
 _MOST_WAITING = 4
 
 
@@ -47,10 +47,9 @@ class Receiver:
             than 1 with a detector that takes a-priori LLRs.
         keep_symbols: whether ``ReceivedFrame.symbols`` is wanted.
         threshold: of the preamble's detection, see :class:`Synchroniser`.
-        threads: that decode frames at the same time, 1..1024; 0 takes all cores. Frames come in the
-            order of the stream all the same. More than 1 pays where most of the samples are frames,
-            until the search for frames, which is one thread's, takes longer than decoding. With 1
-            the detectors share the cores. With a GPU it is 1.
+        threads: that read signal fields and decode frames at the same time, 1..1024; 0 takes all
+            cores. Frames come in the order of the stream all the same. More than 1 pays where most
+            of the samples are frames. With 1 the detectors share the cores. With a GPU it is 1.
         clock: function that returns seconds, such as ``time.thread_time``, by which ``seconds``
             counts; None leaves it empty.
 
@@ -91,13 +90,14 @@ class Receiver:
         for decoder in self._decoders:
             self._free.put(decoder)
         self._pool = ThreadPoolExecutor(threads) if threads > 1 else None
+        self._stretches = deque()    # (stretch, future) of those that are not settled yet
         self._jobs = deque()    # what was submitted and is not reported yet
         self.keep_symbols = flag("keep_symbols", keep_symbols)
         # The last frame that is not inside another: (end, whether only good MPDUs count inside it,
         # as it was decoded, or announced what cannot be read).
         self._parent = None
         self.counts = Counter()
-        self._clock, self._searching = clock, 0.0
+        self._clock, self._searching = clock or _no_time, 0.0
 
     @property
     def detector(self):
@@ -122,7 +122,7 @@ class Receiver:
 
     @property
     def seconds(self):
-        total = Counter(synchronisation=self._searching) if self._clock else Counter()
+        total = Counter(synchronisation=self._searching) if self._searching else Counter()
         for decoder in self._decoders:
             total.update(decoder.seconds)
         return total
@@ -152,11 +152,12 @@ class Receiver:
             ValueError: another shape.
         """
         samples = np.asarray(samples)
-        if samples.ndim != 2:
-            return self.decode(self._search(self._sync.process, samples))
-        for begin in range(0, max(1, samples.shape[1]), _PIECE):
-            piece = samples[:, begin:begin + _PIECE]
-            self._submit(self._search(self._sync.process, piece))
+        piece = _PIECE * max(1, round(self.sample_rate / 20e6))
+        if samples.ndim != 2 or samples.shape[1] <= piece:
+            self._search(samples)
+        else:
+            for begin in range(0, samples.shape[1], piece):
+                self._search(samples[:, begin:begin + piece])
         return self._collected(wait)
 
     def finish(self):
@@ -164,13 +165,20 @@ class Receiver:
 
         ``counts`` stay.
         """
-        frames = self.decode(self._search(self._sync.finish))
+        begun = self._clock()
+        stretches = self._sync.scan_end()
+        self._searching += self._clock() - begun
+        for stretch in stretches:
+            self._follow(stretch)
+        frames = self._collected()
+        self._sync.restart()
         self._parent = None
         return frames
 
     def restart(self, origin=0):
         """Drop what is open, and take the next samples for the stream's from ``origin`` on."""
         self._settle()
+        self._stretches.clear()
         self._jobs.clear()
         self._sync.restart(origin)
         self._parent = None
@@ -188,12 +196,39 @@ class Receiver:
         self._submit(found)
         return self._collected()
 
-    def _search(self, search, *arguments):
-        start = self._clock() if self._clock else 0.0
-        found = search(*arguments)
-        if self._clock:
-            self._searching += self._clock() - start
-        return found
+    def _search(self, samples):
+        """Begin to search samples, and to decode frames that were found."""
+        begun = self._clock()
+        stretches = self._sync.scan(samples)
+        self._searching += self._clock() - begun
+        for stretch in stretches:
+            self._follow(stretch)
+        # Bounded, or a stream that is too fast would fill the memory.
+        self._advance(_MOST_WAITING * len(self._decoders))
+
+    def _follow(self, stretch):
+        """Begin to read the signal fields of a stretch."""
+        read = (self._pool.submit(self._timed_follow, stretch) if self._pool and stretch.chain
+                else _Done(self._timed_follow(stretch)))
+        self._stretches.append((stretch, read))
+
+    def _timed_follow(self, stretch):
+        begun = self._clock()
+        return self._sync.follow(stretch), self._clock() - begun
+
+    def _advance(self, waiting):
+        """Begin to decode the frames of stretches that were read; wait while there are more than
+        so many others."""
+        while self._stretches:
+            stretch, read = self._stretches[0]
+            if not read.done() and len(self._stretches) <= waiting:
+                break
+            self._stretches.popleft()
+            followed, seconds = read.result()
+            begun = self._clock()
+            found = self._sync.settle(stretch, followed)
+            self._searching += self._clock() - begun + seconds
+            self._submit(found)
 
     def _submit(self, found):
         """Begin to decode frames."""
@@ -225,11 +260,14 @@ class Receiver:
 
     def _settle(self):
         """Wait until no thread decodes any more."""
+        wait_for([read for _, read in self._stretches if not read.done()])
         for job in self._jobs:
             wait_for([batch for _, batch in job.begun])
 
     def _collected(self, wait=True):
         """Reports of what was submitted, those that count: of all, or of what is done."""
+        if wait:
+            self._advance(0)
         self.counts["samples"] = self._sync.samples_seen
         self.counts["preambles"] = self._sync.preambles
         frames = []
@@ -265,6 +303,24 @@ class Receiver:
             self.counts[frame.problem] += 1
         self.counts["failures"] += frame.problem.startswith(FAILED)
         return True
+
+
+def _no_time():
+    return 0.0
+
+
+class _Done:
+    """What stands for a future where no thread was asked."""
+
+    def __init__(self, result):
+        self._result = result
+
+    @staticmethod
+    def done():
+        return True
+
+    def result(self):
+        return self._result
 
 
 @dataclass(frozen=True)

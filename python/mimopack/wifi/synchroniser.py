@@ -14,6 +14,7 @@ from .formats import NonHT
 from .frame import TRUNCATED
 from .headers import SAMPLES_NEEDED, Header, HeaderReader
 from .preamble import Preamble, PreambleAcquirer
+from .sample_store import SampleStore
 from .whitening import WHITENINGS
 from .windows import FrameSamples
 
@@ -33,6 +34,8 @@ _FALL = 12
 _FALLEN = 0.3
 # So many windows behind the best one the next preamble may begin.
 _NEXT = 13
+# A frame begins at most so many blocks before the window that finds it.
+_EARLIER = 16
 # Headers that are read together.
 _TOGETHER = 64
 # A preamble is over for the detector when its windows hold nothing but long training.
@@ -49,7 +52,7 @@ class Found:
     Attributes:
         preamble, header: what was read of it; positions of ``preamble`` count the stream's
             samples.
-        samples: complex64 (num_rx, n) as received, from ``first`` on.
+        samples: complex64 (num_rx, n) as received, from ``first`` on; perhaps a view of more.
         first: sample of the stream at which they begin.
         truncated: whether the stream ended before the frame did.
         inside: whether it began before an earlier frame, by its signal fields, had ended.
@@ -63,6 +66,35 @@ class Found:
     truncated: bool
     inside: bool
     num_samples: int
+
+
+@dataclass(frozen=True)
+class Stretch:
+    """A stretch of a stream that was searched for short training fields.
+
+    Attributes:
+        samples: complex64 (num_rx, m), C-contiguous.
+        origin: sample of the stream at which they begin.
+        base: window of the stream that the next three count from.
+        lag: complex64, correlation of each window.
+        metric: float32, its square.
+        hits: windows above the threshold, ascending.
+        chain: the best ones of those near each other.
+        next_window: the first one of the next stretch.
+        available: samples of the stream that have come.
+        ends: sample of the stream at which it ends; None if it goes on.
+    """
+
+    samples: np.ndarray
+    origin: int
+    base: int
+    lag: np.ndarray
+    metric: np.ndarray
+    hits: list
+    chain: list
+    next_window: int
+    available: int
+    ends: int | None = None
 
 
 class Synchroniser:
@@ -128,13 +160,13 @@ class Synchroniser:
         """Drop what is open, and take the next samples for the stream's from ``origin`` on."""
         # Blocks lie on multiples of their length: what is missing of the first one is zeros.
         first = origin // self._block
-        self._origin = first * self._block
-        self._fill = origin - self._origin
-        self._buffer = np.zeros((self.num_rx, self._fill), np.complex64)
-        # Per antenna and block: energy, and correlation with the next block.
+        self._store = SampleStore(self.num_rx, first * self._block)
+        # Per antenna and block from the next window's on: energy, and correlation with the block
+        # behind.
         self._energy = np.zeros((self.num_rx, 0), np.float32)
-        self._lag16 = np.zeros((self.num_rx, 0), np.complex64)
+        self._lag = np.zeros((self.num_rx, 0), np.complex64)
         self._next_window = first
+        self._append(np.zeros((self.num_rx, origin - first * self._block), np.complex64))
         self._last = -1 << 40    # where the last preamble began
         self._pending = []    # of (preamble, header, end, inside)
         self._busy = 0        # where the last frame that is not inside another ends
@@ -151,56 +183,54 @@ class Synchroniser:
         Raises:
             ValueError: another shape.
         """
+        return self._found(self.scan(samples))
+
+    def finish(self):
+        """The stream has ended: returns what was still open and starts anew at sample 0."""
+        found = self._found(self.scan_end())
+        self.restart()
+        return found
+
+    def _found(self, stretches):
+        return [found for stretch in stretches
+                for found in self.settle(stretch, self.follow(stretch))]
+
+    # A stream that is searched by several threads: scan() and settle() belong to one of them and
+    # take samples and stretches in order; follow(), which takes most time, may run anywhere.
+
+    def scan(self, samples):
+        """Search the next samples for short training fields.
+
+        Args:
+            samples: as for :meth:`process`.
+
+        Returns:
+            list of :class:`Stretch`, each of which must be settled before the stream restarts.
+
+        Raises:
+            ValueError: another shape.
+        """
         samples = np.asarray(samples)
         if samples.ndim != 2 or samples.shape[0] != self.num_rx:
             raise ValueError(f"samples: got shape {samples.shape}, must be ({self.num_rx}, n)")
-        found = []
+        stretches = []
         for begin in range(0, samples.shape[1], _SLICE):
             part = samples[:, begin:begin + _SLICE]
             self.samples_seen += part.shape[1]
             self._append(part)
-            self._advance()
-            found += self._complete(self._origin + self._fill)
-        return found
+            stretches.append(self._searched())
+        return stretches
 
-    def finish(self):
-        """The stream has ended: returns what was still open and starts anew at sample 0."""
-        end = self._origin + self._fill
+    def scan_end(self):
+        """Search what is left when the stream has ended: list of :class:`Stretch`."""
+        end = self._store.end
         padding = self._block * (self._ahead + _FALL + _WINDOW + 1)
         self._append(np.zeros((self.num_rx, padding), np.complex64))
-        self._advance()
-        found = self._complete(end, ended=True)
-        self.restart()
-        return found
+        return [replace(self._searched(), ends=end)]
 
     def _append(self, samples):
-        needed = self._fill + samples.shape[1]
-        if needed > self._buffer.shape[1]:
-            self._drop()
-            needed = self._fill + samples.shape[1]
-        if needed > self._buffer.shape[1]:
-            grown = np.empty((self.num_rx, 2 * needed + _SLICE), np.complex64)
-            grown[:, :self._fill] = self._buffer[:, :self._fill]
-            self._buffer = grown
-        self._buffer[:, self._fill:needed] = samples
-        self._fill = needed
+        self._store.append(samples, (self._next_window - _EARLIER) * self._block)
         self._correlate()
-
-    def _drop(self):
-        """Give up samples that nothing refers to any more, in whole blocks."""
-        keep = self._next_window * self._block
-        for preamble, *_ in self._pending:
-            keep = min(keep, self._first(preamble))
-        blocks = (keep - self._origin) // self._block
-        if blocks > 0:
-            begin = blocks * self._block
-            left = self._fill - begin
-            # Copy by way of a new array: the two ranges may overlap.
-            self._buffer[:, :left] = self._buffer[:, begin:self._fill].copy()
-            self._fill = left
-            self._origin += begin
-            self._energy = self._energy[:, blocks:]
-            self._lag16 = self._lag16[:, blocks:]
 
     def _correlate(self):
         """Energy of the new blocks of samples, and their correlation with the next ones.
@@ -209,29 +239,27 @@ class Synchroniser:
         without it. Where samples are not finite the correlation is not either, and nothing is
         found.
         """
-        done, blocks = self._energy.shape[1], self._fill // self._block
-        if blocks == done:
+        array, origin = self._store.last
+        done, first = self._energy.shape[1], self._lag.shape[1]
+        blocks = self._store.end // self._block - self._next_window
+        if blocks <= done:
             return
-        first = self._lag16.shape[1]
-        energy, lag16 = _core.wifi.correlate(self._buffer, begin=first * self._block,
-                                             blocks=blocks - first, block=self._block)
+        begin = (self._next_window + first) * self._block - origin
+        energy, lag = _core.wifi.correlate(array, begin=begin, blocks=blocks - first,
+                                           block=self._block)
         self._energy = np.concatenate([self._energy, energy[:, done - first:]], axis=1)
-        self._lag16 = np.concatenate([self._lag16, lag16], axis=1)
+        self._lag = np.concatenate([self._lag, lag], axis=1)
 
-    def _advance(self):
-        """Follow the stream as far as its samples allow."""
-        available = self._origin + self._fill
-        base = self._next_window
-        first = base - self._origin // self._block
-        if not self._energy.shape[1]:
-            return
+    def _searched(self):
+        """The :class:`Stretch` of all windows behind which there are enough samples."""
+        base, (samples, origin) = self._next_window, self._store.last
+        available = self._store.end
         # Each antenna counts by its own level: their gains and noise may differ.
-        sums, metric = _core.wifi.metric(np.ascontiguousarray(self._energy[:, first:]),
-                                         np.ascontiguousarray(self._lag16[:, first:]),
-                                         window=_WINDOW)
-        tested = min(metric.size - _FALL, available // self._block - base - self._ahead)
-        if tested <= 0:
-            return
+        if self._energy.shape[1]:
+            lag, metric = _core.wifi.metric(self._energy, self._lag, window=_WINDOW)
+        else:
+            lag, metric = np.zeros(0, np.complex64), np.zeros(0, np.float32)
+        tested = max(0, min(metric.size - _FALL, available // self._block - base - self._ahead))
         before, after = metric[:tested], metric[_FALL:tested + _FALL]
         hits = np.flatnonzero((before > self._threshold**2) & (after < _FALLEN * before)).tolist()
         # Of windows near each other the best is tried first, then those behind it.
@@ -240,10 +268,25 @@ class Synchroniser:
             best = _strongest(metric, hits[hit])
             chain.append(best)
             at = best + _NEXT
-        followed, attempts = [], [(best, best + _NEXT) for best in chain]
+        passed = max(tested, at)
+        self._next_window = base + passed
+        self._energy = np.ascontiguousarray(self._energy[:, passed:])
+        self._lag = np.ascontiguousarray(self._lag[:, passed:])
+        return Stretch(samples, origin, base, lag, metric, hits, chain, self._next_window,
+                       available)
+
+    def follow(self, stretch):
+        """Read the signal fields of what begins in a stretch; any thread may call it.
+
+        Returns:
+            (list of (preamble, header) of frames, how many preambles there were).
+        """
+        hits, metric = stretch.hits, stretch.metric
+        followed, preambles = [], 0
+        attempts = [(best, best + _NEXT) for best in stretch.chain]
         while attempts:
-            tried = [window for window, _ in attempts]
-            results = self._follow(np.array(tried) + base, sums[tried], metric, base)
+            results, confirmed = self._tried(stretch, np.array([window for window, _ in attempts]))
+            preambles += confirmed
             again = []
             for (window, end), result in zip(attempts, results, strict=True):
                 if result is not None:
@@ -253,9 +296,26 @@ class Synchroniser:
                 if hit < len(hits) and hits[hit] < end:
                     again.append((_strongest(metric, hits[hit]), end))
             attempts = [(window, end) for window, end in again if window < end]
-        self._next_window = base + max(tested, at)
-        for preamble, header in sorted(followed, key=lambda one: one[0].start):
+        return sorted(followed, key=lambda one: one[0].start), preambles
+
+    def settle(self, stretch, followed):
+        """Cut out frames.
+
+        Args:
+            stretch: the next one in order.
+            followed: what :meth:`follow` returned of it.
+
+        Returns:
+            list of :class:`Found` in the order of the stream: those whose samples have all come.
+        """
+        frames, preambles = followed
+        self.preambles += preambles
+        for preamble, header in frames:
             self._enqueue(preamble, header)
+        found = self._complete(stretch)
+        keep = (stretch.next_window - _EARLIER) * self._block
+        self._store.forget(min([keep, *(self._first(one[0]) for one in self._pending)]))
+        return found
 
     def _enqueue(self, preamble, header):
         if preamble.start < self._last + _SKIP * self.scale:
@@ -270,54 +330,52 @@ class Synchroniser:
             self._busy = end
         self._pending.append((preamble, header, end, inside))
 
-    def _follow(self, windows, lag16, metric, base):
-        """List of (preamble, header) of what begins near windows; None where that is no frame."""
+    def _tried(self, stretch, windows):
+        """List of (preamble, header) of what begins near windows, None where that is no frame; and
+        how many preambles there were."""
         results = [None] * len(windows)
-        fallen = metric[windows - base + _FALL] < _FALLEN * metric[windows - base]
-        tried = np.flatnonzero(fallen)
-        starts = windows[tried] * self._block - self._origin
-        preambles, direct = self._acquirer.acquire(self._buffer, starts, lag16[tried])
-        self.preambles += sum(preamble is not None for preamble in preambles)
+        metric, origin = stretch.metric, stretch.origin
+        tried = np.flatnonzero(metric[windows + _FALL] < _FALLEN * metric[windows])
+        windows = windows[tried]
+        starts = (windows + stretch.base) * self._block - origin
+        preambles, direct = self._acquirer.acquire(stretch.samples, starts, stretch.lag[windows])
         groups = {}
         for index, preamble in enumerate(preambles):
-            if preamble is not None and starts[index] + preamble.window >= 0:
+            if preamble is not None:
                 groups.setdefault(preamble.subchannels, []).append(index)
         for subchannels, indices in groups.items():
             for begin in range(0, len(indices), _TOGETHER):
                 part = indices[begin:begin + _TOGETHER]
                 at = np.array([starts[i] + preambles[i].window for i in part])
                 cfo = np.array([preambles[i].cfo for i in part])
-                samples = FrameSamples([self._buffer] * len(part), at, cfo, direct[part])
+                samples = FrameSamples([stretch.samples] * len(part), at, cfo, direct[part])
                 with np.errstate(all="ignore"):
                     headers = self._reader.read(samples, subchannels)
                 for i, header in zip(part, headers, strict=True):
                     if header is not None:
-                        shift = int(starts[i]) + self._origin
-                        found = preambles[i]
+                        shift, found = int(starts[i]) + origin, preambles[i]
                         results[tried[i]] = Preamble(found.start + shift, found.window + shift,
                                                      found.cfo, subchannels), header
-        return results
+        return results, len(preambles) - preambles.count(None)
 
     def _first(self, preamble):
-        return max(0, min(preamble.start, preamble.window))
+        # After restart() samples of the short training field may be missing.
+        return max(self._store.begin, min(preamble.start, preamble.window))
 
-    def _complete(self, end, ended=False):
+    def _complete(self, stretch):
         """The frames at the head of the queue whose samples are there."""
         found = []
+        end = stretch.available if stretch.ends is None else stretch.ends
+        # Windows may be shifted by a guard interval.
+        margin = training.GUARD * self.scale
         while self._pending:
             preamble, header, last, inside = self._pending[0]
-            # Windows may be shifted by a guard interval.
-            margin = training.GUARD * self.scale
-            if last + margin > end and not ended:
+            if last + margin > end and stretch.ends is None:
                 break
             self._pending.pop(0)
-            if preamble.window < self._origin:
-                continue
-            # After restart() samples of the short training field may be missing.
-            first = max(self._origin, self._first(preamble))
+            first = self._first(preamble)
             # Behind the end of the stream, padding stands for what a shifted window reaches.
-            stop = min(last + margin, self._origin + self._fill)
-            samples = self._buffer[:, first - self._origin:stop - self._origin].copy()
+            samples = self._store.cut(first, min(last + margin, stretch.available))
             if end + margin < preamble.window + SAMPLES_NEEDED * self.scale:
                 header = _without_signal(header)
             found.append(Found(preamble, header, samples, first, last > end + margin, inside,
