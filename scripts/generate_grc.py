@@ -27,6 +27,8 @@ GRC = Path(__file__).resolve().parent.parent / "grc"
 RECEIVERS = {"mimopack_wifi_receiver.block.yml": ("detector", "backend"),
              "mimopack_wifi_decoder.block.yml": ("detector", "backend"),
              "mimopack_iterative_receiver.block.yml": ("detector",)}
+# Receivers that choose a detector by themselves where they are told to.
+CHOOSING = ("mimopack_wifi_receiver.block.yml",)
 
 HEADER = """\
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
@@ -172,8 +174,9 @@ def block_yaml(detector):
 def receiver_yaml(name):
     """A receiver's .block.yml with the detectors and backends that there are."""
     text = (GRC / name).read_text(encoding="utf-8")
-    menus = {"detector": {"options": detectors.REGISTRY,
-                          "option_labels": [d.__name__ for d in detectors.REGISTRY.values()]},
+    chosen = {"auto": "Auto"} if name in CHOOSING else {}
+    names = chosen | {one: kind.__name__ for one, kind in detectors.REGISTRY.items()}
+    menus = {"detector": {"options": names, "option_labels": names.values()},
              "backend": {"options": BACKENDS}}
     for parameter in RECEIVERS[name]:
         for key, values in menus[parameter].items():

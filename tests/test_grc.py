@@ -35,6 +35,7 @@ ACCEPTED = {
     "coding": lambda name: wifi.HT(0, 1, coding=name),
     "datatype": recording.DATATYPES,
     "detector": detectors.REGISTRY,
+    ("mimopack_wifi_receiver", "detector"): ("auto", *detectors.REGISTRY),
     "fcs": ("append", "included"),
     "format": import_module("gnuradio.mimopack.blocks.wifi_transmitter").FORMATS,
     "greenfield": ("False", "True"),

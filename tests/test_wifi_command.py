@@ -293,7 +293,7 @@ def test_levels_know_the_loudest_piece():
     (["--rate", "20e6", "--format", "q15"], "'--format': got 'q15', allowed are cf32_le, ci16_le"),
     (["--rate", "20e6", "--channels", "9"], "'--antennas': 9 is not in the range 1<=x<=8"),
     (["--rate", "20e6", "--frequency", "-1"], "'--frequency': got '-1', must be a positive"),
-    (["--rate", "20e6", "--detector", "best"], "'best' is not one of 'zf', 'mmse'"),
+    (["--rate", "20e6", "--detector", "best"], "'best' is not one of 'auto', 'zf', 'mmse'"),
     (["--rate", "20e6", "--json", "{folder}"], "--json: cannot write {folder}: Is a directory"),
     (["--rate", "20e6", "--json", "{folder}/no/f"],
      "--json: cannot write {folder}/no/f: No such file or directory"),

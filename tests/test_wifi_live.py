@@ -369,6 +369,73 @@ def test_a_machine_that_is_too_slow_drops_spans_and_says_why(tmp_path):
             frame.start - whole[0][0].start, abs=1e-2)
 
 
+class SlowNWay(detectors.NWay):
+    """N-way in Python, which takes more time than there is."""
+
+    def detect(self, *arguments, **options):
+        time.sleep(0.02)
+        return super().detect(*arguments, **options)
+
+
+@pytest.fixture
+def slow_nway(monkeypatch):
+    monkeypatch.setitem(detectors.REGISTRY, "nway", SlowNWay)
+
+
+def test_auto_takes_a_detector_that_keeps_up(sky, slow_nway, tmp_path):
+    result = _radio(sky, "-q", "--detector", "auto", "--duration", 4, "--json", tmp_path / "f.json",
+                    "--output", tmp_path, "--no-pictures", faults=",repeat=1")
+    assert result.exit_code == 0, result.output
+    told = json.loads((tmp_path / "summary.json").read_text())
+    switch, = told["detector_switches"]
+    assert (switch["before"], switch["after"], told["detector"]) == ("nway", "mmse", "mmse")
+    assert "% of it detection, is too much" in switch["reason"]
+    assert f"detector nway -> mmse: {switch['reason']}" in result.output
+    several = [one for one in _frames(tmp_path / "f.json")
+               if one["num_streams"] == 2 and one["mpdus"]]
+    names = [one["detector"] for one in several]
+    change = names.index("mmse")
+    assert 0 < change < len(names) - 1
+    assert set(names[:change]) == {"nway"} and set(names[change:]) == {"mmse"}
+
+
+def test_auto_loses_nothing_where_samples_wait(sky, slow_nway):
+    """It takes the strongest, and changes nothing: what comes out does not hang on the machine."""
+    got = _receive(sky, "", sky.samples, detector="auto")
+    assert [frame.mpdus[0].data for frame, _ in got.frames] == [sent.mpdus[0] for sent in sky.sent]
+    assert {frame.detector for frame, _ in got.frames if frame.format.num_streams == 2} == {"mla"}
+    assert {one["detector"] for one in got.statuses} == {"mla"}
+    assert not any(one["switch"] for one in got.statuses)
+
+
+def test_a_recording_takes_the_strongest_with_auto(sky, tmp_path):
+    result = _wifi("-q", sky.path, "--detector", "auto", "--json", tmp_path / "f.json")
+    assert result.exit_code == 0, result.output
+    frames = _frames(tmp_path / "f.json")
+    assert all(one["complete"] for one in frames) and len(frames) == len(sky.sent)
+    assert {one["detector"] for one in frames if one["num_streams"] == 2} == {"mla"}
+
+
+def test_messages_end_and_begin_auto():
+    receiver = mimopack.wifi_receiver(2, RATE, detector="auto", overload="drop")
+
+    def send(**settings):
+        receiver._sink._on_control(pmt.to_pmt(settings))
+        return receiver.detector(), receiver.detector_in_use()
+
+    assert (receiver.detector(), receiver.detector_in_use()) == ("auto", "nway")
+    receiver._sink._auto.detector = "mmse"
+    assert send(detector="best") == ("auto", "mmse")    # refused: nothing changes
+    assert send(detector="auto") == ("auto", "mmse")
+    assert send(detector="kbest") == ("kbest", "kbest")
+    assert send(detector="auto") == ("auto", "nway")    # K-best is none of the choices
+    assert send(detector="mmse", threshold=9) == ("auto", "nway")
+    assert send(detector="mmse") == ("mmse", "mmse")
+    assert send(detector="auto") == ("auto", "mmse")
+    with pytest.raises(ValueError, match="detector: got 'best', allowed are auto, zf, "):
+        receiver.set_detector("best")
+
+
 @pytest.mark.parametrize("channel", ["identity", "rayleigh"])
 def test_what_is_transmitted_is_received_back(channel):
     """MPDUs through our transmitter, gr-soapy's sink and source, and our receiver."""

@@ -53,7 +53,7 @@ class StatusReport:
         slowest = max(taken, key=taken.get, default="")
         share = taken[slowest] / sum(taken.values()) if slowest and sum(taken.values()) > 0 else 0.0
         told |= {"seconds": seconds, "load": self._busy / seconds, "waiting": waiting,
-                 "slowest": slowest, "slowest_share": share}
+                 "stages": taken, "slowest": slowest, "slowest_share": share}
         self._last, self._counts, self._stages, self._busy = now, counts, dict(stages), 0.0
         if self.logs:
             self._say(told)

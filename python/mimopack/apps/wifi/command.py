@@ -12,6 +12,7 @@ import click
 from ... import detectors as registry
 from ... import recording
 from ...detectors.parameters import BACKENDS
+from ...wifi.auto_detector import AUTO, LADDER
 from ...wifi.receiver import DEFAULT_DETECTOR
 from ...wifi.synchroniser import MAX_RX
 from ...wifi.whitening import WHITENINGS
@@ -84,9 +85,11 @@ def open_outputs(outputs, run, json_path, csi_path, pcap_path, full_scale_dbm, f
 @click.option("--full-scale-dbm", type=float, default=0.0, metavar="DBM",
               help="Power at the antenna that gives samples of magnitude 1, for the signal levels "
                    "in --pcap. Without it they are in dBFS.")
-@click.option("-d", "--detector", type=click.Choice(list(registry.REGISTRY)),
-              default=DEFAULT_DETECTOR, show_default=True,
-              metavar="NAME", help=f"MIMO detector: {', '.join(registry.REGISTRY)}.")
+@click.option("-d", "--detector", type=click.Choice([AUTO, *registry.REGISTRY]),
+              default=DEFAULT_DETECTOR, show_default=True, metavar="NAME",
+              help=f"MIMO detector: {', '.join(registry.REGISTRY)}; or {AUTO}: the strongest of "
+                   f"{', '.join(LADDER)} that keeps up with --radio, {LADDER[0]} for a RECORDING "
+                   f"({DEFAULT_DETECTOR} where {LADDER[0]} would take too long).")
 @click.option("--backend", type=click.Choice(BACKENDS), default="auto", show_default=True,
               help="Where the detector runs.")
 @click.option("--whitening", type=click.Choice(WHITENINGS), default="antennas", show_default=True,

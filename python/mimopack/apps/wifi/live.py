@@ -8,6 +8,7 @@ import sys
 import threading
 import time
 from contextlib import contextmanager, suppress
+from dataclasses import asdict
 from pathlib import Path
 from queue import Empty, SimpleQueue
 
@@ -256,6 +257,8 @@ class Live:
             self._warn(f"--keep: nothing written: {told.get('problem', '')}")
             return
         self._load = told["load"]
+        if told["switch"]:
+            self._say(told["switch"])
         if self.on_status is not None:
             self.on_status(told)
         if told["gaps"]:
@@ -334,6 +337,8 @@ class Live:
                 "frequency": radio.frequency, "samples_searched": counts["samples"],
                 "preambles": counts["preambles"],
                 **{name: counts[name] for name in ("gaps", "lost", "dropped")},
+                "detector": self._receiver.detector_in_use(),
+                "detector_switches": [asdict(one) for one in self._receiver.switches()],
                 **self.summary.as_json()}
 
 

@@ -7,6 +7,7 @@ from itertools import pairwise
 
 from ... import recording, wifi
 from ...recording.timeline import between
+from ...wifi.auto_detector import AUTO, strongest
 from ...wifi.receiver import DEFAULT_DETECTOR
 from .hints import Levels, search
 from .opening import introduce, own_files
@@ -44,6 +45,8 @@ class Run:
     def __init__(self, reader, sample_rate, on_frame, gallery=None, **options):
         self._reader, self._on_frame, self._gallery = reader, on_frame, gallery
         self.sample_rate = sample_rate
+        if options.get("detector") == AUTO:    # a recording waits, whatever the time
+            options["detector"] = strongest(options["backend"], options["threads"])
         self._receiver = wifi.Receiver(
             reader.num_channels, sample_rate, reader.frequency,
             keep_symbols=gallery is not None, **options)
