@@ -12,8 +12,8 @@ from flowgraphs import PACKAGES, ROOT
 
 @pytest.mark.parametrize("name, arguments, said", [
     ("wifi_recording", ["cap.dat"], "no recording cap.dat"),
-    ("wifi_recording", ["--detector", "foo"], "detector: got 'foo', allowed are zf, mmse"),
-    ("wifi_loopback", ["--detectors", "foo"], "detector: got 'foo', allowed are zf, mmse"),
+    ("wifi_recording", ["--detector", "foo"], "detector: got 'foo', allowed are auto, zf, mmse"),
+    ("wifi_loopback", ["--detectors", "foo"], "detector: got 'foo', allowed are auto, zf, mmse"),
     ("wifi_loopback", ["--mcs", "40"], "--mcs: got 40, allowed are 8 to 15"),
     ("iterative_receiver", ["--code", "foo"], "code: got 'foo'"),
     ("iterative_receiver", ["--iterations", "0"], "iterations: got 0, allowed are 1 to")])
