@@ -9,7 +9,6 @@ import numpy as np
 
 from .. import constellation as constellations
 from .. import detectors
-from .formats.base import ratio
 from .points import space_time_blocks
 
 LINEAR = ("mmse", "zf")
@@ -17,7 +16,9 @@ LINEAR = ("mmse", "zf")
 _STRONG = "nway"
 _VECTORS = 2048    # that a channel is tried with, all subcarriers together
 _LOWEST, _HIGHEST = -40.0, 80.0    # dB that the SNR is changed by at most
-_STEP = 0.02    # dB
+_STEP = 0.04    # dB
+_THRESHOLDS = {"bcc": {"1/2": 0.72, "2/3": 0.83, "3/4": 0.885, "5/6": 0.93},
+               "ldpc": {"1/2": 0.595, "2/3": 0.765, "3/4": 0.82, "5/6": 0.875}}
 
 
 @dataclass(frozen=True)
@@ -51,7 +52,11 @@ def linear_loss(frame_format, state, detector=_STRONG):
     subcarriers (K. Brueninghaus et al., Link performance models for system level simulations of
     broadband radio access systems, IEEE PIMRC 2005, section III; "received bit information rate"
     of the IEEE 802.16m evaluation methodology). Losses are differences of these SNRs in dB. The
-    threshold of :func:`threshold` depends on the code rate.
+    threshold is that of the frame's code, see :func:`threshold`.
+
+    Over 45 simulated channels with 2 to 4 streams (frames of 500 bytes, SNR at a bit error rate of
+    10^-4), this was off by 0.42 dB (rms) for MMSE, 0.55 dB for zero forcing and 0.46 dB for the
+    margin. It was off by 1.1, 1.6 and 1.0 dB at most, where the loss was several dB.
 
     Bits and noise are the same for all detectors and SNRs, and drawn from a fixed seed.
 
@@ -68,7 +73,7 @@ def linear_loss(frame_format, state, detector=_STRONG):
     if rows < unknowns:
         return None
     strong = _STRONG if detector in LINEAR or detector not in detectors.REGISTRY else detector
-    wanted = threshold(frame_format.code_rate)
+    wanted = threshold(frame_format.coding, frame_format.code_rate)
     trial = _Trial(h, frame_format.constellation)
     needed = {}
     for name in dict.fromkeys((strong, *LINEAR)):
@@ -81,14 +86,16 @@ def linear_loss(frame_format, state, detector=_STRONG):
                       -needed[strong], strong)
 
 
-def threshold(code_rate):
-    """Mutual information of a coded bit at which frames of a code rate are just received.
+def threshold(coding, code_rate):
+    """Mutual information of a coded bit at which nine frames in ten are received.
 
-    0.15 (at rate 1/2) to 0.05 (at 5/6) above the code rate: what the convolutional code of 802.11
-    needs for nine frames in ten, see docs/live.md.
+    Measured on simulated channels, frames of 500 bytes with the decoders of this project; between
+    channels, constellations and detectors it varies by 0.02 at most (standard deviation).
+
+    Args:
+        coding, code_rate: as of :class:`formats.FrameFormat`.
     """
-    numerator, denominator = ratio(code_rate)
-    return 1 - 0.7 * (1 - numerator / denominator)
+    return _THRESHOLDS[coding][code_rate]
 
 
 def _matrices(f, state):
