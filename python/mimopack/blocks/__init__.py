@@ -8,6 +8,7 @@ from .detector import DETECTOR_BLOCKS
 from .fec_decoder import fec_decoder, fec_decoder_pdu
 from .fec_encoder import fec_encoder, fec_encoder_pdu
 from .iterative_receiver import iterative_receiver
+from .llr_meter import llr_meter
 from .mimo_channel import mimo_channel
 from .rayleigh_channel import rayleigh_channel
 from .sigmf_multichannel_sink import sigmf_multichannel_sink
@@ -30,6 +31,7 @@ __all__ = [
     "fec_encoder",
     "fec_encoder_pdu",
     "iterative_receiver",
+    "llr_meter",
     "mimo_channel",
     "rayleigh_channel",
     "sigmf_multichannel_sink",

@@ -1,0 +1,104 @@
+# SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Block: whether LLRs mean what they say."""
+
+import threading
+
+import numpy as np
+import pmt
+from gnuradio import gr
+
+from ..checks import choice, integer, number, positive
+from ..llr_health import LlrHealth
+from .fec_decoder import LLR_TYPES
+from .streams import vector
+from .wifi_pmt import to_dict
+
+_HEALTH = pmt.intern("health")
+
+
+class llr_meter(gr.sync_block):
+    """Compares LLRs with the bits that a decoder made of them: saturation and calibration.
+
+    Any LLRs of the order and number of the bits do: those of a detector with the coded bits that
+    come out of decoding and encoding again, or those of a decoder's information bits with its
+    decisions. See ``llr_health.LlrHealth``.
+
+    Ports:
+        in 0 ``llr``: float (or int8), vlen num_bits, ln P(1)/P(0).
+        in 1 ``bits``: byte, vlen num_bits, a bit in the lowest place of each.
+        message out ``health``: after each ``period`` LLRs a dictionary of these: ``bits``,
+            ``wrong``, ``erased``, ``saturated``, ``limit``, ``invalid``, ``scale``,
+            ``scale_error`` and ``verdict`` as of ``llr_health.LlrFigures`` (scale and scale_error
+            are missing where they are nan), and of each range an element of the f64vectors
+            ``range_low``, ``range_bits``, ``range_wrong`` and ``range_expected``.
+
+    ``text`` has the figures of all LLRs in a line, for a function probe.
+
+    Args:
+        num_bits: LLRs of an item, 1..2^24.
+        llr_type: "float32" or "int8".
+        llr_scale: int8 only: steps that an LLR of 1 has become, as at the detector.
+        limit: magnitude from which an LLR is saturated; 0 takes the largest that came, of int8 the
+            largest that there is.
+        period: LLRs of a message, 1..2^40.
+
+    Raises:
+        ValueError: an argument is not as above.
+    """
+
+    def __init__(self, num_bits=1, llr_type="float32", llr_scale=8.0, limit=0.0, period=100_000):
+        kind = LLR_TYPES[choice("llr_type", llr_type, tuple(LLR_TYPES))]
+        self._step = 1.0
+        if kind is np.int8:
+            self._step = 1 / positive("llr_scale", llr_scale)
+        limit = number("limit", limit)
+        if not 0 <= limit < np.inf:
+            raise ValueError(f"limit: got {limit}, must be 0 or positive and finite")
+        self._limit = limit or (127 * self._step if kind is np.int8 else None)
+        self._period = integer("period", period, 1, 2**40)
+        self._all, self._recent = LlrHealth(self._limit), LlrHealth(self._limit)
+        self._waiting, self._lock = 0, threading.Lock()
+        num_bits = integer("num_bits", num_bits, 1, 2**24)
+        gr.sync_block.__init__(self, "llr_meter", [vector(kind, num_bits),
+                                                   vector(np.uint8, num_bits)], None)
+        self.message_port_register_out(_HEALTH)
+
+    def figures(self):
+        """``llr_health.LlrFigures`` of all LLRs since the block was made."""
+        with self._lock:
+            total = LlrHealth(self._limit)
+            total.merge(self._all)
+            total.merge(self._recent)
+            return total.figures()
+
+    def text(self):
+        """The same in a line."""
+        return self.figures().text()
+
+    def work(self, input_items, _output_items):
+        llr, bits = (items.reshape(-1) for items in input_items)
+        at = 0
+        while at < llr.size:
+            count = min(llr.size - at, self._period - self._waiting)
+            part = slice(at, at + count)
+            with self._lock:
+                self._recent.add(llr[part] * self._step, bits[part])
+            at, self._waiting = at + count, self._waiting + count
+            if self._waiting == self._period:
+                self._tell()
+        return len(input_items[0])
+
+    def _tell(self):
+        with self._lock:
+            figures = self._recent.figures()
+            self._all.merge(self._recent)
+            self._recent, self._waiting = LlrHealth(self._limit), 0
+        told = {name: getattr(figures, name) for name in
+                ("bits", "wrong", "erased", "saturated", "limit", "invalid", "verdict")}
+        for name in ("scale", "scale_error"):
+            value = getattr(figures, name)
+            told[name] = None if np.isnan(value) else value
+        for name in ("low", "bits", "wrong", "expected"):
+            told[f"range_{name}"] = [float(getattr(one, name)) for one in figures.ranges]
+        self.message_port_pub(_HEALTH, to_dict(told))

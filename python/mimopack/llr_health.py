@@ -1,0 +1,225 @@
+# SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Whether LLRs mean what they say: how many are saturated, and how often they turn out wrong."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from .checks import positive
+
+# Magnitudes are counted in cells of this width, all above the last one together.
+_WIDTH, _CELLS = 1 / 16, 512
+# Edges of the ranges of ``LlrFigures.ranges``; multiples of the cells.
+_EDGES = (0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0, 12.0, 16.0, np.inf)
+_LEAST_WRONG = 30    # decisions from which the scale is told
+_TOLERANCE = 1.25    # by which a scale may be off
+
+CALIBRATED, TOO_LARGE, TOO_SMALL, TOO_FEW = ("calibrated", "too large", "too small",
+                                             "too few wrong decisions to tell")
+
+
+@dataclass(frozen=True)
+class Range:
+    """Bits whose LLR has a magnitude from ``low`` on, below ``high``.
+
+    Attributes:
+        low, high: as above.
+        bits: how many.
+        wrong: share of them that decoding turned over.
+        expected: the share by the LLRs, mean of e^-x / (1 + e^-x).
+    """
+
+    low: float
+    high: float
+    bits: int
+    wrong: float
+    expected: float
+
+
+@dataclass(frozen=True)
+class LlrFigures:
+    """What LLRs are worth.
+
+    Attributes:
+        bits: compared.
+        wrong: share whose LLR has the other sign than the decoded bit; half of those that are 0.
+        erased: share of LLRs that are 0.
+        saturated: share of LLRs at ``limit``.
+        limit: largest magnitude, 0 before the first LLR.
+        invalid: LLRs that were NaN or infinite, which count nowhere else.
+        scale: factor that the LLRs must be multiplied by to tell the truth: 1 where they are
+            calibrated, 0.5 where they are twice too large; nan with fewer than 30 wrong decisions.
+        scale_error: standard error of ``scale``, if bits are independent.
+        verdict: "calibrated" where scale is 0.8 to 1.25, or cannot be told from that; "too large",
+            "too small", or "too few wrong decisions to tell".
+        ranges: tuple of :class:`Range`, those with bits; saturated LLRs are apart, in a last one
+            whose ``low`` and ``high`` are the limit.
+    """
+
+    bits: int
+    wrong: float
+    erased: float
+    saturated: float
+    limit: float
+    invalid: int
+    scale: float
+    scale_error: float
+    verdict: str
+    ranges: tuple
+
+    def text(self):
+        """The figures in a line."""
+        if not self.bits:
+            return "no LLRs yet"
+        scale = "" if np.isnan(self.scale) else f" (scale {self.scale:.2f})"
+        return (f"{self.bits} LLRs: {self.verdict}{scale}, {100 * self.saturated:.2g} % saturated "
+                f"at {self.limit:.4g}, {100 * self.erased:.2g} % erased, "
+                f"{100 * self.wrong:.2g} % wrong")
+
+
+class LlrHealth:
+    """Compares LLRs with the bits that a decoder made of them.
+
+    An LLR x = ln P(1)/P(0) says that the bit is 1 if x > 0, and that this is wrong with probability
+    e^-|x| / (1 + e^-|x|). Among many bits with |x| near a value that share must turn out wrong,
+    taking the decoder's bits for the truth: feed codewords that were decoded, all errors corrected.
+    ``LlrFigures.scale`` is the factor a that makes the wrong decisions most likely where the
+    probability is e^-a|x| / (1 + e^-a|x|) (logistic regression with one weight; for neural networks
+    this is "temperature scaling", C. Guo et al., On calibration of modern neural networks, ICML
+    2017). Saturated LLRs understate what was known, and are left out of it.
+
+    Args:
+        limit: magnitude from which an LLR is saturated. None takes the largest that came: where
+            LLRs are clipped many have it, where they are not only one.
+
+    Raises:
+        ValueError: limit is not positive.
+    """
+
+    def __init__(self, limit=None):
+        self._given = None if limit is None else positive("limit", limit)
+        self._bits, self._wrong = np.zeros((2, _CELLS), np.int64)
+        self._sums = np.zeros(_CELLS)    # of magnitudes
+        self._erased = self._invalid = 0
+        self._limit, self._at_limit = self._given or 0.0, np.zeros(2, np.int64)    # bits, wrong
+
+    def add(self, llr, bits):
+        """Count LLRs.
+
+        Args:
+            llr: float array, ln P(1)/P(0).
+            bits: of the same shape, decoded; the lowest place of each counts.
+
+        Raises:
+            ValueError: the shapes differ.
+        """
+        llr, bits = np.asarray(llr, np.float64).ravel(), np.asarray(bits).astype(np.uint8).ravel()
+        if llr.shape != bits.shape:
+            raise ValueError(f"bits: got {bits.size}, must be as many as LLRs: {llr.size}")
+        finite = np.isfinite(llr)
+        if not finite.all():
+            self._invalid += int(llr.size - np.count_nonzero(finite))
+            llr, bits = llr[finite], bits[finite]
+        ones = (bits & 1).astype(bool)
+        magnitude, zero = np.abs(llr), llr == 0
+        wrong = (llr > 0) != ones
+        self._erased += int(np.count_nonzero(zero))
+        magnitude, wrong = magnitude[~zero], wrong[~zero]
+        if self._given is None and magnitude.size:
+            self._raise_limit(float(magnitude.max()))
+        saturated = magnitude >= self._limit
+        self._at_limit += (np.count_nonzero(saturated), np.count_nonzero(saturated & wrong))
+        self._count(magnitude[~saturated], wrong[~saturated])
+
+    def _count(self, magnitude, wrong, weight=1):
+        cells = np.minimum(magnitude / _WIDTH, _CELLS - 1).astype(np.intp)
+        self._bits += weight * np.bincount(cells, minlength=_CELLS)
+        self._wrong += weight * np.bincount(cells[wrong], minlength=_CELLS)
+        self._sums += weight * np.bincount(cells, magnitude, minlength=_CELLS)
+
+    def _raise_limit(self, limit):
+        """What was at a lower limit is not saturated."""
+        if limit > self._limit:
+            for wrong, count in zip((False, True), self._split(), strict=True):
+                if count:
+                    self._count(np.array([self._limit]), np.array([wrong]), count)
+            self._limit, self._at_limit = limit, np.zeros(2, np.int64)
+
+    def _split(self):
+        """Right and wrong LLRs at the limit."""
+        return int(self._at_limit[0] - self._at_limit[1]), int(self._at_limit[1])
+
+    def merge(self, other):
+        """Add what another object with the same ``limit`` has counted; it changes too, in nothing
+        that shows."""
+        limit = max(self._limit, other._limit)
+        for one in (self, other):
+            one._raise_limit(limit)
+        self._at_limit += other._at_limit
+        self._bits += other._bits
+        self._wrong += other._wrong
+        self._sums += other._sums
+        self._erased += other._erased
+        self._invalid += other._invalid
+
+    def figures(self):
+        """Return :class:`LlrFigures` of all LLRs so far."""
+        total = int(self._bits.sum() + self._at_limit[0]) + self._erased
+        wrong = self._wrong.sum() + self._at_limit[1] + self._erased / 2
+        scale, error = self._fitted()
+        return LlrFigures(
+            bits=total, wrong=_share(wrong, total),
+            erased=_share(self._erased, total), saturated=_share(self._at_limit[0], total),
+            limit=self._limit, invalid=self._invalid, scale=scale, scale_error=error,
+            verdict=_verdict(scale, error), ranges=tuple(self._ranges()))
+
+    def _ranges(self):
+        edges = [min(_CELLS, int(edge / _WIDTH)) if np.isfinite(edge) else _CELLS
+                 for edge in _EDGES]
+        expected = self._bits / (1 + np.exp(self._means()))
+        for index, (begin, end) in enumerate(zip(edges[:-1], edges[1:], strict=True)):
+            bits = int(self._bits[begin:end].sum())
+            if bits:
+                yield Range(_EDGES[index], _EDGES[index + 1], bits,
+                            float(self._wrong[begin:end].sum() / bits),
+                            float(expected[begin:end].sum() / bits))
+        bits, wrong = self._at_limit.tolist()
+        if bits > 1:
+            yield Range(self._limit, self._limit, bits, wrong / bits,
+                        float(np.exp(-np.logaddexp(0, self._limit))))
+
+    def _means(self):
+        """Mean magnitude of each cell."""
+        return self._sums / np.maximum(self._bits, 1)
+
+    def _fitted(self):
+        """(scale, its standard error) by Newton's method; nan where too few are wrong."""
+        bits, wrong, x = self._bits, self._wrong, self._means()
+        if wrong.sum() < _LEAST_WRONG or wrong.sum() == bits.sum():
+            return np.nan, np.nan
+        scale = 1.0
+        for _ in range(100):
+            p = 1 / (1 + np.exp(np.clip(scale * x, -500, 500)))
+            gradient = np.sum(x * (bits * p - wrong))    # of the log-likelihood
+            curvature = np.sum(bits * x**2 * p * (1 - p))
+            # A step that is too long would leave the region where the curve is curved.
+            step = np.clip(gradient / curvature, -0.5 * abs(scale) - 0.1, 0.5 * abs(scale) + 0.1)
+            scale += step
+            if abs(step) < 1e-9:
+                break
+        return float(scale), float(1 / np.sqrt(curvature))
+
+
+def _share(count, total):
+    return float(count / total) if total else 0.0
+
+
+def _verdict(scale, error):
+    if np.isnan(scale):
+        return TOO_FEW
+    if scale < 1 / _TOLERANCE and scale + 3 * error < 1:
+        return TOO_LARGE
+    if scale > _TOLERANCE and scale - 3 * error > 1:
+        return TOO_SMALL
+    return CALIBRATED

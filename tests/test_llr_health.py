@@ -1,0 +1,149 @@
+# SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""LLRs and what became of their bits: calibrated ones pass, others are told."""
+
+import numpy as np
+import pytest
+from gnuradio.mimopack import coding, detectors
+from gnuradio.mimopack.llr_health import CALIBRATED, TOO_FEW, TOO_LARGE, TOO_SMALL, LlrHealth
+from simulated import problem
+
+
+def calibrated(n, mean=4.0, seed=1):
+    """(LLRs, bits): by Bayes' rule calibrated LLRs of BPSK in Gaussian noise."""
+    rng = np.random.default_rng(seed)
+    bits = rng.integers(0, 2, n, np.uint8)
+    llr = (2.0 * bits - 1) * mean + rng.normal(0, np.sqrt(2 * mean), n)
+    return llr, bits
+
+
+def figures_of(llr, bits, **options):
+    health = LlrHealth(**options)
+    health.add(llr, bits)
+    return health.figures()
+
+
+@pytest.mark.parametrize("mean", [0.5, 2.0, 6.0])
+def test_calibrated_llrs_pass(mean):
+    figures = figures_of(*calibrated(200_000, mean))
+    assert figures.verdict == CALIBRATED
+    assert abs(figures.scale - 1) < 4 * figures.scale_error and figures.scale_error < 0.05
+    for one in figures.ranges:
+        error = np.sqrt(one.expected * (1 - one.expected) / one.bits)
+        assert abs(one.wrong - one.expected) < 5 * error + 1e-12, one
+    assert figures.saturated < 1e-4 and figures.erased == 0 and figures.bits == 200_000
+
+
+@pytest.mark.parametrize(("factor", "verdict"), [(2, TOO_LARGE), (4, TOO_LARGE), (0.5, TOO_SMALL),
+                                                 (0.1, TOO_SMALL), (1.1, CALIBRATED)])
+def test_scaled_llrs_are_told(factor, verdict):
+    llr, bits = calibrated(200_000)
+    figures = figures_of(factor * llr, bits)
+    assert figures.verdict == verdict
+    assert figures.scale == pytest.approx(1 / factor, rel=0.05)
+
+
+def test_magnitudes_beyond_all_cells_count():
+    llr, bits = calibrated(100_000, 30.0)
+    figures = figures_of(llr * 20, bits ^ (np.arange(bits.size) % 100 == 0))
+    assert figures.bits == 100_000 and figures.verdict == TOO_LARGE
+
+
+def test_random_bits_have_scale_0_and_inverted_ones_a_negative_one():
+    llr, bits = calibrated(50_000)
+    rng = np.random.default_rng(3)
+    assert abs(figures_of(llr, rng.integers(0, 2, bits.size)).scale) < 0.02
+    assert figures_of(llr, 1 - bits).scale == pytest.approx(-1, abs=0.05)
+    assert figures_of(llr, 1 - bits).verdict == TOO_LARGE
+
+
+def test_saturation():
+    llr, bits = calibrated(200_000)
+    clipped = np.clip(llr, -6, 6)
+    for limit in (None, 6.0):
+        figures = figures_of(clipped, bits, limit=limit)
+        assert figures.limit == 6
+        assert figures.saturated == np.mean(np.abs(llr) >= 6)
+        # Clipping says nothing wrong about the others.
+        assert figures.verdict == CALIBRATED and figures.scale == pytest.approx(1, abs=0.05)
+        last = figures.ranges[-1]
+        assert last.low == last.high == 6 and last.wrong < last.expected
+    with pytest.raises(ValueError, match="limit: got -1"):
+        LlrHealth(limit=-1)
+
+
+def test_a_limit_that_rises_leaves_the_counts_right():
+    llr, bits = calibrated(20_000)
+    whole, parts = LlrHealth(), LlrHealth()
+    whole.add(llr, bits)
+    for part in np.array_split(np.argsort(np.abs(llr)), 50):    # a new largest one each time
+        parts.add(llr[part], bits[part])
+    _assert_same(parts.figures(), whole.figures())
+
+
+def _assert_same(a, b):
+    """Equal but for how sums were rounded."""
+    assert a.text() == b.text() and a.bits == b.bits and a.wrong == b.wrong
+    assert a.scale == pytest.approx(b.scale) and a.limit == b.limit
+    assert [(one.low, one.bits, one.wrong) for one in a.ranges] == [
+        (one.low, one.bits, one.wrong) for one in b.ranges]
+    assert [one.expected for one in a.ranges] == pytest.approx([one.expected for one in b.ranges])
+
+
+@pytest.mark.parametrize("limit", [None, 3.0])
+def test_merged_is_counted_together(limit):
+    llr, bits = calibrated(20_000)
+    llr = np.clip(llr, -5, 5)
+    llr[::100] = 0
+    whole, parts = LlrHealth(limit), [LlrHealth(limit) for _ in range(3)]
+    whole.add(llr, bits)
+    for health, one, other in zip(parts, np.array_split(llr, 3), np.array_split(bits, 3),
+                                  strict=True):
+        health.add(one, other)
+    for health in parts[1:]:
+        parts[0].merge(health)
+    _assert_same(parts[0].figures(), whole.figures())
+
+
+def test_erasures_invalid_llrs_and_few_bits():
+    assert figures_of([], []).text() == "no LLRs yet"
+    figures = figures_of([0, 0, np.nan, np.inf, 3.0, -2.0], [0, 1, 1, 1, 1, 1])
+    assert (figures.bits, figures.erased, figures.invalid) == (4, 0.5, 2)
+    assert figures.wrong == pytest.approx(2 / 4)
+    assert figures.verdict == TOO_FEW and np.isnan(figures.scale)
+    right = figures_of(np.full(10**5, 9.0), np.ones(10**5, np.uint8))
+    assert right.verdict == TOO_FEW and right.saturated == 1 and right.wrong == 0
+    with pytest.raises(ValueError, match="bits: got 2, must be as many as LLRs: 3"):
+        figures_of([1, 2, 3], [1, 0])
+
+
+def test_the_lowest_place_of_a_byte_is_the_bit():
+    llr, bits = calibrated(5000)
+    a, b = figures_of(llr, bits | 0xF0), figures_of(llr.reshape(50, -1), bits.reshape(50, -1))
+    assert a == b
+
+
+def test_detectors_that_tell_the_truth_and_that_do_not():
+    """Exact MAP and MMSE detection are calibrated with the right noise power, and too large with a
+    quarter of it."""
+    y, h, noise_var, bits = problem(20_000, 2, 2, "qam16", 12.0)
+    for name in ("omap", "mmse"):
+        detector = detectors.create(name, num_tx=2, num_rx=2, constellation="qam16", backend="cpu")
+        assert figures_of(detector.detect(y, h, noise_var), bits).verdict == CALIBRATED
+    wrong = figures_of(detectors.create("omap", num_tx=2, num_rx=2, constellation="qam16",
+                                        backend="cpu").detect(y, h, noise_var / 4), bits)
+    assert wrong.verdict == TOO_LARGE and wrong.scale == pytest.approx(0.25, rel=0.3)
+
+
+def test_decoded_bits_stand_for_those_that_were_sent():
+    code = coding.get("wifi:648:1/2")
+    rng = np.random.default_rng(2)
+    words = code.encode(rng.integers(0, 2, (300, code.num_info), np.uint8))
+    sigma = 0.75
+    llr = (2 * (2.0 * words - 1 + rng.normal(0, sigma, words.shape)) / sigma**2).astype(np.float32)
+    decoder = code.decoder(backend="cpu")
+    posterior = decoder.decode(llr)
+    decoded = (posterior > 0).astype(np.uint8)
+    figures = figures_of(llr[decoder.found], decoded[decoder.found])
+    assert figures.verdict == CALIBRATED
+    assert figures_of(3 * llr[decoder.found], decoded[decoder.found]).verdict == TOO_LARGE
