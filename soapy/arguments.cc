@@ -232,6 +232,10 @@ const std::map<std::string, std::function<void(Arguments&, const std::string&)>>
                   to.buffer_s =
                       parse_number("buffer_s", text, 0.001, 60, "0.001 to 60 seconds");
               } },
+            { "packet",
+              [](Arguments& to, const std::string& text) {
+                  to.packet = parse_count("packet", text, 16, 16384);
+              } },
             { "channels",
               [](Arguments& to, const std::string& text) {
                   to.channels = parse_count("channels", text, 1, 16);

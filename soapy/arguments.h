@@ -17,6 +17,7 @@ struct Arguments {
     bool end_disappears = false;
     double speed = 1;
     double buffer_s = 0.1;
+    size_t packet = 0; // samples; 0: half a millisecond
     size_t channels = 2;
     bool channels_given = false;
     double rate = 20e6;

@@ -29,10 +29,12 @@ struct Radio {
         return std::max<int64_t>(64, int64_t(arguments.buffer_s * clock.rate()));
     }
 
-    //! Samples of a transfer: half a millisecond, so that neither calls nor latency are
-    //! many.
+    //! Samples of a transfer: what was asked for, or half a millisecond, so that neither
+    //! calls nor latency are many.
     size_t packet() const
     {
+        if (arguments.packet > 0)
+            return arguments.packet;
         return size_t(std::clamp(clock.rate() / 2000, 64.0, double(MTU)));
     }
 

@@ -183,7 +183,10 @@ int Receiver::read(
                 return SOAPY_SDR_TIMEOUT;
             continue;
         }
-        const int64_t taken = clock.paced() ? clock.now() - d_start : NEVER;
+        // Samples come in whole packets.
+        const int64_t packet = int64_t(d_radio.packet());
+        const auto whole = [packet](int64_t sample) { return sample - sample % packet; };
+        const int64_t taken = clock.paced() ? whole(clock.now() - d_start) : NEVER;
         if (clock.paced() && d_full == NEVER && taken - d_next > d_radio.capacity() &&
             d_next + d_radio.capacity() < d_air.length())
             d_full = d_next + d_radio.capacity();
@@ -223,12 +226,13 @@ int Receiver::read(
                                                   limit - piece.stamp,
                                                   d_left,
                                                   d_full - piece.stamp });
-        const int64_t wanted = std::min<int64_t>(asked, d_radio.packet());
+        const int64_t wanted = std::min(asked, packet);
         const int64_t ready = d_again > 0 ? asked : std::min(asked, taken - d_next);
         if (ready < wanted) {
             if (Host::now() < deadline) {
+                const int64_t end = whole(d_next + wanted + packet - 1);
                 d_radio.changed.wait_until(
-                    hold, std::min(deadline, clock.host_at(d_start + d_next + wanted)));
+                    hold, std::min(deadline, clock.host_at(d_start + end)));
                 continue;
             }
             if (ready <= 0)

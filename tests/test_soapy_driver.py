@@ -138,6 +138,23 @@ class Transmitter:
         self.device.closeStream(self.stream)
 
 
+@pytest.mark.parametrize("packet", [100, 363])
+def test_samples_come_in_whole_packets(air, packet):
+    """However many a caller asks for: none comes before its packet is whole."""
+    receiver = Receiver(f"recording={air},packet={packet}")
+    before, sizes = time.monotonic_ns(), []
+    while receiver.total < 20 * packet:
+        code, start, samples = receiver.read(5 * packet)
+        sizes.append(code)
+        assert np.array_equal(numbers(samples[0]), start + np.arange(code))
+        # No sample is there before it was taken.
+        assert time.monotonic_ns() - before >= (start + code - packet) * NS
+    assert all(size % packet == 0 for size in sizes)
+    code, start, _ = receiver.read(packet // 3)    # a part, and then the rest of it
+    rest, _, _ = receiver.read(5 * packet)
+    assert code == packet // 3 and (code + rest) % packet == 0
+
+
 def times(tags):
     """(offset, seconds) of the rx_time tags."""
     return [(offset, value[0] + value[1]) for offset, key, value in tags if key == "rx_time"]

@@ -36,12 +36,16 @@ GAP = 1500
 LOST = 700
 
 
-@pytest.fixture(scope="module")
-def sky(tmp_path_factory):
+def make_sky(folder):
     """A recording of 15 frames, what was sent, and how many samples it has."""
-    path, sent = record(tmp_path_factory.mktemp("sky") / "air", FRAMES * 3, gap=GAP, cfo_hz=20e3,
+    path, sent = record(folder / "air", FRAMES * 3, gap=GAP, cfo_hz=20e3,
                         options={"frequency": FREQUENCY, "datatype": "ci16_le"})
     return SimpleNamespace(path=path, sent=sent, samples=recording.Reader(path).num_samples)
+
+
+@pytest.fixture(scope="module")
+def sky(tmp_path_factory):
+    return make_sky(tmp_path_factory.mktemp("sky"))
 
 
 @pytest.fixture
