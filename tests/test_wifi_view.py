@@ -64,6 +64,9 @@ def test_rates_are_of_the_last_window_of_the_samples_time(received):
     assert figures.per_second(figures.recent_total.frames) == len(frames) / figures.seconds
     assert figures.airtime == pytest.approx(
         sum(frame.num_samples for frame in frames) / RATE / figures.seconds)
+    # Frames in samples that were dropped are not seen.
+    statistics.status({"samples": 1000, "dropped": 100})
+    assert statistics.figures().airtime == pytest.approx(1.1 * figures.airtime)
     statistics.advance(frames[-1].start + 0.1 * RATE)    # only the last frame ends within it
     figures = statistics.figures()
     assert figures.window == 0.1 and figures.recent_total.frames == 1
@@ -124,7 +127,8 @@ def test_condition_numbers(received):
 def test_statuses_add_up():
     statistics = Statistics(2, RATE)
     for dropped in (5, 7):
-        statistics.status({"gaps": 1, "lost": 10, "dropped": dropped, "failures": 0, "load": 0.5})
+        statistics.status({"samples": 100, "gaps": 1, "lost": 10, "dropped": dropped,
+                           "failures": 0, "load": 0.5})
     figures = statistics.figures()
     assert (figures.gaps, figures.lost, figures.dropped, figures.failures) == (2, 20, 12, 0)
     assert figures.status["load"] == 0.5
@@ -261,7 +265,8 @@ def test_prometheus_reads_the_figures(received, host):
 
     frames, sent = received
     statistics = _counted(frames)
-    statistics.status({"gaps": 3, "lost": 700, "dropped": 11, "load": 0.25, "waiting": 0.01})
+    statistics.status({"samples": 100, "gaps": 3, "lost": 700, "dropped": 11, "load": 0.25,
+                       "waiting": 0.01})
     try:
         context = serving(host, 0, statistics, lambda: 10**7)
         url = context.__enter__()

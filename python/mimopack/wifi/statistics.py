@@ -60,7 +60,8 @@ class Figures:
         window: the last seconds, to which rates belong; less at the beginning.
         totals: {kind: :class:`Row`} since the beginning.
         recent: the same of the window.
-        airtime: share of the window that frames take, 0 to 1.
+        airtime: share of the window that frames take, 0 to 1; where the receiver drops samples, of
+            the part that it searched.
         snr_db, level_dbfs, noise_dbfs: float64 (num_rx,), mean of the frames of the window; nan
             without frames.
         shown: the frame that ``magnitude_db`` is of, or None. It is the newest among those of the
@@ -227,9 +228,10 @@ class Statistics:
             told = {"status": dict(self._status), **self._sums}
             picture, seconds = self._air.picture(), self._samples / self._rate
         busy = sum(row.seconds for row in recent.values())
+        searched = window * _searched(told["status"])
         return Figures(
             seconds=seconds, window=window, totals=totals, recent=recent,
-            airtime=min(1.0, busy / window) if window else 0.0,
+            airtime=min(1.0, busy / searched) if searched else 0.0,
             snr_db=snr, level_dbfs=level, noise_dbfs=noise, picture=picture,
             row_seconds=self._air.row_seconds, shown=shown,
             pointed=pointed, points=_points(pointed), **_channel(shown), **told,
@@ -243,6 +245,12 @@ class Statistics:
             losses = linear_loss(frame.format, frame.channel, frame.detector)
             self._losses = frame, losses
         return losses
+
+
+def _searched(status):
+    """Share of the samples that the receiver did not drop, by its last status."""
+    dropped = status.get("dropped", 0)
+    return status["samples"] / (status["samples"] + dropped) if dropped else 1.0
 
 
 def kind_of(frame):

@@ -11,6 +11,8 @@ from rich.text import Text
 _DOTS = np.array([[0x01, 0x08], [0x02, 0x10], [0x04, 0x20], [0x40, 0x80]])
 _EIGHTHS = " ▏▎▍▌▋▊▉█"
 _HEIGHTS = " ▁▂▃▄▅▆▇█"
+# From dark blue over green to yellow, as of matplotlib's viridis.
+_HEAT = np.array([[15, 15, 35], [59, 82, 139], [33, 145, 140], [94, 201, 98], [253, 231, 37]])
 COLOURS = ("cyan", "yellow", "magenta", "green", "red", "blue", "bright_cyan", "bright_yellow")
 
 
@@ -144,8 +146,8 @@ def heat(picture, width, height):
 
 
 def _heat_colour(share):
-    """From dark blue over red to yellow, by the square root: short frames are to be seen."""
-    x = math.sqrt(min(1.0, max(0.0, share)))
-    red, green = min(1.0, 2 * x), max(0.0, 2 * x - 1)
-    blue = 0.25 + 0.35 * math.sin(math.pi * x)
-    return f"#{round(255 * red):02x}{round(230 * green):02x}{round(255 * blue):02x}"
+    """By the square root of a share: short frames are to be seen."""
+    place = math.sqrt(min(1.0, max(0.0, share))) * (len(_HEAT) - 1)
+    below = min(int(place), len(_HEAT) - 2)
+    mixed = _HEAT[below] + (place - below) * (_HEAT[below + 1] - _HEAT[below])
+    return "#" + "".join(f"{round(one):02x}" for one in mixed.tolist())

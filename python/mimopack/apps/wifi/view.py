@@ -22,7 +22,7 @@ from . import plots
 LEAST_WIDTH, LEAST_HEIGHT = 80, 24
 _INTERVAL = 0.25    # seconds between two pictures
 _LOSSES_INTERVAL = 2.0    # and between two computations of what linear detectors lose
-_BUSY = 0.1    # share of the time that drawing may take
+_BUSY = 0.05    # share of the time that drawing may take
 _LOSS_SCALE = 10.0    # dB of a full bar
 _NAMES = {"non-ht": "non-HT", "ht": "HT", "vht": "VHT", "unknown": "not known"}
 
