@@ -151,7 +151,7 @@ def test_samples_come_in_whole_packets(air, packet):
         assert time.monotonic_ns() - before >= (start + code - packet) * NS
     assert all(size % packet == 0 for size in sizes)
     code, start, _ = receiver.read(packet // 3)    # a part, and then the rest of it
-    rest, _, _ = receiver.read(5 * packet)
+    rest, _, _ = receiver.read(5 * packet - code)
     assert code == packet // 3 and (code + rest) % packet == 0
 
 
@@ -464,22 +464,46 @@ def noise(channels, count, seed=1):
     return (parts[0] + 1j * parts[1]).astype(np.complex64)
 
 
+class Bursts(gr.sync_block):
+    """Bursts with their lengths in tags; each waits until ``ready`` is as many samples."""
+
+    def __init__(self, bursts, ready):
+        gr.sync_block.__init__(self, "bursts", None, [np.complex64] * len(bursts[0]))
+        self._bursts, self._ready, self._sent = list(bursts), ready, 0
+
+    def work(self, _inputs, outputs):
+        if not self._bursts:
+            return -1
+        if self._ready() < self._sent:
+            time.sleep(0.001)
+            return 0
+        burst = self._bursts.pop(0)
+        count = burst.shape[1]
+        for port, (output, samples) in enumerate(zip(outputs, burst, strict=True)):
+            output[:count] = samples
+            self.add_item_tag(port, self._sent, pmt.intern("packet_len"), pmt.from_long(count))
+        self._sent += count
+        return count
+
+
 def test_gr_soapy_transmits_bursts_into_a_capture(tmp_path):
-    truth = noise(2, 1700)
-    tags = [gr.tag_utils.python_to_tag((at, pmt.intern("packet_len"), pmt.from_long(count),
-                                        pmt.PMT_F)) for at, count in ((0, 700), (700, 1000))]
+    truth = [noise(2, count) for count in (500, 700, 1000)]
     flowgraph = gr.top_block()
     sink = soapy.sink("driver=mimopack", "fc32", 2,
                       f"capture={tmp_path}/sent,rate={RATE},channels=2", "", [""], [""])
     sink.set_length_tag_name("packet_len")
     sink.set_frequency(0, 5.2e9)
-    sources = [blocks.vector_source_c(channel, False, 1, tags) for channel in truth]
-    for port, source in enumerate(sources):
-        flowgraph.connect(source, (sink, port))
-    run(flowgraph, lambda: sink.nitems_read(0) == 1700)
-    first, second = bursts(tmp_path / "sent.sigmf-meta")
-    assert first[0] == 0 and np.array_equal(first[1], truth[:, :700])
-    assert second[0] >= 700 and np.array_equal(second[1], truth[:, 700:])
+    source = Bursts(truth, lambda: sink.nitems_read(0))
+    for port in range(2):
+        flowgraph.connect((source, port), (sink, port))
+    run(flowgraph, lambda: sink.nitems_read(0) == 2200)
+    # GNU Radio 3.10's sink begins with a random count of samples that it takes for a burst's: it
+    # can lose what comes first.
+    sent = bursts(tmp_path / "sent.sigmf-meta")
+    assert len(sent) in (2, 3)
+    first, second = sent[-2:]
+    assert np.array_equal(first[1], truth[1]) and np.array_equal(second[1], truth[2])
+    assert sent[0][0] == 0 and second[0] >= first[0] + 700
     reader = recording.Reader(tmp_path / "sent")
     assert reader.sample_rate == RATE and reader.frequency == 5.2e9
 
