@@ -17,7 +17,15 @@ from .sigmf_ring_sink import sigmf_ring_sink
 from .wifi_pcap_sink import wifi_pcap_sink
 from .wifi_receiver import wifi_decoder, wifi_receiver, wifi_synchroniser
 from .wifi_transmitter import wifi_transmitter
-from .wifi_views import wifi_channel_view, wifi_meter, wifi_symbols
+from .wifi_views import (
+    wifi_airtime,
+    wifi_channel_view,
+    wifi_condition_view,
+    wifi_levels,
+    wifi_linear_loss,
+    wifi_meter,
+    wifi_symbols,
+)
 
 # zf_detector, mmse_detector, nway_detector, ...: one block for each registered detector
 globals().update(DETECTOR_BLOCKS)
@@ -37,8 +45,12 @@ __all__ = [
     "sigmf_multichannel_sink",
     "sigmf_multichannel_source",
     "sigmf_ring_sink",
+    "wifi_airtime",
     "wifi_channel_view",
+    "wifi_condition_view",
     "wifi_decoder",
+    "wifi_levels",
+    "wifi_linear_loss",
     "wifi_meter",
     "wifi_pcap_sink",
     "wifi_receiver",

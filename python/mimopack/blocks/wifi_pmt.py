@@ -64,13 +64,16 @@ def frame_to_pmt(frame, **extra):
 def csi_to_pmt(frame, **extra):
     """Return the PDU of a frame's channel matrices.
 
-    The dictionary has the keys of ``wifi.csi.CsiRecord`` but for the matrices, and num_rx and
-    num_space_time_streams; the vector is the matrices, carrier by carrier, antenna by antenna.
+    The dictionary has the keys of ``wifi.csi.CsiRecord`` but for the matrices, and num_rx,
+    num_space_time_streams, coding and detector; the vector is the matrices, carrier by carrier,
+    antenna by antenna.
     """
     record = CsiRecord.from_frame(frame)
     told = {field.name: getattr(record, field.name) for field in fields(record)}
     matrices = told.pop("matrices")
-    told |= {"num_rx": matrices.shape[1], "num_space_time_streams": matrices.shape[2]}
+    told |= {"num_rx": matrices.shape[1], "num_space_time_streams": matrices.shape[2],
+             "coding": None if frame.format is None else frame.format.coding,
+             "detector": frame.detector or None}
     for name in ("source", "destination", "transmitter"):
         told[name] = told[name] or None
     if told["sequence_number"] < 0:

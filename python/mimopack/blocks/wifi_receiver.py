@@ -97,9 +97,9 @@ class wifi_receiver(sample_block):
             ``wifi.ReceivedFrame.as_json`` without the bytes, and num_mpdus and num_mpdus_ok. Where
             nothing was decoded, ``problem`` says why.
         ``csi``: a PDU for each frame with channel matrices: a dictionary with the keys of
-            ``wifi.csi.CsiRecord``, num_rx and num_space_time_streams, and a c32vector of the
-            matrices: subcarrier after subcarrier as ``carriers`` has them, in each antenna after
-            antenna, in each space-time stream after stream.
+            ``wifi.csi.CsiRecord``, num_rx, num_space_time_streams, coding and detector, and a
+            c32vector of the matrices: subcarrier after subcarrier as ``carriers`` has them, in each
+            antenna after antenna, in each space-time stream after stream.
         ``symbols``: for views, a PDU for each decoded frame: a dictionary with num_streams,
             num_points, constellation and evm_db, and a c32vector of at most 1000 equalised points
             of each stream, stream after stream.

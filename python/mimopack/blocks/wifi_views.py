@@ -2,12 +2,17 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Blocks: what displays show of Wi-Fi frames, as streams."""
 
+import time
 from collections import deque
 
 import numpy as np
 import pmt
 
 from ..checks import integer, integer_choice, number
+from ..wifi import HT, VHT, ChannelState, NonHT
+from ..wifi.airtime import BEACON_INTERVAL, Airtime
+from ..wifi.linear_loss import linear_loss
+from ..wifi.statistics import condition_db
 from .fec_encoder import pdu_parts
 from .message_stream import message_source
 from .settings import scalar
@@ -16,6 +21,7 @@ from .wifi_pmt import lookup
 # Messages that wait for a display; a newer one takes the place of the oldest.
 _MOST = 50
 _MAX_POINTS = 10**6
+_WIDTHS = (64, 128, 256)    # subcarriers of 20, 40 and 80 MHz
 
 
 def _whole(told, name, most):
@@ -29,6 +35,36 @@ def _points(message):
     if pmt.length(values) > _MAX_POINTS:
         raise ValueError(f"got {pmt.length(values)} values, allowed are {_MAX_POINTS}")
     return told, np.array(pmt.c32vector_elements(values), np.complex64)
+
+
+def _channel(message):
+    """(dictionary, subcarriers (n,), matrices (n, num_rx, streams), noise (num_rx,)) of a PDU of
+    port ``csi``."""
+    told, values = _points(message)
+    carriers = lookup(told, "carriers")
+    if not pmt.is_s32vector(carriers):
+        raise ValueError("carriers: got another type, must be an s32vector")
+    carriers = np.array(pmt.s32vector_elements(carriers))
+    shape = (_whole(told, "num_rx", 8), _whole(told, "num_space_time_streams", 8))
+    if values.size != carriers.size * shape[0] * shape[1] or not values.size:
+        raise ValueError(f"got {values.size} values for {carriers.size} subcarriers, "
+                         f"{shape[0]} antennas and {shape[1]} streams")
+    noise = _reals(told, "noise")
+    if noise.size != shape[0] or not (noise >= 0).all():
+        raise ValueError(f"noise: got {noise.size} values, must be {shape[0]} powers")
+    return told, carriers, values.reshape(carriers.size, *shape), noise
+
+
+def _reals(told, name):
+    values = lookup(told, name)
+    if not pmt.is_f64vector(values):
+        raise ValueError(f"{name}: got another type, must be an f64vector")
+    return np.array(pmt.f64vector_elements(values))
+
+
+def _is_dictionary(message):
+    if not pmt.is_dict(message) or pmt.is_null(message):
+        raise ValueError("it is no dictionary")
 
 
 class wifi_symbols(message_source):
@@ -82,7 +118,7 @@ class wifi_channel_view(message_source):
     def __init__(self, num_rx=1, num_streams=1, num_carriers=64, floor_db=-60.0):
         self._shape = (integer("num_rx", num_rx, 1, 8),
                        integer("num_streams", num_streams, 1, 4))
-        self._width = integer_choice("num_carriers", num_carriers, (64, 128, 256))
+        self._width = integer_choice("num_carriers", num_carriers, _WIDTHS)
         floor_db = number("floor_db", floor_db)
         if not -1000 <= floor_db <= 1000:
             raise ValueError(f"floor_db: got {floor_db}, allowed are -1000 to 1000")
@@ -92,16 +128,7 @@ class wifi_channel_view(message_source):
                                 newest=True)
 
     def _accept(self, message):
-        told, values = _points(message)
-        carriers = lookup(told, "carriers")
-        if not pmt.is_s32vector(carriers):
-            raise ValueError("carriers: got another type, must be an s32vector")
-        carriers = np.array(pmt.s32vector_elements(carriers))
-        shape = (_whole(told, "num_rx", 8), _whole(told, "num_space_time_streams", 8))
-        if values.size != carriers.size * shape[0] * shape[1] or not values.size:
-            raise ValueError(f"got {values.size} values for {carriers.size} subcarriers, "
-                             f"{shape[0]} antennas and {shape[1]} streams")
-        matrices = values.reshape(carriers.size, *shape)
+        _, carriers, matrices, _ = _channel(message)
         place = carriers + self._width // 2
         fits = (place >= 0) & (place < self._width)
         rows, columns = (min(a, b) for a, b in zip(self._shape, matrices.shape[1:], strict=True))
@@ -162,8 +189,7 @@ class wifi_meter(message_source):
         return np.array(self._history, np.float32).T
 
     def _accept(self, message):
-        if not pmt.is_dict(message) or pmt.is_null(message):
-            raise ValueError("it is no dictionary")
+        _is_dictionary(message)
         mpdus = scalar("num_mpdus_ok", lookup(message, "num_mpdus_ok"))
         if isinstance(mpdus, bool) or not isinstance(mpdus, int) or mpdus < 0:
             raise ValueError(f"num_mpdus_ok: got {mpdus!r}, must be a number")
@@ -181,3 +207,186 @@ class wifi_meter(message_source):
         self._mpdus += mpdus
         self._history.append(np.nan_to_num(values))
         self._queue.put([curve[None] for curve in self.history()])
+
+
+class wifi_condition_view(message_source):
+    """Condition number of the channel matrices in dB over the subcarriers.
+
+    Message port ``csi`` takes the PDUs of ``wifi_receiver``. The output is a vector for each frame,
+    on the subcarriers -num_carriers / 2 to num_carriers / 2 - 1; the noise of all antennas is made
+    equal. It is 0 with one stream, and where there is no subcarrier.
+
+    Args:
+        num_carriers: 64, 128 or 256 for 20, 40 or 80 MHz.
+
+    Raises:
+        ValueError: an argument is not as above.
+    """
+
+    def __init__(self, num_carriers=64):
+        self._width = integer_choice("num_carriers", num_carriers, _WIDTHS)
+        message_source.__init__(self, "wifi_condition_view", "csi", [(np.float32, self._width)],
+                                _MOST, newest=True)
+
+    def _accept(self, message):
+        _, carriers, matrices, noise = _channel(message)
+        place = carriers + self._width // 2
+        fits = (place >= 0) & (place < self._width)
+        shown = np.zeros((1, self._width), np.float32)
+        matrices = np.nan_to_num(matrices[fits], posinf=0, neginf=0)
+        shown[0, place[fits]] = condition_db(ChannelState(carriers[fits], matrices, noise))
+        self._queue.put([shown])
+
+
+class wifi_levels(message_source):
+    """SNR and level of each antenna, an item for each Wi-Fi frame.
+
+    Message port ``frames`` takes the dictionaries of ``wifi_receiver``. Outputs 0 to num_rx - 1 are
+    the SNR of each antenna in dB, the next num_rx the levels in dBFS.
+
+    Args:
+        num_rx: receive antennas, 1..8.
+
+    Raises:
+        ValueError: an argument is not as above.
+    """
+
+    def __init__(self, num_rx=1):
+        self._num_rx = integer("num_rx", num_rx, 1, 8)
+        message_source.__init__(self, "wifi_levels", "frames", [np.float32] * (2 * num_rx), _MOST,
+                                newest=True)
+
+    def _accept(self, message):
+        _is_dictionary(message)
+        values = [_reals(message, name) for name in ("antenna_snr_db", "level_dbfs")]
+        for name, found in zip(("antenna_snr_db", "level_dbfs"), values, strict=True):
+            if found.size != self._num_rx:
+                raise ValueError(f"{name}: got {found.size} values, must be {self._num_rx}")
+        values = np.nan_to_num(np.concatenate(values)).astype(np.float32)
+        self._queue.put([one[None] for one in values])
+
+
+class wifi_airtime(message_source):
+    """When the air was busy: rows of shares, 0 to 1, for a QT GUI Time Raster Sink.
+
+    Message port ``frames`` takes the dictionaries of ``wifi_receiver``. The output is a stream of
+    floats, ``columns`` of them for each row, each the share of its piece of time that frames took.
+    A row comes out when a frame begins behind it. Where more than 64 rows pass without one, the
+    newest 64 do.
+
+    Args:
+        sample_rate: of the receiver, samples per second.
+        columns: of a row, 1..4096.
+        row_seconds: time of a row; by default the usual beacon interval, so that an access point's
+            beacons stand below each other.
+
+    Raises:
+        ValueError: an argument is not as above.
+    """
+
+    def __init__(self, sample_rate=20e6, columns=64, row_seconds=BEACON_INTERVAL):
+        self._air = Airtime(sample_rate, row_seconds, columns)
+        self._told = 0    # rows
+        message_source.__init__(self, "wifi_airtime", "frames", [np.float32], _MOST, newest=True)
+
+    def _accept(self, message):
+        _is_dictionary(message)
+        start, length = (scalar(name, lookup(message, name)) for name in ("start", "num_samples"))
+        integer("start", start, -2**20, 2**62)
+        integer("num_samples", length, 0, 2**31)
+        self._air.add(start, length)
+        # A frame that began before may still reach into the newest row but one.
+        rows = self._air.row - self._told
+        if rows > 0:
+            self._told += rows
+            picture = self._air.picture()[:-1]
+            self._queue.put([picture[-rows:].astype(np.float32).ravel()])
+
+
+class wifi_linear_loss(message_source):
+    """Decibels left on the table: how much more SNR linear detectors need on the frames' channels.
+
+    Message port ``csi`` takes the PDUs of ``wifi_receiver``. With each frame that is compared the
+    outputs give a vector with a value for each of the last ``length`` of them, newest last, zeros
+    before the first: 0 what MMSE and 1 what zero forcing loses in dB, 40 at most, against the
+    detector in use, 2 how far the SNR is above what that needs. Where it is linear itself, or a
+    frame was not decoded, N-way takes its place. See ``wifi.linear_loss``. ``text`` has the last
+    values in a line, for a function probe.
+
+    Args:
+        length: frames shown, 1..100000.
+        interval: least time between two frames that are compared, in seconds: each takes some
+            hundredths of a second.
+        least_streams: frames with fewer spatial streams are left out, 1..4: with one stream
+            nothing is lost.
+
+    Raises:
+        ValueError: an argument is not as above.
+    """
+
+    def __init__(self, length=100, interval=0.2, least_streams=2):
+        length = integer("length", length, 1, 10**5)
+        self._interval = number("interval", interval)
+        if not 0 <= self._interval <= 3600:
+            raise ValueError(f"interval: got {interval}, allowed are 0 to 3600")
+        self._least = integer("least_streams", least_streams, 1, 4)
+        self._next, self._last = 0.0, None
+        self._history = deque(np.zeros((length, 3), np.float32), maxlen=length)
+        message_source.__init__(self, "wifi_linear_loss", "csi", [(np.float32, length)] * 3
+                                if length > 1 else [np.float32] * 3, _MOST, newest=True)
+
+    def text(self):
+        """The last values in a line."""
+        if self._last is None:
+            return "no frame compared yet"
+        return (f"MMSE {self._last.mmse_db:.1f} dB, ZF {self._last.zf_db:.1f} dB worse than "
+                f"{self._last.detector}, margin {self._last.margin_db:.1f} dB")
+
+    def history(self):
+        """The curves as an array (3, length)."""
+        return np.array(self._history, np.float32).T
+
+    def _accept(self, message):
+        told, carriers, matrices, noise = _channel(message)
+        f = _frame_format(told, matrices.shape[2])
+        if f.num_streams < self._least or time.monotonic() < self._next:
+            return
+        if not np.array_equal(carriers, f.plan.used):
+            raise ValueError(f"carriers: got others than those of {f.describe()}")
+        if not np.isfinite(matrices).all():
+            raise ValueError("got matrices that are not finite")
+        detector = pmt.dict_ref(told, pmt.intern("detector"), pmt.PMT_NIL)
+        detector = pmt.symbol_to_string(detector) if pmt.is_symbol(detector) else ""
+        losses = linear_loss(f, ChannelState(carriers, matrices, noise), detector)
+        self._next = time.monotonic() + self._interval
+        if losses is not None:
+            self._last = losses
+            values = losses.mmse_db, losses.zf_db, losses.margin_db
+            self._history.append(np.clip(np.array(values, np.float32), -100, 40))
+            self._queue.put([curve[None] for curve in self.history()])
+
+
+def _frame_format(told, space_time_streams):
+    """A frame format with the constellation, code and subcarriers that a PDU of port ``csi``
+    tells."""
+    name, coding = (_text(told, key) for key in ("format", "coding"))
+    mcs = scalar("mcs", lookup(told, "mcs"))
+    if name == "non-ht":
+        return NonHT(mcs, 100, **_wide(told))
+    streams = _whole(told, "num_streams", 4)
+    options = {"coding": coding, "stbc": space_time_streams - streams, **_wide(told)}
+    if name == "ht":
+        return HT(mcs, 100, **options)
+    return VHT(mcs, 1, streams, **options)
+
+
+def _wide(told):
+    """The bandwidth of a format; channels of 10 and 5 MHz are narrow ones of 20."""
+    return {"bandwidth_mhz": max(20, round(scalar("bandwidth_mhz", lookup(told, "bandwidth_mhz"))))}
+
+
+def _text(told, name):
+    value = scalar(name, lookup(told, name))
+    if not isinstance(value, str):
+        raise ValueError(f"{name}: got {value!r}, must be text")
+    return value
