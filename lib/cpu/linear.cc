@@ -1,6 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 The gr-mimopack authors
  * SPDX-License-Identifier: GPL-3.0-or-later */
 #include "../kernels/linear.h"
+#include "../kernels/single_layer.h"
 #include "driver.h"
 #include "run.h"
 
@@ -17,9 +18,20 @@ std::size_t run_size(const plan& p, const batch& b)
     });
 }
 
+std::size_t run_single(const plan& p, const batch& b)
+{
+    return by_width(p, [&](auto width) {
+        return drive<1, 0>(p, b, [&](arena<simd>& a) {
+            return single_layer<simd, width.value>(a, p.points, p.num_rx);
+        });
+    });
+}
+
 template <bool MMSE>
 std::size_t run(const plan& p, const batch& b)
 {
+    if (p.num_tx == 1 && p.points.width)
+        return run_single(p, b);
     return by_size_and_any_width(p, [&](auto nt, auto nr, auto width) {
         return run_size<nt.value, nr.value, width.value, MMSE>(p, b);
     });

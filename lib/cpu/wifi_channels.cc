@@ -10,6 +10,21 @@
 namespace mimopack {
 namespace MIMOPACK_ISA {
 
+namespace {
+
+/* Words one by one: processors gather slower than they load. */
+#if defined(__GNUC__) && !defined(__clang__)
+__attribute__((optimize("no-tree-vectorize")))
+#endif
+void
+pick(const float* from, const std::int32_t* place, std::int64_t count, float* to)
+{
+    for (std::int64_t j = 0; j < count; ++j)
+        to[j] = from[place[j]];
+}
+
+} // namespace
+
 void order(const wifi_order& o)
 {
     const std::int64_t frame = o.carriers * o.symbols * o.bits;
@@ -21,11 +36,9 @@ void order(const wifi_order& o)
     float* out = o.out;
     for (std::int64_t f = 0; f < o.frames; ++f)
         for (std::int64_t t = 0; t < o.symbols; ++t, out += o.coded) {
-            const float* llr = o.llr + f * frame + t * o.bits;
-            for (std::int64_t j = 0; j < o.coded; ++j) {
-                const float x = llr[place[j]];
-                out[j] = __builtin_fabsf(x) < infinity ? x : 0;
-            }
+            pick(o.llr + f * frame + t * o.bits, place, o.coded, out);
+            for (std::int64_t j = 0; j < o.coded; ++j)
+                out[j] = __builtin_fabsf(out[j]) < infinity ? out[j] : 0;
         }
 }
 

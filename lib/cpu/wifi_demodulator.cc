@@ -366,7 +366,7 @@ private:
         const std::int64_t rows = d_d.rows, symbols = d_f.symbols, carriers = d_f.carriers;
         std::vector<float> memory(2 * carriers);
         float *re = memory.data(), *im = re + carriers;
-        point* turned = points_of(d_d.received) + d_frame * rows * symbols * carriers;
+        point* out = points_of(d_d.received) + d_frame * rows * symbols * carriers;
         point* vectors = points_of(d_d.vectors) + d_frame * d_f.data * symbols * rows;
         for (std::int64_t begin = 0; begin < symbols; begin += block) {
             const std::int64_t end = std::min(begin + block, symbols);
@@ -376,19 +376,19 @@ private:
                       carriers,
                       re,
                       im,
-                      std::cos(phase[t]),
-                      -std::sin(phase[t]));
+                      -phase[t]);
                 for (std::int64_t r = 0; r < rows; ++r) {
                     const std::int64_t at = (r * symbols + t) * carriers;
-                    const point* x = d_received.data() + at;
-                    point* y = turned + at;
-                    for (std::int64_t k = 0; k < carriers; ++k)
-                        y[k] = times(x[k], { re[k], im[k] });
+                    turned(reinterpret_cast<const float*>(d_received.data() + at),
+                           re,
+                           im,
+                           carriers,
+                           reinterpret_cast<float*>(out + at));
                 }
             }
             for (std::int64_t d = 0; d < d_f.data; ++d) {
                 point* to = vectors + (d * symbols + begin) * rows;
-                const point* y = turned + d_f.places[d];
+                const point* y = out + d_f.places[d];
                 for (std::int64_t t = begin; t < end; ++t)
                     for (std::int64_t r = 0; r < rows; ++r)
                         *to++ = y[(r * symbols + t) * carriers];

@@ -111,30 +111,65 @@ MP_FN void invert(complex_simd* g, int n)
     }
 }
 
-/* exp(i angle k) for ascending k, times first */
+/* exp(i (angle k + phase)) for ascending k: products of coarse and fine steps */
 MP_FN void turns(double angle,
                  const std::int64_t* k,
                  std::int64_t count,
                  float* re,
                  float* im,
-                 double first_re = 1,
-                 double first_im = 0)
+                 double phase = 0)
 {
-    const double step_re = std::cos(angle), step_im = std::sin(angle);
-    double a = 1, b = 0;
-    for (std::int64_t i = 0; i < count; ++i) {
-        if (i && k[i] == k[i - 1] + 1) {
-            const double c = a * step_re - b * step_im;
-            b = a * step_im + b * step_re;
-            a = c;
-        } else {
-            const double start = angle * static_cast<double>(k[i]);
-            const double c = std::cos(start), d = std::sin(start);
-            a = c * first_re - d * first_im;
-            b = c * first_im + d * first_re;
+    constexpr std::int64_t fine = 16;
+    double fine_re[fine] = { 1 }, fine_im[fine] = { 0 };
+    double step_re = std::cos(angle), step_im = std::sin(angle);
+    for (int n = 1; n < fine; n *= 2) {
+        for (int i = 0; i < n; ++i) {
+            fine_re[n + i] = fine_re[i] * step_re - fine_im[i] * step_im;
+            fine_im[n + i] = fine_re[i] * step_im + fine_im[i] * step_re;
         }
-        re[i] = static_cast<float>(a);
-        im[i] = static_cast<float>(b);
+        const double next = step_re * step_re - step_im * step_im;
+        step_im = 2 * step_re * step_im;
+        step_re = next;
+    }
+    double a = 0, b = 0;
+    const auto turn = [&a, &b](double c, double d) {
+        const double next = a * c - b * d;
+        b = a * d + b * c;
+        a = next;
+    };
+    for (std::int64_t i = 0, length; i < count; i += length) {
+        const std::int64_t gap = i ? k[i] - k[i - 1] : 0;
+        if (gap > 0 && gap < fine)
+            turn(fine_re[gap], fine_im[gap]);
+        else {
+            a = std::cos(angle * static_cast<double>(k[i]) + phase);
+            b = std::sin(angle * static_cast<double>(k[i]) + phase);
+        }
+        length = 1;
+        while (i + length < count && k[i + length] == k[i] + length)
+            ++length;
+        for (std::int64_t begin = 0; begin < length; begin += fine) {
+            float *to_re = re + i + begin, *to_im = im + i + begin;
+            const std::int64_t n = std::min(fine, length - begin);
+            for (std::int64_t j = 0; j < n; ++j) {
+                to_re[j] = static_cast<float>(a * fine_re[j] - b * fine_im[j]);
+                to_im[j] = static_cast<float>(a * fine_im[j] + b * fine_re[j]);
+            }
+            if (begin + fine < length)
+                turn(step_re, step_im);
+            else
+                turn(fine_re[n - 1], fine_im[n - 1]);
+        }
+    }
+}
+
+/* y = x times turns, of complex numbers as pairs */
+MP_FN void turned(const float* x, const float* re, const float* im, std::int64_t count, float* y)
+{
+    for (std::int64_t i = 0; i < count; ++i) {
+        const float a = x[2 * i], b = x[2 * i + 1];
+        y[2 * i] = a * re[i] - b * im[i];
+        y[2 * i + 1] = a * im[i] + b * re[i];
     }
 }
 

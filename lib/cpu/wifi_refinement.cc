@@ -342,8 +342,7 @@ private:
                   carriers,
                   turn_re,
                   turn_im,
-                  std::cos(phase[t]),
-                  -std::sin(phase[t]));
+                  -phase[t]);
             for (std::int64_t r = 0; r < d_s.rows; ++r) {
                 const std::int64_t row = r * symbols + t;
                 for (std::int64_t at = 0; at < d_y.padded(); at += width)

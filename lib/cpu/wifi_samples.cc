@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: GPL-3.0-or-later */
 /* The Wi-Fi receiver's inner loops over samples: what repeats itself in a stream, and
  * spectra. A frame's results depend on nothing but that frame. */
+#include "transpose.h"
 #include "wifi_fft.h"
 #include "wifi_lanes.h"
 #include <algorithm>
@@ -123,56 +124,106 @@ void means(const wifi_means& m)
         }
 }
 
+/* Samples of a frame's antennas without direct current and carrier offset */
+class planes
+{
+public:
+    planes(const wifi_spectra& s, std::int64_t frame)
+        : d_starts(s.starts + frame * s.windows), d_windows(s.windows),
+          d_begin(*std::min_element(d_starts, d_starts + s.windows))
+    {
+        const std::int64_t end = *std::max_element(d_starts, d_starts + s.windows) + s.fft;
+        const std::int64_t length = end - d_begin;
+        d_padded = (length + 63) / 64 * 64;
+        d_memory.resize(2 * (s.rows + 1) * d_padded);
+        float *turn_re = d_memory.data() + 2 * s.rows * d_padded, *turn_im = turn_re + d_padded;
+        rotation(s.cfo[frame], d_begin, length, turn_re, turn_im);
+        for (std::int64_t row = 0; row < s.rows; ++row) {
+            const float* x = s.from.samples[frame] + 2 * (row * s.from.stride[frame] + d_begin);
+            const float* direct = s.direct + 2 * (frame * s.rows + row);
+            float *re = plane(row, 0), *im = plane(row, 1);
+            for (std::int64_t i = 0; i < length; ++i) {
+                const float a = x[2 * i] - direct[0], b = x[2 * i + 1] - direct[1];
+                re[i] = a * turn_re[i] - b * turn_im[i];
+                im[i] = a * turn_im[i] + b * turn_re[i];
+            }
+        }
+    }
+
+    /* Columns of windows, one a lane; jobs are windows of row after row, and lanes beyond
+     * `count` repeat the last one. */
+    void load(std::int64_t first, int count, int part, int length, simd* columns)
+    {
+        const float* from[width];
+        for (int l = 0; l < width; ++l) {
+            const std::int64_t job = first + (l < count ? l : count - 1);
+            from[l] = plane(job / d_windows, part) + d_starts[job % d_windows] - d_begin;
+        }
+        const std::ptrdiff_t apart = from[1] - from[0];
+        bool even = apart >= 0;
+        for (int l = 2; l < width; ++l)
+            even = even && from[l] - from[l - 1] == apart;
+        if (even) {
+            load_rows(from[0], static_cast<std::size_t>(apart), length, columns);
+            return;
+        }
+        float* to = reinterpret_cast<float*>(columns);
+        for (int l = 0; l < width; ++l)
+            for (int i = 0; i < length; ++i)
+                to[i * width + l] = from[l][i];
+    }
+
+private:
+    const std::int64_t *d_starts, d_windows, d_begin;
+    std::int64_t d_padded;
+    std::vector<float> d_memory;
+
+    float* plane(std::int64_t row, int part)
+    {
+        return d_memory.data() + (2 * row + part) * d_padded;
+    }
+};
+
 } // namespace
 
 void spectra(const wifi_spectra& s)
 {
     const lane_fft fft(s.fft);
     std::vector<complex_simd> lanes(s.fft);
+    std::vector<simd> columns(std::max<std::int64_t>(s.fft, 2 * s.num_bins));
     std::vector<int> places(s.num_bins);
     for (std::int64_t k = 0; k < s.num_bins; ++k)
         places[k] = fft.place(s.bins[k]);
-    std::vector<float> memory;
     const std::int64_t jobs = s.rows * s.windows;
     for (std::int64_t frame = 0; frame < s.frames && jobs; ++frame) {
-        const std::int64_t* starts = s.starts + frame * s.windows;
-        const std::int64_t begin = *std::min_element(starts, starts + s.windows);
-        const std::int64_t end = *std::max_element(starts, starts + s.windows) + s.fft;
-        const std::int64_t padded = (end - begin + 63) / 64 * 64;
-        memory.resize(2 * padded);
-        float *turn_re = memory.data(), *turn_im = turn_re + padded;
-        rotation(s.cfo[frame], begin, end - begin, turn_re, turn_im);
+        planes samples(s, frame);
         for (std::int64_t first = 0; first < jobs; first += width) {
             const int count =
                 static_cast<int>(jobs - first < width ? jobs - first : width);
-            float* lane = reinterpret_cast<float*>(lanes.data());
-            float scale[width];
-            for (int l = 0; l < width; ++l, ++lane) {
-                const std::int64_t job = first + (l < count ? l : count - 1);
-                const std::int64_t row = job / s.windows, one = frame * s.rows + row;
-                const std::int64_t at = starts[job % s.windows];
-                const float* x =
-                    s.from.samples[frame] + 2 * (row * s.from.stride[frame] + at);
-                const float direct_re = s.direct[2 * one], direct_im = s.direct[2 * one + 1];
-                const float *c = turn_re + at - begin, *d = turn_im + at - begin;
-                for (int i = 0; i < s.fft; ++i) {
-                    const float a = x[2 * i] - direct_re, b = x[2 * i + 1] - direct_im;
-                    lane[2 * width * i] = a * c[i] - b * d[i];
-                    lane[2 * width * i + width] = a * d[i] + b * c[i];
-                }
-                scale[l] = s.scale[one];
-            }
+            samples.load(first, count, 0, s.fft, columns.data());
+            for (int i = 0; i < s.fft; ++i)
+                lanes[i].re = columns[i];
+            samples.load(first, count, 1, s.fft, columns.data());
+            for (int i = 0; i < s.fft; ++i)
+                lanes[i].im = columns[i];
             fft.run(lanes.data());
+            float scale[width];
+            for (int l = 0; l < width; ++l)
+                scale[l] = s.scale[frame * s.rows +
+                                   (first + (l < count ? l : count - 1)) / s.windows];
             const simd gain = simd::load(scale);
-            float* out = s.out + 2 * (frame * jobs + first) * s.num_bins;
             for (std::int64_t k = 0; k < s.num_bins; ++k) {
-                const simd a = lanes[places[k]].re * gain,
-                           b = lanes[places[k]].im * gain;
-                for (int l = 0; l < count; ++l) {
-                    out[2 * (l * s.num_bins + k)] = a.v[l];
-                    out[2 * (l * s.num_bins + k) + 1] = b.v[l];
-                }
+                columns[2 * k] = lanes[places[k]].re * gain;
+                columns[2 * k + 1] = lanes[places[k]].im * gain;
             }
+            const std::int64_t size = 2 * s.num_bins;
+            float* out = s.out + (frame * jobs + first) * size;
+            if (count == width)
+                store_rows(out, size, static_cast<int>(size), columns.data());
+            else
+                for (int l = 0; l < count; ++l)
+                    for (std::int64_t i = 0; i < size; ++i)
+                        out[l * size + i] = columns[i].v[l];
         }
     }
 }

@@ -275,6 +275,13 @@ private:
         for (int pass = 0; pass < d_passes; ++pass) {
             if (pass)
                 turn(pass);
+            if (NT == 2 && d_passes == 2 && !d_log_sum) {
+                if (prior)
+                    search_top<true>(pass);
+                else
+                    search_top<false>(pass);
+                continue;
+            }
             if (prior)
                 search<true>(pass);
             else
@@ -306,6 +313,60 @@ private:
         return &d_cost[(2 * column_source(d_order, column, pass, d_nt) + axis) * side];
     }
 
+    /* What a level of the top layer's axis adds to the distance */
+    template <bool KNOWN>
+    MP_FN F top_part(int pass, int axis, int k) const
+    {
+        const int top = d_nt - 1;
+        const F e = d_v[pass * 2 * d_nt + 2 * top + axis] - level(k);
+        const F part = d_w[pass * d_nt + top] * e * e;
+        return KNOWN ? part + costs(pass, top, axis)[k] : part;
+    }
+
+    /* Algorithms 2 and 3 where each of two layers is on top once: that pass finds the nearest
+     * candidates of the layer's bits, since slicing the only other layer is exact. */
+    template <bool KNOWN>
+    MP_FN void search_top(int pass)
+    {
+        const F* const c = &d_c[pass * 8];
+        const F* const v = &d_v[pass * 4];
+        const F w = d_w[pass * 2];
+        F im_part[side], low_re[side], low_im[side];
+        MP_UNROLL
+        for (int k = 0; k < side; ++k) {
+            im_part[k] = top_part<KNOWN>(pass, 1, k);
+            low_im[k] = F(no_metric);
+        }
+        for (int k_re = 0; k_re < side; ++k_re) {
+            const F re_part = top_part<KNOWN>(pass, 0, k_re);
+            F re = fnma(c[2], level(k_re), fma(c[3], level(0), v[0]));
+            F im = fnma(c[3], level(k_re), fnma(c[2], level(0), v[1]));
+            F low(no_metric);
+            MP_UNROLL
+            for (int k = 0; k < side; ++k) {
+                F distance = re_part + im_part[k];
+                if (KNOWN) {
+                    best_level(re, w, costs(pass, 0, 0), distance);
+                    best_level(im, w, costs(pass, 0, 1), distance);
+                } else {
+                    F l_re, l_im;
+                    slice(re, side, l_re);
+                    slice(im, side, l_im);
+                    const F e_re = re - l_re, e_im = im - l_im;
+                    distance = fma(w, fma(e_re, e_re, e_im * e_im), distance);
+                }
+                low = min(low, distance);
+                low_im[k] = min(low_im[k], distance);
+                re = re + c[3];
+                im = im - c[2];
+            }
+            low_re[k_re] = low;
+        }
+        const int layer = column_source(d_order, 1, pass, 2);
+        collect_axis(0, layer, 0, low_re);
+        collect_axis(0, layer, 1, low_im);
+    }
+
     /* Algorithm 2: fills d_distance and d_words. The layer below the top is first in its
      * word, k_re + side * k_im of each. */
     template <bool KNOWN>
@@ -317,17 +378,10 @@ private:
         const F* const v = &d_v[pass * 2 * nt];
         F im_part[side];
         MP_UNROLL
-        for (int k = 0; k < side; ++k) {
-            const F e = v[2 * top + 1] - level(k);
-            im_part[k] = w[top] * e * e;
-            if (KNOWN)
-                im_part[k] = im_part[k] + costs(pass, top, 1)[k];
-        }
+        for (int k = 0; k < side; ++k)
+            im_part[k] = top_part<KNOWN>(pass, 1, k);
         for (int k_re = 0; k_re < side; ++k_re) {
-            const F e = v[2 * top] - level(k_re);
-            F re_part = w[top] * e * e;
-            if (KNOWN)
-                re_part = re_part + costs(pass, top, 0)[k_re];
+            const F re_part = top_part<KNOWN>(pass, 0, k_re);
             MP_UNROLL
             for (int i = 0; i < top; ++i) {
                 const F* const t = &c[2 * (i * nt + top)];
@@ -589,18 +643,24 @@ private:
                 if (axis)
                     best = min(best, low[k]);
             }
-            MP_UNROLL
-            for (int g = 0; g < WIDTH; ++g) {
-                F value[2] = { F(no_metric), F(no_metric) };
-                MP_UNROLL
-                for (int k = 0; k < side; ++k) {
-                    F& entry = value[gray_bit<WIDTH>(k, g)];
-                    entry = min(entry, low[k]);
-                }
-                keep_nearest(pass, layer * bits + axis * WIDTH + g, value[0], value[1]);
-            }
+            collect_axis(pass, layer, axis, low);
         }
         return best;
+    }
+
+    /* Bits of a layer's axis, from the nearest candidate of each of its levels */
+    MP_FN void collect_axis(int pass, int layer, int axis, const F* low)
+    {
+        MP_UNROLL
+        for (int g = 0; g < WIDTH; ++g) {
+            F value[2] = { F(no_metric), F(no_metric) };
+            MP_UNROLL
+            for (int k = 0; k < side; ++k) {
+                F& entry = value[gray_bit<WIDTH>(k, g)];
+                entry = min(entry, low[k]);
+            }
+            keep_nearest(pass, layer * bits + axis * WIDTH + g, value[0], value[1]);
+        }
     }
 };
 
