@@ -166,7 +166,19 @@ def decode_turbo():
     print("turbo: done")
 
 
-DECODERS = {"ldpc": decode_ldpc, "turbo": decode_turbo}
+def decode_convolutional():
+    """The convolutional code's: less than a window, whole windows, many."""
+    from gnuradio.mimopack import coding
+
+    def make_decoder(code, iterations, early_stop, keep_messages):
+        return coding.ConvolutionalDecoder(*code, iterations)
+
+    codes = [(3, "1/2"), (58, "2/3"), (1000, "3/4"), (2001, "5/6")]
+    decode_twice(codes, 1, lambda code: coding.ConvolutionalEncoder(*code).num_bits, make_decoder)
+    print("convolutional: done")
+
+
+DECODERS = {"convolutional": decode_convolutional, "ldpc": decode_ldpc, "turbo": decode_turbo}
 
 
 def check(tool, name):

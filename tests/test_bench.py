@@ -195,7 +195,9 @@ class TestSuites:
     @pytest.mark.parametrize("with_itpp", [False, pytest.param(True, marks=NEEDS_ITPP)])
     def test_codes(self, tmp_path, with_itpp):
         text, written = suite("codes", tmp_path, *(("--peers", PEERS) if with_itpp else ()))
-        ldpc, single, integers = written["results"]
+        ldpc, single, integers, *convolutional = written["results"]
+        assert [row["precision"] for row in convolutional] == ["float32", "int16"]
+        assert not any("times_itpp" in row for row in convolutional)
         assert min(row["mbit_per_s"] for row in written["results"]) > 0
         assert (ldpc["iterations"], single["iterations"]) == (20, 6)
         assert single["precision"] == "float32" and integers["precision"] == "int16"
@@ -208,7 +210,7 @@ class TestSuites:
             assert single["times_itpp"] == pytest.approx(
                 single["mbit_per_s"] / rows[single["code"]]["mbit_per_s"])
         assert all(row["ber"] < 1e-3 for row in written["results"])
-        assert "turbo LTE K = 6144" in text
+        assert "turbo LTE K = 6144" in text and "conv 802.11 K = 7" in text
 
 
 class TestLimits:

@@ -121,7 +121,7 @@ class TestCodes:
 
 class TestEncoder:
     @pytest.mark.parametrize("step", [None, 37])
-    @pytest.mark.parametrize("name", [CODE, "nr_matched:300:640:4", "turbo:512"])
+    @pytest.mark.parametrize("name", [CODE, "nr_matched:300:640:4", "turbo:512", "conv:300:3/4"])
     def test_same_as_arrays(self, name, step):
         bits, words, _ = received(name, 500)
         # Other bits of a byte do not count.
@@ -142,7 +142,8 @@ class TestEncoder:
 class TestDecoder:
     @pytest.mark.parametrize("name, options", [
         (CODE, {}), (CODE, {"algorithm": "offset", "early_stop": False}),
-        ("nr_matched:300:640:4", {"factor": 0.7}), ("turbo:512", {"precision": "int16"})])
+        ("nr_matched:300:640:4", {"factor": 0.7}), ("turbo:512", {"precision": "int16"}),
+        ("conv:300:1/2", {"margin": 4.0}), ("conv:300:2/3", {"algorithm": "viterbi"})])
     @pytest.mark.parametrize("step", [None, 53])
     def test_same_as_arrays(self, name, options, step):
         _, _, llr = received(name, 500)
@@ -158,6 +159,22 @@ class TestDecoder:
         found, taken = decoder.found, decoder.iterations_taken
         assert tested.codewords() == 500 and tested.undecoded() == 500 - found.sum()
         assert tested.mean_iterations() == pytest.approx(taken.mean())
+
+    @pytest.mark.parametrize("step", [None, 53])
+    def test_decisions_alone(self, step):
+        """Without an output for LLRs the Viterbi decoder makes none."""
+        name, options = "conv:300:1/2", {"algorithm": "viterbi"}
+        _, _, llr = received(name, 500)
+        llr = llr.copy()
+        llr[7], llr[9, 3] = 0, np.nan
+        decoder = coding.get(name).decoder(**options)
+        expected = decoder.decide(llr).copy()
+        tested = mimopack.fec_decoder(name, options=options)
+        tested._engine.decode = None
+        sink, = play(tested, llr, step=step)
+        np.testing.assert_array_equal(sink.items(), expected)
+        assert (tested.codewords(), tested.undecoded(), tested.erasures()) == (500, 0, 2)
+        assert tested.failures() == 0
 
     def test_int8(self):
         _, _, llr = received(CODE, 200)
@@ -412,7 +429,8 @@ def test_bad_llr_type():
 class TestCompanion:
     @pytest.mark.parametrize("code, decoder", [
         (CODE, {"llr_type": "int8", "iterations": "5", "options": "{'factor': 0.75}"}),
-        ("nr_matched:300:640:4", {"llr_output": "True"})])
+        ("nr_matched:300:640:4", {"llr_output": "True"}), ("conv:1000:3/4", {}),
+        ("conv:300:1/2", {"options": "{'algorithm': 'viterbi'}"})])
     def test_streams(self, companion, tmp_path, code, decoder):
         size = coding.get(code)
         bits = np.random.default_rng(1).integers(0, 2, (50, size.num_info), np.uint8)

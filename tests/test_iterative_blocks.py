@@ -80,7 +80,8 @@ def limited(tested, most):
 class TestReceiver:
     @pytest.mark.parametrize("code, detector, per_channel, snr_db", [
         (CODE, "mmsepic", 1, 9.5), (CODE, "bitflip", 27, 9.5), (CODE, "nway", VECTORS, 9.5),
-        ("turbo:208", "mmsepic", 1, 6), ("nr_matched:300:648:4", "mmsepic", 3, 9.5)])
+        ("turbo:208", "mmsepic", 1, 6), ("nr_matched:300:648:4", "mmsepic", 3, 9.5),
+        ("conv:240:1/2", "nway", 1, 12)])
     @pytest.mark.parametrize("step", [None, 7])
     def test_same_as_arrays(self, code, detector, per_channel, snr_db, step):
         _, y, h, noise_var = received(60, snr_db, code, per_channel)
@@ -403,7 +404,8 @@ class TestOnAGpu:
 
     @pytest.mark.parametrize("code, detector, per_channel, early_stop", [
         (CODE, "mmsepic", 1, False), (CODE, "bitflip", 27, True), (CODE, "bitflip", 1, False),
-        ("turbo:208", "nway", 1, False), ("nr_matched:300:648:4", "mmsepic", 3, False)])
+        ("turbo:208", "nway", 1, False), ("nr_matched:300:648:4", "mmsepic", 3, False),
+        ("conv:240:1/2", "nway", 1, True), ("conv:240:1/2", "mmsepic", 1, False)])
     def test_receiver(self, code, detector, per_channel, early_stop):
         bits, y, h, noise_var = received(300, 20.0, code, per_channel)
         y = y.copy()
@@ -424,7 +426,7 @@ class TestOnAGpu:
             assert tested.failures() == tested.erasures() == 0
         assert made[1]._backend == "cuda"
 
-    @pytest.mark.parametrize("code", [CODE, "turbo:208", "nr_matched:300:648:4"])
+    @pytest.mark.parametrize("code", [CODE, "turbo:208", "nr_matched:300:648:4", "conv:240:3/4"])
     def test_fec_decoder(self, code):
         rng = np.random.default_rng(1)
         size = coding.get(code)

@@ -41,6 +41,7 @@ public:
     virtual std::size_t run(const batch& b) const = 0;
 };
 
+void bind_convolutional(py::module_& m);
 void bind_ldpc(py::module_& m);
 void bind_turbo(py::module_& m);
 void bind_viterbi(py::module_& m);

@@ -250,6 +250,7 @@ PYBIND11_MODULE(_core, m)
     m.doc() = "CPU detectors of gr-mimopack; use gnuradio.mimopack.detectors instead.";
     watch_forks();
     py::class_<cpu_detector>(m, "CpuDetector");
+    bind_convolutional(m);
     bind_ldpc(m);
     bind_turbo(m);
     bind_viterbi(m);

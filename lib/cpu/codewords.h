@@ -42,6 +42,19 @@ MP_FN simd::mask make_usable(simd* llr, int length)
     return usable;
 }
 
+/* One over the unit in which a codeword's LLRs are integers of 16 bits: their mean
+ * magnitude, of those that are not 0, becomes 32. */
+MP_FN simd steps_per_llr(const simd* llr, int length, float largest)
+{
+    simd sum(0.0f), count(0.0f);
+    for (int i = 0; i < length; ++i) {
+        const simd size = min(abs(llr[i]), simd(largest));
+        sum = sum + size;
+        count = count + select(simd(0.0f) < size, simd(1.0f), simd(0.0f));
+    }
+    return simd(32.0f) * count / max(sum, simd(1e-30f));
+}
+
 /* How a lane's codeword ended: `found` is 1 or 0. */
 struct decoded {
     simd found, iterations;

@@ -108,19 +108,6 @@ struct int16_decoder {
     }
 };
 
-/* One over the unit in which a codeword's LLRs are integers: their mean magnitude, of
- * those that are not 0, becomes 32. */
-MP_FN simd steps_per_llr(const simd* llr, int length)
-{
-    simd sum(0.0f), count(0.0f);
-    for (int i = 0; i < length; ++i) {
-        const simd size = min(abs(llr[i]), simd(turbo_limits<simd>::llr));
-        sum = sum + size;
-        count = count + select(simd(0.0f) < size, simd(1.0f), simd(0.0f));
-    }
-    return simd(32.0f) * count / max(sum, simd(1e-30f));
-}
-
 std::size_t decode_int16(const turbo_plan& p, const codeword_batch& b)
 {
     using limits = turbo_limits<simd16>;
@@ -135,8 +122,9 @@ std::size_t decode_int16(const turbo_plan& p, const codeword_batch& b)
             turbo_decoder<simd16>& own = d.decoder;
             simd* const low = d.llr;
             simd* const high = d.llr + num_bits;
-            const simd steps[2] = { steps_per_llr(low, num_bits),
-                                    steps_per_llr(high, num_bits) };
+            const simd steps[2] = { steps_per_llr(low, num_bits, turbo_limits<simd>::llr),
+                                    steps_per_llr(
+                                        high, num_bits, turbo_limits<simd>::llr) };
             const simd largest(limits::llr), most(limits::extrinsic);
             for (int i = 0; i < num_bits; ++i)
                 own.llr[i] = simd16(clamp(low[i] * steps[0], largest),

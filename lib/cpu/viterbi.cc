@@ -10,6 +10,8 @@
 namespace mimopack {
 namespace MIMOPACK_ISA {
 
+std::size_t decode_convolutional(const convolutional_plan&, const codeword_batch&);
+
 namespace {
 
 using code = viterbi_code;
@@ -545,7 +547,7 @@ void decode(
 #define MIMOPACK_STRING_(x) #x
 
 extern const viterbi_build viterbi = {
-    MIMOPACK_STRING(MIMOPACK_ISA), lanes, mean, memory, decode
+    MIMOPACK_STRING(MIMOPACK_ISA), lanes, mean, memory, decode, decode_convolutional
 };
 
 } // namespace MIMOPACK_ISA

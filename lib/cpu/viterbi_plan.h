@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 The gr-mimopack authors
  * SPDX-License-Identifier: GPL-3.0-or-later */
-/* What the Viterbi decoder is asked to do, and what each instruction set's build of it
- * offers. */
+/* What the decoders of the convolutional code are asked to do, and what each instruction
+ * set's build of them offers. */
 #pragma once
 #include "plan.h"
 
@@ -59,6 +59,14 @@ struct viterbi_job {
     std::uint8_t state[2];
 };
 
+/* Soft output: what it is asked to do; place as in kernels/convolutional.h. */
+struct convolutional_plan {
+    int num_info, num_bits;
+    const int* place;
+    float margin; /* found: no a-posteriori LLR of an information bit is smaller */
+    bool int16;   /* in place of float: twice the lanes */
+};
+
 struct viterbi_build {
     const char* name; /* of its isa_build */
     int lanes;        /* jobs that run together */
@@ -69,6 +77,8 @@ struct viterbi_build {
     /* At most `lanes` jobs; memory is aligned to 64 bytes. */
     void (*decode)(
         viterbi_job* const* jobs, int count, int rate, bool int8, std::uint8_t* memory);
+    /* Returns how many codewords were erased, or out_of_memory. */
+    std::size_t (*decode_soft)(const convolutional_plan&, const codeword_batch&);
 };
 
 const viterbi_build& find_viterbi(const isa_build& isa);

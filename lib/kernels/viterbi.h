@@ -33,7 +33,7 @@ namespace MIMOPACK_ISA {
 
 struct viterbi_code {
     static constexpr int registers = 8, group = 8; /* bytes of a lane in a register */
-    static constexpr int states = registers * group;
+    static constexpr int states = registers * group, memory = 6;
     static constexpr int period = 6; /* phases */
     static constexpr int normalise_every = 12;
     /* Bits 0, 1, 2 compare bytes and 3, 4, 5 registers; they take turns so that work for

@@ -49,7 +49,8 @@ class _LlrDecoding(Decoding):
         return self._engine.threads
 
     def _decode(self, llr):
-        """(bits, a-posteriori LLRs), of zeros where it fails."""
+        """(bits, a-posteriori LLRs), of zeros where it fails; LLRs may be None where they have no
+        output."""
         if llr.dtype == np.int8:
             llr = llr * self._step
         return self._decoded(len(llr), llr) or (
@@ -57,7 +58,11 @@ class _LlrDecoding(Decoding):
 
     def _run(self, llr):
         decoder = self._engine
-        posterior = decoder.decode(llr)
+        if hasattr(decoder, "decide") and not self._llr_output:
+            decoder.decide(llr)
+            posterior = None
+        else:
+            posterior = decoder.decode(llr)
         return ((decoder.bits, posterior), int(decoder.found.sum()),
                 int(decoder.iterations_taken.sum()), decoder.erasures)
 
@@ -76,7 +81,8 @@ class fec_decoder(_LlrDecoding, batched_block):
             the getters have them.
 
     Each item leaves as one item, with its tags; the bits and LLRs of an erased codeword are 0. The
-    bits of one that the decoder gave up (undecoded) are its last decisions.
+    bits of one that the decoder gave up (undecoded) are its last decisions. Convolutional codes
+    have no checks: see ``coding.ConvolutionalDecoder``.
 
     Args:
         code: see ``fec_encoder``.
@@ -99,7 +105,8 @@ class fec_decoder(_LlrDecoding, batched_block):
         self._make_decoder(code, iterations, llr_scale, backend, threads, options)
         sizes = self._code.num_info, self._code.num_bits
         outputs = [vector(np.uint8, sizes[0])]
-        if flag("llr_output", llr_output):
+        self._llr_output = flag("llr_output", llr_output)
+        if self._llr_output:
             outputs.append(vector(np.float32, sizes[1]))
         batched_block.__init__(self, "fec_decoder", [vector(dtype, sizes[1])], outputs,
                                batch_of_codewords(4 * sizes[1]))
@@ -127,7 +134,7 @@ class fec_decoder_pdu(_LlrDecoding, gr.basic_block):
     codewords. Port "out": their information bits (u8vector, a bit in each byte); port "llr": the
     a-posteriori LLRs of all coded bits (f32vector). Both have the metadata that came and
 
-        decoded (whether all codewords satisfy the code's checks), codewords (how many there are),
+        decoded (whether no codeword is undecoded), codewords (how many there are),
         erasures (how many of them are erased), iterations (that they took, on average)
 
     Ports "control" and "status": see ``fec_decoder``. What is no such PDU is left out, counted,

@@ -33,7 +33,7 @@ class fec_encoder(batched_block):
 
     Args:
         code: a name as ``coding.get`` takes it: "wimax:2304:1/2", "wifi:1944:5/6", "nr:1:384",
-            "nr_matched:1000:2000:4", "turbo:6144" or the path of an alist file.
+            "nr_matched:1000:2000:4", "turbo:6144", "conv:1000:3/4" or the path of an alist file.
 
     Raises:
         ValueError: a name that ``coding.get`` refuses.

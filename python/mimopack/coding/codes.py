@@ -9,7 +9,10 @@ import numpy as np
 
 from ..cuda import Constant, array_module
 from . import ldpc, turbo
+from .convolutional import ConvolutionalEncoder
+from .convolutional_decoder import ConvolutionalDecoder
 from .selection import Selection
+from .viterbi_decoder import ViterbiDecoder
 
 
 class Code:
@@ -18,7 +21,7 @@ class Code:
     Args:
         encoder: has num_info, num_bits, information and encode(bits), as :class:`ldpc.LdpcEncoder`.
         make_decoder: called with keyword arguments, makes what has the attributes and methods of
-            :class:`ldpc.LdpcDecoder`.
+            :class:`ldpc.LdpcDecoder`, or of :class:`Decoder`.
         matching: what is sent of its codewords, :class:`Selection` or another with its attributes
             and methods, such as :class:`ldpc.NrRateMatching`; None for all of them. One with
             ``information`` says itself where the information bits are in a codeword.
@@ -59,6 +62,8 @@ class Code:
         except TypeError as error:
             what = str(error).partition("() ")[2]    # without the name of a constructor
             raise ValueError(f"parameters: {what or error}") from None
+        if hasattr(decoder, "bits"):
+            return decoder
         return Decoder(decoder, self.num_bits, self._information, self._matching)
 
 
@@ -142,11 +147,24 @@ def _turbo_matched(info_bits, coded_bits, redundancy_version=0):
                 matching)
 
 
-# Of integers, beside what ldpc.get knows.
-_FAMILIES = {"nr_matched": _nr_matched, "turbo": _turbo, "turbo_matched": _turbo_matched}
-FORMS = (*ldpc.FORMS[:-1], "turbo:INFO_BITS", "turbo_matched:INFO_BITS:CODED_BITS[:VERSION]",
-         "nr_matched:INFO_BITS:CODED_BITS[:BITS_PER_SYMBOL[:VERSION]]",
-         ldpc.FORMS[-1])
+def _convolutional(info_bits, rate):
+    encoder = ConvolutionalEncoder(info_bits, rate)
+
+    def make_decoder(algorithm="max-log", **parameters):
+        if algorithm == "viterbi":
+            return ViterbiDecoder(info_bits, rate, **parameters)
+        return ConvolutionalDecoder(info_bits, rate, algorithm=algorithm, **parameters)
+
+    return Code(encoder, make_decoder, Selection(info_bits, encoder.num_bits,
+                                                 np.arange(info_bits, encoder.num_bits)))
+
+
+# Beside what ldpc.get knows; sizes are integers, but for rates.
+_FAMILIES = {"conv": _convolutional, "nr_matched": _nr_matched, "turbo": _turbo,
+             "turbo_matched": _turbo_matched}
+FORMS = (*ldpc.FORMS[:-1], "conv:INFO_BITS:RATE", "turbo:INFO_BITS",
+         "turbo_matched:INFO_BITS:CODED_BITS[:VERSION]",
+         "nr_matched:INFO_BITS:CODED_BITS[:BITS_PER_SYMBOL[:VERSION]]", ldpc.FORMS[-1])
 
 
 def get(name):
@@ -155,11 +173,14 @@ def get(name):
     Args:
         name: one that :func:`ldpc.get` knows, such as "wimax:2304:1/2", "nr:1:384" (without
             its first 2 * 384 bits, which 5G NR never sends) or the path of an alist file;
-            "turbo:6144", LTE's turbo code of so many information bits; "turbo_matched:1000:2000:0",
-            what LTE sends of a code block: its information bits, bits sent and redundancy version
-            (0); or "nr_matched:1000:2000:4:0", what 5G NR sends of one: its information bits, bits
-            sent, bits per symbol of the interleaver (1) and redundancy version (0). Its decoder's
-            algorithm is "offset", which loses fewer blocks at low rates, unless a factor is given.
+            "conv:1000:3/4", IEEE 802.11's convolutional code: information bits, then six zeros, and
+            the rate without them; its decoder's algorithm is "max-log", or "viterbi", which makes a
+            :class:`ViterbiDecoder`; "turbo:6144", LTE's turbo code of so many information bits;
+            "turbo_matched:1000:2000:0", what LTE sends of a code block: its information bits, bits
+            sent and redundancy version (0); or "nr_matched:1000:2000:4:0", what 5G NR sends of one:
+            its information bits, bits sent, bits per symbol of the interleaver (1) and redundancy
+            version (0). The algorithm of nr_matched's decoder is "offset", which loses fewer blocks
+            at low rates, unless a factor is given.
 
     Returns:
         :class:`Code`; the same object for the same name, but for a file.
@@ -181,11 +202,18 @@ def _of_standard(name):
     if family not in _FAMILIES:
         raise ValueError(f"code: got {name!r}, which is no file, allowed are {', '.join(FORMS)}")
     try:
-        if not all(size.isdecimal() for size in sizes):
-            raise TypeError
-        return _FAMILIES[family](*map(int, sizes))
+        return _FAMILIES[family](*map(_size, sizes))
     except TypeError:
         form = next(form for form in FORMS if form.startswith(f"{family}:"))
         raise ValueError(f"code: got {name!r}, must be {form}") from None
     except ValueError as error:
         raise ValueError(f"code: got {name!r}; {error}") from None
+
+
+def _size(text):
+    """An integer, or a rate; TypeError where it is neither."""
+    if text.isdecimal():
+        return int(text)
+    if "/" not in text:
+        raise TypeError
+    return text

@@ -34,6 +34,10 @@ class Selection:
             raise ValueError(f"sent: got type {sent.dtype} of shape {sent.shape}, must be "
                              f"positions of 0..{num_bits - 1}")
         self.coded_bits = sent.size
+        first = int(sent[0])
+        # neighbours are copied faster than picked
+        self._range = (slice(first, first + sent.size)
+                       if np.array_equal(sent, np.arange(first, first + sent.size)) else None)
         self._sent = Constant(sent)
         self._turns = [tuple(map(Constant, turn)) for turn in _by_turns(sent, num_bits)]
 
@@ -54,6 +58,8 @@ class Selection:
             ValueError: another shape.
         """
         array("words", words, words.dtype, ("n", self.num_bits), _gpu(words))
+        if self._range:
+            return words[:, self._range].copy()
         # C-contiguous, as words[:, sent] is not
         return array_module(words).take(words, self._sent.beside(words), axis=1)
 
@@ -72,6 +78,9 @@ class Selection:
         array("llr", llr, np.float32, ("n", self.coded_bits), _gpu(llr))
         xp = array_module(llr)
         out = xp.zeros((len(llr), self.num_bits), np.float32)
+        if self._range:
+            out[:, self._range] = llr
+            return out
         for source, absent in self._turns:
             out += xp.where(absent.beside(llr), np.float32(0),
                             xp.take(llr, source.beside(llr), axis=1))

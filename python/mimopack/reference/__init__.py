@@ -5,8 +5,8 @@
 Every detector here has the form ``f(y, h, noise_var, constellation, ...) -> llr`` for one
 received vector: y (nr,), h (nr, nt), noise_var the noise power per complex receive dimension,
 llr (nt*m,) = ln P(b=1)/P(b=0), layer-major, most significant bit first. ``run`` applies one to
-a batch and erases (LLR 0) the vectors that cannot be detected. ``ldpc`` and ``viterbi`` decode
-one codeword, ``turbo`` a batch.
+a batch and erases (LLR 0) the vectors that cannot be detected. ``ldpc`` decodes one codeword,
+``turbo``, ``viterbi`` and ``bcjr`` a batch.
 """
 
 from .batch import rank_tolerance, run, usable
@@ -23,8 +23,8 @@ from .softsphere import softsphere
 from .sphere import asd, psd, sd
 from .trellis import trellis
 from .turbo import turbo
-from .viterbi import viterbi
+from .viterbi import bcjr, viterbi
 
-__all__ = ["asd", "bitflip", "ep", "fpfsd", "hfsd", "kbest", "ldpc", "min_sum", "mla", "mmse",
-           "mmsepic", "nway", "omap", "psd", "rank_tolerance", "run", "sd", "sfsd", "softsphere",
-           "sum_product", "trellis", "turbo", "usable", "viterbi", "zf", "zfsic"]
+__all__ = ["asd", "bcjr", "bitflip", "ep", "fpfsd", "hfsd", "kbest", "ldpc", "min_sum", "mla",
+           "mmse", "mmsepic", "nway", "omap", "psd", "rank_tolerance", "run", "sd", "sfsd",
+           "softsphere", "sum_product", "trellis", "turbo", "usable", "viterbi", "zf", "zfsic"]

@@ -1,6 +1,7 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The Viterbi algorithm for a convolutional code with two outputs per input bit."""
+"""A convolutional code with two outputs per input bit: the Viterbi algorithm, and a-posteriori
+LLRs."""
 
 import numpy as np
 
@@ -45,8 +46,57 @@ def viterbi(llr, puncturing, generators):
 def depuncture(llr, puncturing):
     """LLRs of A and B by step, (n, steps, 2), 0 where nothing was sent."""
     n, sent = np.shape(llr)
-    period = np.asarray(puncturing, bool)
-    places = np.flatnonzero(np.resize(period, period.size * -(-sent // int(period.sum()))))[:sent]
+    places = sent_places(sent, puncturing)
     pairs = np.zeros((n, 2 * (places[-1] // 2 + 1)))
     pairs[:, places] = np.nan_to_num(llr, nan=0.0)
     return pairs.reshape(n, -1, 2)
+
+
+def sent_places(sent, puncturing):
+    """Where the sent bits are in A1 B1 A2 B2 ..."""
+    period = np.asarray(puncturing, bool)
+    return np.flatnonzero(np.resize(period, period.size * -(-sent // int(period.sum()))))[:sent]
+
+
+def bcjr(prior, llr, puncturing, generators, join):
+    """A-posteriori LLRs of each block of a batch, by the algorithm of L. R. Bahl, J. Cocke,
+    F. Jelinek and J. Raviv (IEEE Trans. Inf. Theory 20(2), 1974); blocks begin and end in state 0.
+
+    Args:
+        prior: (n, bits without the tail), a-priori LLRs of the bits.
+        llr: (n, sent bits), ln P(1)/P(0).
+        puncturing, generators: as for ``viterbi``.
+        join: of the metrics of several paths: np.maximum takes the best one (max-log),
+            np.logaddexp is exact.
+
+    Returns:
+        (LLRs of the bits, as prior; LLRs of the sent bits, as llr)
+    """
+    generators = np.asarray(generators)
+    memory = generators.shape[1] - 1
+    pairs = depuncture(llr, puncturing)
+    n, steps, _ = pairs.shape
+    known = np.zeros((n, steps, 3))    # of the bit, A and B
+    known[:, :steps - memory, 0], known[:, :, 1:] = prior, pairs
+    state, entering = np.arange(2**memory)[:, None], np.arange(2)
+    following = state >> 1 | entering << memory - 1
+    arrivals = np.argsort(following, axis=None).reshape(-1, 2)    # the branches into each state
+    taps = (state | entering << memory)[..., None] >> np.arange(memory, -1, -1) & 1
+    label = np.dstack([entering + 0 * state, taps @ generators.T & 1])    # (state, entering, 3)
+    # log probability of each branch, up to what all have in common
+    branch = np.einsum("sel,ntl->ntse", label, known)
+    forward = np.full((steps + 1, n, state.size), -np.inf)
+    backward = np.full((n, state.size), -np.inf)
+    forward[0, :, 0] = backward[:, 0] = 0
+    for t in range(steps):
+        arriving = (forward[t, :, :, None] + branch[:, t]).reshape(n, -1)[:, arrivals]
+        forward[t + 1] = join(arriving[..., 0], arriving[..., 1])
+    posterior = np.empty((n, steps, 3))
+    for t in reversed(range(steps)):
+        path = forward[t, :, :, None] + branch[:, t] + backward[:, following]
+        for out in range(3):
+            posterior[:, t, out] = (join.reduce(path[:, label[..., out] == 1], axis=1)
+                                    - join.reduce(path[:, label[..., out] == 0], axis=1))
+        backward = join(*np.moveaxis(branch[:, t] + backward[:, following], -1, 0))
+    places = sent_places(np.shape(llr)[1], puncturing)
+    return posterior[:, :steps - memory, 0], posterior[:, :, 1:].reshape(n, -1)[:, places]

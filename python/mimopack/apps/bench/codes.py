@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ...coding import ldpc, turbo
+from ...coding import ConvolutionalDecoder, ConvolutionalEncoder, ldpc, turbo
 from . import peers
 from .measuring import Run, take_turns
 from .on_gpu import QueuedRun
@@ -20,20 +20,32 @@ LANES = 64    # full groups of lanes with every instruction set
 
 @dataclass(frozen=True, eq=False)
 class Case:
-    """A code, how many iterations, how many times as fast as IT++ it has to be, and the Mbit/s
-    that a GPU has to reach."""
+    """A code, how many iterations, how many times as fast as IT++ it has to be (None: it is not
+    compared), and the Mbit/s that a GPU has to reach (None: it has none)."""
 
     code: str
     iterations: int
     ebn0_db: float
-    target: float
-    gpu_target: float
+    target: float | None
+    gpu_target: float | None
     decoders: tuple    # of each what its row says beyond the code
 
     @cached_property
     def encoder(self):
+        if self.code.startswith("conv"):
+            return ConvolutionalEncoder(4000, "1/2")
         return turbo.TurboEncoder(6144) if self.code.startswith("turbo") else ldpc.LdpcEncoder(
             self._matrix)
+
+    @property
+    def not_sent(self):
+        """Bits of a codeword, its first."""
+        return self.encoder.num_info if self.code.startswith("conv") else 0
+
+    @property
+    def coded_bits(self):
+        """Bits of a codeword that are sent."""
+        return self.encoder.num_bits - self.not_sent
 
     @cached_property
     def _matrix(self):
@@ -41,6 +53,9 @@ class Case:
 
     def decoder(self, parameters, **common):
         common = {"early_stop": False, "backend": "cpu"} | common | {"iterations": self.iterations}
+        if self.code.startswith("conv"):
+            del common["early_stop"]    # there is one iteration
+            return ConvolutionalDecoder(4000, "1/2", **parameters, **common)
         if self.code.startswith("turbo"):
             return turbo.TurboDecoder(6144, **parameters, **common)
         return ldpc.LdpcDecoder(self._matrix, **parameters, **common)
@@ -58,15 +73,18 @@ class Case:
         rng = np.random.default_rng(seed)
         encoder = self.encoder
         words = encoder.encode(rng.integers(0, 2, (n, encoder.num_info), np.uint8))
-        noise_var = encoder.num_bits / encoder.num_info / 2 * 10 ** (-self.ebn0_db / 10)
+        noise_var = self.coded_bits / encoder.num_info / 2 * 10 ** (-self.ebn0_db / 10)
         y = rng.normal(0, noise_var**0.5, words.shape).astype(np.float32)
         y += 2 * words.astype(np.float32) - 1
         y *= np.float32(2 / noise_var)
+        y[:, :self.not_sent] = 0
         return words, y
 
 
 CASES = (Case("ldpc 802.16e (2304, 1152)", 20, 2.0, 60, 4000, ({},)),
          Case("turbo LTE K = 6144", 6, 1.0, 80, 1000,
+              ({"precision": "float32"}, {"precision": "int16"})),
+         Case("conv 802.11 K = 7, 4000 bits, rate 1/2", 1, 4.5, None, None,
               ({"precision": "float32"}, {"precision": "int16"})))
 
 
@@ -109,7 +127,7 @@ def _row(run, case, words, **beyond):
     return {"code": case.code, "iterations": case.iterations, "ebn0_db": case.ebn0_db, **beyond,
             "codewords": run.units, "calls": run.calls, "seconds": float(np.median(run.seconds)),
             "codewords_per_s": run.rate,
-            "mbit_per_s": run.rate * case.encoder.num_bits / 1e6,
+            "mbit_per_s": run.rate * case.coded_bits / 1e6,
             "ber": float(np.mean(decided != words[:len(decided), :decided.shape[1]]))}
 
 
@@ -117,7 +135,8 @@ def run(options, store, progress):
     """Rows of ours and IT++'s, for the JSON file."""
     vectors = max(LANES, options.vectors - options.vectors % LANES)
     data = {case: case.simulate(vectors) for case in CASES}
-    with peers.start_codes(options.peers, CASES) as (programs, missing):
+    compared = [case for case in CASES if case.target]
+    with peers.start_codes(options.peers, compared) as (programs, missing):
         planned = [(case, DecoderRun(case.decoder(own, threads=options.threads,
                                                   isa=options.isas[0]), data[case][1]), own)
                    for case in CASES for own in case.decoders]
