@@ -122,6 +122,7 @@ def measure(folder, channels, datatype, rate, seconds):
         row[key] = count / taken
     source = Source(channels, count, rate)
     taken, cpu, counts = recorded(folder, channels, datatype, rate, source, "drop")
+    assert counts["samples"] + counts["dropped"] == count, "samples are missing uncounted"
     row |= {"live_samples": count, "live_dropped": counts["dropped"], "live_drops": counts["drops"],
             "live_late_s": source.late, "live_cpu_share": cpu / taken}
     nulls = [(blocks.null_sink(gr.sizeof_gr_complex), 0) for _ in range(channels)]
