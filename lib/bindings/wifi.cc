@@ -1153,6 +1153,126 @@ private:
     wifi_smoother d_plan;
 };
 
+/* Reads signal fields from samples. All arrays are kept. */
+class header_reader
+{
+public:
+    header_reader(int fft,
+                  const float_array& sequence,
+                  std::shared_ptr<smoother> s,
+                  const long_array& data,
+                  const long_array& pilots,
+                  const float_array& pilot_signs,
+                  const long_array& order,
+                  const double_array& distance)
+        : d_fft(fft), d_sequence(sequence), d_data(data), d_pilots(pilots), d_order(order),
+          d_signs(pilot_signs), d_distance(distance), d_smoother(std::move(s))
+    {
+        require(fft >= 2 && fft <= 1 << 16 && !(fft & (fft - 1)) &&
+                    has_shape(sequence, { wifi_legacy }) &&
+                    d_smoother->carriers() == wifi_legacy &&
+                    d_smoother->wanted() == wifi_legacy && fit_signals(),
+                "HeaderReader");
+    }
+
+    /* (kind (frames,), L-SIGs (frames, 24), HT-SIGs or VHT-SIG-As (frames, 48), noise (frames,
+     * rows), signal) of samples: arrays (rows, length), with windows that begin at starts
+     * (frames, windows) */
+    py::tuple read(const std::vector<row_array>& samples,
+                   const long_array& starts,
+                   const double_array& cfo,
+                   const complex_array& direct,
+                   const long_array& bins,
+                   const std::optional<complex_array>& white,
+                   const std::string& isa) const
+    {
+        const std::int64_t frames = static_cast<std::int64_t>(samples.size());
+        require(direct.ndim() == 2 && direct.shape(1) >= 1 && direct.shape(1) <= 256,
+                "HeaderReader.read");
+        const std::int64_t rows = direct.shape(1);
+        const frames_of all(samples, rows);
+        bool fits = all.fits && has_shape(starts, { frames, wifi_header_windows }) &&
+                    has_shape(cfo, { frames }) && has_shape(direct, { frames, rows }) &&
+                    within(bins, d_fft) && bins.size() >= wifi_legacy &&
+                    bins.size() <= wifi_max_parts * wifi_legacy &&
+                    bins.size() % wifi_legacy == 0 &&
+                    (!white || has_shape(*white, { frames, rows, rows }));
+        for (const std::int64_t length : all.length)
+            fits = fits && length >= d_fft;
+        require(fits, "HeaderReader.read");
+        /* Windows that reach beyond the samples are moved inside. */
+        std::vector<std::int64_t> inside(starts.data(), starts.data() + starts.size());
+        for (std::size_t i = 0; i < inside.size(); ++i)
+            inside[i] = std::min(std::max(inside[i], std::int64_t{ 0 }),
+                                 all.length[i / wifi_header_windows] - d_fft);
+        byte_array kind(frames), first({ frames, std::int64_t{ wifi_signal_bits / 2 } });
+        byte_array second({ frames, std::int64_t{ wifi_signal_bits } });
+        double_array noise({ frames, rows }), signal({ frames, rows });
+        filter_lease lease = d_smoother->lease();
+        const wifi_smoother own = d_smoother->plan(lease);
+        wifi_headers h{ frames,
+                        rows,
+                        bins.size() / wifi_legacy,
+                        d_fft,
+                        all.all(),
+                        floats(direct),
+                        cfo.data(),
+                        inside.data(),
+                        white ? floats(*white) : nullptr,
+                        bins.data(),
+                        d_sequence.data(),
+                        &own,
+                        {},
+                        noise.mutable_data(),
+                        signal.mutable_data() };
+        h.signals = { frames,
+                      nullptr,
+                      nullptr,
+                      d_data.data(),
+                      d_pilots.data(),
+                      d_signs.data(),
+                      d_order.data(),
+                      d_distance.data(),
+                      &decode_signals,
+                      &find_viterbi(find_build(isa)),
+                      first.mutable_data(),
+                      second.mutable_data(),
+                      kind.mutable_data() };
+        const wifi_build& build = find_wifi(isa);
+        {
+            py::gil_scoped_release release;
+            build.headers(h);
+        }
+        return py::make_tuple(kind, first, second, noise, signal);
+    }
+
+    /* The same of symbols (frames, 3, legacy) through a matched filter, with the strength
+     * (frames,) of their channels */
+    py::tuple read_symbols(const complex_array& combined,
+                           const double_array& strength,
+                           const std::string& isa) const
+    {
+        return read_signals(combined, strength, d_data, d_pilots, d_signs, d_order, d_distance,
+                            isa);
+    }
+
+private:
+    int d_fft;
+    float_array d_sequence;
+    long_array d_data, d_pilots, d_order;
+    float_array d_signs;
+    double_array d_distance;
+    std::shared_ptr<smoother> d_smoother;
+
+    bool fit_signals() const
+    {
+        return has_shape(d_data, { wifi_signal_bits }) && within(d_data, wifi_legacy) &&
+               has_shape(d_pilots, { 4 }) && within(d_pilots, wifi_legacy) &&
+               has_shape(d_signs, { 3, 4 }) && has_shape(d_order, { wifi_signal_bits }) &&
+               within(d_order, wifi_signal_bits) && has_shape(d_distance, { 3 });
+    }
+};
+
 class stopwatch
 {
 public:
@@ -1631,6 +1751,39 @@ void bind_wifi(py::module_& core)
              py::arg("channel").noconvert(),
              py::arg("noise"),
              py::kw_only(),
+             py::arg("isa") = "auto");
+    py::class_<header_reader>(m, "HeaderReader")
+        .def(py::init<int,
+                      const float_array&,
+                      std::shared_ptr<smoother>,
+                      const long_array&,
+                      const long_array&,
+                      const float_array&,
+                      const long_array&,
+                      const double_array&>(),
+             py::kw_only(),
+             py::arg("fft"),
+             py::arg("sequence").noconvert(),
+             py::arg("smoother"),
+             py::arg("data").noconvert(),
+             py::arg("pilots").noconvert(),
+             py::arg("pilot_signs").noconvert(),
+             py::arg("order").noconvert(),
+             py::arg("distance").noconvert())
+        .def("read",
+             &header_reader::read,
+             py::arg("samples").noconvert(),
+             py::kw_only(),
+             py::arg("starts").noconvert(),
+             py::arg("cfo").noconvert(),
+             py::arg("direct").noconvert(),
+             py::arg("bins").noconvert(),
+             py::arg("white").none(true).noconvert() = py::none(),
+             py::arg("isa") = "auto")
+        .def("read_symbols",
+             &header_reader::read_symbols,
+             py::arg("combined").noconvert(),
+             py::arg("strength").noconvert(),
              py::arg("isa") = "auto");
     py::class_<demodulator>(m, "Demodulator")
         .def(py::init<const py::dict&, std::shared_ptr<smoother>>(),

@@ -133,25 +133,11 @@ private:
                   d_d.white ? d_ones.data() : scale,
                   reinterpret_cast<float*>(out) });
         if (d_d.white)
-            mix(out, count * num_bins, scale);
-    }
-
-    /* Rows times a matrix, and then each by its scale */
-    void mix(point* x, std::int64_t size, const float* scale)
-    {
-        const std::int64_t rows = d_d.rows;
-        const point* white = points_of(d_d.white) + d_frame * rows * rows;
-        std::vector<point> column(rows);
-        for (std::int64_t i = 0; i < size; ++i) {
-            for (std::int64_t r = 0; r < rows; ++r)
-                column[r] = x[r * size + i];
-            for (std::int64_t r = 0; r < rows; ++r) {
-                point sum = 0;
-                for (std::int64_t q = 0; q < rows; ++q)
-                    sum += times(white[r * rows + q], column[q]);
-                x[r * size + i] = sum * scale[r];
-            }
-        }
+            mix(d_d.white + 2 * d_frame * d_d.rows * d_d.rows,
+                d_d.rows,
+                count * num_bins,
+                scale,
+                reinterpret_cast<float*>(out));
     }
 
     /* Half the power of the difference of the L-LTF's halves */

@@ -112,5 +112,8 @@ private:
     }
 };
 
+/* One of a power of two, kept by the thread: to make one takes longer than some transforms. */
+const lane_fft& fft_of(int size);
+
 } // namespace MIMOPACK_ISA
 } // namespace mimopack

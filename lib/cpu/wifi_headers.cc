@@ -346,5 +346,77 @@ void read(const wifi_signals& s)
         std::copy_n(decoded, 2 * half - tail, s.second + place[i] * 2 * half);
 }
 
+namespace {
+
+/* Variance of the noise of an L-LTF's two halves together */
+constexpr double of_halves = 0.5;
+
+bool finite(const float* x, std::int64_t count)
+{
+    bool all = true;
+    for (std::int64_t i = 0; i < count; ++i)
+        all = all && __builtin_fabsf(x[i]) < infinity;
+    return all;
+}
+
+} // namespace
+
+void headers(const wifi_headers& h)
+{
+    const std::int64_t windows = wifi_header_windows, all = h.parts * wifi_legacy;
+    const std::int64_t of_frame = h.rows * windows * all, of_channel = h.rows * all;
+    const std::vector<float> ones(h.frames * h.rows, 1.0f);
+    std::vector<float> spectrum(2 * h.frames * of_frame), channel(2 * h.frames * of_channel);
+    spectra({ h.frames, h.rows, windows, all, h.fft, h.from, h.direct, h.cfo, h.starts, h.bins,
+              ones.data(), spectrum.data() });
+    wifi_training training{ h.frames,        h.rows,    windows,    h.parts,
+                            wifi_legacy,     spectrum.data(), h.sequence, h.noise,
+                            h.signal,        channel.data() };
+    train(training);
+    std::vector<double> noise(h.noise, h.noise + h.frames * h.rows), unused(noise.size());
+    if (h.white) {
+        for (std::int64_t f = 0; f < h.frames; ++f)
+            mix(h.white + 2 * f * h.rows * h.rows,
+                h.rows,
+                windows * all,
+                ones.data(),
+                spectrum.data() + 2 * f * of_frame);
+        training.noise = noise.data();
+        training.signal = unused.data();
+        train(training);
+    }
+    std::vector<float> smoothed(channel.size());
+    std::vector<double> error(h.frames), paths(64 * h.frames), strength(h.frames);
+    std::vector<std::int64_t> done(h.frames);
+    smooth_channels({ h.smoother, h.frames, h.parts * h.rows, channel.data(), of_halves, true,
+                      smoothed.data(), error.data(), done.data(), paths.data() });
+    for (std::int64_t f = 0; f < h.frames; ++f)
+        if (!done[f])
+            std::copy_n(channel.data() + 2 * f * of_channel,
+                        2 * of_channel,
+                        smoothed.data() + 2 * f * of_channel);
+    constexpr std::int64_t of_symbols = 2 * symbols_read * wifi_legacy;
+    std::vector<float> combined(h.frames * of_symbols);
+    combine({ h.frames, h.rows, windows, h.parts, wifi_legacy, spectrum.data(), smoothed.data(),
+              noise.data(), combined.data(), strength.data() });
+    std::vector<std::uint8_t> usable(h.frames);
+    for (std::int64_t f = 0; f < h.frames; ++f) {
+        float* symbols = combined.data() + f * of_symbols;
+        usable[f] = finite(symbols, of_symbols) &&
+                    std::all_of(h.noise + f * h.rows, h.noise + (f + 1) * h.rows,
+                                [](double x) { return x < infinity; });
+        if (!usable[f])
+            std::fill_n(symbols, of_symbols, 0.0f);
+    }
+    wifi_signals signals = h.signals;
+    signals.frames = h.frames;
+    signals.combined = combined.data();
+    signals.strength = strength.data();
+    read(signals);
+    for (std::int64_t f = 0; f < h.frames; ++f)
+        if (!usable[f])
+            signals.kind[f] = wifi_no_signal;
+}
+
 } // namespace MIMOPACK_ISA
 } // namespace mimopack

@@ -173,11 +173,34 @@ MP_FN void turned(const float* x, const float* re, const float* im, std::int64_t
     }
 }
 
+/* Rows times a matrix, in place: `size` columns of complex numbers, each row times its scale */
+MP_FN void mix(const float* matrix, std::int64_t rows, std::int64_t size, const float* scale, float* x)
+{
+    float column[2 * 256];
+    for (std::int64_t i = 0; i < size; ++i) {
+        for (std::int64_t r = 0; r < rows; ++r) {
+            column[2 * r] = x[2 * (r * size + i)];
+            column[2 * r + 1] = x[2 * (r * size + i) + 1];
+        }
+        for (std::int64_t r = 0; r < rows; ++r) {
+            const float* m = matrix + 2 * r * rows;
+            float re = 0, im = 0;
+            for (std::int64_t q = 0; q < rows; ++q) {
+                re += m[2 * q] * column[2 * q] - m[2 * q + 1] * column[2 * q + 1];
+                im += m[2 * q] * column[2 * q + 1] + m[2 * q + 1] * column[2 * q];
+            }
+            x[2 * (r * size + i)] = re * scale[r];
+            x[2 * (r * size + i) + 1] = im * scale[r];
+        }
+    }
+}
+
 void acquire(const wifi_acquisition& a);
 void shifts(const wifi_shifts& s);
 void train(const wifi_training& t);
 void combine(const wifi_combination& c);
 void read(const wifi_signals& s);
+void headers(const wifi_headers& h);
 void order(const wifi_order& o);
 void track(const wifi_tracking& t);
 void profiles(const wifi_profiles& p);

@@ -7,6 +7,13 @@
 
 namespace mimopack {
 
+/* Samples of frames. */
+struct wifi_frames {
+    const float* const* samples; /* frames: rows x length complex */
+    const std::int64_t* length;  /* frames, 1 or more */
+    const std::int64_t* stride;  /* frames: complex samples from row to row */
+};
+
 /* Blocks of samples, against the next block each. */
 struct wifi_correlation {
     std::int64_t rows, blocks, block;
@@ -109,6 +116,24 @@ struct wifi_signals {
     std::uint8_t* kind;   /* wifi_signal_kind */
 };
 
+/* Frames up to their signal fields: spectra, training, smoothing, combining, reading. */
+struct wifi_smoother;
+struct wifi_headers {
+    std::int64_t frames, rows, parts;
+    int fft;
+    wifi_frames from;
+    const float* direct;        /* frames x rows complex, what is taken off */
+    const double* cfo;          /* frames, cycles per sample */
+    const std::int64_t* starts; /* frames x windows */
+    const float* white;         /* frames x rows x rows complex, or null */
+    const std::int64_t* bins;   /* parts x legacy */
+    const float* sequence;      /* legacy: the long training field */
+    const wifi_smoother* smoother;
+    wifi_signals signals; /* but for what comes from the samples */
+    double *noise, *signal; /* frames x rows: power per carrier, without whitening */
+};
+constexpr std::int64_t wifi_header_windows = 5; /* the L-LTF's halves and three symbols */
+
 enum wifi_signal_kind : std::uint8_t {
     wifi_no_signal = 0,   /* no L-SIG, and no greenfield frame either */
     wifi_greenfield = 1,  /* second may be the HT-SIG of one */
@@ -137,13 +162,6 @@ struct wifi_tracking {
     const double* before;   /* frames: sampling offsets that are taken out first */
     double* offset;         /* frames: those that are left */
     double* phase;          /* frames x symbols, radians; or null */
-};
-
-/* Samples of frames. */
-struct wifi_frames {
-    const float* const* samples; /* frames: rows x length complex */
-    const std::int64_t* length;  /* frames, 1 or more */
-    const std::int64_t* stride;  /* frames: complex samples from row to row */
 };
 
 /* Means of samples. */
@@ -389,6 +407,7 @@ struct wifi_build {
     void (*train)(const wifi_training&);
     void (*combine)(const wifi_combination&);
     void (*read)(const wifi_signals&);
+    void (*headers)(const wifi_headers&);
     void (*order)(const wifi_order&);
     void (*track)(const wifi_tracking&);
     void (*means)(const wifi_means&);

@@ -92,8 +92,8 @@ public:
           d_turn_im(d_padded),
           d_work(4 * d_padded),
           d_spectra(4 * a.rows * a.parts * wifi_legacy),
-          d_transform(d_fft),
-          d_part_transform(part_fft),
+          d_transform(fft_of(d_fft)),
+          d_part_transform(fft_of(part_fft)),
           d_lanes(d_fft),
           d_places(a.parts * wifi_legacy)
     {
@@ -152,7 +152,7 @@ private:
     std::vector<float> d_re, d_im; /* rows x padded, from d_first on */
     std::vector<float> d_turn_re, d_turn_im, d_work;
     std::vector<float> d_spectra; /* rows x halves x parts x legacy complex */
-    lane_fft d_transform, d_part_transform;
+    const lane_fft &d_transform, &d_part_transform;
     std::vector<complex_simd> d_lanes;
     std::vector<int> d_places;
 

@@ -7,6 +7,7 @@
 #include "wifi_lanes.h"
 #include <algorithm>
 #include <cmath>
+#include <memory>
 #include <vector>
 
 namespace mimopack {
@@ -186,9 +187,20 @@ private:
 
 } // namespace
 
+const lane_fft& fft_of(int size)
+{
+    static thread_local std::unique_ptr<lane_fft> kept[32];
+    int place = 0;
+    while (size >> place > 1)
+        ++place;
+    if (!kept[place])
+        kept[place] = std::make_unique<lane_fft>(size);
+    return *kept[place];
+}
+
 void spectra(const wifi_spectra& s)
 {
-    const lane_fft fft(s.fft);
+    const lane_fft& fft = fft_of(s.fft);
     std::vector<complex_simd> lanes(s.fft);
     std::vector<simd> columns(std::max<std::int64_t>(s.fft, 2 * s.num_bins));
     std::vector<int> places(s.num_bins);
@@ -239,6 +251,7 @@ extern const wifi_build wifi = { MIMOPACK_STRING(MIMOPACK_ISA),
                                  train,
                                  combine,
                                  read,
+                                 headers,
                                  order,
                                  track,
                                  means,

@@ -30,10 +30,11 @@ from .whitening import factors, noise_covariance
 from .windows import FrameSamples
 
 _log = logging.getLogger(__name__)
-# Frames of one format that are demodulated together, and their symbols, which should stay in the
-# cache; and symbols that are worth a batch of their own where threads share the frames.
+# Frames of one format that are demodulated together, and their OFDM symbols of 20 MHz and an
+# antenna, which should stay in the cache; and symbols that are worth a batch of their own where
+# threads share the frames.
 _BATCH = 64
-_SYMBOLS_TOGETHER = 1280
+_SYMBOLS_TOGETHER = 5120
 _LEAST_SYMBOLS = 384
 _KEPT_OBJECTS = 256
 # Candidates of all vectors of a batch from which a detector's threads are worth waking, which takes
@@ -75,11 +76,12 @@ class Settings:
     detector_threads: int
 
 
-def batches(found, threads):
+def batches(found, num_rx, threads):
     """Indices of frames that are decoded together: lists, of frames of equal format each.
 
     Args:
         found: list of :class:`synchroniser.Found` with known formats.
+        num_rx: receive antennas.
         threads: among which they are shared.
     """
     groups = {}
@@ -89,15 +91,16 @@ def batches(found, threads):
     out = []
     for indices in groups.values():
         f = found[indices[0]].header.format
-        size = min(_batch_size(f), max(shared, -(-_LEAST_SYMBOLS // max(1, f.num_symbols))))
+        size = min(_batch_size(f, num_rx), max(shared, -(-_LEAST_SYMBOLS // max(1, f.num_symbols))))
         out += [indices[begin:begin + size] for begin in range(0, len(indices), size)]
     return out
 
 
 @lru_cache(maxsize=4096)
-def _batch_size(f):
+def _batch_size(f, num_rx):
     """Frames of a format that are demodulated together at most."""
-    return min(_BATCH, -(-_SYMBOLS_TOGETHER // max(1, f.num_symbols)))
+    symbols = f.num_symbols * num_rx * f.bandwidth_mhz // 20
+    return min(_BATCH, -(-_SYMBOLS_TOGETHER // max(1, symbols)))
 
 
 class FrameDecoder:

@@ -73,11 +73,12 @@ class HeaderReader:
         self._fft = carriers.FFT_20 * scale
         self._centres = np.array(carriers.subchannels(20 * scale))
         plan = carriers.legacy()
-        self._plan = plan
         self._bins = np.stack([(c + plan.used) % self._fft for c in self._centres])
-        self._sequence = training.legacy_long_training().astype(np.float32)
         k = tuple(plan.used.tolist())
-        self._smoother = smoother(k, k, 20)
+        self._core = _core.wifi.HeaderReader(
+            fft=self._fft, sequence=training.legacy_long_training().astype(np.float32),
+            smoother=smoother(k, k, 20), data=plan.data_index, pilots=plan.pilot_index,
+            pilot_signs=_PILOTS, order=_ORDER, distance=_DISTANCE)
         self.samples_needed = SAMPLES_NEEDED * scale
 
     def read(self, samples, subchannels):
@@ -93,33 +94,19 @@ class HeaderReader:
             there either.
         """
         subchannels = list(subchannels)
-        bins = self._bins[subchannels]
-        # (n, rx, 5, subchannels * 52)
-        spectrum = samples.spectra(_WINDOWS * self._scale, self._fft, bins.ravel())
-        noise, signal, channel = _core.wifi.train(spectrum, sequence=self._sequence)
-        deviation = noise
+        bins = self._bins[subchannels].ravel()
+        white = None
         if self._covariance:
-            _, white = factors(noise_covariance(spectrum[:, :, :2]))
-            spectrum = (white @ spectrum.reshape(*noise.shape, -1)).reshape(spectrum.shape)
-            deviation, _, channel = _core.wifi.train(spectrum, sequence=self._sequence)
-        # Combined over antennas and copies: 4 Re z is the LLR of BPSK.
-        combined, strength = _core.wifi.combine(spectrum, self._smoothed(channel), noise=deviation)
-        usable = np.isfinite(noise).all(axis=1) & np.isfinite(combined).all(axis=(1, 2))
-        usable = np.flatnonzero(usable)
+            halves = samples.spectra(_WINDOWS[:2] * self._scale, self._fft, bins)
+            _, white = factors(noise_covariance(halves))
+            white = np.ascontiguousarray(white, np.complex64)
+        *fields, noise, signal = self._core.read(
+            samples.samples, starts=samples.first[:, None] + _WINDOWS * self._scale,
+            cfo=samples.cfo, direct=samples.direct, bins=bins, white=white)
         centre = int(self._centres[subchannels].mean())
-        headers = [None] * len(channel)
-        if usable.size:
-            parsed = self.parse(combined[usable], strength[usable], 20 * len(subchannels))
-            for index, found in zip(usable, parsed, strict=True):
-                if found is not None:
-                    *known, announced = found
-                    headers[index] = Header(*known, centre, noise[index], signal[index], announced)
-        return headers
-
-    def _smoothed(self, channel):
-        """L-LTF estimates over the noise, (n, 52, subchannels * num_rx), smoothed."""
-        smoothed, _, done, _ = self._smoother.smooth(channel, 0.5)
-        return np.where(done[:, None, None], smoothed, channel)
+        return [None if found is None else Header(*found[:3], centre, *powers, found[3])
+                for found, *powers in zip(self._parsed(fields, 20 * len(subchannels)), noise,
+                                          signal, strict=True)]
 
     def parse(self, combined, strength, bandwidth):
         """Read fields from matched filter outputs.
@@ -133,11 +120,11 @@ class HeaderReader:
             list of n (format, problem, num_samples, announced) as :class:`Header` has them, or
             None.
         """
-        kinds, first, second = _core.wifi.read_signals(
-            combined, strength, data=self._plan.data_index, pilots=self._plan.pilot_index,
-            pilot_signs=_PILOTS, order=_ORDER, distance=_DISTANCE)
+        return self._parsed(self._core.read_symbols(combined, strength), bandwidth)
+
+    def _parsed(self, fields, bandwidth):
         found = []
-        for kind, l_sig, signal in zip(kinds.tolist(), first, second, strict=True):
+        for kind, l_sig, signal in zip(fields[0].tolist(), *fields[1:], strict=True):
             if kind & _KINDS["l_sig"]:
                 found.append(self._legacy(kind, l_sig, signal, bandwidth))
             elif kind & _KINDS["greenfield"]:

@@ -20,7 +20,7 @@ from .synchroniser import Synchroniser
 
 DEFAULT_DETECTOR = "nway"
 # Samples at 20 MS/s that are searched together while frames of those before are decoded.
-_PIECE = 1 << 16
+_PIECE = 1 << 17
 # Pieces, for each thread, whose frames wait to be read or decoded at most.
 _MOST_WAITING = 4
 
@@ -240,7 +240,8 @@ class Receiver:
                 job.reports[index] = self._decoders[0].failed(one, problem)
             else:
                 able.append(index)
-        for batch in batches([found[i] for i in able], len(self._decoders)):
+        for batch in batches([found[i] for i in able], self.num_rx,
+                             len(self._decoders)):
             indices = [able[i] for i in batch]
             group = [found[i] for i in indices]
             if self._pool:
