@@ -491,6 +491,13 @@ class TestPdus:
             assert Radio.from_pdu(wifi_pdus.from_pmt(message)[0]) \
                 == Radio.from_frame(frame, index, 3)
 
+    @pytest.mark.parametrize("size", [0, 1, 255, 256, 4095, 65536])
+    def test_bytes_are_the_u8vector_that_gnu_radio_makes(self, size):
+        blob = np.random.default_rng(size).bytes(size)
+        made = pmt.cdr(wifi_pdus.to_pmt({}, blob))
+        assert pmt.is_u8vector(made) and pmt.equal(made, pmt.init_u8vector(size, list(blob)))
+        assert bytes(pmt.u8vector_elements(made)) == blob
+
     def test_same_records_from_frames_and_pdus(self, tmp_path):
         direct, indirect = tmp_path / "direct.pcap", tmp_path / "indirect.pcap"
         references = 0
