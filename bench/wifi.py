@@ -55,11 +55,11 @@ CASES = {
 }
 
 
-def simulate(case, frames, seed=1):
-    """Received samples (antennas, n) with so many frames, or of as many samples of noise as
-    frames of 4000 bytes at 54 Mbit/s take."""
+def simulate(case, frames, seed=1, gap_s=GAP):
+    """Received samples (antennas, n) with so many frames and gaps around them, or of as many
+    samples of noise as frames of 4000 bytes at 54 Mbit/s take."""
     rng = np.random.default_rng(seed)
-    gap = np.zeros((case.antennas, int(GAP * case.sample_rate)))
+    gap = np.zeros((case.antennas, int(gap_s * case.sample_rate)))
     parts = [gap]
     if case.format_of:
         transmitter = Transmitter(case.antennas, int(case.sample_rate / 1e6))

@@ -7,6 +7,7 @@ import contextlib
 import itertools
 import math
 import os
+import random
 import shutil
 import struct
 import subprocess
@@ -493,7 +494,7 @@ class TestPdus:
 
     @pytest.mark.parametrize("size", [0, 1, 255, 256, 4095, 65536])
     def test_bytes_are_the_u8vector_that_gnu_radio_makes(self, size):
-        blob = np.random.default_rng(size).bytes(size)
+        blob = random.Random(size).randbytes(size)
         made = pmt.cdr(wifi_pdus.to_pmt({}, blob))
         assert pmt.is_u8vector(made) and pmt.equal(made, pmt.init_u8vector(size, list(blob)))
         assert bytes(pmt.u8vector_elements(made)) == blob

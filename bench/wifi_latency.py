@@ -1,0 +1,204 @@
+#!/usr/bin/env python3
+# SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Latency of the Wi-Fi receiver: from a frame's last sample at the antenna to its PDU.
+
+    bench/wifi_latency.py [--case NAME] [--airtime 100] [--packets 363,2040,10000] [--seconds 20]
+        [--threads 1] [--output FILE.json]
+
+A flowgraph as that of `mimopack wifi --radio`: gr-soapy's source, wifi_receiver, a block that
+takes its PDUs. The radio is the SoapySDR driver of soapy/ (SOAPY_SDR_PLUGIN_PATH names its folder),
+which plays a simulated recording again and again in real time. Its clock is set to the host's, so
+that time stamps tell when a sample was taken. The latency of a frame ends when the block's handler
+has its PDU. It includes the wait for the packet with the frame's last sample, half a packet in the
+mean.
+
+--packets are samples of each antenna in one transfer of the radio, as UHD's defaults: about 360
+over Ethernet with an MTU of 1500 bytes, 2000 over 10 GbE, 2040 for a B210 over USB 3. 10000 is half
+a millisecond.
+
+Loads: frames of several formats in a tenth of the time, and two loads of bench/wifi.py, whose
+frames follow each other at 16 us, or less often where --airtime is below 100 %. Where samples were
+lost or dropped, the machine did not keep up, and the latency is that of its buffers. The first two
+seconds are not counted. "others" is how many cores other processes took meanwhile: it should be
+near 0.
+"""
+
+import argparse
+import json
+import os
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+import pmt
+import wifi as loads
+import wifi_real_time
+from gnuradio import gr, mimopack, soapy
+from gnuradio.mimopack import recording
+from gnuradio.mimopack.apps.machine import describe
+from gnuradio.mimopack.wifi import Receiver
+
+WARM_UP = 2.0
+FREQUENCY = 5.18e9
+OUTPUT_BUFFER = 1 << 20    # of the source, as the command has it
+MIXED = {"10 % airtime, 1 antenna": 1, "10 % airtime, 2 antennas": 2}
+FULL = ("non-HT 54", "HT MCS 15")
+
+
+def cases(airtimes):
+    """{name: function that makes (samples (antennas, n), sample rate)}."""
+    found = {name: lambda antennas=antennas: (wifi_real_time.mixed(antennas)[0], 20e6)
+             for name, antennas in MIXED.items()}
+    for name in FULL:
+        for airtime in airtimes:
+            found[f"{name}, {airtime} % of full load"] = (
+                lambda case=loads.CASES[name], airtime=airtime: full(case, airtime))
+    return found
+
+
+def full(case, airtime):
+    """Samples with frames in a share of the time, in percent of that of full load; their rate."""
+    frame = loads.simulate(case, 1, gap_s=0).shape[1] / case.sample_rate
+    gap = (frame + loads.GAP) * 100 / airtime - frame
+    return loads.simulate(case, 100, gap_s=gap), case.sample_rate
+
+
+def frames_of(samples, rate):
+    """Arrays with the first samples of all frames in a recording, and with their lengths."""
+    receiver = Receiver(len(samples), rate)
+    frames = receiver.process(samples) + receiver.finish()
+    if not all(frame.complete for frame in frames):
+        raise RuntimeError("not all frames of the recording decode")
+    return (np.array([frame.start for frame in frames]),
+            np.array([frame.num_samples for frame in frames]))
+
+
+class Arrivals(gr.basic_block):
+    """Notes when PDUs arrive: (first sample, time of it in ns, time of arrival in ns)."""
+
+    def __init__(self):
+        gr.basic_block.__init__(self, "arrivals", None, None)
+        self.noted = []
+        self.message_port_register_in(pmt.intern("in"))
+        self.set_msg_handler(pmt.intern("in"), self._take)
+
+    def _take(self, message):
+        now = time.monotonic_ns()
+        told = pmt.car(message)
+        seconds, fraction = pmt.to_python(pmt.dict_ref(told, pmt.intern("rx_time"), pmt.PMT_NIL))
+        start = pmt.to_long(pmt.dict_ref(told, pmt.intern("start"), pmt.PMT_NIL))
+        self.noted.append((start, round((seconds + fraction) * 1e9), now))
+
+
+def busy():
+    """Seconds that all processes have taken of all cores."""
+    fields = Path("/proc/stat").read_text().splitlines()[0].split()[1:]
+    user, nice, system, _, _, irq, soft_irq, steal = map(int, fields[:8])
+    return (user + nice + system + irq + soft_irq + steal) / os.sysconf("SC_CLK_TCK")
+
+
+def clock_offset(source, tries=200):
+    """(ns by which the device's clock is ahead of the host's, uncertainty in ns)."""
+    best = None
+    for _ in range(tries):
+        before = time.monotonic_ns()
+        device = source.get_hardware_time("")
+        after = time.monotonic_ns()
+        if best is None or after - before < best[1]:
+            best = device - (before + after) // 2, after - before
+    return best[0], best[1] // 2
+
+
+def measure(path, samples, rate, packet, seconds, threads):
+    """One run, as a dictionary."""
+    starts, lengths = frames_of(samples, rate)
+    antennas = len(samples)
+    top = gr.top_block()
+    source = soapy.source(
+        "driver=mimopack", "fc32", antennas, f"recording={path},repeat=1,packet={packet}",
+        "", [""], [""])
+    source.set_min_output_buffer(OUTPUT_BUFFER)
+    source.set_hardware_time(time.monotonic_ns(), "")
+    offset, uncertainty = clock_offset(source)
+    receiver = mimopack.wifi_receiver(antennas, rate, FREQUENCY, backend="cpu", threads=threads,
+                                      overload="drop")
+    arrivals, statuses = Arrivals(), []
+    receiver.listen(lambda frame, when: None, statuses.append)
+    for port in range(antennas):
+        top.connect((source, port), (receiver, port))
+    top.msg_connect(receiver, "out", arrivals, "in")
+    top.start()
+    time.sleep(WARM_UP)
+    others, begun = busy() - time.process_time(), time.monotonic()
+    time.sleep(seconds)
+    others = (busy() - time.process_time() - others) / (time.monotonic() - begun)
+    top.stop()
+    top.wait()
+    counts = receiver.counts()
+    noted = np.array(arrivals.noted, np.int64).reshape(-1, 3)
+    noted = noted[noted[:, 0] > WARM_UP * rate]
+    # Places in the recording, which repeats: each is within a few samples of a frame's start.
+    places = noted[:, 0] % samples.shape[1]
+    nearest = np.abs(places[:, None] - starts).argmin(axis=1)
+    last = noted[:, 1] - offset + (lengths[nearest] - 1) * 1e9 / rate
+    latency = (noted[:, 2] - last) * 1e-6
+    told = [one for one in statuses[1:-1] if one["seconds"] > 0.5]
+    expected = len(starts) * (counts["samples"] / samples.shape[1])
+    return {
+        "packet": packet, "packet_ms": 1e3 * packet / rate, "pdus": len(latency),
+        "median_ms": float(np.median(latency)), "p99_ms": float(np.percentile(latency, 99)),
+        "max_ms": float(latency.max()), "load": float(np.mean([one["load"] for one in told])),
+        "decoded_share": counts["decoded"] / expected,
+        **{name: counts[name] for name in ("samples", "lost", "dropped", "failures")},
+        "clock_uncertainty_us": uncertainty / 1e3, "others_cores": others,
+        "load_average": os.getloadavg()[0]}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--case", default="", help="loads whose name contains this")
+    parser.add_argument("--airtime", default="100", help="percent of full load, such as 25,50,100")
+    parser.add_argument("--packets", default="363,2040,10000", help="samples of a transfer")
+    parser.add_argument("--seconds", type=float, default=20)
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--output", type=Path)
+    arguments = parser.parse_args()
+    packets, airtimes = ([int(one) for one in text.split(",")]
+                         for text in (arguments.packets, arguments.airtime))
+    results, before = [], os.getloadavg()
+    for name, make in cases(airtimes).items():
+        if arguments.case not in name:
+            continue
+        samples, rate = make()
+        with tempfile.TemporaryDirectory() as folder:
+            peak = np.abs(samples.view(np.float32)).max()
+            path = recording.write(Path(folder) / "air", samples * np.float32(0.9 / peak), rate,
+                                   frequency=FREQUENCY, datatype="ci16_le",
+                                   description="SIMULATED")
+            samples = recording.Reader(path).read()
+            for packet in packets:
+                row = {"case": name, "antennas": len(samples), "sample_rate": rate,
+                       **measure(path, samples, rate, packet, arguments.seconds,
+                                 arguments.threads)}
+                results.append(row)
+                print(f"{name:<30} packets of {packet:>5}: median {row['median_ms']:6.2f} ms, "
+                      f"99 % {row['p99_ms']:6.2f} ms, largest {row['max_ms']:6.2f} ms; "
+                      f"load {row['load']:.2f}, {row['pdus']} PDUs, "
+                      f"{100 * row['decoded_share']:.2f} % of the frames, lost {row['lost']}, "
+                      f"dropped {row['dropped']}, others {row['others_cores']:.2f} cores",
+                      flush=True)
+    if arguments.output:
+        arguments.output.write_text(json.dumps(
+            {"what": "Wi-Fi receiver behind gr-soapy, latency from a frame's last sample to its "
+                     "PDU; simulated recordings, the SoapySDR driver mimopack in real time",
+             "machine": describe(), "detector": Receiver().detector,
+             "threads": arguments.threads, "seconds": arguments.seconds,
+             "load_average_before": before, "load_average_after": os.getloadavg(),
+             "gap_s": loads.GAP, "results": results}, indent=1) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
