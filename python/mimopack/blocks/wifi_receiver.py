@@ -3,7 +3,6 @@
 """Blocks: Wi-Fi frames of antennas, whole or in two parts that users may put something between."""
 
 import time
-from collections import deque
 from dataclasses import replace
 
 import numpy as np
@@ -34,8 +33,6 @@ _RX_TIME = pmt.intern("rx_time")
 _COUNTS = ("samples", "preambles", "frames", "decoded", "mpdus", "mpdus_ok", "failures")
 # Points of a stream that port symbols carries of a frame.
 _POINTS = 1000
-# Changes of the detector that are remembered.
-_SWITCHES = 1000
 
 
 class _Messages:
@@ -182,7 +179,8 @@ class wifi_receiver(sample_block):
         an MPDU whose frame check sequence fits), ``mpdus``, ``mpdus_ok``, reasons why frames were
         not decoded, ``gaps`` and ``lost`` (by the tags rx_time: how many, and the samples of each
         antenna that these say are missing), ``dropped`` (samples of each antenna, because the
-        receiver was too slow), ``failures`` (exceptions).
+        receiver was too slow), ``switches`` (of the detector, by "auto"), ``failures``
+        (exceptions).
         """
         return sample_block.counts(self)
 
@@ -215,7 +213,7 @@ class wifi_receiver(sample_block):
         return self._sink.detector_in_use()
 
     def switches(self):
-        """What "auto" has changed, the last 1000: list of ``wifi.auto_detector.Switch``."""
+        """What "auto" has changed: list of ``wifi.auto_detector.Switch``."""
         return list(self._sink.switches)
 
     def set_detector(self, detector):
@@ -231,7 +229,7 @@ class _ReceiverSink(DetectorChoice, sample_sink):
         self._iterations, self._make_strongest = iterations, make_strongest
         self._buffer_seconds = buffer_seconds if overload == "drop" else None
         self._symbols = False
-        self.switches = deque(maxlen=_SWITCHES)
+        self.switches = []
         self._detector, self._auto = detector, None
         if detector == AUTO:
             self._begin_auto()
@@ -290,7 +288,7 @@ class _ReceiverSink(DetectorChoice, sample_sink):
         return self.engine.process(samples, wait=not self._is_behind())
 
     def _counts(self):
-        return _counts_of(self.engine)
+        return _counts_of(self.engine) | {"switches": len(self.switches)}
 
     def _send(self, frame):
         self._messages.send(frame, self.timeline.frequency(frame.start) or self._frequency,
