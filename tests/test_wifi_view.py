@@ -168,7 +168,7 @@ def simulated(tmp_path_factory):
     return record(tmp_path_factory.mktemp("simulated") / "r", FRAMES * 3)
 
 
-def _in_terminal(width, height, *arguments):
+def in_terminal(width, height, *arguments):
     """What the command writes to a terminal of a size, and its exit status."""
     pytest.importorskip("rich")
     outer, inner = pty.openpty()
@@ -192,7 +192,7 @@ def _in_terminal(width, height, *arguments):
 @pytest.mark.parametrize(("width", "height"), [(80, 24), (132, 43), (200, 60)])
 def test_the_view_fits_the_terminal_and_shows_all(simulated, width, height):
     path, sent = simulated
-    text, status = _in_terminal(width, height, path, "--view")
+    text, status = in_terminal(width, height, path, "--view")
     assert status == 0, text
     assert "\x1b[?1049h" in text and "\x1b[?1049l" in text    # takes the screen and gives it back
     plain = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", text.split("\x1b[?1049l")[1])

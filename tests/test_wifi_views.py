@@ -39,21 +39,26 @@ def received():
                            csi=[wifi_pmt.csi_to_pmt(one) for one in frames])
 
 
-def view(tested, port, messages, widths):
-    """What comes out of a view: an array (items, width) of each output."""
+def view(tested, port, messages, widths, twice=False):
+    """What comes out of a view: an array (items, width) of each output; of items that come twice
+    one each."""
     top, sender = gr.top_block(), Sender(messages)
     sinks = [blocks.vector_sink_f(width) for width in widths]
     top.msg_connect(sender, "out", tested, port)
     for index, sink in enumerate(sinks):
         top.connect((tested, index), sink)
     run(top)
-    return [np.array(sink.data()).reshape(-1, width)
-            for sink, width in zip(sinks, widths, strict=True)]
+    items = [np.array(sink.data()).reshape(-1, width)
+             for sink, width in zip(sinks, widths, strict=True)]
+    if not twice:
+        return items
+    assert all(np.array_equal(one[::2], one[1::2]) for one in items)
+    return [one[::2] for one in items]
 
 
 def test_condition_numbers_of_each_frame(received):
     tested = mimopack.wifi_condition_view(64)
-    shown, = view(tested, "csi", [*HOSTILE, *received.csi], [64])
+    shown, = view(tested, "csi", [*HOSTILE, *received.csi], [64], twice=True)
     assert tested.refused() == len(HOSTILE) and len(shown) == len(received.frames)
     for row, frame in zip(shown, received.frames, strict=True):
         found = row[frame.channel.carriers + 32]
@@ -94,7 +99,7 @@ def test_airtime_after_a_long_silence_is_the_newest():
 
 def test_losses_of_frames_with_several_streams(received):
     tested = mimopack.wifi_linear_loss(length=3, interval=0)
-    curves = view(tested, "csi", [*HOSTILE, *received.csi], [3] * 3)
+    curves = view(tested, "csi", [*HOSTILE, *received.csi], [3] * 3, twice=True)
     assert tested.refused() == len(HOSTILE)
     expected = [linear_loss(one.format, one.channel, one.detector) for one in received.frames
                 if one.format.num_streams > 1]
@@ -112,7 +117,7 @@ def test_losses_of_frames_with_several_streams(received):
 def test_all_frames_can_be_compared(received):
     tested = mimopack.wifi_linear_loss(length=1, interval=0, least_streams=1)
     assert tested.text() == "no frame compared yet"
-    mmse, zf, margin = (one[:, 0] for one in view(tested, "csi", received.csi, [1] * 3))
+    mmse, zf, margin = (one[:, 0] for one in view(tested, "csi", received.csi, [1] * 3, True))
     expected = [linear_loss(one.format, one.channel, one.detector) for one in received.frames]
     assert mmse == pytest.approx([one.mmse_db for one in expected], abs=1e-3)
     assert margin == pytest.approx([one.margin_db for one in expected], abs=1e-3)
@@ -122,7 +127,8 @@ def test_all_frames_can_be_compared(received):
 
 def test_frames_between_two_that_are_compared_are_left_out(received):
     tested = mimopack.wifi_linear_loss(length=1, interval=3600)
-    assert [len(one) for one in view(tested, "csi", received.csi, [1] * 3)] == [1] * 3
+    assert [len(one) for one in view(tested, "csi", received.csi, [1] * 3, True)] == (
+        [1] * 3)
 
 
 @pytest.mark.parametrize(("name", "arguments", "said"), [
@@ -156,3 +162,30 @@ def test_companion_refuses_wrong_parameters(companion, tmp_path, kind, port, par
     connections = [["samples", "0", "rx", "0"], ["rx", port, "tested", port],
                    *[["tested", str(i), f"sink_{i}", "0"] for i in range(outputs)]]
     assert said in companion.refusals(save(tmp_path, blocks_, connections), tmp_path)
+
+
+@pytest.mark.parametrize(("name", "port", "width"), [
+    ("wifi_condition_view", "csi", 64), ("wifi_channel_view", "csi", 64)])
+def test_frames_with_too_few_streams_are_left_out(received, name, port, width):
+    several = [one for one in received.frames if one.format.num_space_time_streams > 1]
+    items, = view(getattr(mimopack, name)(least_streams=2), port, received.csi, [width], True)
+    assert 0 < len(items) == len(several) < len(received.frames)
+    with pytest.raises(ValueError, match="least_streams: got 0"):
+        getattr(mimopack, name)(least_streams=0)
+
+
+def test_points_of_frames_with_too_few_streams_are_left_out():
+    def message(streams):
+        points = np.full((10, 4, streams), streams, np.complex64)
+        return wifi_pmt.symbols_to_pmt(SimpleNamespace(
+            start=0, format=wifi.HT(8 * streams - 8, 50), evm_db=(0.0,) * streams,
+            symbols=points), 1000)
+
+    tested = mimopack.wifi_symbols(2, least_streams=2)
+    sinks, top = [blocks.vector_sink_c() for _ in range(2)], gr.top_block()
+    sender = Sender([message(1), message(2), message(1)])
+    top.msg_connect(sender, "out", tested, "symbols")
+    for index, sink in enumerate(sinks):
+        top.connect((tested, index), sink)
+    run(top)
+    assert [sink.data() for sink in sinks] == [[2] * 40] * 2

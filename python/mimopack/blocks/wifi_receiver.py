@@ -31,6 +31,7 @@ from .wifi_stream import DetectorChoice, sample_block, sample_sink
 _PORTS = ("out", "frames", "csi", "symbols")
 _RX_TIME = pmt.intern("rx_time")
 _COUNTS = ("samples", "preambles", "frames", "decoded", "mpdus", "mpdus_ok", "failures")
+_POINTS_INTERVAL = 0.1    # seconds between batches of a radio's frames whose points are shown
 # Points of a stream that port symbols carries of a frame.
 _POINTS = 1000
 
@@ -99,7 +100,7 @@ class wifi_receiver(sample_block):
             antenna after antenna, in each space-time stream after stream.
         ``symbols``: for views, a PDU for each decoded frame: a dictionary with num_streams,
             num_points, constellation and evm_db, and a c32vector of at most 1000 equalised points
-            of each stream, stream after stream.
+            of each stream, stream after stream. With overload "drop" only some frames have one.
         ``status``: each second in which samples come, and at the end, a dictionary of what was
             counted since the last one: samples, frames, decoded, mpdus, mpdus_ok, gaps, lost,
             dropped and failures as of ``counts``; seconds, how long that was; load, the share of it
@@ -228,7 +229,7 @@ class _ReceiverSink(DetectorChoice, sample_sink):
                  buffer_seconds):
         self._iterations, self._make_strongest = iterations, make_strongest
         self._buffer_seconds = buffer_seconds if overload == "drop" else None
-        self._symbols = False
+        self._symbols, self._next_points = False, 0.0
         self.switches = []
         self._detector, self._auto = detector, None
         if detector == AUTO:
@@ -269,7 +270,13 @@ class _ReceiverSink(DetectorChoice, sample_sink):
         sample_sink._prepare(self)
         name = self.detector_in_use()
         _apply(self.engine, self._make_strongest if name == LADDER[0] and self._detector == AUTO
-               else name, self._symbols or self.outlet.listeners("symbols"))
+               else name, self._symbols or self._shows_points())
+
+    def _shows_points(self):
+        """Whether a display wants the next frames' points."""
+        # They take as long as decoding: of a radio's frames some have to do.
+        return self.outlet.listeners("symbols") and (
+            self._queue is None or time.monotonic() >= self._next_points)
 
     def _send_status(self, told):
         told["switch"] = ""
@@ -291,6 +298,8 @@ class _ReceiverSink(DetectorChoice, sample_sink):
         return _counts_of(self.engine) | {"switches": len(self.switches)}
 
     def _send(self, frame):
+        if frame.symbols is not None:
+            self._next_points = time.monotonic() + _POINTS_INTERVAL
         self._messages.send(frame, self.timeline.frequency(frame.start) or self._frequency,
                             self.timeline.time(frame.start))
 

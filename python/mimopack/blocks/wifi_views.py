@@ -37,6 +37,12 @@ def _points(message):
     return told, np.array(pmt.c32vector_elements(values), np.complex64)
 
 
+def _shown(vectors):
+    """Items of outputs, arrays (2, width) of each vector: GNU Radio 3.10's vector sink shows the
+    second item of those at hand, and what lies in the buffer from long ago where there is one."""
+    return [np.repeat(vector[None], 2, axis=0) for vector in vectors]
+
+
 def _channel(message):
     """(dictionary, subcarriers (n,), matrices (n, num_rx, streams), noise (num_rx,)) of a PDU of
     port ``csi``."""
@@ -76,13 +82,15 @@ class wifi_symbols(message_source):
 
     Args:
         num_streams: outputs, 1..4.
+        least_streams: frames with fewer spatial streams are left out, 1..4.
 
     Raises:
         ValueError: an argument is not as above.
     """
 
-    def __init__(self, num_streams=1):
+    def __init__(self, num_streams=1, least_streams=1):
         self._streams = integer("num_streams", num_streams, 1, 4)
+        self._least = integer("least_streams", least_streams, 1, 4)
         message_source.__init__(self, "wifi_symbols", "symbols",
                                 [np.complex64] * num_streams, _MOST, newest=True)
 
@@ -91,6 +99,8 @@ class wifi_symbols(message_source):
         streams = _whole(told, "num_streams", 8)
         if not points.size or points.size % streams:
             raise ValueError(f"got {points.size} points of {streams} streams")
+        if streams < self._least:
+            return
         points = points.reshape(streams, -1)
         shown = np.zeros((self._streams, points.shape[1]), np.complex64)
         shown[:len(points)] = points[:self._streams]
@@ -100,22 +110,24 @@ class wifi_symbols(message_source):
 class wifi_channel_view(message_source):
     """Magnitude of the channel in dB over the subcarriers, one output for each antenna and stream.
 
-    Message port ``csi`` takes the PDUs of ``wifi_receiver``. Output i * num_streams + j is a vector
-    for each frame: 20 log10 |H| from stream j to antenna i on the subcarriers -num_carriers / 2 to
-    num_carriers / 2 - 1, 0 dB being a signal that fills the full scale of the samples. Subcarriers
-    that are not used, and paths that the frame does not have, are at ``floor_db``.
+    Message port ``csi`` takes the PDUs of ``wifi_receiver``. Output i * num_streams + j is a
+    vector for each frame, sent twice for GNU Radio's vector sink: 20 log10 |H| from stream j to
+    antenna i on the subcarriers -num_carriers / 2 to num_carriers / 2 - 1, 0 dB being a signal
+    that fills the full scale of the samples. Subcarriers that are not used, and paths that the
+    frame does not have, are at ``floor_db``.
 
     Args:
         num_rx: receive antennas, 1..8.
         num_streams: space-time streams shown, 1..4.
         num_carriers: 64, 128 or 256 for 20, 40 or 80 MHz.
         floor_db: the least value, -1000 to 1000.
+        least_streams: frames with fewer space-time streams are left out, 1..4.
 
     Raises:
         ValueError: an argument is not as above.
     """
 
-    def __init__(self, num_rx=1, num_streams=1, num_carriers=64, floor_db=-60.0):
+    def __init__(self, num_rx=1, num_streams=1, num_carriers=64, floor_db=-60.0, least_streams=1):
         self._shape = (integer("num_rx", num_rx, 1, 8),
                        integer("num_streams", num_streams, 1, 4))
         self._width = integer_choice("num_carriers", num_carriers, _WIDTHS)
@@ -123,12 +135,15 @@ class wifi_channel_view(message_source):
         if not -1000 <= floor_db <= 1000:
             raise ValueError(f"floor_db: got {floor_db}, allowed are -1000 to 1000")
         self._floor = np.float32(floor_db)
+        self._least = integer("least_streams", least_streams, 1, 4)
         message_source.__init__(self, "wifi_channel_view", "csi",
                                 [(np.float32, self._width)] * (num_rx * num_streams), _MOST,
                                 newest=True)
 
     def _accept(self, message):
         _, carriers, matrices, _ = _channel(message)
+        if matrices.shape[2] < self._least:
+            return
         place = carriers + self._width // 2
         fits = (place >= 0) & (place < self._width)
         rows, columns = (min(a, b) for a, b in zip(self._shape, matrices.shape[1:], strict=True))
@@ -138,17 +153,17 @@ class wifi_channel_view(message_source):
             decibels = np.nan_to_num(10 * np.log10(power), nan=self._floor, posinf=300,
                                      neginf=self._floor)
         shown[:rows, :columns, place[fits]] = np.maximum(decibels, self._floor).transpose(1, 2, 0)
-        self._queue.put([row[None] for row in shown.reshape(-1, self._width)])
+        self._queue.put(_shown(shown.reshape(-1, self._width)))
 
 
 class wifi_meter(message_source):
     """Count Wi-Fi frames, and show the last ones as curves.
 
     Message port ``frames`` takes the dictionaries of ``wifi_receiver``. With each of them the
-    outputs give a vector with a value for each of the last ``length`` frames, newest last, zeros
-    before the first: 0 the SNR in dB, 1 the error vector magnitude of the worst stream in dB, 2
-    whether the frame was lost (1: no MPDU had a fitting frame check sequence). ``text`` has the
-    totals in a line, for a function probe.
+    outputs give a vector, twice for GNU Radio's vector sink, with a value for each of the last
+    ``length`` frames, newest last, zeros before the first: 0 the SNR in dB, 1 the error vector
+    magnitude of the worst stream in dB, 2 whether the frame was lost (1: no MPDU had a fitting
+    frame check sequence). ``text`` has the totals in a line, for a function probe.
 
     Args:
         length: frames shown, 1..100000.
@@ -206,36 +221,41 @@ class wifi_meter(message_source):
         self._lost += mpdus == 0
         self._mpdus += mpdus
         self._history.append(np.nan_to_num(values))
-        self._queue.put([curve[None] for curve in self.history()])
+        self._queue.put(_shown(self.history()))
 
 
 class wifi_condition_view(message_source):
     """Condition number of the channel matrices in dB over the subcarriers.
 
-    Message port ``csi`` takes the PDUs of ``wifi_receiver``. The output is a vector for each frame,
-    on the subcarriers -num_carriers / 2 to num_carriers / 2 - 1; the noise of all antennas is made
-    equal. It is 0 with one stream, and where there is no subcarrier.
+    Message port ``csi`` takes the PDUs of ``wifi_receiver``. The output is a vector for each
+    frame, sent twice for GNU Radio's vector sink, on the subcarriers -num_carriers / 2 to
+    num_carriers / 2 - 1; the noise of all antennas is made equal. It is 0 with one stream, and
+    where there is no subcarrier.
 
     Args:
         num_carriers: 64, 128 or 256 for 20, 40 or 80 MHz.
+        least_streams: frames with fewer space-time streams are left out, 1..4.
 
     Raises:
         ValueError: an argument is not as above.
     """
 
-    def __init__(self, num_carriers=64):
+    def __init__(self, num_carriers=64, least_streams=1):
         self._width = integer_choice("num_carriers", num_carriers, _WIDTHS)
+        self._least = integer("least_streams", least_streams, 1, 4)
         message_source.__init__(self, "wifi_condition_view", "csi", [(np.float32, self._width)],
                                 _MOST, newest=True)
 
     def _accept(self, message):
         _, carriers, matrices, noise = _channel(message)
+        if matrices.shape[2] < self._least:
+            return
         place = carriers + self._width // 2
         fits = (place >= 0) & (place < self._width)
-        shown = np.zeros((1, self._width), np.float32)
+        shown = np.zeros(self._width, np.float32)
         matrices = np.nan_to_num(matrices[fits], posinf=0, neginf=0)
-        shown[0, place[fits]] = condition_db(ChannelState(carriers[fits], matrices, noise))
-        self._queue.put([shown])
+        shown[place[fits]] = condition_db(ChannelState(carriers[fits], matrices, noise))
+        self._queue.put(_shown([shown]))
 
 
 class wifi_levels(message_source):
@@ -306,12 +326,13 @@ class wifi_airtime(message_source):
 class wifi_linear_loss(message_source):
     """Decibels left on the table: how much more SNR linear detectors need on the frames' channels.
 
-    Message port ``csi`` takes the PDUs of ``wifi_receiver``. With each frame that is compared the
-    outputs give a vector with a value for each of the last ``length`` of them, newest last, zeros
-    before the first: 0 what MMSE and 1 what zero forcing loses in dB, 40 at most, against the
-    detector in use, 2 how far the SNR is above what that needs. Where it is linear itself, or a
-    frame was not decoded, N-way takes its place. See ``wifi.linear_loss``. ``text`` has the last
-    values in a line, for a function probe.
+    Message port ``csi`` takes the PDUs of ``wifi_receiver``. With each frame that is compared
+    the outputs give a vector, twice for GNU Radio's vector sink, with a value for each of the
+    last ``length`` of them, newest last, zeros before the first: 0 what MMSE and 1 what zero
+    forcing loses in dB, 40 at most, against the detector in use, 2 how far the SNR is above
+    what that needs. Where it is linear itself, or a frame was not decoded, N-way takes its
+    place. See ``wifi.linear_loss``. ``text`` has the last values in a line, for a function
+    probe.
 
     Args:
         length: frames shown, 1..100000.
@@ -324,7 +345,7 @@ class wifi_linear_loss(message_source):
         ValueError: an argument is not as above.
     """
 
-    def __init__(self, length=100, interval=0.2, least_streams=2):
+    def __init__(self, length=100, interval=0.5, least_streams=2):
         length = integer("length", length, 1, 10**5)
         self._interval = number("interval", interval)
         if not 0 <= self._interval <= 3600:
@@ -363,7 +384,7 @@ class wifi_linear_loss(message_source):
             self._last = losses
             values = losses.mmse_db, losses.zf_db, losses.margin_db
             self._history.append(np.clip(np.array(values, np.float32), -100, 40))
-            self._queue.put([curve[None] for curve in self.history()])
+            self._queue.put(_shown(self.history()))
 
 
 def _frame_format(told, space_time_streams):

@@ -1,0 +1,80 @@
+#!/usr/bin/env python3
+# SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""wifi_live_view.grc without windows, and with any number of antennas: its figures each second.
+
+"mimopack wifi --radio ... --view" draws all of them on the terminal.
+"""
+
+import argparse
+import time
+
+from gnuradio import blocks, gr, mimopack, soapy
+
+
+class wifi_live_view_headless(gr.top_block):
+    """Radio, receiver, and the blocks that make figures of frames."""
+
+    def __init__(self, device, frequency, rate, gain, antennas, detector):
+        gr.top_block.__init__(self, "Wi-Fi live view")
+        self.source = soapy.source(device, "fc32", antennas, "", "", [""], [""])
+        for channel in range(antennas):
+            self.source.set_sample_rate(channel, rate)
+            self.source.set_frequency(channel, frequency)
+            self.source.set_gain(channel, gain)
+        self.receiver = mimopack.wifi_receiver(antennas, rate, frequency, detector=detector,
+                                               threads=0, overload="drop")
+        for channel in range(antennas):
+            self.connect((self.source, channel), (self.receiver, channel))
+        self.meter, self.losses = mimopack.wifi_meter(1), mimopack.wifi_linear_loss(1)
+        self.levels = mimopack.wifi_levels(antennas)
+        self.airtime = mimopack.wifi_airtime(rate, columns=1)
+        self.probes = {}
+        for block, port, outputs in ((self.meter, "frames", 3), (self.losses, "csi", 3),
+                                     (self.levels, "frames", 2 * antennas),
+                                     (self.airtime, "frames", 1)):
+            self.msg_connect(self.receiver, port, block, port)
+            self.probes[block] = [blocks.probe_signal_f() for _ in range(outputs)]
+            for output, probe in enumerate(self.probes[block]):
+                self.connect((block, output), probe)
+
+    def lines(self):
+        """The figures, as lines."""
+        levels = [probe.level() for probe in self.probes[self.levels]]
+        antennas = len(levels) // 2
+        counts = self.receiver.counts()
+        return [self.meter.text(),
+                f"airtime {100 * self.probes[self.airtime][0].level():.0f} %; SNR "
+                + ", ".join(f"{level:.1f}" for level in levels[:antennas]) + " dB; level "
+                + ", ".join(f"{level:.1f}" for level in levels[antennas:]) + " dBFS",
+                f"left on the table: {self.losses.text()}",
+                ", ".join(f"{counts[name]} {name}" for name in ("gaps", "lost", "dropped"))]
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("device", help="as SoapySDR takes it, such as driver=lime, or "
+                        "driver=mimopack,recording=FILE,repeat=1")
+    parser.add_argument("--frequency", type=float, default=5.18e9, help="Hz, default 5.18e9")
+    parser.add_argument("--rate", type=float, default=20e6, help="samples/s, default 20e6")
+    parser.add_argument("--gain", type=float, default=0, help="dB, default 0")
+    parser.add_argument("--antennas", type=int, default=2, help="default 2")
+    parser.add_argument("--detector", default="nway", help="default nway")
+    parser.add_argument("--seconds", type=float, default=10, help="default 10")
+    options = parser.parse_args()
+    try:
+        graph = wifi_live_view_headless(options.device, options.frequency, options.rate,
+                                        options.gain, options.antennas, options.detector)
+    except (ValueError, OSError, RuntimeError) as error:
+        parser.error(str(error))
+    graph.start()
+    end = time.monotonic() + options.seconds
+    while time.monotonic() < end:
+        time.sleep(max(0, min(1, end - time.monotonic())))
+        print("\n".join(graph.lines()), flush=True)
+    graph.stop()
+    graph.wait()
+
+
+if __name__ == "__main__":
+    main()

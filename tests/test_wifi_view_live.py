@@ -1,0 +1,151 @@
+# SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What a person at the radio sees, live: the terminal view and the examples, over gr-soapy and the
+driver of soapy/, which plays a recording of simulated traffic."""
+
+import os
+import re
+import subprocess
+import sys
+import urllib.request
+
+import pytest
+from flowgraphs import PACKAGES, ROOT
+from gnuradio.mimopack import recording
+from test_wifi_view import in_terminal
+
+driver = pytest.importorskip("test_soapy_driver", exc_type=ImportError)
+
+
+@pytest.fixture(scope="module")
+def traffic(tmp_path_factory):
+    """A recording of 0.2 s of traffic."""
+    path = tmp_path_factory.mktemp("traffic") / "air"
+    done = subprocess.run(
+        [sys.executable, ROOT / "examples/recordings/make_traffic.py", path, "--seconds", "0.2"],
+        env={**os.environ, "PYTHONPATH": str(PACKAGES)}, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert re.search(r"\d+ frames in 0.2048 s, 0 values clipped", done.stdout)
+    return path
+
+
+def test_the_recording_of_traffic_is_received(traffic):
+    done = _command(traffic, "-q")
+    assert done.returncode == 0, done.stdout
+    assert recording.Reader(traffic).num_channels == 2
+    for kind in ("non-HT 6", "non-HT 24", "HT MCS 7", "HT MCS 11", "VHT MCS 5"):
+        assert kind in done.stdout
+    share = float(re.search(r"^all .* ([\d.]+) %", done.stdout, re.M)[1])
+    assert share > 95
+
+
+def _command(*arguments):
+    return subprocess.run(
+        [sys.executable, "-c",
+         "from gnuradio.mimopack.apps.cli import main; main(prog_name='mimopack')",
+         "wifi", *map(str, arguments)], env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+        capture_output=True, text=True, timeout=60)
+
+
+def test_the_terminal_view_of_a_radio(traffic):
+    radio = f"driver=mimopack,recording={traffic},speed=0.05"
+    text, status = in_terminal(80, 24, "--radio", radio, "--frequency", "5.18e9", "--antennas",
+                               2, "--duration", 0.2, "--view", "--metrics", 0)
+    assert status == 0, text
+    plain = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", text.split("\x1b[?1049l")[1])
+    for words in ("driver=mimopack", "VHT MCS 5 x2", "constellation: ", "load", "MMSE",
+                  "gaps 0", "dropped", "\nall "):
+        assert words in plain.replace("\r", ""), words
+    assert "- %" not in plain.split("load")[1][:40]    # it has been told
+    assert re.search(r"metrics: http://127\.0\.0\.1:\d+/metrics", text)
+
+
+def test_prometheus_reads_a_running_radio(traffic):
+    pytest.importorskip("prometheus_client")
+    process = subprocess.Popen(
+        [sys.executable, "-uc",
+         "from gnuradio.mimopack.apps.cli import main; main(prog_name='mimopack')", "wifi",
+         "--radio", f"driver=mimopack,recording={traffic},repeat=1,speed=0.05", "--frequency",
+         "5.18e9", "--antennas", "2", "--metrics", "127.0.0.1:0"], text=True,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}, stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT)
+    try:
+        url, frames = None, 0
+        for line in process.stdout:
+            if line.startswith("metrics: "):
+                url = line.split()[1]
+            frames += "  SNR " in line
+            if frames >= 30:
+                break
+        with urllib.request.urlopen(url, timeout=20) as answer:
+            text = answer.read().decode()
+        counted = sum(float(line.split()[-1]) for line in text.splitlines()
+                      if line.startswith("mimopack_wifi_frames_total"))
+        assert counted >= 30
+        assert 'mimopack_wifi_linear_loss_db{detector="mmse"}' in text
+    finally:
+        process.terminate()
+        process.wait(timeout=20)
+        process.stdout.close()
+
+
+WATCH = """
+import sys
+from PyQt5 import Qt
+import wifi_live_view as made
+application = Qt.QApplication(sys.argv)
+graph = made.wifi_live_view(device=sys.argv[1])
+made.snippets_main_after_init(graph)
+watch, deadline = Qt.QTimer(), Qt.QTimer()
+def seen():
+    return (graph.meter.frames() >= 20 and graph.raster.nitems_read(0) >= 64
+            and "MMSE" in graph.losses.text() and graph.levels.messages() >= 20
+            and graph.condition_curve.nitems_read(0) >= 2 and graph.points_1.nitems_read(0) > 0)
+watch.timeout.connect(lambda: seen() and application.quit())
+deadline.timeout.connect(application.quit)
+watch.start(50)
+deadline.start(40000)
+graph.start()
+graph.show()
+application.exec_()
+graph.stop()
+graph.wait()
+refused = [view.refused() for view in (graph.meter, graph.losses, graph.levels, graph.airtime,
+                                       graph.condition, graph.response, graph.symbols)]
+print("seen", seen(), refused)
+"""
+
+
+def test_the_flowgraph_shows_all(companion, traffic, tmp_path):
+    companion.compiled(ROOT / "examples/wifi_live_view.grc", tmp_path)
+    done = subprocess.run(
+        [sys.executable, "-c", WATCH, f"recording={traffic},repeat=1,speed=0.1"], cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": f"{PACKAGES}{os.pathsep}{tmp_path}",
+             "HOME": str(tmp_path), "XDG_RUNTIME_DIR": str(tmp_path),
+             "QT_QPA_PLATFORM": "offscreen"}, capture_output=True, text=True, timeout=90)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "seen True [0, 0, 0, 0, 0, 0, 0]" in done.stdout
+
+
+def test_the_example_without_windows_tells_all(traffic, tmp_path):
+    done = subprocess.run(
+        [sys.executable, ROOT / "examples/wifi_live_view_headless.py",
+         f"driver=mimopack,recording={traffic},repeat=1,speed=0.1", "--seconds", "4"],
+        cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(PACKAGES)}, capture_output=True,
+        text=True, timeout=90)
+    assert done.returncode == 0, done.stdout + done.stderr
+    last = done.stdout.splitlines()[-4:]
+    assert re.match(r"[1-9]\d* frames \(", last[0]) and "dBFS" in last[1]
+    assert re.match(r"left on the table: MMSE [\d.]+ dB, ZF [\d.]+ dB worse than nway, margin",
+                    last[2])
+    assert last[3].startswith("0 gaps, 0 lost, ")
+
+
+def test_a_wrong_argument_is_refused_in_a_sentence(tmp_path):
+    done = subprocess.run(
+        [sys.executable, ROOT / "examples/wifi_live_view_headless.py",
+         "driver=mimopack,loopback=identity", "--detector", "foo"], cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(PACKAGES)}, capture_output=True, text=True,
+        timeout=60)
+    assert done.returncode == 2 and "Traceback" not in done.stderr
+    assert "error: detector: got 'foo'" in done.stderr
