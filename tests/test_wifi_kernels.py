@@ -110,6 +110,27 @@ def test_means(isa, rng):
         kernels.means(samples, rows=3, isa=isa)
 
 
+def test_direct_current(isa, rng):
+    """Where a mean is stronger than a signal's would be, which depends on the carrier offset."""
+    length, rows = 800, 2
+    cfo = np.array([0.1, 0.1, 0.3, 0.3]) / 64
+    level = np.array([0.5, 1, 2, 4])    # of the mean's square, over that of noise's
+    samples = complex_normal(rng, len(cfo), rows, length)
+    samples -= samples.mean(axis=2, keepdims=True)
+    samples += np.sqrt(level[:, None, None] / length * np.array([[[0.8], [1.2]]]))
+    apart = np.zeros((len(cfo), rows, length + 50), np.complex64)    # rows need not touch
+    apart[:, :, 20:-30] = samples
+    found = kernels.direct_current([one[:, 20:-30] for one in apart], rows=rows, cfo=cfo, fft=64,
+                                   isa=isa)
+    mean, power = samples.mean(axis=2), np.mean(np.abs(samples)**2, axis=2)
+    there = np.abs(mean)**2 * length > np.array([0.5, 0.5, 8, 8])[:, None] * power
+    assert 0 < there.sum() < there.size
+    np.testing.assert_allclose(found, np.where(there, mean, 0), rtol=1e-4, atol=1e-6)
+    for one in (samples[0], np.zeros((rows, length)).astype(np.complex64).T):
+        with pytest.raises(ValueError, match="direct_current: inconsistent arguments"):
+            kernels.direct_current([one], rows=3, cfo=cfo[:1], fft=64)
+
+
 @pytest.mark.parametrize("scale, rows", [(1, 1), (1, 3), (2, 2), (4, 1)])
 def test_acquire(isa, rng, scale, rows):
     """Preambles in noise, in all 20 MHz or a part of them, and what is none."""
@@ -508,7 +529,7 @@ def test_demodulate(isa, rng, frame_format, rows, ppm):
     first, direct = (40 + 192) * scale, np.full(rows, 0.01 + 0.02j, np.complex64)
     tested = demodulator.Demodulator(f, scale)
     core = _core.wifi.Demodulator(tested.plan, tested._smoother)
-    found = core.run([samples], first=np.array([first]), cfo=np.array([cfo]),
+    found = core.run([samples], rows=rows, first=np.array([first]), cfo=np.array([cfo]),
                      direct=direct[None], isa=isa)
 
     def smooth(estimate, noise):

@@ -33,6 +33,21 @@ def test_frames_do_not_depend_on_threads():
             np.testing.assert_array_equal(frame.channel.matrices, one.channel.matrices)
 
 
+def test_reports_do_not_depend_on_how_calls_are_joined():
+    """A detector with a detect() of its own is called from Python, between the steps that are one
+    call otherwise."""
+    class Own(detectors.NWay):
+        def detect(self, *arguments):
+            return super().detect(*arguments)
+
+    own, _ = received(1, detector=lambda streams, rows, points: Own(
+        streams, rows, points) if streams > 1 else detectors.MMSE(streams, rows, points))
+    for frame, one in zip(received(1)[0], own, strict=True):
+        np.testing.assert_allclose(frame.evm_db, one.evm_db, rtol=1e-5)
+        changed = one.as_json() | {name: frame.as_json()[name] for name in ("evm_db", "detector")}
+        assert frame.as_json() == changed
+
+
 def test_frames_are_decoded_at_the_same_time():
     """Two batches meet: on one thread the first would wait for the second for good."""
     both, calls = threading.Barrier(2), itertools.count()

@@ -10,12 +10,14 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <cmath>
 #include <complex>
 #include <cstdint>
 #include <cstring>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <stdexcept>
 #include <tuple>
 
@@ -68,6 +70,20 @@ bool within(const long_array& places, std::int64_t size)
             return false;
     return places.ndim() == 1;
 }
+
+/* Gives up Python's lock for calls of so many values that they are long. */
+class long_call
+{
+public:
+    explicit long_call(std::int64_t values)
+    {
+        if (values > 20000)
+            d_release.emplace();
+    }
+
+private:
+    std::optional<py::gil_scoped_release> d_release;
+};
 
 bool has_shape(const py::array& a, std::initializer_list<std::int64_t> shape)
 {
@@ -645,6 +661,45 @@ struct frames_of {
     wifi_frames all() const { return { data.data(), length.data(), stride.data() }; }
 };
 
+/* A receiver's direct current (frames, rows), 0 where the mean of the samples does not tell it
+ * from a signal: a signal's mean square is near its power over the length where the carrier
+ * offset brings a subcarrier to frequency 0, and far less where it does not. */
+void find_direct(const wifi_build& build,
+                 const frames_of& all,
+                 std::int64_t frames,
+                 std::int64_t rows,
+                 const double* cfo,
+                 double fft,
+                 std::complex<float>* direct)
+{
+    constexpr double near = 0.25, least_near = 0.5, least_far = 8;
+    std::vector<float> power(frames * rows);
+    build.means(
+        { frames, rows, all.all(), reinterpret_cast<float*>(direct), power.data() });
+    for (std::int64_t i = 0; i < frames * rows; ++i) {
+        const std::int64_t frame = i / rows;
+        const double least = std::fabs(cfo[frame] * fft) < near ? least_near : least_far;
+        if (!(std::norm(direct[i]) * static_cast<double>(all.length[frame]) >
+              least * power[i]))
+            direct[i] = 0;
+    }
+}
+
+/* (frames, rows) of samples: arrays (rows, length), with offsets in cycles per sample */
+complex_array direct_current(const std::vector<row_array>& samples,
+                             std::int64_t rows,
+                             const double_array& cfo,
+                             int fft,
+                             const std::string& isa)
+{
+    const std::int64_t frames = static_cast<std::int64_t>(samples.size());
+    const frames_of all(samples, rows);
+    require(all.fits && rows >= 0 && has_shape(cfo, { frames }), "direct_current");
+    complex_array direct({ frames, rows });
+    find_direct(find_wifi(isa), all, frames, rows, cfo.data(), fft, direct.mutable_data());
+    return direct;
+}
+
 /* (mean (frames, rows), mean of the squares) of samples: arrays (rows, length) */
 py::tuple means(const std::vector<row_array>& samples,
                 std::int64_t rows,
@@ -824,6 +879,7 @@ float_array condition(const complex_array& h, const std::string& isa)
                               floats(h),
                               ratio.mutable_data() };
     const wifi_build& build = find_wifi(isa);
+    const long_call call(h.size());
     build.condition(c);
     return ratio;
 }
@@ -862,6 +918,7 @@ float_array error_vectors(const complex_array& y,
                             noise.data(),
                             error.mutable_data() };
     const wifi_build& build = find_wifi(isa);
+    const long_call call(y.shape(0) * y.shape(1) * chosen.size());
     build.errors(e);
     return error;
 }
@@ -1348,13 +1405,20 @@ public:
         require(f.trained_here || d_smoother->carriers() == f.trained, "Demodulator");
         require(d_smoother->wanted() == f.trained, "Demodulator");
         f.signal_b_signs = kept<float>(d, "signal_b_signs", { f.streams });
+        d_measured = d["measured"].cast<long_array>();
+        d_side = d["side"].cast<int>();
+        d_point_scale = d["point_scale"].cast<float>();
+        require(within(d_measured, f.symbols) && d_side >= 1 && d_side <= 1024 &&
+                    d_point_scale > 0 && f.streams <= wifi_max_columns,
+                "Demodulator");
     }
 
-    /* A dictionary of what wifi_demodulation puts out */
+    /* A dictionary of what wifi_demodulation puts out, and of what follows */
     py::dict run(const std::vector<row_array>& samples,
+                 std::int64_t rows,
                  const long_array& first,
                  const double_array& cfo,
-                 const complex_array& direct,
+                 const std::optional<complex_array>& direct,
                  const std::optional<complex_array>& white,
                  const cpu_detector* detector,
                  const frame_decoder* decoder,
@@ -1364,12 +1428,10 @@ public:
     {
         const wifi_format& f = d_format;
         const std::int64_t frames = static_cast<std::int64_t>(samples.size());
-        require(direct.ndim() == 2 && direct.shape(1) >= 1 && direct.shape(1) <= 256,
-                "demodulate");
-        const std::int64_t rows = direct.shape(1);
+        require(rows >= 1 && rows <= 256, "demodulate");
         const frames_of all(samples, rows);
         bool fits = all.fits && has_shape(first, { frames }) && has_shape(cfo, { frames }) &&
-                    has_shape(direct, { frames, rows }) &&
+                    (!direct || has_shape(*direct, { frames, rows })) &&
                     (!white || has_shape(*white, { frames, rows, rows }));
         for (std::int64_t i = 0; fits && i < frames; ++i)
             fits = all.length[i] >= f.fft && first.data()[i] > -(std::int64_t{ 1 } << 40) &&
@@ -1389,13 +1451,15 @@ public:
         const wifi_smoother own = d_smoother->plan(lease);
         wifi_format format = f;
         format.smoother = &own;
+        scratch<std::complex<float>> found(direct ? 0 : frames * rows);
         const wifi_demodulation d = { &format,
                                       frames,
                                       rows,
                                       all.all(),
                                       first.data(),
                                       cfo.data(),
-                                      floats(direct),
+                                      direct ? floats(*direct)
+                                             : reinterpret_cast<float*>(found.data()),
                                       white ? floats(*white) : nullptr,
                                       floats(vectors),
                                       floats(whitened),
@@ -1409,6 +1473,11 @@ public:
                                       floats(received),
                                       floats(least_squares) };
         const wifi_build& build = find_wifi(isa);
+        const auto demodulate = [&] {
+            if (!direct)
+                find_direct(build, all, frames, rows, cfo.data(), f.fft, found.data());
+            build.demodulate(d);
+        };
         py::dict out;
         if (detector) {
             const std::int64_t bits = f.streams * detector->shape().points.bits;
@@ -1419,14 +1488,17 @@ public:
                         decoder->decoded() <= last->size(),
                     "demodulate");
             byte_array scrambled({ frames, last->size() }), psdus({ frames, last->length() });
+            float_array error({ frames, f.streams });
             out["scrambled"] = scrambled;
             out["psdus"] = psdus;
+            out["error"] = error;
             viterbi_batch b{};
             std::array<double, 3> seconds{};
             std::vector<mpdu_places> mpdus;
             run_batch(b, threads, [&](viterbi_batch& batch) {
                 stopwatch watch;
-                build.demodulate(d);
+                demodulate();
+                measure(build, d, error.mutable_data());
                 seconds[0] = watch.lap();
                 return decode(d, *detector, *decoder, *last, batch,
                               scrambled.mutable_data(), psdus.mutable_data(), mpdus, watch,
@@ -1436,7 +1508,7 @@ public:
             out["seconds"] = seconds;
         } else {
             py::gil_scoped_release release;
-            build.demodulate(d);
+            demodulate();
         }
         out["y"] = vectors;
         out["h"] = whitened;
@@ -1456,6 +1528,29 @@ private:
     std::shared_ptr<smoother> d_smoother;
     std::vector<py::array> d_kept;
     wifi_format d_format;
+    long_array d_measured; /* symbols whose error vectors count */
+    int d_side;            /* of the constellation's axis */
+    float d_point_scale;   /* half the distance of neighbours on it */
+
+    /* Error vectors of some symbols */
+    void measure(const wifi_build& build, const wifi_demodulation& d, float* error) const
+    {
+        const wifi_format& f = *d.format;
+        const std::vector<float> noise(d.noise_var, d.noise_var + d.frames);
+        build.errors({ d.frames,
+                       f.data,
+                       f.symbols,
+                       static_cast<int>(d.rows),
+                       static_cast<int>(f.streams),
+                       d_side,
+                       d_point_scale,
+                       d_measured.data(),
+                       d_measured.size(),
+                       d.vectors,
+                       d.whitened,
+                       noise.data(),
+                       error });
+    }
 
     /* Vectors to PSDUs; returns 0 or out_of_memory */
     static std::size_t decode(const wifi_demodulation& d,
@@ -1666,6 +1761,14 @@ void bind_wifi(py::module_& core)
           py::kw_only(),
           py::arg("rows"),
           py::arg("isa") = "auto");
+    m.def("direct_current",
+          &direct_current,
+          py::arg("samples").noconvert(),
+          py::kw_only(),
+          py::arg("rows"),
+          py::arg("cfo").noconvert(),
+          py::arg("fft"),
+          py::arg("isa") = "auto");
     m.def("spectra",
           &spectra,
           py::arg("samples").noconvert(),
@@ -1793,9 +1896,10 @@ void bind_wifi(py::module_& core)
              &demodulator::run,
              py::arg("samples").noconvert(),
              py::kw_only(),
+             py::arg("rows"),
              py::arg("first").noconvert(),
              py::arg("cfo").noconvert(),
-             py::arg("direct").noconvert(),
+             py::arg("direct").none(true).noconvert() = py::none(),
              py::arg("white").none(true).noconvert() = py::none(),
              py::arg("detector").none(true) = py::none(),
              py::arg("decoder").none(true) = py::none(),

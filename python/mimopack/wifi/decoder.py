@@ -22,28 +22,26 @@ from .points import (
     in_time,
     known_points,
     mean_condition,
+    measured_symbols,
     mmse_points,
     to_symbols,
 )
-from .preamble import direct_current
 from .whitening import factors, noise_covariance
 from .windows import FrameSamples
 
 _log = logging.getLogger(__name__)
 # Frames of one format that are demodulated together, and their OFDM symbols of 20 MHz and an
 # antenna, which should stay in the cache; and symbols that are worth a batch of their own where
-# threads share the frames.
+# threads share the frames, as Python's share of a batch is one thread's at a time.
 _BATCH = 64
 _SYMBOLS_TOGETHER = 5120
-_LEAST_SYMBOLS = 384
+_LEAST_SYMBOLS = 2048
 _KEPT_OBJECTS = 256
 # Candidates of all vectors of a batch from which a detector's threads are worth waking, which takes
 # long where other blocks have the cores.
 _SHARED_WORK = 8_000_000
 # How a problem begins that is an exception.
 FAILED = "failed: "
-# Data symbols from which the error vector magnitude is taken.
-_EVM_SYMBOLS = 8
 _LTF_START = training.L_STF + 2 * training.GUARD
 # Functions that make detectors, which may be a user's, are called one at a time.
 _MAKING = Lock()
@@ -91,16 +89,11 @@ def batches(found, num_rx, threads):
     out = []
     for indices in groups.values():
         f = found[indices[0]].header.format
-        size = min(_batch_size(f, num_rx), max(shared, -(-_LEAST_SYMBOLS // max(1, f.num_symbols))))
+        symbols = max(1, f.num_symbols * num_rx * f.bandwidth_mhz // 20)
+        size = min(_BATCH, -(-_SYMBOLS_TOGETHER // symbols),
+                   max(shared, -(-_LEAST_SYMBOLS // symbols)))
         out += [indices[begin:begin + size] for begin in range(0, len(indices), size)]
     return out
-
-
-@lru_cache(maxsize=4096)
-def _batch_size(f, num_rx):
-    """Frames of a format that are demodulated together at most."""
-    symbols = f.num_symbols * num_rx * f.bandwidth_mhz // 20
-    return min(_BATCH, -(-_SYMBOLS_TOGETHER // max(1, symbols)))
 
 
 class FrameDecoder:
@@ -221,9 +214,9 @@ class FrameDecoder:
                 rows = self.settings.num_rx * f.plan.copies * (2 if f.stbc else 1)
                 detector = self._detector(f, rows)
                 behind = self._behind(demodulator, detector, field, len(group))
-            except _Refused as error:
-                refusal = str(error)
-        demodulated, *found, seconds = demodulator.run(samples, **behind)
+            except _Refused as refused:
+                refusal = str(refused)
+        demodulated, *found, error, seconds = demodulator.run(samples, **behind)
         self._lap_shared(("demodulation", "detection", "decoding"), seconds or (1, 0, 0))
         if not f.num_symbols or refusal:
             reports = self._reports(group, demodulated, lower)
@@ -248,20 +241,20 @@ class FrameDecoder:
                                              known_points(f, coded, field.source))
                 self._lap("demodulation")
                 decoded = self._decoded(refined, detector, field, [payloads[i] for i in left])
-            except Exception as error:    # what was decoded stays
-                self._log_once(error, group[left[0]])
+            except Exception as failure:    # what was decoded stays
+                self._log_once(failure, group[left[0]])
                 break
             payloads = _put(payloads, left, decoded)
             demodulated = demodulated.put(left, refined)
             better = [i for i in left if len(payloads[i].good) > len(before[i].good)]
             if better:
-                reported = reported.put(better, demodulated.take(better))
+                reported, error = reported.put(better, demodulated.take(better)), None
             # A frame with good MPDUs to which a pass added none seldom gains by another, and one of
             # which a pass decided nothing otherwise will not.
             left = [i for i in left if not payloads[i].complete and (i in better or (
                 not payloads[i].good and _differ(before[i], payloads[i])))]
         name = getattr(detector, "name", "") or type(detector).__name__
-        return self._reports(group, reported, lower, payloads, name, field)
+        return self._reports(group, reported, lower, payloads, name, field, error)
 
     def _behind(self, demodulator, detector, field, frames):
         """What can follow demodulation in C++ at once: arguments of ``Demodulator.run``."""
@@ -309,8 +302,7 @@ class FrameDecoder:
         samples = [one.samples for one in group]
         first = np.array([one.preamble.window - one.first for one in group])
         cfo = np.array([one.preamble.cfo for one in group])
-        spacing = 1 / (carriers.FFT_20 * self.settings.scale)
-        return FrameSamples(samples, first, cfo, direct_current(samples, cfo / spacing))
+        return FrameSamples(samples, first, cfo)
 
     def _detector(self, f, rows, **options):
         unknowns = f.num_streams * (2 if f.stbc else 1)
@@ -379,9 +371,11 @@ class FrameDecoder:
                 "noise_dbfs": tuple(noise[i])})
         return found
 
-    def _reports(self, group, demodulated, lower=None, payloads=None, detector="", field=None):
+    def _reports(self, group, demodulated, lower=None, payloads=None, detector="", field=None,
+                 error=None):
         """Frames of one format that were demodulated: list of :class:`ReceivedFrame`; lower is
-        what undoes the whitening of antennas."""
+        what undoes the whitening of antennas, error the mean squares of error vectors where they
+        are known."""
         d, scale = demodulated, self.settings.scale
         f, fft = group[0].header.format, carriers.FFT_20 * scale
         condition = np.full(len(group), np.nan)
@@ -393,7 +387,8 @@ class FrameDecoder:
             matrices = lower[:, None] @ matrices
             noise = noise * np.sum(np.abs(lower)**2, axis=2)
         if payloads:
-            error, symbols = self._equalised(f, d)
+            if self._keep_symbols or error is None:
+                error, symbols = self._equalised(f, d)
             evm = _decibels(error).tolist()
         step = (d.phase_step / (2 * np.pi * f.symbol * scale)).tolist()
         frames = []
@@ -428,9 +423,8 @@ class FrameDecoder:
         if self._keep_symbols:
             chosen, points = np.arange(count), in_time(mmse_points(d.y, d.h, d.noise_var), f)
         else:
-            chosen = np.linspace(0, count - 1, min(count, _EVM_SYMBOLS)).astype(int)
-            points = None
-        return error_vectors(d.y, d.h, d.noise_var, np.unique(chosen), f), points
+            chosen, points = measured_symbols(count), None
+        return error_vectors(d.y, d.h, d.noise_var, chosen, f), points
 
 
 @lru_cache(maxsize=4096)

@@ -9,7 +9,7 @@ import numpy as np
 from .. import _core
 from . import carriers, signal_fields, training
 from .formats import VHT, NonHT
-from .points import space_time_blocks
+from .points import axis_of, measured_symbols, space_time_blocks
 from .smoothing import smoother
 
 # From a frame's first sample to the FFT window of the L-LTF's first half, at 20 MS/s.
@@ -142,7 +142,9 @@ class Demodulator:
         shared = None
         if isinstance(f, VHT):
             shared = np.isin(np.arange(self._ltf_k.size), at_pilots).astype(np.uint8)
+        side, point_scale = axis_of(f.bits_per_carrier)
         return {
+            "measured": measured_symbols(f.num_symbols), "side": side, "point_scale": point_scale,
             "fft": self._fft, "scale": self._scale, "streams": streams,
             "greenfield": self._greenfield, "smoothing": self._smoothing,
             "short_gi": f.short_gi, "share": share,
@@ -185,13 +187,16 @@ class Demodulator:
 
         Returns:
             (:class:`Demodulated`, PSDUs, scrambled bits and MPDUs as
-            :meth:`data_field.DataField.taken_apart` takes them, seconds of demodulation, detection
-            and decoding); the last four are None where nothing was behind.
+            :meth:`data_field.DataField.taken_apart` takes them, mean squares of error vectors as of
+            :func:`points.error_vectors`, seconds of demodulation, detection and decoding); the last
+            five are None where nothing was behind.
         """
         f = self.format
-        found = self._core.run(samples.samples, first=samples.first, cfo=samples.cfo,
-                               direct=samples.direct, white=samples.white, **behind)
-        decoded = [found.pop(name, None) for name in ("psdus", "scrambled", "mpdus", "seconds")]
+        found = self._core.run(samples.samples, rows=len(samples.samples[0]), first=samples.first,
+                               cfo=samples.cfo, direct=samples.direct, white=samples.white,
+                               **behind)
+        decoded = [found.pop(name, None)
+                   for name in ("psdus", "scrambled", "mpdus", "error", "seconds")]
         phase, sig_b = found.pop("phase"), found.pop("sig_b")
         y, h = found.pop("y"), found.pop("h")
         if f.num_symbols:

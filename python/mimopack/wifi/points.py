@@ -8,6 +8,9 @@ import numpy as np
 from .. import _core
 from .. import constellation as constellations
 
+# Symbols from which the error vector magnitude is taken.
+_EVM_SYMBOLS = 8
+
 
 def known_points(frame_format, coded, order):
     """All points of frames whose bits are known, pilots too, with space-time block codes.
@@ -106,8 +109,25 @@ def mean_condition(channel):
         float64 (n,).
     """
     n, _, rows, columns = channel.shape
+    if columns == 1:
+        return np.zeros(n)
     ratio = _core.wifi.condition(channel.reshape(-1, rows, columns)).reshape(n, -1)
     return np.mean(10 * np.log10(np.maximum(ratio, 1e-30)), axis=1)
+
+
+def axis_of(bits):
+    """(points of an axis, half the distance of neighbours) of a square QAM of so many bits with
+    mean power 1; one point stands for BPSK."""
+    if bits == 1:
+        return 1, 1.0
+    side = 1 << bits // 2
+    return side, float(np.sqrt(1.5 / (side**2 - 1)))
+
+
+def measured_symbols(count):
+    """Which of so many symbols the error vector magnitude is taken from."""
+    chosen = np.linspace(0, count - 1, min(count, _EVM_SYMBOLS)).astype(np.int64)
+    return np.unique(chosen)
 
 
 def error_vectors(y, h, noise_var, chosen, frame_format):
@@ -122,10 +142,7 @@ def error_vectors(y, h, noise_var, chosen, frame_format):
         float32 (n, num_streams).
     """
     f = frame_format
-    side, scale = 1, 1.0
-    if f.bits_per_carrier > 1:
-        side = 1 << f.bits_per_carrier // 2
-        scale = np.sqrt(1.5 / (side**2 - 1))
+    side, scale = axis_of(f.bits_per_carrier)
     error = _core.wifi.error_vectors(y, h, noise=noise_var.astype(np.float32), chosen=chosen,
                                      side=side, scale=scale)
     return error.reshape(len(error), f.num_streams, -1).mean(axis=2)

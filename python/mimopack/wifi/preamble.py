@@ -9,28 +9,6 @@ import numpy as np
 from .. import _core
 from . import carriers, training
 
-# Energy of the mean over the power that makes it a direct current, where a signal with an unknown
-# carrier offset would be seldom so strong.
-_LEAST_DIRECT = 8.0
-
-
-def direct_current(samples, cfo):
-    """A receiver's direct current where the mean of samples tells it from the signal.
-
-    Args:
-        samples: list of n complex64 arrays (num_rx, length), of frames.
-        cfo: (n,), carrier offset over the carrier spacing.
-
-    Returns:
-        complex64 (n, num_rx). A signal's mean square is near its power over the length where the
-        offset brings a subcarrier to frequency 0, and far less where it does not.
-    """
-    mean, power = _core.wifi.means(samples, rows=samples[0].shape[0])
-    count = np.array([one.shape[1] for one in samples])[:, None]
-    least = np.where(np.abs(cfo) < 0.25, 0.5, _LEAST_DIRECT)[:, None]
-    there = (mean.real**2 + mean.imag**2) * count > least * power
-    return np.where(there, mean, 0).astype(np.complex64)
-
 
 @dataclass(frozen=True)
 class Preamble:

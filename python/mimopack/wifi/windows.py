@@ -18,14 +18,14 @@ class FrameSamples:
             may hold several.
         first: int64 (n,), samples of the arrays from which windows count.
         cfo: float64 (n,), carrier offsets in cycles per sample.
-        direct: complex64 (n, num_rx), direct current.
+        direct: complex64 (n, num_rx), direct current; None where it is still to be found.
         white: complex64 (n, num_rx, num_rx), what spectra are multiplied with; None for nothing.
     """
 
     samples: list
     first: np.ndarray
     cfo: np.ndarray
-    direct: np.ndarray
+    direct: np.ndarray | None = None
     white: np.ndarray | None = None
 
     def spectra(self, starts, fft, bins, scale=None):
@@ -42,22 +42,31 @@ class FrameSamples:
             complex64 (n, num_rx, windows, K), without scaling by the length. A frame's spectra do
             not depend on the others.
         """
+        direct = self.found_direct(fft)
         last = np.array([one.shape[1] - fft for one in self.samples])
         starts = np.clip(self.first[:, None] + starts, 0, last[:, None])
         if scale is None:
-            scale = np.ones(self.direct.shape, np.float32)
+            scale = np.ones(direct.shape, np.float32)
         out = _core.wifi.spectra(
             self.samples, cfo=np.ascontiguousarray(self.cfo, float),
             starts=np.ascontiguousarray(starts, np.int64), fft=fft, bins=bins,
-            scale=np.ascontiguousarray(scale, np.float32), direct=np.ascontiguousarray(self.direct))
+            scale=np.ascontiguousarray(scale, np.float32), direct=np.ascontiguousarray(direct))
         if self.white is not None:
             shape = out.shape
             out = (self.white @ out.reshape(*shape[:2], -1)).reshape(shape)
         return out
+
+    def found_direct(self, fft):
+        """Direct current, complex64 (n, num_rx), of frames whose symbols have so many samples."""
+        if self.direct is not None:
+            return self.direct
+        return _core.wifi.direct_current(self.samples, rows=len(self.samples[0]), cfo=self.cfo,
+                                         fft=fft)
 
     def take(self, which):
         """Samples of the frames of some indices, or where a mask is true."""
         indices = np.arange(len(self.samples))[which]
         white = None if self.white is None else self.white[indices]
         return replace(self, samples=[self.samples[i] for i in indices], first=self.first[indices],
-                       cfo=self.cfo[indices], direct=self.direct[indices], white=white)
+                       cfo=self.cfo[indices], white=white,
+                       direct=None if self.direct is None else self.direct[indices])
