@@ -2,14 +2,15 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Decibels left on the table, against simulated frames over the same channels."""
 
+import importlib.util
 from dataclasses import replace
 from functools import cache
 
 import numpy as np
 import pytest
-from gnuradio.mimopack import constellation, detectors, wifi
-from gnuradio.mimopack.wifi.data_field import DataField
-from gnuradio.mimopack.wifi.linear_loss import linear_loss, threshold
+from flowgraphs import ROOT
+from gnuradio.mimopack import recording, wifi
+from gnuradio.mimopack.wifi.linear_loss import information, linear_loss, threshold
 
 BER = 1e-4
 # mcs, coding, antennas, correlation of neighbouring antennas on both sides, seed
@@ -18,72 +19,17 @@ CASES = [(9, "bcc", 2, 0.5, 0), (11, "bcc", 2, 0.0, 1), (11, "bcc", 2, 0.7, 0),
          (27, "bcc", 4, 0.0, 1), (27, "ldpc", 4, 0.7, 2), (29, "bcc", 4, 0.0, 2)]
 
 
-def multipath(num_rx, num_tx, correlation, seed):
-    """Four Rayleigh taps (4, num_rx, num_tx) that fall by 1 / 1.5 nepers of power each."""
-    rng = np.random.default_rng(seed)
-    profile = np.exp(-np.arange(4) / 1.5)
-    shape = (4, num_rx, num_tx)
-    taps = (rng.standard_normal(shape) + 1j * rng.standard_normal(shape)) / np.sqrt(2)
-    rows, columns = (np.linalg.cholesky(correlation ** np.abs(np.subtract.outer(
-        np.arange(n), np.arange(n)))) for n in (num_rx, num_tx))
-    return rows @ (taps * np.sqrt(profile / profile.sum())[:, None, None]) @ columns.T
-
-
-class Link:
-    """Coded frames over known channels: bits, data field, detector, decoder."""
-
-    def __init__(self, frame_format, taps, frames=150):
-        f = self.format = frame_format
-        k = f.plan.used
-        h = np.einsum("kt,trs->krs", np.exp(-2j * np.pi / 64 * np.outer(k, np.arange(len(taps)))),
-                      taps)
-        self.state = wifi.ChannelState(k, h.astype(np.complex64), np.ones(taps.shape[1]))
-        self._h = self.state.matrices[f.plan.data_index]
-        self._field, rng = DataField(f), np.random.default_rng(5)
-        self._bits = rng.integers(0, 2, (frames, f.num_scrambled), np.uint8)
-        coded = np.take(self._field.code(self._bits), self._field.source, axis=2)
-        points = constellation.get(f.constellation)
-        x = points.modulate(coded.reshape(-1, f.num_streams * points.bits_per_symbol))
-        x = x.reshape(frames, f.num_symbols, -1, f.num_streams)
-        self._clean = np.einsum("krs,ntks->kntr", self._h, x)
-        noise = rng.standard_normal((*self._clean.shape, 2))
-        self._noise = noise.view(complex)[..., 0] / np.sqrt(2)
-
-    def errors(self, name, snr_db):
-        """(bit, frame) error rates."""
-        f, noise_var = self.format, 10 ** (-snr_db / 10)
-        y = (self._clean + np.sqrt(noise_var) * self._noise).astype(np.complex64)
-        k, n, t, rows = y.shape
-        llr = _detector(name, f.num_streams, rows, f.constellation).detect(
-            y.reshape(-1, rows), self._h, noise_var)
-        llr = llr.reshape(k, n, t, -1).transpose(1, 2, 0, 3).reshape(n, t, -1)
-        found = np.stack([one.scrambled for one in self._field.decode(np.ascontiguousarray(llr))])
-        end = f.tail_position if f.coding == "bcc" else f.num_scrambled
-        wrong = found[:, :end] != self._bits[:, :end]
-        return wrong.mean(), wrong.any(axis=1).mean()
-
-    def needed_db(self, name, rate, kind=0):
-        """SNR at which the bit (kind 0) or frame (1) error rate is as given."""
-        low, high = -10.0, 70.0
-        while high - low > 0.1:
-            middle = (low + high) / 2
-            low, high = ((middle, high) if self.errors(name, middle)[kind] > rate
-                         else (low, middle))
-        return (low + high) / 2
-
-
-@cache
-def _detector(name, num_tx, num_rx, points):
-    return detectors.create(name, num_tx=num_tx, num_rx=num_rx, constellation=points,
-                            backend="cpu", threads=1)
+_spec = importlib.util.spec_from_file_location("_bench", ROOT / "bench" / "wifi_linear_loss.py")
+bench = importlib.util.module_from_spec(_spec)
+_spec.loader.exec_module(bench)
 
 
 @cache
 def measured(case):
     """(link, SNRs that N-way, MMSE and ZF need)."""
     mcs, coding, num_rx, correlation, seed = case
-    link = Link(wifi.HT(mcs, 500, coding=coding),
-                multipath(num_rx, mcs // 8 + 1, correlation, seed))
+    link = bench.Link(wifi.HT(mcs, 500, coding=coding),
+                      bench.multipath(num_rx, mcs // 8 + 1, correlation, seed))
     return link, *(link.needed_db(name, BER) for name in ("nway", "mmse", "zf"))
 
 
@@ -153,8 +99,11 @@ def test_streams_in_one_direction_are_lost_to_linear_detectors():
 def test_what_is_compared():
     link = measured(CASES[1])[0]
     assert linear_loss(link.format, link.state, "mla").detector == "mla"
-    for linear in ("mmse", "zf", "a user's own"):
-        assert linear_loss(link.format, link.state, linear) == linear_loss(link.format, link.state)
+    for name in ("mmse", "zf", "sd", "bitflip", "a user's own"):
+        assert linear_loss(link.format, link.state, name) == linear_loss(link.format, link.state)
+    # 64-QAM on four streams: more candidates than a figure is worth.
+    link = measured(CASES[-1])[0]
+    assert linear_loss(link.format, link.state, "mla").detector == "nway"
     # More streams than antennas.
     state = replace(link.state, matrices=link.state.matrices[:, :1], noise=np.ones(1))
     assert linear_loss(link.format, state) is None
@@ -166,9 +115,38 @@ def test_what_is_compared():
 def test_thresholds(mcs, coding):
     """At the SNR at which one frame in ten is lost the margin is 0."""
     f = wifi.HT(mcs, 500, coding=coding)
-    link = Link(f, multipath(3, 2, 0.3, 4), frames=100)
+    link = bench.Link(f, bench.multipath(3, 2, 0.3, 4), frames=100)
     noise_var = 10 ** (-link.needed_db("mmse" if mcs == 8 else "nway", 0.1, kind=1) / 10)
     found = linear_loss(f, replace(link.state, noise=noise_var * link.state.noise))
     assert found.margin_db == pytest.approx(0, abs=1.0)
     numerator, denominator = map(int, f.code_rate.split("/"))
     assert 0.02 < threshold(f.coding, f.code_rate) - numerator / denominator < 0.25
+
+
+def test_information_grows_with_the_snr():
+    link = measured(CASES[1])[0]
+    values = [information(link.format, link.state, "nway", change)
+              for change in (-30, 0, 5, 10, 60)]
+    assert values == sorted(values) and abs(values[0]) < 0.05 and values[-1] > 0.999
+    with pytest.raises(ValueError, match="detector: omap takes no VHT MCS 8"):
+        f = wifi.VHT.of_length(8, 100, 4)
+        information(f, wifi.ChannelState(f.plan.used, np.ones((56, 4, 4), np.complex64),
+                                         np.ones(4)), "omap")
+
+
+def test_it_foretells_which_frames_of_the_demo_are_decoded():
+    """80 simulated frames over channels of their own: the channel matrices that N-way's receiver
+    found tell which ones the other detectors decode."""
+    reader = recording.Reader(ROOT / "examples/recordings/wifi_4x4_ht.sigmf-meta")
+    samples = next(reader.pieces(reader.num_samples))
+    decoded, found = {}, []
+    for name in ("nway", "mmse", "zf"):
+        receiver = wifi.Receiver(reader.num_channels, detector=name)
+        frames = receiver.process(samples) + receiver.finish()
+        found = found or [linear_loss(one.format, one.channel) for one in frames]
+        decoded[name] = np.array([one.complete for one in frames])
+    for name, margin in (("nway", [one.margin_db for one in found]),
+                         ("mmse", [one.margin_db - one.mmse_db for one in found]),
+                         ("zf", [one.margin_db - one.zf_db for one in found])):
+        assert np.mean((np.array(margin) > 0) == decoded[name]) >= 0.9
+        assert 10 < np.count_nonzero(decoded[name]) < 75

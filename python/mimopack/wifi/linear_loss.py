@@ -12,8 +12,9 @@ from .. import detectors
 from .points import space_time_blocks
 
 LINEAR = ("mmse", "zf")
-# What is compared with them where the detector in use is one of them itself.
-_STRONG = "nway"
+# What linear detectors are compared with: detectors of bounded effort with soft decisions.
+STRONG = ("nway", "fpfsd", "sfsd", "kbest", "ep", "mla", "omap")
+_MOST_CANDIDATES = 4096    # of a vector
 _VECTORS = 2048    # that a channel is tried with, all subcarriers together
 _LOWEST, _HIGHEST = -40.0, 80.0    # dB that the SNR is changed by at most
 _STEP = 0.04    # dB
@@ -38,7 +39,7 @@ class LinearLoss:
     detector: str
 
 
-def linear_loss(frame_format, state, detector=_STRONG):
+def linear_loss(frame_format, state, detector=STRONG[0]):
     """Compare a detector with linear ones on the channel matrices of a frame.
 
     The channel of each data subcarrier is y = H x + n, noise of each antenna divided out. Uniform
@@ -54,16 +55,18 @@ def linear_loss(frame_format, state, detector=_STRONG):
     of the IEEE 802.16m evaluation methodology). Losses are differences of these SNRs in dB. The
     threshold is that of the frame's code, see :func:`threshold`.
 
-    Over 45 simulated channels with 2 to 4 streams (frames of 500 bytes, SNR at a bit error rate of
-    10^-4), this was off by 0.42 dB (rms) for MMSE, 0.55 dB for zero forcing and 0.46 dB for the
-    margin. It was off by 1.1, 1.6 and 1.0 dB at most, where the loss was several dB.
+    Over 51 simulated channels with 2 to 4 streams (frames of 500 bytes, SNR at a bit error rate of
+    10^-4; bench/wifi_linear_loss.py), this was off by 0.43 dB (rms) for MMSE, 0.53 dB for zero
+    forcing and 0.44 dB for the margin. It was off by 1.1, 1.6 and 1.0 dB at most, where the loss
+    was several dB.
 
     Bits and noise are the same for all detectors and SNRs, and drawn from a fixed seed.
 
     Args:
         frame_format: :class:`formats.FrameFormat`.
         state: :class:`frame.ChannelState` of the frame.
-        detector: name of the detector in use; where it is linear, N-way takes its place.
+        detector: name of the detector in use. N-way takes its place where it is not one of
+            ``STRONG``, or looks at more than 4096 candidates for a vector.
 
     Returns:
         :class:`LinearLoss`; None where the frame has more streams than can be detected.
@@ -72,16 +75,14 @@ def linear_loss(frame_format, state, detector=_STRONG):
     rows, unknowns = h.shape[1:]
     if rows < unknowns:
         return None
-    strong = _STRONG if detector in LINEAR or detector not in detectors.REGISTRY else detector
+    points = frame_format.constellation
+    used = _detector(detector, unknowns, rows, points) if detector in STRONG else None
+    strong = detector if used and used.candidates <= _MOST_CANDIDATES else STRONG[0]
     wanted = threshold(frame_format.coding, frame_format.code_rate)
-    trial = _Trial(h, frame_format.constellation)
-    needed = {}
-    for name in dict.fromkeys((strong, *LINEAR)):
-        one = _detector("mmse" if unknowns == 1 else name, unknowns, rows,
-                        frame_format.constellation)
-        if one is None:
-            return None
-        needed[name] = trial.needed_db(one, wanted)
+    trial = _Trial(h, points)
+    needed = {name: trial.needed_db(
+        _detector("mmse" if unknowns == 1 else name, unknowns, rows, points), wanted)
+        for name in (strong, *LINEAR)}
     return LinearLoss(needed["mmse"] - needed[strong], needed["zf"] - needed[strong],
                       -needed[strong], strong)
 
@@ -89,13 +90,32 @@ def linear_loss(frame_format, state, detector=_STRONG):
 def threshold(coding, code_rate):
     """Mutual information of a coded bit at which nine frames in ten are received.
 
-    Measured on simulated channels, frames of 500 bytes with the decoders of this project; between
-    channels, constellations and detectors it varies by 0.02 at most (standard deviation).
+    Measured on simulated channels, frames of 500 bytes with the decoders of this project
+    (bench/wifi_linear_loss.py); between channels, constellations and detectors it varies by 0.024
+    at most (standard deviation).
 
     Args:
         coding, code_rate: as of :class:`formats.FrameFormat`.
     """
     return _THRESHOLDS[coding][code_rate]
+
+
+def information(frame_format, state, detector, change_db=0.0):
+    """Mutual information of a coded bit, as :func:`linear_loss` finds it.
+
+    Args:
+        frame_format, state: as there.
+        detector: name of the detector.
+        change_db: by how many dB the SNR is other than that of ``state``.
+
+    Raises:
+        ValueError: the detector does not take such frames.
+    """
+    h = _matrices(frame_format, state)
+    one = _detector(detector, h.shape[2], h.shape[1], frame_format.constellation)
+    if one is None:
+        raise ValueError(f"detector: {detector} takes no {frame_format.describe()}")
+    return _Trial(h, frame_format.constellation).information(one, change_db)
 
 
 def _matrices(f, state):
