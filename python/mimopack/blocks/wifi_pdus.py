@@ -10,6 +10,14 @@ from .fec_encoder import pdu_parts
 _NAMES = {name: pmt.intern(name) for name in KEYS}
 # gr-ieee802-11 sends these as uint64, and others may read them as that.
 _UNSIGNED = {"frame_bytes", "encoding"}
+_CONVERSIONS = {
+    int: lambda value: pmt.from_long(int(value)),
+    float: lambda value: pmt.from_double(float(value)),
+    bool: lambda value: pmt.from_bool(bool(value)),
+    str: pmt.intern,
+    tuple: lambda value: pmt.init_f32vector(len(value), [float(one) for one in value])}
+_TO_PMT = {name: _CONVERSIONS[kind] for name, kind in KEYS.items()} | dict.fromkeys(
+    _UNSIGNED, lambda value: pmt.from_uint64(int(value)))
 # Before and behind the length: a uniform vector of uint8, one byte of padding.
 _U8VECTOR, _PADDING = b"\x0a\x00", b"\x01\x00"
 
@@ -28,8 +36,13 @@ def to_pmt(info, blob):
     for name, value in info.items():
         if name not in KEYS:
             raise ValueError(f"info: got the key {name!r}, allowed are {', '.join(KEYS)}")
-        if value is not None:
-            told = pmt.dict_add(told, _NAMES[name], _value_to_pmt(name, value))
+        if value is None:
+            continue
+        try:
+            # dict_add() would look for the name in all before it.
+            told = pmt.acons(_NAMES[name], _TO_PMT[name](value), told)
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"{name}: got {value!r}, must be a {KEYS[name].__name__}") from error
     return pmt.cons(told, _u8vector(blob))
 
 
@@ -55,20 +68,6 @@ def _u8vector(blob):
     """Return the u8vector of bytes, by way of its serialised form (pmt/pmt_serial_tags.h): for 4000
     bytes that takes a twentieth of the time of init_u8vector(), which wants a list of numbers."""
     return pmt.deserialize_str(_U8VECTOR + len(blob).to_bytes(4, "big") + _PADDING + bytes(blob))
-
-
-def _value_to_pmt(name, value):
-    kind = KEYS[name]
-    try:
-        if kind is tuple:
-            return pmt.init_f32vector(len(value), [float(one) for one in value])
-        if kind is str:
-            return pmt.intern(value)
-        if kind is int:
-            return (pmt.from_uint64 if name in _UNSIGNED else pmt.from_long)(int(value))
-        return (pmt.from_bool if kind is bool else pmt.from_double)(kind(value))
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"{name}: got {value!r}, must be a {kind.__name__}") from error
 
 
 def _value_from_pmt(name, value):

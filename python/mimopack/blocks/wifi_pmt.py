@@ -41,7 +41,8 @@ def to_dict(values):
     told = pmt.make_dict()
     for name, value in values.items():
         if value is not None:
-            told = pmt.dict_add(told, pmt.intern(name), to_value(value))
+            # dict_add() would look for the name in all before it.
+            told = pmt.acons(pmt.intern(name), to_value(value), told)
     return told
 
 
