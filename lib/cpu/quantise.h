@@ -56,19 +56,31 @@ inline float mean_magnitude(const float* llr, std::ptrdiff_t n)
 
 inline float mean_magnitude(const std::int8_t* llr, std::ptrdiff_t n)
 {
-    constexpr std::ptrdiff_t part = 1 << 16; /* whose sums fit 32 bits */
-    double sum = 0, count = 0;
-    for (std::ptrdiff_t first = 0; first < n; first += part) {
-        const std::ptrdiff_t last = n - first < part ? n : first + part;
-        int of_part = 0, others = 0;
-        for (std::ptrdiff_t i = first; i < last; ++i) {
-            of_part += llr[i] < 0 ? -llr[i] : llr[i];
-            others += llr[i] != 0;
-        }
-        sum += of_part;
-        count += others;
+    std::int64_t sum = 0, count = 0;
+#if defined(__SSE2__)
+    __m128i sums = _mm_setzero_si128(), counts = sums;
+    by_groups<16>(llr, n, [&](const std::int8_t* from, std::ptrdiff_t) {
+        const __m128i x = _mm_loadu_si128((const __m128i*)from),
+                      zero = _mm_setzero_si128();
+        const __m128i size = _mm_min_epu8(x, _mm_sub_epi8(zero, x));
+        sums = _mm_add_epi64(sums, _mm_sad_epu8(size, zero));
+        counts = _mm_add_epi64(counts,
+                               _mm_sad_epu8(_mm_min_epu8(size, _mm_set1_epi8(1)), zero));
+    });
+    std::int64_t parts[2][2];
+    __builtin_memcpy(parts[0], &sums, sizeof sums);
+    __builtin_memcpy(parts[1], &counts, sizeof counts);
+    sum = parts[0][0] + parts[0][1];
+    count = parts[1][0] + parts[1][1];
+#else
+    for (std::ptrdiff_t i = 0; i < n; ++i) {
+        sum += llr[i] < 0 ? -llr[i] : llr[i];
+        count += llr[i] != 0;
     }
-    return count > 0 ? static_cast<float>(sum / count) : 0.0f;
+#endif
+    return count > 0
+               ? static_cast<float>(static_cast<double>(sum) / static_cast<double>(count))
+               : 0.0f;
 }
 
 constexpr int quantised_at_once = 16;

@@ -78,12 +78,46 @@ MP_FN void quantise(const T* llr, int n, float scale, std::int8_t* to)
         llr, n, [&](const T* from, std::ptrdiff_t i) { round(from, to + i); });
 }
 
+#if defined(__AVX2__)
+/* Where the bytes of whole periods of A B pairs, up to 16, are among those sent */
+template <int RATE>
+struct pair_places {
+    static constexpr const puncturing& p = viterbi_rates[RATE];
+    static constexpr int periods = 8 / p.steps;
+    alignas(16) std::uint8_t from[16];
+
+    constexpr pair_places() : from()
+    {
+        for (int i = 0; i < 16; ++i) {
+            const int period = i / (2 * p.steps), j = i % (2 * p.steps);
+            int place = static_cast<int>(coded_length(p, period * p.steps));
+            for (int k = 0; k < j; ++k)
+                place += p.kept >> k & 1;
+            from[i] =
+                static_cast<std::uint8_t>(p.kept >> j & 1 && place < 16 ? place : 0x80);
+        }
+    }
+};
+#endif
+
 /* A B pairs of whole periods from what is sent of them, 0 for the rest; reads and writes
- * up to 8 bytes past the end. */
+ * up to 16 bytes past the end. */
 template <int RATE>
 MP_FN void insert_erasures(const std::int8_t* sent, std::int8_t* pairs)
 {
-    for (int i = 0; i < chunk / viterbi_rates[RATE].steps; ++i) {
+    constexpr const puncturing& p = viterbi_rates[RATE];
+#if defined(__AVX2__)
+    static constexpr pair_places<RATE> places;
+    constexpr int steps = places.periods * p.steps;
+    constexpr int taken = static_cast<int>(coded_length(p, steps));
+    static_assert(chunk % steps == 0);
+    const __m128i from = _mm_load_si128((const __m128i*)places.from);
+    for (int i = 0; i < chunk / steps; ++i)
+        _mm_storeu_si128(
+            (__m128i*)(pairs + 2 * steps * i),
+            _mm_shuffle_epi8(_mm_loadu_si128((const __m128i*)(sent + taken * i)), from));
+#else
+    for (int i = 0; i < chunk / p.steps; ++i) {
         std::uint64_t w;
         if constexpr (RATE == 1) { /* A1 B1 A2 0 */
             __builtin_memcpy(&w, sent + 3 * i, 8);
@@ -101,6 +135,7 @@ MP_FN void insert_erasures(const std::int8_t* sent, std::int8_t* pairs)
             __builtin_memcpy(pairs + 10 * i + 8, &last, 2);
         }
     }
+#endif
 }
 
 /* Room for what insert_erasures and quantise write past the end */
@@ -245,7 +280,7 @@ MP_FN void to_penalties(const std::int8_t* pairs, int n, std::uint8_t* to)
 }
 
 #if defined(__AVX2__)
-typedef std::uint64_t lane_words __attribute__((vector_size(8 * lanes)));
+typedef long long lane_words __attribute__((vector_size(8 * lanes)));
 #else
 /* Without shifts by a count of each lane's own */
 struct lane_words {
@@ -293,8 +328,20 @@ MP_FN void back(const std::uint8_t* decisions, lane_words& place)
     constexpr int bit = code::turn[PHASE];
     lane_words stays;
     load_decisions(decisions, stays);
-#if defined(__AVX2__)
-    place ^= (~(stays >> place) << bit) & (1ull << bit);
+#if defined(__AVX512F__)
+    /* Each step waits for the one before: two instructions. The decision is turned to
+     * `bit`; place ^ (~decision & 1 << bit). */
+    const __m512i at = (__m512i)place;
+    const __m512i decision = _mm512_rorv_epi64(_mm512_rol_epi64((__m512i)stays, bit), at);
+    place = (lane_words)_mm512_ternarylogic_epi64(
+        at, decision, _mm512_set1_epi64(1 << bit), 0xd2);
+#elif defined(__AVX2__)
+    /* The same: the decision becomes the sign, which chooses. */
+    const __m256i at = (__m256i)place;
+    const __m256i decision =
+        _mm256_sllv_epi64((__m256i)stays, _mm256_xor_si256(at, _mm256_set1_epi64x(63)));
+    const __m256i other = _mm256_xor_si256(at, _mm256_set1_epi64x(1 << bit));
+    place = (lane_words)_mm256_blendv_pd((__m256d)other, (__m256d)at, (__m256d)decision);
 #else
     for (int l = 0; l < lanes; ++l)
         place[l] ^= (~(stays[l] >> place[l]) & 1) << bit;

@@ -66,11 +66,13 @@ struct cutting {
     }
 };
 
-/* The steps of all groups; a group takes as many as its longest job. */
-std::int64_t
-cost(const std::vector<viterbi_block*>& blocks, const cutting& cut, int lanes)
+/* The steps of all groups; a group takes as many as its longest job. lengths: scratch */
+std::int64_t cost(const std::vector<viterbi_block*>& blocks,
+                  const cutting& cut,
+                  int lanes,
+                  std::vector<std::int64_t>& lengths)
 {
-    std::vector<std::int64_t> lengths;
+    lengths.clear();
     for (const viterbi_block* block : blocks) {
         const std::int64_t length = cut.length(block->steps);
         for (std::int64_t begin = 0; begin < block->steps; begin += length)
@@ -84,6 +86,16 @@ cost(const std::vector<viterbi_block*>& blocks, const cutting& cut, int lanes)
     return sum;
 }
 
+/* The steps of all jobs */
+std::int64_t steps_of_all(const std::vector<viterbi_block*>& blocks, const cutting& cut)
+{
+    std::int64_t sum = 0;
+    for (const viterbi_block* block : blocks)
+        sum += block->steps +
+               2 * cut.overlap * ((block->steps - 1) / cut.length(block->steps));
+    return sum;
+}
+
 /* Finds the cheapest cutting of few blocks; `lanes` are those of all threads. */
 cutting choose(const std::vector<viterbi_block*>& blocks, std::int64_t overlap, int lanes)
 {
@@ -91,11 +103,14 @@ cutting choose(const std::vector<viterbi_block*>& blocks, std::int64_t overlap, 
     cutting best = { longest, overlap };
     if (blocks.size() >= 4 * static_cast<std::size_t>(lanes))
         return best;
-    std::int64_t least = cost(blocks, best, lanes);
+    std::vector<std::int64_t> lengths;
+    std::int64_t least = cost(blocks, best, lanes, lengths);
     for (std::int64_t piece = longest; piece > std::max(shortest_piece, 2 * overlap);
          piece = piece * 7 / 8) {
         const cutting cut = { piece, overlap };
-        const std::int64_t now = cost(blocks, cut, lanes);
+        if (steps_of_all(blocks, cut) >= lanes * least)
+            break; /* shorter pieces have more of them */
+        const std::int64_t now = cost(blocks, cut, lanes, lengths);
         if (now < least) {
             least = now;
             best = cut;
