@@ -181,6 +181,31 @@ void extents(const wifi_extents& e)
 
 namespace {
 
+/* The same where x has few columns: sums along its rows */
+void multiply_few(const float* a,
+                  const float* x,
+                  float* to,
+                  std::int64_t n,
+                  std::int64_t m,
+                  std::int64_t size)
+{
+    const std::int64_t padded = (m + width - 1) / width * width;
+    std::vector<float> memory((size + 1) * padded);
+    float *columns = memory.data(), *row = columns + size * padded;
+    for (std::int64_t j = 0; j < m; ++j)
+        for (std::int64_t l = 0; l < size; ++l)
+            columns[l * padded + j] = x[j * size + l];
+    for (std::int64_t i = 0; i < n; ++i, a += m, to += size) {
+        std::copy_n(a, m, row);
+        for (std::int64_t l = 0; l < size; ++l) {
+            simd total(0.0f);
+            for (std::int64_t j = 0; j < padded; j += width)
+                total = fma(simd::load(row + j), simd::load(columns + l * padded + j), total);
+            to[l] = sum(total);
+        }
+    }
+}
+
 /* to (n x size) = a (n x m) x (m x size) */
 void multiply(const float* a,
               const float* x,
@@ -189,6 +214,10 @@ void multiply(const float* a,
               std::int64_t m,
               std::int64_t size)
 {
+    if (size < width) {
+        multiply_few(a, x, to, n, m, size);
+        return;
+    }
     for (std::int64_t i = 0; i < n; ++i, to += size) {
         std::fill(to, to + size, 0.0f);
         for (std::int64_t j = 0; j < m; ++j) {

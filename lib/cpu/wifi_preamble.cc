@@ -259,38 +259,46 @@ private:
         return any;
     }
 
-    /* Where the first half begins, to about 8 places, in samples of the stream; most: the
-     * power of the correlation there */
+    /* Where the first half begins, to about 8 places at 20 MS/s, in samples of the stream; most:
+     * the power of the correlation there. No part is wider than 20 MHz, so that its correlation
+     * is needed at no more than 20 MS/s. */
     std::int64_t search(double& most)
     {
         constexpr int together = 4;
         constexpr std::int64_t group = together * width;
-        const std::int64_t places = d_tail - 2 * d_fft + 1;
+        const std::int64_t places = (d_tail - 2 * d_fft) / d_scale + 1;
         const std::int64_t rounded = (places + group - 1) / group * group;
-        const std::int64_t both = rounded + d_fft;
-        d_work.resize(2 * both + rounded);
-        float *re = d_work.data(), *im = re + both, *power = im + both;
-        std::fill(d_work.begin(), d_work.end(), 0.0f);
+        /* Samples that lie `scale` apart are next to each other. */
+        const std::int64_t stretch = rounded + part_fft;
+        d_work.assign(2 * d_scale * stretch + rounded, 0.0f);
+        float *re = d_work.data(), *im = re + d_scale * stretch, *power = im + d_scale * stretch;
         for (std::int64_t row = 0; row < d_a.rows; ++row) {
             const float *x = d_re.data() + row * d_padded, *y = d_im.data() + row * d_padded;
             /* Correlation is linear: with the sum of both halves at once. */
-            for (std::int64_t i = 0; i < d_tail - d_fft; ++i) {
-                re[i] = x[i] + x[i + d_fft];
-                im[i] = y[i] + y[i + d_fft];
-            }
+            for (int phase = 0; phase < d_scale; ++phase)
+                for (std::int64_t i = phase, to = phase * stretch; i < d_tail - d_fft;
+                     i += d_scale, ++to) {
+                    re[to] = x[i] + x[i + d_fft];
+                    im[to] = y[i] + y[i + d_fft];
+                }
             for (int part = 0; part < d_a.parts; ++part) {
                 const float* reference = d_a.reference + 2 * part * d_fft;
                 for (std::int64_t at = 0; at < rounded; at += group) {
                     complex_simd sums[together];
                     for (auto& one : sums)
                         one = { simd(0.0f), simd(0.0f) };
-                    for (std::int64_t m = 0; m < d_fft; ++m) {
-                        const simd a(reference[2 * m]), b(reference[2 * m + 1]);
-                        for (int i = 0; i < together; ++i) {
-                            const simd c = simd::load(re + at + m + i * width);
-                            const simd d = simd::load(im + at + m + i * width);
-                            sums[i].re = fma(a, c, fnma(b, d, sums[i].re));
-                            sums[i].im = fma(a, d, fma(b, c, sums[i].im));
+                    for (int phase = 0; phase < d_scale; ++phase) {
+                        const float *from_re = re + phase * stretch + at,
+                                    *from_im = im + phase * stretch + at;
+                        for (std::int64_t m = 0; m < part_fft; ++m) {
+                            const float* tap = reference + 2 * (m * d_scale + phase);
+                            const simd a(tap[0]), b(tap[1]);
+                            for (int i = 0; i < together; ++i) {
+                                const simd c = simd::load(from_re + m + i * width);
+                                const simd d = simd::load(from_im + m + i * width);
+                                sums[i].re = fma(a, c, fnma(b, d, sums[i].re));
+                                sums[i].im = fma(a, d, fma(b, c, sums[i].im));
+                            }
                         }
                     }
                     for (int i = 0; i < together; ++i) {
@@ -300,7 +308,7 @@ private:
                 }
             }
         }
-        const std::int64_t paths = (advance + search_delay) * d_scale + 1;
+        constexpr std::int64_t paths = advance + search_delay + 1;
         double sum = 0;
         std::int64_t best = 0;
         most = -1;
@@ -313,8 +321,8 @@ private:
                 best = i - (paths - 1);
             }
         }
-        const std::int64_t least = guard * d_scale;
-        return std::min(std::max(best + advance * d_scale, least), places - 1);
+        constexpr std::int64_t least = guard;
+        return std::min(std::max(best + advance, least), places - 1) * d_scale;
     }
 
     /* Whether the halves at a place agree; residual: the offset that is left, cycles per

@@ -181,9 +181,10 @@ def _acquire(x, lag16, w, bins, sequence):
         reference = np.tile(np.fft.ifft(spectrum), 2)
         for antenna in tail:
             total += np.abs(np.correlate(antenna, reference))**2
-    width = (_ADVANCE + _SEARCH_DELAY) * w + 1
-    best = np.argmax(np.convolve(total, np.ones(width), "valid")) + _ADVANCE * w
-    place = int(np.clip(best, _GUARD * w, total.size - 1))
+    total = total[::w]    # no part is wider than 20 MHz
+    width = _ADVANCE + _SEARCH_DELAY + 1
+    best = np.argmax(np.convolve(total, np.ones(width), "valid")) + _ADVANCE
+    place = int(np.clip(best, _GUARD, total.size - 1)) * w
     near = tail[:, place - 8 * w:place + 2 * fft]
     early, late = near[:, :fft + 8 * w], near[:, fft:]
     lag64 = np.sum(early * late.conj(), axis=1)

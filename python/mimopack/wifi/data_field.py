@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The data field: PSDU to coded bits in the order of the subcarriers, and LLRs back to PSDUs."""
 
-from dataclasses import dataclass
 from functools import lru_cache
+from typing import NamedTuple
 
 import numpy as np
 
@@ -24,8 +24,7 @@ _SEQUENCES = np.stack([np.zeros(127, np.uint8),
 _BY_START = _SEQUENCES[_SEEDS]
 
 
-@dataclass(frozen=True)
-class Payload:
+class Payload(NamedTuple):
     """Decoded bits of a frame.
 
     Attributes:

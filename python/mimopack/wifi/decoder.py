@@ -359,14 +359,15 @@ class FrameDecoder:
         snr_db = _decibels(snr.mean(axis=1)).tolist()
         snr, level = _decibels(snr).tolist(), _decibels((signal + noise) * used).tolist()
         noise = _decibels(noise * used).tolist()
+        rate, frequency = self.settings.sample_rate, self.settings.frequency
         found = []
         for i, one in enumerate(group):
-            centre = one.header.centre * self.settings.sample_rate / fft
+            centre = one.header.centre * rate / fft
             found.append({
                 "start": one.preamble.start, "num_samples": one.num_samples,
-                "sample_rate": self.settings.sample_rate, "centre_hz": centre,
-                "frequency": self.settings.frequency and self.settings.frequency + centre,
-                "cfo_hz": one.preamble.cfo * self.settings.sample_rate, "snr_db": snr_db[i],
+                "sample_rate": rate, "centre_hz": centre,
+                "frequency": frequency and frequency + centre,
+                "cfo_hz": one.preamble.cfo * rate, "snr_db": snr_db[i],
                 "antenna_snr_db": tuple(snr[i]), "level_dbfs": tuple(level[i]),
                 "noise_dbfs": tuple(noise[i])})
         return found
@@ -378,8 +379,9 @@ class FrameDecoder:
         are known."""
         d, scale = demodulated, self.settings.scale
         f, fft = group[0].header.format, carriers.FFT_20 * scale
-        condition = np.full(len(group), np.nan)
-        if f.num_space_time_streams <= self.settings.num_rx:
+        # Of a column it is 1.
+        condition = np.full(len(group), 0 if f.num_space_time_streams == 1 else np.nan)
+        if 1 < f.num_space_time_streams <= self.settings.num_rx:
             deviation = np.sqrt(d.noise).astype(np.float32)
             condition = mean_condition(d.channel / deviation[:, None, :, None])
         matrices, noise = d.channel / np.float32(fft), d.noise / fft**2
@@ -391,18 +393,20 @@ class FrameDecoder:
                 error, symbols = self._equalised(f, d)
             evm = _decibels(error).tolist()
         step = (d.phase_step / (2 * np.pi * f.symbol * scale)).tolist()
+        # The demodulator's is positive where the transmitter's clock is slow.
+        offset, condition = (0.0 - 1e6 * d.sampling_offset).tolist(), condition.tolist()
+        start = ((d.delay - _LTF_START) * scale).tolist()
+        non_ht, vht = isinstance(f, NonHT), isinstance(f, VHT)
         frames = []
         for i, (one, found) in enumerate(zip(group, self._found(group), strict=True)):
             found |= {
                 "format": one.header.format, "problem": "",
-                "cfo_hz": float(one.preamble.cfo + step[i]) * self.settings.sample_rate,
-                # The demodulator's is positive where the transmitter's clock is slow.
-                "sampling_offset_ppm": 0.0 - 1e6 * float(d.sampling_offset[i]),
-                "condition_db": float(condition[i]),
+                "cfo_hz": (one.preamble.cfo + step[i]) * self.settings.sample_rate,
+                "sampling_offset_ppm": offset[i], "condition_db": condition[i],
                 "channel": ChannelState(d.carriers, matrices[i], noise[i])}
-            if not isinstance(f, NonHT):    # cyclic shifts hide the first path of the L-LTF
-                found["start"] = one.preamble.window + (int(d.delay[i]) - _LTF_START) * scale
-            if isinstance(f, VHT) and (not payloads or field.carries_crc(payloads[i], d.sig_b[i])):
+            if not non_ht:    # cyclic shifts hide the first path of the L-LTF
+                found["start"] = one.preamble.window + start[i]
+            if vht and (not payloads or field.carries_crc(payloads[i], d.sig_b[i])):
                 found["format"] = _with_length(found["format"], d.sig_b[i].tobytes())
             if payloads:
                 payload = payloads[i]

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Read a frame's signal fields: what makes a preamble a frame of a format."""
 
-from dataclasses import dataclass, field
 from functools import lru_cache
+from typing import NamedTuple
 
 import numpy as np
 
@@ -35,8 +35,7 @@ _WINDOWS = np.array([0, 64, 144, 224, 304])
 _KEPT = 4096
 
 
-@dataclass(frozen=True)
-class Header:
+class Header(NamedTuple):
     """Contents of a frame's signal fields.
 
     Attributes:
@@ -56,7 +55,7 @@ class Header:
     centre: int
     noise: np.ndarray
     signal: np.ndarray
-    announced: dict = field(default_factory=dict)
+    announced: dict
 
 
 class HeaderReader:

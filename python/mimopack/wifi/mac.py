@@ -4,6 +4,7 @@
 
 import zlib
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -15,8 +16,7 @@ DELIMITER = 4
 _SIGNATURE = 0x4E
 
 
-@dataclass(frozen=True)
-class Mpdu:
+class Mpdu(NamedTuple):
     """A MAC frame as it was received.
 
     Attributes:

@@ -109,8 +109,6 @@ def mean_condition(channel):
         float64 (n,).
     """
     n, _, rows, columns = channel.shape
-    if columns == 1:
-        return np.zeros(n)
     ratio = _core.wifi.condition(channel.reshape(-1, rows, columns)).reshape(n, -1)
     return np.mean(10 * np.log10(np.maximum(ratio, 1e-30)), axis=1)
 

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Confirm and time preambles, given roughly where their short training fields lie."""
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -10,8 +10,7 @@ from .. import _core
 from . import carriers, training
 
 
-@dataclass(frozen=True)
-class Preamble:
+class Preamble(NamedTuple):
     """A preamble that was found.
 
     Attributes:
@@ -56,24 +55,27 @@ class PreambleAcquirer:
                              for mask in range(1 << len(self._bins))]
         self.samples_needed = _core.wifi.preamble_samples * scale
 
-    def acquire(self, stream, starts, lag16):
+    def acquire(self, stream, origin, starts, lag16):
         """Confirm and time preambles.
 
         Args:
             stream: complex64 (num_rx, m), C-contiguous.
-            starts: int64 (n,), samples of the stream: the windows in which the correlation over one
+            origin: sample of the stream at which it begins.
+            starts: int64 (n,), samples of ``stream``: the windows in which the correlation over one
                 period was largest. samples_needed follow.
             lag16: complex64 (n,), that correlation, sum of x[n] conj(x[n + 16 scale]) with any
                 positive weights of antennas.
 
         Returns:
-            (list of n :class:`Preamble`, places counted from ``starts``, or None where no long
-            training field follows, or samples are not finite or too large to be squared;
-            complex64 (n, num_rx): direct current, 0 where there is none).
+            (list of n :class:`Preamble`, or None where no long training field follows, or samples
+            are not finite or too large to be squared; complex64 (n, num_rx): direct current, 0
+            where there is none).
         """
-        parts, start, window, cfo, direct = _core.wifi.acquire(
+        *found, direct = _core.wifi.acquire(
             stream, starts=starts, lag=lag16, scale=self._scale, turns=self._turns, bins=self._bins,
             sequence=self._sequence, reference=self._reference)
-        return [Preamble(*one, self._subchannels[part]) if part else None
-                for part, *one in zip(parts.tolist(), start.tolist(), window.tolist(),
-                                      cfo.tolist(), strict=True)], direct
+        bases = (starts + origin).tolist()
+        return [Preamble(base + start, base + window, cfo, self._subchannels[part]) if part
+                else None
+                for base, part, start, window, cfo in zip(
+                    bases, *(one.tolist() for one in found), strict=True)], direct

@@ -3,7 +3,7 @@
 """Find frames of any format in a stream of samples of several antennas."""
 
 from bisect import bisect_left
-from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -45,8 +45,7 @@ _SLICE = 1 << 17
 _MOST_INSIDE = 8
 
 
-@dataclass(frozen=True)
-class Found:
+class Found(NamedTuple):
     """A frame that was found, with its samples.
 
     Attributes:
@@ -68,8 +67,7 @@ class Found:
     num_samples: int
 
 
-@dataclass(frozen=True)
-class Stretch:
+class Stretch(NamedTuple):
     """A stretch of a stream that was searched for short training fields.
 
     Attributes:
@@ -226,7 +224,7 @@ class Synchroniser:
         end = self._store.end
         padding = self._block * (self._ahead + _FALL + _WINDOW + 1)
         self._append(np.zeros((self.num_rx, padding), np.complex64))
-        return [replace(self._searched(), ends=end)]
+        return [self._searched()._replace(ends=end)]
 
     def _append(self, samples):
         self._store.append(samples, (self._next_window - _EARLIER) * self._block)
@@ -338,7 +336,8 @@ class Synchroniser:
         tried = np.flatnonzero(metric[windows + _FALL] < _FALLEN * metric[windows])
         windows = windows[tried]
         starts = (windows + stretch.base) * self._block - origin
-        preambles, direct = self._acquirer.acquire(stretch.samples, starts, stretch.lag[windows])
+        preambles, direct = self._acquirer.acquire(stretch.samples, origin, starts,
+                                                   stretch.lag[windows])
         groups = {}
         for index, preamble in enumerate(preambles):
             if preamble is not None:
@@ -346,16 +345,14 @@ class Synchroniser:
         for subchannels, indices in groups.items():
             for begin in range(0, len(indices), _TOGETHER):
                 part = indices[begin:begin + _TOGETHER]
-                at = np.array([starts[i] + preambles[i].window for i in part])
+                at = np.array([preambles[i].window for i in part]) - origin
                 cfo = np.array([preambles[i].cfo for i in part])
                 samples = FrameSamples([stretch.samples] * len(part), at, cfo, direct[part])
                 with np.errstate(all="ignore"):
                     headers = self._reader.read(samples, subchannels)
                 for i, header in zip(part, headers, strict=True):
                     if header is not None:
-                        shift, found = int(starts[i]) + origin, preambles[i]
-                        results[tried[i]] = Preamble(found.start + shift, found.window + shift,
-                                                     found.cfo, subchannels), header
+                        results[tried[i]] = preambles[i], header
         return results, len(preambles) - preambles.count(None)
 
     def _first(self, preamble):
@@ -388,7 +385,7 @@ def _without_signal(header):
     6 Mbit/s, or a CRC that does not fit, does not say what the frame is."""
     f = header.format
     unknown = isinstance(f, NonHT) and f.mcs == 6 or header.problem.endswith(" CRC")
-    return replace(header, format=None, problem=TRUNCATED) if unknown else header
+    return header._replace(format=None, problem=TRUNCATED) if unknown else header
 
 
 def _strongest(metric, window):
