@@ -352,7 +352,7 @@ def test_a_machine_that_is_too_slow_drops_spans_and_says_why(tmp_path):
     got, statuses = [], []
     top = gr.top_block()
     source = driver.soapy.source("driver=mimopack", "fc32", 2,
-                                 f"recording={path},repeat=1", "", [""], [""])
+                                 f"recording={path},repeat=1,buffer_s=5", "", [""], [""])
     receiver = mimopack.wifi_receiver(2, RATE, overload="drop", buffer_seconds=0.02)
     receiver._sink._detector = receiver._sink.engine.detector = SlowDetector
     receiver.listen(lambda frame, when: got.append((frame, when)), statuses.append)

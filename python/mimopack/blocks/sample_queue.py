@@ -73,8 +73,8 @@ class SampleQueue:
                 return
             self._dropping = False
         while done < count:
-            block = self._block_for(first + done)
-            size = min(count - done, _BLOCK - block.used)
+            size = min(count - done, _BLOCK)
+            block = self._block_for(first + done, size)
             # The thread reads up to "used" only.
             for row, one in zip(block.data, samples, strict=True):
                 row[block.used:block.used + size] = one[done:done + size]
@@ -96,11 +96,13 @@ class SampleQueue:
         self._free += self._blocks
         self._blocks.clear()
 
-    def _block_for(self, sample):
-        """A block with room whose next sample is this one."""
+    def _block_for(self, sample, size):
+        """A block with room for so many samples whose next sample is this one: what came together
+        is taken together, as each call of the function has a price."""
         with self._change:
             block = self._blocks[-1] if self._blocks else None
-            if block is None or block.used == _BLOCK or block.first + block.used != sample:
+            if (block is None or block.used + size > _BLOCK
+                    or block.first + block.used != sample):
                 block = self._free.pop() if self._free else _Block(self._num_rx)
                 block.first, block.used, block.taken = sample, 0, 0
                 self._blocks.append(block)
