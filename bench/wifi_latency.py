@@ -133,7 +133,7 @@ def measure(path, samples, rate, packet, seconds, threads):
     time.sleep(WARM_UP)
     others, begun = busy() - time.process_time(), time.monotonic()
     time.sleep(seconds)
-    others = (busy() - time.process_time() - others) / (time.monotonic() - begun)
+    others = max(0.0, busy() - time.process_time() - others) / (time.monotonic() - begun)
     top.stop()
     top.wait()
     counts = receiver.counts()
