@@ -215,6 +215,11 @@ def test_the_strongest_is_bounded(unknowns, rows, constellation, name):
     assert detector.candidates <= 8192
 
 
+@pytest.mark.parametrize("threads, each", [(0, 1), (1, 0), (2, 1)])
+def test_detectors_do_not_compete_with_the_receivers_threads(threads, each):
+    assert strongest("cpu", threads)(2, 2, "wlan_qam16").threads == each
+
+
 @pytest.mark.parametrize("format_of, streams, name", [
     (lambda n: HT(11, n), 2, "mla"), (lambda n: HT(27, n), 4, "mla"),
     (lambda n: HT(31, n), 4, "nway"), (lambda n: VHT.of_length(8, n, 4), 4, "nway"),

@@ -200,7 +200,7 @@ def strongest(backend="auto", threads=1):
 
     Args:
         backend: of the detectors.
-        threads: of the receiver; more than 1 gives each detector one.
+        threads: of the receiver, 0 for all cores; with others than 1 each detector has one.
     """
     def make(unknowns, rows, constellation, **options):
         points = get_constellation(constellation)
@@ -212,7 +212,7 @@ def strongest(backend="auto", threads=1):
         else:
             kind = detectors.NWay
         return kind(num_tx=unknowns, num_rx=rows, constellation=constellation, backend=backend,
-                    threads=int(threads > 1), **options)
+                    threads=int(threads != 1), **options)
 
     return make
 
