@@ -2,11 +2,19 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 #
-# Makes the README's screenshots on a screen of its own: GNU Radio Companion with wifi_loopback.grc,
-# and the windows of wifi_recording.grc. Needs xvfb, from the distribution.
+# Makes the screenshots of README and docs on a screen of its own: GNU Radio Companion with
+# wifi_loopback.grc, the windows of wifi_recording.grc and wifi_live_view.grc, and the terminal with
+# mimopack wifi --view. Needs xvfb, from the distribution. Arguments: which, loopback, recording,
+# live or terminal; default all.
 set -euo pipefail
 cd "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/.."
-[ $# = 0 ] || { echo "usage: scripts/screenshots.sh" >&2; exit 2; }
+for one in "$@"; do
+    case $one in
+        loopback | recording | live | terminal) ;;
+        *) echo "usage: scripts/screenshots.sh [loopback] [recording] [live] [terminal]" >&2; exit 2 ;;
+    esac
+done
+wanted=" ${*:-loopback recording live terminal} "
 if ! command -v xvfb-run > /dev/null; then
     echo "screenshots: xvfb-run is missing: apt-get install xvfb" >&2
     exit 1
@@ -56,7 +64,7 @@ from gnuradio import gr
 from gnuradio.grc.core.platform import Platform
 from PyQt5 import Qt
 
-flowgraph, picture, folder, *arguments = sys.argv[1:]
+flowgraph, picture, folder, seconds, *arguments = sys.argv[1:]
 platform = Platform(name="screenshots", prefs=gr.prefs(), version=gr.version(), version_parts=(
     gr.major_version(), gr.api_version(), gr.minor_version()))
 platform.build_library()
@@ -65,7 +73,8 @@ assert script, f"{flowgraph} does not compile"
 sys.path.insert(0, folder)
 application = Qt.QApplication(sys.argv[:1])
 name = script.rsplit("/", 1)[-1].removesuffix(".py")
-graph = getattr(__import__(name), name)(*arguments)
+module = __import__(name)
+graph = getattr(module, name)(**dict(one.split("=", 1) for one in arguments))
 graph.start()
 graph.resize(1750, 900)
 graph.show()
@@ -77,18 +86,76 @@ def take():
     application.quit()
 
 
-Qt.QTimer.singleShot(20000, take)
+Qt.QTimer.singleShot(1000 * int(seconds), take)
 application.exec_()
 graph.stop()
 graph.wait()
 os._exit(0)    # threads that poll would find windows that are gone
 PYTHON
 
+# What the terminal shows at the end of the command that follows, as SVG.
+cat > "$home/terminal.py" <<'PYTHON'
+import os
+import sys
+
+from gnuradio.mimopack.apps.cli import main
+from gnuradio.mimopack.apps.wifi import view, watch
+from rich.console import Console
+
+picture, *arguments = sys.argv[1:]
+options = {"width": 100, "height": 32, "force_terminal": True, "color_system": "truecolor",
+           "file": open(os.devnull, "w")}
+
+
+class Pictured(view.View):
+    def close(self):
+        console = Console(record=True, **options)
+        console.print(self._picture(losses=True), height=self._height())
+        console.save_svg(picture, title="mimopack wifi --view")
+        super().close()
+
+
+watch._is_terminal = lambda: True
+view.Console = lambda **_: Console(**options)
+view.View = Pictured
+main(arguments, prog_name="mimopack")
+PYTHON
+
 screen() {
     xvfb-run -a -s "-screen 0 1800x940x24" "$python" "$@"
 }
-screen "$home/companion.py" examples/wifi_loopback.grc docs/images/wifi_loopback_companion.png 20
-echo "screenshots: docs/images/wifi_loopback_companion.png"
-screen "$home/qt.py" examples/wifi_recording.grc docs/images/wifi_recording.png "$home" \
-    "$PWD/examples/recordings/wifi_4x4_ht.sigmf-meta"
-echo "screenshots: docs/images/wifi_recording.png"
+# Simulated traffic, slower than real time: displays take their share of the cores.
+traffic() {
+    export SOAPY_SDR_PLUGIN_PATH=$root/build/soapy/modules
+    [ -e "$home/traffic.sigmf-data" ] ||
+        "$python" examples/recordings/make_traffic.py "$home/traffic" --seconds 3
+}
+root=$PWD
+case $python in /*) ;; *) python=$root/$python ;; esac
+for one in $wanted; do
+    case $one in
+        loopback)
+            image=docs/images/wifi_loopback_companion.png
+            screen "$home/companion.py" examples/wifi_loopback.grc $image 20
+            ;;
+        recording)
+            image=docs/images/wifi_recording.png
+            screen "$home/qt.py" examples/wifi_recording.grc $image "$home" 20 \
+                "recording=$root/examples/recordings/wifi_4x4_ht.sigmf-meta"
+            ;;
+        live)
+            image=docs/images/wifi_live_view.png
+            traffic
+            screen "$home/qt.py" examples/wifi_live_view.grc $image "$home" 40 \
+                "device=recording=$home/traffic,repeat=1,speed=0.2"
+            ;;
+        terminal)
+            image=docs/images/wifi_view.svg
+            traffic
+            (cd "$home" && "$python" "$home/terminal.py" "$root/$image" wifi --radio \
+                driver=mimopack,recording=traffic,repeat=1,speed=0.5 --frequency 5.18e9 \
+                --antennas 2 --threads 0 --duration 6 --view)
+            ;;
+    esac
+    echo "screenshots: $image"
+done

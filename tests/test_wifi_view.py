@@ -18,6 +18,7 @@ from click.testing import CliRunner
 from gnuradio.mimopack import wifi
 from gnuradio.mimopack.apps.cli import main
 from gnuradio.mimopack.wifi.airtime import Airtime
+from gnuradio.mimopack.wifi.linear_loss import LinearLoss
 from gnuradio.mimopack.wifi.statistics import Statistics, condition_db, total_of
 from wifi_air import FRAMES, air, record
 
@@ -78,7 +79,7 @@ def test_rates_are_of_the_last_window_of_the_samples_time(received):
 
 def test_lost_frames_and_wrong_check_sequences_are_told(received):
     frame = received[0][0]
-    wrong = replace(frame, mpdus=tuple(replace(one, fcs_ok=False) for one in frame.mpdus))
+    wrong = replace(frame, mpdus=tuple(one._replace(fcs_ok=False) for one in frame.mpdus))
     unknown = replace(frame, format=None, mpdus=(), problem="unknown")
     row = _counted([frame, wrong]).figures().total
     assert (row.frames, row.lost, row.mpdus, row.mpdus_ok, row.fcs_share) == (2, 1, 2, 1, 0.5)
@@ -129,9 +130,22 @@ def test_statuses_add_up():
     for dropped in (5, 7):
         statistics.status({"samples": 100, "gaps": 1, "lost": 10, "dropped": dropped,
                            "failures": 0, "load": 0.5})
+    # What is left at the end of a stream says little of the load.
+    statistics.status({"samples": 1, "seconds": 0.01, "gaps": 1, "lost": 1, "dropped": 1,
+                       "failures": 0, "load": 0.0})
     figures = statistics.figures()
-    assert (figures.gaps, figures.lost, figures.dropped, figures.failures) == (2, 20, 12, 0)
+    assert (figures.gaps, figures.lost, figures.dropped, figures.failures) == (3, 21, 13, 0)
     assert figures.status["load"] == 0.5
+
+
+def test_the_view_shows_the_mean_of_several_losses():
+    pytest.importorskip("rich")
+    from gnuradio.mimopack.apps.wifi.view import mean_loss
+
+    one, two = LinearLoss(1, 2, 3, "nway"), LinearLoss(3, 6, -3, "mla")
+    assert mean_loss([]) is None and mean_loss([one]) == one
+    assert mean_loss([one, two]) == LinearLoss(2, 4, 0, "mla")
+    assert mean_loss([one, replace(two, zf_db=np.inf)]).zf_db == np.inf
 
 
 def test_airtime_has_each_frame_in_its_cells():

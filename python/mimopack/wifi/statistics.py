@@ -73,7 +73,7 @@ class Figures:
             scale of the samples.
         condition_db: float64 (n,), condition number of each subcarrier's matrix, in dB.
         picture, row_seconds: of :class:`airtime.Airtime`.
-        status: the last status of the receiver, or an empty dictionary.
+        status: the last status of the receiver that covers half a second, or an empty dictionary.
         gaps, lost, dropped, failures: sums over all of these.
         losses: :class:`linear_loss.LinearLoss`, or None, see :meth:`Statistics.losses`.
     """
@@ -204,7 +204,9 @@ class Statistics:
         """Take a status of the receiver, a dictionary as port ``status`` of ``wifi_receiver`` sends
         it."""
         with self._lock:
-            self._status = dict(told)
+            # That at the end of a stream covers what is left of a second.
+            if not self._status or told.get("seconds", 1.0) >= 0.5:
+                self._status = dict(told)
             for name in _SUMMED:
                 self._sums[name] += told.get(name, 0)
 

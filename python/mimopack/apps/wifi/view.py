@@ -21,8 +21,9 @@ from . import plots
 
 LEAST_WIDTH, LEAST_HEIGHT = 80, 24
 _INTERVAL = 0.25    # seconds between two pictures
-_LOSSES_INTERVAL = 2.0    # and between two computations of what linear detectors lose
-_BUSY = 0.05    # share of the time that drawing may take
+_LOSSES_INTERVAL = 1.0    # and between two computations of what linear detectors lose
+_BUSY = 0.1    # share of the time that drawing may take
+_COMPARED = 10    # frames whose mean is shown of that
 _LOSS_SCALE = 10.0    # dB of a full bar
 _NAMES = {"non-ht": "non-HT", "ht": "HT", "vht": "VHT", "unknown": "not known"}
 
@@ -47,7 +48,7 @@ class View:
         self._want_symbols, self._detector = want_symbols, detector
         self._console = console or Console(highlight=False)
         self._next = self._next_losses = 0.0
-        self._losses = None
+        self._losses = deque(maxlen=_COMPARED)
         self._notes = deque(maxlen=1000)
         self._live = None
 
@@ -86,13 +87,14 @@ class View:
         now = time.monotonic()
         if self._live is None or now < self._next:
             return
-        losses = now >= self._next_losses
+        losses, began = now >= self._next_losses, time.thread_time()
         self._live.update(self._picture(losses), refresh=True)
         self._want_symbols(True)
-        done = time.monotonic()
+        # By the time of the processor: on a machine that is busy anyhow all else takes long too.
+        pause = (time.thread_time() - began) / _BUSY
+        self._next = time.monotonic() + max(_INTERVAL, pause)
         if losses:
-            self._next_losses = done + max(_LOSSES_INTERVAL, (done - now) / _BUSY)
-        self._next = done + max(_INTERVAL, (done - now) / _BUSY)
+            self._next_losses = time.monotonic() + max(_LOSSES_INTERVAL, pause)
 
     def clear(self):
         """Do nothing: lines are shown by :meth:`note`."""
@@ -103,11 +105,20 @@ class View:
     def _picture(self, losses):
         self._statistics.advance(self._samples())
         figures = self._statistics.figures(losses)
-        if losses:
-            self._losses = figures.losses
+        found = figures.losses
+        if found is not None and not any(found is one for one in self._losses):
+            self._losses.append(found)
         note = self._notes[-1] if self._notes else ""
-        return picture(replace(figures, losses=self._losses), self._title, self._detector, note,
-                       self._height())
+        return picture(replace(figures, losses=mean_loss(self._losses)), self._title,
+                       self._detector, note, self._height())
+
+
+def mean_loss(losses):
+    """The mean of ``LinearLoss`` objects, with the last one's detector; None of none."""
+    if not losses:
+        return None
+    return replace(losses[-1], **{name: float(np.mean([getattr(one, name) for one in losses]))
+                                  for name in ("mmse_db", "zf_db", "margin_db")})
 
 
 def picture(figures, title, detector, note, height):
