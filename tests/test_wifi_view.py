@@ -6,6 +6,7 @@ import builtins
 import os
 import pty
 import re
+import signal
 import subprocess
 import sys
 import threading
@@ -125,6 +126,16 @@ def test_condition_numbers(received):
     assert found[:2] == pytest.approx([10, 30], abs=1e-4)
 
 
+def test_a_channel_that_is_no_number_does_no_harm(received):
+    frame = received[0][1]
+    matrices = frame.channel.matrices.copy()
+    matrices[0], matrices[1], matrices[2] = np.nan, np.inf, 0
+    bad = replace(frame, channel=replace(frame.channel, matrices=matrices))
+    figures = _counted([bad]).figures(losses=True)
+    assert figures.condition_db[:3] == pytest.approx(300) and figures.condition_db[3:].max() < 50
+    assert figures.losses.mmse_db >= 0
+
+
 def test_statuses_add_up():
     statistics = Statistics(2, RATE)
     for dropped in (5, 7):
@@ -182,8 +193,9 @@ def simulated(tmp_path_factory):
     return record(tmp_path_factory.mktemp("simulated") / "r", FRAMES * 3)
 
 
-def in_terminal(width, height, *arguments):
-    """What the command writes to a terminal of a size, and its exit status."""
+def in_terminal(width, height, *arguments, interrupt=None):
+    """What the command writes to a terminal of a size, and its exit status; with SIGINT when a
+    text has been seen."""
     pytest.importorskip("rich")
     outer, inner = pty.openpty()
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "TERM": "xterm-256color",
@@ -199,6 +211,9 @@ def in_terminal(width, height, *arguments):
             parts.append(os.read(outer, 65536))
         except OSError:    # the process has ended
             break
+        if interrupt is not None and interrupt in b"".join(parts).decode(errors="replace"):
+            process.send_signal(signal.SIGINT)
+            interrupt = None
     os.close(outer)
     return b"".join(parts).decode(), process.wait(timeout=60)
 
@@ -221,6 +236,12 @@ def test_the_view_fits_the_terminal_and_shows_all(simulated, width, height):
     assert sum("\u2801" <= character <= "\u28ff" for character in shown) > 40
     assert "\nall " in plain    # the table follows
     assert "sample " not in plain    # instead of lines
+
+
+@pytest.mark.parametrize(("width", "height"), [(60, 15), (300, 100)])
+def test_other_terminals_do_no_harm(simulated, width, height):
+    text, status = in_terminal(width, height, simulated[0], "--view")
+    assert status == 0 and "\nall " in text.replace("\r", ""), text
 
 
 def test_a_view_needs_a_terminal_and_rich(simulated, monkeypatch):

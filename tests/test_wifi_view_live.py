@@ -60,6 +60,16 @@ def test_the_terminal_view_of_a_radio(traffic):
     assert re.search(r"metrics: http://127\.0\.0\.1:\d+/metrics", text)
 
 
+def test_ctrl_c_gives_the_terminal_back(traffic):
+    radio = f"driver=mimopack,recording={traffic},repeat=1,speed=0.05"
+    text, status = in_terminal(80, 24, "--radio", radio, "--frequency", "5.18e9", "--antennas", 2,
+                               "--view", interrupt="HT MCS 11")
+    assert status == 130, text
+    assert text.count("\x1b[?1049h") == text.count("\x1b[?1049l") == 1
+    assert text.rindex("\x1b[?25h") > text.rindex("\x1b[?25l")    # the cursor is back
+    assert "Ended by Ctrl-C." in text.split("\x1b[?1049l")[1]
+
+
 def test_prometheus_reads_a_running_radio(traffic):
     pytest.importorskip("prometheus_client")
     process = subprocess.Popen(

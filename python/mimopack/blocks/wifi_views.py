@@ -253,8 +253,7 @@ class wifi_condition_view(message_source):
         place = carriers + self._width // 2
         fits = (place >= 0) & (place < self._width)
         shown = np.zeros(self._width, np.float32)
-        matrices = np.nan_to_num(matrices[fits], posinf=0, neginf=0)
-        shown[place[fits]] = condition_db(ChannelState(carriers[fits], matrices, noise))
+        shown[place[fits]] = condition_db(ChannelState(carriers[fits], matrices[fits], noise))
         self._queue.put(_shown([shown]))
 
 

@@ -4,6 +4,7 @@
 
 from dataclasses import dataclass
 from functools import lru_cache
+from threading import Lock
 
 import numpy as np
 
@@ -18,6 +19,8 @@ _MOST_CANDIDATES = 4096    # of a vector
 _VECTORS = 2048    # that a channel is tried with, all subcarriers together
 _LOWEST, _HIGHEST = -40.0, 80.0    # dB that the SNR is changed by at most
 _STEP = 0.04    # dB
+# Detectors are kept, and serve one thread at a time.
+_DETECTING = Lock()
 _THRESHOLDS = {"bcc": {"1/2": 0.72, "2/3": 0.83, "3/4": 0.885, "5/6": 0.93},
                "ldpc": {"1/2": 0.595, "2/3": 0.765, "3/4": 0.82, "5/6": 0.875}}
 
@@ -80,9 +83,10 @@ def linear_loss(frame_format, state, detector=STRONG[0]):
     strong = detector if used and used.candidates <= _MOST_CANDIDATES else STRONG[0]
     wanted = threshold(frame_format.coding, frame_format.code_rate)
     trial = _Trial(h, points)
-    needed = {name: trial.needed_db(
-        _detector("mmse" if unknowns == 1 else name, unknowns, rows, points), wanted)
-        for name in (strong, *LINEAR)}
+    with _DETECTING:
+        needed = {name: trial.needed_db(
+            _detector("mmse" if unknowns == 1 else name, unknowns, rows, points), wanted)
+            for name in (strong, *LINEAR)}
     return LinearLoss(needed["mmse"] - needed[strong], needed["zf"] - needed[strong],
                       -needed[strong], strong)
 
@@ -115,13 +119,20 @@ def information(frame_format, state, detector, change_db=0.0):
     one = _detector(detector, h.shape[2], h.shape[1], frame_format.constellation)
     if one is None:
         raise ValueError(f"detector: {detector} takes no {frame_format.describe()}")
-    return _Trial(h, frame_format.constellation).information(one, change_db)
+    with _DETECTING:
+        return _Trial(h, frame_format.constellation).information(one, change_db)
+
+
+def scaled_matrices(state):
+    """The matrices of a :class:`frame.ChannelState`, complex128, the noise of each antenna 1; what
+    is not finite is 0."""
+    matrices = np.nan_to_num(state.matrices.astype(np.complex128), posinf=0, neginf=0)
+    return matrices / np.sqrt(np.maximum(state.noise, 1e-30))[:, None]
 
 
 def _matrices(f, state):
     """Matrices of the data subcarriers, (n, rows, unknowns), noise of each antenna 1."""
-    h = state.matrices / np.sqrt(np.maximum(state.noise, 1e-30))[:, None]
-    h = h[f.plan.data_index].astype(np.complex64)
+    h = scaled_matrices(state)[f.plan.data_index].astype(np.complex64)
     if f.stbc:
         blank = np.zeros((1, len(h), 2, h.shape[1]), np.complex64)
         h = space_time_blocks(blank, h[None], f.num_streams, f.stbc)[1][0]

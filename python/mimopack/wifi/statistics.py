@@ -10,7 +10,7 @@ import numpy as np
 
 from ..checks import integer, positive
 from .airtime import BEACON_INTERVAL, Airtime
-from .linear_loss import linear_loss
+from .linear_loss import linear_loss, scaled_matrices
 
 # Equalised points of a stream that figures have.
 _POINTS = 1000
@@ -295,8 +295,8 @@ def condition_db(state):
         state: :class:`frame.ChannelState`.
 
     Returns:
-        float64 (n,); 0 with one stream, 300 at most.
+        float64 (n,); 0 with one stream, 300 at most. What is not finite counts as 0.
     """
-    scaled = state.matrices / np.sqrt(np.maximum(state.noise, 1e-30))[:, None]
-    values = np.linalg.svd(scaled.astype(np.complex128), compute_uv=False)
-    return 20 * np.log10(values[:, 0] / np.maximum(values[:, -1], 1e-15 * values[:, 0] + 1e-300))
+    values = np.linalg.svd(scaled_matrices(state), compute_uv=False)
+    largest = np.maximum(values[:, 0], 1e-250)
+    return 20 * np.log10(largest / np.maximum(values[:, -1], 1e-15 * largest))

@@ -333,9 +333,10 @@ class _Receiver(_Box):
         lines.append(line)
         lines.append(Text(f"gaps {figures.gaps}  lost {figures.lost}  dropped {figures.dropped}",
                           "red" if figures.gaps or figures.dropped else "", no_wrap=True))
-        if height > 5 and status.get("slowest"):
-            lines.append(Text(f"slowest: {status['slowest']} "
-                              f"{100 * status['slowest_share']:.0f} %", "dim", no_wrap=True))
+        line = f"detector {status.get('detector', self._detector)}"
+        if status.get("slowest"):
+            line += f", slowest: {status['slowest']} {100 * status['slowest_share']:.0f} %"
+        lines.append(Text(line, "dim", no_wrap=True, overflow="ellipsis"))
         return lines[:height]
 
 
