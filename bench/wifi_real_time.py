@@ -4,13 +4,15 @@
 """Speed of the Wi-Fi receiver with several threads, by the clock on the wall.
 
     OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 bench/wifi_real_time.py [--case NAME]
-        [--threads 1,2,4] [--seconds 2] [--rounds 3] [--piece 65536] [--output FILE.json]
+        [--threads 1,2,4] [--seconds 2] [--rounds 3] [--arrays] [--piece 131072]
+        [--output FILE.json]
 
 The loads of bench/wifi.py, and some with frames of several formats in a tenth of the time, again
-and again for so many seconds: samples are searched while threads decode the frames before. The
-receiver has its default options, and detects on the CPU. A round's first second is not counted, as
-decoders and tables are made then. Numbers of threads take turns, each figure is the median of the
-rounds. All frames must decode.
+and again for so many seconds. A flowgraph with GNU Radio's default scheduler takes the samples from
+vector sources and its PDUs into GNU Radio's message_debug; --arrays measures the receiver without
+GNU Radio, in pieces of so many samples. The receiver has its default options, and detects on the
+CPU. A round's first second is not counted, as decoders and tables are made then. Numbers of threads
+take turns, each figure is the median of the rounds. All frames must decode.
 """
 
 import argparse
@@ -53,8 +55,35 @@ def load(name):
     return loads.simulate(case, 100), 100 if case.format_of else 0, case.sample_rate
 
 
-def measure(samples, frames, rate, threads, piece, seconds):
-    """Times real time."""
+def in_a_flowgraph(samples, rate, threads, seconds):
+    """Times real time of a flowgraph."""
+    from gnuradio import blocks, gr, mimopack
+
+    top = gr.top_block()
+    receiver = mimopack.wifi_receiver(len(samples), rate, backend="cpu", threads=threads)
+    pdus = blocks.message_debug()
+    for port, antenna in enumerate(samples):
+        top.connect(blocks.vector_source_c(antenna.tolist(), True), (receiver, port))
+    top.msg_connect(receiver, "out", pdus, "store")
+    top.start()
+    time.sleep(WARM_UP)
+    marks = []
+    for _ in range(2):
+        marks.append((time.perf_counter(), receiver.counts()["samples"], pdus.num_messages()))
+        time.sleep(seconds)
+    top.stop()
+    top.wait()
+    counts = receiver.counts()
+    # A source that is stopped leaves a frame cut off, where it begins anew another.
+    lost = counts["frames"] - counts["decoded"]
+    if lost > 2 or counts["failures"] or counts["frames"] and marks[1][2] <= marks[0][2]:
+        raise RuntimeError(f"not all frames were decoded: {counts}")
+    (begin, first, _), (end, last, _) = marks
+    return (last - first) / rate / (end - begin)
+
+
+def on_arrays(samples, frames, rate, threads, piece, seconds):
+    """Times real time of the receiver without GNU Radio."""
     receiver = Receiver(len(samples), rate, backend="cpu", threads=threads)
     passes, begun, counted = 0, time.perf_counter(), None
     while counted is None or time.perf_counter() - counted < seconds:
@@ -78,7 +107,8 @@ def main():
     parser.add_argument("--threads", default="1,2", help="numbers of threads")
     parser.add_argument("--seconds", type=float, default=2)
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--piece", type=int, default=1 << 16, help="samples in a call")
+    parser.add_argument("--arrays", action="store_true", help="without GNU Radio")
+    parser.add_argument("--piece", type=int, default=1 << 17, help="samples in a call, for arrays")
     parser.add_argument("--output", type=Path)
     arguments = parser.parse_args()
     threads = [int(one) for one in arguments.threads.split(",")]
@@ -88,8 +118,10 @@ def main():
         runs = {count: [] for count in threads}
         for _ in range(arguments.rounds):
             for count in threads:
-                runs[count].append(measure(samples, frames, rate, count, arguments.piece,
-                                           arguments.seconds))
+                runs[count].append(
+                    on_arrays(samples, frames, rate, count, arguments.piece, arguments.seconds)
+                    if arguments.arrays
+                    else in_a_flowgraph(samples, rate, count, arguments.seconds))
         found = {str(count): round(float(np.median(run)), 4) for count, run in runs.items()}
         results.append({"case": name, "antennas": len(samples), "sample_rate": rate,
                         "times_real_time": found})
@@ -97,8 +129,10 @@ def main():
               flush=True)
     if arguments.output:
         arguments.output.write_text(json.dumps(
-            {"what": "Wi-Fi receiver on arrays, times real time by wall clock and threads",
-             "machine": describe(), "detector": Receiver().detector, "piece": arguments.piece,
+            {"what": "Wi-Fi receiver, times real time by wall clock and threads",
+             "machine": describe(), "detector": Receiver().detector,
+             "in": "arrays" if arguments.arrays else "a flowgraph",
+             "piece": arguments.piece if arguments.arrays else None,
              "seconds": arguments.seconds, "rounds": arguments.rounds, "gap_s": loads.GAP,
              "results": results}, indent=1) + "\n", encoding="utf-8")
 

@@ -492,7 +492,8 @@ def test_setter_of_the_frequency():
     assert not any("frequency" in info for info in ports["frames"].values())
 
 
-def test_an_exception_inside_costs_the_samples_at_hand_only():
+def test_an_exception_inside_costs_the_samples_at_hand_only(monkeypatch):
+    monkeypatch.setattr("gnuradio.mimopack.blocks.wifi_stream.BATCH", 1000)
     samples, sent = mixed(count=10)
     at = sent[4].start - 390
 

@@ -466,11 +466,12 @@ def test_what_is_transmitted_is_received_back(channel):
     # GNU Radio 3.10's sink begins with a random count of samples that it takes for a burst's: it
     # can lose what comes first.
     send(mpdus[:1])
-    end = time.monotonic() + 10
+    end, rest = time.monotonic() + 10, mpdus[1:]
 
     def sends_the_rest():
-        if sink.nitems_read(0) and transmitter.frames() == 1:
-            send(mpdus[1:])
+        if rest and sink.nitems_read(0) and transmitter.frames() == 1:
+            send(rest)
+            rest.clear()
         return time.monotonic() > end or len(got) >= 11 and got[-1][0].fcs_ok and (
             got[-1][0].mpdus[0].data == mpdus[-1])
 
@@ -551,7 +552,7 @@ def test_a_queue_drops_whole_spans_and_keeps_their_tags():
         goes_on.wait(10)
         took.append((first, samples.copy(), [tag.offset for tag in tags]))
 
-    queue = SampleQueue(take, 2, 1000, _Log)
+    queue = SampleQueue(take, 2, 1000, 65536, True, _Log)
     stream = np.arange(4000) + 1j * np.array([[1], [2]])
 
     def put(first, count):
@@ -581,6 +582,31 @@ def test_a_queue_drops_whole_spans_and_keeps_their_tags():
     assert [offset for offsets in tags.values() for offset in offsets] == [
         0, 400, 800, 1200, 1300, 1600]
     assert tags[1300][:3] == [800, 1200, 1300]
+
+
+def test_a_queue_holds_back_who_is_too_fast():
+    took, began, goes_on = [], threading.Event(), threading.Event()
+
+    def take(first, samples, _tags):
+        began.set()
+        goes_on.wait(10)
+        took.append((first, samples.copy()))
+
+    queue = SampleQueue(take, 1, 900, 300, False, _Log)
+    stream = np.arange(5000) + 0j
+    queue.start()
+    bringer = threading.Thread(target=lambda: queue.put(0, [stream], []))
+    bringer.start()
+    began.wait(10)
+    time.sleep(0.05)
+    assert bringer.is_alive() and queue.waiting == 900 and queue.has_more
+    goes_on.set()
+    bringer.join(10)
+    queue.finish()
+    assert (queue.dropped, queue.waiting) == (0, 0)
+    assert [first for first, _ in took] == sorted(first for first, _ in took)
+    assert max(len(samples[0]) for _, samples in took) == 300
+    assert np.array_equal(np.concatenate([samples[0] for _, samples in took]), stream)
 
 
 @pytest.mark.parametrize("arguments, said", [

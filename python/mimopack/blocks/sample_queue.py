@@ -1,26 +1,24 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Samples of a radio, which may not wait, for a thread that is at times too slow."""
+"""Samples for a thread of their own, which is at times too slow for them."""
 
 import threading
 from collections import deque
 
 import numpy as np
 
-# Samples of a block, and so the most that the thread gets at a time.
-_BLOCK = 1 << 16
-
 
 class _Block:
     """Memory for samples: which are in it, and which of these were taken."""
 
-    def __init__(self, num_rx):
-        self.data = np.empty((num_rx, _BLOCK), np.complex64)
+    def __init__(self, num_rx, size):
+        self.data = np.empty((num_rx, size), np.complex64)
         self.first = self.used = self.taken = 0
 
 
 class SampleQueue:
-    """Hand samples to a thread of its own; where too many wait, drop whole spans of them.
+    """Hand samples to a thread of its own; where too many wait, hold back who brings them, or drop
+    whole spans of them.
 
     Dropping begins when no more fit in and ends when half of the queue is free again, so that few
     long spans are lost rather than many short ones. Tags of samples that were dropped come with the
@@ -34,6 +32,8 @@ class SampleQueue:
             are valid during the call.
         num_rx: antennas.
         most: samples of each antenna that may wait.
+        at_a_time: samples that the thread gets at a time, at most.
+        drops: whether samples are dropped; otherwise :meth:`put` waits until they fit.
         log: ``BlockLog``.
 
     Attributes:
@@ -42,8 +42,9 @@ class SampleQueue:
         waiting: samples of each antenna that wait, or are being taken.
     """
 
-    def __init__(self, take, num_rx, most, log):
+    def __init__(self, take, num_rx, most, at_a_time, drops, log):
         self._function, self._num_rx, self._most, self._log = take, num_rx, most, log
+        self._size, self._drops = at_a_time, drops
         self._blocks, self._free, self._tags = deque(), [], []
         self._change = threading.Condition()
         self._thread, self._ends, self._dropping = None, False, False
@@ -65,24 +66,30 @@ class SampleQueue:
         count, done = len(samples[0]), 0
         with self._change:
             self._tags += tags
-            limit = self._most // 2 if self._dropping else self._most
-            if self.waiting and self.waiting + count > limit:
+            if self._drops and not self._fits(count):
                 self.drops += not self._dropping
                 self._dropping = True
                 self.dropped += count
                 return
             self._dropping = False
         while done < count:
-            size = min(count - done, _BLOCK)
-            block = self._block_for(first + done, size)
+            block = self._block_for(first + done)
+            size = min(count - done, self._size - block.used)
+            if not self._drops:
+                with self._change:
+                    self._change.wait_for(lambda new=size: self._fits(new))
             # The thread reads up to "used" only.
             for row, one in zip(block.data, samples, strict=True):
                 row[block.used:block.used + size] = one[done:done + size]
             with self._change:
                 block.used += size
                 self.waiting += size
-                self._change.notify()
+                self._change.notify_all()
             done += size
+
+    def _fits(self, count):
+        limit = self._most // 2 if self._dropping else self._most
+        return not self.waiting or self.waiting + count <= limit
 
     def finish(self):
         """Wait until everything was taken, and end the thread."""
@@ -91,19 +98,18 @@ class SampleQueue:
             return
         with self._change:
             self._ends = True
-            self._change.notify()
+            self._change.notify_all()
         thread.join()
         self._free += self._blocks
         self._blocks.clear()
 
-    def _block_for(self, sample, size):
-        """A block with room for so many samples whose next sample is this one: what came together
-        is taken together, as each call of the function has a price."""
+    def _block_for(self, sample):
+        """A block with room for samples, the next of which is this one: what came together is taken
+        together, as each call of the function has a price."""
         with self._change:
             block = self._blocks[-1] if self._blocks else None
-            if (block is None or block.used + size > _BLOCK
-                    or block.first + block.used != sample):
-                block = self._free.pop() if self._free else _Block(self._num_rx)
+            if block is None or block.used == self._size or block.first + block.used != sample:
+                block = self._free.pop() if self._free else _Block(self._num_rx, self._size)
                 block.first, block.used, block.taken = sample, 0, 0
                 self._blocks.append(block)
         return block
@@ -122,6 +128,7 @@ class SampleQueue:
             with self._change:
                 self.waiting -= stop - start
                 self._taking = 0
+                self._change.notify_all()
 
     def _next(self):
         """The block with the oldest samples that wait, and the tags up to its last one."""

@@ -149,11 +149,11 @@ class wifi_receiver(sample_block):
             fcs_ok false.
         threads: that decode frames at the same time, 1..1024; 0 takes all cores. More than 1 pays
             where most of the samples are frames.
-        overload: what to do where the machine is too slow. "wait" holds the samples in front back,
-            as files need it. "drop" is for radios: a thread of the block's own decodes, and samples
-            that wait for it for too long are dropped in whole spans, counted and logged with the
-            stage that takes most time. The block never holds a radio or a recording back, if the
-            buffers in front have room for a millisecond, as they have by default.
+        overload: what to do where the machine is too slow. A thread of the block's own decodes.
+            "wait" holds the samples in front back, as files need it. "drop" is for radios: samples
+            that wait for the thread for too long are dropped in whole spans, counted and logged
+            with the stage that takes most time. The block then never holds a radio or a recording
+            back, if the buffers in front have room for a millisecond, as they have by default.
         buffer_seconds: with "drop", how many seconds of samples may wait. Memory: 8 bytes for each
             antenna and sample.
 
@@ -276,7 +276,7 @@ class _ReceiverSink(DetectorChoice, sample_sink):
         """Whether a display wants the next frames' points."""
         # They take as long as decoding: of a radio's frames some have to do.
         return self.outlet.listeners("symbols") and (
-            self._queue is None or time.monotonic() >= self._next_points)
+            not self._drops or time.monotonic() >= self._next_points)
 
     def _send_status(self, told):
         told["switch"] = ""

@@ -21,8 +21,10 @@ from .settings import Controlled
 from .streams import BlockLog
 from .wifi_status import StatusReport
 
-# Samples per work() call to aim at: the buffers in front hold at least twice as many.
+# Samples at 20 MS/s to aim at per call: the buffers in front hold at least twice as many.
 BATCH = 131072
+# So many batches may wait for the thread that decodes, where samples need not be dropped.
+_WAITING_BATCHES = 3
 # Samples for which the tags of the past are kept: more than a frame lasts at 80 MS/s.
 _KEPT = 1 << 20
 # Seconds between work() calls that only hand samples over: a radio would make thousands of small
@@ -105,10 +107,12 @@ class sample_sink(Controlled, gr.sync_block):
         self.outlet = message_outlet(ports)
         self._log = BlockLog(self)
         self.timeline = StreamTimes(self._rate, self._log)
-        choice("overload", overload, OVERLOADS)
+        self._drops = drops = choice("overload", overload, OVERLOADS) == "drop"
+        self._batch = BATCH * max(1, round(self._rate / 20e6))
         most = max(1, round(positive("buffer_seconds", buffer_seconds) * self._rate))
-        self._queue = (SampleQueue(self._take, self.num_rx, most, self._log)
-                       if overload == "drop" else None)
+        self._queue = SampleQueue(self._take, self.num_rx,
+                                  most if drops else _WAITING_BATCHES * self._batch, self._batch,
+                                  drops, self._log)
         self._status = StatusReport(self._rate, self._log, self._send_status)
         self._on_status = None
         # The sample behind the last one taken; None before the first.
@@ -116,7 +120,7 @@ class sample_sink(Controlled, gr.sync_block):
         gr.sync_block.__init__(self, name, [np.complex64] * self.num_rx, None)
         # An output multiple makes the scheduler give the block in front large buffers; start()
         # takes it back so that nothing waits for more samples than have come.
-        self.set_output_multiple(BATCH)
+        self.set_output_multiple(self._batch)
         self._register_control()
 
     def frequency(self):
@@ -142,7 +146,7 @@ class sample_sink(Controlled, gr.sync_block):
         """Dictionary of what the engine has counted, of gaps and drops, and of failures."""
         counts = self._counts()
         return {**counts, "gaps": self.timeline.gaps, "lost": self.timeline.lost,
-                "dropped": self._queue.dropped if self._queue else 0,
+                "dropped": self._queue.dropped,
                 "failures": counts.get("failures", 0) + self._log.failures}
 
     def listen_status(self, function):
@@ -156,19 +160,17 @@ class sample_sink(Controlled, gr.sync_block):
         self.timeline.restart()
         self._next = None
         self._status.begin(self.counts())
-        if self._queue:
-            self._queue.start()
+        self._queue.start()
         return True
 
     def stop(self):
-        if self._queue:
-            self._queue.finish()
+        self._queue.finish()
         if self._next is not None:
             with self._guard("the end of the stream", 0):
                 self._send_all(self.engine.finish())
             self._tell_status(ends=True)
         self._log.flush()
-        self.set_output_multiple(BATCH)    # for the buffers of the next start
+        self.set_output_multiple(self._batch)    # for the buffers of the next start
         # Where the flowgraph was stopped from outside, the receivers are to live on.
         if self.to_basic_block().detail().done():
             self.outlet.end()
@@ -177,12 +179,10 @@ class sample_sink(Controlled, gr.sync_block):
     def work(self, input_items, _output_items):
         count, first = len(input_items[0]), self.nitems_read(0)
         tags = self.get_tags_in_window(0, 0, count)
-        if self._queue:
-            self._queue.put(first, input_items, tags)
+        self._queue.put(first, input_items, tags)
+        if self._drops:
             # No sample waits for it: those that come meanwhile are the next call's.
             time.sleep(_PACE)
-        else:
-            self._take(first, np.stack(input_items), tags)
         return count
 
     def _take(self, first, samples, tags):
@@ -217,7 +217,7 @@ class sample_sink(Controlled, gr.sync_block):
 
     def _tell_status(self, ends=False):
         if ends or self._status.is_due():
-            waiting = self._queue.waiting / self._rate if self._queue else 0.0
+            waiting = self._queue.waiting / self._rate
             with self._log.guard("a status"):
                 self._status.tell(self.counts(), getattr(self.engine, "seconds", {}), waiting)
 
@@ -240,7 +240,7 @@ class sample_sink(Controlled, gr.sync_block):
 
     def _is_behind(self):
         """Whether more samples wait already."""
-        return self._queue is not None and self._queue.has_more
+        return self._queue.has_more
 
     def _prepare(self):
         """Settings reach the engine, on the thread that it serves."""
