@@ -102,12 +102,14 @@ def test_losses_of_frames_with_several_streams(received):
     curves = view(tested, "csi", [*HOSTILE, *received.csi], [3] * 3, twice=True)
     assert tested.refused() == len(HOSTILE)
     expected = [linear_loss(one.format, one.channel, one.detector) for one in received.frames
-                if one.format.num_streams > 1]
-    assert len(curves[0]) == len(expected) == 4
+                if one.format.num_space_time_streams > 1]
+    assert len(curves[0]) == len(expected) == 5
     for curve, name in zip(curves, ("mmse_db", "zf_db", "margin_db"), strict=True):
         values = [getattr(one, name) for one in expected]
         assert curve[-1] == pytest.approx(values[-3:], abs=1e-3)
         assert curve[0] == pytest.approx([0, 0, values[0]], abs=1e-3)
+    several = [one for one in received.frames if one.format.num_space_time_streams > 1]
+    assert sum(one.format.stbc for one in several) == 1    # one stream on two: nothing is lost
     assert tested.history() == pytest.approx(np.array([curve[-1] for curve in curves]))
     last = expected[-1]
     assert tested.text() == (f"MMSE {last.mmse_db:.1f} dB, ZF {last.zf_db:.1f} dB worse than nway, "
@@ -172,6 +174,10 @@ def test_frames_with_too_few_streams_are_left_out(received, name, port, width):
     assert 0 < len(items) == len(several) < len(received.frames)
     with pytest.raises(ValueError, match="least_streams: got 0"):
         getattr(mimopack, name)(least_streams=0)
+    items, = view(getattr(mimopack, name)(interval=3600), port, received.csi, [width], True)
+    assert len(items) == 1
+    with pytest.raises(ValueError, match="interval: got -1, allowed are 0 to 3600"):
+        getattr(mimopack, name)(interval=-1)
 
 
 def test_points_of_frames_with_too_few_streams_are_left_out():

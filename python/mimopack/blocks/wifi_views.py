@@ -61,6 +61,32 @@ def _channel(message):
     return told, carriers, values.reshape(carriers.size, *shape), noise
 
 
+class _Choosing:
+    """Which PDUs of port ``csi`` are shown.
+
+    Args:
+        least_streams: frames with fewer space-time streams are not, 1..4.
+        interval: least time between two that are, in seconds, 0..3600.
+    """
+
+    def __init__(self, least_streams, interval):
+        self._least = integer("least_streams", least_streams, 1, 4)
+        self._interval = number("interval", interval)
+        if not 0 <= self._interval <= 3600:
+            raise ValueError(f"interval: got {interval}, allowed are 0 to 3600")
+        self._next = 0.0
+
+    def takes(self, message):
+        """Whether a PDU is shown; cheap, as most are not where many frames come."""
+        told, _ = pdu_parts(message)
+        return (_whole(told, "num_space_time_streams", 8) >= self._least
+                and time.monotonic() >= self._next)
+
+    def done(self):
+        """One has been shown."""
+        self._next = time.monotonic() + self._interval
+
+
 def _reals(told, name):
     values = lookup(told, name)
     if not pmt.is_f64vector(values):
@@ -122,12 +148,14 @@ class wifi_channel_view(message_source):
         num_carriers: 64, 128 or 256 for 20, 40 or 80 MHz.
         floor_db: the least value, -1000 to 1000.
         least_streams: frames with fewer space-time streams are left out, 1..4.
+        interval: least time between two frames that are shown, in seconds, 0..3600.
 
     Raises:
         ValueError: an argument is not as above.
     """
 
-    def __init__(self, num_rx=1, num_streams=1, num_carriers=64, floor_db=-60.0, least_streams=1):
+    def __init__(self, num_rx=1, num_streams=1, num_carriers=64, floor_db=-60.0, least_streams=1,
+                 interval=0.0):
         self._shape = (integer("num_rx", num_rx, 1, 8),
                        integer("num_streams", num_streams, 1, 4))
         self._width = integer_choice("num_carriers", num_carriers, _WIDTHS)
@@ -135,15 +163,15 @@ class wifi_channel_view(message_source):
         if not -1000 <= floor_db <= 1000:
             raise ValueError(f"floor_db: got {floor_db}, allowed are -1000 to 1000")
         self._floor = np.float32(floor_db)
-        self._least = integer("least_streams", least_streams, 1, 4)
+        self._choosing = _Choosing(least_streams, interval)
         message_source.__init__(self, "wifi_channel_view", "csi",
                                 [(np.float32, self._width)] * (num_rx * num_streams), _MOST,
                                 newest=True)
 
     def _accept(self, message):
-        _, carriers, matrices, _ = _channel(message)
-        if matrices.shape[2] < self._least:
+        if not self._choosing.takes(message):
             return
+        _, carriers, matrices, _ = _channel(message)
         place = carriers + self._width // 2
         fits = (place >= 0) & (place < self._width)
         rows, columns = (min(a, b) for a, b in zip(self._shape, matrices.shape[1:], strict=True))
@@ -154,6 +182,7 @@ class wifi_channel_view(message_source):
                                      neginf=self._floor)
         shown[:rows, :columns, place[fits]] = np.maximum(decibels, self._floor).transpose(1, 2, 0)
         self._queue.put(_shown(shown.reshape(-1, self._width)))
+        self._choosing.done()
 
 
 class wifi_meter(message_source):
@@ -235,26 +264,28 @@ class wifi_condition_view(message_source):
     Args:
         num_carriers: 64, 128 or 256 for 20, 40 or 80 MHz.
         least_streams: frames with fewer space-time streams are left out, 1..4.
+        interval: least time between two frames that are shown, in seconds, 0..3600.
 
     Raises:
         ValueError: an argument is not as above.
     """
 
-    def __init__(self, num_carriers=64, least_streams=1):
+    def __init__(self, num_carriers=64, least_streams=1, interval=0.0):
         self._width = integer_choice("num_carriers", num_carriers, _WIDTHS)
-        self._least = integer("least_streams", least_streams, 1, 4)
+        self._choosing = _Choosing(least_streams, interval)
         message_source.__init__(self, "wifi_condition_view", "csi", [(np.float32, self._width)],
                                 _MOST, newest=True)
 
     def _accept(self, message):
-        _, carriers, matrices, noise = _channel(message)
-        if matrices.shape[2] < self._least:
+        if not self._choosing.takes(message):
             return
+        _, carriers, matrices, noise = _channel(message)
         place = carriers + self._width // 2
         fits = (place >= 0) & (place < self._width)
         shown = np.zeros(self._width, np.float32)
         shown[place[fits]] = condition_db(ChannelState(carriers[fits], matrices[fits], noise))
         self._queue.put(_shown([shown]))
+        self._choosing.done()
 
 
 class wifi_levels(message_source):
@@ -335,9 +366,9 @@ class wifi_linear_loss(message_source):
 
     Args:
         length: frames shown, 1..100000.
-        interval: least time between two frames that are compared, in seconds: each takes some
-            hundredths of a second.
-        least_streams: frames with fewer spatial streams are left out, 1..4: with one stream
+        interval: least time between two frames that are compared, in seconds, 0..3600: each takes
+            some hundredths of a second.
+        least_streams: frames with fewer space-time streams are left out, 1..4: with one stream
             nothing is lost.
 
     Raises:
@@ -346,11 +377,7 @@ class wifi_linear_loss(message_source):
 
     def __init__(self, length=100, interval=0.5, least_streams=2):
         length = integer("length", length, 1, 10**5)
-        self._interval = number("interval", interval)
-        if not 0 <= self._interval <= 3600:
-            raise ValueError(f"interval: got {interval}, allowed are 0 to 3600")
-        self._least = integer("least_streams", least_streams, 1, 4)
-        self._next, self._last = 0.0, None
+        self._choosing, self._last = _Choosing(least_streams, interval), None
         self._history = deque(np.zeros((length, 3), np.float32), maxlen=length)
         message_source.__init__(self, "wifi_linear_loss", "csi", [(np.float32, length)] * 3
                                 if length > 1 else [np.float32] * 3, _MOST, newest=True)
@@ -367,10 +394,10 @@ class wifi_linear_loss(message_source):
         return np.array(self._history, np.float32).T
 
     def _accept(self, message):
+        if not self._choosing.takes(message):
+            return
         told, carriers, matrices, noise = _channel(message)
         f = _frame_format(told, matrices.shape[2])
-        if f.num_streams < self._least or time.monotonic() < self._next:
-            return
         if not np.array_equal(carriers, f.plan.used):
             raise ValueError(f"carriers: got others than those of {f.describe()}")
         if not np.isfinite(matrices).all():
@@ -378,7 +405,7 @@ class wifi_linear_loss(message_source):
         detector = pmt.dict_ref(told, pmt.intern("detector"), pmt.PMT_NIL)
         detector = pmt.symbol_to_string(detector) if pmt.is_symbol(detector) else ""
         losses = linear_loss(f, ChannelState(carriers, matrices, noise), detector)
-        self._next = time.monotonic() + self._interval
+        self._choosing.done()
         if losses is not None:
             self._last = losses
             values = losses.mmse_db, losses.zf_db, losses.margin_db
