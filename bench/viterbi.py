@@ -1,14 +1,20 @@
 #!/usr/bin/env python3
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The Viterbi decoder: its rate beside GNU Radio's, and what its rounding costs.
+"""Decoders of the convolutional code: rates beside GNU Radio's and libfec's, and what the Viterbi
+decoder's rounding costs.
 
     bench/viterbi.py [--seconds 0.3] [--rounds 5] [--blocks 400] [--threads N] [--output FILE.json]
 
-Rates are in information bits, medians of rounds in which all decoders take turns on the same LLRs,
-over AWGN with BPSK and 1e-5 to 1e-3 bit errors. GNU Radio's decoder is gr-fec's ``fec.cc_decoder``,
-called block by block; it takes bytes with erasures in place, and what prepares them in NumPy is
-timed too, and once left out. The loss is the SNR that the decoder needs beyond the reference in
+Rates are in information bits, by the time of the calling thread on its processor (of several
+threads: by the clock), medians and best of rounds in which all decoders take turns on the same
+LLRs, over AWGN with BPSK and 1e-5 to 1e-3 bit errors. "soft" is ``coding.ConvolutionalDecoder``,
+which gives LLRs. GNU Radio's decoder is gr-fec's ``fec.cc_decoder``, called block by block; it
+takes bytes with erasures in place, and what prepares them in NumPy is timed too, and once left out.
+So does libfec (P. Karn), where its library is found (apt-get install libfec0). ``--blocks 0``
+leaves out the loss.
+
+The loss is the SNR that the decoder needs beyond the reference in
 double precision, at equal bit error rate, from the ratio of their errors on the same noise and the
 slope of the reference's bit error rate; ranges are the 2.5 % and 97.5 % quantiles of drawing the
 blocks again (bootstrap). Rayleigh is another amplitude for every coded bit.
@@ -16,6 +22,7 @@ blocks again (bootstrap). Rayleigh is another amplitude for every coded bit.
 
 import argparse
 import ctypes
+import ctypes.util
 import json
 import os
 import time
@@ -31,6 +38,7 @@ BATCHES = ((1, 12000), (64, 4000), (64, 12000), (1000, 24))
 # Es/N0 in dB where the reference has about 1e-2 and 2e-3 bit errors, by channel and rate
 POINTS = {"AWGN": {"1/2": (-1.4, -0.8), "2/3": (0.6, 1.2), "3/4": (1.7, 2.2), "5/6": (2.7, 3.2)},
           "Rayleigh": {"1/2": (1.0, 1.8), "2/3": (4.0, 5.0), "3/4": (6.0, 7.0), "5/6": (8.5, 9.5)}}
+TARGETS = {"avx512": 500, "avx2": 250}    # Mbit/s of a core
 LOSS_BITS, DRAWS = 2000, 500
 SPEED_DB = 1.5    # above the second point
 
@@ -56,14 +64,57 @@ class GnuRadioDecoder:
                                      for array in (self._soft, self._bits))
 
     def decode(self, llr):
-        scale = 60 / np.mean(np.abs(llr), dtype=float)
-        self._soft[self._places] = np.clip(llr * np.float32(scale) + 128, 0, 255)
+        to_bytes(llr, self._soft, self._places)
         return self.decode_again()
 
     def decode_again(self):
         """Without preparing the LLRs, those of the last call."""
         self._decoder.generic_work(self._input, self._output)
         return self._bits
+
+
+class LibfecDecoder:
+    """libfec's decoder for blocks of one length."""
+
+    def __init__(self, library, rate, num_bits):
+        self._library, self._num_bits = library, num_bits
+        self._state = ctypes.c_void_p(library.create_viterbi27(num_bits + TAIL))
+        # the newest bit in the least significant place, as in gr-fec
+        library.set_viterbi27_polynomial((ctypes.c_int * 2)(
+            *(int("".join(map(str, g[::-1])), 2) for g in GENERATORS)))
+        size = 2 * (num_bits + TAIL)
+        self._places = np.flatnonzero(np.resize(PUNCTURING[rate], size))
+        self._soft = np.full(size, 128, np.uint8)
+        self._bits = np.zeros(-(-num_bits // 8) + 1, np.uint8)
+
+    def decode(self, llr):
+        to_bytes(llr, self._soft, self._places)
+        return np.unpackbits(self.decode_again())[:self._num_bits]
+
+    def decode_again(self):
+        """Without preparing the LLRs, those of the last call; eight bits in a byte."""
+        self._library.init_viterbi27(self._state, 0)
+        self._library.update_viterbi27_blk(self._state, ctypes.c_void_p(self._soft.ctypes.data),
+                                           self._num_bits + TAIL)
+        self._library.chainback_viterbi27(self._state, ctypes.c_void_p(self._bits.ctypes.data),
+                                          self._num_bits, 0)
+        return self._bits
+
+
+def find_libfec():
+    """libfec's library, or None."""
+    name = ctypes.util.find_library("fec")
+    if not name:
+        return None
+    library = ctypes.CDLL(name)
+    library.create_viterbi27.restype = ctypes.c_void_p
+    return library
+
+
+def to_bytes(llr, to, places):
+    """As gr-fec and libfec take them: 128 says nothing."""
+    scale = 60 / np.mean(np.abs(llr), dtype=float)
+    to[places] = np.clip(llr * np.float32(scale) + 128, 0, 255)
 
 
 def simulate(rate, blocks, num_bits, esn0_db, channel, rng):
@@ -78,32 +129,43 @@ def simulate(rate, blocks, num_bits, esn0_db, channel, rng):
 
 
 def decoders(rate, llr, num_bits, threads):
-    """{name: function that decodes all blocks}"""
+    """{name: (function that decodes all blocks and returns their bits, whether by the clock)}"""
     lengths = np.full(len(llr), num_bits)
     small = np.clip(np.rint(4 * llr), -127, 127).astype(np.int8).ravel()
     flat, found = llr.ravel(), {}
+    known = np.hstack([np.zeros((len(llr), num_bits), np.float32), llr])
     for isa in _core.available_isas():
         code = coding.ConvolutionalCode(rate, isa)
         found[isa] = lambda code=code: code.decode_batch(flat, lengths, 1)
         found[f"{isa} int8"] = lambda code=code: code.decode_batch(small, lengths, 1)
+        for precision in ("float32", "int16"):
+            soft = coding.ConvolutionalDecoder(num_bits, rate, precision=precision, backend="cpu",
+                                               threads=1, isa=isa)
+            out = np.empty_like(known)
+            found[f"{isa} soft {precision}"] = (
+                lambda soft=soft, out=out: soft.decode(known, out)[:, :num_bits] > 0)
+    gnuradio, libfec = GnuRadioDecoder(rate, num_bits), find_libfec()
+    found["gnuradio"] = lambda: [gnuradio.decode(block).copy() for block in llr]
+    found["gnuradio without preparation"] = lambda: [gnuradio.decode_again() for _ in llr]
+    if libfec:
+        peer = LibfecDecoder(libfec, rate, num_bits)
+        found["libfec"] = lambda: [peer.decode(block) for block in llr]
+        found["libfec without preparation"] = lambda: [peer.decode_again() for _ in llr]
+    found = {name: (function, time.thread_time) for name, function in found.items()}
     if threads > 1:
         best = coding.ConvolutionalCode(rate)
         found[f"{best.isa} {threads} threads"] = (
-            lambda: best.decode_batch(flat, lengths, threads))
-    gnuradio = GnuRadioDecoder(rate, num_bits)
-    found["gnuradio"] = lambda: [gnuradio.decode(block).copy() for block in llr]
-    found["gnuradio without preparation"] = lambda: [gnuradio.decode_again() for _ in llr]
+            lambda: best.decode_batch(flat, lengths, threads)), time.perf_counter
     return found
 
 
-def time_one(function, seconds):
-    calls, start = 0, time.perf_counter()
+def time_one(function, clock, seconds):
+    calls, begin, start = 0, time.perf_counter(), clock()
     while True:
         function()
         calls += 1
-        passed = time.perf_counter() - start
-        if passed > seconds:
-            return passed / calls
+        if time.perf_counter() - begin > seconds:
+            return (clock() - start) / calls
 
 
 def measure_rates(arguments):
@@ -114,16 +176,18 @@ def measure_rates(arguments):
                                  "AWGN", rng)
             functions = decoders(rate, llr, num_bits, arguments.threads)
             errors = {name: float(np.mean(np.ravel(function()) != bits.ravel()))
-                      for name, function in functions.items() if "without" not in name}
+                      for name, (function, _) in functions.items() if "without" not in name}
             taken = {name: [] for name in functions}
             for _ in range(arguments.rounds):
-                for name, function in functions.items():
-                    taken[name].append(time_one(function, arguments.seconds))
-            rates = {name: bits.size / float(np.median(of)) / 1e6 for name, of in taken.items()}
+                for name, (function, clock) in functions.items():
+                    taken[name].append(time_one(function, clock, arguments.seconds))
+            rates, best = ({name: bits.size / float(of(seconds)) / 1e6
+                            for name, seconds in taken.items()} for of in (np.median, np.min))
             print(f"{blocks} x {num_bits} bits, rate {rate}, Mbit/s: "
-                  + ", ".join(f"{name} {value:.1f}" for name, value in rates.items()), flush=True)
+                  + ", ".join(f"{name} {value:.1f} ({best[name]:.1f})"
+                              for name, value in rates.items()), flush=True)
             yield {"blocks": blocks, "bits": num_bits, "rate": rate, "mbit_per_s": rates,
-                   "bit_error_rate": errors}
+                   "mbit_per_s_best": best, "bit_error_rate": errors}
 
 
 def measure_losses(blocks):
@@ -167,11 +231,14 @@ def main():
     parser.add_argument("--threads", type=int, default=os.cpu_count())
     parser.add_argument("--output", type=Path)
     arguments = parser.parse_args()
-    rates, losses = list(measure_rates(arguments)), list(measure_losses(arguments.blocks))
+    rates = list(measure_rates(arguments))
+    losses = list(measure_losses(arguments.blocks)) if arguments.blocks else []
     if arguments.output:
         arguments.output.write_text(json.dumps(
-            {"what": "Viterbi decoder beside GNU Radio's, and its loss by rounding",
-             "machine": describe(), "rates": rates, "loss_block_bits": LOSS_BITS,
+            {"what": "decoders of the convolutional code beside GNU Radio's and libfec's; the "
+                     "Viterbi decoder's loss by rounding",
+             "machine": describe(), "libfec": ctypes.util.find_library("fec"),
+             "target_mbit_per_s": TARGETS, "rates": rates, "loss_block_bits": LOSS_BITS,
              "loss_blocks": arguments.blocks, "losses": losses}, indent=1) + "\n",
             encoding="utf-8")
 
