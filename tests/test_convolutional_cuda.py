@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from gnuradio.mimopack import coding
 from gnuradio.mimopack.coding.convolutional import CODE_RATES, PUNCTURING
+from gnuradio.mimopack.coding.convolutional_decoder import MARGIN
 from gnuradio.mimopack.cuda import convolutional, source
 from nvrtc import Program
 from test_convolutional import transmitted
@@ -43,7 +44,7 @@ extern "C" void launch(unsigned blocks, unsigned long long n, const float* llr, 
 per_rate = pytest.mark.parametrize("rate", CODE_RATES)
 
 
-def program(size, rate, margin=8.0):
+def program(size, rate, margin=MARGIN):
     num_bits = coding.ConvolutionalEncoder(size, rate).num_bits
     return convolutional.text(size, num_bits, PUNCTURING[rate], margin)
 

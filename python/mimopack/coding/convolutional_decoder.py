@@ -11,7 +11,7 @@ from .soft_decoder import SoftDecoder
 
 PRECISIONS = ("float32", "int16")
 ALGORITHMS = {"max-log": np.maximum, "log-map": np.logaddexp}
-MARGIN = 8.0
+MARGIN = 16.0
 LARGEST = 1e4    # of the LLRs that come in
 
 
