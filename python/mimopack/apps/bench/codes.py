@@ -183,7 +183,7 @@ def run_gpu(options, store, progress):
     planned = []
     for case in CASES:
         copies = max(1, options.vectors // len(data[case][1]))
-        for early_stop in (False, True):
+        for early_stop in (False, True) if case.iterations > 1 else (False,):
             decoder = case.decoder({}, early_stop=early_stop, backend="auto")
             planned.append((case, GpuDecoderRun(decoder, data[case][1], copies)))
     with progress(len(planned) * (options.rounds + 1)) as tick:
