@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Messages to streams, and messages that a stream's end still sends."""
 
+import time
 from collections import deque
 
 import pmt
@@ -13,6 +14,8 @@ from .streams import BlockLog, OutputQueue
 _SYSTEM = pmt.intern("system")
 _DONE = pmt.intern("done")
 _WAKE = pmt.intern("wake")
+# Seconds between calls of a block for displays: messages that come meanwhile share the next one.
+_PACE = 0.02
 
 
 class message_source(gr.basic_block):
@@ -79,12 +82,15 @@ class message_source(gr.basic_block):
         return [0] * ninputs
 
     def general_work(self, _input_items, output_items):
-        while not self._queue and self._waiting:
+        empty = not self._queue
+        while self._waiting and (not self._queue or (empty and self._newest)):
             message = self._waiting.popleft()
             with self._log.guard("a message"):
                 self._accept(message)
                 self._messages += 1
         produced = self._queue.produce(self, output_items)
+        if produced and self._newest:
+            time.sleep(_PACE)
         if produced or not self._ended:
             # A source that gives nothing is called again when a message comes.
             return produced
