@@ -18,6 +18,12 @@ _CONVERSIONS = {
     tuple: lambda value: pmt.init_f32vector(len(value), [float(one) for one in value])}
 _TO_PMT = {name: _CONVERSIONS[kind] for name, kind in KEYS.items()} | dict.fromkeys(
     _UNSIGNED, lambda value: pmt.from_uint64(int(value)))
+# What PDUs of equal formats have in common is made once. Of so many such dictionaries each is kept.
+_COMMON = ("freq", "dlt", "format", "mcs", "num_streams", "stbc", "bandwidth_mhz", "short_gi",
+           "coding", "greenfield", "encoding", "fcs_ok", "group_id", "partial_aid", "beamformed",
+           "extra_symbol")
+_KEPT = 256
+_common = {}
 # Before and behind the length: a uniform vector of uint8, one byte of padding.
 _U8VECTOR, _PADDING = b"\x0a\x00", b"\x01\x00"
 
@@ -32,18 +38,38 @@ def to_pmt(info, blob):
     Raises:
         ValueError: a key that is none of these, or a value of another type.
     """
-    told = pmt.make_dict()
+    told = _common_dictionary(tuple([info.get(name) for name in _COMMON]))
     for name, value in info.items():
         if name not in KEYS:
             raise ValueError(f"info: got the key {name!r}, allowed are {', '.join(KEYS)}")
-        if value is None:
-            continue
-        try:
+        if name not in _COMMON and value is not None:
             # dict_add() would look for the name in all before it.
-            told = pmt.acons(_NAMES[name], _TO_PMT[name](value), told)
-        except (TypeError, ValueError) as error:
-            raise ValueError(f"{name}: got {value!r}, must be a {KEYS[name].__name__}") from error
+            told = pmt.acons(_NAMES[name], _converted(name, value), told)
     return pmt.cons(told, _u8vector(blob))
+
+
+def _common_dictionary(values):
+    """Return a dictionary with those of _COMMON that are not None."""
+    try:
+        if values in _common:
+            return _common[values]
+    except TypeError:    # one that cannot be a key is none that is allowed
+        pass
+    told = pmt.make_dict()
+    for name, value in zip(_COMMON, values, strict=True):
+        if value is not None:
+            told = pmt.acons(_NAMES[name], _converted(name, value), told)
+    if len(_common) >= _KEPT:
+        _common.clear()
+    _common[values] = told
+    return told
+
+
+def _converted(name, value):
+    try:
+        return _TO_PMT[name](value)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{name}: got {value!r}, must be a {KEYS[name].__name__}") from error
 
 
 def from_pmt(message):

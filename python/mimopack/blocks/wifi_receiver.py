@@ -42,8 +42,13 @@ class _Messages:
     def __init__(self, bad_fcs, send, listeners):
         self._bad_fcs = flag("bad_fcs", bad_fcs)
         self._send, self._listeners = send, listeners
+        self._heard = ()    # ports that somebody is connected with
         self._ampdus = 0
         self.on_frame = None
+
+    def look_who_listens(self):
+        """Find out for which ports the next messages are made."""
+        self._heard = [port for port in _PORTS if self._listeners(port)]
 
     def send(self, frame, frequency, time):
         """Send what is asked for of a frame.
@@ -58,17 +63,17 @@ class _Messages:
         if self.on_frame is not None:
             self.on_frame(frame, time)
         extra = {} if time is None else {"time": sum(time)}
-        if self._listeners("out"):
+        if "out" in self._heard:
             if frame.format is not None and frame.format.aggregated:
                 self._ampdus = (self._ampdus + 1) % 2**32
             for info, blob in frame_to_pdus(frame, self._ampdus):
                 if info["fcs_ok"] or self._bad_fcs:
                     self._send("out", _stamped(wifi_pdus.to_pmt(info | extra, blob), time))
-        if self._listeners("csi") and frame.channel is not None:
+        if "csi" in self._heard and frame.channel is not None:
             self._send("csi", _stamped(csi_to_pmt(frame, **extra), time))
-        if self._listeners("symbols") and frame.symbols is not None:
+        if "symbols" in self._heard and frame.symbols is not None:
             self._send("symbols", symbols_to_pmt(frame, _POINTS))
-        if self._listeners("frames"):
+        if "frames" in self._heard:
             told = frame_to_pmt(frame, **extra)
             self._send("frames", told if time is None
                        else pmt.dict_add(told, _RX_TIME, moment_to_pmt(time)))
@@ -268,6 +273,7 @@ class _ReceiverSink(DetectorChoice, sample_sink):
 
     def _prepare(self):
         sample_sink._prepare(self)
+        self._messages.look_who_listens()
         name = self.detector_in_use()
         _apply(self.engine, self._make_strongest if name == LADDER[0] and self._detector == AUTO
                else name, self._symbols or self._shows_points())
@@ -438,6 +444,7 @@ class wifi_decoder(DetectorChoice, Controlled, gr.basic_block):
         with self._log.guard("a frame"), np.errstate(all="ignore"):
             found = found_from_pmt(message, engine.num_rx, engine.sample_rate)
             base, time = _freq_and_time(pmt.car(message))
+            self._messages.look_who_listens()
             _apply(engine, self._detector, self._listeners("symbols"))
             for frame in engine.decode([found]):
                 self._messages.send(frame, base, time)

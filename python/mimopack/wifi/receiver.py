@@ -4,8 +4,6 @@
 
 import os
 from collections import Counter, deque
-from concurrent.futures import ThreadPoolExecutor
-from concurrent.futures import wait as wait_for
 from dataclasses import dataclass, replace
 from queue import SimpleQueue
 
@@ -17,6 +15,7 @@ from ..cuda import device
 from .decoder import FAILED, FrameDecoder, Settings, batches
 from .iterations import ITERATING
 from .synchroniser import Synchroniser
+from .workers import Workers
 
 DEFAULT_DETECTOR = "nway"
 # Samples at 20 MS/s that are searched together while frames of those before are decoded.
@@ -89,8 +88,8 @@ class Receiver:
         self._free = SimpleQueue()
         for decoder in self._decoders:
             self._free.put(decoder)
-        self._pool = ThreadPoolExecutor(threads) if threads > 1 else None
-        self._stretches = deque()    # (stretch, future) of those that are not settled yet
+        self._workers = Workers(threads)
+        self._stretches = deque()    # (stretch, task) of those that are not settled yet
         self._jobs = deque()    # what was submitted and is not reported yet
         self.keep_symbols = flag("keep_symbols", keep_symbols)
         # The last frame that is not inside another: (end, whether only good MPDUs count inside it,
@@ -208,9 +207,8 @@ class Receiver:
 
     def _follow(self, stretch):
         """Begin to read the signal fields of a stretch."""
-        read = (self._pool.submit(self._timed_follow, stretch) if self._pool and stretch.chain
-                else _Done(self._timed_follow(stretch)))
-        self._stretches.append((stretch, read))
+        call = self._workers.submit if stretch.chain else self._workers.run
+        self._stretches.append((stretch, call(self._timed_follow, stretch)))
 
     def _timed_follow(self, stretch):
         begun = self._clock()
@@ -221,10 +219,10 @@ class Receiver:
         so many others."""
         while self._stretches:
             stretch, read = self._stretches[0]
-            if not read.done() and len(self._stretches) <= waiting:
+            if not read.done and len(self._stretches) <= waiting:
                 break
             self._stretches.popleft()
-            followed, seconds = read.result()
+            followed, seconds = self._workers.result(read)
             begun = self._clock()
             found = self._sync.settle(stretch, followed)
             self._searching += self._clock() - begun + seconds
@@ -244,11 +242,8 @@ class Receiver:
                              len(self._decoders)):
             indices = [able[i] for i in batch]
             group = [found[i] for i in indices]
-            if self._pool:
-                job.begun.append((indices, self._pool.submit(self._decode, group,
-                                                             self.keep_symbols)))
-            else:
-                job.put(indices, self._decode(group, self.keep_symbols))
+            job.begun.append((indices, self._workers.submit(self._decode, group,
+                                                            self.keep_symbols)))
         if found:
             self._jobs.append(job)
 
@@ -261,9 +256,11 @@ class Receiver:
 
     def _settle(self):
         """Wait until no thread decodes any more."""
-        wait_for([read for _, read in self._stretches if not read.done()])
+        for _, read in self._stretches:
+            self._workers.finish(read)
         for job in self._jobs:
-            wait_for([batch for _, batch in job.begun])
+            for _, batch in job.begun:
+                self._workers.finish(batch)
 
     def _collected(self, wait=True):
         """Reports of what was submitted, those that count: of all, or of what is done."""
@@ -276,11 +273,12 @@ class Receiver:
             job = self._jobs[0]
             # Bounded, or a stream that is too fast would fill the memory.
             late = len(self._jobs) > _MOST_WAITING * len(self._decoders)
-            if not (wait or late or all(batch.done() for _, batch in job.begun)):
+            if not (wait or late or all(batch.done for _, batch in job.begun)):
                 break
             self._jobs.popleft()
             for indices, batch in job.begun:
-                job.put(indices, batch.result())
+                for index, report in zip(indices, self._workers.result(batch), strict=True):
+                    job.reports[index] = report
             frames += [frame for one, frame in zip(job.found, job.reports, strict=True)
                        if self._counts(one, frame)]
         return frames
@@ -310,29 +308,11 @@ def _no_time():
     return 0.0
 
 
-class _Done:
-    """What stands for a future where no thread was asked."""
-
-    def __init__(self, result):
-        self._result = result
-
-    @staticmethod
-    def done():
-        return True
-
-    def result(self):
-        return self._result
-
-
 @dataclass(frozen=True)
 class _Job:
-    """Frames that were found, what is reported of them, and (indices, future) of those that
-    threads decode."""
+    """Frames that were found, what is reported of them, and (indices, task) of those that are
+    being decoded."""
 
     found: list
     reports: list
     begun: list
-
-    def put(self, indices, reports):
-        for index, report in zip(indices, reports, strict=True):
-            self.reports[index] = report

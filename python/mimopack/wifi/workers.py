@@ -1,0 +1,112 @@
+# SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Threads that share tasks with the thread that waits for them."""
+
+import threading
+import weakref
+from collections import deque
+
+
+class Task:
+    """A call that some thread makes: of a :class:`Workers`, or who waits for its result."""
+
+    def __init__(self, function, arguments):
+        self._function, self._arguments = function, arguments
+        self._value = self._error = None
+        self.done = False
+
+    def run(self):
+        """Make the call."""
+        try:
+            self._value = self._function(*self._arguments)
+        except BaseException as error:    # who asks for the result gets it
+            self._error = error
+        self._function = self._arguments = None
+        self.done = True
+
+    def value(self):
+        """What the call returned, once it is done; raises what it raised."""
+        if self._error is not None:
+            raise self._error
+        return self._value
+
+
+class _Shared:
+    """What the threads hold, so that they do not keep the :class:`Workers` alive."""
+
+    def __init__(self):
+        self.tasks, self.change, self.closed = deque(), threading.Condition(), False
+
+    def serve(self):
+        while True:
+            with self.change:
+                self.change.wait_for(lambda: self.tasks or self.closed)
+                if self.closed:
+                    return
+                task = self.tasks.popleft()
+            self.run(task)
+            del task
+
+    def run(self, task):
+        task.run()
+        with self.change:
+            self.change.notify_all()
+
+    def close(self):
+        with self.change:
+            self.closed = True
+            self.change.notify_all()
+
+
+class Workers:
+    """Threads for tasks. One who waits for a task works on what is open meanwhile, so that as many
+    threads work as were asked for, where there is enough to do, and not one more.
+
+    Args:
+        threads: with the one that waits, 1 or more. With 1 each task is run when it is submitted.
+    """
+
+    def __init__(self, threads):
+        self._shared = _Shared()
+        self._alone = threads == 1
+        for index in range(threads - 1):
+            threading.Thread(target=self._shared.serve, name=f"wifi_worker_{index}",
+                             daemon=True).start()
+        weakref.finalize(self, self._shared.close)
+
+    def submit(self, function, *arguments):
+        """Have a function called: returns the :class:`Task`."""
+        if self._alone:
+            return self.run(function, *arguments)
+        task = Task(function, arguments)
+        with self._shared.change:
+            self._shared.tasks.append(task)
+            self._shared.change.notify()
+        return task
+
+    @staticmethod
+    def run(function, *arguments):
+        """Call a function now: returns the :class:`Task`, done."""
+        task = Task(function, arguments)
+        task.run()
+        return task
+
+    def finish(self, task):
+        """Wait until a task is done; nobody else may wait at the same time."""
+        shared = self._shared
+        while not task.done:
+            with shared.change:
+                if task in shared.tasks:
+                    shared.tasks.remove(task)
+                    mine = task
+                elif shared.tasks:
+                    mine = shared.tasks.popleft()
+                else:
+                    shared.change.wait_for(lambda: task.done or shared.tasks)
+                    continue
+            shared.run(mine)
+
+    def result(self, task):
+        """What a task's call returns, after waiting for it; raises what the call raises."""
+        self.finish(task)
+        return task.value()
