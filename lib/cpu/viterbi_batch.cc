@@ -47,8 +47,7 @@ constexpr float mean_level = 0.5f;
 /* Steps before and after a piece by rate, and what a retry multiplies them with */
 constexpr std::int64_t overlaps[] = { 120, 120, 120, 240 };
 constexpr int longer = 4;
-constexpr std::int64_t shortest_piece = 4 * viterbi_chunk,
-                       longest_piece = 40 * viterbi_chunk;
+constexpr std::int64_t shortest_piece = viterbi_chunk, longest_piece = 40 * viterbi_chunk;
 
 std::int64_t round_up(std::int64_t x, std::int64_t to) { return (x + to - 1) / to * to; }
 
@@ -104,8 +103,10 @@ cutting choose(const std::vector<viterbi_block*>& blocks, std::int64_t overlap, 
     if (blocks.size() >= 4 * static_cast<std::size_t>(lanes))
         return best;
     std::vector<std::int64_t> lengths;
-    std::int64_t least = cost(blocks, best, lanes, lengths);
-    for (std::int64_t piece = longest; piece > std::max(shortest_piece, 2 * overlap);
+    std::int64_t least = cost(blocks, best, lanes, lengths), steps = 0;
+    for (const viterbi_block* block : blocks)
+        steps = std::max(steps, block->steps);
+    for (std::int64_t piece = std::min(longest, steps); piece >= shortest_piece;
          piece = piece * 7 / 8) {
         const cutting cut = { piece, overlap };
         if (steps_of_all(blocks, cut) >= lanes * least)
