@@ -147,7 +147,7 @@ for one in $wanted; do
             image=docs/images/wifi_live_view.png
             traffic
             screen "$home/qt.py" examples/wifi_live_view.grc $image "$home" 40 \
-                "device=recording=$home/traffic,repeat=1,speed=0.2"
+                "device=recording=$home/traffic,repeat=1,speed=0.25"
             ;;
         terminal)
             image=docs/images/wifi_view.svg

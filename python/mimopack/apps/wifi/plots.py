@@ -3,7 +3,6 @@
 """Pictures of text: points and curves of braille dots, bars, and cells of colour."""
 
 import math
-from itertools import groupby
 
 import numpy as np
 from rich.text import Text
@@ -51,9 +50,9 @@ class Canvas:
 
 def _coloured(characters, colours):
     text = Text(no_wrap=True)
-    for colour, run in groupby(zip(characters, colours, strict=True), key=lambda one: one[1]):
-        text.append("".join(character for character, _ in run),
-                    COLOURS[colour % len(COLOURS)] if colour >= 0 else "")
+    # One by one: in SVG each keeps its place, whatever the font makes of braille.
+    for character, colour in zip(characters, colours, strict=True):
+        text.append(character, COLOURS[colour % len(COLOURS)] if colour >= 0 else "")
     return text
 
 

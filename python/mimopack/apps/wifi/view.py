@@ -16,7 +16,7 @@ from rich.table import Table
 from rich.text import Text
 
 from ... import constellation as constellations
-from ...wifi.statistics import total_of
+from ...wifi.statistics import kind_of, total_of
 from . import plots
 
 LEAST_WIDTH, LEAST_HEIGHT = 80, 24
@@ -231,7 +231,7 @@ class _Antennas(_Box):
 class _Constellation(_Box):
     def heading(self):
         frame = self.figures.pointed
-        return "constellation" if frame is None else f"constellation: {frame.format.describe()}"
+        return "constellation" + ("" if frame is None else f": {_kind(kind_of(frame))}")
 
     def lines(self, width, height):
         points = self.figures.points
@@ -335,7 +335,7 @@ class _Receiver(_Box):
                           "red" if figures.gaps or figures.dropped else "", no_wrap=True))
         line = f"detector {status.get('detector', self._detector)}"
         if status.get("slowest"):
-            line += f", slowest: {status['slowest']} {100 * status['slowest_share']:.0f} %"
+            line += f", {100 * status['slowest_share']:.0f} % {status['slowest']}"
         lines.append(Text(line, "dim", no_wrap=True, overflow="ellipsis"))
         return lines[:height]
 
