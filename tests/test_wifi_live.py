@@ -609,6 +609,19 @@ def test_a_queue_holds_back_who_is_too_fast():
     assert np.array_equal(np.concatenate([samples[0] for _, samples in took]), stream)
 
 
+def test_who_brings_samples_rests_until_they_are_taken():
+    goes_on = threading.Event()
+    queue = SampleQueue(lambda *_: goes_on.wait(10), 1, 1000, 1000, True, _Log)
+    queue.start()
+    queue.put(0, [np.zeros(100, np.complex64)], [])
+    queue.rest(0, 0.01)
+    assert queue.waiting == 100    # not for longer than that
+    threading.Timer(0.05, goes_on.set).start()
+    queue.rest(0, 10)
+    assert queue.waiting == 0
+    queue.finish()
+
+
 @pytest.mark.parametrize("arguments, said", [
     (["--antennas", 3], "--antennas: got 3, the device has 2"),
     (["--antennas", 9], "9 is not in the range 1<=x<=8"),

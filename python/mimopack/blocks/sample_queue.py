@@ -3,6 +3,7 @@
 """Samples for a thread of their own, which is at times too slow for them."""
 
 import threading
+import time
 from collections import deque
 
 import numpy as np
@@ -87,6 +88,12 @@ class SampleQueue:
                 self._change.notify_all()
             done += size
 
+    def rest(self, least, most):
+        """Wait for the least seconds, and then until no samples wait, for the most in all."""
+        time.sleep(least)
+        with self._change:
+            self._change.wait_for(lambda: not self.waiting, most - least)
+
     def _fits(self, count):
         limit = self._most // 2 if self._dropping else self._most
         return not self.waiting or self.waiting + count <= limit
@@ -104,8 +111,7 @@ class SampleQueue:
         self._blocks.clear()
 
     def _block_for(self, sample):
-        """A block with room for samples, the next of which is this one: what came together is taken
-        together, as each call of the function has a price."""
+        """A block with room for samples, the next of which is this one."""
         with self._change:
             block = self._blocks[-1] if self._blocks else None
             if block is None or block.used == self._size or block.first + block.used != sample:

@@ -27,9 +27,10 @@ BATCH = 131072
 _WAITING_BATCHES = 3
 # Samples for which the tags of the past are kept: more than a frame lasts at 80 MS/s.
 _KEPT = 1 << 20
-# Seconds between work() calls that only hand samples over: a radio would make thousands of small
-# ones. The buffers in front hold more than twice as much at 80 MS/s.
-_PACE = 1e-3
+# Seconds between work() calls that only hand samples over, as a radio would make thousands of small
+# ones: at least, and at most while the thread is busy anyway. The buffers in front hold more than
+# twice as much at 80 MS/s.
+_PACE = 3e-4, 1e-3
 
 
 class StreamTimes(Timeline):
@@ -181,8 +182,8 @@ class sample_sink(Controlled, gr.sync_block):
         tags = self.get_tags_in_window(0, 0, count)
         self._queue.put(first, input_items, tags)
         if self._drops:
-            # No sample waits for it: those that come meanwhile are the next call's.
-            time.sleep(_PACE)
+            # Those that come meanwhile are the next call's.
+            self._queue.rest(*_PACE)
         return count
 
     def _take(self, first, samples, tags):
