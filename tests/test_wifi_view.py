@@ -21,7 +21,7 @@ from gnuradio.mimopack.apps.cli import main
 from gnuradio.mimopack.wifi.airtime import Airtime
 from gnuradio.mimopack.wifi.linear_loss import LinearLoss
 from gnuradio.mimopack.wifi.statistics import Statistics, condition_db, total_of
-from wifi_air import FRAMES, air, record
+from wifi_air import FRAMES, MPDUS, air, record
 
 RATE = 20e6
 
@@ -175,6 +175,26 @@ def test_airtime_has_each_frame_in_its_cells():
     assert np.nansum(picture.picture()) == 0.5
     picture.advance(100_000)
     assert not np.nansum(picture.picture())
+
+
+@pytest.mark.parametrize(("rate", "formats"), [
+    (40e6, [lambda n: wifi.NonHT(24, n, 40), lambda n: wifi.HT(9, n, 40),
+            lambda n: wifi.HT(32, n, 40), lambda n: wifi.NonHT(24, n)]),
+    (80e6, [lambda n: wifi.VHT.of_length(5, n, 2, 80), lambda n: wifi.NonHT(24, n, 80)]),
+    (10e6, [lambda n: wifi.NonHT(24, n)])])
+def test_frames_of_other_bandwidths(rate, formats):
+    samples, sent = air([(one, MPDUS[:1]) for one in formats], num_rx=2, sample_rate=rate)
+    receiver = wifi.Receiver(2, rate, keep_symbols=True)
+    for frame in receiver.process(samples) + receiver.finish():
+        assert frame.complete
+        statistics = Statistics(2, rate)
+        statistics.add(frame)
+        figures = statistics.figures(losses=True)
+        assert figures.losses.margin_db > 5 and figures.losses.mmse_db < 3
+        assert len(figures.points) == frame.format.num_streams
+        assert figures.airtime > 0.1 and figures.recent_total.seconds == frame.num_samples / rate
+    if rate == 10e6:
+        assert list(figures.totals) == [("non-ht", 12, 1)]
 
 
 @pytest.mark.parametrize("seed", range(3))

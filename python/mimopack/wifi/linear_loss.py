@@ -72,11 +72,12 @@ def linear_loss(frame_format, state, detector=STRONG[0]):
             ``STRONG``, or looks at more than 4096 candidates for a vector.
 
     Returns:
-        :class:`LinearLoss`; None where the frame has more streams than can be detected.
+        :class:`LinearLoss`; None where the frame has more streams than can be detected, or no data
+        subcarrier has a matrix. The margin of a duplicate does not count its copies.
     """
     h = _matrices(frame_format, state)
     rows, unknowns = h.shape[1:]
-    if rows < unknowns:
+    if rows < unknowns or not len(h):
         return None
     points = frame_format.constellation
     used = _detector(detector, unknowns, rows, points) if detector in STRONG else None
@@ -132,7 +133,8 @@ def scaled_matrices(state):
 
 def _matrices(f, state):
     """Matrices of the data subcarriers, (n, rows, unknowns), noise of each antenna 1."""
-    h = scaled_matrices(state)[f.plan.data_index].astype(np.complex64)
+    used = np.isin(state.carriers, f.plan.used[f.plan.data_index])
+    h = scaled_matrices(state)[used].astype(np.complex64)
     if f.stbc:
         blank = np.zeros((1, len(h), 2, h.shape[1]), np.complex64)
         h = space_time_blocks(blank, h[None], f.num_streams, f.stbc)[1][0]

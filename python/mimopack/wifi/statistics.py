@@ -3,7 +3,7 @@
 """What a person at the radio wants to know: figures of the frames that a receiver reports."""
 
 from collections import deque
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from threading import Lock
 
 import numpy as np
@@ -124,15 +124,6 @@ def total_of(rows):
     return total
 
 
-@dataclass
-class _Recent:
-    """Frames of the window, oldest first, and what they sum up to."""
-
-    frames: deque = field(default_factory=deque)    # (end, kind, Row, levels (3, num_rx))
-    levels: object = 0.0
-    rows: dict = field(default_factory=dict)
-
-
 class Statistics:
     """Figures of the frames and statuses of a receiver.
 
@@ -157,7 +148,9 @@ class Statistics:
         self._lock = Lock()
         self._air = Airtime(sample_rate, row_seconds, columns, rows)
         self._samples = 0
-        self._totals, self._recent = {}, _Recent()
+        self._totals = {}
+        # Frames of the window, oldest first: (end, kind, Row, SNR, levels and noise (3, num_rx)).
+        self._recent = deque()
         self._shown = self._pointed = None
         self._status, self._sums = {}, dict.fromkeys(_SUMMED, 0)
         self._losses = (None, None)    # frame, its losses
@@ -174,8 +167,7 @@ class Statistics:
             raise ValueError(f"frame: got {levels.shape[1]} antennas, must be {self._num_rx}")
         with self._lock:
             self._totals.setdefault(kind, Row()).add(one)
-            recent = self._recent
-            recent.frames.append((frame.start + frame.num_samples, kind, one, levels))
+            self._recent.append((frame.start + frame.num_samples, kind, one, levels))
             self._air.add(frame.start, frame.num_samples)
             self._advance(frame.start + frame.num_samples)
             if frame.channel is not None and self._is_better(frame, self._shown):
@@ -196,7 +188,7 @@ class Statistics:
 
     def _advance(self, samples):
         self._samples = max(self._samples, samples)
-        frames, oldest = self._recent.frames, self._samples - self._window * self._rate
+        frames, oldest = self._recent, self._samples - self._window * self._rate
         while frames and frames[0][0] < oldest:
             frames.popleft()
 
@@ -220,7 +212,7 @@ class Statistics:
         with self._lock:
             window = min(self._window, self._samples / self._rate)
             recent, levels = {}, []
-            for _, kind, one, level in self._recent.frames:
+            for _, kind, one, level in self._recent:
                 recent.setdefault(kind, Row()).add(one)
                 levels.append(level)
             snr, level, noise = (np.mean(levels, axis=0) if levels

@@ -177,10 +177,10 @@ class Live:
             self._top.start()
             waiter = threading.Thread(target=lambda: (self._top.wait(), ended.set()), daemon=True)
             waiter.start()
-            reports = True
+            reports, ended_itself = True, False
             try:
                 self._run(interrupt, progress, ended)
-                self.complete = True
+                ended_itself = True
             except OSError:    # of a file that frames are written to
                 reports = False
                 raise
@@ -190,6 +190,7 @@ class Live:
                 try:
                     if reports:
                         self._take_all(progress)
+                        self.complete = ended_itself
                 finally:
                     self._end_recording()
 
