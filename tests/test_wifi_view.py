@@ -292,12 +292,13 @@ def _hide(monkeypatch, package):
     monkeypatch.setattr(builtins, "__import__", missing)
 
 
-def test_metrics_need_a_package_and_a_free_port(simulated, monkeypatch):
+def test_metrics_need_a_package_and_a_free_port(simulated, tmp_path, monkeypatch):
     pytest.importorskip("prometheus_client")
     with __import__("socket").create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        result = CliRunner().invoke(main, ["wifi", str(simulated[0]), "--metrics", str(port)])
-    assert result.exit_code == 2
+        result = CliRunner().invoke(main, ["wifi", str(simulated[0]), "--metrics", str(port),
+                                           "--json", str(tmp_path / "f.json")])
+    assert result.exit_code == 2 and not any(tmp_path.iterdir())
     assert f"--metrics: 127.0.0.1, port {port}: Address already in use" in result.output
     _hide(monkeypatch, "prometheus_client")
     result = CliRunner().invoke(main, ["wifi", str(simulated[0]), "--metrics", "0"])
@@ -316,7 +317,7 @@ def test_wrong_addresses_are_refused(simulated, address):
 def test_prometheus_reads_the_figures(received, host):
     """By the parser of Prometheus' own Python package."""
     pytest.importorskip("prometheus_client")
-    from gnuradio.mimopack.apps.wifi.metrics import serving
+    from gnuradio.mimopack.apps.wifi.metrics import bind, serving
     from prometheus_client.parser import text_string_to_metric_families
 
     frames, sent = received
@@ -324,14 +325,13 @@ def test_prometheus_reads_the_figures(received, host):
     statistics.status({"samples": 100, "gaps": 3, "lost": 700, "dropped": 11, "load": 0.25,
                        "waiting": 0.01})
     try:
-        context = serving(host, 0, statistics, lambda: 10**7)
-        url = context.__enter__()
+        server = bind(host, 0)
     except OSError:
         pytest.skip("no IPv6 here")
-    with urllib.request.urlopen(url, timeout=10) as answer:
+    with serving(server, statistics, lambda: 10**7) as url, urllib.request.urlopen(
+            url, timeout=10) as answer:
         assert answer.headers["Content-Type"].startswith("text/plain")
         text = answer.read().decode()
-    context.__exit__(None, None, None)
     families = {one.name: one for one in text_string_to_metric_families(text)}
     values = {(one.name, *sorted(one.labels.items())): one.value
               for family in families.values() for one in family.samples}
@@ -362,7 +362,7 @@ def test_prometheus_reads_the_figures(received, host):
 def test_metrics_are_served_while_frames_come():
     """Frames and statuses come on other threads than the questions."""
     pytest.importorskip("prometheus_client")
-    from gnuradio.mimopack.apps.wifi.metrics import serving
+    from gnuradio.mimopack.apps.wifi.metrics import bind, serving
 
     samples, _ = air(FRAMES, num_rx=2)
     receiver = wifi.Receiver(2)
@@ -379,7 +379,7 @@ def test_metrics_are_served_while_frames_come():
     feeder = threading.Thread(target=feed)
     feeder.start()
     try:
-        with serving("127.0.0.1", 0, statistics, lambda: 0) as url:
+        with serving(bind("127.0.0.1", 0), statistics, lambda: 0) as url:
             counts = [_frames_total(url) for _ in range(20)]
     finally:
         stop.set()

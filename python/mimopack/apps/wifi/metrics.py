@@ -5,7 +5,7 @@
 import math
 import socket
 from contextlib import contextmanager
-from http.server import ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Thread
 
 from prometheus_client import CollectorRegistry, MetricsHandler
@@ -107,32 +107,42 @@ class _Server(ThreadingHTTPServer):
     daemon_threads = True
 
 
-@contextmanager
-def serving(host, port, statistics, samples):
-    """Answer HTTP requests while the body runs.
+class _Server6(_Server):
+    address_family = socket.AF_INET6
+
+
+def bind(host, port):
+    """Listen at an address, for :func:`serving`.
 
     Args:
         host: address to listen at.
         port: 0 takes a free one.
-        statistics, samples: of :class:`Collector`.
-
-    Yields:
-        The URL.
 
     Raises:
         OSError: the address cannot be used.
     """
+    return (_Server6 if ":" in host else _Server)((host, port), BaseHTTPRequestHandler)
+
+
+@contextmanager
+def serving(server, statistics, samples):
+    """Answer HTTP requests while the body runs.
+
+    Args:
+        server: of :func:`bind`; it is closed at the end.
+        statistics, samples: of :class:`Collector`.
+
+    Yields:
+        The URL.
+    """
     registry = CollectorRegistry(auto_describe=False)
-    # Registering asks for the names: they are the same whatever was counted.
     registry.register(Collector(statistics, samples))
-    kind = type("_Server", (_Server,), {"address_family": socket.AF_INET6}) if ":" in host \
-        else _Server
-    server = kind((host, port), MetricsHandler.factory(registry))
+    server.RequestHandlerClass = MetricsHandler.factory(registry)
     thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.1}, daemon=True)
     thread.start()
     try:
-        shown = f"[{host}]" if ":" in host else host
-        yield f"http://{shown}:{server.server_address[1]}/metrics"
+        host, port, *_ = server.server_address
+        yield f"http://{f'[{host}]' if ':' in host else host}:{port}/metrics"
     finally:
         server.shutdown()
         server.server_close()

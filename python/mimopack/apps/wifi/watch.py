@@ -25,18 +25,23 @@ class Watch:
         progress: stands where ``progress.Progress`` does.
 
     Raises:
-        Refusal: a package is missing, or standard output is no terminal.
+        Refusal: a package is missing, standard output is no terminal, or the port cannot be used.
     """
 
     def __init__(self, view, metrics):
-        self.has_view, self._metrics = view, metrics
+        self.has_view = view
         self.progress = _Switch() if view else Progress()
         self._statistics = self._view = None
         if view and not _is_terminal():
             refuse("--view: standard output is no terminal")
         self._viewing = _module("view", "--view", "rich") if view else None
-        self._serving = None if metrics is None else _module("metrics", "--metrics",
-                                                             "prometheus_client")
+        self._serving = self._server = None
+        if metrics is not None:
+            self._serving = _module("metrics", "--metrics", "prometheus_client")
+            try:
+                self._server = self._serving.bind(*metrics)
+            except OSError as error:
+                refuse(f"--metrics: {metrics[0]}, port {metrics[1]}: {error.strerror or error}")
 
     @contextmanager
     def over(self, run, detector, say):
@@ -46,11 +51,8 @@ class Watch:
             run: as above.
             detector: its detector's name.
             say: function that prints a line.
-
-        Raises:
-            Refusal: the port cannot be used.
         """
-        if not self.has_view and self._metrics is None:
+        if not self.has_view and self._server is None:
             yield
             return
         # A short recording fills the picture too.
@@ -58,13 +60,9 @@ class Watch:
         self._statistics = Statistics(run.num_channels, run.sample_rate, row_seconds=row)
         run.on_status = self._statistics.status
         with ExitStack() as stack:
-            if self._metrics is not None:
-                try:
-                    say("metrics: " + stack.enter_context(self._serving.serving(
-                        *self._metrics, self._statistics, lambda: run.samples)))
-                except OSError as error:
-                    refuse(f"--metrics: {self._metrics[0]}, port {self._metrics[1]}: "
-                           f"{error.strerror or error}")
+            if self._server is not None:
+                say("metrics: " + stack.enter_context(self._serving.serving(
+                    self._server, self._statistics, lambda: run.samples)))
             if self.has_view:
                 self._view = self.progress.inner = self._viewing.View(
                     run.title, self._statistics, lambda: run.samples, run.want_symbols, detector)
