@@ -361,7 +361,7 @@ def test_a_machine_that_is_too_slow_drops_spans_and_says_why(tmp_path):
     driver.run(top, lambda: any(one["dropped"] for one in statuses))
     dropped = [one for one in statuses if one["dropped"]]
     assert dropped and receiver.counts()["dropped"] >= sum(one["dropped"] for one in dropped)
-    assert dropped[0]["slowest"] == "detection" and dropped[0]["slowest_share"] > 0.5
+    assert dropped[-1]["slowest"] == "detection" and dropped[-1]["slowest_share"] > 0.5
     assert receiver.counts()["failures"] == 0
     # The receiver goes on: frames behind the first span that was dropped are received, and at the
     # right places of the air, which repeats.
@@ -831,7 +831,7 @@ def test_the_example_for_soapy_receives(companion, sky, tmp_path):
 def test_the_example_without_windows_receives(sky, tmp_path):
     done = subprocess.run(
         [sys.executable, ROOT / "examples/wifi_live_soapy_headless.py",
-         f"driver=mimopack,recording={sky.path}", "--seconds", "0.5", "--capture", "c.pcap"],
+         f"driver=mimopack,recording={sky.path}", "--seconds", "2", "--capture", "c.pcap"],
         cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(PACKAGES)}, capture_output=True,
         text=True, timeout=60)
     assert done.returncode == 0, done.stdout + done.stderr
