@@ -43,7 +43,7 @@ def mpdu_bytes(sequence=0, size=40, fcs_ok=True, control=b"\x08\x00",
 def received(fmt, mpdus=None, antennas=1, **fields):
     """A frame in that format, with MPDUs (bytes)."""
     mpdus = [mpdu_bytes()] if mpdus is None else mpdus
-    parts = tuple(mac.Mpdu(data, mac.fcs_fits(data), 0) for data in mpdus)
+    parts = tuple(mac.Mpdu(data, mac.fcs(data[:-4]) == data[-4:], 0) for data in mpdus)
     return ReceivedFrame(**{
         "start": 4000, "num_samples": 1000, "sample_rate": 20e6, "frequency": 5180e6,
         "format": fmt, "problem": "", "cfo_hz": -1234.5, "snr_db": 30.0,

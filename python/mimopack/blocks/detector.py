@@ -10,7 +10,7 @@ import pmt
 from gnuradio import gr
 
 from .. import detectors
-from ..checks import choice, flag, integer
+from ..checks import flag, integer
 from .settings import STATUS, Controlled, NoisePower
 from .streams import REPORT_SECONDS, BlockLog, vector
 
@@ -23,11 +23,6 @@ BATCH_BYTES = 2**22
 BATCH_CANDIDATES = 2**28
 # A full SIMD register of vectors per thread, and some.
 LEAST_VECTORS = 64
-
-# Of a detector's options what its receiver's arguments say, or its wiring: the noise variance comes
-# in tags.
-RECEIVERS_OPTIONS = ("num_tx", "num_rx", "constellation", "backend", "symbols_per_channel",
-                     "prior_input", "noise_var")
 
 
 class detector_block(Controlled, NoisePower, gr.sync_block):
@@ -227,26 +222,3 @@ def _make(detector):
 
 
 DETECTOR_BLOCKS = {f"{d.name}_detector": _make(d) for d in detectors.REGISTRY.values()}
-
-
-def choose_detector(name, options):
-    """For blocks that hold a detector: its block's class, and a copy of its options.
-
-    Args:
-        name: "nway", "mmse" ...
-        options: a dictionary of keyword arguments of its block, or None for none; not those of
-            RECEIVERS_OPTIONS.
-
-    Raises:
-        ValueError: there is no such detector, or one of its options is not to be had.
-    """
-    known = [block.removesuffix("_detector") for block in DETECTOR_BLOCKS]
-    block = DETECTOR_BLOCKS[f"{choice('detector', name, known)}_detector"]
-    options = {} if options is None else options
-    if not isinstance(options, dict):
-        raise ValueError(f"detector_options: got {options!r}, must be a dictionary")
-    allowed = [name for name in block.__signature__.parameters if name not in RECEIVERS_OPTIONS]
-    for name in options:
-        if name not in allowed:
-            raise ValueError(f"detector_options: got {name!r}, allowed are {', '.join(allowed)}")
-    return block, dict(options)

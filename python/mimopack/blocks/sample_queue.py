@@ -39,7 +39,6 @@ class SampleQueue:
 
     Attributes:
         dropped: samples of each antenna that were dropped.
-        drops: how often dropping began.
         waiting: samples of each antenna that wait, or are being taken.
     """
 
@@ -49,7 +48,7 @@ class SampleQueue:
         self._blocks, self._free, self._tags = deque(), [], []
         self._change = threading.Condition()
         self._thread, self._ends, self._dropping = None, False, False
-        self.dropped = self.drops = self.waiting = self._taking = 0
+        self.dropped = self.waiting = self._taking = 0
 
     @property
     def has_more(self):
@@ -68,7 +67,6 @@ class SampleQueue:
         with self._change:
             self._tags += tags
             if self._drops and not self._fits(count):
-                self.drops += not self._dropping
                 self._dropping = True
                 self.dropped += count
                 return

@@ -152,13 +152,13 @@ class wifi_receiver(sample_block):
             such a code; more than 1 with a detector that takes a-priori LLRs.
         bad_fcs: whether port ``out`` has MPDUs too whose frame check sequence does not fit, marked
             fcs_ok false.
-        threads: that decode frames at the same time, 1..1024; 0 takes all cores. More than 1 pays
-            where most of the samples are frames.
+        threads: how many decode frames at the same time, the block's own included, 1..1024; 0
+            takes all cores. More than 1 pays where most of the samples are frames.
         overload: what to do where the machine is too slow. A thread of the block's own decodes.
-            "wait" holds the samples in front back, as files need it. "drop" is for radios: samples
-            that wait for the thread for too long are dropped in whole spans, counted and logged
-            with the stage that takes most time. The block then never holds a radio or a recording
-            back, if the buffers in front have room for a millisecond, as they have by default.
+            "wait" stops the blocks in front until there is room, as files need it. "drop" is for
+            radios: when ``buffer_seconds`` of samples wait, new ones are dropped in whole spans,
+            counted, and logged with the stage that takes most time. The block then holds up the
+            blocks in front for a millisecond at most. Their buffers have room for that by default.
         buffer_seconds: with "drop", how many seconds of samples may wait. Memory: 8 bytes for each
             antenna and sample.
 

@@ -52,11 +52,6 @@ def fcs(data):
     return zlib.crc32(data).to_bytes(FCS, "little")
 
 
-def fcs_fits(data):
-    """Tell whether the last four bytes of an MPDU are its frame check sequence."""
-    return len(data) > FCS and fcs(data[:-FCS]) == data[-FCS:]
-
-
 def delimiter(length, eof=False):
     """The delimiter before an MPDU of length bytes in an A-MPDU: 4 bytes (§9.7.1).
 

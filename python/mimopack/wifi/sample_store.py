@@ -6,7 +6,7 @@ from collections import deque
 
 import numpy as np
 
-# Of an array, at least; large ones come in large pages.
+# The least size of an array; the system gives large ones in large pages.
 _BYTES = 1 << 22
 
 
@@ -21,6 +21,7 @@ class SampleStore:
         origin: sample of the stream at which the samples begin.
 
     Attributes:
+        begin: first sample of the stream that is still there.
         end: sample of the stream behind the last one.
     """
 
@@ -72,7 +73,7 @@ class SampleStore:
         return parts[0] if len(parts) == 1 else np.concatenate(parts[::-1], axis=1)
 
     def forget(self, before):
-        """Give up samples before one of the stream, as far as arrays can go."""
+        """Drop the arrays that hold only samples before one of the stream."""
         while len(self._arrays) > 1 and self._arrays[1][0] <= before:
             self._arrays.popleft()
             self.begin = self._arrays[0][0]

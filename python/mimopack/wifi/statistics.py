@@ -156,7 +156,11 @@ class Statistics:
         self._losses = (None, None)    # frame, its losses
 
     def add(self, frame):
-        """Count a :class:`frame.ReceivedFrame`."""
+        """Count a :class:`frame.ReceivedFrame`.
+
+        Raises:
+            ValueError: it is of another number of antennas.
+        """
         good = [len(mpdu.data) for mpdu in frame.mpdus if mpdu.fcs_ok]
         f = frame.format
         one = Row(1, not good and (f is None or f.num_symbols > 0), len(frame.mpdus), len(good),
@@ -181,7 +185,7 @@ class Statistics:
                 or frame.start > shown.start + self._window * self._rate)
 
     def advance(self, samples):
-        """So many samples have been searched since the beginning."""
+        """Tell how many samples have been searched since the beginning."""
         with self._lock:
             self._advance(samples)
             self._air.advance(samples)

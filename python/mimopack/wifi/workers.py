@@ -8,7 +8,7 @@ from collections import deque
 
 
 class Task:
-    """A call that some thread makes: of a :class:`Workers`, or who waits for its result."""
+    """A call that a thread of :class:`Workers` makes, or the thread that waits for its result."""
 
     def __init__(self, function, arguments):
         self._function, self._arguments = function, arguments
@@ -25,7 +25,7 @@ class Task:
         self.done = True
 
     def value(self):
-        """What the call returned, once it is done; raises what it raised."""
+        """Return what the call returned, once it is done, or raise what it raised."""
         if self._error is not None:
             raise self._error
         return self._value
@@ -59,11 +59,12 @@ class _Shared:
 
 
 class Workers:
-    """Threads for tasks. One who waits for a task works on what is open meanwhile, so that as many
-    threads work as were asked for, where there is enough to do, and not one more.
+    """Threads for tasks. The thread that waits for a task runs others meanwhile: so as many threads
+    work as were asked for.
 
     Args:
-        threads: with the one that waits, 1 or more. With 1 each task is run when it is submitted.
+        threads: how many, 1 or more, the one that waits included. With 1, :meth:`submit` runs the
+            task.
     """
 
     def __init__(self, threads):
@@ -75,7 +76,7 @@ class Workers:
         weakref.finalize(self, self._shared.close)
 
     def submit(self, function, *arguments):
-        """Have a function called: returns the :class:`Task`."""
+        """Have a function called by any of the threads; return the :class:`Task`."""
         if self._alone:
             return self.run(function, *arguments)
         task = Task(function, arguments)
@@ -86,7 +87,7 @@ class Workers:
 
     @staticmethod
     def run(function, *arguments):
-        """Call a function now: returns the :class:`Task`, done."""
+        """Call a function now; return the :class:`Task`, done."""
         task = Task(function, arguments)
         task.run()
         return task
@@ -107,6 +108,6 @@ class Workers:
             shared.run(mine)
 
     def result(self, task):
-        """What a task's call returns, after waiting for it; raises what the call raises."""
+        """Wait until a task is done; return what its call returned, or raise what it raised."""
         self.finish(task)
         return task.value()

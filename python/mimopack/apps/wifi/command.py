@@ -181,7 +181,7 @@ def wifi_command(context, path, json_path, csi_path, pcap_path, full_scale_dbm, 
     Ctrl-C ends the command; all files hold what was decoded so far.
 
     Exit status: 0 where at least one MPDU had a good FCS, 1 where none had, 2 where the recording
-    or an option was refused, 130 after Ctrl-C.
+    or an option was refused or the radio sent no sample for 5 seconds, 130 after Ctrl-C.
     """
     with Interrupt() as interrupt:
         try:

@@ -52,11 +52,6 @@ class View:
         self._notes = deque(maxlen=1000)
         self._live = None
 
-    @property
-    def is_open(self):
-        """Whether the terminal shows it."""
-        return self._live is not None
-
     def open(self):
         """Take the terminal."""
         self._live = Live(Text(""), console=self._console, screen=True, auto_refresh=False,
