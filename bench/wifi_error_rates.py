@@ -67,6 +67,7 @@ FORMATS = {
 }
 DETECTORS = {
     "mmse": {"detector": "mmse"}, "nway": {"detector": "nway"}, "mla": {"detector": "mla"},
+    "nway, 2 iterations": {"detector": "nway", "iterations": 2},
     "nway, 4 iterations": {"detector": "nway", "iterations": 4},
 }
 
@@ -224,8 +225,7 @@ def sensitivity_receivers(link):
 
 def detector_receivers(link):
     return {name: (lambda frames, options=options: whole(frames, link, **options))
-            for name, options in DETECTORS.items()
-            if "iterations" not in options or link.format.coding == "ldpc"}
+            for name, options in DETECTORS.items()}
 
 
 class _FormatOf:

@@ -1,41 +1,50 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Wi-Fi frames with an LDPC code, detected and decoded several times."""
+"""Wi-Fi frames that are detected and decoded several times."""
 
 import numpy as np
 import pytest
 from gnuradio import blocks, gr, mimopack
 from gnuradio.mimopack import detectors, wifi
-from gnuradio.mimopack.coding import ldpc
+from gnuradio.mimopack.coding import ConvolutionalDecoder, ldpc
 from gnuradio.mimopack.wifi import HT, VHT, Receiver, mac
-from gnuradio.mimopack.wifi.iterations import LdpcIterations
+from gnuradio.mimopack.wifi.iterations import Iterations
 from wifi_air import air, data_mpdu, multipath
 
 FORMATS = {"ht 4x4": lambda n: HT(26, n, coding="ldpc"),
            "ht 2x2": lambda n: HT(11, n, coding="ldpc"),
-           "vht 3x3": lambda n: VHT.of_length(3, n, 3, coding="ldpc")}
-STREAMS = {"ht 4x4": 4, "ht 2x2": 2, "vht 3x3": 3}
+           "vht 3x3": lambda n: VHT.of_length(3, n, 3, coding="ldpc"),
+           "bcc 2x2": lambda n: HT(11, n),
+           "bcc 4x4": lambda n: HT(28, n),
+           "bcc 3x3": lambda n: VHT.of_length(3, n, 3),
+           "2 encoders": lambda n: HT(28, n, bandwidth_mhz=40),
+           "3 encoders": lambda n: VHT.of_length(8, n, 4, bandwidth_mhz=80)}
 
 
 def simulate(name, snr_db, count=24, payload=400, seed=1):
     """Samples and sent frames, each through a channel of its own."""
     frames = [(FORMATS[name], [data_mpdu(payload, number)]) for number in range(count)]
-    return air(frames, STREAMS[name], snr_db=snr_db, cfo_hz=30e3, seed=seed, channel=multipath)
+    f = FORMATS[name](payload)
+    return air(frames, f.num_streams, snr_db=snr_db, cfo_hz=30e3, seed=seed, channel=multipath,
+               sample_rate=f.bandwidth_mhz * 1e6)
 
 
-def receive(samples, **options):
-    receiver = Receiver(len(samples), **options)
+def receive(samples, sample_rate=20e6, **options):
+    receiver = Receiver(len(samples), sample_rate, **options)
     return receiver.process(samples) + receiver.finish()
 
 
 class TestGain:
     @pytest.mark.parametrize("name, detector, snr_db", [
         ("ht 4x4", "mmsepic", 8.5), ("ht 4x4", "nway", 6.7), ("ht 2x2", "mmsepic", 11.5),
-        ("vht 3x3", "mmsepic", 11.5)])
+        ("vht 3x3", "mmsepic", 11.5), ("bcc 2x2", "nway", 11), ("bcc 4x4", "nway", 14),
+        ("bcc 4x4", "mmsepic", 17), ("bcc 3x3", "mmsepic", 12.5), ("2 encoders", "nway", 15),
+        ("3 encoders", "mmsepic", 31)])
     def test_four_passes_save_frames(self, name, detector, snr_db):
         """What one pass decodes stays, of what it loses a good part is saved, no byte is wrong."""
         samples, sent = simulate(name, snr_db, 48)
-        once, often = (receive(samples, detector=detector, passes=1, iterations=count)
+        rate = sent[0].format.bandwidth_mhz * 1e6
+        once, often = (receive(samples, rate, detector=detector, passes=1, iterations=count)
                        for count in (1, 4))
         assert len(once) == len(often) == len(sent)
         lost = np.zeros(2, int)
@@ -48,8 +57,8 @@ class TestGain:
         assert lost[0] >= 12 and lost[1] <= 0.7 * lost[0], lost
 
     def test_other_frames_are_not_touched(self):
-        """Convolutional codes, single streams and space-time block codes have one pass."""
-        frames = [(lambda n: HT(9, n), [data_mpdu(300, 1)]),
+        """Single streams and space-time block codes have one pass."""
+        frames = [(lambda n: HT(1, n), [data_mpdu(300, 1)]),
                   (lambda n: HT(3, n, coding="ldpc"), [data_mpdu(300, 2)]),
                   (lambda n: HT(8, n, coding="ldpc", stbc=1), [data_mpdu(300, 3)])]
         samples, _ = air(frames * 6, 3, snr_db=4, channel=multipath, seed=2)
@@ -57,14 +66,30 @@ class TestGain:
         assert any(not frame.fcs_ok for frame in once) and any(frame.fcs_ok for frame in once)
         assert [frame.psdu for frame in often] == [frame.psdu for frame in once]
 
-    def test_incomplete_frames_go_on_and_keep_what_they_have(self, monkeypatch):
+    def test_blocks_longer_than_the_decoder_takes(self):
+        """They have one pass: PSDUs of 65535 bytes and a single encoder."""
+        assert Iterations.takes(HT(15, 65534)) and not Iterations.takes(HT(15, 65535))
+        assert Iterations.takes(HT(15, 65535, coding="ldpc"))
+        samples, _ = air([(lambda n: HT(15, n), [data_mpdu(65535 - 28, 1)])], 2, snr_db=20)
+        once, often = (receive(samples, passes=1, iterations=count)[0] for count in (1, 2))
+        assert not once.fcs_ok and not often.problem and often.psdu == once.psdu
+
+    @pytest.mark.parametrize("passes", [1, 3])
+    def test_refined_frames_go_on_too(self, passes):
+        samples, sent = simulate("bcc 2x2", 11, 48)
+        once, often = (receive(samples, passes=passes, iterations=count) for count in (1, 4))
+        good = [[frame.fcs_ok for frame in frames] for frames in (once, often)]
+        assert sum(good[1]) > sum(good[0]) and all(np.less_equal(*good))
+
+    @pytest.mark.parametrize("coding", ["bcc", "ldpc"])
+    def test_incomplete_frames_go_on_and_keep_what_they_have(self, coding, monkeypatch):
         calls = []
-        decode = LdpcIterations.decode
-        monkeypatch.setattr(LdpcIterations, "decode", lambda self, y, *rest: (
+        decode = Iterations.decode
+        monkeypatch.setattr(Iterations, "decode", lambda self, y, *rest: (
             calls.append(len(y)), decode(self, y, *rest))[1])
         broken = bytearray(data_mpdu(200, 1))
         broken[-1] ^= 1
-        both = lambda n: VHT.of_length(3, n, 2, coding="ldpc")    # noqa: E731
+        both = lambda n: VHT.of_length(3, n, 2, coding=coding)    # noqa: E731
         samples, _ = air([(both, [bytes(broken), data_mpdu(200, 2)]), (both, [bytes(broken)]),
                           (both, [data_mpdu(200, 2)])], 2, snr_db=40)
         first, second, third = receive(samples, detector="mmsepic", iterations=3, passes=1)
@@ -74,57 +99,103 @@ class TestGain:
         assert calls == [1, 1]    # not the third
 
 
+def ldpc_by_hand(f):
+    """(function from coded LLRs of a frame to a-posteriori LLRs and decisions on its bits)"""
+    matching = f.ldpc_matching
+    decoder = ldpc.LdpcDecoder(matching.code, iterations=wifi.data_field.LDPC_ITERATIONS)
+
+    def decode(coded):
+        posterior = matching.match(decoder.decode(matching.recover(coded)))
+        return posterior, posterior[matching.information] > 0
+
+    return decode
+
+
+def convolutional_by_hand(f):
+    """The same, encoder by encoder."""
+    encoders, info = f.num_encoders, f.tail_position // f.num_encoders
+    decoder = ConvolutionalDecoder(info, f.code_rate)
+    sent = decoder.num_bits - info
+
+    def decode(coded):
+        posterior, bits = coded.reshape(f.num_symbols, encoders, -1).copy(), np.zeros(
+            f.num_scrambled, bool)
+        for index in range(encoders):
+            word = np.concatenate([np.zeros(info, np.float32), posterior[:, index].ravel()[:sent]])
+            found, = decoder.decode(word[None])
+            whole = posterior[:, index].ravel()
+            whole[:sent] = found[info:]
+            posterior[:, index] = whole.reshape(f.num_symbols, -1)
+            bits[index:f.tail_position:encoders] = found[:info] > 0
+        return posterior.ravel(), bits
+
+    return decode
+
+
 class TestByHand:
-    @pytest.mark.parametrize("name, snr_db", [("ht 4x4", 8), ("ht 2x2", 11), ("vht 3x3", 11)])
+    @pytest.mark.parametrize("name, snr_db", [
+        ("ht 4x4", 8), ("ht 2x2", 11), ("vht 3x3", 11), ("bcc 2x2", 10), ("bcc 4x4", 13),
+        ("bcc 3x3", 11), ("2 encoders", 13), ("3 encoders", 27)])
     def test_two_passes(self, name, snr_db, monkeypatch):
         """In the order of 802.11, symbol by symbol: the same bits, of frames that are lost too."""
         seen = []
-        decode = LdpcIterations.decode
+        decode = Iterations.decode
 
         def keep(self, *arguments):
             found = decode(self, *arguments)
             field = self._decoder._field
-            seen.append((field, *[np.array(one) for one in arguments[:4]], found))
+            seen.append((field, *[np.array(one) for one in arguments[:3]], found))
             return found
 
-        monkeypatch.setattr(LdpcIterations, "decode", keep)
-        samples, _ = simulate(name, snr_db, 8)
-        receive(samples, detector="mmsepic", iterations=2, passes=1, threads=1)
-        (field, y, h, noise_var, llr, found), = seen
+        monkeypatch.setattr(Iterations, "decode", keep)
+        samples, sent = simulate(name, snr_db, 8)
+        receive(samples, sent[0].format.bandwidth_mhz * 1e6, detector="mmsepic", iterations=2,
+                passes=1, threads=1)
+        assert sum(len(found) for *_, found in seen) >= 2
+        for batch in seen:
+            self.check(*batch)
+
+    @staticmethod
+    def check(field, y, h, noise_var, found):
         f = field.frame_format
         n, carriers, symbols, rows = y.shape
         detector = detectors.MMSEPIC(f.num_streams, rows, f.constellation, extrinsic=True)
-        decoder = ldpc.LdpcDecoder(f.ldpc_matching.code, iterations=wifi.data_field.LDPC_ITERATIONS)
-        matching = f.ldpc_matching
+        decode = (ldpc_by_hand if f.coding == "ldpc" else convolutional_by_hand)(f)
+
+        def detect(i, prior=None):
+            """A frame's LLRs in the order of the code; those of vectors are (carriers, symbols,
+            bits), and field.order takes a symbol's bits."""
+            llr = detector.detect(y[i].reshape(-1, rows), h[i], noise_var[i], prior)
+            sent = llr.reshape(carriers, symbols, -1).swapaxes(0, 1).reshape(symbols, -1)
+            return np.ascontiguousarray(sent[:, field.order]).ravel()
+
+        # Behind the convolutional code's tail is padding, which nothing decodes.
+        end = f.num_scrambled if f.coding == "ldpc" else f.tail_position
         for i in range(n):
-            # llr is (carriers, symbols, bits of a vector); field.order takes a symbol's bits.
-            sent = llr[i].swapaxes(0, 1).reshape(symbols, -1)
-            coded = np.ascontiguousarray(sent[:, field.order]).ravel()
-            posterior = matching.match(decoder.decode(matching.recover(coded)))
-            fed = np.empty_like(sent)
+            coded = detect(i)
+            posterior, _ = decode(coded)
+            fed = np.empty((symbols, coded.size // symbols), np.float32)
             fed[:, field.order] = np.clip(np.float32(0.6) * (posterior - coded), -100,
                                           100).reshape(symbols, -1)
             prior = np.ascontiguousarray(fed.reshape(symbols, carriers, -1).swapaxes(0, 1))
-            again = detector.detect(y[i].reshape(-1, rows), h[i], noise_var[i],
-                                    prior.reshape(carriers * symbols, -1))
-            sent = again.reshape(carriers, symbols, -1).swapaxes(0, 1).reshape(symbols, -1)
-            coded = np.ascontiguousarray(sent[:, field.order]).ravel()
-            bits = matching.match(decoder.decode(matching.recover(coded))) > 0
-            np.testing.assert_array_equal(found[i].scrambled, bits[matching.information])
-        assert n >= 2
+            _, bits = decode(detect(i, prior.reshape(carriers * symbols, -1)))
+            np.testing.assert_array_equal(found[i].scrambled[:end], bits[:end])
 
-    def test_erasures_are_no_traceback(self):
-        samples, sent = simulate("ht 4x4", 25, 3)
+    @pytest.mark.parametrize("name", ["ht 4x4", "bcc 4x4", "2 encoders"])
+    def test_erasures_are_no_traceback(self, name):
+        samples, sent = simulate(name, 30, 3, payload=1500)
+        rate = sent[0].format.bandwidth_mhz * 1e6
         begin = sent[1].start + 1000
         samples[:, begin:begin + 400] = np.nan
-        frames = receive(samples, detector="mmsepic", iterations=3)
+        frames = receive(samples, rate, detector="mmsepic", iterations=3)
         good = [frame.fcs_ok for frame in frames if abs(frame.start - sent[1].start) > 100]
         assert good == [True, True]
 
 
 class TestBlock:
-    def test_iterations_save_frames(self):
-        samples, sent = simulate("ht 4x4", 8.5)
+    @pytest.mark.parametrize("name, snr_db", [("ht 4x4", 8.5), ("bcc 4x4", 17)])
+    def test_iterations_save_frames(self, name, snr_db):
+        samples, sent = simulate(name, snr_db)
         decoded = []
         for iterations in (1, 4):
             top = gr.top_block()
@@ -150,11 +221,12 @@ class TestBlock:
             block(**{"num_rx": 2, "iterations": 2, **arguments})
 
 
-def test_mpdus_of_an_ampdu():
+@pytest.mark.parametrize("name, snr_db", [("vht 3x3", 11.5), ("bcc 3x3", 12)])
+def test_mpdus_of_an_ampdu(name, snr_db):
     """Iterations save MPDUs, also of frames that have some, and lose none."""
     mpdus = [data_mpdu(200, number) for number in range(3)]
-    frames = [(FORMATS["vht 3x3"], mpdus)] * 16
-    samples, _ = air(frames, 3, snr_db=11.5, channel=multipath, seed=5)
+    frames = [(FORMATS[name], mpdus)] * 16
+    samples, _ = air(frames, 3, snr_db=snr_db, channel=multipath, seed=5)
     good = [[{mpdu.data for mpdu in frame.mpdus if mpdu.fcs_ok}
              for frame in receive(samples, detector="mmsepic", passes=1, iterations=count)]
             for count in (1, 4)]
@@ -164,13 +236,14 @@ def test_mpdus_of_an_ampdu():
     assert any(before < after for before, after in pairs if not before)
 
 
-def test_single_mpdus_and_ampdus_of_one_length_in_turns():
+@pytest.mark.parametrize("coding", ["bcc", "ldpc"])
+def test_single_mpdus_and_ampdus_of_one_length_in_turns(coding):
     """Iterations take each frame's PSDU apart as its own HT-SIG says, whatever came before."""
     single, aggregated = [data_mpdu(300, 1)], [data_mpdu(140, 2), data_mpdu(100, 3)]
     psdu = len(mac.aggregate(aggregated))
     single = [data_mpdu(300 + psdu - len(single[0]), 1)]
-    frames = [(lambda n: HT(11, n, coding="ldpc"), single),
-              (lambda n: HT(11, n, coding="ldpc", aggregated=True), aggregated)] * 15
+    frames = [(lambda n: HT(11, n, coding=coding), single),
+              (lambda n: HT(11, n, coding=coding, aggregated=True), aggregated)] * 15
     samples, sent = air(frames, 2, snr_db=11, seed=3, channel=multipath)
     assert len({frame.format.length for frame in sent}) == 1
     once, several = receive(samples, passes=1), receive(samples, passes=1, iterations=4)

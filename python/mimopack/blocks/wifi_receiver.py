@@ -148,8 +148,8 @@ class wifi_receiver(sample_block):
         smoothing: whether channel estimates are smoothed over the delay spread.
         threshold: of the preamble's detection, 0.2 to 0.95.
         passes: how often a frame is decoded at most, until all its MPDUs are good.
-        iterations: passes of detector and LDPC decoder at most, for frames of several streams with
-            such a code; more than 1 with a detector that takes a-priori LLRs.
+        iterations: passes of detector and decoder at most, for frames of several streams that are
+            not decoded at once; more than 1 with a detector that takes a-priori LLRs.
         bad_fcs: whether port ``out`` has MPDUs too whose frame check sequence does not fit, marked
             fcs_ok false.
         threads: how many decode frames at the same time, the block's own included, 1..1024; 0

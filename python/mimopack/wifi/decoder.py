@@ -16,7 +16,7 @@ from .data_field import DataField
 from .demodulator import Demodulator
 from .formats import VHT, NonHT
 from .frame import TRUNCATED, ChannelState, ReceivedFrame
-from .iterations import LdpcIterations
+from .iterations import Iterations
 from .points import (
     error_vectors,
     in_time,
@@ -225,6 +225,7 @@ class FrameDecoder:
             payloads = self._decoded(demodulated, detector, field)
         else:
             payloads = field.taken_apart(*found, [None] * len(group))
+            payloads = self._iterated(field, demodulated, payloads)
             self._lap("decoding")
         # What is reported of a frame: the last pass that found an MPDU more, or the first, as one
         # that went wrong may have trained on wrong bits.
@@ -280,21 +281,22 @@ class FrameDecoder:
         payloads = field.decode(to_symbols(llr, f) if f.stbc else llr)
         if before:
             payloads = list(map(field.merged, before, payloads))
-        payloads = self._iterated(field, demodulated, llr, payloads)
+        payloads = self._iterated(field, demodulated, payloads, llr)
         self._lap("decoding")
         return payloads
 
-    def _iterated(self, field, demodulated, llr, payloads):
-        """Payloads, incomplete ones after further passes of detector and decoder."""
+    def _iterated(self, field, demodulated, payloads, llr=None):
+        """Payloads, incomplete ones after further passes of detector and decoder; llr is what the
+        detector found, or None where that was not kept."""
         f = field.frame_format
         left = _incomplete(payloads)
         passes = self.settings.iterations
-        if passes == 1 or f.coding != "ldpc" or f.num_streams == 1 or f.stbc or not left:
+        if passes == 1 or not left or not Iterations.takes(f):
             return payloads
-        loop = self._kept(self._loops, (f.key, demodulated.y.shape[3]), lambda: LdpcIterations(
+        loop = self._kept(self._loops, (f.key, demodulated.y.shape[3]), lambda: Iterations(
             field, self._detector(f, demodulated.h.shape[2], extrinsic=True), passes))
         found = loop.decode(demodulated.y[left], demodulated.h[left], demodulated.noise_var[left],
-                            llr[left], [payloads[i] for i in left])
+                            None if llr is None else llr[left], [payloads[i] for i in left])
         return _put(payloads, left, found)
 
     def _samples(self, group):

@@ -1,10 +1,11 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Detector and LDPC decoder in turns, for frames that one pass does not decode."""
+"""Detector and decoder in turns, for frames that one pass does not decode."""
 
 import numpy as np
 
-from ..coding import Interleaver
+from .. import coding
+from ..coding.convolutional import MOST_BITS
 from ..detectors import REGISTRY
 from ..iterative import IterativeReceiver
 
@@ -12,8 +13,8 @@ from ..iterative import IterativeReceiver
 ITERATING = tuple(name for name, kind in REGISTRY.items() if kind.SUPPORTS_PRIOR and not kind.HARD)
 
 
-class LdpcIterations:
-    """Iterations over frames of one format with an LDPC code: one thread.
+class Iterations:
+    """Iterations over frames of one format that :meth:`takes`: one thread.
 
     Args:
         field: :class:`data_field.DataField` of the format.
@@ -28,6 +29,14 @@ class LdpcIterations:
                                        iterations, feedback_scale=feedback_scale)
 
     @staticmethod
+    def takes(f):
+        """Whether the detector of a format can take turns with its decoder: several streams, no
+        space-time block code, and no longer blocks than the convolutional code's decoder takes."""
+        if f.num_streams == 1 or f.stbc:
+            return False
+        return f.coding == "ldpc" or f.tail_position <= MOST_BITS * f.num_encoders
+
+    @staticmethod
     def _interleaver(field):
         """From the order of the code to that of a detector's vectors: subcarrier by subcarrier,
         all symbols of each."""
@@ -36,14 +45,14 @@ class LdpcIterations:
         sent = np.empty_like(coded)
         sent[:, field.order] = coded
         vectors = sent.reshape(f.num_symbols, f.plan.num_data, -1).swapaxes(0, 1)
-        return Interleaver(vectors.ravel())
+        return coding.Interleaver(vectors.ravel())
 
     def decode(self, y, h, noise_var, llr, payloads):
         """Decode frames.
 
         Args:
             y, h, noise_var: as :class:`demodulator.Demodulated` has them.
-            llr: float32 (n, num_data, T, S * m), of the first pass.
+            llr: float32 (n, num_data, T, S * m), of the first pass; None detects.
             payloads: n :class:`data_field.Payload`, what is known of the frames.
 
         Returns:
@@ -51,10 +60,11 @@ class LdpcIterations:
         """
         n, num_data, blocks, rows = y.shape
         noise = np.repeat(noise_var, num_data * blocks).astype(np.float32)
-        first = np.where(np.isfinite(llr), llr, np.float32(0)).reshape(n * num_data * blocks, -1)
+        if llr is not None:
+            llr = np.where(np.isfinite(llr), llr, np.float32(0)).reshape(len(noise), -1)
         self._decoder.start(payloads)
         self._loop.receive(y.reshape(-1, rows), h.reshape(n * num_data, rows, -1), noise,
-                           first=np.ascontiguousarray(first))
+                           first=llr)
         return self._decoder.payloads
 
 
@@ -66,7 +76,9 @@ class _FrameDecoder:
     """
 
     def __init__(self, field):
-        self._field, self._decoder = field, field.decoder
+        f = field.frame_format
+        self._field = field
+        self._decoder = field.decoder if f.coding == "ldpc" else _ConvolutionalDecoder(f)
         self.num_bits = self._decoder.num_bits
 
     def start(self, payloads):
@@ -85,3 +97,28 @@ class _FrameDecoder:
         self.found = np.array([self.payloads[index].complete for index in self._left])
         self._left = self._left[~self.found]
         return posterior
+
+
+class _ConvolutionalDecoder:
+    """Decodes frames with the convolutional code as ``ldpc.WifiFrameDecoder`` does with the other.
+    The code has no checks: ``found`` is None for each frame."""
+
+    def __init__(self, f):
+        self._symbols, self._encoders = f.num_symbols, f.num_encoders
+        self.num_bits = f.num_symbols * f.coded_bits_per_symbol
+        # Bits of each encoder in front of its tail.
+        code = coding.get(f"conv:{f.tail_position // f.num_encoders}:{f.code_rate}")
+        self._decoder = code.decoder(threads=1)
+
+    def decode(self, llr):
+        """A-posteriori LLRs (n, num_bits); those behind the tails stay as they came."""
+        n, used = len(llr), self._decoder.num_bits
+        # Each encoder has its share of each symbol.
+        shares = llr.reshape(n, self._symbols, self._encoders, -1).swapaxes(1, 2)
+        words = shares.reshape(n * self._encoders, -1).copy()
+        words[:, :used] = self._decoder.decode(np.ascontiguousarray(words[:, :used]))
+        bits = self._decoder.bits.reshape(n, self._encoders, -1)
+        self.bits = bits.swapaxes(1, 2).reshape(n, -1)    # they take bits in turns
+        self.found = np.full(n, None)
+        self.iterations_taken = self._decoder.iterations_taken.reshape(n, -1).max(axis=1)
+        return words.reshape(n, self._encoders, self._symbols, -1).swapaxes(1, 2).reshape(n, -1)

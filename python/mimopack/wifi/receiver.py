@@ -41,9 +41,9 @@ class Receiver:
         passes: how often a frame is decoded at most; from the second on, what was decoded trains
             channel, phase and clock. MPDUs that any pass decoded are kept. The last pass is the one
             that leaves none missing, or adds none to those of a frame that has some.
-        iterations: passes of detector and decoder at most, for frames of several streams with an
-            LDPC code (and no space-time block code) that are not decoded at once, likewise. More
-            than 1 with a detector that takes a-priori LLRs.
+        iterations: passes of detector and decoder at most, for frames of several streams (and no
+            space-time block code) that are not decoded at once, likewise. More than 1 with a
+            detector that takes a-priori LLRs.
         keep_symbols: whether ``ReceivedFrame.symbols`` is wanted.
         threshold: of the preamble's detection, see :class:`Synchroniser`.
         threads: that read signal fields and decode frames at the same time, 1..1024; 0 takes all

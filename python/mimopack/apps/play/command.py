@@ -78,7 +78,7 @@ def play(path, detectors=(), output=Path("demo-output"), show=None, quiet=False,
         quiet: no line per frame.
         pictures: draw them.
         backend: of the detectors.
-        iterations: passes of detector and LDPC decoder at most, see ``wifi_receiver``.
+        iterations: passes of detector and decoder at most, see ``wifi_receiver``.
         pcap: capture file or FIFO for the MPDUs, or None.
         echo: prints a line.
         interrupt: ``Interrupt`` in force; None makes one.

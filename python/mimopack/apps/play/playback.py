@@ -80,7 +80,7 @@ class Playback:
         reader: ``recording.Reader``.
         sample_rate: of the receiver, see ``wifi_receiver``.
         backend: of the detectors.
-        iterations: of detector and LDPC decoder, see ``wifi_receiver``.
+        iterations: of detector and decoder, see ``wifi_receiver``.
     """
 
     def __init__(self, reader, sample_rate, backend="auto", iterations=1):

@@ -52,7 +52,7 @@ def table(summary, tallies):
     if not all(row["complete"] for row in rows):
         lines.append("An incomplete row counts only the frames of the samples searched.")
     if summary["iterations"] > 1:
-        lines.append(f"Frames of several streams with an LDPC code: up to {summary['iterations']} "
+        lines.append(f"Frames of several streams: up to {summary['iterations']} "
                      "passes of detector and decoder.")
     for row in rows:
         if row["mpdus_unknown"]:

@@ -98,8 +98,8 @@ def open_outputs(outputs, run, json_path, csi_path, pcap_path, full_scale_dbm, f
 @click.option("--passes", type=click.IntRange(1, 100), default=3, show_default=True,
               help="How often a frame is decoded at most; what was decoded trains the next pass.")
 @click.option("--iterations", type=click.IntRange(1, 1000), default=1, show_default=True,
-              help="Turns of detector and decoder at most, for frames of several streams with an "
-                   "LDPC code.")
+              help="Turns of detector and decoder at most, for frames of several streams that are "
+                   "not decoded at once.")
 @click.option("--threads", type=click.IntRange(0, 1024), default=1, show_default=True,
               help="Threads that decode frames at the same time; 0 takes all cores. More than 1 "
                    "pays where most of the samples are frames.")
