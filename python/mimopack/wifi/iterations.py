@@ -100,8 +100,8 @@ class _FrameDecoder:
 
 
 class _ConvolutionalDecoder:
-    """Decodes frames with the convolutional code as ``ldpc.WifiFrameDecoder`` does with the other.
-    The code has no checks: ``found`` is None for each frame."""
+    """Soft decoder of frames with the convolutional code, the counterpart of
+    ``ldpc.WifiFrameDecoder``. The code has no checks: ``found`` is None for each frame."""
 
     def __init__(self, f):
         self._symbols, self._encoders = f.num_symbols, f.num_encoders
