@@ -42,8 +42,6 @@ const viterbi_build& find_viterbi(const isa_build& isa)
 
 namespace {
 
-/* The mean of |LLR| in units of the largest one that metrics take */
-constexpr float mean_level = 0.5f;
 /* Steps before and after a piece by rate, and what a retry multiplies them with */
 constexpr std::int64_t overlaps[] = { 120, 120, 120, 240 };
 constexpr int longer = 4;
@@ -148,11 +146,13 @@ bool is_whole(const viterbi_job& job)
 /* Sets the factor of a block's LLRs. */
 void set_scale(const viterbi_build& build, const viterbi_batch& b, viterbi_block& block)
 {
+    if (b.rounded) {
+        block.scale = 1;
+        return;
+    }
     const puncturing& p = viterbi_rates[b.rate];
-    const float mean = build.mean(block.llr, b.int8, coded_length(p, block.steps));
-    const float unit = std::max(1e-30f, std::min(mean, b.largest_mean));
-    /* Without a mean all LLRs are 0, NaN or Inf. */
-    block.scale = mean > 0 ? mean_level * p.largest / unit : 1;
+    block.scale = viterbi_scale(
+        p, build.mean(block.llr, b.int8, coded_length(p, block.steps)), b.largest_mean);
 }
 
 /* Runs all jobs, unless the call is stopped; false where memory runs out. */

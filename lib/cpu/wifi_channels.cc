@@ -2,6 +2,8 @@
  * SPDX-License-Identifier: GPL-3.0-or-later */
 /* The Wi-Fi receiver's inner loops over channels and what was received through them. A
  * frame's results depend on nothing but that frame. */
+#include "quantise.h"
+#include "viterbi_plan.h"
 #include "wifi_lanes.h"
 #include <algorithm>
 #include <cmath>
@@ -13,14 +15,28 @@ namespace MIMOPACK_ISA {
 namespace {
 
 /* Words one by one: processors gather slower than they load. */
+template <typename T>
 #if defined(__GNUC__) && !defined(__clang__)
 __attribute__((optimize("no-tree-vectorize")))
 #endif
 void
-pick(const float* from, const std::int32_t* place, std::int64_t count, float* to)
+pick(const T* from, const std::int32_t* place, std::int64_t count, T* to)
 {
     for (std::int64_t j = 0; j < count; ++j)
         to[j] = from[place[j]];
+}
+
+/* Where what is picked for a symbol lies from the symbol's first value on */
+std::vector<std::int32_t> places_of(const std::int64_t* source,
+                                    std::int64_t coded,
+                                    std::int64_t symbols,
+                                    std::int64_t bits)
+{
+    std::vector<std::int32_t> places(coded);
+    for (std::int64_t j = 0; j < coded; ++j)
+        places[j] =
+            static_cast<std::int32_t>(source[j] / bits * symbols * bits + source[j] % bits);
+    return places;
 }
 
 } // namespace
@@ -28,18 +44,50 @@ pick(const float* from, const std::int32_t* place, std::int64_t count, float* to
 void order(const wifi_order& o)
 {
     const std::int64_t frame = o.carriers * o.symbols * o.bits;
-    std::vector<std::int32_t> from(o.coded);
-    for (std::int64_t j = 0; j < o.coded; ++j)
-        from[j] = static_cast<std::int32_t>(o.source[j] / o.bits * o.symbols * o.bits +
-                                            o.source[j] % o.bits);
-    const std::int32_t* place = from.data();
+    const auto places = places_of(o.source, o.coded, o.symbols, o.bits);
     float* out = o.out;
     for (std::int64_t f = 0; f < o.frames; ++f)
         for (std::int64_t t = 0; t < o.symbols; ++t, out += o.coded) {
-            pick(o.llr + f * frame + t * o.bits, place, o.coded, out);
+            pick(o.llr + f * frame + t * o.bits, places.data(), o.coded, out);
             for (std::int64_t j = 0; j < o.coded; ++j)
                 out[j] = __builtin_fabsf(out[j]) < infinity ? out[j] : 0;
         }
+}
+
+namespace {
+
+template <int LIMIT>
+void quantise(const float* llr, std::int64_t n, float scale, std::int8_t* to)
+{
+    const quantiser<LIMIT> to_integers(scale);
+    by_groups<quantised_at_once>(llr, n, [&](const float* from, std::ptrdiff_t i) {
+        float finite[quantised_at_once];
+        for (int j = 0; j < quantised_at_once; ++j)
+            finite[j] = __builtin_fabsf(from[j]) < infinity ? from[j] : 0;
+        to_integers(finite, to + i);
+    });
+}
+
+} // namespace
+
+/* Rounds first: bytes are put in order faster than words, and need less memory. */
+void round(const wifi_rounding& r)
+{
+    using function = void (*)(const float*, std::int64_t, float, std::int8_t*);
+    constexpr function functions[] = {
+        quantise<viterbi_rates[0].largest>, quantise<viterbi_rates[1].largest>,
+        quantise<viterbi_rates[2].largest>, quantise<viterbi_rates[3].largest>
+    };
+    const std::int64_t size = r.carriers * r.symbols * r.bits, share = r.coded / r.encoders;
+    const float mean = mean_magnitude(r.llr, size);
+    functions[r.rate](r.llr, size,
+                      viterbi_scale(viterbi_rates[r.rate], mean, r.largest_mean), r.scratch);
+    const auto places = places_of(r.source, r.coded, r.symbols, r.bits);
+    /* Each encoder is written over what the one before has behind its last used bit. */
+    for (std::int64_t e = 0; e < r.encoders; ++e)
+        for (std::int64_t t = 0; t * share < r.used; ++t)
+            pick(r.scratch + t * r.bits, places.data() + e * share, share,
+                 r.out + e * r.used + t * share);
 }
 
 namespace {

@@ -202,6 +202,7 @@ void combine(const wifi_combination& c);
 void read(const wifi_signals& s);
 void headers(const wifi_headers& h);
 void order(const wifi_order& o);
+void round(const wifi_rounding& r);
 void track(const wifi_tracking& t);
 void profiles(const wifi_profiles& p);
 void extents(const wifi_extents& e);

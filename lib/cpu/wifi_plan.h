@@ -151,6 +151,18 @@ struct wifi_order {
     float* out;                 /* frames x symbols x coded; 0 for what is not finite */
 };
 
+/* A frame's LLRs as integers for the Viterbi decoder, encoder after encoder. */
+struct wifi_rounding {
+    std::int64_t carriers, symbols, bits, coded, encoders;
+    std::int64_t used;          /* integers of an encoder that are decoded */
+    const float* llr;           /* carriers x symbols x bits; 0 for what is not finite */
+    const std::int64_t* source; /* coded: carrier * bits + bit, encoder after encoder */
+    int rate;                   /* place in viterbi_rates */
+    float largest_mean;
+    std::int8_t* scratch; /* carriers * symbols * bits + 16 */
+    std::int8_t* out;     /* encoders x used; written up to symbols * coded */
+};
+
 /* Known subcarriers of frames, and how the sampling clock and the oscillator turn them. */
 struct wifi_tracking {
     std::int64_t frames, symbols, carriers;
@@ -409,6 +421,7 @@ struct wifi_build {
     void (*read)(const wifi_signals&);
     void (*headers)(const wifi_headers&);
     void (*order)(const wifi_order&);
+    void (*round)(const wifi_rounding&);
     void (*track)(const wifi_tracking&);
     void (*means)(const wifi_means&);
     void (*spectra)(const wifi_spectra&);
