@@ -8,10 +8,10 @@
 namespace mimopack {
 namespace MIMOPACK_ISA {
 
-/* One stage: exchanges blocks of S elements between rows S apart, of which there are N.
- */
-template <int S, int N>
-MP_FN void exchange(simd* rows)
+/* Blocks of S elements by turns from a and b: the first, third, ... of both, and the second,
+ * fourth, ... */
+template <int S>
+MP_FN void exchange(simd& a, simd& b)
 {
     constexpr int W = simd::width;
     typedef float raw __attribute__((vector_size(4 * W)));
@@ -22,13 +22,35 @@ MP_FN void exchange(simd* rows)
         low[j] = first ? j : W + j - S;
         high[j] = first ? j + S : W + j;
     }
+    const raw x = (raw)a.v, y = (raw)b.v;
+    a.v = decltype(a.v)(__builtin_shuffle(x, y, low));
+    b.v = decltype(b.v)(__builtin_shuffle(x, y, high));
+}
+
+/* One stage: of N rows those S apart */
+template <int S, int N>
+MP_FN void exchange(simd* rows)
+{
     MP_UNROLL
-    for (int i = 0; i < N; ++i) {
-        if (i / S % 2)
-            continue;
-        const raw a = (raw)rows[i].v, b = (raw)rows[i + S].v;
-        rows[i].v = decltype(rows[i].v)(__builtin_shuffle(a, b, low));
-        rows[i + S].v = decltype(rows[i].v)(__builtin_shuffle(a, b, high));
+    for (int i = 0; i < N; ++i)
+        if (i / S % 2 == 0)
+            exchange<S>(rows[i], rows[i + S]);
+}
+
+/* Lane r: the sum of row r, of W / S rows; of lanes that are a multiple of S apart from the r-th
+ * on where S > 1. The rows are used up. */
+template <int S = 1>
+MP_FN simd sums(simd* rows)
+{
+    if constexpr (S == simd::width) {
+        return rows[0];
+    } else {
+        MP_UNROLL
+        for (int i = 0; i < simd::width / S; i += 2) {
+            exchange<S>(rows[i], rows[i + 1]);
+            rows[i / 2] = rows[i] + rows[i + 1];
+        }
+        return sums<2 * S>(rows);
     }
 }
 

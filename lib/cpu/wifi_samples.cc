@@ -15,44 +15,87 @@ namespace MIMOPACK_ISA {
 
 namespace {
 
+/* Sums over a block of samples, real and imaginary parts by turns in the lanes; a lane of `lag`
+ * holds a product's real part, those of `turned` what the even ones have more than the odd ones
+ * is the imaginary part. */
+struct block_sums {
+    simd energy, total, lag, turned;
+};
+
+/* Lanes 1, 0, 3, 2, ... */
+MP_FN simd neighbours(simd a)
+{
+    typedef float raw __attribute__((vector_size(4 * width)));
+    typedef int index __attribute__((vector_size(4 * width)));
+    index from;
+    for (int l = 0; l < width; ++l)
+        from[l] = l ^ 1;
+    a.v = decltype(a.v)(__builtin_shuffle((raw)a.v, from));
+    return a;
+}
+
+MP_FN block_sums sums_of(const float* now, const float* before, std::int64_t block)
+{
+    block_sums s{ simd(0.0f), simd(0.0f), simd(0.0f), simd(0.0f) };
+    for (std::int64_t i = 0; i < 2 * block; i += width) {
+        const simd v = simd::load(now + i), w = simd::load(before + i);
+        const simd other = neighbours(w);
+        s.energy = fma(v, v, s.energy);
+        s.total = s.total + v;
+        s.lag = fma(w, v, s.lag);
+        s.turned = fma(other, v, s.turned);
+    }
+    return s;
+}
+
+/* As many blocks at once as a register has lanes: what is summed within a block is then summed for
+ * all of them together. */
 void correlate(const wifi_correlation& c)
 {
-    const std::int64_t block = c.block; /* a multiple of 16 */
-    std::vector<float> memory(4 * block);
-    float *before = memory.data(), *now = before + 2 * block;
-    const float unit = 1 / __builtin_sqrtf(static_cast<float>(block));
+    const simd unit(1 / __builtin_sqrtf(static_cast<float>(c.block)));
     for (std::int64_t row = 0; row < c.rows; ++row) {
         const float* x = c.samples + 2 * row * c.stride;
-        float mean_re = 0, mean_im = 0;
-        for (std::int64_t b = 0; b < c.blocks; ++b, x += 2 * block) {
-            for (std::int64_t i = 0; i < block; ++i) {
-                now[i] = x[2 * i];
-                now[block + i] = x[2 * i + 1];
+        float* energies = c.energy + row * c.blocks;
+        float* lags = c.lag + 2 * (row * (c.blocks - 1) - 1);
+        float mean_re[1 + width] = {}, mean_im[1 + width] = {}, lag_re[width], lag_im[width],
+              energy[width];
+        for (std::int64_t first = 0; first < c.blocks; first += width) {
+            const int n = static_cast<int>(std::min<std::int64_t>(width, c.blocks - first));
+            simd e[width], total[width], lag[width], turned[width];
+            for (int j = 0; j < width; ++j) {
+                const float* now = x + 2 * (first + (j < n ? j : n - 1)) * c.block;
+                const block_sums s =
+                    sums_of(now, now == x ? now : now - 2 * c.block, c.block);
+                e[j] = s.energy;
+                total[j] = s.total;
+                lag[j] = s.lag;
+                turned[j] = s.turned;
             }
-            simd energy(0.0f), re(0.0f), im(0.0f);
-            complex_simd lag{ simd(0.0f), simd(0.0f) };
-            for (std::int64_t i = 0; i < block; i += width) {
-                const complex_simd v{ simd::load(now + i), simd::load(now + block + i) };
-                energy = fma(v.re, v.re, fma(v.im, v.im, energy));
-                re = re + v.re;
-                im = im + v.im;
-                if (b)
-                    lag = add_conjugate(
-                        lag,
-                        v,
-                        { simd::load(before + i), simd::load(before + block + i) });
+            simd odd[width / 2];
+            for (int j = 0; j < width; j += 2) {
+                exchange<1>(total[j], total[j + 1]);
+                odd[j / 2] = total[j + 1];
+                total[j / 2] = total[j];
+                exchange<1>(turned[j], turned[j + 1]);
+                turned[j / 2] = turned[j] - turned[j + 1];
             }
-            const float last_re = mean_re, last_im = mean_im;
-            mean_re = sum(re) * unit;
-            mean_im = sum(im) * unit;
-            const float rest = sum(energy) - (mean_re * mean_re + mean_im * mean_im);
-            c.energy[row * c.blocks + b] = rest < 0 ? 0 : rest;
-            if (b) {
-                float* out = c.lag + 2 * (row * (c.blocks - 1) + b - 1);
-                out[0] = sum(lag.re) - (last_re * mean_re + last_im * mean_im);
-                out[1] = sum(lag.im) - (last_im * mean_re - last_re * mean_im);
+            const simd re = sums<2>(total) * unit, im = sums<2>(odd) * unit;
+            re.store(mean_re + 1);
+            im.store(mean_im + 1);
+            const simd last_re = simd::load(mean_re), last_im = simd::load(mean_im);
+            const simd rest = fnma(im, im, fnma(re, re, sums(e)));
+            select(rest < simd(0.0f), simd(0.0f), rest).store(energy);
+            fnma(last_im, im, fnma(last_re, re, sums(lag))).store(lag_re);
+            fnma(last_im, re, fma(last_re, im, sums<2>(turned))).store(lag_im);
+            mean_re[0] = mean_re[n];
+            mean_im[0] = mean_im[n];
+            for (int j = 0; j < n; ++j) {
+                energies[first + j] = energy[j];
+                if (first + j) {
+                    lags[2 * (first + j)] = lag_re[j];
+                    lags[2 * (first + j) + 1] = lag_im[j];
+                }
             }
-            std::swap(before, now);
         }
     }
 }

@@ -46,7 +46,7 @@ class CarrierPlan:
         """int64 array: the places of the pilot subcarriers in ``used``."""
         return np.searchsorted(self.used, self.pilots)
 
-    @property
+    @cached_property
     def num_data(self):
         """N_SD: data subcarriers of one copy."""
         return len(self.data) // self.copies

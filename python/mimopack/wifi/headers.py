@@ -70,9 +70,9 @@ class HeaderReader:
         self._covariance = whitening == "covariance"
         self._scale = scale
         self._fft = carriers.FFT_20 * scale
-        self._centres = np.array(carriers.subchannels(20 * scale))
+        self._windows = _WINDOWS * scale
+        self._places = {}    # (bins, centre) by subchannels
         plan = carriers.legacy()
-        self._bins = np.stack([(c + plan.used) % self._fft for c in self._centres])
         k = tuple(plan.used.tolist())
         self._core = _core.wifi.HeaderReader(
             fft=self._fft, sequence=training.legacy_long_training().astype(np.float32),
@@ -86,26 +86,32 @@ class HeaderReader:
         Args:
             samples: :class:`FrameSamples`, samples_needed of them from the FFT window of the long
                 training field's first half on.
-            subchannels: which 20 MHz parts hold the frames.
+            subchannels: tuple, which 20 MHz parts hold the frames.
 
         Returns:
             list of n :class:`Header`; None where the L-SIG is none and no greenfield frame is
             there either.
         """
-        subchannels = list(subchannels)
-        bins = self._bins[subchannels].ravel()
+        bins, centre = self._place(subchannels)
         white = None
         if self._covariance:
-            halves = samples.spectra(_WINDOWS[:2] * self._scale, self._fft, bins)
+            halves = samples.spectra(self._windows[:2], self._fft, bins)
             _, white = factors(noise_covariance(halves))
             white = np.ascontiguousarray(white, np.complex64)
         *fields, noise, signal = self._core.read(
-            samples.samples, starts=samples.first[:, None] + _WINDOWS * self._scale,
+            samples.samples, starts=samples.first[:, None] + self._windows,
             cfo=samples.cfo, direct=samples.direct, bins=bins, white=white)
-        centre = int(self._centres[subchannels].mean())
         return [None if found is None else Header(*found[:3], centre, *powers, found[3])
                 for found, *powers in zip(self._parsed(fields, 20 * len(subchannels)), noise,
                                           signal, strict=True)]
+
+    def _place(self, subchannels):
+        """(FFT bins, centre) of what the preamble sends in subchannels."""
+        if subchannels not in self._places:
+            centres = np.array(carriers.subchannels(20 * self._scale))[list(subchannels)]
+            bins = (centres[:, None] + carriers.legacy().used) % self._fft
+            self._places[subchannels] = bins.ravel(), int(centres.mean())
+        return self._places[subchannels]
 
     def parse(self, combined, strength, bandwidth):
         """Read fields from matched filter outputs.

@@ -76,6 +76,7 @@ class Stretch(NamedTuple):
         base: window of the stream that the next three count from.
         lag: complex64, correlation of each window.
         metric: float32, its square.
+        fallen: whether it has fallen when a short training field is over.
         hits: windows above the threshold, ascending.
         chain: the best ones of those near each other.
         next_window: the first one of the next stretch.
@@ -88,6 +89,7 @@ class Stretch(NamedTuple):
     base: int
     lag: np.ndarray
     metric: np.ndarray
+    fallen: np.ndarray
     hits: list
     chain: list
     next_window: int
@@ -258,8 +260,8 @@ class Synchroniser:
         else:
             lag, metric = np.zeros(0, np.complex64), np.zeros(0, np.float32)
         tested = max(0, min(metric.size - _FALL, available // self._block - base - self._ahead))
-        before, after = metric[:tested], metric[_FALL:tested + _FALL]
-        hits = np.flatnonzero((before > self._threshold**2) & (after < _FALLEN * before)).tolist()
+        fallen = metric[_FALL:] < _FALLEN * metric[:-_FALL]
+        hits = np.flatnonzero((metric[:tested] > self._threshold**2) & fallen[:tested]).tolist()
         # Of windows near each other the best is tried first, then those behind it.
         chain, at = [], 0
         while (hit := bisect_left(hits, at)) < len(hits):
@@ -270,7 +272,7 @@ class Synchroniser:
         self._next_window = base + passed
         self._energy = np.ascontiguousarray(self._energy[:, passed:])
         self._lag = np.ascontiguousarray(self._lag[:, passed:])
-        return Stretch(samples, origin, base, lag, metric, hits, chain, self._next_window,
+        return Stretch(samples, origin, base, lag, metric, fallen, hits, chain, self._next_window,
                        available)
 
     def follow(self, stretch):
@@ -283,7 +285,7 @@ class Synchroniser:
         followed, preambles = [], 0
         attempts = [(best, best + _NEXT) for best in stretch.chain]
         while attempts:
-            results, confirmed = self._tried(stretch, np.array([window for window, _ in attempts]))
+            results, confirmed = self._tried(stretch, [window for window, _ in attempts])
             preambles += confirmed
             again = []
             for (window, end), result in zip(attempts, results, strict=True):
@@ -332,9 +334,11 @@ class Synchroniser:
         """List of (preamble, header) of what begins near windows, None where that is no frame; and
         how many preambles there were."""
         results = [None] * len(windows)
-        metric, origin = stretch.metric, stretch.origin
-        tried = np.flatnonzero(metric[windows + _FALL] < _FALLEN * metric[windows])
-        windows = windows[tried]
+        tried = [index for index, window in enumerate(windows) if stretch.fallen[window]]
+        if not tried:
+            return results, 0
+        origin = stretch.origin
+        windows = np.array([windows[index] for index in tried])
         starts = (windows + stretch.base) * self._block - origin
         preambles, direct = self._acquirer.acquire(stretch.samples, origin, starts,
                                                    stretch.lag[windows])

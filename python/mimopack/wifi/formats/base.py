@@ -70,12 +70,12 @@ class FrameFormat:
     smoothing = True
     training_start = None
 
-    @property
+    @cached_property
     def num_space_time_streams(self):
         """N_STS."""
         return self.num_streams + self.stbc
 
-    @property
+    @cached_property
     def num_ltf(self):
         """N_LTF: long training fields of (V)HT, 1, 2, 4, 4 for 1..4 space-time streams."""
         return training.NUM_LTF[self.num_space_time_streams]
@@ -85,58 +85,58 @@ class FrameFormat:
         """N_BPSCS: coded bits per subcarrier and stream."""
         return constellations.get(self.constellation).bits_per_symbol
 
-    @property
+    @cached_property
     def coded_bits_per_symbol(self):
         """N_CBPS, all streams together."""
         return self.plan.num_data * self.bits_per_carrier * self.num_streams
 
-    @property
+    @cached_property
     def data_bits_per_symbol(self):
         """N_DBPS."""
         numerator, denominator = ratio(self.code_rate)
         return self.coded_bits_per_symbol * numerator // denominator
 
-    @property
+    @cached_property
     def num_encoders(self):
         """N_ES: convolutional encoders that share the data."""
         return 1
 
-    @property
+    @cached_property
     def guard(self):
         """Guard interval of data symbols, in samples at 20 MS/s."""
         return training.SHORT_GUARD if self.short_gi else training.GUARD
 
-    @property
+    @cached_property
     def symbol(self):
         """Samples of a data symbol at 20 MS/s."""
         return carriers.FFT_20 + self.guard
 
-    @property
+    @cached_property
     def num_samples(self):
         """Samples of the frame at 20 MS/s."""
         return self.data_start + self.symbol * self.num_symbols
 
-    @property
+    @cached_property
     def rate_mbps(self):
         """Data rate at 20 MS/s, Mbit/s."""
         return self.data_bits_per_symbol / (self.symbol / 20)
 
-    @property
+    @cached_property
     def symbols_per_code_block(self):
         """m_STBC: data symbols come in so many."""
         return 2 if self.stbc else 1
 
-    @property
+    @cached_property
     def contradiction(self):
         """Why no transmitter sends a frame with these fields; "" where one may."""
         return ""
 
-    @property
+    @cached_property
     def num_scrambled(self):
         """Bits before the encoder, tail and padding included."""
         raise NotImplementedError
 
-    @property
+    @cached_property
     def tail_position(self):
         """Where the convolutional code's tail begins among the scrambled bits."""
         raise NotImplementedError

@@ -3,6 +3,7 @@
 """HT (802.11n), clause 19: mixed and greenfield frames with equal modulation of all streams."""
 
 from dataclasses import dataclass
+from functools import cached_property
 
 from ...checks import choice, flag, integer, integer_choice
 from .. import carriers, training
@@ -71,57 +72,57 @@ class HT(FrameFormat):
         if self.greenfield and self.short_gi and self.num_space_time_streams == 1:
             raise Unsupported("greenfield with one stream and short guard interval")
 
-    @property
+    @cached_property
     def num_streams(self):
         """See :class:`FrameFormat`."""
         return 1 if self.mcs == DUPLICATE else self.mcs // 8 + 1
 
-    @property
+    @cached_property
     def constellation(self):
         """See :class:`FrameFormat`."""
         return MCS[0 if self.mcs == DUPLICATE else self.mcs % 8][0]
 
-    @property
+    @cached_property
     def code_rate(self):
         """See :class:`FrameFormat`."""
         return MCS[0 if self.mcs == DUPLICATE else self.mcs % 8][1]
 
-    @property
+    @cached_property
     def plan(self):
         """See :class:`FrameFormat`."""
         if self.mcs == DUPLICATE:
             return carriers.legacy(40)
         return carriers.high_throughput(self.bandwidth_mhz)
 
-    @property
+    @cached_property
     def num_encoders(self):
         """See :class:`FrameFormat`; Tables 19-27 to 19-35."""
         fast = self.data_bits_per_symbol / 4 > _FASTEST_ENCODER
         return 2 if fast and self.coding == "bcc" else 1
 
-    @property
+    @cached_property
     def signal_start(self):
         """Position of the HT-SIG."""
         return training.L_STF + training.L_LTF + (0 if self.greenfield else training.SYMBOL)
 
-    @property
+    @cached_property
     def training_start(self):
         """See :class:`FrameFormat`. Of a greenfield frame that of the second HT-LTF."""
         behind = self.signal_start + 2 * training.SYMBOL
         return behind if self.greenfield else behind + training.SYMBOL
 
-    @property
+    @cached_property
     def data_start(self):
         """See :class:`FrameFormat`."""
         fields = self.num_ltf - 1 if self.greenfield else self.num_ltf
         return self.training_start + training.SYMBOL * fields
 
-    @property
+    @cached_property
     def tail_position(self):
         """See :class:`FrameFormat`."""
         return SERVICE + 8 * self.length
 
-    @property
+    @cached_property
     def num_symbols(self):
         """See :class:`FrameFormat`; (19-32), (19-41)."""
         if not self.length:
@@ -132,7 +133,7 @@ class HT(FrameFormat):
         block = self.symbols_per_code_block
         return block * -(-bits // (self.data_bits_per_symbol * block))
 
-    @property
+    @cached_property
     def num_scrambled(self):
         """See :class:`FrameFormat`."""
         if self.coding == "ldpc":
@@ -146,7 +147,7 @@ class HT(FrameFormat):
             return training.legacy_pilots(first, count, 2)[..., None]
         return training.ht_pilots(self.bandwidth_mhz, self.num_space_time_streams, first, count)
 
-    @property
+    @cached_property
     def legacy_length(self):
         """LENGTH of the L-SIG of a mixed frame (9-13): tells others how long the frame is."""
         return -(-(self.num_samples - 400) // 80) * 3 - 3

@@ -3,6 +3,7 @@
 """Non-HT OFDM (802.11a/g/p), clause 17, and its duplicate in wider channels."""
 
 from dataclasses import dataclass
+from functools import cached_property
 
 from ...checks import integer, integer_choice
 from .. import carriers, training
@@ -40,37 +41,37 @@ class NonHT(FrameFormat):
         integer("length", self.length, 1, MAX_LENGTH)
         integer_choice("bandwidth_mhz", self.bandwidth_mhz, carriers.BANDWIDTHS)
 
-    @property
+    @cached_property
     def constellation(self):
         """See :class:`FrameFormat`."""
         return RATES[self.mcs][1]
 
-    @property
+    @cached_property
     def code_rate(self):
         """See :class:`FrameFormat`."""
         return RATES[self.mcs][2]
 
-    @property
+    @cached_property
     def plan(self):
         """See :class:`FrameFormat`."""
         return carriers.legacy(self.bandwidth_mhz)
 
-    @property
+    @cached_property
     def data_start(self):
         """See :class:`FrameFormat`."""
         return training.L_STF + training.L_LTF + training.SYMBOL
 
-    @property
+    @cached_property
     def num_symbols(self):
         """See :class:`FrameFormat`."""
         return -(-(SERVICE + 8 * self.length + TAIL) // self.data_bits_per_symbol)
 
-    @property
+    @cached_property
     def tail_position(self):
         """See :class:`FrameFormat`."""
         return SERVICE + 8 * self.length
 
-    @property
+    @cached_property
     def num_scrambled(self):
         """See :class:`FrameFormat`."""
         return self.num_symbols * self.data_bits_per_symbol

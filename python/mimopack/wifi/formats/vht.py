@@ -94,41 +94,41 @@ class VHT(FrameFormat):
         return cls(mcs, symbols, num_streams, bandwidth_mhz, short_gi, coding, stbc, extra,
                    apep_length=apep_length, **fields)
 
-    @property
+    @cached_property
     def constellation(self):
         """See :class:`FrameFormat`."""
         return MCS[self.mcs][0]
 
-    @property
+    @cached_property
     def code_rate(self):
         """See :class:`FrameFormat`."""
         return MCS[self.mcs][1]
 
-    @property
+    @cached_property
     def smoothing(self):
         """See :class:`FrameFormat`."""
         return not self.beamformed
 
-    @property
+    @cached_property
     def plan(self):
         """See :class:`FrameFormat`."""
         return carriers.high_throughput(self.bandwidth_mhz)
 
-    @property
+    @cached_property
     def _num_bcc_encoders(self):
         return max(1, -(-self.data_bits_per_symbol // _BITS_OF_ENCODER))
 
-    @property
+    @cached_property
     def num_encoders(self):
         """See :class:`FrameFormat`; Tables 21-30 to 21-53."""
         return self._num_bcc_encoders if self.coding == "bcc" else 1
 
-    @property
+    @cached_property
     def signal_b_start(self):
         """Position of the VHT-SIG-B."""
         return self.training_start + training.SYMBOL * self.num_ltf
 
-    @property
+    @cached_property
     def data_start(self):
         """See :class:`FrameFormat`."""
         return self.signal_b_start + training.SYMBOL
@@ -151,7 +151,7 @@ class VHT(FrameFormat):
         return block * _coded_symbols(initial * self.data_bits_per_symbol, self.code_rate,
                                       block * self.coded_bits_per_symbol)
 
-    @property
+    @cached_property
     def contradiction(self):
         """See :class:`FrameFormat`."""
         if self.num_symbols % self.symbols_per_code_block:
@@ -161,18 +161,18 @@ class VHT(FrameFormat):
             return ""
         return "VHT-SIG-A and L-SIG disagree: no LDPC frame has that number of symbols"
 
-    @property
+    @cached_property
     def num_scrambled(self):
         """See :class:`FrameFormat`."""
         symbols = self._initial_symbols if self.coding == "ldpc" else self.num_symbols
         return symbols * self.data_bits_per_symbol
 
-    @property
+    @cached_property
     def tail_position(self):
         """See :class:`FrameFormat`: the tail is the last there is."""
         return self.num_scrambled - (TAIL * self.num_encoders if self.coding == "bcc" else 0)
 
-    @property
+    @cached_property
     def length(self):
         """See :class:`FrameFormat`; (21-63), (21-68)."""
         return max(0, (self.tail_position - SERVICE) // 8)
@@ -182,7 +182,7 @@ class VHT(FrameFormat):
         one = training.vht_pilots(self.bandwidth_mhz, 4, 0, count)
         return one[..., None].repeat(self.num_space_time_streams, axis=2)
 
-    @property
+    @cached_property
     def legacy_length(self):
         """LENGTH of the L-SIG (21-24)."""
         return -(-(self.num_samples - 400) // 80) * 3 - 3

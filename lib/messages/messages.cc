@@ -1,0 +1,337 @@
+// SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+// SPDX-License-Identifier: GPL-3.0-or-later
+
+// _messages: Python's values as GNU Radio's messages (PMTs) and back, a dictionary or an array in one
+// call. The types of PMTs and blocks are those that GNU Radio's own Python modules have registered.
+
+#include <gnuradio/basic_block.h>
+#include <pmt/pmt.h>
+#include <pybind11/complex.h>
+#include <pybind11/numpy.h>
+#include <pybind11/pybind11.h>
+#include <pybind11/stl.h>
+
+#include <cmath>
+#include <complex>
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+namespace py = pybind11;
+using pmt::pmt_t;
+
+namespace {
+
+// What the conversions ask Python for; set when the module is imported.
+py::handle numpy_scalar, numpy_uint64, pmt_to_pmt;
+
+// A Python exception becomes the C++ one that carries it.
+PyObject* checked(PyObject* object)
+{
+    if (!object)
+        throw py::error_already_set();
+    return object;
+}
+
+std::string text(py::handle value)
+{
+    Py_ssize_t size;
+    const char* data = PyUnicode_AsUTF8AndSize(value.ptr(), &size);
+    if (!data)
+        throw py::error_already_set();
+    return { data, static_cast<size_t>(size) };
+}
+
+long whole(py::handle value)
+{
+    long found = PyLong_AsLong(value.ptr());
+    if (found == -1 && PyErr_Occurred())
+        throw py::error_already_set();
+    return found;
+}
+
+double real(py::handle value)
+{
+    if (PyFloat_Check(value.ptr()))
+        return PyFloat_AS_DOUBLE(value.ptr());
+    return py::reinterpret_steal<py::float_>(checked(PyNumber_Float(value.ptr())));
+}
+
+// The numbers of a tuple or list; None is NaN where that is allowed.
+template <class T>
+std::vector<T> reals(py::handle sequence, bool none_is_nan)
+{
+    auto items = py::reinterpret_steal<py::object>(
+        checked(PySequence_Fast(sequence.ptr(), "must be a sequence of numbers")));
+    std::vector<T> found(PySequence_Fast_GET_SIZE(items.ptr()));
+    for (size_t i = 0; i < found.size(); i++) {
+        py::handle one = PySequence_Fast_GET_ITEM(items.ptr(), i);
+        found[i] = none_is_nan && one.is_none() ? std::numeric_limits<T>::quiet_NaN()
+                                                : static_cast<T>(real(one));
+    }
+    return found;
+}
+
+// Names of keys, which are few: pmt::intern() takes several times as long.
+const pmt_t& key(py::handle name)
+{
+    static auto* known = new std::unordered_map<std::string, pmt_t>;
+    std::string wanted = text(name);
+    auto found = known->find(wanted);
+    if (found == known->end())
+        found = known->emplace(wanted, pmt::intern(wanted)).first;
+    return found->second;
+}
+
+template <class T>
+py::array_t<T> vector_of(py::handle array)
+{
+    auto found = py::array_t<T, py::array::c_style | py::array::forcecast>::ensure(array);
+    if (!found)
+        throw py::error_already_set();
+    return found;
+}
+
+pmt_t to_pmt(py::handle value);
+
+pmt_t array_to_pmt(const py::array& array)
+{
+    char kind = array.dtype().kind();
+    if (kind == 'c') {
+        auto points = vector_of<std::complex<float>>(array);
+        return pmt::init_c32vector(points.size(), points.data());
+    }
+    if (array.ndim() != 1)
+        throw py::type_error("an array of numbers must have one dimension, got " +
+                             std::to_string(array.ndim()));
+    if (kind != 'i' && kind != 'u')
+        return to_pmt(array.attr("tolist")());
+    std::vector<int32_t> numbers;
+    for (py::handle one : array.attr("tolist")()) {
+        long number = whole(one);
+        if (number != static_cast<int32_t>(number))
+            throw py::type_error("an array of integers must hold 32 bits, got " +
+                                 std::to_string(number));
+        numbers.push_back(static_cast<int32_t>(number));
+    }
+    return pmt::init_s32vector(numbers.size(), numbers);
+}
+
+pmt_t to_pmt(py::handle value)
+{
+    PyObject* object = value.ptr();
+    if (PyFloat_Check(object))
+        return pmt::from_double(PyFloat_AS_DOUBLE(object));
+    if (PyBool_Check(object))
+        return pmt::from_bool(object == Py_True);
+    if (int overflow = 0; PyLong_Check(object)) {
+        long number = PyLong_AsLongAndOverflow(object, &overflow);
+        if (!overflow)
+            return pmt::from_long(number);
+    }
+    if (PyUnicode_Check(object))
+        return pmt::intern(text(value));
+    if (PyTuple_Check(object) || PyList_Check(object)) {
+        auto numbers = reals<double>(value, true);
+        return pmt::init_f64vector(numbers.size(), numbers);
+    }
+    if (PyBytes_Check(object))
+        return pmt::init_u8vector(PyBytes_GET_SIZE(object),
+                                  reinterpret_cast<uint8_t*>(PyBytes_AS_STRING(object)));
+    if (py::isinstance<py::array>(value))
+        return array_to_pmt(py::reinterpret_borrow<py::array>(value));
+    if (py::isinstance(value, numpy_scalar))
+        return to_pmt(value.attr("item")());
+    return pmt_to_pmt(value).cast<pmt_t>();
+}
+
+// A value as the PMT of a Python or NumPy type.
+pmt_t typed(py::handle value, py::handle kind)
+{
+    auto is = [&](const PyTypeObject& type) { return kind.ptr() == (PyObject*)&type; };
+    if (is(PyFloat_Type))
+        return pmt::from_double(real(value));
+    if (is(PyBool_Type))
+        return pmt::from_bool(py::bool_(py::reinterpret_borrow<py::object>(value)));
+    if (is(PyUnicode_Type))
+        return pmt::intern(text(value));
+    if (is(PyTuple_Type)) {
+        auto numbers = reals<float>(value, false);
+        return pmt::init_f32vector(numbers.size(), numbers);
+    }
+    auto number = py::reinterpret_steal<py::object>(checked(PyNumber_Long(value.ptr())));
+    if (is(PyLong_Type))
+        return pmt::from_long(whole(number));
+    if (!kind.is(numpy_uint64))
+        throw py::type_error("kinds must be int, float, bool, str, tuple or numpy.uint64");
+    uint64_t found = PyLong_AsUnsignedLong(number.ptr());
+    if (PyErr_Occurred())
+        throw py::error_already_set();
+    return pmt::from_uint64(found);
+}
+
+// The same, with an error that names the key.
+pmt_t typed(py::handle name, py::handle value, py::handle kind)
+{
+    try {
+        return typed(value, kind);
+    } catch (py::error_already_set& error) {
+        if (!error.matches(PyExc_TypeError) && !error.matches(PyExc_ValueError) &&
+            !error.matches(PyExc_OverflowError))
+            throw;
+        throw py::value_error(
+            py::str("{}: got {!r}, must be a {}").format(name, value, kind.attr("__name__")));
+    }
+}
+
+pmt_t to_pmt_dict(const py::dict& values, const py::object& kinds, pmt_t onto)
+{
+    for (auto [name, value] : values) {
+        py::handle kind;
+        if (!kinds.is_none()) {
+            kind = PyDict_GetItemWithError(kinds.ptr(), name.ptr());
+            if (!kind)
+                throw py::value_error(py::str("info: got the key {!r}, allowed are {}")
+                                          .format(name, py::str(", ").attr("join")(kinds)));
+        }
+        if (value.is_none())
+            continue;
+        // dict_add() would look for the name in all before it.
+        onto = pmt::acons(key(name), kind ? typed(name, value, kind) : to_pmt(value), onto);
+    }
+    return onto;
+}
+
+template <class T>
+py::object array(const T* data, size_t size)
+{
+    return py::array_t<T>(size, data);
+}
+
+py::object to_python(const pmt_t& value)
+{
+    size_t size;
+    if (pmt::is_bool(value))
+        return py::bool_(pmt::to_bool(value));
+    if (pmt::is_uint64(value))
+        return py::int_(pmt::to_uint64(value));
+    if (pmt::is_integer(value))
+        return py::int_(pmt::to_long(value));
+    if (pmt::is_real(value))
+        return py::float_(pmt::to_double(value));
+    if (pmt::is_symbol(value))
+        return py::str(pmt::symbol_to_string(value));
+    if (pmt::is_u8vector(value)) {
+        auto* data = pmt::u8vector_elements(value, size);
+        return py::bytes(reinterpret_cast<const char*>(data), size);
+    }
+    if (pmt::is_c32vector(value)) {
+        auto* data = pmt::c32vector_elements(value, size);
+        return array(data, size);
+    }
+    if (pmt::is_f32vector(value)) {
+        auto* data = pmt::f32vector_elements(value, size);
+        return array(data, size);
+    }
+    if (pmt::is_f64vector(value)) {
+        auto* data = pmt::f64vector_elements(value, size);
+        return array(data, size);
+    }
+    if (pmt::is_s32vector(value)) {
+        auto* data = pmt::s32vector_elements(value, size);
+        return array(data, size);
+    }
+    return py::cast(value);
+}
+
+py::dict to_python_dict(pmt_t told, const py::dict& names)
+{
+    py::dict found;
+    for (; pmt::is_pair(told); told = pmt::cdr(told)) {
+        pmt_t entry = pmt::car(told);
+        if (!pmt::is_pair(entry))
+            break;
+        if (!pmt::is_symbol(pmt::car(entry)) || pmt::is_null(pmt::cdr(entry)))
+            continue;
+        std::string text = pmt::symbol_to_string(pmt::car(entry));
+        auto name = py::reinterpret_steal<py::object>(
+            checked(PyUnicode_DecodeUTF8(text.data(), text.size(), "replace")));
+        // The first of equal names is the one that holds.
+        if (names.contains(name) && !found.contains(name))
+            found[name] = to_python(pmt::cdr(entry));
+    }
+    return found;
+}
+
+void publish(gr::basic_block& block, const pmt_t& port, const std::vector<pmt_t>& messages)
+{
+    py::gil_scoped_release unlocked;
+    for (const pmt_t& message : messages)
+        block.message_port_pub(port, message);
+}
+
+} // namespace
+
+PYBIND11_MODULE(_messages, m)
+{
+    m.doc() = "Python's values as GNU Radio's messages (PMTs) and back.";
+    auto kept = [](const char* module, const char* name) {
+        return py::object(py::module_::import(module).attr(name)).release();
+    };
+    numpy_scalar = kept("numpy", "generic");
+    numpy_uint64 = kept("numpy", "uint64");
+    pmt_to_pmt = kept("pmt", "to_pmt");
+    py::module_::import("gnuradio.gr");
+    if (!py::detail::get_type_info(typeid(pmt::pmt_base)) ||
+        !py::detail::get_type_info(typeid(gr::basic_block)))
+        throw py::import_error("_messages and GNU Radio's Python modules do not know each other's "
+                               "types: build gr-mimopack with the compiler and the version of "
+                               "pybind11 that GNU Radio was built with");
+
+    m.def("to_pmt",
+          &to_pmt,
+          py::arg("value"),
+          "Return the PMT of a number, flag, text or bytes (a u8vector), of a tuple or list of "
+          "numbers and None (an f64vector), or of an array: of integers with 32 bits (an s32vector), "
+          "reals (an f64vector) or complex numbers of any shape (a c32vector). Others are what "
+          "pmt.to_pmt() makes of them, and raise what it raises.");
+    m.def("to_pmt_dict",
+          &to_pmt_dict,
+          py::arg("values"),
+          py::arg("kinds") = py::none(),
+          py::arg_v("onto", pmt::make_dict(), "pmt.make_dict()"),
+          "Return the PMT of a dictionary with names as keys, the keys of onto behind them; None "
+          "leaves a key out. Of kinds, a dictionary with all names that are allowed, values are the "
+          "types: int, float, bool, str, numpy.uint64, or tuple (an f32vector). ValueError where a "
+          "name or a value is none of these.");
+    m.def(
+        "to_pdu",
+        [](const py::dict& values, py::handle payload, const py::object& kinds, pmt_t onto) {
+            return pmt::cons(to_pmt_dict(values, kinds, std::move(onto)), to_pmt(payload));
+        },
+        py::arg("values"),
+        py::arg("payload"),
+        py::arg("kinds") = py::none(),
+        py::arg_v("onto", pmt::make_dict(), "pmt.make_dict()"),
+        "Return the pair of to_pmt_dict(values, kinds, onto) and to_pmt(payload).");
+    m.def("to_python",
+          &to_python,
+          py::arg("value"),
+          "Return the number, flag, text, bytes (of a u8vector) or array (of f32, f64, s32 and c32 "
+          "vectors) of a PMT; of any other PMT itself.");
+    m.def("to_python_dict",
+          &to_python_dict,
+          py::arg("told"),
+          py::arg("names"),
+          "Return those keys of a PMT dictionary that are keys of names, with what to_python() makes "
+          "of their values; PMT_NIL leaves a key out.");
+    m.def("publish",
+          &publish,
+          py::arg("block"),
+          py::arg("port"),
+          py::arg("messages"),
+          "Send a list of PMTs through a message port of block.to_basic_block(), without holding "
+          "Python's lock.");
+}
