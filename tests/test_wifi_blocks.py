@@ -12,6 +12,7 @@ import pmt
 import pytest
 from gnuradio import blocks, gr, mimopack
 from gnuradio.mimopack import wifi
+from gnuradio.mimopack._messages import to_pmt, to_pmt_dict
 from gnuradio.mimopack.blocks import wifi_pmt
 from wifi_air import air, data_mpdu
 
@@ -27,7 +28,7 @@ def done(value):
 def pdu(data, **settings):
     told = pmt.PMT_NIL
     for name, value in settings.items():
-        value = value if isinstance(value, pmt.pmt_base) else wifi_pmt.to_value(value)
+        value = value if isinstance(value, pmt.pmt_base) else to_pmt(value)
         told = pmt.dict_add(told, pmt.intern(name), value)
     return pmt.cons(told, pmt.init_u8vector(len(data), list(data)))
 
@@ -545,7 +546,7 @@ HOSTILE = {
     "deep": DEEP, "deep pair": pmt.cons(pmt.intern("detector"), DEEP),
     "deep dict": pmt.dict_add(pmt.make_dict(), pmt.intern("detector"), DEEP),
     "deep key": pmt.dict_add(pmt.make_dict(), DEEP, pmt.PMT_T),
-    "many": wifi_pmt.to_dict({f"key {index}": index for index in range(1000)}),
+    "many": to_pmt_dict({f"key {index}": index for index in range(1000)}),
     "true": pmt.PMT_T, "nil": pmt.PMT_NIL, "symbol": pmt.intern("x"), "number": pmt.from_long(5),
     "bytes": pmt.init_u8vector(3, [1, 2, 3]), "pair": pmt.cons(pmt.PMT_NIL, pmt.PMT_NIL),
     "text": pmt.cons(pmt.PMT_NIL, pmt.intern("payload")), "dict": pmt.to_pmt({"mcs": 3}),
@@ -554,12 +555,12 @@ HOSTILE = {
     "floats": pmt.cons(pmt.make_dict(), pmt.init_f32vector(2, [1.0, 2.0])),
     "points": pmt.cons(pmt.make_dict(), pmt.init_c32vector(2, [1j, 2])),
     "no points": pmt.cons(pmt.make_dict(), pmt.init_c32vector(0, [])),
-    "any": pmt.cons(wifi_pmt.to_dict({"num_streams": 0, "num_rx": -1, "format": 7,
+    "any": pmt.cons(to_pmt_dict({"num_streams": 0, "num_rx": -1, "format": 7,
                                       "num_mpdus_ok": "many", "snr_db": "much"}),
                     pmt.init_c32vector(2, [1j, 2])),
-    "huge": pmt.cons(wifi_pmt.to_dict({"num_streams": 2**40, "num_points": 2**60}),
+    "huge": pmt.cons(to_pmt_dict({"num_streams": 2**40, "num_points": 2**60}),
                      pmt.init_c32vector(2, [1j, 2])),
-    "no finite": pmt.cons(wifi_pmt.to_dict({"mcs": float("nan"), "num_streams": float("inf")}),
+    "no finite": pmt.cons(to_pmt_dict({"mcs": float("nan"), "num_streams": float("inf")}),
                           pmt.init_u8vector(2, [1, 2]))}
 
 
@@ -623,7 +624,7 @@ def test_decoder_refuses_a_frame_with(key, value):
     one, = found.process(samples) + found.finish()
     good = wifi_pmt.found_to_pmt(one, 20e6)
     if not isinstance(value, pmt.pmt_base):
-        value = wifi_pmt.to_value(value)
+        value = to_pmt(value)
     bad = pmt.cons(pmt.dict_add(pmt.car(good), pmt.intern(key), value), pmt.cdr(good))
     top, sender = gr.top_block(), Sender([bad, good])
     decoder, sink = mimopack.wifi_decoder(2), Messages()

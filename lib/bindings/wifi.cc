@@ -882,6 +882,90 @@ float_array condition(const complex_array& h, const std::string& isa)
     return ratio;
 }
 
+double decibels(double power) { return 10 * std::log10(std::max(power, 1e-30)); }
+
+/* A list of tuples of powers (frames, m) in dB */
+py::list decibels_of(const double_array& power)
+{
+    require(power.ndim() == 2, "decibels");
+    py::list out;
+    for (std::int64_t i = 0; i < power.shape(0); ++i) {
+        py::tuple row(power.shape(1));
+        for (std::int64_t j = 0; j < power.shape(1); ++j)
+            row[j] = decibels(*power.data(i, j));
+        out.append(row);
+    }
+    return out;
+}
+
+/* Of each frame (SNR, SNRs of antennas, their levels, their noise), all in dB; signal and noise:
+ * (rows,) power of a carrier, share: what a level takes of it */
+py::list powers(const std::vector<double_array>& signal,
+                const std::vector<double_array>& noise,
+                const std::vector<double>& share)
+{
+    require(noise.size() == signal.size() && share.size() == signal.size(), "powers");
+    py::list out;
+    for (std::size_t f = 0; f < signal.size(); ++f) {
+        const std::int64_t rows = signal[f].size();
+        require(signal[f].ndim() == 1 && has_shape(noise[f], { rows }) && rows >= 1, "powers");
+        py::tuple ratios(rows), levels(rows), floors(rows);
+        double total = 0;
+        for (std::int64_t r = 0; r < rows; ++r) {
+            const double a = signal[f].data()[r], b = noise[f].data()[r];
+            total += a / b;
+            ratios[r] = decibels(a / b);
+            levels[r] = decibels((a + b) * share[f]);
+            floors[r] = decibels(b * share[f]);
+        }
+        out.append(py::make_tuple(decibels(total / static_cast<double>(rows)), ratios, levels,
+                                  floors));
+    }
+    return out;
+}
+
+/* (channel, noise; both for spectra that are divided by the FFT's length, list of condition
+ * numbers in dB, mean over carriers) of channel (frames, carriers, rows, columns) and noise
+ * (frames, rows) */
+py::tuple
+channel_states(const complex_array& channel, const double_array& noise, int fft, const std::string& isa)
+{
+    require(channel.ndim() == 4 && fft >= 1 &&
+                has_shape(noise, { channel.shape(0), channel.shape(2) }) &&
+                channel.shape(2) >= 1 && channel.shape(2) <= 256 && channel.shape(3) >= 1 &&
+                channel.shape(3) <= wifi_max_columns,
+            "channel_states");
+    const std::int64_t frames = channel.shape(0), carriers = channel.shape(1),
+                       rows = channel.shape(2), columns = channel.shape(3);
+    complex_array matrices({ frames, carriers, rows, columns });
+    double_array level({ frames, rows });
+    const float unit = 1 / static_cast<float>(fft);
+    for (std::int64_t i = 0; i < channel.size(); ++i)
+        matrices.mutable_data()[i] = channel.data()[i] * unit;
+    for (std::int64_t i = 0; i < noise.size(); ++i)
+        level.mutable_data()[i] = noise.data()[i] * unit * unit;
+    py::list condition;
+    std::vector<std::complex<float>> white(carriers * rows * columns);
+    std::vector<float> ratio(carriers);
+    const wifi_build& build = find_wifi(isa);
+    for (std::int64_t f = 0; f < frames; ++f) {
+        double mean = columns == 1 ? 0 : std::nan("");
+        if (columns > 1 && columns <= rows) {
+            const std::complex<float>* from = channel.data() + f * carriers * rows * columns;
+            for (std::int64_t i = 0; i < carriers * rows * columns; ++i)
+                white[i] = from[i] / static_cast<float>(
+                                         std::sqrt(*noise.data(f, i / columns % rows)));
+            build.condition({ carriers, static_cast<int>(rows), static_cast<int>(columns),
+                              reinterpret_cast<const float*>(white.data()), ratio.data() });
+            mean = 0;
+            for (const float one : ratio)
+                mean += decibels(one) / static_cast<double>(carriers);
+        }
+        condition.append(mean);
+    }
+    return py::make_tuple(matrices, level, condition);
+}
+
 /* (frames, columns) of y (frames, carriers, vectors, rows) and h (frames, carriers, rows,
  * columns) */
 float_array error_vectors(const complex_array& y,
@@ -1328,6 +1412,14 @@ private:
     }
 };
 
+/* Mean turns from symbol to symbol of phases (frames, symbols) */
+void mean_steps(const double* phase, std::int64_t frames, std::int64_t symbols, double* step)
+{
+    for (std::int64_t f = 0; f < frames; ++f, phase += symbols)
+        step[f] = symbols > 1 ? (phase[symbols - 1] - phase[0]) / static_cast<double>(symbols - 1)
+                              : 0;
+}
+
 class stopwatch
 {
 public:
@@ -1403,6 +1495,12 @@ public:
         require(f.trained_here || d_smoother->carriers() == f.trained, "Demodulator");
         require(d_smoother->wanted() == f.trained, "Demodulator");
         f.signal_b_signs = kept<float>(d, "signal_b_signs", { f.streams });
+        d_signal_b_copies = d["signal_b_copies"].cast<std::int64_t>();
+        d_signal_b_order = d["signal_b_order"].cast<long_array>();
+        require(within(d_signal_b_order, f.data) && d_signal_b_copies >= 1 &&
+                    d_signal_b_order.size() % (2 * d_signal_b_copies) == 0 &&
+                    (f.signal_b < 0 || signal_b_bits() > 0),
+                "Demodulator");
         d_measured = d["measured"].cast<long_array>();
         d_side = d["side"].cast<int>();
         d_point_scale = d["point_scale"].cast<float>();
@@ -1444,6 +1542,8 @@ public:
             phase({ frames, f.symbols });
         long_array delay(frames);
         float_array signal_b({ frames, f.signal_b < 0 ? 0 : f.data });
+        byte_array signal_b_bits({ frames, this->signal_b_bits() });
+        double_array step(frames);
         std::fill_n(offset.mutable_data(), frames, 0.0);
         filter_lease lease = d_smoother->lease();
         const wifi_smoother own = d_smoother->plan(lease);
@@ -1475,6 +1575,9 @@ public:
             if (!direct)
                 find_direct(build, all, frames, rows, cfo.data(), f.fft, found.data());
             build.demodulate(d);
+            mean_steps(d.phase, frames, f.symbols, step.mutable_data());
+            if (f.signal_b >= 0)
+                decode_signal_b(d, isa, signal_b_bits.mutable_data());
         };
         py::dict out;
         if (detector) {
@@ -1515,8 +1618,10 @@ public:
         out["noise"] = noise;
         out["sampling_offset"] = offset;
         out["phase"] = phase;
+        out["phase_step"] = step;
         out["delay"] = delay;
         out["sig_b"] = signal_b;
+        out["sig_b_bits"] = signal_b_bits;
         out["received"] = received;
         out["least_squares"] = least_squares;
         return out;
@@ -1527,8 +1632,29 @@ private:
     std::vector<py::array> d_kept;
     wifi_format d_format;
     long_array d_measured; /* symbols whose error vectors count */
+    long_array d_signal_b_order; /* copy after copy of its coded bits among the carriers */
+    std::int64_t d_signal_b_copies;
     int d_side;            /* of the constellation's axis */
     float d_point_scale;   /* half the distance of neighbours on it */
+
+    /* Of the VHT-SIG-B, without tail */
+    std::int64_t signal_b_bits() const
+    {
+        const std::int64_t coded = d_signal_b_order.size() / d_signal_b_copies;
+        return std::max<std::int64_t>(0, coded / 2 - viterbi_tail);
+    }
+
+    void decode_signal_b(const wifi_demodulation& d, const std::string& isa, std::uint8_t* bits) const
+    {
+        const std::int64_t coded = d_signal_b_order.size() / d_signal_b_copies;
+        std::vector<float> llr(d.frames * coded);
+        for (std::int64_t f = 0; f < d.frames; ++f)
+            for (std::int64_t i = 0; i < d_signal_b_order.size(); ++i)
+                llr[f * coded + i % coded] +=
+                    d.signal_b[f * d.format->data + d_signal_b_order.data()[i]];
+        const std::vector<std::int64_t> num_bits(d.frames, signal_b_bits());
+        decode_signals(&find_viterbi(find_build(isa)), llr.data(), num_bits.data(), d.frames, bits);
+    }
 
     /* Error vectors of some symbols */
     void measure(const wifi_build& build, const wifi_demodulation& d, float* error) const
@@ -1815,6 +1941,20 @@ void bind_wifi(py::module_& core)
           py::arg("before").noconvert(),
           py::arg("after").noconvert(),
           py::arg("filters"),
+          py::arg("isa") = "auto");
+    m.def("decibels", &decibels_of, py::arg("power"));
+    m.def("powers",
+          &powers,
+          py::arg("signal"),
+          py::arg("noise"),
+          py::kw_only(),
+          py::arg("share"));
+    m.def("channel_states",
+          &channel_states,
+          py::arg("channel").noconvert(),
+          py::arg("noise").noconvert(),
+          py::kw_only(),
+          py::arg("fft"),
           py::arg("isa") = "auto");
     m.def("condition",
           &condition,

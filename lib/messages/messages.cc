@@ -85,10 +85,11 @@ const pmt_t& key(py::handle name)
     return found->second;
 }
 
-template <class T>
-py::array_t<T> vector_of(py::handle array)
+// A contiguous array of a type; without forcecast only where that holds all values.
+template <class T, int flags>
+py::array_t<T> array_of(py::handle array)
 {
-    auto found = py::array_t<T, py::array::c_style | py::array::forcecast>::ensure(array);
+    auto found = py::array_t<T, py::array::c_style | flags>::ensure(array);
     if (!found)
         throw py::error_already_set();
     return found;
@@ -100,7 +101,7 @@ pmt_t array_to_pmt(const py::array& array)
 {
     char kind = array.dtype().kind();
     if (kind == 'c') {
-        auto points = vector_of<std::complex<float>>(array);
+        auto points = array_of<std::complex<float>, py::array::forcecast>(array);
         return pmt::init_c32vector(points.size(), points.data());
     }
     if (array.ndim() != 1)
@@ -108,14 +109,12 @@ pmt_t array_to_pmt(const py::array& array)
                              std::to_string(array.ndim()));
     if (kind != 'i' && kind != 'u')
         return to_pmt(array.attr("tolist")());
-    std::vector<int32_t> numbers;
-    for (py::handle one : array.attr("tolist")()) {
-        long number = whole(one);
-        if (number != static_cast<int32_t>(number))
-            throw py::type_error("an array of integers must hold 32 bits, got " +
-                                 std::to_string(number));
-        numbers.push_back(static_cast<int32_t>(number));
-    }
+    auto wide = array_of<int64_t, 0>(array);
+    std::vector<int32_t> numbers(wide.data(), wide.data() + wide.size());
+    for (size_t i = 0; i < numbers.size(); i++)
+        if (numbers[i] != wide.data()[i])
+            throw py::type_error("an array of integers must fit into 32 bits, got " +
+                                 std::to_string(wide.data()[i]));
     return pmt::init_s32vector(numbers.size(), numbers);
 }
 
@@ -188,6 +187,8 @@ pmt_t typed(py::handle name, py::handle value, py::handle kind)
 
 pmt_t to_pmt_dict(const py::dict& values, const py::object& kinds, pmt_t onto)
 {
+    if (!onto)
+        onto = pmt::make_dict();
     for (auto [name, value] : values) {
         py::handle kind;
         if (!kinds.is_none()) {
@@ -301,7 +302,7 @@ PYBIND11_MODULE(_messages, m)
           &to_pmt_dict,
           py::arg("values"),
           py::arg("kinds") = py::none(),
-          py::arg_v("onto", pmt::make_dict(), "pmt.make_dict()"),
+          py::arg("onto") = py::none(),
           "Return the PMT of a dictionary with names as keys, the keys of onto behind them; None "
           "leaves a key out. Of kinds, a dictionary with all names that are allowed, values are the "
           "types: int, float, bool, str, numpy.uint64, or tuple (an f32vector). ValueError where a "
@@ -314,7 +315,7 @@ PYBIND11_MODULE(_messages, m)
         py::arg("values"),
         py::arg("payload"),
         py::arg("kinds") = py::none(),
-        py::arg_v("onto", pmt::make_dict(), "pmt.make_dict()"),
+        py::arg("onto") = py::none(),
         "Return the pair of to_pmt_dict(values, kinds, onto) and to_pmt(payload).");
     m.def("to_python",
           &to_python,

@@ -10,7 +10,7 @@ from threading import Lock
 
 import numpy as np
 
-from .. import detectors
+from .. import _core, detectors
 from . import carriers, signal_fields, training
 from .data_field import DataField
 from .demodulator import Demodulator
@@ -21,7 +21,6 @@ from .points import (
     error_vectors,
     in_time,
     known_points,
-    mean_condition,
     measured_symbols,
     mmse_points,
     to_symbols,
@@ -351,27 +350,21 @@ class FrameDecoder:
 
     def _found(self, group):
         """Fields of the reports that synchronisation knows: a dictionary for each frame."""
-        scale = self.settings.scale
-        fft = carriers.FFT_20 * scale
-        signal = np.array([one.header.signal for one in group])
-        noise = np.array([one.header.noise for one in group])
+        fft = carriers.FFT_20 * self.settings.scale
         # Of the FFT without scaling; the power of samples is the sum over carriers, over N^2.
-        used = np.array([52 * len(one.preamble.subchannels) / fft**2 for one in group])[:, None]
-        snr = signal / noise
-        snr_db = _decibels(snr.mean(axis=1)).tolist()
-        snr, level = _decibels(snr).tolist(), _decibels((signal + noise) * used).tolist()
-        noise = _decibels(noise * used).tolist()
+        powers = _core.wifi.powers(
+            [one.header.signal for one in group], [one.header.noise for one in group],
+            share=[52 * len(one.preamble.subchannels) / fft**2 for one in group])
         rate, frequency = self.settings.sample_rate, self.settings.frequency
         found = []
-        for i, one in enumerate(group):
+        for one, (snr, of_antennas, level, noise) in zip(group, powers, strict=True):
             centre = one.header.centre * rate / fft
             found.append({
                 "start": one.preamble.start, "num_samples": one.num_samples,
                 "sample_rate": rate, "centre_hz": centre,
                 "frequency": frequency and frequency + centre,
-                "cfo_hz": one.preamble.cfo * rate, "snr_db": snr_db[i],
-                "antenna_snr_db": tuple(snr[i]), "level_dbfs": tuple(level[i]),
-                "noise_dbfs": tuple(noise[i])})
+                "cfo_hz": one.preamble.cfo * rate, "snr_db": snr, "antenna_snr_db": of_antennas,
+                "level_dbfs": level, "noise_dbfs": noise})
         return found
 
     def _reports(self, group, demodulated, lower=None, payloads=None, detector="", field=None,
@@ -381,22 +374,18 @@ class FrameDecoder:
         are known."""
         d, scale = demodulated, self.settings.scale
         f, fft = group[0].header.format, carriers.FFT_20 * scale
-        # Of a column it is 1.
-        condition = np.full(len(group), 0 if f.num_space_time_streams == 1 else np.nan)
-        if 1 < f.num_space_time_streams <= self.settings.num_rx:
-            deviation = np.sqrt(d.noise).astype(np.float32)
-            condition = mean_condition(d.channel / deviation[:, None, :, None])
-        matrices, noise = d.channel / np.float32(fft), d.noise / fft**2
+        matrices, noise, condition = _core.wifi.channel_states(
+            np.ascontiguousarray(d.channel), d.noise, fft=fft)
         if lower is not None:
             matrices = lower[:, None] @ matrices
             noise = noise * np.sum(np.abs(lower)**2, axis=2)
         if payloads:
             if self._keep_symbols or error is None:
                 error, symbols = self._equalised(f, d)
-            evm = _decibels(error).tolist()
+            evm = _core.wifi.decibels(error)
         step = (d.phase_step / (2 * np.pi * f.symbol * scale)).tolist()
         # The demodulator's is positive where the transmitter's clock is slow.
-        offset, condition = (0.0 - 1e6 * d.sampling_offset).tolist(), condition.tolist()
+        offset = (0.0 - 1e6 * d.sampling_offset).tolist()
         start = ((d.delay - _LTF_START) * scale).tolist()
         non_ht, vht = isinstance(f, NonHT), isinstance(f, VHT)
         frames = []
@@ -408,13 +397,13 @@ class FrameDecoder:
                 "channel": ChannelState(d.carriers, matrices[i], noise[i])}
             if not non_ht:    # cyclic shifts hide the first path of the L-LTF
                 found["start"] = one.preamble.window + start[i]
-            if vht and (not payloads or field.carries_crc(payloads[i], d.sig_b[i])):
-                found["format"] = _with_length(found["format"], d.sig_b[i].tobytes())
+            if vht and (not payloads or field.carries_crc(payloads[i], d.sig_b_bits[i])):
+                found["format"] = _with_length(found["format"], d.sig_b_bits[i].tobytes())
             if payloads:
                 payload = payloads[i]
                 found |= {
                     "psdu": payload.psdu, "mpdus": payload.mpdus, "complete": payload.complete,
-                    "evm_db": tuple(evm[i]), "scrambler_seed": payload.scrambler_seed,
+                    "evm_db": evm[i], "scrambler_seed": payload.scrambler_seed,
                     "detector": detector}
                 if self._keep_symbols:
                     found["symbols"] = symbols[i]
@@ -469,6 +458,3 @@ def _put(payloads, indices, others):
         payloads[i] = payload
     return payloads
 
-
-def _decibels(power):
-    return 10 * np.log10(np.maximum(power, 1e-30))

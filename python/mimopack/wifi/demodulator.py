@@ -35,7 +35,7 @@ class Demodulated:
         phase_step: float64 (n,), mean turn of the pilots from symbol to symbol, radians.
         delay: int64 (n,), delay of the first path against the L-LTF's FFT window, in samples at
             20 MS/s.
-        sig_b: list of VHT-SIG-B bits, None of other formats.
+        sig_b_bits: uint8 (n, bits), of the VHT-SIG-B without tail; none of other formats.
         received: complex64 (n, num_rx, num_symbols, used carriers): symbols over the noise, turns
             of phase and clock taken out.
         least_squares: complex64, as ``channel``, over the noise and not smoothed.
@@ -50,7 +50,7 @@ class Demodulated:
     sampling_offset: np.ndarray
     phase_step: np.ndarray
     delay: np.ndarray
-    sig_b: list | None
+    sig_b_bits: np.ndarray
     received: np.ndarray | None = None
     least_squares: np.ndarray | None = None
 
@@ -143,12 +143,16 @@ class Demodulator:
         if isinstance(f, VHT):
             shared = np.isin(np.arange(self._ltf_k.size), at_pilots).astype(np.uint8)
         side, point_scale = axis_of(f.bits_per_carrier)
+        order, copies = np.empty(0, int), 1
+        if isinstance(f, VHT):
+            order, copies = signal_fields.sig_b_order(f)
         return {
             "measured": measured_symbols(f.num_symbols), "side": side, "point_scale": point_scale,
             "fft": self._fft, "scale": self._scale, "streams": streams,
             "greenfield": self._greenfield, "smoothing": self._smoothing,
             "short_gi": f.short_gi, "share": share,
             "signal_b": f.signal_b_start + training.GUARD - _LTF if isinstance(f, VHT) else -1,
+            "signal_b_copies": copies, "signal_b_order": np.ascontiguousarray(order),
             "signal_b_signs": training.LTF_MAPPING[:streams, 0].astype(np.float32),
             "legacy_bins": self._legacy_bins, "ltf_bins": (centre + self._ltf_k) % self._fft,
             "bins": (centre + plan.used) % self._fft, "k": plan.used,
@@ -197,14 +201,11 @@ class Demodulator:
                                **behind)
         decoded = [found.pop(name, None)
                    for name in ("psdus", "scrambled", "mpdus", "error", "seconds")]
-        phase, sig_b = found.pop("phase"), found.pop("sig_b")
         y, h = found.pop("y"), found.pop("h")
         if f.num_symbols:
             y, h = self._vectors(y, h)
-        return Demodulated(
-            y, h, **found, carriers=self._ltf_k, phase_step=_mean_step(phase),
-            sig_b=signal_fields.decode_sig_b(f, sig_b) if isinstance(f, VHT) else None
-        ), *decoded
+        del found["phase"], found["sig_b"]
+        return Demodulated(y, h, **found, carriers=self._ltf_k), *decoded
 
     def refine(self, before, points):
         """Demodulate frames again with what was decoded of them as further training.
@@ -239,10 +240,11 @@ class Demodulator:
         y, whitened = _core.wifi.whiten(received, points, channel, noise=noise,
                                         places=plan.data_index, **known)
         y, h = self._vectors(y, np.take(whitened, plan.data_index, axis=1))
+        step = (phase[:, -1] - phase[:, 0]) / max(1, f.num_symbols - 1)
         return replace(before, y=y, h=h, channel=channel * deviation, received=received,
                        noise_var=1 + error * share * f.num_space_time_streams,
                        sampling_offset=before.sampling_offset + epsilon,
-                       phase_step=before.phase_step + _mean_step(phase))
+                       phase_step=before.phase_step + step)
 
     def training_halves(self, samples):
         """The L-LTF's two halves at the used subcarriers, (n, num_rx, 2, K), of samples as for
@@ -289,9 +291,3 @@ class Demodulator:
             y, channel = space_time_blocks(y, channel, f.num_streams, f.stbc)
         return np.ascontiguousarray(y), np.ascontiguousarray(channel)
 
-
-def _mean_step(phase):
-    """Mean turn from symbol to symbol: (n,) of (n, symbols)."""
-    if not phase.shape[1]:
-        return np.zeros(len(phase))
-    return (phase[:, -1] - phase[:, 0]) / max(1, phase.shape[1] - 1)

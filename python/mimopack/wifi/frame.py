@@ -2,13 +2,21 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Reports of received frames."""
 
+import math
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 import numpy as np
 
 from .formats import FrameFormat
 
 TRUNCATED = "truncated: the samples end before the frame does"
+# What only one format's signal fields say.
+_OWN = {"ht": ("aggregated", "greenfield"),
+        "vht": ("aggregated", "beamformed", "group_id", "partial_aid")}
+_NOT_KNOWN = dict.fromkeys(("format", "mcs", "num_streams", "stbc", "bandwidth_mhz", "short_gi",
+                            "coding", "length", "aggregated", "greenfield", "beamformed",
+                            "group_id", "partial_aid"))
 
 
 @dataclass(frozen=True)
@@ -31,7 +39,7 @@ class ChannelState:
     noise: np.ndarray
 
 
-@dataclass(frozen=True)
+@dataclass
 class ReceivedFrame:
     """A frame that was found, with what was decoded of it.
 
@@ -101,38 +109,23 @@ class ReceivedFrame:
 
     def as_json(self):
         """A dictionary of what JSON has; ``format`` is None where it is not known."""
-        f = self.format
-        known = self.announced if f is None else {
-            "format": f.name, "mcs": self._mcs(), "num_streams": f.num_streams, "stbc": f.stbc,
-            "bandwidth_mhz": f.bandwidth_mhz * self.sample_rate_scale, "short_gi": f.short_gi,
-            "coding": f.coding, "length": f.length, **self._own_fields()}
+        return self.facts() | {
+            "psdu": self.psdu.hex(),
+            "mpdus": [{"hex": mpdu.data.hex(), "fcs_ok": mpdu.fcs_ok} for mpdu in self.mpdus]}
+
+    def facts(self):
+        """:meth:`as_json` without the bytes, the keys psdu and mpdus."""
         return {
             "start": self.start, "time": self.time, "num_samples": self.num_samples,
-            **dict.fromkeys(("format", "mcs", "num_streams", "stbc", "bandwidth_mhz", "short_gi",
-                             "coding", "length", "aggregated", "greenfield", "beamformed",
-                             "group_id", "partial_aid")), **known,
+            **_NOT_KNOWN, **(self.announced if self.format is None
+                             else _of_format(self.format, self.sample_rate_scale)),
             "problem": self.problem, "cfo_hz": _json(self.cfo_hz),
             "sampling_offset_ppm": _json(self.sampling_offset_ppm), "snr_db": _json(self.snr_db),
             "antenna_snr_db": _json(self.antenna_snr_db), "level_dbfs": _json(self.level_dbfs),
             "noise_dbfs": _json(self.noise_dbfs), "condition_db": _json(self.condition_db),
             "evm_db": _json(self.evm_db), "detector": self.detector,
             "scrambler_seed": self.scrambler_seed, "frequency": self.frequency,
-            "complete": self.complete,
-            "psdu": self.psdu.hex(),
-            "mpdus": [{"hex": mpdu.data.hex(), "fcs_ok": mpdu.fcs_ok} for mpdu in self.mpdus]}
-
-    def _own_fields(self):
-        """What only one format's signal fields say."""
-        f = self.format
-        names = {"ht": ("aggregated", "greenfield"),
-                 "vht": ("aggregated", "beamformed", "group_id", "partial_aid")}
-        return {name: getattr(f, name) for name in names.get(f.name, ())}
-
-    def _mcs(self):
-        """The MCS; of a non-HT frame its rate in Mbit/s, which narrow channels divide."""
-        if self.format.name != "non-ht" or self.sample_rate_scale == 1:
-            return self.format.mcs
-        return self.format.mcs * self.sample_rate_scale
+            "complete": self.complete}
 
     @property
     def sample_rate_scale(self):
@@ -140,8 +133,18 @@ class ReceivedFrame:
         return min(1.0, self.sample_rate / 20e6)
 
 
+@lru_cache(maxsize=1024)
+def _of_format(f, scale):
+    """What :meth:`ReceivedFrame.facts` tells of a format; scale of the nominal 20 MS/s."""
+    # Narrow channels divide the rate in Mbit/s, which the MCS of a non-HT frame is.
+    mcs = f.mcs if f.name != "non-ht" or scale == 1 else f.mcs * scale
+    return {"format": f.name, "mcs": mcs, "num_streams": f.num_streams, "stbc": f.stbc,
+            "bandwidth_mhz": f.bandwidth_mhz * scale, "short_gi": f.short_gi, "coding": f.coding,
+            "length": f.length, **{name: getattr(f, name) for name in _OWN.get(f.name, ())}}
+
+
 def _json(value):
     """A number that JSON has, None for nan and infinities; tuples element by element."""
     if isinstance(value, tuple):
         return [_json(one) for one in value]
-    return round(float(value), 3) if np.isfinite(value) else None
+    return round(float(value), 3) if math.isfinite(value) else None

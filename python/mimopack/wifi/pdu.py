@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """PDUs: each MPDU of a received frame as a dictionary and bytes."""
 
+from functools import lru_cache
+
 from .formats.non_ht import RATES
 from .mac import FCS
 
@@ -49,12 +51,23 @@ def frame_to_pdus(frame, ampdu_reference=0):
         frame: :class:`frame.ReceivedFrame`; one without MPDUs gives an empty list.
         ampdu_reference: a number that consecutive A-MPDUs do not share, 0..2^32-1.
     """
-    common = {
+    common = of_frame(frame)
+    return [(common | own, blob) for own, blob in of_mpdus(frame, ampdu_reference)]
+
+
+def of_frame(frame):
+    """What the dictionaries of a frame's PDUs have in common."""
+    return {
         "snr": float(frame.snr_db), "freq": float(frame.frequency or 0),
         "freq_offset": float(frame.cfo_hz),
-        "dlt": DLT, **_of_format(frame), "time": float(frame.time), "start": int(frame.start),
+        "dlt": DLT, **_of_format(frame.format, frame.sample_rate_scale),
+        "time": float(frame.time), "start": int(frame.start),
         "antenna_snr_db": _floats(frame.antenna_snr_db), "level_dbfs": _floats(frame.level_dbfs),
         "noise_dbfs": _floats(frame.noise_dbfs)}
+
+
+def of_mpdus(frame, ampdu_reference):
+    """The rest: a list of (dictionary, bytes), one for each MPDU."""
     aggregated = frame.format is not None and frame.format.aggregated
     pdus = []
     for index, mpdu in enumerate(frame.mpdus):
@@ -65,24 +78,23 @@ def frame_to_pdus(frame, ampdu_reference=0):
         if aggregated:
             own |= {"ampdu_index": index, "ampdu_count": len(frame.mpdus),
                     "ampdu_reference": ampdu_reference}
-        info = {**common, **own}
-        pdus.append(({key: value for key, value in info.items() if value is not None}, blob))
+        pdus.append((own, blob))
     return pdus
 
 
-def _of_format(frame):
-    f = frame.format
+@lru_cache(maxsize=1024)
+def _of_format(f, scale):
     if f is None:
         return {}
     info = {name: getattr(f, name) for name in
             ("mcs", "num_streams", "stbc", "short_gi", "coding", "greenfield")}
-    info |= {"format": f.name, "bandwidth_mhz": float(f.bandwidth_mhz * frame.sample_rate_scale)}
+    info |= {"format": f.name, "bandwidth_mhz": float(f.bandwidth_mhz * scale)}
     if f.name == "non-ht":
         info["encoding"] = ENCODINGS.index(f.mcs)
     elif f.name == "vht":
         info |= {name: getattr(f, name) for name in
                  ("group_id", "partial_aid", "beamformed", "extra_symbol")}
-    return info
+    return {name: value for name, value in info.items() if value is not None}
 
 
 def _floats(values):

@@ -99,20 +99,6 @@ def mmse_points(y, h, noise_var):
     return (y @ filters.swapaxes(-1, -2)).astype(np.complex64)
 
 
-def mean_condition(channel):
-    """Condition number of matrices, mean over subcarriers of its dB.
-
-    Args:
-        channel: complex64 (n, carriers, R, S), S <= R.
-
-    Returns:
-        float64 (n,).
-    """
-    n, _, rows, columns = channel.shape
-    ratio = _core.wifi.condition(channel.reshape(-1, rows, columns)).reshape(n, -1)
-    return np.mean(10 * np.log10(np.maximum(ratio, 1e-30)), axis=1)
-
-
 def axis_of(bits):
     """(points of an axis, half the distance of neighbours) of a square QAM of so many bits with
     mean power 1; one point stands for BPSK."""

@@ -6,7 +6,6 @@ Bits are uint8 arrays, first bit sent first. What is read raises :class:`SignalE
 or CRC do not fit, and ``formats.Unsupported`` where they fit and ask for something else.
 """
 
-import math
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
@@ -212,22 +211,18 @@ def encode_signal(bits):
     return out
 
 
+def sig_b_order(frame_format):
+    """Where the coded bits of the VHT-SIG-B are sent, copy after copy: (int64 array, copies)."""
+    copies = _SIG_B[frame_format.bandwidth_mhz][2]
+    coded = 2 * num_sig_b_bits(frame_format.bandwidth_mhz) * copies
+    # At 80 MHz two coded bits are left, of a 0.
+    return bit_order(frame_format.plan.num_data, 1, 1)[:coded], copies
+
+
 def encode_sig_b(frame_format):
     """Coded and interleaved bits of the VHT-SIG-B: uint8 (data subcarriers,) (§21.3.8.3.6)."""
-    bandwidth, plan = frame_format.bandwidth_mhz, frame_format.plan
     bits = np.append(vht_sig_b(frame_format), np.zeros(TAIL, np.uint8))
-    coded = np.tile(_code().encode(bits), _SIG_B[bandwidth][2])
-    out = np.zeros(plan.num_data, np.uint8)    # at 80 MHz two coded bits are left, of a 0
-    out[bit_order(plan.num_data, 1, 1)[:coded.size]] = coded
+    order, copies = sig_b_order(frame_format)
+    out = np.zeros(frame_format.plan.num_data, np.uint8)
+    out[order] = np.tile(_code().encode(bits), copies)
     return out
-
-
-def decode_sig_b(frame_format, llr):
-    """Decode LLRs (..., data subcarriers): the bits of the VHT-SIG-B without tail, uint8."""
-    count = _SIG_B[frame_format.bandwidth_mhz][2]
-    size = 2 * num_sig_b_bits(frame_format.bandwidth_mhz)
-    coded = np.asarray(llr)[..., bit_order(frame_format.plan.num_data, 1, 1)[:count * size]]
-    llr = coded.reshape(*coded.shape[:-1], count, size).sum(axis=-2).astype(np.float32)
-    blocks = np.full(math.prod(llr.shape[:-1]), size // 2 - TAIL)
-    bits = _code().decode_batch(llr.ravel(), blocks, threads=1)
-    return bits.reshape(*llr.shape[:-1], -1)
