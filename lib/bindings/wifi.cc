@@ -5,6 +5,7 @@
  * to get it back takes longer than the short ones do, where other threads want it. */
 #include "../cpu/viterbi_plan.h"
 #include "../cpu/wifi_mac.h"
+#include "../cpu/wifi_scan.h"
 #include "../cpu/wifi_plan.h"
 #include "common.h"
 #include <algorithm>
@@ -91,8 +92,8 @@ bool has_shape(const py::array& a, std::initializer_list<std::int64_t> shape)
            std::equal(shape.begin(), shape.end(), a.shape());
 }
 
-/* (energy (rows, blocks), lag (rows, blocks - 1)) of samples (rows, n), of which columns
- * [begin, begin + blocks * block) are taken */
+/* (energy (rows, blocks), lag (rows, blocks), the last of which is not set) of samples (rows, n),
+ * of which columns [begin, begin + blocks * block) are taken */
 py::tuple correlate(const complex_array& samples,
                     std::int64_t begin,
                     std::int64_t blocks,
@@ -104,12 +105,13 @@ py::tuple correlate(const complex_array& samples,
                 blocks <= (samples.shape(1) - begin) / block,
             "correlate");
     py::array_t<float> energy({ samples.shape(0), blocks });
-    complex_array lag({ samples.shape(0), blocks - 1 });
+    complex_array lag({ samples.shape(0), blocks });
     const wifi_correlation c = { samples.shape(0),
                                  blocks,
                                  block,
                                  samples.shape(1),
                                  floats(samples) + 2 * begin,
+                                 blocks,
                                  energy.mutable_data(),
                                  floats(lag) };
     const wifi_build& build = find_wifi(isa);
@@ -120,29 +122,116 @@ py::tuple correlate(const complex_array& samples,
     return py::make_tuple(energy, lag);
 }
 
-/* (mean (size,), its square) of energy (rows, size + window) and lag (rows, size + window
- * - 1) */
+/* (mean (size,), its square) of energy (rows, size + window) and lag (rows, size + window), the
+ * last of which does not count */
 py::tuple metric(const float_array& energy,
                  const complex_array& lag,
                  int window,
                  const std::string& isa)
 {
-    require(energy.ndim() == 2 && lag.ndim() == 2 && energy.shape(0) == lag.shape(0) &&
-                energy.shape(0) >= 1 && energy.shape(1) == lag.shape(1) + 1 &&
-                window >= 1 && window <= 1 << 10,
+    require(energy.ndim() == 2 && has_shape(lag, { energy.shape(0), energy.shape(1) }) &&
+                energy.shape(0) >= 1 && window >= 1 && window <= 1 << 10,
             "metric");
-    const std::int64_t size = std::max<std::int64_t>(0, lag.shape(1) - window + 1);
+    const std::int64_t size = std::max<std::int64_t>(0, lag.shape(1) - window);
     complex_array mean(size);
     float_array square(size);
-    const wifi_metric m = { energy.shape(0),      size,        window,
-                            energy.data(),        floats(lag), floats(mean),
-                            square.mutable_data() };
+    const wifi_metric m = { energy.shape(0), size,        window,
+                            energy.data(),   floats(lag), lag.shape(1),
+                            floats(mean),    square.mutable_data() };
     const wifi_build& build = find_wifi(isa);
     if (size) {
         py::gil_scoped_release release;
         build.metric(m);
     }
     return py::make_tuple(mean, square);
+}
+
+/* Samples (rows, length) of which each row lies in one piece */
+using row_array = py::array_t<std::complex<float>>;
+
+bool in_rows(const row_array& samples)
+{
+    constexpr py::ssize_t size = sizeof(std::complex<float>);
+    return samples.ndim() == 2 && (samples.shape(1) <= 1 || samples.strides(1) == size) &&
+           !(samples.strides(0) % size);
+}
+
+/* Complex numbers from a row to the next one */
+std::int64_t apart(const row_array& samples)
+{
+    return samples.strides(0) / static_cast<py::ssize_t>(sizeof(std::complex<float>));
+}
+
+template <typename T>
+py::array_t<T> as_array(const std::vector<T>& values)
+{
+    return py::array_t<T>(static_cast<py::ssize_t>(values.size()), values.data());
+}
+
+/* A :class:`wifi_scan` */
+class scan
+{
+public:
+    scan(std::int64_t rows,
+         std::int64_t block,
+         int window,
+         int region,
+         int searches,
+         int fall,
+         float fallen,
+         int next,
+         int ahead,
+         const std::string& isa)
+        : d_scan({ rows, block, window, region, searches, fall, fallen, next, ahead },
+                 find_wifi(isa))
+    {
+        require(rows >= 1 && rows <= 256 && block >= 16 && block % 16 == 0 && block <= 1 << 20 &&
+                    window >= 1 && window <= 1 << 10 && region >= 1 && searches >= 1 &&
+                    fall >= 0 && next >= 1 && ahead >= 1,
+                "Scan");
+    }
+
+    void restart() { d_scan.restart(); }
+
+    /* (lag, metric, whether it falls, of windows from the first on; hits; chain; windows passed) */
+    py::tuple take(const row_array& samples,
+                   complex_array& array,
+                   std::int64_t at,
+                   std::int64_t begin,
+                   float threshold)
+    {
+        const std::int64_t rows = d_scan.settings().rows;
+        require(samples.ndim() == 2 && samples.shape(0) == rows && in_rows(samples) &&
+                    array.ndim() == 2 && array.shape(0) == rows && at >= 0 &&
+                    samples.shape(1) <= array.shape(1) - at && begin >= 0,
+                "Scan.take");
+        const scan_piece piece = {
+            reinterpret_cast<const float*>(samples.data()), samples.shape(1), apart(samples),
+            floats(array), array.shape(1), at, begin
+        };
+        scan_result found;
+        {
+            py::gil_scoped_release release;
+            found = d_scan.take(piece, threshold);
+        }
+        complex_array lag(static_cast<py::ssize_t>(found.metric.size()));
+        std::copy(found.lag.begin(), found.lag.end(), floats(lag));
+        return py::make_tuple(lag, as_array(found.metric), as_array(found.fallen), found.hits,
+                              found.chain, found.passed);
+    }
+
+private:
+    wifi_scan d_scan;
+};
+
+/* The best window at or shortly behind one */
+std::int64_t
+strongest_window(const float_array& metric, std::int64_t window, int region, int searches)
+{
+    require(metric.ndim() == 1 && window >= 0 && window < metric.size() && region >= 1 &&
+                searches >= 1,
+            "strongest");
+    return strongest(metric.data(), metric.size(), window, region, searches);
 }
 
 /* (part, start, window, cfo (pieces,), direct current (pieces, rows)) of the preambles that
@@ -637,8 +726,6 @@ py::tuple track(const complex_array& known,
 }
 
 /* Samples of frames, arrays (rows, length) whose rows may lie apart */
-using row_array = py::array_t<std::complex<float>>;
-
 struct frames_of {
     std::vector<const float*> data;
     std::vector<std::int64_t> length, stride;
@@ -646,13 +733,11 @@ struct frames_of {
 
     frames_of(const std::vector<row_array>& samples, std::int64_t rows)
     {
-        constexpr py::ssize_t size = sizeof(std::complex<float>);
         for (const row_array& one : samples) {
-            fits = fits && one.ndim() == 2 && one.shape(0) == rows && one.shape(1) >= 1 &&
-                   (one.strides(1) == size || one.shape(1) == 1) && !(one.strides(0) % size);
+            fits = fits && in_rows(one) && one.shape(0) == rows && one.shape(1) >= 1;
             data.push_back(reinterpret_cast<const float*>(one.data()));
             length.push_back(fits ? one.shape(1) : 0);
-            stride.push_back(fits ? one.strides(0) / size : 0);
+            stride.push_back(fits ? apart(one) : 0);
         }
     }
 
@@ -1785,6 +1870,36 @@ void bind_wifi(py::module_& core)
           py::kw_only(),
           py::arg("window"),
           py::arg("isa") = "auto");
+    py::class_<scan>(m, "Scan")
+        .def(py::init<std::int64_t, std::int64_t, int, int, int, int, float, int, int,
+                      const std::string&>(),
+             py::kw_only(),
+             py::arg("rows"),
+             py::arg("block"),
+             py::arg("window"),
+             py::arg("region"),
+             py::arg("searches"),
+             py::arg("fall"),
+             py::arg("fallen"),
+             py::arg("next"),
+             py::arg("ahead"),
+             py::arg("isa") = "auto")
+        .def("restart", &scan::restart)
+        .def("take",
+             &scan::take,
+             py::arg("samples").noconvert(),
+             py::arg("array").noconvert(),
+             py::kw_only(),
+             py::arg("at"),
+             py::arg("begin"),
+             py::arg("threshold"));
+    m.def("strongest",
+          &strongest_window,
+          py::arg("metric").noconvert(),
+          py::arg("window"),
+          py::kw_only(),
+          py::arg("region"),
+          py::arg("searches"));
     m.def("acquire",
           &acquire,
           py::arg("samples").noconvert(),

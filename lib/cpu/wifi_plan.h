@@ -19,6 +19,7 @@ struct wifi_correlation {
     std::int64_t rows, blocks, block;
     std::int64_t stride;  /* complex samples from row to row */
     const float* samples; /* rows x blocks * block complex */
+    std::int64_t apart;   /* blocks from row to row of what comes out */
     float* energy;        /* rows x blocks, without the block's mean */
     float* lag; /* rows x blocks - 1 complex: sum x[i] conj(x[i + block]), likewise */
 };
@@ -30,6 +31,7 @@ struct wifi_metric {
     int window;
     const float* energy; /* rows x size + window */
     const float* lag;    /* rows x size + window - 1 complex */
+    std::int64_t apart;  /* blocks from row to row of both */
     float* mean;         /* size complex */
     float* square;       /* size: |mean|^2 */
 };

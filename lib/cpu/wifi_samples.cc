@@ -55,8 +55,8 @@ void correlate(const wifi_correlation& c)
     const simd unit(1 / __builtin_sqrtf(static_cast<float>(c.block)));
     for (std::int64_t row = 0; row < c.rows; ++row) {
         const float* x = c.samples + 2 * row * c.stride;
-        float* energies = c.energy + row * c.blocks;
-        float* lags = c.lag + 2 * (row * (c.blocks - 1) - 1);
+        float* energies = c.energy + row * c.apart;
+        float* lags = c.lag + 2 * (row * c.apart - 1);
         float mean_re[1 + width] = {}, mean_im[1 + width] = {}, lag_re[width], lag_im[width],
               energy[width];
         for (std::int64_t first = 0; first < c.blocks; first += width) {
@@ -111,8 +111,8 @@ void metric(const wifi_metric& m)
         const std::int64_t n = std::min(piece, m.size - begin);
         float* mean = m.mean + 2 * begin;
         for (std::int64_t row = 0; row < m.rows; ++row) {
-            const float* e = m.energy + row * (m.size + m.window) + begin;
-            const float* lag = m.lag + 2 * (row * (m.size + m.window - 1) + begin);
+            const float* e = m.energy + row * m.apart + begin;
+            const float* lag = m.lag + 2 * (row * m.apart + begin);
             for (std::int64_t j = 0; j < n; ++j)
                 energy[j] = re[j] = im[j] = 0;
             energy[n] = 0;

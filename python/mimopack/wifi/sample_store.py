@@ -30,14 +30,17 @@ class SampleStore:
         self._arrays = deque()    # of (sample of the stream at which it begins, array)
         self.begin = self.end = origin
 
-    def append(self, samples, keep):
-        """Add samples.
+    def room(self, count, keep):
+        """Make room for so many samples, which count as there from now on.
 
         Args:
-            samples: complex (num_rx, n).
-            keep: first sample of the stream that the last array must hold beside the new ones.
+            count: samples of each antenna.
+            keep: first sample of the stream that must lie in the same array before them.
+
+        Returns:
+            (array, the sample of the stream at which it begins, the column of the first new one).
         """
-        end = self.end + samples.shape[1]
+        end = self.end + count
         if not self._arrays or end - self._arrays[-1][0] > self._arrays[-1][1].shape[1]:
             keep = min(max(keep, self.begin), self.end)
             size = max(_BYTES // (8 * self._num_rx), 2 * (end - keep))
@@ -46,14 +49,8 @@ class SampleStore:
                 array[:, :self.end - keep] = self.cut(keep, self.end)
             self._arrays.append((keep, array))
         origin, array = self._arrays[-1]
-        array[:, self.end - origin:end - origin] = samples
-        self.end = end
-
-    @property
-    def last(self):
-        """The last array, and the sample of the stream at which it begins."""
-        origin, array = self._arrays[-1]
-        return array, origin
+        at, self.end = self.end - origin, end
+        return array, origin, at
 
     def cut(self, first, stop):
         """Samples of the stream, complex64 (num_rx, stop - first), perhaps as a view.

@@ -140,6 +140,9 @@ class Synchroniser:
         # a header that begins as late as it can.
         needed = self._acquirer.samples_needed + self._reader.samples_needed + 32 * self.scale
         self._ahead = _SEARCHES * _REGION + _FALL + _WINDOW + -(-needed // self._block)
+        self._scan = _core.wifi.Scan(
+            rows=self.num_rx, block=self._block, window=_WINDOW, region=_REGION,
+            searches=_SEARCHES, fall=_FALL, fallen=_FALLEN, next=_NEXT, ahead=self._ahead)
         self.samples_seen = 0
         self.preambles = self.left_out = 0
         self.restart()
@@ -161,12 +164,11 @@ class Synchroniser:
         # Blocks lie on multiples of their length: what is missing of the first one is zeros.
         first = origin // self._block
         self._store = SampleStore(self.num_rx, first * self._block)
-        # Per antenna and block from the next window's on: energy, and correlation with the block
-        # behind.
-        self._energy = np.zeros((self.num_rx, 0), np.float32)
-        self._lag = np.zeros((self.num_rx, 0), np.complex64)
         self._next_window = first
-        self._append(np.zeros((self.num_rx, origin - first * self._block), np.complex64))
+        self._scan.restart()
+        missing = origin - first * self._block
+        array, _, at = self._store.room(missing, self._store.begin)
+        array[:, at:at + missing] = 0
         self._last = -1 << 40    # where the last preamble began
         self._pending = []    # of (preamble, header, end, inside)
         self._busy = 0        # where the last frame that is not inside another ends
@@ -213,67 +215,31 @@ class Synchroniser:
         samples = np.asarray(samples)
         if samples.ndim != 2 or samples.shape[0] != self.num_rx:
             raise ValueError(f"samples: got shape {samples.shape}, must be ({self.num_rx}, n)")
+        if samples.dtype != np.complex64 or samples.strides[1] != samples.itemsize:
+            samples = samples.astype(np.complex64, "C")
         stretches = []
         for begin in range(0, samples.shape[1], _SLICE):
             part = samples[:, begin:begin + _SLICE]
             self.samples_seen += part.shape[1]
-            self._append(part)
-            stretches.append(self._searched())
+            stretches.append(self._searched(part))
         return stretches
 
     def scan_end(self):
         """Search what is left when the stream has ended: list of :class:`Stretch`."""
         end = self._store.end
         padding = self._block * (self._ahead + _FALL + _WINDOW + 1)
-        self._append(np.zeros((self.num_rx, padding), np.complex64))
-        return [self._searched()._replace(ends=end)]
+        stretch = self._searched(np.zeros((self.num_rx, padding), np.complex64))
+        return [stretch._replace(ends=end)]
 
-    def _append(self, samples):
-        self._store.append(samples, (self._next_window - _EARLIER) * self._block)
-        self._correlate()
-
-    def _correlate(self):
-        """Energy of the new blocks of samples, and their correlation with the next ones.
-
-        A receiver's direct current correlates as well as a preamble, which has none: both are
-        without it. Where samples are not finite the correlation is not either, and nothing is
-        found.
-        """
-        array, origin = self._store.last
-        done, first = self._energy.shape[1], self._lag.shape[1]
-        blocks = self._store.end // self._block - self._next_window
-        if blocks <= done:
-            return
-        begin = (self._next_window + first) * self._block - origin
-        energy, lag = _core.wifi.correlate(array, begin=begin, blocks=blocks - first,
-                                           block=self._block)
-        self._energy = np.concatenate([self._energy, energy[:, done - first:]], axis=1)
-        self._lag = np.concatenate([self._lag, lag], axis=1)
-
-    def _searched(self):
-        """The :class:`Stretch` of all windows behind which there are enough samples."""
-        base, (samples, origin) = self._next_window, self._store.last
-        available = self._store.end
-        # Each antenna counts by its own level: their gains and noise may differ.
-        if self._energy.shape[1]:
-            lag, metric = _core.wifi.metric(self._energy, self._lag, window=_WINDOW)
-        else:
-            lag, metric = np.zeros(0, np.complex64), np.zeros(0, np.float32)
-        tested = max(0, min(metric.size - _FALL, available // self._block - base - self._ahead))
-        fallen = metric[_FALL:] < _FALLEN * metric[:-_FALL]
-        hits = np.flatnonzero((metric[:tested] > self._threshold**2) & fallen[:tested]).tolist()
-        # Of windows near each other the best is tried first, then those behind it.
-        chain, at = [], 0
-        while (hit := bisect_left(hits, at)) < len(hits):
-            best = _strongest(metric, hits[hit])
-            chain.append(best)
-            at = best + _NEXT
-        passed = max(tested, at)
+    def _searched(self, samples):
+        """The :class:`Stretch` of all windows behind which there are enough samples, with new
+        ones."""
+        base = self._next_window
+        array, origin, at = self._store.room(samples.shape[1], (base - _EARLIER) * self._block)
+        *found, passed = self._scan.take(samples, array, at=at, begin=base * self._block - origin,
+                                         threshold=self._threshold)
         self._next_window = base + passed
-        self._energy = np.ascontiguousarray(self._energy[:, passed:])
-        self._lag = np.ascontiguousarray(self._lag[:, passed:])
-        return Stretch(samples, origin, base, lag, metric, fallen, hits, chain, self._next_window,
-                       available)
+        return Stretch(array, origin, base, *found, self._next_window, self._store.end)
 
     def follow(self, stretch):
         """Read the signal fields of what begins in a stretch; any thread may call it.
@@ -281,7 +247,7 @@ class Synchroniser:
         Returns:
             (list of (preamble, header) of frames, how many preambles there were).
         """
-        hits, metric = stretch.hits, stretch.metric
+        hits = stretch.hits
         followed, preambles = [], 0
         attempts = [(best, best + _NEXT) for best in stretch.chain]
         while attempts:
@@ -294,7 +260,9 @@ class Synchroniser:
                     continue
                 hit = bisect_left(hits, window + 3)
                 if hit < len(hits) and hits[hit] < end:
-                    again.append((_strongest(metric, hits[hit]), end))
+                    best = _core.wifi.strongest(stretch.metric, hits[hit], region=_REGION,
+                                                searches=_SEARCHES)
+                    again.append((best, end))
             attempts = [(window, end) for window, end in again if window < end]
         return sorted(followed, key=lambda one: one[0].start), preambles
 
@@ -391,13 +359,3 @@ def _without_signal(header):
     unknown = isinstance(f, NonHT) and f.mcs == 6 or header.problem.endswith(" CRC")
     return header._replace(format=None, problem=TRUNCATED) if unknown else header
 
-
-def _strongest(metric, window):
-    """The best window at or shortly behind one."""
-    for _ in range(_SEARCHES):
-        end = window + _REGION
-        best = window + int(metric[window:end].argmax())
-        if best < end - 1 or end > metric.size:
-            break
-        window = best
-    return best
