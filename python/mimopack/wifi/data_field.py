@@ -16,9 +16,12 @@ from .interleaving import order_of
 from .signal_fields import crc8, vht_sig_b
 
 LDPC_ITERATIONS = 20
-_SEED_BITS = 1 << np.arange(6, -1, -1)
-# By the first seven scrambled bits; and a period of each seed's sequence, none for seed 0.
-_SEEDS = np.array([seed_from_service(number // _SEED_BITS % 2) for number in range(128)])
+# Seeds by the first seven scrambled bits, the first one the highest of a number; and a period of
+# each seed's sequence, none for seed 0.
+_STARTS = np.arange(128)[:, None] >> np.arange(6, -1, -1) & 1
+_SEEDS = [seed_from_service(start) for start in _STARTS]
+_SEED_OF = {start.astype(np.uint8).tobytes(): seed
+            for start, seed in zip(_STARTS, _SEEDS, strict=True)}
 _SEQUENCES = np.stack([np.zeros(127, np.uint8),
                        *(scrambler_sequence(seed, 127) for seed in range(1, 128))])
 _BY_START = _SEQUENCES[_SEEDS]
@@ -198,11 +201,9 @@ class DataField:
         Returns:
             list of n :class:`Payload`.
         """
-        seeds = _SEEDS[scrambled[:, :7] @ _SEED_BITS].tolist()
         found = []
-        for psdu, row, of_one, seed, ok in zip(psdus, scrambled, places, seeds, holds,
-                                               strict=True):
-            psdu = psdu.tobytes()
+        for psdu, row, of_one, ok in zip(psdus, scrambled, places, holds, strict=True):
+            psdu, seed = psdu.tobytes(), _SEED_OF[row[:7].tobytes()]
             found.append(Payload(psdu, seed, ok, row, *mac.at_places(psdu, *of_one)))
         return found
 
