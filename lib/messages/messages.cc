@@ -25,7 +25,7 @@ using pmt::pmt_t;
 namespace {
 
 // What the conversions ask Python for; set when the module is imported.
-py::handle numpy_scalar, numpy_uint64, pmt_to_pmt;
+py::handle numpy_scalar, numpy_uint64, pmt_type, pmt_to_pmt;
 
 // A Python exception becomes the C++ one that carries it.
 PyObject* checked(PyObject* object)
@@ -141,6 +141,8 @@ pmt_t to_pmt(py::handle value)
                                   reinterpret_cast<uint8_t*>(PyBytes_AS_STRING(object)));
     if (py::isinstance<py::array>(value))
         return array_to_pmt(py::reinterpret_borrow<py::array>(value));
+    if (py::isinstance(value, pmt_type))
+        return value.cast<pmt_t>();
     if (py::isinstance(value, numpy_scalar))
         return to_pmt(value.attr("item")());
     return pmt_to_pmt(value).cast<pmt_t>();
@@ -160,11 +162,17 @@ pmt_t typed(py::handle value, py::handle kind)
         auto numbers = reals<float>(value, false);
         return pmt::init_f32vector(numbers.size(), numbers);
     }
+    if (kind.is(pmt_type)) {
+        if (!py::isinstance(value, pmt_type))
+            throw py::type_error("must be a PMT");
+        return value.cast<pmt_t>();
+    }
     auto number = py::reinterpret_steal<py::object>(checked(PyNumber_Long(value.ptr())));
     if (is(PyLong_Type))
         return pmt::from_long(whole(number));
     if (!kind.is(numpy_uint64))
-        throw py::type_error("kinds must be int, float, bool, str, tuple or numpy.uint64");
+        throw py::type_error(
+            "kinds must be int, float, bool, str, tuple, numpy.uint64 or pmt.pmt_base");
     uint64_t found = PyLong_AsUnsignedLong(number.ptr());
     if (PyErr_Occurred())
         throw py::error_already_set();
@@ -176,13 +184,14 @@ pmt_t typed(py::handle name, py::handle value, py::handle kind)
 {
     try {
         return typed(value, kind);
+    } catch (py::type_error&) {
     } catch (py::error_already_set& error) {
         if (!error.matches(PyExc_TypeError) && !error.matches(PyExc_ValueError) &&
             !error.matches(PyExc_OverflowError))
             throw;
-        throw py::value_error(
-            py::str("{}: got {!r}, must be a {}").format(name, value, kind.attr("__name__")));
     }
+    throw py::value_error(
+        py::str("{}: got {!r}, must be a {}").format(name, value, kind.attr("__name__")));
 }
 
 pmt_t to_pmt_dict(const py::dict& values, const py::object& kinds, pmt_t onto)
@@ -283,6 +292,7 @@ PYBIND11_MODULE(_messages, m)
     };
     numpy_scalar = kept("numpy", "generic");
     numpy_uint64 = kept("numpy", "uint64");
+    pmt_type = kept("pmt", "pmt_base");
     pmt_to_pmt = kept("pmt", "to_pmt");
     py::module_::import("gnuradio.gr");
     if (!py::detail::get_type_info(typeid(pmt::pmt_base)) ||
@@ -296,7 +306,7 @@ PYBIND11_MODULE(_messages, m)
           py::arg("value"),
           "Return the PMT of a number, flag, text or bytes (a u8vector), of a tuple or list of "
           "numbers and None (an f64vector), or of an array: of integers with 32 bits (an s32vector), "
-          "reals (an f64vector) or complex numbers of any shape (a c32vector). Others are what "
+          "reals (an f64vector) or complex numbers of any shape (a c32vector). A PMT stays. Others are what "
           "pmt.to_pmt() makes of them, and raise what it raises.");
     m.def("to_pmt_dict",
           &to_pmt_dict,
@@ -305,8 +315,8 @@ PYBIND11_MODULE(_messages, m)
           py::arg("onto") = py::none(),
           "Return the PMT of a dictionary with names as keys, the keys of onto behind them; None "
           "leaves a key out. Of kinds, a dictionary with all names that are allowed, values are the "
-          "types: int, float, bool, str, numpy.uint64, or tuple (an f32vector). ValueError where a "
-          "name or a value is none of these.");
+          "types: int, float, bool, str, numpy.uint64, pmt.pmt_base, or tuple (an f32vector). "
+          "ValueError where a name or a value is none of these.");
     m.def(
         "to_pdu",
         [](const py::dict& values, py::handle payload, const py::object& kinds, pmt_t onto) {

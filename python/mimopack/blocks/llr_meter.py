@@ -8,11 +8,11 @@ import numpy as np
 import pmt
 from gnuradio import gr
 
+from .._messages import to_pmt_dict
 from ..checks import choice, integer, number, positive
 from ..llr_health import LlrHealth
 from .fec_decoder import LLR_TYPES
 from .streams import vector
-from .wifi_pmt import to_dict
 
 _HEALTH = pmt.intern("health")
 
@@ -101,4 +101,4 @@ class llr_meter(gr.sync_block):
             told[name] = None if np.isnan(value) else value
         for name in ("low", "bits", "wrong", "expected"):
             told[f"range_{name}"] = [float(getattr(one, name)) for one in figures.ranges]
-        self.message_port_pub(_HEALTH, to_dict(told))
+        self.message_port_pub(_HEALTH, to_pmt_dict(told))

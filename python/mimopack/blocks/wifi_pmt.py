@@ -8,6 +8,7 @@ from dataclasses import fields
 import numpy as np
 import pmt
 
+from .._messages import to_pdu, to_pmt_dict, to_python
 from ..checks import integer, share
 from ..wifi import formats
 from ..wifi.csi import CsiRecord
@@ -24,42 +25,13 @@ _MAY_BE_ANNOUNCED = ("format", "mcs", "num_streams", "stbc", "bandwidth_mhz", "s
                      "length")
 
 
-def to_value(value):
-    """Return the PMT of a number, text, flag, None, or a sequence of numbers (an f64vector)."""
-    if isinstance(value, (tuple, list, np.ndarray)):
-        if isinstance(value, np.ndarray) and value.dtype.kind in "iu":
-            return pmt.init_s32vector(len(value), value.tolist())
-        numbers = [np.nan if one is None else float(one) for one in value]
-        return pmt.init_f64vector(len(numbers), numbers)
-    if isinstance(value, np.generic):
-        value = value.item()
-    return pmt.to_pmt(value)
-
-
-def to_dict(values):
-    """Return the PMT of a dictionary with names as keys; a value of None leaves its key out."""
-    told = pmt.make_dict()
-    for name, value in values.items():
-        if value is not None:
-            # dict_add() would look for the name in all before it.
-            told = pmt.acons(pmt.intern(name), to_value(value), told)
-    return told
-
-
-def complex_vector(values):
-    """Return the c32vector of an array."""
-    values = np.ascontiguousarray(values, np.complex64).ravel()
-    return pmt.init_c32vector(values.size, values)
-
-
 def frame_to_pmt(frame, **extra):
-    """Return the dictionary of a ``ReceivedFrame``: all of ``as_json`` but the bytes, for which
-    stand num_mpdus and num_mpdus_ok; extra adds keys or replaces them."""
-    told = frame.as_json()
-    del told["psdu"], told["mpdus"]
+    """Return the dictionary of a ``ReceivedFrame``: ``facts()``, num_mpdus and num_mpdus_ok; extra
+    adds keys or replaces them."""
+    told = frame.facts()
     told["num_mpdus"] = len(frame.mpdus)
-    told["num_mpdus_ok"] = sum(mpdu.fcs_ok for mpdu in frame.mpdus)
-    return to_dict(told | extra)
+    told["num_mpdus_ok"] = sum([mpdu.fcs_ok for mpdu in frame.mpdus])
+    return to_pmt_dict(told | extra)
 
 
 def csi_to_pmt(frame, **extra):
@@ -69,8 +41,7 @@ def csi_to_pmt(frame, **extra):
     num_space_time_streams, coding and detector; the vector is the matrices, carrier by carrier,
     antenna by antenna.
     """
-    record = CsiRecord.from_frame(frame)
-    told = {field.name: getattr(record, field.name) for field in fields(record)}
+    told = dict(vars(CsiRecord.from_frame(frame)))
     matrices = told.pop("matrices")
     told |= {"num_rx": matrices.shape[1], "num_space_time_streams": matrices.shape[2],
              "coding": None if frame.format is None else frame.format.coding,
@@ -81,7 +52,7 @@ def csi_to_pmt(frame, **extra):
         told["sequence_number"] = None
     if frame.frequency is None:
         told["frequency"] = None
-    return pmt.cons(to_dict(told | extra), complex_vector(matrices))
+    return to_pdu(told | extra, matrices)
 
 
 def symbols_to_pmt(frame, most):
@@ -97,7 +68,7 @@ def symbols_to_pmt(frame, most):
     told = {"start": frame.start, "num_streams": len(points), "num_points": points.shape[1],
             "constellation": f.constellation, "format": f.name, "mcs": f.mcs,
             "evm_db": frame.evm_db}
-    return pmt.cons(to_dict(told), complex_vector(points))
+    return to_pdu(told, np.asarray(points, np.complex64))
 
 
 def found_to_pmt(found, sample_rate, **extra):
@@ -119,7 +90,7 @@ def found_to_pmt(found, sample_rate, **extra):
                  "short_gi": f.short_gi, "coding": f.coding, "length": f.length}
         told |= {_FIELD + field.name: getattr(f, field.name) for field in fields(f)}
     told |= {_ANNOUNCED + name: value for name, value in header.announced.items()}
-    return pmt.cons(to_dict(told | extra), complex_vector(found.samples))
+    return to_pdu(told | extra, found.samples)
 
 
 def found_from_pmt(message, num_rx, sample_rate):
@@ -135,7 +106,7 @@ def found_from_pmt(message, num_rx, sample_rate):
         raise ValueError(f"sample_rate: got {_number(told, 'sample_rate')}, must be {sample_rate}")
     if _whole(told, "num_rx") != num_rx:
         raise ValueError(f"num_rx: got {_whole(told, 'num_rx')}, must be {num_rx}")
-    samples = np.array(pmt.c32vector_elements(samples), np.complex64)
+    samples = to_python(samples)
     if samples.size % num_rx:
         raise ValueError(f"samples: got {samples.size}, must be a multiple of {num_rx}")
     subchannels = tuple(_vector(told, "subchannels", pmt.is_s32vector, pmt.s32vector_elements))
@@ -197,6 +168,12 @@ def moment(name, value):
 def moment_to_pmt(time):
     """Return the PMT of (seconds, fraction)."""
     return pmt.make_tuple(pmt.from_uint64(time[0]), pmt.from_double(time[1]))
+
+
+def times(time):
+    """Return the keys that tell a message's time, (seconds, fraction), if it is known: time, which
+    has it to a quarter of a microsecond, and rx_time."""
+    return {} if time is None else {"time": sum(time), "rx_time": moment_to_pmt(time)}
 
 
 def lookup(told, name):

@@ -3,28 +3,28 @@
 """Blocks: Wi-Fi frames of antennas, whole or in two parts that users may put something between."""
 
 import time
-from dataclasses import replace
 
 import numpy as np
 import pmt
 from gnuradio import gr
 
 from .. import wifi
+from .._messages import publish
 from ..checks import choice, flag
 from ..detectors import REGISTRY
 from ..wifi.auto_detector import AUTO, LADDER, AutoDetector, ladder, strongest
-from ..wifi.pdu import frame_to_pdus
-from . import wifi_pdus
+from .message_stream import listeners
 from .settings import Controlled
 from .streams import BlockLog
+from .wifi_pdus import frame_to_pmts
 from .wifi_pmt import (
     csi_to_pmt,
     found_from_pmt,
     found_to_pmt,
     frame_to_pmt,
     moment,
-    moment_to_pmt,
     symbols_to_pmt,
+    times,
 )
 from .wifi_stream import DetectorChoice, sample_block, sample_sink
 
@@ -37,53 +37,58 @@ _POINTS = 1000
 
 
 class _Messages:
-    """Sends the messages of each frame that an engine reports."""
+    """Makes the messages of the frames that an engine reports.
+
+    Args:
+        bad_fcs: as of ``wifi_receiver``.
+        send: function (port, *messages) that sends them.
+        listeners: function (port) that returns how many blocks take them.
+    """
 
     def __init__(self, bad_fcs, send, listeners):
         self._bad_fcs = flag("bad_fcs", bad_fcs)
         self._send, self._listeners = send, listeners
-        self._heard = ()    # ports that somebody is connected with
+        self._made = {}    # {port: messages that wait} of ports that somebody is connected with
         self._ampdus = 0
         self.on_frame = None
 
     def look_who_listens(self):
         """Find out for which ports the next messages are made."""
-        self._heard = [port for port in _PORTS if self._listeners(port)]
+        self._made = {port: [] for port in _PORTS if self._listeners(port)}
 
-    def send(self, frame, frequency, time):
-        """Send what is asked for of a frame.
+    def send(self):
+        """Send what was made; together, as each call waits for the lock of Python."""
+        for port, messages in self._made.items():
+            if messages:
+                self._made[port] = []
+                self._send(port, *messages)
+
+    def make(self, frame, frequency, time):
+        """Make what is asked for of a frame.
 
         Args:
-            frame: ``wifi.ReceivedFrame``.
+            frame: ``wifi.ReceivedFrame``, whose frequency is set.
             frequency: centre of the samples' band in Hz, or None.
             time: (seconds, fraction) since 1970 of the frame's first sample, or None.
         """
         if frequency is not None:
-            frame = replace(frame, frequency=frequency + frame.centre_hz)
+            frame.frequency = frequency + frame.centre_hz
         if self.on_frame is not None:
             self.on_frame(frame, time)
-        extra = {} if time is None else {"time": sum(time)}
-        if "out" in self._heard:
+        made = self._made
+        if not made:
+            return
+        extra = times(time)
+        if "out" in made:
             if frame.format is not None and frame.format.aggregated:
                 self._ampdus = (self._ampdus + 1) % 2**32
-            for info, blob in frame_to_pdus(frame, self._ampdus):
-                if info["fcs_ok"] or self._bad_fcs:
-                    self._send("out", _stamped(wifi_pdus.to_pmt(info | extra, blob), time))
-        if "csi" in self._heard and frame.channel is not None:
-            self._send("csi", _stamped(csi_to_pmt(frame, **extra), time))
-        if "symbols" in self._heard and frame.symbols is not None:
-            self._send("symbols", symbols_to_pmt(frame, _POINTS))
-        if "frames" in self._heard:
-            told = frame_to_pmt(frame, **extra)
-            self._send("frames", told if time is None
-                       else pmt.dict_add(told, _RX_TIME, moment_to_pmt(time)))
-
-
-def _stamped(pdu, time):
-    """A PDU with the exact time, which a number of 64 bits has to a quarter of a microsecond."""
-    if time is None:
-        return pdu
-    return pmt.cons(pmt.dict_add(pmt.car(pdu), _RX_TIME, moment_to_pmt(time)), pmt.cdr(pdu))
+            made["out"] += frame_to_pmts(frame, self._ampdus, self._bad_fcs, **extra)
+        if "csi" in made and frame.channel is not None:
+            made["csi"].append(csi_to_pmt(frame, **extra))
+        if "symbols" in made and frame.symbols is not None:
+            made["symbols"].append(symbols_to_pmt(frame, _POINTS))
+        if "frames" in made:
+            made["frames"].append(frame_to_pmt(frame, **extra))
 
 
 class wifi_receiver(sample_block):
@@ -303,10 +308,14 @@ class _ReceiverSink(DetectorChoice, sample_sink):
     def _counts(self):
         return _counts_of(self.engine) | {"switches": len(self.switches)}
 
+    def _send_all(self, frames):
+        sample_sink._send_all(self, frames)
+        self._messages.send()
+
     def _send(self, frame):
         if frame.symbols is not None:
             self._next_points = time.monotonic() + _POINTS_INTERVAL
-        self._messages.send(frame, self.timeline.frequency(frame.start) or self._frequency,
+        self._messages.make(frame, self.timeline.frequency(frame.start) or self._frequency,
                             self.timeline.time(frame.start))
 
 
@@ -373,11 +382,9 @@ class _SynchroniserSink(sample_sink):
     def _send(self, found):
         self._found += 1
         start = found.preamble.start
-        time = self.timeline.time(start)
-        extra = {"freq": self.timeline.frequency(start) or self._frequency}
-        if time is not None:
-            extra["time"] = sum(time)
-        self.outlet.send("frames", _stamped(found_to_pmt(found, self._rate, **extra), time))
+        frequency = self.timeline.frequency(start) or self._frequency
+        self.outlet.send("frames", found_to_pmt(found, self._rate, freq=frequency,
+                                                **times(self.timeline.time(start))))
 
 
 class wifi_decoder(DetectorChoice, Controlled, gr.basic_block):
@@ -433,11 +440,11 @@ class wifi_decoder(DetectorChoice, Controlled, gr.basic_block):
         self._log.flush()
         return gr.basic_block.stop(self)
 
-    def _publish(self, name, message):
-        self.message_port_pub(self._names[name], message)
+    def _publish(self, name, *messages):
+        publish(self.to_basic_block(), self._names[name], messages)
 
     def _listeners(self, name):
-        return pmt.length(self.to_basic_block().message_subscribers(self._names[name]))
+        return listeners(self, self._names[name])
 
     def _take(self, message):
         engine = self._engine
@@ -447,7 +454,8 @@ class wifi_decoder(DetectorChoice, Controlled, gr.basic_block):
             self._messages.look_who_listens()
             _apply(engine, self._detector, self._listeners("symbols"))
             for frame in engine.decode([found]):
-                self._messages.send(frame, base, time)
+                self._messages.make(frame, base, time)
+            self._messages.send()
 
 
 def _freq_and_time(told):

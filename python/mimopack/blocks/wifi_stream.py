@@ -83,7 +83,7 @@ class StreamTimes(Timeline):
 
     def _segment(self, sample):
         # A frame can begin before the samples do.
-        return self.at(sample) or self.segments[0]
+        return self.segment(sample) or self.segments[0]
 
 
 class sample_sink(Controlled, gr.sync_block):

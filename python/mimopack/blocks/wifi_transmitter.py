@@ -8,6 +8,7 @@ import numpy as np
 import pmt
 
 from .. import wifi
+from .._messages import to_python
 from ..checks import choice, flag, integer, number
 from ..wifi import carriers, mac
 from ..wifi.pdu import ENCODINGS
@@ -183,7 +184,7 @@ class wifi_transmitter(message_source):
             raise ValueError("it holds no u8vector")
         if pmt.length(blob) > _MAX_BYTES:
             raise ValueError(f"got {pmt.length(blob)} bytes, allowed are {_MAX_BYTES}")
-        data = bytes(pmt.u8vector_elements(blob))
+        data = to_python(blob)
         settings, seed, tx_time = self._settings, None, None
         mpdus, included = [data] * bool(data), self._fcs == "included"
         if pmt.is_dict(told) and not pmt.is_null(told):

@@ -8,6 +8,7 @@ from collections import deque
 import numpy as np
 import pmt
 
+from .._messages import to_python
 from ..checks import integer, integer_choice, number
 from ..wifi import HT, VHT, ChannelState, NonHT
 from ..wifi.airtime import BEACON_INTERVAL, Airtime
@@ -34,7 +35,7 @@ def _points(message):
         raise ValueError("it holds no c32vector")
     if pmt.length(values) > _MAX_POINTS:
         raise ValueError(f"got {pmt.length(values)} values, allowed are {_MAX_POINTS}")
-    return told, np.array(pmt.c32vector_elements(values), np.complex64)
+    return told, to_python(values)
 
 
 def _shown(vectors):
@@ -50,7 +51,7 @@ def _channel(message):
     carriers = lookup(told, "carriers")
     if not pmt.is_s32vector(carriers):
         raise ValueError("carriers: got another type, must be an s32vector")
-    carriers = np.array(pmt.s32vector_elements(carriers))
+    carriers = to_python(carriers)
     shape = (_whole(told, "num_rx", 8), _whole(told, "num_space_time_streams", 8))
     if values.size != carriers.size * shape[0] * shape[1] or not values.size:
         raise ValueError(f"got {values.size} values for {carriers.size} subcarriers, "
@@ -91,7 +92,7 @@ def _reals(told, name):
     values = lookup(told, name)
     if not pmt.is_f64vector(values):
         raise ValueError(f"{name}: got another type, must be an f64vector")
-    return np.array(pmt.f64vector_elements(values))
+    return to_python(values)
 
 
 def _is_dictionary(message):

@@ -200,13 +200,15 @@ class Timeline:
         if self._anchor is None:
             self._date((sample, seconds, fraction))
 
+    def segment(self, sample):
+        """The ``Segment`` that holds a sample; None before the stream begins."""
+        index = bisect_right(self.segments, sample, key=lambda segment: segment.start)
+        return self.segments[index - 1] if index else None
+
     def at(self, sample):
         """The ``Segment`` from a sample on; None before the stream begins."""
-        index = bisect_right(self.segments, sample, key=lambda segment: segment.start)
-        if not index:
-            return None
-        found = self.segments[index - 1]
-        return replace(found, start=sample, time=found.time_at(sample))
+        found = self.segment(sample)
+        return found and replace(found, start=sample, time=found.time_at(sample))
 
     def cut(self, start, stop):
         """The segments of the samples from start to before stop, the first one cut to start."""

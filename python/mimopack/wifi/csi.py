@@ -84,9 +84,10 @@ class CsiRecord:
     def from_frame(cls, frame):
         """Return the record of a :class:`frame.ReceivedFrame` that has a channel state."""
         f, state = frame.format, frame.channel
-        header = next((mpdu.data for mpdu in frame.mpdus if mpdu.fcs_ok), b"")
-        source, destination, transmitter = _addresses(header)
-        number = parse_header(header).sequence_number
+        mpdu = next((mpdu.data for mpdu in frame.mpdus if mpdu.fcs_ok), b"")
+        header = parse_header(mpdu)
+        source, destination, transmitter = _addresses(mpdu, header)
+        number = header.sequence_number
         return cls(
             start=int(frame.start), time=float(frame.time),
             frequency=float("nan" if frame.frequency is None else frame.frequency),
@@ -101,12 +102,11 @@ class CsiRecord:
             matrices=np.array(state.matrices, np.complex64))
 
 
-def _addresses(mpdu):
-    """Return (source, destination, transmitter) of an MPDU (§9.3.2.1, Table 9-30).
+def _addresses(mpdu, header):
+    """Return (source, destination, transmitter) of an MPDU and its header (§9.3.2.1, Table 9-30).
 
     In an A-MSDU the header has the BSSID where it would have an address beyond the access point.
     """
-    header = parse_header(mpdu)
     addresses = [*header.addresses, "", "", "", ""][:4]
     to_ds, from_ds = (mpdu[1] & 1, mpdu[1] & 2) if len(mpdu) > 1 and header.type == 2 else (0, 0)
     destination = addresses[2 if to_ds else 0]

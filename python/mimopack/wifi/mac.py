@@ -130,8 +130,8 @@ def parse_header(data):
     else:
         count = 4 if kind == 2 and to_ds and from_ds else 3
     places = [4, 10, 16, 24][:count]
-    addresses = tuple(":".join(f"{byte:02x}" for byte in data[place:place + 6])
-                      for place in places if len(data) >= place + 6)
+    addresses = tuple([data[place:place + 6].hex(":") for place in places
+                       if len(data) >= place + 6])
     control = int.from_bytes(data[22:24], "little") if kind != 1 and len(data) >= 24 else None
     return MacHeader(kind, subtype, addresses, None if control is None else control >> 4,
                      None if control is None else control & 15)

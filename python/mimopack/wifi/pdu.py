@@ -51,17 +51,15 @@ def frame_to_pdus(frame, ampdu_reference=0):
         frame: :class:`frame.ReceivedFrame`; one without MPDUs gives an empty list.
         ampdu_reference: a number that consecutive A-MPDUs do not share, 0..2^32-1.
     """
-    common = of_frame(frame)
+    common = of_frame(frame) | of_format(frame.format, frame.sample_rate_scale)
     return [(common | own, blob) for own, blob in of_mpdus(frame, ampdu_reference)]
 
 
 def of_frame(frame):
-    """What the dictionaries of a frame's PDUs have in common."""
+    """What the dictionaries of a frame's PDUs have in common, but for the format."""
     return {
         "snr": float(frame.snr_db), "freq": float(frame.frequency or 0),
-        "freq_offset": float(frame.cfo_hz),
-        "dlt": DLT, **_of_format(frame.format, frame.sample_rate_scale),
-        "time": float(frame.time), "start": int(frame.start),
+        "freq_offset": float(frame.cfo_hz), "time": float(frame.time), "start": int(frame.start),
         "antenna_snr_db": _floats(frame.antenna_snr_db), "level_dbfs": _floats(frame.level_dbfs),
         "noise_dbfs": _floats(frame.noise_dbfs)}
 
@@ -83,10 +81,11 @@ def of_mpdus(frame, ampdu_reference):
 
 
 @lru_cache(maxsize=1024)
-def _of_format(f, scale):
+def of_format(f, scale):
+    """What they have in common where frames have a format at so many times 20 MS/s, 1 at most."""
     if f is None:
-        return {}
-    info = {name: getattr(f, name) for name in
+        return {"dlt": DLT}
+    info = {"dlt": DLT} | {name: getattr(f, name) for name in
             ("mcs", "num_streams", "stbc", "short_gi", "coding", "greenfield")}
     info |= {"format": f.name, "bandwidth_mhz": float(f.bandwidth_mhz * scale)}
     if f.name == "non-ht":
