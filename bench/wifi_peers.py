@@ -1,0 +1,122 @@
+#!/usr/bin/env python3
+# SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Speed of the Wi-Fi receiver on the loads on which other receivers for GNU Radio were measured.
+
+    OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 bench/wifi_peers.py [--load NAME] [--samples 20e6]
+        [--rounds 3] [--threads 2] [--output FILE.json]
+
+A flowgraph reads a file of each antenna with GNU Radio's file_source, and takes PDUs into
+message_debug, from start to end. MPDUs of 1500 bytes, in frames of all modulation and coding
+schemes by turns, follow each other at 16 us, or less often: in a tenth of the time. SNR 35 dB, two
+paths in a well-conditioned channel. Rates are samples per second and antenna. They are the medians
+of the rounds.
+"""
+
+import argparse
+import json
+import resource
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+import wifi as loads
+from gnuradio import blocks, gr, mimopack
+from gnuradio.mimopack.apps.machine import describe
+from gnuradio.mimopack.wifi import HT, VHT, NonHT, Transmitter, mac
+
+RATE = 20e6
+BYTES = 1500
+SNR_DB = 35.0
+# Antennas, formats, and times of a frame that the gap behind it takes; None is 16 us.
+NON_HT = [lambda n, rate=rate: NonHT(rate, n) for rate in (6, 9, 12, 18, 24, 36, 48, 54)]
+HT_2 = [lambda n, mcs=mcs: HT(mcs, n) for mcs in range(8, 16)]
+VHT_2 = [lambda n, mcs=mcs: VHT.of_length(mcs, n, 2, 20) for mcs in range(9)]
+LOADS = {
+    "non-HT, 16 us apart": (1, NON_HT, None),
+    "non-HT, 10 % airtime": (1, NON_HT, 9),
+    "HT MCS 8-15, 16 us apart": (2, HT_2, None),
+    "HT MCS 8-15, 10 % airtime": (2, HT_2, 9),
+    "VHT MCS 0-8, two streams, 16 us apart": (2, VHT_2, None),
+}
+
+
+def simulate(antennas, formats, gap, least, seed=1):
+    """(samples (antennas, n) with n at least as large as asked for, number of frames)."""
+    rng = np.random.default_rng(seed)
+    transmitter = Transmitter(antennas, 20)
+    channel = np.fft.fft(np.eye(antennas))
+    silence = np.zeros((antennas, int(loads.GAP * RATE)))
+    parts, length, frames = [silence], silence.shape[1], 0
+    while length < least:
+        data = rng.bytes(BYTES - mac.FCS)
+        _, sent = transmitter.mpdu(formats[frames % len(formats)], [data + mac.fcs(data)])
+        direct = channel @ sent
+        late = np.pad(direct, ((0, 0), (2, 0)))[:, :direct.shape[1]]
+        behind = silence if gap is None else np.zeros((antennas, gap * sent.shape[1]))
+        parts += [0.95 * direct + 0.3j * late, behind]
+        length += sent.shape[1] + behind.shape[1]
+        frames += 1
+    stream = np.concatenate(parts, axis=1)
+    stream *= np.exp(2j * np.pi * loads.CFO / RATE * np.arange(length))
+    noise = rng.standard_normal((2, *stream.shape), np.float32)
+    stream += np.sqrt(10 ** (-SNR_DB / 10) / 2) * (noise[0] + 1j * noise[1])
+    return stream.astype(np.complex64), frames
+
+
+def run(files, threads):
+    """(seconds, CPU seconds, PDUs) of a flowgraph."""
+    top = gr.top_block()
+    receiver = mimopack.wifi_receiver(len(files), RATE, backend="cpu", threads=threads)
+    pdus = blocks.message_debug()
+    for port, file in enumerate(files):
+        top.connect(blocks.file_source(gr.sizeof_gr_complex, str(file)), (receiver, port))
+    top.msg_connect(receiver, "out", pdus, "store")
+    begun, cpu = time.perf_counter(), _cpu_seconds()
+    top.run()
+    return time.perf_counter() - begun, _cpu_seconds() - cpu, pdus.num_messages()
+
+
+def _cpu_seconds():
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    return used.ru_utime + used.ru_stime
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--load", default="", help="loads whose name contains this")
+    parser.add_argument("--samples", type=float, default=20e6, help="of each antenna, at least")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--output", type=Path)
+    arguments = parser.parse_args()
+    results = []
+    for name in [one for one in LOADS if arguments.load in one]:
+        antennas = LOADS[name][0]
+        with tempfile.TemporaryDirectory() as folder:
+            samples, frames = simulate(*LOADS[name], arguments.samples)
+            files = [Path(folder) / f"{port}.cfile" for port in range(antennas)]
+            for row, file in zip(samples, files, strict=True):
+                row.tofile(file)
+            count = samples.shape[1]
+            del samples
+            runs = [run(files, arguments.threads) for _ in range(arguments.rounds + 1)][1:]
+        wall, cpu, decoded = (float(np.median(one)) for one in zip(*runs, strict=True))
+        results.append({
+            "load": name, "antennas": antennas, "samples": count,
+            "samples_per_s": count / wall, "times_real_time": count / wall / RATE,
+            "cpu_us_per_sample": cpu / count * 1e6, "frames": frames, "decoded": int(decoded)})
+        print(f"{name:<40} {count / wall / 1e6:6.1f} MS/s, {cpu / count * 1e6:.3f} us of CPU a "
+              f"sample, {int(decoded)} of {frames} decoded", flush=True)
+    if arguments.output:
+        arguments.output.write_text(json.dumps(
+            {"what": "Wi-Fi receiver on simulated loads, from files in a flowgraph",
+             "machine": describe(), "threads": arguments.threads, "rounds": arguments.rounds,
+             "payload_bytes": BYTES, "snr_db": SNR_DB, "gap_s": loads.GAP,
+             "results": results}, indent=1) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
