@@ -1,0 +1,117 @@
+#!/usr/bin/env python3
+# SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""FFTs of the Wi-Fi receiver's symbols beside those of FFTW and pocketfft, on one core.
+
+    OMP_NUM_THREADS=1 bench/wifi_fft.py [--windows 512] [--rounds 15] [--output FILE.json]
+
+Single precision, so many windows of 64, 128 or 256 samples that follow each other. FFTW is the
+library of GNU Radio (libfftw3f, a measured plan for all windows together, arrays aligned as it
+likes them); pocketfft comes with SciPy. Ours also takes out carrier offset and direct current,
+scales each window, picks 52 in 64 of its subcarriers, and puts these in the order in which the
+receiver needs them. What libraries return still lacks that: "with the rest" adds NumPy's
+multiplication by the offset's turns, and the choice of subcarriers. Nanoseconds of a window,
+medians of rounds in turns.
+"""
+
+import argparse
+import ctypes
+import json
+import time
+from pathlib import Path
+
+import numpy as np
+import scipy
+import scipy.fft
+from gnuradio.mimopack import _core
+from gnuradio.mimopack.apps.machine import describe
+
+SIZES = (64, 128, 256)
+_FORWARD, _MEASURE = -1, 0
+
+
+class Fftw:
+    """A plan of libfftw3f for so many windows, between its own arrays."""
+
+    def __init__(self, windows, size):
+        library = ctypes.CDLL("libfftw3f.so.3")
+        library.fftwf_alloc_complex.restype = library.fftwf_plan_many_dft.restype = ctypes.c_void_p
+        self._arrays = []
+        for _ in range(2):
+            memory = library.fftwf_alloc_complex(ctypes.c_size_t(windows * size))
+            floats = ctypes.cast(memory, ctypes.POINTER(ctypes.c_float))
+            array = np.ctypeslib.as_array(floats, (windows, 2 * size)).view(np.complex64)
+            self._arrays.append(array)
+        pointers = [ctypes.c_void_p(array.ctypes.data) for array in self._arrays]
+        self._plan = ctypes.c_void_p(library.fftwf_plan_many_dft(
+            1, ctypes.byref(ctypes.c_int(size)), windows, pointers[0], None, 1, size, pointers[1],
+            None, 1, size, _FORWARD, _MEASURE))
+        self._execute = library.fftwf_execute
+
+    def run(self, samples):
+        """FFTs of (windows, size), which are copied to the plan's array."""
+        np.copyto(self._arrays[0], samples)
+        self._execute(self._plan)
+        return self._arrays[1]
+
+
+def ways(windows, size):
+    """{name: function without arguments}, each of which returns (windows, subcarriers)."""
+    rng = np.random.default_rng(size)
+    samples = rng.standard_normal((2, windows * size)).astype(np.float32)
+    samples = np.ascontiguousarray(samples[0] + 1j * samples[1], np.complex64)[None]
+    bins = np.r_[1:1 + 26 * size // 64, size - 26 * size // 64:size]
+    cfo = 1e-3
+    starts = size * np.arange(windows)[None]
+    fftw, stacked = Fftw(windows, size), samples.reshape(windows, size)
+    turns = np.exp(-2j * np.pi * cfo * np.arange(windows * size)).astype(np.complex64)
+    turns = turns.reshape(windows, size)
+
+    def ours():
+        return _core.wifi.spectra(
+            [samples], cfo=np.full(1, cfo), starts=starts, fft=size, bins=bins,
+            scale=np.ones((1, 1), np.float32), direct=np.zeros((1, 1), np.complex64))[0, 0]
+
+    def pocketfft(of):
+        return scipy.fft.fft(of, axis=1)
+
+    return {
+        "ours": ours, "fftw": lambda: fftw.run(stacked), "pocketfft": lambda: pocketfft(stacked),
+        "fftw with the rest": lambda: fftw.run(stacked * turns)[:, bins],
+        "pocketfft with the rest": lambda: pocketfft(stacked * turns)[:, bins]}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--windows", type=int, default=512)
+    parser.add_argument("--rounds", type=int, default=15)
+    parser.add_argument("--output", type=Path)
+    arguments = parser.parse_args()
+    results = []
+    for size in SIZES:
+        calls = ways(arguments.windows, size)
+        expected = calls["pocketfft with the rest"]()
+        for name in ("ours", "fftw with the rest"):
+            error = np.abs(calls[name]() - expected).max() / np.abs(expected).max()
+            if error > 1e-4:
+                raise RuntimeError(f"{name} differs by {error}")
+        taken = {name: [] for name in calls}
+        for _ in range(arguments.rounds):
+            for name, call in calls.items():
+                begun = time.perf_counter()
+                for _ in range(10):
+                    call()
+                taken[name].append((time.perf_counter() - begun) / 10 / arguments.windows * 1e9)
+        found = {name: round(float(np.median(one)), 1) for name, one in taken.items()}
+        results.append({"size": size, "ns_per_window": found})
+        print(size, found, flush=True)
+    if arguments.output:
+        arguments.output.write_text(json.dumps(
+            {"what": "FFTs of OFDM symbols, nanoseconds of a window on one core",
+             "machine": describe(), "scipy": scipy.__version__, "windows": arguments.windows,
+             "rounds": arguments.rounds, "results": results}, indent=1) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
