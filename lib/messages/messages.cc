@@ -1,8 +1,9 @@
 // SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 // SPDX-License-Identifier: GPL-3.0-or-later
 
-// _messages: Python's values as GNU Radio's messages (PMTs) and back, a dictionary or an array in one
-// call. The types of PMTs and blocks are those that GNU Radio's own Python modules have registered.
+// _messages: Python's values as GNU Radio's messages (PMTs) and back, a dictionary or an
+// array in one call. The types of PMTs and blocks are those that GNU Radio's own Python
+// modules have registered.
 
 #include <gnuradio/basic_block.h>
 #include <pmt/pmt.h>
@@ -15,8 +16,8 @@
 #include <complex>
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <string>
-#include <unordered_map>
 #include <vector>
 
 namespace py = pybind11;
@@ -74,34 +75,14 @@ std::vector<T> reals(py::handle sequence, bool none_is_nan)
     return found;
 }
 
-// Names of keys, which are few: pmt::intern() takes several times as long.
-const pmt_t& key(py::handle name)
-{
-    static auto* known = new std::unordered_map<std::string, pmt_t>;
-    std::string wanted = text(name);
-    auto found = known->find(wanted);
-    if (found == known->end())
-        found = known->emplace(wanted, pmt::intern(wanted)).first;
-    return found->second;
-}
-
-// A contiguous array of a type; without forcecast only where that holds all values.
-template <class T, int flags>
-py::array_t<T> array_of(py::handle array)
-{
-    auto found = py::array_t<T, py::array::c_style | flags>::ensure(array);
-    if (!found)
-        throw py::error_already_set();
-    return found;
-}
-
 pmt_t to_pmt(py::handle value);
 
 pmt_t array_to_pmt(const py::array& array)
 {
     char kind = array.dtype().kind();
     if (kind == 'c') {
-        auto points = array_of<std::complex<float>, py::array::forcecast>(array);
+        py::array_t<std::complex<float>, py::array::c_style | py::array::forcecast>
+            points(array);
         return pmt::init_c32vector(points.size(), points.data());
     }
     if (array.ndim() != 1)
@@ -109,7 +90,8 @@ pmt_t array_to_pmt(const py::array& array)
                              std::to_string(array.ndim()));
     if (kind != 'i' && kind != 'u')
         return to_pmt(array.attr("tolist")());
-    auto wide = array_of<int64_t, 0>(array);
+    // Raises TypeError where 64 bits do not hold them all.
+    py::array_t<int64_t, py::array::c_style> wide(array);
     std::vector<int32_t> numbers(wide.data(), wide.data() + wide.size());
     for (size_t i = 0; i < numbers.size(); i++)
         if (numbers[i] != wide.data()[i])
@@ -143,8 +125,11 @@ pmt_t to_pmt(py::handle value)
         return array_to_pmt(py::reinterpret_borrow<py::array>(value));
     if (py::isinstance(value, pmt_type))
         return value.cast<pmt_t>();
-    if (py::isinstance(value, numpy_scalar))
-        return to_pmt(value.attr("item")());
+    if (py::isinstance(value, numpy_scalar)) {
+        py::object item = value.attr("item")();
+        if (!py::isinstance(item, numpy_scalar)) // a long double's is itself
+            return to_pmt(item);
+    }
     return pmt_to_pmt(value).cast<pmt_t>();
 }
 
@@ -194,22 +179,27 @@ pmt_t typed(py::handle name, py::handle value, py::handle kind)
         py::str("{}: got {!r}, must be a {}").format(name, value, kind.attr("__name__")));
 }
 
-pmt_t to_pmt_dict(const py::dict& values, const py::object& kinds, pmt_t onto)
+pmt_t to_pmt_dict(const py::dict& values,
+                  const std::optional<py::dict>& kinds,
+                  pmt_t onto)
 {
     if (!onto)
         onto = pmt::make_dict();
     for (auto [name, value] : values) {
         py::handle kind;
-        if (!kinds.is_none()) {
-            kind = PyDict_GetItemWithError(kinds.ptr(), name.ptr());
+        if (kinds) {
+            kind = PyDict_GetItemWithError(kinds->ptr(), name.ptr());
             if (!kind)
-                throw py::value_error(py::str("info: got the key {!r}, allowed are {}")
-                                          .format(name, py::str(", ").attr("join")(kinds)));
+                throw py::value_error(
+                    py::str("info: got the key {!r}, allowed are {}")
+                        .format(name, py::str(", ").attr("join")(*kinds)));
         }
         if (value.is_none())
             continue;
         // dict_add() would look for the name in all before it.
-        onto = pmt::acons(key(name), kind ? typed(name, value, kind) : to_pmt(value), onto);
+        onto = pmt::acons(pmt::intern(text(name)),
+                          kind ? typed(name, value, kind) : to_pmt(value),
+                          onto);
     }
     return onto;
 }
@@ -275,7 +265,9 @@ py::dict to_python_dict(pmt_t told, const py::dict& names)
     return found;
 }
 
-void publish(gr::basic_block& block, const pmt_t& port, const std::vector<pmt_t>& messages)
+void publish(gr::basic_block& block,
+             const pmt_t& port,
+             const std::vector<pmt_t>& messages)
 {
     py::gil_scoped_release unlocked;
     for (const pmt_t& message : messages)
@@ -297,30 +289,48 @@ PYBIND11_MODULE(_messages, m)
     py::module_::import("gnuradio.gr");
     if (!py::detail::get_type_info(typeid(pmt::pmt_base)) ||
         !py::detail::get_type_info(typeid(gr::basic_block)))
-        throw py::import_error("_messages and GNU Radio's Python modules do not know each other's "
-                               "types: build gr-mimopack with the compiler and the version of "
-                               "pybind11 that GNU Radio was built with");
+        throw py::import_error(
+            "_messages and GNU Radio's Python modules do not know each other's types: "
+            "build "
+            "gr-mimopack with the compiler and the version of pybind11 that they were "
+            "built with");
 
     m.def("to_pmt",
           &to_pmt,
           py::arg("value"),
-          "Return the PMT of a number, flag, text or bytes (a u8vector), of a tuple or list of "
-          "numbers and None (an f64vector), or of an array: of integers with 32 bits (an s32vector), "
-          "reals (an f64vector) or complex numbers of any shape (a c32vector). A PMT stays. Others are what "
-          "pmt.to_pmt() makes of them, and raise what it raises.");
+          R"(Return the PMT of a value.
+
+A number, flag or text is what pmt.to_pmt() makes of it, bytes are a u8vector. A tuple or list
+of numbers is an f64vector, in which None is NaN. An array of integers is an s32vector, one of
+reals an f64vector; an array of complex numbers, of any shape, is a c32vector. A PMT stays.
+Other values are given to pmt.to_pmt().
+
+Raises:
+    TypeError, ValueError: there is no PMT of it.)");
     m.def("to_pmt_dict",
           &to_pmt_dict,
           py::arg("values"),
           py::arg("kinds") = py::none(),
           py::arg("onto") = py::none(),
-          "Return the PMT of a dictionary with names as keys, the keys of onto behind them; None "
-          "leaves a key out. Of kinds, a dictionary with all names that are allowed, values are the "
-          "types: int, float, bool, str, numpy.uint64, pmt.pmt_base, or tuple (an f32vector). "
-          "ValueError where a name or a value is none of these.");
+          R"(Return the PMT of a dictionary with names as keys.
+
+Args:
+    values: the dictionary; a value of None leaves its key out.
+    kinds: dictionary of the names that are allowed and the types that their values become:
+        int, float, bool, str, numpy.uint64, tuple (an f32vector) or pmt.pmt_base. None allows
+        all names, with what to_pmt() makes of the values.
+    onto: PMT dictionary to which the keys are added; None is an empty one. It stays as it is.
+
+Raises:
+    TypeError, ValueError: a name is not allowed, or a value does not fit its type.)");
     m.def(
         "to_pdu",
-        [](const py::dict& values, py::handle payload, const py::object& kinds, pmt_t onto) {
-            return pmt::cons(to_pmt_dict(values, kinds, std::move(onto)), to_pmt(payload));
+        [](const py::dict& values,
+           py::handle payload,
+           const std::optional<py::dict>& kinds,
+           pmt_t onto) {
+            return pmt::cons(to_pmt_dict(values, kinds, std::move(onto)),
+                             to_pmt(payload));
         },
         py::arg("values"),
         py::arg("payload"),
@@ -330,19 +340,35 @@ PYBIND11_MODULE(_messages, m)
     m.def("to_python",
           &to_python,
           py::arg("value"),
-          "Return the number, flag, text, bytes (of a u8vector) or array (of f32, f64, s32 and c32 "
-          "vectors) of a PMT; of any other PMT itself.");
+          R"(Return the Python value of a PMT.
+
+That is a number, flag or text, bytes of a u8vector, or an array of a vector of f32, f64, s32
+or c32. Any other PMT is returned as it is.)");
     m.def("to_python_dict",
           &to_python_dict,
           py::arg("told"),
           py::arg("names"),
-          "Return those keys of a PMT dictionary that are keys of names, with what to_python() makes "
-          "of their values; PMT_NIL leaves a key out.");
+          R"(Return a dictionary of some keys of a PMT dictionary.
+
+Args:
+    told: the PMT; one that is no dictionary has no keys.
+    names: dictionary whose keys are wanted.
+
+Returns:
+    Those that are there, with what to_python() makes of their values; PMT_NIL leaves a key
+    out.)");
     m.def("publish",
           &publish,
           py::arg("block"),
           py::arg("port"),
           py::arg("messages"),
-          "Send a list of PMTs through a message port of block.to_basic_block(), without holding "
-          "Python's lock.");
+          R"(Send PMTs through a message port, without holding Python's lock.
+
+Args:
+    block: to_basic_block() of the sender.
+    port: PMT of the port's name.
+    messages: sequence of PMTs.
+
+Raises:
+    RuntimeError: the block has no such port.)");
 }
