@@ -106,6 +106,25 @@ def test_integers_clip_at_full_scale_and_are_counted(tmp_path):
         np.array([top - 1j, 0.5 + top * 1j, 0.25j, -1 + top * 1j]))
 
 
+@pytest.mark.parametrize("name", ["ci16_le", "ci8", "cu16_le", "cu8"])
+@pytest.mark.parametrize("channels", [1, 2, 5])
+def test_integers_are_the_nearest_even_at_halves_and_beyond_full_scale(name, channels):
+    datatype = recording.get_datatype(name)
+    limits = np.iinfo(datatype.component)
+    rng = np.random.default_rng(channels)
+    # Halves of a step, values around full scale, and what is no number; more than one piece.
+    parts = rng.integers(-3 * 2**16, 3 * 2**16, (channels, 3001, 2)) * np.float32(0.5 / 2**16)
+    parts[:, :400] = rng.integers(-300, 300, (channels, 400, 2)) / np.float32(256)
+    parts[-1, 1000:1003] = ((np.nan, np.inf), (-np.inf, 3e38), (-0.0, np.nan))
+    scaled = np.rint(parts.astype(np.float64) / datatype.scale) + datatype.offset
+    wrong = ~((scaled >= limits.min) & (scaled <= limits.max))
+    expected = np.clip(np.where(np.isnan(scaled), datatype.offset, scaled), limits.min, limits.max)
+    components, clipped = datatype.encode(parts.astype(np.float32).view(np.complex64)[..., 0])
+    assert components.dtype == datatype.component
+    assert np.array_equal(components, expected.transpose(1, 0, 2))
+    assert clipped == wrong.sum() > 0
+
+
 def test_the_same_samples_give_the_same_bytes(tmp_path):
     for name in ("one", "two"):
         (tmp_path / name).mkdir()

@@ -5,6 +5,7 @@
 import shutil
 import threading
 import time
+from types import SimpleNamespace
 
 import numpy as np
 import pmt
@@ -12,6 +13,7 @@ import pytest
 from flowgraphs import ROOT, Messages
 from gnuradio import blocks, gr, mimopack
 from gnuradio.mimopack import recording
+from gnuradio.mimopack.blocks import recording_stream
 from gnuradio.mimopack.recording.timeline import between
 from sigmf.sigmffile import fromfile
 
@@ -73,6 +75,20 @@ def test_the_recording_goes_on_after_stop_and_start(tmp_path):
     assert np.array_equal(recording.Reader(tmp_path / "r", verify=True).read(), first)
     _record(sink, second)
     assert np.array_equal(recording.Reader(tmp_path / "r", verify=True).read(), samples)
+
+
+@pytest.mark.parametrize(("kind", "paced"), [("drop", True), ("ring", True), ("wait", False)])
+def test_a_stream_by_the_clock_is_taken_in_large_pieces(tmp_path, monkeypatch, kind, paced):
+    pauses = []
+    monkeypatch.setattr(recording_stream, "time", SimpleNamespace(
+        sleep=pauses.append, time_ns=time.time_ns))
+    path = str(tmp_path / "r")
+    sink = (mimopack.sigmf_ring_sink(path, 1, 0.1, sample_rate=20e6) if kind == "ring" else
+            mimopack.sigmf_multichannel_sink(path, 1, sample_rate=20e6, overload=kind))
+    _record(sink, _samples(1, 1000))
+    # It waits for what comes meanwhile, and not for so long that the buffers in front overflow.
+    assert bool(pauses) == paced
+    assert all(0.003 < pause < 0.0034 for pause in pauses)
 
 
 def test_clipping_is_counted(tmp_path):

@@ -43,6 +43,7 @@ public:
 
 void bind_convolutional(py::module_& m);
 void bind_ldpc(py::module_& m);
+void bind_recording(py::module_& m);
 void bind_turbo(py::module_& m);
 void bind_viterbi(py::module_& m);
 void bind_wifi(py::module_& m);

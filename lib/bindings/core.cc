@@ -252,6 +252,7 @@ PYBIND11_MODULE(_core, m)
     py::class_<cpu_detector>(m, "CpuDetector");
     bind_convolutional(m);
     bind_ldpc(m);
+    bind_recording(m);
     bind_turbo(m);
     bind_viterbi(m);
     bind_wifi(m);

@@ -15,6 +15,9 @@ from .wifi_pmt import moment
 
 # Samples per work() call to aim at: the buffers in front hold at least twice as many.
 BATCH = 131072
+# Samples for which a call waits that brought fewer, a quarter of the smallest buffer in front; and
+# seconds that it waits at most.
+_PACED, _LONGEST_PAUSE = BATCH // 2, 4e-3
 _RX_TIME, _RX_FREQ, _RX_RATE = map(pmt.intern, ("rx_time", "rx_freq", "rx_rate"))
 # The rate decides where a time is expected, so it comes first.
 _ORDER = (_RX_RATE, _RX_FREQ, _RX_TIME)
@@ -127,10 +130,14 @@ class sample_taker(gr.sync_block):
         owner: object with ``begin()``, ``take(samples, first)`` which returns whether the stream
             goes on, and ``end()``.
         log: ``BlockLog``.
+        pace: samples per second at which the stream comes by the clock; None where it comes as fast
+            as it is taken. Each call has its price, and a radio would make thousands of small ones:
+            one that brings few samples waits until there are more.
     """
 
-    def __init__(self, name, num_channels, timeline, timestamp, owner, log):
+    def __init__(self, name, num_channels, timeline, timestamp, owner, log, pace=None):
         gr.sync_block.__init__(self, name, [np.complex64] * num_channels, None)
+        self._pace = pace
         self._timeline, self._timestamp, self._owner, self._log = timeline, timestamp, owner, log
         self._begun = False
         # An output multiple makes the scheduler give the block in front large buffers; start()
@@ -162,4 +169,6 @@ class sample_taker(gr.sync_block):
         goes_on = True
         with self._log.guard(f"samples {first} to {first + count}"):
             goes_on = self._owner.take(input_items, first)
+        if self._pace is not None and count < _PACED:
+            time.sleep(min((_PACED - count) / self._pace, _LONGEST_PAUSE))
         return count if goes_on else -1

@@ -67,7 +67,8 @@ class sigmf_multichannel_sink(gr.hier_block2):
                                 gr.io_signature(0, 0, 0))
         self._log = BlockLog(self)
         self._samples = sample_taker("sigmf_multichannel_sink_samples", channels,
-                                     self.recorder.timeline, bool(timestamp), self, self._log)
+                                     self.recorder.timeline, bool(timestamp), self, self._log,
+                                     sample_rate if overload == "drop" else None)
         for port in range(channels):
             self.connect((self, port), (self._samples, port))
         self._frames = message_taker("frames", self._annotate, self._save, self._log)

@@ -65,7 +65,7 @@ class sigmf_ring_sink(gr.hier_block2):
                                 gr.io_signature(0, 0, 0))
         self._log = BlockLog(self)
         self._samples = sample_taker("sigmf_ring_sink_samples", channels, self.ring.timeline,
-                                     bool(timestamp), self, self._log)
+                                     bool(timestamp), self, self._log, sample_rate)
         for port in range(channels):
             self.connect((self, port), (self._samples, port))
         self._frames = message_taker("frames", self._annotate, lambda: None, self._log)

@@ -69,8 +69,7 @@ class Live:
         self._top = gr.top_block("mimopack wifi")
         self._receiver = mimopack.wifi_receiver(
             radio.num_channels, radio.sample_rate, radio.frequency, overload="drop", **options)
-        self._receiver.listen(lambda frame, when: self._put((frame, when)),
-                              lambda told: self._put((None, told)),
+        self._receiver.listen(self._on_frame_found, lambda told: self._put((None, told)),
                               symbols=gallery is not None)
         try:
             self._sink = self._make_sink(mimopack, datatype)
@@ -78,19 +77,20 @@ class Live:
             words = str(error).removeprefix("path: ")
             refuse(f"--keep: {words.removeprefix('seconds: ')}" if words.startswith("seconds: ")
                    else f"--record: {words}")
+        self._recorded = (None if self._sink is None else
+                          self._sink.recorder if keep is None else self._sink.ring)
         radio.source.set_min_output_buffer(_BUFFER)
         self._limit = None if seconds is None else max(1, round(seconds * radio.sample_rate))
         for channel in range(radio.num_channels):
             last = radio.source, channel
             if self._limit is not None:
                 head = blocks.head(gr.sizeof_gr_complex, self._limit)
+                head.set_min_output_buffer(_BUFFER)
                 self._top.connect(last, head)
                 last = head, 0
             self._top.connect(last, (self._receiver, channel))
             if self._sink is not None:
                 self._top.connect(last, (self._sink, channel))
-        if self._sink is not None:
-            self._top.msg_connect(self._receiver, "frames", self._sink, "frames")
         if keep is not None:
             # A basic block alone would keep GNU Radio from ending.
             self._written = _Written(lambda told: self._put((None, told)))
@@ -219,6 +219,16 @@ class Live:
         return self._limit is not None and all(
             sum(map(taker.counts().get, ("samples", "dropped"))) >= self._limit
             for taker in takers)
+
+    def _on_frame_found(self, frame, when):
+        """Take a frame, on the thread that decodes."""
+        if self._recorded is not None:
+            # By port "frames" it would be made a PMT and read again, on the threads that are late.
+            start, count, fields = recording.frame_annotation(frame.facts() | {
+                "num_mpdus": len(frame.mpdus),
+                "num_mpdus_ok": sum(mpdu.fcs_ok for mpdu in frame.mpdus)})
+            self._recorded.annotate(start, count, **fields)
+        self._put((frame, when))
 
     def _put(self, item):
         # A terminal or a FIFO that stands still would fill the memory.

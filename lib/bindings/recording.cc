@@ -1,0 +1,131 @@
+/* SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+ * SPDX-License-Identifier: GPL-3.0-or-later */
+/* Samples to the integers of a recording, in one call that does not hold Python's lock: a
+ * receiver in the same process wants it. */
+#include "common.h"
+#include <algorithm>
+#include <complex>
+#include <cstring>
+#include <limits>
+#include <stdexcept>
+#include <vector>
+
+/* The best of two builds is taken when the library is loaded. */
+#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
+#define MIMOPACK_CLONES __attribute__((target_clones("avx2", "default")))
+#else
+#define MIMOPACK_CLONES
+#endif
+
+namespace mimopack {
+
+namespace {
+
+using samples_array = py::array_t<std::complex<float>, py::array::c_style>;
+
+/* Components to integers: scaled, rounded to the nearest, clipped to the type's range. What is
+ * not a number becomes the offset. Returns how many were clipped or no numbers. */
+template <typename T>
+MIMOPACK_CLONES int quantise(const float* in, T* out, int count, float factor, float offset)
+{
+    static_assert(sizeof(T) <= 2, "all values must be exact in a float");
+    /* A float of this size has no room for a fraction: adding it rounds, to even as rint. */
+    constexpr float round = 3 << 22;
+    const float low = std::numeric_limits<T>::min(), high = std::numeric_limits<T>::max();
+    const float least = low - offset - 1, most = high - offset + 1;
+    int clipped = 0;
+    for (int i = 0; i < count; ++i) {
+        float x = in[i] * factor;
+        x = x > least ? x : x <= least ? least : 0;
+        x = x < most ? x : most;
+        x = ((x + round) - round) + offset;
+        clipped += !(in[i] == in[i]) | (x < low) | (x > high);
+        x = x > low ? x : low;
+        x = x < high ? x : high;
+        out[i] = static_cast<T>(static_cast<int>(x));
+    }
+    return clipped;
+}
+
+/* Channels side by side: out[sample][channel][2] */
+template <typename T>
+std::size_t interleave(const std::vector<const float*>& channels,
+                       T* out,
+                       std::size_t samples,
+                       float factor,
+                       float offset)
+{
+    constexpr std::size_t piece = 1024;
+    T stored[2 * piece];
+    const std::size_t width = channels.size();
+    std::size_t clipped = 0;
+    for (std::size_t begin = 0; begin < samples; begin += piece) {
+        const std::size_t count = std::min(piece, samples - begin);
+        for (std::size_t channel = 0; channel < width; ++channel) {
+            const float* in = channels[channel] + 2 * begin;
+            clipped += quantise(in, stored, static_cast<int>(2 * count), factor, offset);
+            T* to = out + 2 * (begin * width + channel);
+            for (std::size_t i = 0; i < count; ++i, to += 2 * width)
+                std::memcpy(to, stored + 2 * i, 2 * sizeof(T));
+        }
+    }
+    return clipped;
+}
+
+template <typename T>
+bool fill(const std::vector<const float*>& channels,
+          py::array& out,
+          std::size_t samples,
+          float factor,
+          float offset,
+          std::size_t& clipped)
+{
+    if (!py::isinstance<py::array_t<T>>(out))
+        return false;
+    T* const to = static_cast<T*>(out.mutable_data());
+    const py::gil_scoped_release release;
+    clipped = interleave(channels, to, samples, factor, offset);
+    return true;
+}
+
+std::size_t quantise_samples(const std::vector<samples_array>& samples,
+                             py::array& out,
+                             float factor,
+                             float offset)
+{
+    if (out.ndim() != 3 || out.shape(2) != 2 ||
+        out.shape(1) != static_cast<py::ssize_t>(samples.size()) ||
+        !(out.flags() & py::array::c_style))
+        throw std::invalid_argument(
+            "quantise_samples: out must be C-contiguous (n, channels, 2)");
+    std::vector<const float*> channels;
+    for (const samples_array& one : samples) {
+        if (one.ndim() != 1 || one.shape(0) != out.shape(0))
+            throw std::invalid_argument("quantise_samples: a channel must have n samples");
+        channels.push_back(reinterpret_cast<const float*>(one.data()));
+    }
+    const std::size_t count = out.shape(0);
+    std::size_t clipped = 0;
+    if (!fill<std::int16_t>(channels, out, count, factor, offset, clipped) &&
+        !fill<std::uint16_t>(channels, out, count, factor, offset, clipped) &&
+        !fill<std::int8_t>(channels, out, count, factor, offset, clipped) &&
+        !fill<std::uint8_t>(channels, out, count, factor, offset, clipped))
+        throw std::invalid_argument(
+            "quantise_samples: out must have integers of 8 or 16 bits of this machine");
+    return clipped;
+}
+
+} // namespace
+
+void bind_recording(py::module_& m)
+{
+    m.def("quantise_samples",
+          &quantise_samples,
+          py::arg("samples"),
+          py::arg("out").noconvert(),
+          py::kw_only(),
+          py::arg("factor"),
+          py::arg("offset"));
+}
+
+} // namespace mimopack
