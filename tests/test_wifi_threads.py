@@ -91,3 +91,25 @@ def test_the_detector_changes_between_calls():
 def test_wrong_numbers_of_threads(threads):
     with pytest.raises(ValueError, match="threads"):
         Receiver(threads=threads)
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("change", [
+    Receiver.restart, lambda receiver: setattr(receiver, "detector", "mmse")])
+def test_ctrl_c_in_a_frame_that_is_no_longer_wanted_is_raised_once(threads, change):
+    class Interrupted(detectors.MMSE):
+        def detect(self, *arguments):
+            raise KeyboardInterrupt
+
+    receiver = Receiver(2, threads=threads, detector=lambda streams, rows, points: Interrupted(
+        streams, rows, points))
+    frame, _ = air(FRAMES[:1], num_rx=2)
+    receiver._search(frame)    # begins to decode, and waits for nothing
+    receiver._advance(0)
+    assert receiver._jobs
+    with pytest.raises(KeyboardInterrupt):
+        change(receiver)
+    receiver.restart()
+    receiver.detector = "mmse"
+    frames = receiver.process(frame) + receiver.finish()
+    assert [one.complete for one in frames] == [True]

@@ -24,10 +24,19 @@ class Task:
         self._function = self._arguments = None
         self.done = True
 
+    @property
+    def interrupted(self):
+        """Whether Ctrl-C has ended the call, and nobody knows yet."""
+        return self._error is not None and not isinstance(self._error, Exception)
+
     def value(self):
         """Return what the call returned, once it is done, or raise what it raised."""
-        if self._error is not None:
-            raise self._error
+        error = self._error
+        if self.interrupted:
+            # One Ctrl-C is one KeyboardInterrupt, whoever asks again.
+            self._error = RuntimeError("a task was interrupted")
+        if error is not None:
+            raise error
         return self._value
 
 
@@ -93,7 +102,11 @@ class Workers:
         return task
 
     def finish(self, task):
-        """Wait until a task is done; nobody else may wait at the same time."""
+        """Wait until a task is done; nobody else may wait at the same time.
+
+        Raises:
+            KeyboardInterrupt: Ctrl-C has ended the task's call.
+        """
         shared = self._shared
         while not task.done:
             with shared.change:
@@ -106,6 +119,8 @@ class Workers:
                     shared.change.wait_for(lambda: task.done or shared.tasks)
                     continue
             shared.run(mine)
+        if task.interrupted:
+            task.value()
 
     def result(self, task):
         """Wait until a task is done; return what its call returned, or raise what it raised."""
