@@ -145,6 +145,6 @@ def _of_format(f, scale):
 
 def _json(value):
     """A number that JSON has, None for nan and infinities; tuples element by element."""
-    if isinstance(value, tuple):
-        return [_json(one) for one in value]
+    if type(value) is tuple:
+        return [round(float(one), 3) if math.isfinite(one) else None for one in value]
     return round(float(value), 3) if math.isfinite(value) else None
