@@ -16,7 +16,8 @@ For each case, in turn:
 - live: a source that gives --rate by the clock, and the sink dropping what the disk cannot take:
   how many of the samples were dropped, and by how much the source was late at the end;
 - CPU: seconds of this process per second of the live run, source included, and of the same run with
-  null sinks for the difference.
+  null sinks for the difference;
+- others: cores that other processes took during the live run. It should be near 0.
 
 A disk that caches writes takes them at the memory's speed for a while. --seconds should be long
 enough to fill what the system lets wait (vm.dirty_ratio).
@@ -24,6 +25,7 @@ enough to fill what the system lets wait (vm.dirty_ratio).
 
 import argparse
 import json
+import os
 import statistics
 import tempfile
 import time
@@ -68,6 +70,13 @@ class Source(gr.sync_block):
         for row, out in zip(self._samples, output_items, strict=True):
             out[:count] = row[at % PIECE:at % PIECE + count]
         return count
+
+
+def busy():
+    """Seconds that all processes have taken of all cores."""
+    fields = Path("/proc/stat").read_text().splitlines()[0].split()[1:]
+    user, nice, system, _, _, irq, soft_irq, steal = map(int, fields[:8])
+    return (user + nice + system + irq + soft_irq + steal) / os.sysconf("SC_CLK_TCK")
 
 
 def disk(folder, size):
@@ -121,10 +130,13 @@ def measure(folder, channels, datatype, rate, seconds):
                                checksum)
         row[key] = count / taken
     source = Source(channels, count, rate)
+    others, begun = busy() - time.process_time(), time.perf_counter()
     taken, cpu, counts = recorded(folder, channels, datatype, rate, source, "drop")
+    others = (busy() - time.process_time() - others) / (time.perf_counter() - begun)
     assert counts["samples"] + counts["dropped"] == count, "samples are missing uncounted"
     row |= {"live_samples": count, "live_dropped": counts["dropped"], "live_drops": counts["drops"],
-            "live_late_s": source.late, "live_cpu_share": cpu / taken}
+            "live_late_s": source.late, "live_cpu_share": cpu / taken,
+            "others_cores": max(0.0, others)}
     nulls = [(blocks.null_sink(gr.sizeof_gr_complex), 0) for _ in range(channels)]
     taken, cpu = run(Source(channels, count, rate), nulls)
     row["source_cpu_share"] = cpu / taken
@@ -151,18 +163,19 @@ def main():
                 rounds[case].append(measure(Path(folder), *case, options.rate, options.seconds))
     rows = []
     print(f"{'case':<22} {'disk MB/s':>10} {'most MS/s':>10} {'hashed':>7} {'dropped':>9} "
-          f"{'late ms':>8} {'CPU %':>7} {'source %':>9}")
+          f"{'late ms':>8} {'CPU %':>7} {'source %':>9} {'others':>7}")
     for (channels, datatype), measured in rounds.items():
         row = {key: statistics.median(one[key] for one in measured) for key in measured[0]}
         # One bad round of several is not to be hidden by a median.
         row["live_dropped_worst"] = max(one["live_dropped"] for one in measured)
+        row["others_cores"] = max(one["others_cores"] for one in measured)
         rows.append({"channels": channels, "datatype": datatype, "rate": options.rate, **row})
         print(f"{channels} x {datatype:<18} {row['disk_bytes_per_s'] / 1e6:>10.0f} "
               f"{row['most_samples_per_s'] / 1e6:>10.1f} "
               f"{row['hashed_samples_per_s'] / 1e6:>7.1f} "
               f"{row['live_dropped_worst'] / row['live_samples']:>9.2%} "
               f"{1e3 * row['live_late_s']:>8.1f} {100 * row['live_cpu_share']:>7.0f} "
-              f"{100 * row['source_cpu_share']:>9.0f}")
+              f"{100 * row['source_cpu_share']:>9.0f} {row['others_cores']:>7.2f}")
     if options.output:
         options.output.write_text(json.dumps(
             {"what": "SigMF sink, samples per second and channel", "machine": describe(),

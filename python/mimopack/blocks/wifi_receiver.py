@@ -11,6 +11,7 @@ from gnuradio import gr
 from .. import wifi
 from .._messages import publish
 from ..checks import choice, flag
+from ..cuda import device
 from ..detectors import REGISTRY
 from ..wifi.auto_detector import AUTO, LADDER, AutoDetector, ladder, strongest
 from .message_stream import listeners
@@ -115,8 +116,8 @@ class wifi_receiver(sample_block):
             counted since the last one: samples, frames, decoded, mpdus, mpdus_ok, gaps, lost,
             dropped and failures as of ``counts``; seconds, how long that was; load, the share of it
             in which the receiver worked; waiting, seconds of samples that wait for it; stages, a
-            dictionary of the seconds that each took, of all threads; slowest, the stage that took
-            most time, and slowest_share, its share of all stages; detector, the name of the one in
+            dictionary of the processors' seconds that each took, of all threads, without waiting
+            (with a GPU, with it); slowest, the stage that took most time, and slowest_share, its share of all stages; detector, the name of the one in
             use from then on, and switch, why detector "auto" has just changed it, "" otherwise.
 
     What a port sends is only made where something is connected with it. Frames that are still open
@@ -178,7 +179,7 @@ class wifi_receiver(sample_block):
         engine = wifi.Receiver(
             num_rx, sample_rate, detector=LADDER[0] if detector == AUTO else detector,
             backend=backend, whitening=whitening, smoothing=smoothing, passes=passes,
-            iterations=iterations, threshold=threshold, threads=threads, clock=time.perf_counter)
+            iterations=iterations, threshold=threshold, threads=threads, clock=_clock(backend))
         sample_block.__init__(self, "wifi_receiver", _ReceiverSink(
             engine, frequency, detector, strongest(backend, threads), iterations, bad_fcs, overload,
             buffer_seconds))
@@ -317,6 +318,15 @@ class _ReceiverSink(DetectorChoice, sample_sink):
             self._next_points = time.monotonic() + _POINTS_INTERVAL
         self._messages.make(frame, self.timeline.frequency(frame.start) or self._frequency,
                             self.timeline.time(frame.start))
+
+
+def _clock(backend):
+    """Return the clock of a receiver's stages.
+
+    What a stage takes is the time of its thread: waiting for Python's lock, or for a processor,
+    would count for the stage in which it happens to fall. A thread that waits for a GPU sleeps.
+    """
+    return time.perf_counter if backend != "cpu" and device.count() else time.thread_time
 
 
 def _counts_of(engine):
