@@ -118,7 +118,8 @@ class wifi_receiver(sample_block):
             in which the receiver worked; waiting, seconds of samples that wait for it; stages, a
             dictionary of the processors' seconds that each took, of all threads, without waiting
             (with a GPU, with it); slowest, the stage that took most time, and slowest_share, its
-            share of all stages; detector, the name of the one in use from then on, and switch, why detector "auto" has just changed it, "" otherwise.
+            share of all stages; detector, the name of the one in use from then on, and switch, why
+            detector "auto" has just changed it, "" otherwise.
 
     What a port sends is only made where something is connected with it. Frames that are still open
     when the input ends are sent too. When a flowgraph is stopped from outside, they are sent to
