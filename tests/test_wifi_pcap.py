@@ -492,6 +492,23 @@ class TestPdus:
             assert Radio.from_pdu(wifi_pdus.from_pmt(message)[0]) \
                 == Radio.from_frame(frame, index, 3)
 
+    @pytest.mark.parametrize("frame", FRAMES, ids=lambda f: f.format.name if f.format else "none")
+    def test_pmts_of_a_frame_are_those_of_its_pdus(self, frame):
+        moment = pmt.make_tuple(pmt.from_uint64(7), pmt.from_double(0.5))
+        extra = {"time": 7.5, "rx_time": moment}
+        pdus = [(info | extra, blob) for info, blob in frame_to_pdus(frame, 3)]
+        for bad_fcs in (True, False):
+            wanted = [pdu for pdu in pdus if bad_fcs or pdu[0]["fcs_ok"]]
+            made = wifi_pdus.frame_to_pmts(frame, 3, bad_fcs, **extra)
+            for one, pdu in zip(made, wanted, strict=True):
+                other = wifi_pdus.to_pmt(*pdu)
+                assert pmt.equal(pmt.cdr(one), pmt.cdr(other))
+                assert pmt.length(pmt.car(one)) == len(pdu[0])
+                for key in map(pmt.intern, pdu[0]):
+                    values = [pmt.dict_ref(pmt.car(told), key, pmt.PMT_NIL)
+                              for told in (one, other)]
+                    assert pmt.serialize_str(values[0]) == pmt.serialize_str(values[1])
+
     @pytest.mark.parametrize("size", [0, 1, 255, 256, 4095, 65536])
     def test_bytes_are_the_u8vector_that_gnu_radio_makes(self, size):
         blob = random.Random(size).randbytes(size)

@@ -163,7 +163,7 @@ class message_outlet(gr.basic_block):
         return listeners(self, self._ports[name])
 
     def send(self, name, *messages):
-        """Send through a port, from any thread."""
+        """Send messages through a port, from any thread."""
         publish(self.to_basic_block(), self._ports[name], messages)
 
     def end(self):

@@ -464,9 +464,12 @@ class wifi_decoder(DetectorChoice, Controlled, gr.basic_block):
             base, time = _freq_and_time(pmt.car(message))
             self._messages.look_who_listens()
             _apply(engine, self._detector, self._listeners("symbols"))
-            for frame in engine.decode([found]):
-                self._messages.make(frame, base, time)
-            self._messages.send()
+            frames = engine.decode([found])
+            try:
+                for frame in frames:
+                    self._messages.make(frame, base, time)
+            finally:
+                self._messages.send()
 
 
 def _freq_and_time(told):
