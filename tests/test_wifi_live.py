@@ -365,6 +365,25 @@ class WaitingDetector(SlowDetector):
         WaitingDetector.waited += time.monotonic() - begun
 
 
+@pytest.mark.parametrize(("overload", "before", "while_running"), [
+    ("drop", 0.005, 0.0005), ("drop", 0.0001, 0.0001), ("wait", 0.005, 0.005)])
+def test_threads_of_a_live_receiver_share_pythons_lock_quickly(overload, before, while_running):
+    kept, seen = sys.getswitchinterval(), []
+    try:
+        sys.setswitchinterval(before)
+        top = gr.top_block()
+        for _ in range(2):    # the first one to end is not the last
+            receiver = mimopack.wifi_receiver(1, RATE, overload=overload)
+            receiver.listen(lambda *_: None, lambda _: seen.append(sys.getswitchinterval()))
+            top.connect(blocks.vector_source_c([0j] * 10_000), receiver)
+        for _ in range(2):
+            top.run()
+        assert len(seen) >= 2 and seen == pytest.approx([while_running] * len(seen))
+        assert sys.getswitchinterval() == pytest.approx(before)
+    finally:
+        sys.setswitchinterval(kept)
+
+
 def test_what_a_stage_waits_is_not_its_work(sky, monkeypatch):
     monkeypatch.setattr(WaitingDetector, "waited", 0.0)
     stages = []

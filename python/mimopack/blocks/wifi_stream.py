@@ -14,6 +14,7 @@ from ..detectors import REGISTRY
 from ..recording import OVERLOADS
 from ..recording.timeline import Timeline
 from ..wifi import Receiver
+from .handover import QuickHandover
 from .message_stream import message_outlet
 from .recording_stream import read_tags
 from .sample_queue import SampleQueue
@@ -109,6 +110,7 @@ class sample_sink(Controlled, gr.sync_block):
         self._log = BlockLog(self)
         self.timeline = StreamTimes(self._rate, self._log)
         self._drops = drops = choice("overload", overload, OVERLOADS) == "drop"
+        self._handover = QuickHandover()
         self._batch = BATCH * max(1, round(self._rate / 20e6))
         most = max(1, round(positive("buffer_seconds", buffer_seconds) * self._rate))
         self._queue = SampleQueue(self._take, self.num_rx,
@@ -161,6 +163,8 @@ class sample_sink(Controlled, gr.sync_block):
         self.timeline.restart()
         self._next = None
         self._status.begin(self.counts())
+        if self._drops:
+            self._handover.begin()
         self._queue.start()
         return True
 
@@ -170,6 +174,7 @@ class sample_sink(Controlled, gr.sync_block):
             with self._guard("the end of the stream", 0):
                 self._send_all(self.engine.finish())
             self._tell_status(ends=True)
+        self._handover.end()
         self._log.flush()
         self.set_output_multiple(self._batch)    # for the buffers of the next start
         # Where the flowgraph was stopped from outside, the receivers are to live on.
