@@ -15,7 +15,8 @@ from gnuradio import gr, mimopack, uhd
 class wifi_live_uhd_headless(gr.top_block):
     """Radio, receiver and capture file."""
 
-    def __init__(self, address, frequency, rate, gain, antennas, capture):
+    def __init__(self, address, frequency, rate, gain, antennas, capture,
+                 bandwidth=None):
         gr.top_block.__init__(self, "Wi-Fi live")
         self.source = uhd.usrp_source(address, uhd.stream_args(
             cpu_format="fc32", channels=list(range(antennas))))
@@ -23,6 +24,8 @@ class wifi_live_uhd_headless(gr.top_block):
         for channel in range(antennas):
             self.source.set_center_freq(frequency, channel)
             self.source.set_gain(gain, channel)
+            if bandwidth is not None:
+                self.source.set_bandwidth(bandwidth, channel)
         if self.source.get_num_mboards() > 1:
             # Several devices need a common 10 MHz and a common pulse per second.
             for board in range(self.source.get_num_mboards()):
@@ -46,15 +49,21 @@ def main():
     parser.add_argument("--frequency", type=float, default=5.18e9, help="Hz, default 5.18e9")
     parser.add_argument("--rate", type=float, default=20e6, help="samples/s, default 20e6")
     parser.add_argument("--gain", type=float, default=40, help="dB, default 40")
+    parser.add_argument("--bandwidth", type=float,
+                        help="of the analogue filters in Hz, default: as the device has it")
     parser.add_argument("--antennas", type=int, default=2, help="default 2")
     parser.add_argument("--capture", default="wifi_live.pcap", help="default wifi_live.pcap")
     parser.add_argument("--seconds", type=float, default=10, help="default 10")
     options = parser.parse_args()
     try:
         graph = wifi_live_uhd_headless(options.address, options.frequency, options.rate,
-                                       options.gain, options.antennas, options.capture)
+                                       options.gain, options.antennas, options.capture,
+                                       options.bandwidth)
     except (ValueError, OSError, RuntimeError) as error:
-        parser.error(str(error))
+        if "No devices found" in str(error):
+            parser.error(f"address: UHD finds no device {options.address!r}; uhd_find_devices "
+                         "lists what there is")
+        parser.error(" ".join(str(error).split()))
     graph.start()
     time.sleep(options.seconds)
     graph.stop()

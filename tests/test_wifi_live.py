@@ -24,6 +24,7 @@ from gnuradio.mimopack import detectors, recording
 from gnuradio.mimopack.apps.cli import main
 from gnuradio.mimopack.apps.wifi import live as live_module
 from gnuradio.mimopack.apps.wifi.outputs import JsonFile
+from gnuradio.mimopack.apps.wifi.radio import RadioSettings, open_radio
 from gnuradio.mimopack.blocks.sample_queue import SampleQueue
 from gnuradio.mimopack.recording.timeline import between
 from wifi_air import FRAMES, air, data_mpdu, record
@@ -689,6 +690,8 @@ def test_who_brings_samples_rests_until_they_are_taken():
     (["--gain", "loud"], "'--gain': got 'loud', must be dB, such as 30 or 30,32, or auto"),
     (["--gain", "auto"], "--gain: the device has no automatic gain"),
     (["--antenna-names", "RX2"], "--antenna-names: got 'RX2', the device has RX"),
+    (["--bandwidth", "2e9"], "--bandwidth: got 2000 MHz, the device has 0 to 1000 MHz"),
+    (["--bandwidth", "wide"], "'--bandwidth': got 'wide', must be a positive number of Hz"),
     (["--clock-source", "gps"], "--clock-source: got 'gps', the device has internal, external"),
     (["--time-source", "gps"], "--time-source: got 'gps', the device has internal, external"),
     (["--keep", "1"], "--keep: with --radio only together with --record"),
@@ -717,6 +720,10 @@ def test_a_run_that_does_not_begin_leaves_no_recording(sky, tmp_path):
     (["--radio", "soapy,driver=none_such", "--frequency", "5.18G"],
      "no device for 'driver=none_such'"),
     (["--radio", "driver=uhd,type=none_such", "--frequency", "5.18G"], "--radio: "),
+    (["--radio", "none_such", "--frequency", "5.18G"],
+     "--radio: got 'none_such', must be driver=NAME"),
+    (["--radio", "driver=mimopack,recording", "--frequency", "5.18G"],
+     "--radio: got 'recording', must be driver=NAME"),
     (["--radio", "driver=mimopack"], "--radio needs --frequency"),
     ([], "give a RECORDING, or a radio with --radio DEVICE"),
     (["a.sigmf-meta", "--gain", "3"], "--gain is an option of --radio"),
@@ -754,7 +761,9 @@ class Usrp(gr.sync_block):
         answers = {"num_mboards": 1, "antennas": ["TX/RX", "RX2"], "samp_rate": RATE,
                    "center_freq": FREQUENCY, "clock_sources": ["internal", "external"],
                    "time_sources": ["internal", "external"],
-                   "gain_range": SimpleNamespace(start=lambda: 0.0, stop=lambda: 76.0)}
+                   "gain_range": SimpleNamespace(start=lambda: 0.0, stop=lambda: 76.0),
+                   "bandwidth_range": SimpleNamespace(start=lambda: 2e5, stop=lambda: 56e6),
+                   "bandwidth": 18e6}
 
         def call(*arguments):
             self.calls.append((name, *arguments))
@@ -828,8 +837,22 @@ def test_a_usrp(sky, tmp_path, usrp, device):
     assert f"1 gap: the radio lost {LOST} samples" in result.output
 
 
+def test_the_filters_of_a_radio_are_set(sky, usrp):
+    result = _wifi("--radio", "uhd", "--frequency", FREQUENCY, "--antennas", 2, "--bandwidth",
+                   "20M")
+    assert [call for call in Usrp.made.calls if call[0] == "set_bandwidth"] == [
+        ("set_bandwidth", 20e6, 0), ("set_bandwidth", 20e6, 1)]
+    assert "filters 20 MHz wide" in result.output.splitlines()[0]
+    assert "note: the device's filter is 18 MHz wide, not 20 MHz" in result.output
+    radio = open_radio(RadioSettings(f"driver=mimopack,recording={sky.path}", FREQUENCY, RATE, 2,
+                                     bandwidth=15e6))
+    assert [radio.source.get_bandwidth(channel) for channel in range(2)] == [15e6, 15e6]
+    assert not radio.notes
+
+
 @pytest.mark.parametrize("arguments, said", [
     (["--antennas", 3], "--antennas: got 3, the device has fewer"),
+    (["--bandwidth", "80M"], "--bandwidth: got 80 MHz, the device has 0.2 to 56 MHz"),
     (["--gain", "80"], "--gain: got 80 dB, the device has 0 to 76 dB"),
     (["--rate", "40e6"], "--rate: got 40 MS/s, the device gives 20 MS/s instead"),
     (["--frequency", "2.4e9"], "--frequency: got 2400 MHz, the device is at 5180 MHz instead"),

@@ -34,8 +34,8 @@ from .recorded import Run
 from .watch import Watch
 from .words import frame_line
 
-_RADIO_OPTIONS = ("gain", "antenna_names", "clock_source", "time_source", "correction", "duration",
-                  "record", "keep")
+_RADIO_OPTIONS = ("gain", "bandwidth", "antenna_names", "clock_source", "time_source", "correction",
+                  "duration", "record", "keep")
 
 
 def open_outputs(outputs, run, json_path, csi_path, pcap_path, full_scale_dbm, folder, warn,
@@ -119,6 +119,9 @@ def open_outputs(outputs, run, json_path, csi_path, pcap_path, full_scale_dbm, f
 @click.option("--gain", metavar="DB", type=Gain(),
               help="Of --radio: dB, one for all antennas or one for each with commas, or auto. "
                    "Default: as the device has it.")
+@click.option("--bandwidth", type=Number(),
+              help="Of --radio: bandwidth of its analogue filters, as 20e6 or 20M. Default: as the "
+                   "device has it.")
 @click.option("--antenna-names", metavar="NAMES", type=Names(),
               help="Of --radio: the device's ports, such as RX2; one for all antennas or one for "
                    "each with commas.")

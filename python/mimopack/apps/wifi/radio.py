@@ -24,6 +24,7 @@ class RadioSettings:
         frequency, rate: in Hz.
         antennas: how many.
         gain: tuple of dB, one for all antennas or one for each; "auto"; None leaves the device's.
+        bandwidth: of the analogue filters in Hz; None leaves the device's.
         antenna_names: tuple of names of the device's ports, likewise; None leaves the device's.
         clock_source, time_source: names that the device has; None leaves the device's.
         correction: whether the device corrects DC offset and IQ imbalance where it can.
@@ -34,6 +35,7 @@ class RadioSettings:
     rate: float = 20e6
     antennas: int = 1
     gain: tuple | str | None = None
+    bandwidth: float | None = None
     antenna_names: tuple | None = None
     clock_source: str | None = None
     time_source: str | None = None
@@ -68,6 +70,11 @@ def open_radio(settings):
         return UhdRadio(settings, ",".join(parts[1:]))
     if parts[0] == "soapy":
         parts = parts[1:]
+    # SoapySDR takes a word alone for no argument at all, and opens whichever device is first.
+    for part in parts:
+        if "=" not in part:
+            refuse(f"--radio: got {part!r}, must be driver=NAME, such as driver=lime, with further "
+                   "arguments of SoapySDR after commas; or driver=uhd for UHD's own")
     return SoapyRadio(settings, ",".join(parts))
 
 
@@ -107,6 +114,20 @@ class _Radio:
             if abs(frequency - self.frequency) > _TUNING_TOLERANCE:
                 refuse(f"--frequency: got {self.frequency / 1e6:g} MHz, the device is at "
                        f"{frequency / 1e6:.9g} MHz instead")
+
+    def _bandwidth_within(self, ranges):
+        """Refuse a bandwidth that is in none of (lowest, highest)."""
+        bandwidth = self.settings.bandwidth
+        if not any(low <= bandwidth <= high for low, high in ranges):
+            allowed = ", ".join(f"{low / 1e6:g}" if low == high else
+                                f"{low / 1e6:g} to {high / 1e6:g}" for low, high in ranges)
+            refuse(f"--bandwidth: got {bandwidth / 1e6:g} MHz, the device has "
+                   + (f"{allowed} MHz" if ranges else "none to choose"))
+
+    def _note_bandwidth(self, given):
+        if abs(given / self.settings.bandwidth - 1) > _RATE_TOLERANCE:
+            self.notes.append(f"the device's filter is {given / 1e6:g} MHz wide, not "
+                              f"{self.settings.bandwidth / 1e6:g} MHz")
 
     def _choice(self, option, value, allowed):
         if value not in allowed:
@@ -173,6 +194,13 @@ class SoapyRadio(_Radio):
             with _refusing("--frequency"):
                 source.set_frequency(channel, self.frequency)
         self._set_gains()
+        if settings.bandwidth is not None:
+            for channel in self._channels():
+                self._bandwidth_within([(one.minimum(), one.maximum())
+                                        for one in source.get_bandwidth_range(channel)])
+                with _refusing("--bandwidth"):
+                    source.set_bandwidth(channel, settings.bandwidth)
+            self._note_bandwidth(source.get_bandwidth(0))
         for channel in self._channels():
             if source.has_dc_offset_mode(channel):
                 source.set_dc_offset_mode(channel, settings.correction)
@@ -275,11 +303,18 @@ class UhdRadio(_Radio):
             with _refusing("--frequency"):
                 source.set_center_freq(self.frequency, channel)
             self._set_gain(channel)
+            if settings.bandwidth is not None:
+                allowed = source.get_bandwidth_range(channel)
+                self._bandwidth_within([(allowed.start(), allowed.stop())])
+                with _refusing("--bandwidth"):
+                    source.set_bandwidth(settings.bandwidth, channel)
             # Not every front end has these.
             with suppress(RuntimeError):
                 source.set_auto_dc_offset(settings.correction, channel)
             with suppress(RuntimeError):
                 source.set_auto_iq_balance(settings.correction, channel)
+        if settings.bandwidth is not None:
+            self._note_bandwidth(source.get_bandwidth(0))
         self._check([source.get_samp_rate()],
                     [source.get_center_freq(channel) for channel in self._channels()])
 
@@ -336,4 +371,5 @@ def describe(radio):
     words = ("gain as the device has it" if gain is None else "automatic gain" if gain == "auto"
              else f"gain {', '.join(f'{one:g}' for one in gain)} dB")
     return (f"{recording.printable(radio.words)}: {plural(radio.num_channels, 'antenna')}, "
-            f"{radio.sample_rate / 1e6:g} MS/s, {radio.frequency / 1e6:g} MHz, {words}")
+            f"{radio.sample_rate / 1e6:g} MS/s, {radio.frequency / 1e6:g} MHz, {words}"
+            + (f", filters {settings.bandwidth / 1e6:g} MHz wide" if settings.bandwidth else ""))
