@@ -837,6 +837,13 @@ def test_a_usrp(sky, tmp_path, usrp, device):
     assert f"1 gap: the radio lost {LOST} samples" in result.output
 
 
+def test_gnu_radio_says_nothing_of_buffers(sky):
+    process = _process("--radio", f"driver=mimopack,recording={sky.path}", "--frequency", FREQUENCY,
+                       "--antennas", 2, "-q", "--duration", 0.001)
+    output, _ = process.communicate(timeout=60)
+    assert output.startswith("driver=mimopack") and "set_min_output_buffer" not in output
+
+
 def test_the_filters_of_a_radio_are_set(sky, usrp):
     result = _wifi("--radio", "uhd", "--frequency", FREQUENCY, "--antennas", 2, "--bandwidth",
                    "20M")

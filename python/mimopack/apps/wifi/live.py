@@ -79,13 +79,13 @@ class Live:
                    else f"--record: {words}")
         self._recorded = (None if self._sink is None else
                           self._sink.recorder if keep is None else self._sink.ring)
-        radio.source.set_min_output_buffer(_BUFFER)
+        _enlarge_buffer(radio.source)
         self._limit = None if seconds is None else max(1, round(seconds * radio.sample_rate))
         for channel in range(radio.num_channels):
             last = radio.source, channel
             if self._limit is not None:
                 head = blocks.head(gr.sizeof_gr_complex, self._limit)
-                head.set_min_output_buffer(_BUFFER)
+                _enlarge_buffer(head)
                 self._top.connect(last, head)
                 last = head, 0
             self._top.connect(last, (self._receiver, channel))
@@ -351,6 +351,16 @@ class Live:
                 "detector": self._receiver.detector_in_use(),
                 "detector_switches": [asdict(one) for one in self._receiver.switches()],
                 **self.summary.as_json()}
+
+
+def _enlarge_buffer(block):
+    """Have a block's output buffers made large, without GNU Radio's line about it."""
+    level = block.log_level()
+    block.set_log_level("warn")
+    try:
+        block.set_min_output_buffer(_BUFFER)
+    finally:
+        block.set_log_level(level)
 
 
 class _Written(gr.basic_block):
