@@ -13,11 +13,15 @@ vector sources and its PDUs into GNU Radio's message_debug; --arrays measures th
 GNU Radio, in pieces of so many samples. The receiver has its default options, and detects on the
 CPU. A round's first second is not counted, as decoders and tables are made then. Numbers of threads
 take turns, each figure is the median of the rounds. All frames must decode.
+
+What a flowgraph takes is given as well, in seconds of CPU time for a second of samples: of each
+stage of the receiver, and "others" of all else, such as copies, PDUs and the sources.
 """
 
 import argparse
 import json
 import time
+from collections import Counter
 from pathlib import Path
 
 import numpy as np
@@ -56,11 +60,19 @@ def load(name):
 
 
 def in_a_flowgraph(samples, rate, threads, seconds):
-    """Times real time of a flowgraph."""
+    """(times real time of a flowgraph, CPU seconds of each stage for a second of samples)."""
     from gnuradio import blocks, gr, mimopack
 
     top = gr.top_block()
     receiver = mimopack.wifi_receiver(len(samples), rate, backend="cpu", threads=threads)
+    stages, searched = Counter(), 0
+
+    def add(told):
+        nonlocal searched
+        stages.update(told["stages"])
+        searched += told["samples"]
+
+    receiver.listen(None, add)
     pdus = blocks.message_debug()
     for port, antenna in enumerate(samples):
         top.connect(blocks.vector_source_c(antenna.tolist(), True), (receiver, port))
@@ -69,7 +81,8 @@ def in_a_flowgraph(samples, rate, threads, seconds):
     time.sleep(WARM_UP)
     marks = []
     for _ in range(2):
-        marks.append((time.perf_counter(), receiver.counts()["samples"], pdus.num_messages()))
+        marks.append((time.perf_counter(), receiver.counts()["samples"], pdus.num_messages(),
+                      time.process_time()))
         time.sleep(seconds)
     top.stop()
     top.wait()
@@ -78,8 +91,10 @@ def in_a_flowgraph(samples, rate, threads, seconds):
     lost = counts["frames"] - counts["decoded"]
     if lost > 2 or counts["failures"] or counts["frames"] and marks[1][2] <= marks[0][2]:
         raise RuntimeError(f"not all frames were decoded: {counts}")
-    (begin, first, _), (end, last, _) = marks
-    return (last - first) / rate / (end - begin)
+    (begin, first, _, cpu), (end, last, _, cpu_end) = marks
+    found = {stage: seconds / (searched / rate) for stage, seconds in stages.items()}
+    found["others"] = (cpu_end - cpu) / ((last - first) / rate) - sum(found.values())
+    return (last - first) / rate / (end - begin), found
 
 
 def on_arrays(samples, frames, rate, threads, piece, seconds):
@@ -100,6 +115,13 @@ def on_arrays(samples, frames, rate, threads, piece, seconds):
     return passes * samples.shape[1] / rate / taken
 
 
+def medians(taken):
+    """Medians of dictionaries, name by name; a name that one lacks is 0 there."""
+    names = dict.fromkeys(name for one in taken for name in one)
+    return {name: round(float(np.median([one.get(name, 0.0) for one in taken])), 4)
+            for name in names}
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -115,16 +137,21 @@ def main():
     results = []
     for name in [one for one in (*loads.CASES, *MIXED) if arguments.case in one]:
         samples, frames, rate = load(name)
-        runs = {count: [] for count in threads}
+        runs, stages = {count: [] for count in threads}, {count: [] for count in threads}
         for _ in range(arguments.rounds):
             for count in threads:
-                runs[count].append(
-                    on_arrays(samples, frames, rate, count, arguments.piece, arguments.seconds)
-                    if arguments.arrays
-                    else in_a_flowgraph(samples, rate, count, arguments.seconds))
+                if arguments.arrays:
+                    runs[count].append(on_arrays(samples, frames, rate, count, arguments.piece,
+                                                 arguments.seconds))
+                    continue
+                found, taken = in_a_flowgraph(samples, rate, count, arguments.seconds)
+                runs[count].append(found)
+                stages[count].append(taken)
         found = {str(count): round(float(np.median(run)), 4) for count, run in runs.items()}
         results.append({"case": name, "antennas": len(samples), "sample_rate": rate,
-                        "times_real_time": found})
+                        "times_real_time": found,
+                        "cpu_s_per_s": {str(count): medians(taken)
+                                        for count, taken in stages.items() if taken}})
         print(f"{name:<26}", ", ".join(f"{count}: {value:.2f}" for count, value in found.items()),
               flush=True)
     if arguments.output:

@@ -1,9 +1,9 @@
-// SPDX-FileCopyrightText: 2026 The gr-mimopack authors
-// SPDX-License-Identifier: GPL-3.0-or-later
+/* SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+ * SPDX-License-Identifier: GPL-3.0-or-later */
 
-// _messages: Python's values as GNU Radio's messages (PMTs) and back, a dictionary or an
-// array in one call. The types of PMTs and blocks are those that GNU Radio's own Python
-// modules have registered.
+/* _messages: Python's values as GNU Radio's messages (PMTs) and back, a dictionary or an
+ * array in one call. The types of PMTs and blocks are those that GNU Radio's own Python
+ * modules have registered. */
 
 #include <gnuradio/basic_block.h>
 #include <pmt/pmt.h>
@@ -25,10 +25,10 @@ using pmt::pmt_t;
 
 namespace {
 
-// What the conversions ask Python for; set when the module is imported.
+/* What the conversions ask Python for; set when the module is imported. */
 py::handle numpy_scalar, numpy_uint64, pmt_type, pmt_to_pmt;
 
-// A Python exception becomes the C++ one that carries it.
+/* A Python exception becomes the C++ one that carries it. */
 PyObject* checked(PyObject* object)
 {
     if (!object)
@@ -60,7 +60,7 @@ double real(py::handle value)
     return py::reinterpret_steal<py::float_>(checked(PyNumber_Float(value.ptr())));
 }
 
-// The numbers of a tuple or list; None is NaN where that is allowed.
+/* The numbers of a tuple or list; None is NaN where that is allowed. */
 template <class T>
 std::vector<T> reals(py::handle sequence, bool none_is_nan)
 {
@@ -90,7 +90,7 @@ pmt_t array_to_pmt(const py::array& array)
                              std::to_string(array.ndim()));
     if (kind != 'i' && kind != 'u')
         return to_pmt(array.attr("tolist")());
-    // Raises TypeError where 64 bits do not hold them all.
+    /* Raises TypeError where 64 bits do not hold them all. */
     py::array_t<int64_t, py::array::c_style> wide(array);
     std::vector<int32_t> numbers(wide.data(), wide.data() + wide.size());
     for (size_t i = 0; i < numbers.size(); i++)
@@ -133,7 +133,7 @@ pmt_t to_pmt(py::handle value)
     return pmt_to_pmt(value).cast<pmt_t>();
 }
 
-// A value as the PMT of a Python or NumPy type.
+/* A value as the PMT of a Python or NumPy type. */
 pmt_t typed(py::handle value, py::handle kind)
 {
     auto is = [&](const PyTypeObject& type) { return kind.ptr() == (PyObject*)&type; };
@@ -164,7 +164,7 @@ pmt_t typed(py::handle value, py::handle kind)
     return pmt::from_uint64(found);
 }
 
-// The same, with an error that names the key.
+/* The same, with an error that names the key. */
 pmt_t typed(py::handle name, py::handle value, py::handle kind)
 {
     try {
@@ -196,7 +196,7 @@ pmt_t to_pmt_dict(const py::dict& values,
         }
         if (value.is_none())
             continue;
-        // dict_add() would look for the name in all before it.
+        /* dict_add() would look for the name in all before it. */
         onto = pmt::acons(pmt::intern(text(name)),
                           kind ? typed(name, value, kind) : to_pmt(value),
                           onto);
@@ -258,7 +258,7 @@ py::dict to_python_dict(pmt_t told, const py::dict& names)
         std::string text = pmt::symbol_to_string(pmt::car(entry));
         auto name = py::reinterpret_steal<py::object>(
             checked(PyUnicode_DecodeUTF8(text.data(), text.size(), "replace")));
-        // The first of equal names is the one that holds.
+        /* The first of equal names is the one that holds. */
         if (names.contains(name) && !found.contains(name))
             found[name] = to_python(pmt::cdr(entry));
     }
