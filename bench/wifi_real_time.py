@@ -65,14 +65,8 @@ def in_a_flowgraph(samples, rate, threads, seconds):
 
     top = gr.top_block()
     receiver = mimopack.wifi_receiver(len(samples), rate, backend="cpu", threads=threads)
-    stages, searched = Counter(), 0
-
-    def add(told):
-        nonlocal searched
-        stages.update(told["stages"])
-        searched += told["samples"]
-
-    receiver.listen(None, add)
+    statuses = []    # (CPU seconds of the process, what was told) of each second
+    receiver.listen(None, lambda told: statuses.append((time.process_time(), told)))
     pdus = blocks.message_debug()
     for port, antenna in enumerate(samples):
         top.connect(blocks.vector_source_c(antenna.tolist(), True), (receiver, port))
@@ -82,7 +76,7 @@ def in_a_flowgraph(samples, rate, threads, seconds):
     marks = []
     for _ in range(2):
         marks.append((time.perf_counter(), receiver.counts()["samples"], pdus.num_messages(),
-                      time.process_time()))
+                      len(statuses)))
         time.sleep(seconds)
     top.stop()
     top.wait()
@@ -91,10 +85,21 @@ def in_a_flowgraph(samples, rate, threads, seconds):
     lost = counts["frames"] - counts["decoded"]
     if lost > 2 or counts["failures"] or counts["frames"] and marks[1][2] <= marks[0][2]:
         raise RuntimeError(f"not all frames were decoded: {counts}")
-    (begin, first, _, cpu), (end, last, _, cpu_end) = marks
-    found = {stage: seconds / (searched / rate) for stage, seconds in stages.items()}
-    found["others"] = (cpu_end - cpu) / ((last - first) / rate) - sum(found.values())
-    return (last - first) / rate / (end - begin), found
+    (begin, first, _, status), (end, last, _, _) = marks
+    return (last - first) / rate / (end - begin), stages_of(statuses[status:-1], rate)
+
+
+def stages_of(statuses, rate):
+    """CPU seconds for a second of samples, by stage, from the first status to the last one."""
+    stages, samples = Counter(), 0
+    for _, told in statuses[1:]:
+        stages.update(told["stages"])
+        samples += told["samples"]
+    if not samples:
+        return {}
+    found = {stage: seconds / (samples / rate) for stage, seconds in stages.items()}
+    found["others"] = (statuses[-1][0] - statuses[0][0]) / (samples / rate) - sum(found.values())
+    return found
 
 
 def on_arrays(samples, frames, rate, threads, piece, seconds):

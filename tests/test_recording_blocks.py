@@ -91,6 +91,21 @@ def test_a_stream_by_the_clock_is_taken_in_large_pieces(tmp_path, monkeypatch, k
     assert all(0.003 < pause < 0.0034 for pause in pauses)
 
 
+def test_pauses_end_where_they_bring_no_more_samples(tmp_path, monkeypatch):
+    """GNU Radio was told to give few samples at a time: pauses would hold back the stream."""
+    pauses = []
+    monkeypatch.setattr(recording_stream, "time", SimpleNamespace(
+        sleep=pauses.append, time_ns=time.time_ns))
+    sink = mimopack.sigmf_multichannel_sink(str(tmp_path / "r"), 1, sample_rate=20e6,
+                                            overload="drop")
+    top = gr.top_block()
+    top.connect(blocks.vector_source_c(_samples(1, 400_000)[0].tolist()), sink)
+    top.start(1000)
+    top.wait()
+    assert sink.counts()["samples"] + sink.counts()["dropped"] == 400_000
+    assert len(pauses) == 1
+
+
 def test_clipping_is_counted(tmp_path):
     sink = mimopack.sigmf_multichannel_sink(str(tmp_path / "r"), 1, "ci16_le")
     _record(sink, np.array([[2.0, 0.5, -3j]], np.complex64))

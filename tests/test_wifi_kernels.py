@@ -353,14 +353,39 @@ def test_smooth(isa, rng):
         np.testing.assert_allclose(found[f], expected, atol=1e-4)
 
 
-@pytest.mark.parametrize("rows, columns", [(1, 1), (2, 2), (3, 3), (4, 4), (8, 3), (8, 4)])
-def test_condition(isa, rng, rows, columns):
-    h = complex_normal(rng, 37, rows, columns)
-    sizes = np.linalg.svd(h.astype(complex), compute_uv=False)
-    np.testing.assert_allclose(kernels.condition(h, isa=isa),
-                               (sizes[:, 0] / sizes[:, -1])**2, rtol=1e-3)
-    h[:] = 0
-    assert not kernels.condition(h, isa=isa).any()
+@pytest.mark.parametrize("rows, columns", [(2, 2), (3, 3), (4, 4), (8, 3), (8, 4)])
+def test_channel_states(isa, rng, rows, columns):
+    """Channels and noise of unscaled FFTs are brought to a scale; condition numbers are those of
+    antennas with equal noise."""
+    channel, noise = complex_normal(rng, 5, 37, rows, columns), rng.uniform(0.1, 10, (5, rows))
+    matrices, level, condition = kernels.channel_states(channel, noise, fft=64, isa=isa)
+    np.testing.assert_allclose(matrices, channel / 64, rtol=1e-6)
+    np.testing.assert_allclose(level, noise / 64**2)
+    white = channel.astype(complex) / np.sqrt(noise)[:, None, :, None]
+    sizes = np.linalg.svd(white, compute_uv=False)
+    expected = 20 * np.log10(sizes[..., 0] / sizes[..., -1]).mean(axis=1)
+    np.testing.assert_allclose(condition, expected, atol=1e-2)
+
+
+def test_condition_of_columns_and_of_too_many(rng):
+    for columns, expected in ((1, 0.0), (3, np.nan)):
+        channel = complex_normal(rng, 2, 5, 2, columns)
+        *_, condition = kernels.channel_states(channel, np.ones((2, 2)), fft=64)
+        np.testing.assert_array_equal(condition, [expected] * 2)
+
+
+def test_powers_in_decibels(rng):
+    """SNR as the mean of the antennas' ratios; levels and noise in shares of the FFT's powers."""
+    signal, noise = rng.uniform(1, 100, (2, 3, 4))
+    found = kernels.powers(list(signal), list(noise), share=[1.0, 0.5, 0.25])
+    for i, (snr, ratios, levels, floors) in enumerate(found):
+        share = (1.0, 0.5, 0.25)[i]
+        np.testing.assert_allclose(snr, 10 * np.log10(np.mean(signal[i] / noise[i])))
+        np.testing.assert_allclose(ratios, 10 * np.log10(signal[i] / noise[i]))
+        np.testing.assert_allclose(levels, 10 * np.log10((signal[i] + noise[i]) * share))
+        np.testing.assert_allclose(floors, 10 * np.log10(noise[i] * share))
+    np.testing.assert_allclose(kernels.decibels(signal), 10 * np.log10(signal))
+    assert kernels.decibels(np.zeros((1, 1))) == [(-300.0,)]
 
 
 @pytest.mark.parametrize("rows, columns, side", [(1, 1, 1), (2, 2, 2), (4, 4, 4), (4, 3, 8),

@@ -11,7 +11,7 @@
 #include <vector>
 
 /* The best of two builds is taken when the library is loaded. */
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
+#if defined(__x86_64__) && defined(__GLIBC__) && defined(__GNUC__) && !defined(__clang__)
 #define MIMOPACK_CLONES __attribute__((target_clones("avx2", "default")))
 #else
 #define MIMOPACK_CLONES
@@ -23,13 +23,16 @@ namespace {
 
 using samples_array = py::array_t<std::complex<float>, py::array::c_style>;
 
-/* Components to integers: scaled, rounded to the nearest, clipped to the type's range. What is
- * not a number becomes the offset. Returns how many were clipped or no numbers. */
+/* Components to integers: scaled, rounded to the nearest, clipped to the type's range.
+ * What is not a number becomes the offset. Returns how many were clipped or no numbers.
+ */
 template <typename T>
-MIMOPACK_CLONES int quantise(const float* in, T* out, int count, float factor, float offset)
+MIMOPACK_CLONES int
+quantise(const float* in, T* out, int count, float factor, float offset)
 {
     static_assert(sizeof(T) <= 2, "all values must be exact in a float");
-    /* A float of this size has no room for a fraction: adding it rounds, to even as rint. */
+    /* A float of this size has no room for a fraction: adding it rounds, to even as rint.
+     */
     constexpr float round = 3 << 22;
     const float low = std::numeric_limits<T>::min(), high = std::numeric_limits<T>::max();
     const float least = low - offset - 1, most = high - offset + 1;
@@ -101,7 +104,8 @@ std::size_t quantise_samples(const std::vector<samples_array>& samples,
     std::vector<const float*> channels;
     for (const samples_array& one : samples) {
         if (one.ndim() != 1 || one.shape(0) != out.shape(0))
-            throw std::invalid_argument("quantise_samples: a channel must have n samples");
+            throw std::invalid_argument(
+                "quantise_samples: a channel must have n samples");
         channels.push_back(reinterpret_cast<const float*>(one.data()));
     }
     const std::size_t count = out.shape(0);

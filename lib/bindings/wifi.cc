@@ -1,16 +1,17 @@
 /* SPDX-FileCopyrightText: 2026 The gr-mimopack authors
  * SPDX-License-Identifier: GPL-3.0-or-later */
-/* The Wi-Fi receiver's inner loops. Its Python modules alone call them; shapes are
- * checked so that no call can leave an array. Python's lock is given up where calls are long:
- * to get it back takes longer than the short ones do, where other threads want it. */
+/* The Wi-Fi receiver's inner loops, for its Python modules, and some for tests alone.
+ * Shapes are checked so that no call can leave an array. Python's lock is given up where
+ * calls are long: to get it back takes longer than the short ones do, where other threads
+ * want it. */
 #include "../cpu/viterbi_plan.h"
 #include "../cpu/wifi_mac.h"
-#include "../cpu/wifi_scan.h"
 #include "../cpu/wifi_plan.h"
+#include "../cpu/wifi_scan.h"
 #include "common.h"
+#include <time.h>
 #include <algorithm>
 #include <array>
-#include <chrono>
 #include <cmath>
 #include <complex>
 #include <cstdint>
@@ -92,8 +93,8 @@ bool has_shape(const py::array& a, std::initializer_list<std::int64_t> shape)
            std::equal(shape.begin(), shape.end(), a.shape());
 }
 
-/* (energy (rows, blocks), lag (rows, blocks), the last of which is not set) of samples (rows, n),
- * of which columns [begin, begin + blocks * block) are taken */
+/* (energy (rows, blocks), lag (rows, blocks), the last of which is not set) of samples
+ * (rows, n), of which columns [begin, begin + blocks * block) are taken */
 py::tuple correlate(const complex_array& samples,
                     std::int64_t begin,
                     std::int64_t blocks,
@@ -122,8 +123,8 @@ py::tuple correlate(const complex_array& samples,
     return py::make_tuple(energy, lag);
 }
 
-/* (mean (size,), its square) of energy (rows, size + window) and lag (rows, size + window), the
- * last of which does not count */
+/* (mean (size,), its square) of energy (rows, size + window) and lag (rows, size +
+ * window), the last of which does not count */
 py::tuple metric(const float_array& energy,
                  const complex_array& lag,
                  int window,
@@ -135,8 +136,9 @@ py::tuple metric(const float_array& energy,
     const std::int64_t size = std::max<std::int64_t>(0, lag.shape(1) - window);
     complex_array mean(size);
     float_array square(size);
-    const wifi_metric m = { energy.shape(0), size,        window,
-                            energy.data(),   floats(lag), lag.shape(1),
+    const wifi_metric m = { energy.shape(0), size,
+                            window,          energy.data(),
+                            floats(lag),     lag.shape(1),
                             floats(mean),    square.mutable_data() };
     const wifi_build& build = find_wifi(isa);
     if (size) {
@@ -168,7 +170,7 @@ py::array_t<T> as_array(const std::vector<T>& values)
     return py::array_t<T>(static_cast<py::ssize_t>(values.size()), values.data());
 }
 
-/* A :class:`wifi_scan` */
+/* A wifi_scan; for one thread at a time */
 class scan
 {
 public:
@@ -185,15 +187,16 @@ public:
         : d_scan({ rows, block, window, region, searches, fall, fallen, next, ahead },
                  find_wifi(isa))
     {
-        require(rows >= 1 && rows <= 256 && block >= 16 && block % 16 == 0 && block <= 1 << 20 &&
-                    window >= 1 && window <= 1 << 10 && region >= 1 && searches >= 1 &&
-                    fall >= 0 && next >= 1 && ahead >= 1,
+        require(rows >= 1 && rows <= 256 && block >= 16 && block % 16 == 0 &&
+                    block <= 1 << 20 && window >= 1 && window <= 1 << 10 && region >= 1 &&
+                    searches >= 1 && fall >= 0 && next >= 1 && ahead >= 1,
                 "Scan");
     }
 
     void restart() { d_scan.restart(); }
 
-    /* (lag, metric, whether it falls, of windows from the first on; hits; chain; windows passed) */
+    /* (lag, metric, whether it falls, of windows from the first on; hits; chain; windows
+     * passed) */
     py::tuple take(const row_array& samples,
                    complex_array& array,
                    std::int64_t at,
@@ -201,14 +204,17 @@ public:
                    float threshold)
     {
         const std::int64_t rows = d_scan.settings().rows;
-        require(samples.ndim() == 2 && samples.shape(0) == rows && in_rows(samples) &&
-                    array.ndim() == 2 && array.shape(0) == rows && at >= 0 &&
+        require(in_rows(samples) && samples.shape(0) == rows && array.ndim() == 2 &&
+                    array.shape(0) == rows && at >= 0 &&
                     samples.shape(1) <= array.shape(1) - at && begin >= 0,
                 "Scan.take");
-        const scan_piece piece = {
-            reinterpret_cast<const float*>(samples.data()), samples.shape(1), apart(samples),
-            floats(array), array.shape(1), at, begin
-        };
+        const scan_piece piece = { reinterpret_cast<const float*>(samples.data()),
+                                   samples.shape(1),
+                                   apart(samples),
+                                   floats(array),
+                                   array.shape(1),
+                                   at,
+                                   begin };
         scan_result found;
         {
             py::gil_scoped_release release;
@@ -216,8 +222,12 @@ public:
         }
         complex_array lag(static_cast<py::ssize_t>(found.metric.size()));
         std::copy(found.lag.begin(), found.lag.end(), floats(lag));
-        return py::make_tuple(lag, as_array(found.metric), as_array(found.fallen), found.hits,
-                              found.chain, found.passed);
+        return py::make_tuple(lag,
+                              as_array(found.metric),
+                              as_array(found.fallen),
+                              found.hits,
+                              found.chain,
+                              found.passed);
     }
 
 private:
@@ -234,8 +244,9 @@ strongest_window(const float_array& metric, std::int64_t window, int region, int
     return strongest(metric.data(), metric.size(), window, region, searches);
 }
 
-/* (part, start, window, cfo (pieces,), direct current (pieces, rows)) of the preambles that
- * are looked for in samples (rows, n) from each of starts on; part is 0 where there is none */
+/* (part, start, window, cfo (pieces,), direct current (pieces, rows)) of the preambles
+ * that are looked for in samples (rows, n) from each of starts on; part is 0 where there
+ * is none */
 py::tuple acquire(const complex_array& samples,
                   const long_array& starts,
                   const complex_array& lag,
@@ -251,10 +262,9 @@ py::tuple acquire(const complex_array& samples,
                 bins.ndim() == 2 && sequence.ndim() == 1 && reference.ndim() == 2 &&
                 lag.shape(0) == starts.shape(0) && samples.shape(0) >= 1 && scale >= 1 &&
                 scale <= 64 && !(scale & (scale - 1)) && turns >= 0 && turns <= 8 &&
-                bins.shape(0) >= 1 &&
-                bins.shape(0) <= wifi_max_parts && bins.shape(1) == wifi_legacy &&
-                sequence.shape(0) == wifi_legacy && reference.shape(0) == bins.shape(0) &&
-                reference.shape(1) == fft;
+                bins.shape(0) >= 1 && bins.shape(0) <= wifi_max_parts &&
+                bins.shape(1) == wifi_legacy && sequence.shape(0) == wifi_legacy &&
+                reference.shape(0) == bins.shape(0) && reference.shape(1) == fft;
     for (std::int64_t i = 0; fits && i < starts.size(); ++i)
         fits = starts.data()[i] >= 0 &&
                starts.data()[i] <= samples.shape(1) - wifi_preamble_samples(scale);
@@ -339,8 +349,8 @@ py::tuple combine(const complex_array& spectra,
                   const std::string& isa)
 {
     bool fits = spectra.ndim() == 4 && channel.ndim() == 3 && noise.ndim() == 2 &&
-                spectra.shape(1) >= 1 && spectra.shape(2) >= 2 &&
-                channel.shape(1) >= 1 && channel.shape(0) == spectra.shape(0) &&
+                spectra.shape(1) >= 1 && spectra.shape(2) >= 2 && channel.shape(1) >= 1 &&
+                channel.shape(0) == spectra.shape(0) &&
                 noise.shape(0) == spectra.shape(0) && noise.shape(1) == spectra.shape(1);
     fits = fits && spectra.shape(3) % channel.shape(1) == 0 &&
            channel.shape(2) == spectra.shape(3) / channel.shape(1) * spectra.shape(1);
@@ -348,16 +358,11 @@ py::tuple combine(const complex_array& spectra,
     const std::int64_t frames = spectra.shape(0), carriers = channel.shape(1);
     complex_array out({ frames, spectra.shape(2) - 2, carriers });
     double_array strength(frames);
-    const wifi_combination c = { frames,
-                                 spectra.shape(1),
-                                 spectra.shape(2),
-                                 spectra.shape(3) / carriers,
-                                 carriers,
-                                 floats(spectra),
-                                 floats(channel),
-                                 noise.data(),
-                                 floats(out),
-                                 strength.mutable_data() };
+    const wifi_combination c = { frames,           spectra.shape(1),
+                                 spectra.shape(2), spectra.shape(3) / carriers,
+                                 carriers,         floats(spectra),
+                                 floats(channel),  noise.data(),
+                                 floats(out),      strength.mutable_data() };
     const wifi_build& build = find_wifi(isa);
     build.combine(c);
     return py::make_tuple(out, strength);
@@ -398,7 +403,8 @@ py::tuple read_signals(const complex_array& combined,
     require(has_shape(combined, { frames, 3, wifi_legacy }) && strength.ndim() == 1 &&
                 has_shape(data, { wifi_signal_bits }) && within(data, wifi_legacy) &&
                 has_shape(pilots, { 4 }) && within(pilots, wifi_legacy) &&
-                has_shape(pilot_signs, { 3, 4 }) && has_shape(order, { wifi_signal_bits }) &&
+                has_shape(pilot_signs, { 3, 4 }) &&
+                has_shape(order, { wifi_signal_bits }) &&
                 within(order, wifi_signal_bits) && has_shape(distance, { 3 }),
             "read_signals");
     byte_array kind(frames), first({ frames, std::int64_t{ wifi_signal_bits / 2 } });
@@ -442,8 +448,8 @@ order(const float_array& llr, const long_array& source, const std::string& isa)
     return out;
 }
 
-/* Memory of a thread that is used again by its next call: fresh memory costs as much as some
- * of what is done in it. */
+/* Memory of a thread that is used again by its next call: fresh memory costs as much as
+ * some of what is done in it. */
 template <typename T>
 class scratch
 {
@@ -484,8 +490,8 @@ private:
     }
 };
 
-/* LLRs of frames through the decoders of the convolutional code: the encoders' bits by turns,
- * without their tails */
+/* LLRs of frames through the decoders of the convolutional code: the encoders' bits by
+ * turns, without their tails */
 class frame_decoder
 {
 public:
@@ -495,8 +501,12 @@ public:
                   std::int64_t count,
                   float largest_mean,
                   const std::string& isa)
-        : d_source(source), d_encoders(encoders), d_count(count), d_mean(largest_mean),
-          d_build(find_wifi(isa)), d_decoder(find_viterbi(find_build(isa)))
+        : d_source(source),
+          d_encoders(encoders),
+          d_count(count),
+          d_mean(largest_mean),
+          d_build(find_wifi(isa)),
+          d_decoder(find_viterbi(find_build(isa)))
     {
         const int rates = static_cast<int>(std::size(viterbi_rates));
         while (d_rate < rates && rate != viterbi_rates[d_rate].rate)
@@ -523,8 +533,8 @@ public:
         return frames * d_encoders * d_used + symbols * d_source.size();
     }
 
-    /* A frame's LLRs, carriers x symbols x bits, to integers: those of frame f of the same memory,
-     * after those of the frames before */
+    /* Rounds the LLRs of frame f, carriers x symbols x bits, to integers behind those of
+     * the frames before it, which come first. */
     void round(const float* llr,
                std::int64_t f,
                std::int64_t carriers,
@@ -534,8 +544,17 @@ public:
     {
         scratch<std::int8_t> rows(carriers * symbols * bits + 16);
         /* Each frame is written over what the one before has behind its last used bit. */
-        d_build.round({ carriers, symbols, bits, d_source.size(), d_encoders, d_used, llr,
-                        d_source.data(), d_rate, d_mean, rows.data(),
+        d_build.round({ carriers,
+                        symbols,
+                        bits,
+                        d_source.size(),
+                        d_encoders,
+                        d_used,
+                        llr,
+                        d_source.data(),
+                        d_rate,
+                        d_mean,
+                        rows.data(),
                         memory + f * d_encoders * d_used });
     }
 
@@ -575,8 +594,12 @@ public:
         run_batch(b, threads, [&](viterbi_batch& batch) {
             scratch<std::int8_t> integers(size(frames, symbols));
             for (std::int64_t f = 0; f < frames; ++f)
-                round(llr.data() + f * (llr.size() / frames), f, llr.shape(1), symbols,
-                      llr.shape(3), integers.data());
+                round(llr.data() + f * (llr.size() / frames),
+                      f,
+                      llr.shape(1),
+                      symbols,
+                      llr.shape(3),
+                      integers.data());
             return run(integers.data(), frames, out.mutable_data(), batch);
         });
         return out;
@@ -614,17 +637,21 @@ py::list told(const std::vector<mpdu_places>& found)
 class descrambler
 {
 public:
-    /* sequences: (128, 127), by the first seven bits. Of `size` bits those behind `end` become
-     * what is a descrambled 0. The PSDU begins behind `service` bits; aggregated: whether it is
-     * an A-MPDU. */
+    /* sequences: (128, 127), by the first seven bits. Of `size` bits those behind `end`
+     * become what is a descrambled 0. The PSDU begins behind `service` bits; aggregated:
+     * whether it is an A-MPDU. */
     descrambler(const byte_array& sequences,
                 std::int64_t size,
                 std::int64_t end,
                 std::int64_t service,
                 std::int64_t length,
                 bool aggregated)
-        : d_sequences(sequences), d_size(size), d_end(end), d_service(service),
-          d_length(length), d_aggregated(aggregated)
+        : d_sequences(sequences),
+          d_size(size),
+          d_end(end),
+          d_service(service),
+          d_length(length),
+          d_aggregated(aggregated)
     {
         require(has_shape(sequences, { 1 << seed_bits, period }) && size >= seed_bits &&
                     end >= seed_bits && end <= size && service >= 0 && length >= 0 &&
@@ -668,13 +695,16 @@ public:
         return found;
     }
 
-    /* (PSDUs (frames, length), bits (frames, size), MPDUs as `told` gives them) of bits (frames,
-     * size or less) */
+    /* (PSDUs (frames, length), bits (frames, size), MPDUs as `told` gives them) of bits
+     * (frames, size or less) */
     py::tuple descramble(const byte_array& bits) const
     {
         require(bits.ndim() == 2 && bits.shape(1) <= d_size, "Descrambler.run");
         byte_array out({ bits.shape(0), d_size }), psdus({ bits.shape(0), d_length });
-        const auto found = run(bits.data(), bits.shape(0), bits.shape(1), out.mutable_data(),
+        const auto found = run(bits.data(),
+                               bits.shape(0),
+                               bits.shape(1),
+                               out.mutable_data(),
                                psdus.mutable_data());
         return py::make_tuple(psdus, out, told(found));
     }
@@ -687,8 +717,8 @@ private:
     bool d_aggregated;
 };
 
-/* (sampling offsets (frames,), phases (frames, symbols) or None) of known (frames, symbols,
- * carriers) */
+/* (sampling offsets (frames,), phases (frames, symbols) or None) of known (frames,
+ * symbols, carriers) */
 py::tuple track(const complex_array& known,
                 const long_array& k,
                 const double_array& distance,
@@ -744,9 +774,10 @@ struct frames_of {
     wifi_frames all() const { return { data.data(), length.data(), stride.data() }; }
 };
 
-/* A receiver's direct current (frames, rows), 0 where the mean of the samples does not tell it
- * from a signal: a signal's mean square is near its power over the length where the carrier
- * offset brings a subcarrier to frequency 0, and far less where it does not. */
+/* A receiver's direct current (frames, rows), 0 where the mean of the samples does not
+ * tell it from a signal: a signal's mean square is near its power over the length where
+ * the carrier offset brings a subcarrier to frequency 0, and far less where it does not.
+ */
 void find_direct(const wifi_build& build,
                  const frames_of& all,
                  std::int64_t frames,
@@ -779,14 +810,14 @@ complex_array direct_current(const std::vector<row_array>& samples,
     const frames_of all(samples, rows);
     require(all.fits && rows >= 0 && has_shape(cfo, { frames }), "direct_current");
     complex_array direct({ frames, rows });
-    find_direct(find_wifi(isa), all, frames, rows, cfo.data(), fft, direct.mutable_data());
+    find_direct(
+        find_wifi(isa), all, frames, rows, cfo.data(), fft, direct.mutable_data());
     return direct;
 }
 
 /* (mean (frames, rows), mean of the squares) of samples: arrays (rows, length) */
-py::tuple means(const std::vector<row_array>& samples,
-                std::int64_t rows,
-                const std::string& isa)
+py::tuple
+means(const std::vector<row_array>& samples, std::int64_t rows, const std::string& isa)
 {
     const frames_of all(samples, rows);
     require(all.fits && rows >= 0, "means");
@@ -820,26 +851,21 @@ complex_array spectra(const std::vector<row_array>& samples,
                 direct.shape(0) == frames && direct.shape(1) == rows && fft >= 2 &&
                 fft <= 1 << 16 && !(fft & (fft - 1));
     for (std::int64_t i = 0; fits && i < starts.size(); ++i)
-        fits = starts.data()[i] >= 0 &&
-               starts.data()[i] <= all.length[i / windows] - fft;
+        fits = starts.data()[i] >= 0 && starts.data()[i] <= all.length[i / windows] - fft;
     for (std::int64_t i = 0; i < bins.size(); ++i)
         fits &= bins.data()[i] >= 0 && bins.data()[i] < fft;
     require(fits, "spectra");
     complex_array out({ frames, rows, windows, bins.shape(0) });
-    const wifi_spectra s = { frames,          rows,
-                             windows,         bins.shape(0),
-                             fft,             all.all(),
-                             floats(direct),
-                             cfo.data(),      starts.data(),
-                             bins.data(),     scale.data(),
-                             floats(out) };
+    const wifi_spectra s = { frames,        rows,        windows,        bins.shape(0),
+                             fft,           all.all(),   floats(direct), cfo.data(),
+                             starts.data(), bins.data(), scale.data(),   floats(out) };
     const wifi_build& build = find_wifi(isa);
     build.spectra(s);
     return out;
 }
 
-/* (channel without mean delays, those (frames,), power (frames, delays), mean of the squares
- * (frames,)) of channel (frames, carriers, rows) */
+/* (channel without mean delays, those (frames,), power (frames, delays), mean of the
+ * squares (frames,)) of channel (frames, carriers, rows) */
 py::tuple profiles(const complex_array& channel,
                    const long_array& k,
                    double step,
@@ -949,24 +975,6 @@ smooth(const complex_array& channel,
     return out;
 }
 
-/* (matrices,) squared condition numbers of (matrices, rows, columns) */
-float_array condition(const complex_array& h, const std::string& isa)
-{
-    require(h.ndim() == 3 && h.shape(1) >= 1 && h.shape(1) <= 256 && h.shape(2) >= 1 &&
-                h.shape(2) <= wifi_max_columns,
-            "condition");
-    float_array ratio(h.shape(0));
-    const wifi_channels c = { h.shape(0),
-                              static_cast<int>(h.shape(1)),
-                              static_cast<int>(h.shape(2)),
-                              floats(h),
-                              ratio.mutable_data() };
-    const wifi_build& build = find_wifi(isa);
-    const long_call call(h.size());
-    build.condition(c);
-    return ratio;
-}
-
 double decibels(double power) { return 10 * std::log10(std::max(power, 1e-30)); }
 
 /* A list of tuples of powers (frames, m) in dB */
@@ -983,8 +991,8 @@ py::list decibels_of(const double_array& power)
     return out;
 }
 
-/* Of each frame (SNR, SNRs of antennas, their levels, their noise), all in dB; signal and noise:
- * (rows,) power of a carrier, share: what a level takes of it */
+/* Of each frame (SNR, SNRs of antennas, their levels, their noise), all in dB; signal and
+ * noise: (rows,) power of a carrier, share: what a level takes of it */
 py::list powers(const std::vector<double_array>& signal,
                 const std::vector<double_array>& noise,
                 const std::vector<double>& share)
@@ -993,7 +1001,8 @@ py::list powers(const std::vector<double_array>& signal,
     py::list out;
     for (std::size_t f = 0; f < signal.size(); ++f) {
         const std::int64_t rows = signal[f].size();
-        require(signal[f].ndim() == 1 && has_shape(noise[f], { rows }) && rows >= 1, "powers");
+        require(signal[f].ndim() == 1 && has_shape(noise[f], { rows }) && rows >= 1,
+                "powers");
         py::tuple ratios(rows), levels(rows), floors(rows);
         double total = 0;
         for (std::int64_t r = 0; r < rows; ++r) {
@@ -1003,50 +1012,57 @@ py::list powers(const std::vector<double_array>& signal,
             levels[r] = decibels((a + b) * share[f]);
             floors[r] = decibels(b * share[f]);
         }
-        out.append(py::make_tuple(decibels(total / static_cast<double>(rows)), ratios, levels,
-                                  floors));
+        out.append(py::make_tuple(
+            decibels(total / static_cast<double>(rows)), ratios, levels, floors));
     }
     return out;
 }
 
-/* (channel, noise; both for spectra that are divided by the FFT's length, list of condition
- * numbers in dB, mean over carriers) of channel (frames, carriers, rows, columns) and noise
- * (frames, rows) */
-py::tuple
-channel_states(const complex_array& channel, const double_array& noise, int fft, const std::string& isa)
+/* (channel / fft, noise / fft^2, list of each frame's mean condition number in dB) of
+ * channel (frames, carriers, rows, columns) and noise (frames, rows) */
+py::tuple channel_states(const complex_array& channel,
+                         const double_array& noise,
+                         int fft,
+                         const std::string& isa)
 {
     require(channel.ndim() == 4 && fft >= 1 &&
                 has_shape(noise, { channel.shape(0), channel.shape(2) }) &&
-                channel.shape(2) >= 1 && channel.shape(2) <= 256 && channel.shape(3) >= 1 &&
-                channel.shape(3) <= wifi_max_columns,
+                channel.shape(2) >= 1 && channel.shape(2) <= 256 &&
+                channel.shape(3) >= 1 && channel.shape(3) <= wifi_max_columns,
             "channel_states");
     const std::int64_t frames = channel.shape(0), carriers = channel.shape(1),
                        rows = channel.shape(2), columns = channel.shape(3);
     complex_array matrices({ frames, carriers, rows, columns });
     double_array level({ frames, rows });
-    const float unit = 1 / static_cast<float>(fft);
-    for (std::int64_t i = 0; i < channel.size(); ++i)
-        matrices.mutable_data()[i] = channel.data()[i] * unit;
-    for (std::int64_t i = 0; i < noise.size(); ++i)
-        level.mutable_data()[i] = noise.data()[i] * unit * unit;
-    py::list condition;
-    std::vector<std::complex<float>> white(carriers * rows * columns);
-    std::vector<float> ratio(carriers);
+    const std::int64_t size = carriers * rows * columns;
+    const std::complex<float>* from = channel.data();
+    std::complex<float>* to = matrices.mutable_data();
+    double* level_to = level.mutable_data();
     const wifi_build& build = find_wifi(isa);
-    for (std::int64_t f = 0; f < frames; ++f) {
-        double mean = columns == 1 ? 0 : std::nan("");
-        if (columns > 1 && columns <= rows) {
-            const std::complex<float>* from = channel.data() + f * carriers * rows * columns;
-            for (std::int64_t i = 0; i < carriers * rows * columns; ++i)
-                white[i] = from[i] / static_cast<float>(
-                                         std::sqrt(*noise.data(f, i / columns % rows)));
-            build.condition({ carriers, static_cast<int>(rows), static_cast<int>(columns),
-                              reinterpret_cast<const float*>(white.data()), ratio.data() });
-            mean = 0;
+    std::vector<double> condition(frames, columns == 1 ? 0 : std::nan(""));
+    {
+        const long_call call(channel.size());
+        const float unit = 1 / static_cast<float>(fft);
+        for (std::int64_t i = 0; i < frames * size; ++i)
+            to[i] = from[i] * unit;
+        for (std::int64_t i = 0; i < frames * rows; ++i)
+            level_to[i] = noise.data()[i] * unit * unit;
+        std::vector<std::complex<float>> white(size);
+        std::vector<float> ratio(carriers), share(rows);
+        for (std::int64_t f = 0; f < frames && columns > 1 && columns <= rows; ++f) {
+            for (std::int64_t r = 0; r < rows; ++r)
+                share[r] = static_cast<float>(1 / std::sqrt(noise.data()[f * rows + r]));
+            for (std::int64_t i = 0; i < size; ++i)
+                white[i] = from[f * size + i] * share[i / columns % rows];
+            build.condition({ carriers,
+                              static_cast<int>(rows),
+                              static_cast<int>(columns),
+                              reinterpret_cast<const float*>(white.data()),
+                              ratio.data() });
+            condition[f] = 0;
             for (const float one : ratio)
-                mean += decibels(one) / static_cast<double>(carriers);
+                condition[f] += decibels(one) / static_cast<double>(carriers);
         }
-        condition.append(mean);
     }
     return py::make_tuple(matrices, level, condition);
 }
@@ -1117,23 +1133,32 @@ complex_array points(const byte_array& coded,
     fits = fits && places.shape(0) % data == 0 &&
            has_shape(pilots, { coded.shape(1), pilot_places.shape(0), streams + stbc });
     require(fits, "points");
-    complex_array out({ coded.shape(0),
-                        std::int64_t{ streams } + stbc,
-                        coded.shape(1),
-                        carriers });
+    complex_array out(
+        { coded.shape(0), std::int64_t{ streams } + stbc, coded.shape(1), carriers });
     std::fill_n(floats(out), 2 * out.size(), 0.0f);
-    const wifi_points p = { coded.shape(0), coded.shape(1), carriers,
-                            data, places.shape(0) / data, streams, bits, stbc,
-                            pilot_places.shape(0), coded.data(), from.data(),
-                            floats(table), places.data(), pilot_places.data(),
-                            pilots.data(), floats(out) };
+    const wifi_points p = { coded.shape(0),
+                            coded.shape(1),
+                            carriers,
+                            data,
+                            places.shape(0) / data,
+                            streams,
+                            bits,
+                            stbc,
+                            pilot_places.shape(0),
+                            coded.data(),
+                            from.data(),
+                            floats(table),
+                            places.data(),
+                            pilot_places.data(),
+                            pilots.data(),
+                            floats(out) };
     const wifi_build& build = find_wifi(isa);
     build.points(p);
     return out;
 }
 
-/* The shape of received (frames, rows, symbols, carriers), points (frames, streams, symbols,
- * carriers) and channel (frames, trained, rows, streams) */
+/* The shape of received (frames, rows, symbols, carriers), points (frames, streams,
+ * symbols, carriers) and channel (frames, trained, rows, streams) */
 wifi_shape shape_of(const complex_array& received,
                     const complex_array& points,
                     const complex_array& channel,
@@ -1147,8 +1172,8 @@ wifi_shape shape_of(const complex_array& received,
            received.shape(3) >= 1 && points.shape(1) >= 1 &&
            points.shape(1) <= wifi_max_columns;
     require(fits, function);
-    const wifi_shape s = { received.shape(0), received.shape(1), received.shape(2),
-                           received.shape(3), points.shape(1),   channel.shape(1),
+    const wifi_shape s = { received.shape(0),    received.shape(1), received.shape(2),
+                           received.shape(3),    points.shape(1),   channel.shape(1),
                            trained_place.data(), floats(turn) };
     require(has_shape(points, { s.frames, s.streams, s.symbols, s.carriers }) &&
                 has_shape(channel, { s.frames, s.trained, s.rows, s.streams }) &&
@@ -1158,8 +1183,8 @@ wifi_shape shape_of(const complex_array& received,
     return s;
 }
 
-/* (sampling offsets (frames,), phases (frames, symbols), received without their turns, noise
- * (frames, carriers, rows), its least (frames, rows), channel) */
+/* (sampling offsets (frames,), phases (frames, symbols), received without their turns,
+ * noise (frames, carriers, rows), its least (frames, rows), channel) */
 py::tuple refine(const complex_array& received,
                  const complex_array& points,
                  const complex_array& channel,
@@ -1187,14 +1212,27 @@ py::tuple refine(const complex_array& received,
     complex_array turned({ s.frames, s.rows, s.symbols, s.carriers });
     complex_array estimate({ s.frames, s.trained, s.rows, s.streams });
     float_array noise({ s.frames, s.carriers, s.rows }), least({ s.frames, s.rows });
-    const wifi_refinement w = { s, fft, weight, interpolate, floats(received),
-                                floats(points), floats(channel), floats(least_squares),
-                                k.data(), trained_k.data(), distance.data(),
-                                pilot_places.data(), pilot_places.size(),
-                                estimated.data(), estimated.size(),
-                                offset.mutable_data(), phase.mutable_data(),
-                                floats(turned), noise.mutable_data(),
-                                least.mutable_data(), floats(estimate) };
+    const wifi_refinement w = { s,
+                                fft,
+                                weight,
+                                interpolate,
+                                floats(received),
+                                floats(points),
+                                floats(channel),
+                                floats(least_squares),
+                                k.data(),
+                                trained_k.data(),
+                                distance.data(),
+                                pilot_places.data(),
+                                pilot_places.size(),
+                                estimated.data(),
+                                estimated.size(),
+                                offset.mutable_data(),
+                                phase.mutable_data(),
+                                floats(turned),
+                                noise.mutable_data(),
+                                least.mutable_data(),
+                                floats(estimate) };
     const wifi_build& build = find_wifi(isa);
     {
         py::gil_scoped_release release;
@@ -1322,17 +1360,34 @@ public:
              double step,
              double step_db,
              py::function make)
-        : d_k(k), d_wanted(wanted), d_delay(delay), d_transform(transform),
+        : d_k(k),
+          d_wanted(wanted),
+          d_delay(delay),
+          d_transform(transform),
           d_bank(std::make_shared<filter_bank>(std::move(make), k.size(), wanted.size()))
     {
         require(k.ndim() == 1 && wanted.ndim() == 1 && delay.ndim() == 1 &&
                     transform.ndim() == 2 && k.size() >= 1 && delay.size() >= 1 &&
-                    transform.shape(0) == k.size() && transform.shape(1) == delay.size() &&
-                    lobe >= 0 && lobe <= 1 << 20 && step > 0 && step_db > 0,
+                    transform.shape(0) == k.size() &&
+                    transform.shape(1) == delay.size() && lobe >= 0 && lobe <= 1 << 20 &&
+                    step > 0 && step_db > 0,
                 "Smoother");
-        d_plan = { k.size(), wanted.size(), delay.size(), d_k.data(), d_wanted.data(),
-                   d_delay.data(), floats(d_transform), lobe, longest, margin, margin_per_db,
-                   sidelobe, step, step_db, &filter_lease::find, nullptr };
+        d_plan = { k.size(),
+                   wanted.size(),
+                   delay.size(),
+                   d_k.data(),
+                   d_wanted.data(),
+                   d_delay.data(),
+                   floats(d_transform),
+                   lobe,
+                   longest,
+                   margin,
+                   margin_per_db,
+                   sidelobe,
+                   step,
+                   step_db,
+                   &filter_lease::find,
+                   nullptr };
     }
 
     /* For one call, which must not outlive the lease */
@@ -1347,9 +1402,10 @@ public:
     std::int64_t carriers() const { return d_plan.carriers; }
     std::int64_t wanted() const { return d_plan.wanted; }
 
-    /* (channels (frames, wanted, rows), error (frames,), done, paths (frames, 64)) of channel
-     * (frames, carriers, rows); zeros where a channel is not done */
-    py::tuple run(const complex_array& channel, double noise, const std::string& isa) const
+    /* (channels (frames, wanted, rows), error (frames,), done, paths (frames, 64)) of
+     * channel (frames, carriers, rows); zeros where a channel is not done */
+    py::tuple
+    run(const complex_array& channel, double noise, const std::string& isa) const
     {
         require(channel.ndim() == 3 && channel.shape(1) == carriers() &&
                     channel.shape(2) >= 1 && noise > 0,
@@ -1361,8 +1417,15 @@ public:
         long_array done(frames);
         filter_lease found = lease();
         const wifi_smoother own = plan(found);
-        const wifi_estimates e = { &own, frames, rows, floats(channel), noise, true,
-                                   floats(out), error.mutable_data(), done.mutable_data(),
+        const wifi_estimates e = { &own,
+                                   frames,
+                                   rows,
+                                   floats(channel),
+                                   noise,
+                                   true,
+                                   floats(out),
+                                   error.mutable_data(),
+                                   done.mutable_data(),
                                    paths.mutable_data() };
         const wifi_build& build = find_wifi(isa);
         build.smooth_channels(e);
@@ -1389,8 +1452,14 @@ public:
                   const float_array& pilot_signs,
                   const long_array& order,
                   const double_array& distance)
-        : d_fft(fft), d_sequence(sequence), d_data(data), d_pilots(pilots), d_order(order),
-          d_signs(pilot_signs), d_distance(distance), d_smoother(std::move(s))
+        : d_fft(fft),
+          d_sequence(sequence),
+          d_data(data),
+          d_pilots(pilots),
+          d_order(order),
+          d_signs(pilot_signs),
+          d_distance(distance),
+          d_smoother(std::move(s))
     {
         require(fft >= 2 && fft <= 1 << 16 && !(fft & (fft - 1)) &&
                     has_shape(sequence, { wifi_legacy }) &&
@@ -1399,9 +1468,9 @@ public:
                 "HeaderReader");
     }
 
-    /* (kind (frames,), L-SIGs (frames, 24), HT-SIGs or VHT-SIG-As (frames, 48), noise (frames,
-     * rows), signal) of samples: arrays (rows, length), with windows that begin at starts
-     * (frames, windows) */
+    /* (kind (frames,), L-SIGs (frames, 24), HT-SIGs or VHT-SIG-As (frames, 48), noise
+     * (frames, rows), signal) of samples: arrays (rows, length), with windows that begin
+     * at starts (frames, windows) */
     py::tuple read(const std::vector<row_array>& samples,
                    const long_array& starts,
                    const double_array& cfo,
@@ -1476,8 +1545,8 @@ public:
                            const double_array& strength,
                            const std::string& isa) const
     {
-        return read_signals(combined, strength, d_data, d_pilots, d_signs, d_order, d_distance,
-                            isa);
+        return read_signals(
+            combined, strength, d_data, d_pilots, d_signs, d_order, d_distance, isa);
     }
 
 private:
@@ -1498,28 +1567,37 @@ private:
 };
 
 /* Mean turns from symbol to symbol of phases (frames, symbols) */
-void mean_steps(const double* phase, std::int64_t frames, std::int64_t symbols, double* step)
+void mean_steps(const double* phase,
+                std::int64_t frames,
+                std::int64_t symbols,
+                double* step)
 {
     for (std::int64_t f = 0; f < frames; ++f, phase += symbols)
-        step[f] = symbols > 1 ? (phase[symbols - 1] - phase[0]) / static_cast<double>(symbols - 1)
-                              : 0;
+        step[f] = symbols > 1
+                      ? (phase[symbols - 1] - phase[0]) / static_cast<double>(symbols - 1)
+                      : 0;
 }
 
 class stopwatch
 {
 public:
-    /* Seconds since the last call, or since it was made */
+    /* Seconds of this thread since the last call, or since it was made */
     double lap()
     {
-        const auto now = clock::now();
-        const std::chrono::duration<double> taken = now - d_last;
+        const double now = seconds(), taken = now - d_last;
         d_last = now;
-        return taken.count();
+        return taken;
     }
 
 private:
-    using clock = std::chrono::steady_clock;
-    clock::time_point d_last = clock::now();
+    double d_last = seconds();
+
+    static double seconds()
+    {
+        timespec now;
+        clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+        return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
+    }
 };
 
 /* Demodulates frames of one format. All arrays are kept. */
@@ -1571,12 +1649,12 @@ public:
         require(windows || f.legacy == f.trained, "Demodulator");
         f.ltf_starts = longs(d, "ltf_starts", windows);
         f.mapping = kept<float>(d, "mapping", { f.streams, f.num_ltf });
-        f.shared = d["shared"].is_none()
-                       ? nullptr
-                       : kept<std::uint8_t>(d, "shared", { f.trained });
-        f.trained_here = d["trained_here"].is_none()
-                             ? nullptr
-                             : places(d, "trained_here", f.trained, d_smoother->carriers());
+        f.shared = d["shared"].is_none() ? nullptr
+                                         : kept<std::uint8_t>(d, "shared", { f.trained });
+        f.trained_here =
+            d["trained_here"].is_none()
+                ? nullptr
+                : places(d, "trained_here", f.trained, d_smoother->carriers());
         require(f.trained_here || d_smoother->carriers() == f.trained, "Demodulator");
         require(d_smoother->wanted() == f.trained, "Demodulator");
         f.signal_b_signs = kept<float>(d, "signal_b_signs", { f.streams });
@@ -1611,11 +1689,13 @@ public:
         const std::int64_t frames = static_cast<std::int64_t>(samples.size());
         require(rows >= 1 && rows <= 256, "demodulate");
         const frames_of all(samples, rows);
-        bool fits = all.fits && has_shape(first, { frames }) && has_shape(cfo, { frames }) &&
+        bool fits = all.fits && has_shape(first, { frames }) &&
+                    has_shape(cfo, { frames }) &&
                     (!direct || has_shape(*direct, { frames, rows })) &&
                     (!white || has_shape(*white, { frames, rows, rows }));
         for (std::int64_t i = 0; fits && i < frames; ++i)
-            fits = all.length[i] >= f.fft && first.data()[i] > -(std::int64_t{ 1 } << 40) &&
+            fits = all.length[i] >= f.fft &&
+                   first.data()[i] > -(std::int64_t{ 1 } << 40) &&
                    first.data()[i] < std::int64_t{ 1 } << 40;
         require(fits, "demodulate");
         complex_array vectors({ frames, f.data, f.symbols, rows });
@@ -1667,13 +1747,15 @@ public:
         py::dict out;
         if (detector) {
             const std::int64_t bits = f.streams * detector->shape().points.bits;
-            require(decoder && last && f.symbols && detector->shape().num_tx == f.streams &&
+            require(decoder && last && f.symbols &&
+                        detector->shape().num_tx == f.streams &&
                         detector->shape().num_rx == rows &&
                         f.data * f.symbols * bits <= INT32_MAX &&
                         decoder->takes(f.data * bits, f.symbols) &&
                         decoder->decoded() <= last->size(),
                     "demodulate");
-            byte_array scrambled({ frames, last->size() }), psdus({ frames, last->length() });
+            byte_array scrambled({ frames, last->size() }),
+                psdus({ frames, last->length() });
             float_array error({ frames, f.streams });
             out["scrambled"] = scrambled;
             out["psdus"] = psdus;
@@ -1686,8 +1768,15 @@ public:
                 demodulate();
                 measure(build, d, error.mutable_data());
                 seconds[0] = watch.lap();
-                return decode(d, *detector, *decoder, *last, batch,
-                              scrambled.mutable_data(), psdus.mutable_data(), mpdus, watch,
+                return decode(d,
+                              *detector,
+                              *decoder,
+                              *last,
+                              batch,
+                              scrambled.mutable_data(),
+                              psdus.mutable_data(),
+                              mpdus,
+                              watch,
                               seconds);
             });
             out["mpdus"] = told(mpdus);
@@ -1717,10 +1806,11 @@ private:
     std::vector<py::array> d_kept;
     wifi_format d_format;
     long_array d_measured; /* symbols whose error vectors count */
-    long_array d_signal_b_order; /* copy after copy of its coded bits among the carriers */
+    long_array
+        d_signal_b_order; /* copy after copy of its coded bits among the carriers */
     std::int64_t d_signal_b_copies;
-    int d_side;            /* of the constellation's axis */
-    float d_point_scale;   /* half the distance of neighbours on it */
+    int d_side;          /* of the constellation's axis */
+    float d_point_scale; /* half the distance of neighbours on it */
 
     /* Of the VHT-SIG-B, without tail */
     std::int64_t signal_b_bits() const
@@ -1729,7 +1819,9 @@ private:
         return std::max<std::int64_t>(0, coded / 2 - viterbi_tail);
     }
 
-    void decode_signal_b(const wifi_demodulation& d, const std::string& isa, std::uint8_t* bits) const
+    void decode_signal_b(const wifi_demodulation& d,
+                         const std::string& isa,
+                         std::uint8_t* bits) const
     {
         const std::int64_t coded = d_signal_b_order.size() / d_signal_b_copies;
         std::vector<float> llr(d.frames * coded);
@@ -1738,7 +1830,8 @@ private:
                 llr[f * coded + i % coded] +=
                     d.signal_b[f * d.format->data + d_signal_b_order.data()[i]];
         const std::vector<std::int64_t> num_bits(d.frames, signal_b_bits());
-        decode_signals(&find_viterbi(find_build(isa)), llr.data(), num_bits.data(), d.frames, bits);
+        decode_signals(
+            &find_viterbi(find_build(isa)), llr.data(), num_bits.data(), d.frames, bits);
     }
 
     /* Error vectors of some symbols */
@@ -1776,9 +1869,10 @@ private:
         const wifi_format& f = *d.format;
         const std::int64_t vectors = f.data * f.symbols;
         const std::int64_t bits = f.streams * detector.shape().points.bits;
-        /* Few frames at a time, whose LLRs stay in the cache. The channels of four, in numbers of
-         * 48, 52 or 108 for each, fill lanes of 16. Threads share more of them. */
-        const std::int64_t most = b.threads > 1 ? d.frames : std::min<std::int64_t>(4, d.frames);
+        /* Few frames at a time, so that LLRs stay in the cache. Four frames of 48, 52 or
+         * 108 carriers fill lanes of 16. Threads share all. */
+        const std::int64_t most =
+            b.threads > 1 ? d.frames : std::min<std::int64_t>(4, d.frames);
         scratch<float> noise(most * vectors);
         scratch<float> llr(most * vectors * bits);
         scratch<std::int8_t> integers(decoder.size(d.frames, f.symbols));
@@ -1796,7 +1890,8 @@ private:
             const std::int64_t together = std::min(most, d.frames - i);
             of_detector.n = static_cast<std::size_t>(together * vectors);
             for (std::int64_t j = 0; j < together; ++j)
-                std::fill_n(noise.data() + j * vectors, vectors,
+                std::fill_n(noise.data() + j * vectors,
+                            vectors,
                             static_cast<float>(d.noise_var[i + j]));
             of_detector.y = d.vectors + 2 * i * vectors * d.rows;
             of_detector.h = d.whitened + 2 * i * f.data * d.rows * f.streams;
@@ -1804,7 +1899,11 @@ private:
                 return out_of_memory;
             seconds[1] += watch.lap();
             for (std::int64_t j = 0; j < together; ++j)
-                decoder.round(llr.data() + j * vectors * bits, i + j, f.data, f.symbols, bits,
+                decoder.round(llr.data() + j * vectors * bits,
+                              i + j,
+                              f.data,
+                              f.symbols,
+                              bits,
                               integers.data());
             seconds[2] += watch.lap();
         }
@@ -1823,9 +1922,8 @@ private:
     }
 
     template <typename T>
-    const T* kept(const py::dict& d,
-                  const char* name,
-                  std::initializer_list<std::int64_t> shape)
+    const T*
+    kept(const py::dict& d, const char* name, std::initializer_list<std::int64_t> shape)
     {
         using array = py::array_t<T, py::array::c_style>;
         require(py::isinstance<array>(d[name]), "Demodulator");
@@ -1871,7 +1969,15 @@ void bind_wifi(py::module_& core)
           py::arg("window"),
           py::arg("isa") = "auto");
     py::class_<scan>(m, "Scan")
-        .def(py::init<std::int64_t, std::int64_t, int, int, int, int, float, int, int,
+        .def(py::init<std::int64_t,
+                      std::int64_t,
+                      int,
+                      int,
+                      int,
+                      int,
+                      float,
+                      int,
+                      int,
                       const std::string&>(),
              py::kw_only(),
              py::arg("rows"),
@@ -1970,7 +2076,10 @@ void bind_wifi(py::module_& core)
              py::arg("count"),
              py::arg("largest_mean"),
              py::arg("isa") = "auto")
-        .def("decode", &frame_decoder::decode, py::arg("llr").noconvert(), py::arg("threads"));
+        .def("decode",
+             &frame_decoder::decode,
+             py::arg("llr").noconvert(),
+             py::arg("threads"));
     py::class_<descrambler>(m, "Descrambler")
         .def(py::init<const byte_array&,
                       std::int64_t,
@@ -1986,14 +2095,15 @@ void bind_wifi(py::module_& core)
              py::arg("length"),
              py::arg("aggregated"))
         .def("run", &descrambler::descramble, py::arg("bits").noconvert());
-    m.def("find_mpdus",
-          [](const std::string& psdu, bool aggregated) {
-              return told(find_mpdus(reinterpret_cast<const std::uint8_t*>(psdu.data()),
-                                     static_cast<std::int64_t>(psdu.size()),
-                                     aggregated));
-          },
-          py::arg("psdu"),
-          py::arg("aggregated"));
+    m.def(
+        "find_mpdus",
+        [](const std::string& psdu, bool aggregated) {
+            return told(find_mpdus(reinterpret_cast<const std::uint8_t*>(psdu.data()),
+                                   static_cast<std::int64_t>(psdu.size()),
+                                   aggregated));
+        },
+        py::arg("psdu"),
+        py::arg("aggregated"));
     m.def("track",
           &track,
           py::arg("known").noconvert(),
@@ -2070,11 +2180,6 @@ void bind_wifi(py::module_& core)
           py::arg("noise").noconvert(),
           py::kw_only(),
           py::arg("fft"),
-          py::arg("isa") = "auto");
-    m.def("condition",
-          &condition,
-          py::arg("h").noconvert(),
-          py::kw_only(),
           py::arg("isa") = "auto");
     m.def("error_vectors",
           &error_vectors,

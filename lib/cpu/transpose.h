@@ -8,8 +8,8 @@
 namespace mimopack {
 namespace MIMOPACK_ISA {
 
-/* Blocks of S elements by turns from a and b: the first, third, ... of both, and the second,
- * fourth, ... */
+/* Blocks of S elements by turns from a and b: the first, third, ... of both, and the
+ * second, fourth, ... */
 template <int S>
 MP_FN void exchange(simd& a, simd& b)
 {
@@ -27,7 +27,7 @@ MP_FN void exchange(simd& a, simd& b)
     b.v = decltype(b.v)(__builtin_shuffle(x, y, high));
 }
 
-/* One stage: of N rows those S apart */
+/* One stage: exchanges blocks between rows that are S apart, of N rows */
 template <int S, int N>
 MP_FN void exchange(simd* rows)
 {
@@ -37,8 +37,8 @@ MP_FN void exchange(simd* rows)
             exchange<S>(rows[i], rows[i + S]);
 }
 
-/* Lane r: the sum of row r, of W / S rows; of lanes that are a multiple of S apart from the r-th
- * on where S > 1. The rows are used up. */
+/* Sums each of W rows: lane r of the result is the sum of row r's lanes. With S > 1 there
+ * are W / S rows, of which stages up to S have been done. The rows are used up. */
 template <int S = 1>
 MP_FN simd sums(simd* rows)
 {

@@ -36,13 +36,14 @@ MP_FN constexpr std::int64_t coded_length(const puncturing& p, std::int64_t step
 
 constexpr int viterbi_tail = 6;
 
-/* What LLRs are multiplied with before they are rounded: their mean magnitude becomes half
- * the largest integer. Without a mean all of them are 0, NaN or Inf. */
+/* What LLRs are multiplied with before they are rounded: their mean magnitude becomes
+ * half the largest integer. Without a mean all of them are 0, NaN or Inf. */
 MP_FN float viterbi_scale(const puncturing& p, float mean, float largest_mean)
 {
     const float most = mean < largest_mean ? mean : largest_mean;
-    return mean > 0 ? 0.5f * static_cast<float>(p.largest) / (most > 1e-30f ? most : 1e-30f)
-                    : 1.0f;
+    return mean > 0
+               ? 0.5f * static_cast<float>(p.largest) / (most > 1e-30f ? most : 1e-30f)
+               : 1.0f;
 }
 
 /* Blocks are cut at multiples of this many steps, whole periods of every puncturing, of

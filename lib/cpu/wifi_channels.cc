@@ -34,8 +34,8 @@ std::vector<std::int32_t> places_of(const std::int64_t* source,
 {
     std::vector<std::int32_t> places(coded);
     for (std::int64_t j = 0; j < coded; ++j)
-        places[j] =
-            static_cast<std::int32_t>(source[j] / bits * symbols * bits + source[j] % bits);
+        places[j] = static_cast<std::int32_t>(source[j] / bits * symbols * bits +
+                                              source[j] % bits);
     return places;
 }
 
@@ -74,19 +74,24 @@ void quantise(const float* llr, std::int64_t n, float scale, std::int8_t* to)
 void round(const wifi_rounding& r)
 {
     using function = void (*)(const float*, std::int64_t, float, std::int8_t*);
-    constexpr function functions[] = {
-        quantise<viterbi_rates[0].largest>, quantise<viterbi_rates[1].largest>,
-        quantise<viterbi_rates[2].largest>, quantise<viterbi_rates[3].largest>
-    };
-    const std::int64_t size = r.carriers * r.symbols * r.bits, share = r.coded / r.encoders;
+    constexpr function functions[] = { quantise<viterbi_rates[0].largest>,
+                                       quantise<viterbi_rates[1].largest>,
+                                       quantise<viterbi_rates[2].largest>,
+                                       quantise<viterbi_rates[3].largest> };
+    const std::int64_t size = r.carriers * r.symbols * r.bits,
+                       share = r.coded / r.encoders;
     const float mean = mean_magnitude(r.llr, size);
-    functions[r.rate](r.llr, size,
-                      viterbi_scale(viterbi_rates[r.rate], mean, r.largest_mean), r.scratch);
+    functions[r.rate](r.llr,
+                      size,
+                      viterbi_scale(viterbi_rates[r.rate], mean, r.largest_mean),
+                      r.scratch);
     const auto places = places_of(r.source, r.coded, r.symbols, r.bits);
     /* Each encoder is written over what the one before has behind its last used bit. */
     for (std::int64_t e = 0; e < r.encoders; ++e)
         for (std::int64_t t = 0; t * share < r.used; ++t)
-            pick(r.scratch + t * r.bits, places.data() + e * share, share,
+            pick(r.scratch + t * r.bits,
+                 places.data() + e * share,
+                 share,
                  r.out + e * r.used + t * share);
 }
 
@@ -216,10 +221,12 @@ void extents(const wifi_extents& e)
             for (std::int64_t i = 0, at = place; i <= near && at >= 0 && at < e.delays;
                  ++i, at += sign)
                 most = std::max<double>(most, power[at]);
-            ends[sign < 0] = e.delay[place] + sign * (e.lobe * lobe(10 * std::log10(most / least)) -
-                                                      e.margin[frame]);
+            ends[sign < 0] =
+                e.delay[place] +
+                sign * (e.lobe * lobe(10 * std::log10(most / least)) - e.margin[frame]);
         }
-        const double first = std::min(ends[0], ends[1]), last = std::max(ends[0], ends[1]);
+        const double first = std::min(ends[0], ends[1]),
+                     last = std::max(ends[0], ends[1]);
         const bool usable = any && last - first <= e.longest;
         e.first[frame] = usable ? first : 0;
         e.last[frame] = usable ? last : 0;
@@ -248,7 +255,8 @@ void multiply_few(const float* a,
         for (std::int64_t l = 0; l < size; ++l) {
             simd total(0.0f);
             for (std::int64_t j = 0; j < padded; j += width)
-                total = fma(simd::load(row + j), simd::load(columns + l * padded + j), total);
+                total =
+                    fma(simd::load(row + j), simd::load(columns + l * padded + j), total);
             to[l] = sum(total);
         }
     }
@@ -313,14 +321,18 @@ void smooth(const wifi_smoothing& s)
 namespace {
 
 /* Least power that is no noise, nor a sidelobe of a path */
-double least_path(double noise, std::int64_t rows, double sidelobe, const float* power,
+double least_path(double noise,
+                  std::int64_t rows,
+                  double sidelobe,
+                  const float* power,
                   std::int64_t delays)
 {
     return std::max(noise * seldom_exceeded(rows),
                     sidelobe * *std::max_element(power, power + delays));
 }
 
-void place_paths(const wifi_smoother& s, const float* power, double mean, double least, double* out)
+void place_paths(
+    const wifi_smoother& s, const float* power, double mean, double least, double* out)
 {
     std::fill(out, out + 64, 0.0);
     if (!std::isfinite(mean))
@@ -339,13 +351,24 @@ void smooth_channels(const wifi_estimates& e)
     const wifi_smoother& s = *e.smoother;
     const std::int64_t size = s.carriers * e.rows;
     std::vector<float> turned(2 * e.frames * size), power(e.frames * s.delays);
-    std::vector<double> mean(e.frames), strength(e.frames), least(e.frames), margin(e.frames),
-        first(e.frames), last(e.frames), snr_db(e.frames), middle(e.frames), after(e.frames);
+    std::vector<double> mean(e.frames), strength(e.frames), least(e.frames),
+        margin(e.frames), first(e.frames), last(e.frames), snr_db(e.frames),
+        middle(e.frames), after(e.frames);
     std::vector<std::int64_t> rank(e.frames);
     std::vector<const float*> analysis(e.frames), synthesis(e.frames);
     const double step = s.delays > 1 ? s.delay[1] - s.delay[0] : 1;
-    profiles({ e.frames, s.carriers, e.rows, s.delays, e.channel, s.k, step, s.transform,
-               turned.data(), mean.data(), power.data(), strength.data() });
+    profiles({ e.frames,
+               s.carriers,
+               e.rows,
+               s.delays,
+               e.channel,
+               s.k,
+               step,
+               s.transform,
+               turned.data(),
+               mean.data(),
+               power.data(),
+               strength.data() });
     for (std::int64_t i = 0; i < e.frames; ++i) {
         const float* own = power.data() + i * s.delays;
         least[i] = least_path(e.noise, e.rows, s.sidelobe, own, s.delays);
@@ -358,8 +381,17 @@ void smooth_channels(const wifi_estimates& e)
     }
     if (!e.smooth)
         return;
-    extents({ e.frames, s.delays, power.data(), least.data(), margin.data(), s.delay, s.lobe,
-              s.longest, first.data(), last.data(), e.done });
+    extents({ e.frames,
+              s.delays,
+              power.data(),
+              least.data(),
+              margin.data(),
+              s.delay,
+              s.lobe,
+              s.longest,
+              first.data(),
+              last.data(),
+              e.done });
     for (std::int64_t i = 0; i < e.frames; ++i) {
         if (!e.done[i])
             continue;
@@ -375,8 +407,18 @@ void smooth_channels(const wifi_estimates& e)
         middle[i] = (first[i] + last[i]) / 2;
         after[i] = mean[i] + middle[i];
     }
-    smooth({ e.frames, s.carriers, s.wanted, e.rows, turned.data(), s.k, s.wanted_k,
-             middle.data(), after.data(), rank.data(), analysis.data(), synthesis.data(),
+    smooth({ e.frames,
+             s.carriers,
+             s.wanted,
+             e.rows,
+             turned.data(),
+             s.k,
+             s.wanted_k,
+             middle.data(),
+             after.data(),
+             rank.data(),
+             analysis.data(),
+             synthesis.data(),
              e.out });
 }
 

@@ -15,9 +15,9 @@ namespace MIMOPACK_ISA {
 
 namespace {
 
-/* Sums over a block of samples, real and imaginary parts by turns in the lanes; a lane of `lag`
- * holds a product's real part, those of `turned` what the even ones have more than the odd ones
- * is the imaginary part. */
+/* Sums over a block of samples, with real and imaginary parts by turns in the lanes. All
+ * lanes of `lag` together are the product's real part. The even lanes of `turned` less
+ * the odd ones are its imaginary part. */
 struct block_sums {
     simd energy, total, lag, turned;
 };
@@ -48,19 +48,20 @@ MP_FN block_sums sums_of(const float* now, const float* before, std::int64_t blo
     return s;
 }
 
-/* As many blocks at once as a register has lanes: what is summed within a block is then summed for
- * all of them together. */
+/* As many blocks at once as a register has lanes: what is summed within a block is then
+ * summed for all of them together. */
 void correlate(const wifi_correlation& c)
 {
     const simd unit(1 / __builtin_sqrtf(static_cast<float>(c.block)));
     for (std::int64_t row = 0; row < c.rows; ++row) {
         const float* x = c.samples + 2 * row * c.stride;
         float* energies = c.energy + row * c.apart;
-        float* lags = c.lag + 2 * (row * c.apart - 1);
-        float mean_re[1 + width] = {}, mean_im[1 + width] = {}, lag_re[width], lag_im[width],
-              energy[width];
+        float* lags = c.lag + 2 * row * c.apart;
+        float mean_re[1 + width] = {}, mean_im[1 + width] = {}, lag_re[width],
+                          lag_im[width], energy[width];
         for (std::int64_t first = 0; first < c.blocks; first += width) {
-            const int n = static_cast<int>(std::min<std::int64_t>(width, c.blocks - first));
+            const int n =
+                static_cast<int>(std::min<std::int64_t>(width, c.blocks - first));
             simd e[width], total[width], lag[width], turned[width];
             for (int j = 0; j < width; ++j) {
                 const float* now = x + 2 * (first + (j < n ? j : n - 1)) * c.block;
@@ -92,8 +93,8 @@ void correlate(const wifi_correlation& c)
             for (int j = 0; j < n; ++j) {
                 energies[first + j] = energy[j];
                 if (first + j) {
-                    lags[2 * (first + j)] = lag_re[j];
-                    lags[2 * (first + j) + 1] = lag_im[j];
+                    lags[2 * (first + j - 1)] = lag_re[j];
+                    lags[2 * (first + j - 1) + 1] = lag_im[j];
                 }
             }
         }
@@ -142,7 +143,8 @@ void means(const wifi_means& m)
 {
     for (std::int64_t frame = 0; frame < m.frames; ++frame)
         for (std::int64_t row = 0; row < m.rows; ++row) {
-            const std::int64_t count = 2 * m.from.length[frame], one = frame * m.rows + row;
+            const std::int64_t count = 2 * m.from.length[frame],
+                               one = frame * m.rows + row;
             const float* x = m.from.samples[frame] + 2 * row * m.from.stride[frame];
             simd total(0.0f), energy(0.0f);
             std::int64_t i = 0;
@@ -173,17 +175,21 @@ class planes
 {
 public:
     planes(const wifi_spectra& s, std::int64_t frame)
-        : d_starts(s.starts + frame * s.windows), d_windows(s.windows),
+        : d_starts(s.starts + frame * s.windows),
+          d_windows(s.windows),
           d_begin(*std::min_element(d_starts, d_starts + s.windows))
     {
-        const std::int64_t end = *std::max_element(d_starts, d_starts + s.windows) + s.fft;
+        const std::int64_t end =
+            *std::max_element(d_starts, d_starts + s.windows) + s.fft;
         const std::int64_t length = end - d_begin;
         d_padded = (length + 63) / 64 * 64;
         d_memory.resize(2 * (s.rows + 1) * d_padded);
-        float *turn_re = d_memory.data() + 2 * s.rows * d_padded, *turn_im = turn_re + d_padded;
+        float *turn_re = d_memory.data() + 2 * s.rows * d_padded,
+              *turn_im = turn_re + d_padded;
         rotation(s.cfo[frame], d_begin, length, turn_re, turn_im);
         for (std::int64_t row = 0; row < s.rows; ++row) {
-            const float* x = s.from.samples[frame] + 2 * (row * s.from.stride[frame] + d_begin);
+            const float* x =
+                s.from.samples[frame] + 2 * (row * s.from.stride[frame] + d_begin);
             const float* direct = s.direct + 2 * (frame * s.rows + row);
             float *re = plane(row, 0), *im = plane(row, 1);
             for (std::int64_t i = 0; i < length; ++i) {

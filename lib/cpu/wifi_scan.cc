@@ -8,8 +8,8 @@ namespace mimopack {
 
 namespace {
 
-/* Bytes of samples that are copied and correlated before the next ones, so that they are still in
- * the cache */
+/* Bytes of samples that are copied and correlated before the next ones, so that they are
+ * still in the cache */
 constexpr std::int64_t together = std::int64_t{ 1 } << 17;
 
 } // namespace
@@ -42,14 +42,22 @@ scan_result wifi_scan::take(const scan_piece& piece, float threshold)
     found.lag.resize(2 * size);
     found.metric.resize(size);
     if (size)
-        d_build.metric({ s.rows, size, s.window, d_energy.data(), d_lag.data(), d_room,
-                         found.lag.data(), found.metric.data() });
+        d_build.metric({ s.rows,
+                         size,
+                         s.window,
+                         d_energy.data(),
+                         d_lag.data(),
+                         d_room,
+                         found.lag.data(),
+                         found.metric.data() });
     const float* const metric = found.metric.data();
     found.fallen.resize(std::max<std::int64_t>(0, size - s.fall));
     for (std::size_t i = 0; i < found.fallen.size(); ++i)
         found.fallen[i] = metric[i + s.fall] < s.fallen * metric[i];
-    const std::int64_t tested = std::clamp<std::int64_t>(
-        (end - piece.begin) / s.block - s.ahead, 0, static_cast<std::int64_t>(found.fallen.size()));
+    const std::int64_t tested =
+        std::clamp<std::int64_t>((end - piece.begin) / s.block - s.ahead,
+                                 0,
+                                 static_cast<std::int64_t>(found.fallen.size()));
     for (std::int64_t i = 0; i < tested; ++i)
         if (metric[i] > threshold * threshold && found.fallen[i])
             found.hits.push_back(i);
@@ -65,8 +73,8 @@ scan_result wifi_scan::take(const scan_piece& piece, float threshold)
     return found;
 }
 
-/* A receiver's direct current correlates as well as a preamble, which has none: both are without
- * it. Where samples are not finite the correlation is not either, and nothing is found. */
+/* A receiver's direct current correlates as well as a preamble, which has none: both are
+ * without it. */
 void wifi_scan::correlate(const scan_piece& piece, std::int64_t blocks)
 {
     if (blocks <= d_blocks)
@@ -76,9 +84,11 @@ void wifi_scan::correlate(const scan_piece& piece, std::int64_t blocks)
         const std::int64_t room = std::max<std::int64_t>(2 * d_room, blocks);
         std::vector<float> energy(rows * room), lag(2 * rows * room);
         for (std::int64_t row = 0; row < rows; ++row) {
-            std::copy_n(d_energy.data() + row * d_room, d_blocks, energy.data() + row * room);
             std::copy_n(
-                d_lag.data() + 2 * row * d_room, 2 * d_blocks, lag.data() + 2 * row * room);
+                d_energy.data() + row * d_room, d_blocks, energy.data() + row * room);
+            std::copy_n(d_lag.data() + 2 * row * d_room,
+                        2 * d_blocks,
+                        lag.data() + 2 * row * room);
         }
         d_energy.swap(energy);
         d_lag.swap(lag);
@@ -86,9 +96,14 @@ void wifi_scan::correlate(const scan_piece& piece, std::int64_t blocks)
     }
     /* The last block's correlation with the next one has been missing. */
     const std::int64_t first = std::max<std::int64_t>(0, d_blocks - 1);
-    d_build.correlate({ rows, blocks - first, block, piece.to,
-                        piece.array + 2 * (piece.begin + first * block), d_room,
-                        d_energy.data() + first, d_lag.data() + 2 * first });
+    d_build.correlate({ rows,
+                        blocks - first,
+                        block,
+                        piece.to,
+                        piece.array + 2 * (piece.begin + first * block),
+                        d_room,
+                        d_energy.data() + first,
+                        d_lag.data() + 2 * first });
     d_blocks = blocks;
 }
 

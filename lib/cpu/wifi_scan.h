@@ -7,16 +7,16 @@
 
 namespace mimopack {
 
-/* How short training fields are looked for, all in blocks of samples. A window is `window` blocks
- * that begin with one of them. */
+/* How short training fields are looked for, all in blocks of samples. A window is
+ * `window` blocks that begin with one of them. */
 struct scan_settings {
     std::int64_t rows, block; /* antennas; samples, a multiple of 16 */
     int window;
-    /* The best window is looked for in `region` behind one above the threshold; where it is the
-     * last of them the search goes on from there, `searches` times in all. */
+    /* The best window is looked for in `region` behind one above the threshold; where it
+     * is the last of them the search goes on from there, `searches` times in all. */
     int region, searches;
-    /* So many windows behind the best one the metric must be below a share of it, and the next
-     * preamble may begin. */
+    /* `fall` windows after the best one the metric must be below `fallen` times it. The
+     * next preamble may begin `next` windows after it. */
     int fall;
     float fallen;
     int next;
@@ -37,11 +37,12 @@ struct scan_piece {
     std::int64_t count, from;
     float* array; /* rows, `to` complex numbers apart */
     std::int64_t to, at;
-    /* Column of the array at which the first window begins that is not done with; all samples from
+    /* Column of the array at which the first unfinished window begins. All samples from
      * there on are in the array, or come now. It may lie behind them. */
     std::int64_t begin;
 };
 
+/* For one thread at a time. */
 class wifi_scan
 {
 public:
@@ -58,8 +59,8 @@ public:
 private:
     scan_settings d_settings;
     const wifi_build& d_build;
-    /* Of the blocks from the first window on, rows x d_room: energy, and correlation with the next
-     * one, complex */
+    /* Of the blocks from the first window on, rows x d_room: energy, and correlation with
+     * the next one, complex */
     std::vector<float> d_energy, d_lag;
     std::int64_t d_room = 0, d_blocks = 0;
 

@@ -90,7 +90,7 @@ pmt_t array_to_pmt(const py::array& array)
                              std::to_string(array.ndim()));
     if (kind != 'i' && kind != 'u')
         return to_pmt(array.attr("tolist")());
-    /* Raises TypeError where 64 bits do not hold them all. */
+    /* Raises TypeError for uint64, of which 64 signed bits do not hold all. */
     py::array_t<int64_t, py::array::c_style> wide(array);
     std::vector<int32_t> numbers(wide.data(), wide.data() + wide.size());
     for (size_t i = 0; i < numbers.size(); i++)
@@ -269,6 +269,9 @@ void publish(gr::basic_block& block,
              const pmt_t& port,
              const std::vector<pmt_t>& messages)
 {
+    for (const pmt_t& message : messages)
+        if (!message)
+            throw py::type_error("messages: got None, must be PMTs");
     py::gil_scoped_release unlocked;
     for (const pmt_t& message : messages)
         block.message_port_pub(port, message);
@@ -291,8 +294,8 @@ PYBIND11_MODULE(_messages, m)
         !py::detail::get_type_info(typeid(gr::basic_block)))
         throw py::import_error(
             "_messages and GNU Radio's Python modules do not know each other's types: "
-            "build "
-            "gr-mimopack with the compiler and the version of pybind11 that they were "
+            "build gr-mimopack with the compiler and the version of pybind11 that they "
+            "were "
             "built with");
 
     m.def("to_pmt",
@@ -319,7 +322,8 @@ Args:
     kinds: dictionary of the names that are allowed and the types that their values become:
         int, float, bool, str, numpy.uint64, tuple (an f32vector) or pmt.pmt_base. None allows
         all names, with what to_pmt() makes of the values.
-    onto: PMT dictionary to which the keys are added; None is an empty one. It stays as it is.
+    onto: PMT dictionary to which the keys are added; None is an empty one. It stays as it is. A
+        key that it has already is found with its new value.
 
 Raises:
     TypeError, ValueError: a name is not allowed, or a value does not fit its type.)");
@@ -339,14 +343,14 @@ Raises:
         "Return the pair of to_pmt_dict(values, kinds, onto) and to_pmt(payload).");
     m.def("to_python",
           &to_python,
-          py::arg("value"),
+          py::arg("value").none(false),
           R"(Return the Python value of a PMT.
 
-That is a number, flag or text, bytes of a u8vector, or an array of a vector of f32, f64, s32
+That is a real number, flag or text, bytes of a u8vector, or an array of a vector of f32, f64, s32
 or c32. Any other PMT is returned as it is.)");
     m.def("to_python_dict",
           &to_python_dict,
-          py::arg("told"),
+          py::arg("told").none(false),
           py::arg("names"),
           R"(Return a dictionary of some keys of a PMT dictionary.
 
@@ -360,7 +364,7 @@ Returns:
     m.def("publish",
           &publish,
           py::arg("block"),
-          py::arg("port"),
+          py::arg("port").none(false),
           py::arg("messages"),
           R"(Send PMTs through a message port, without holding Python's lock.
 
@@ -371,4 +375,15 @@ Args:
 
 Raises:
     RuntimeError: the block has no such port.)");
+    m.def(
+        "listeners",
+        [](gr::basic_block& block, const pmt_t& port) {
+            return pmt::length(block.message_subscribers(port));
+        },
+        py::arg("block"),
+        py::arg("port").none(false),
+        R"(Return how many ports a message port is connected with; known while the block runs.
+
+Args:
+    block, port: as for publish().)");
 }

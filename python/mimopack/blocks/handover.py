@@ -6,7 +6,7 @@ import sys
 import threading
 
 # Seconds after which a thread that wants Python's lock gets it from one that is busy. Python's own
-# 5 ms are longer than a frame takes from its last sample to its PDU.
+# 5 ms are longer than most frames take from their last sample to their PDU.
 INTERVAL = 5e-4
 
 
@@ -23,7 +23,7 @@ class QuickHandover:
         self._begun = False
 
     def begin(self):
-        """Want it; again does nothing."""
+        """Shorten the interval; a second call does nothing."""
         cls = QuickHandover
         with cls._lock:
             if self._begun:
@@ -35,7 +35,7 @@ class QuickHandover:
                 sys.setswitchinterval(INTERVAL)
 
     def end(self):
-        """Want it no longer."""
+        """Restore the interval, with the last user; a second call does nothing."""
         cls = QuickHandover
         with cls._lock:
             if not self._begun:

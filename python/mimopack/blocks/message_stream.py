@@ -8,7 +8,7 @@ from collections import deque
 import pmt
 from gnuradio import gr
 
-from .._messages import publish
+from .._messages import listeners, publish
 from .streams import BlockLog, OutputQueue
 
 # GNU Radio tells a block here that the sender of its messages is done.
@@ -121,11 +121,6 @@ class message_source(gr.basic_block):
             self._ended = True
 
 
-def listeners(block, port):
-    """How many ports a message port of a block is connected with; known while it runs."""
-    return pmt.length(block.to_basic_block().message_subscribers(port))
-
-
 class message_outlet(gr.basic_block):
     """Message ports through which another block sends, until that says that it has ended.
 
@@ -160,7 +155,7 @@ class message_outlet(gr.basic_block):
 
     def listeners(self, name):
         """How many ports a port is connected with; known while the flowgraph runs."""
-        return listeners(self, self._ports[name])
+        return listeners(self.to_basic_block(), self._ports[name])
 
     def send(self, name, *messages):
         """Send messages through a port, from any thread."""

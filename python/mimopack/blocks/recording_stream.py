@@ -15,9 +15,9 @@ from .wifi_pmt import moment
 
 # Samples per work() call to aim at: the buffers in front hold at least twice as many.
 BATCH = 131072
-# Samples for which a call waits that brought fewer, a quarter of the smallest buffer in front; and
-# seconds that it waits at most.
-_PACED, _LONGEST_PAUSE = BATCH // 2, 4e-3
+# A call with fewer samples, a quarter of the smallest buffer in front, pauses for so many seconds
+# at most. Where a pause did not bring more samples, the next calls do without.
+_PACED, _LONGEST_PAUSE, _WITHOUT = BATCH // 2, 4e-3, 1000
 _RX_TIME, _RX_FREQ, _RX_RATE = map(pmt.intern, ("rx_time", "rx_freq", "rx_rate"))
 # The rate decides where a time is expected, so it comes first.
 _ORDER = (_RX_RATE, _RX_FREQ, _RX_TIME)
@@ -139,7 +139,7 @@ class sample_taker(gr.sync_block):
         gr.sync_block.__init__(self, name, [np.complex64] * num_channels, None)
         self._pace = pace
         self._timeline, self._timestamp, self._owner, self._log = timeline, timestamp, owner, log
-        self._begun = False
+        self._begun, self._paused, self._unpaced = False, 0.0, 0
         # An output multiple makes the scheduler give the block in front large buffers; start()
         # takes it back so that nothing waits for more samples than have come.
         self.set_output_multiple(BATCH)
@@ -169,6 +169,18 @@ class sample_taker(gr.sync_block):
         goes_on = True
         with self._log.guard(f"samples {first} to {first + count}"):
             goes_on = self._owner.take(input_items, first)
-        if self._pace is not None and count < _PACED:
-            time.sleep(min((_PACED - count) / self._pace, _LONGEST_PAUSE))
+        if self._pace is not None:
+            self._pause(count)
         return count if goes_on else -1
+
+    def _pause(self, count):
+        """Wait for more samples than a call brought."""
+        # GNU Radio can be told to give few samples at a time: pauses would hold back the stream.
+        if count < 0.5 * self._pace * self._paused:
+            self._unpaced = _WITHOUT
+        self._paused = 0.0
+        if self._unpaced:
+            self._unpaced -= 1
+        elif count < _PACED:
+            self._paused = min((_PACED - count) / self._pace, _LONGEST_PAUSE)
+            time.sleep(self._paused)

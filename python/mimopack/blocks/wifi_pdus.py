@@ -34,7 +34,7 @@ def frame_to_pmts(frame, ampdu_reference, bad_fcs=False, **extra):
     Args:
         frame, ampdu_reference: as of ``wifi.pdu.frame_to_pdus``.
         bad_fcs: whether MPDUs whose frame check sequence does not fit are wanted too.
-        extra: keys that are added or replaced.
+        extra: keys that are added, or take the place of those of ``wifi.pdu.of_frame``.
     """
     # A PMT's dictionary is a list: those of a frame share its end, and those of a format.
     common = _messages.to_pmt_dict(of_frame(frame) | extra, _KINDS,

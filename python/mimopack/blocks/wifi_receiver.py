@@ -9,12 +9,11 @@ import pmt
 from gnuradio import gr
 
 from .. import wifi
-from .._messages import publish
+from .._messages import listeners, publish
 from ..checks import choice, flag
 from ..cuda import device
 from ..detectors import REGISTRY
 from ..wifi.auto_detector import AUTO, LADDER, AutoDetector, ladder, strongest
-from .message_stream import listeners
 from .settings import Controlled
 from .streams import BlockLog
 from .wifi_pdus import frame_to_pmts
@@ -68,7 +67,7 @@ class _Messages:
         """Make what is asked for of a frame.
 
         Args:
-            frame: ``wifi.ReceivedFrame``, whose frequency is set.
+            frame: ``wifi.ReceivedFrame``; its ``frequency`` is filled in here.
             frequency: centre of the samples' band in Hz, or None.
             time: (seconds, fraction) since 1970 of the frame's first sample, or None.
         """
@@ -116,8 +115,8 @@ class wifi_receiver(sample_block):
             counted since the last one: samples, frames, decoded, mpdus, mpdus_ok, gaps, lost,
             dropped and failures as of ``counts``; seconds, how long that was; load, the share of it
             in which the receiver worked; waiting, seconds of samples that wait for it; stages, a
-            dictionary of the processors' seconds that each took, of all threads, without waiting
-            (with a GPU, with it); slowest, the stage that took most time, and slowest_share, its
+            dictionary of the CPU seconds that each took on all threads together (with a GPU,
+            seconds by the clock); slowest, the stage that took most time, and slowest_share, its
             share of all stages; detector, the name of the one in use from then on, and switch, why
             detector "auto" has just changed it, "" otherwise.
 
@@ -455,7 +454,7 @@ class wifi_decoder(DetectorChoice, Controlled, gr.basic_block):
         publish(self.to_basic_block(), self._names[name], messages)
 
     def _listeners(self, name):
-        return listeners(self, self._names[name])
+        return listeners(self.to_basic_block(), self._names[name])
 
     def _take(self, message):
         engine = self._engine

@@ -163,18 +163,20 @@ class sample_sink(Controlled, gr.sync_block):
         self.timeline.restart()
         self._next = None
         self._status.begin(self.counts())
+        self._queue.start()
         if self._drops:
             self._handover.begin()
-        self._queue.start()
         return True
 
     def stop(self):
-        self._queue.finish()
-        if self._next is not None:
-            with self._guard("the end of the stream", 0):
-                self._send_all(self.engine.finish())
-            self._tell_status(ends=True)
-        self._handover.end()
+        try:
+            self._queue.finish()
+            if self._next is not None:
+                with self._guard("the end of the stream", 0):
+                    self._send_all(self.engine.finish())
+                self._tell_status(ends=True)
+        finally:
+            self._handover.end()
         self._log.flush()
         self.set_output_multiple(self._batch)    # for the buffers of the next start
         # Where the flowgraph was stopped from outside, the receivers are to live on.

@@ -62,7 +62,7 @@ class Datatype:
 
         Args:
             samples: contiguous complex64 arrays of n samples, one for each channel.
-            out: (n, channels, 2) of ``component``, the last two axes contiguous.
+            out: C-contiguous (n, channels, 2) of ``component``.
 
         Returns:
             The number of components that were clipped to the range of the type, or were not a

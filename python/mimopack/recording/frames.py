@@ -51,12 +51,12 @@ def annotate_frame(writer, start, count, mpdus, snr_db, label="frame", **fields)
 def frame_annotation(told):
     """What annotates a frame that a receiver has reported, for ``annotate``.
 
-        start, count, fields = recording.frame_annotation(frame.as_json())
+        start, count, fields = recording.frame_annotation(frame.facts())
         recorder.annotate(start, count, **fields)
 
     Args:
         told: dictionary with ``start`` and ``num_samples``, and whichever other keys of
-            ``wifi.ReceivedFrame.as_json`` or of the messages of ``wifi_receiver``'s port ``frames``
+            ``wifi.ReceivedFrame.facts`` or of the messages of ``wifi_receiver``'s port ``frames``
             there are. ``label`` and ``comment`` replace the texts made here.
 
     Returns:

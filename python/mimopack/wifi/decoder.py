@@ -457,4 +457,3 @@ def _put(payloads, indices, others):
     for i, payload in zip(indices, others, strict=True):
         payloads[i] = payload
     return payloads
-

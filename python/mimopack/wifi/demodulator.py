@@ -290,4 +290,3 @@ class Demodulator:
         if f.stbc:
             y, channel = space_time_blocks(y, channel, f.num_streams, f.stbc)
         return np.ascontiguousarray(y), np.ascontiguousarray(channel)
-

@@ -82,7 +82,8 @@ def of_mpdus(frame, ampdu_reference):
 
 @lru_cache(maxsize=1024)
 def of_format(f, scale):
-    """What they have in common where frames have a format at so many times 20 MS/s, 1 at most."""
+    """Return the keys that follow from a frame's format; scale: sample rate over 20 MS/s, at most
+    1."""
     if f is None:
         return {"dlt": DLT}
     info = {"dlt": DLT} | {name: getattr(f, name) for name in

@@ -215,7 +215,8 @@ class Synchroniser:
         samples = np.asarray(samples)
         if samples.ndim != 2 or samples.shape[0] != self.num_rx:
             raise ValueError(f"samples: got shape {samples.shape}, must be ({self.num_rx}, n)")
-        if samples.dtype != np.complex64 or samples.strides[1] != samples.itemsize:
+        row, one = samples.strides
+        if samples.dtype != np.complex64 or one != samples.itemsize or row % samples.itemsize:
             samples = samples.astype(np.complex64, "C")
         stretches = []
         for begin in range(0, samples.shape[1], _SLICE):
@@ -358,4 +359,3 @@ def _without_signal(header):
     f = header.format
     unknown = isinstance(f, NonHT) and f.mcs == 6 or header.problem.endswith(" CRC")
     return header._replace(format=None, problem=TRUNCATED) if unknown else header
-

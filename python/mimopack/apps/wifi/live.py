@@ -222,13 +222,13 @@ class Live:
 
     def _on_frame_found(self, frame, when):
         """Take a frame, on the thread that decodes."""
+        self._put((frame, when))
         if self._recorded is not None:
             # By port "frames" it would be made a PMT and read again, on the threads that are late.
             start, count, fields = recording.frame_annotation(frame.facts() | {
                 "num_mpdus": len(frame.mpdus),
                 "num_mpdus_ok": sum(mpdu.fcs_ok for mpdu in frame.mpdus)})
             self._recorded.annotate(start, count, **fields)
-        self._put((frame, when))
 
     def _put(self, item):
         # A terminal or a FIFO that stands still would fill the memory.

@@ -65,13 +65,13 @@ def open_radio(settings):
         refuse(f"--rate: got {settings.rate / 1e6:.10g} MS/s, the receiver takes {RATES} MS/s")
     if settings.antennas > MAX_RX:
         refuse(f"--antennas: got {settings.antennas}, the receiver takes at most {MAX_RX}")
-    parts = [part.strip() for part in settings.device.split(",")]
-    if parts[0] in ("uhd", "driver=uhd"):
+    parts = [part.strip() for part in settings.device.split(",") if part.strip()]
+    if parts[:1] and parts[0] in ("uhd", "driver=uhd"):
         return UhdRadio(settings, ",".join(parts[1:]))
-    if parts[0] == "soapy":
+    if parts[:1] == ["soapy"]:
         parts = parts[1:]
     # SoapySDR takes a word alone for no argument at all, and opens whichever device is first.
-    for part in parts:
+    for part in parts or [settings.device]:
         if "=" not in part:
             refuse(f"--radio: got {part!r}, must be driver=NAME, such as driver=lime, with further "
                    "arguments of SoapySDR after commas; or driver=uhd for UHD's own")
@@ -86,10 +86,11 @@ class _Radio:
         words: name of the device, for the report.
         has_time: whether tags tell the time of its samples.
         notes: what to know about its settings.
+        bandwidth: of the first antenna's filter in Hz, None where it was not set.
     """
 
     def __init__(self, settings):
-        self.settings, self.notes = settings, []
+        self.settings, self.notes, self.bandwidth = settings, [], None
         self.num_channels, self.sample_rate = settings.antennas, settings.rate
         self.frequency = settings.frequency
 
@@ -125,6 +126,7 @@ class _Radio:
                    + (f"{allowed} MHz" if ranges else "none to choose"))
 
     def _note_bandwidth(self, given):
+        self.bandwidth = given
         if abs(given / self.settings.bandwidth - 1) > _RATE_TOLERANCE:
             self.notes.append(f"the device's filter is {given / 1e6:g} MHz wide, not "
                               f"{self.settings.bandwidth / 1e6:g} MHz")
@@ -372,4 +374,4 @@ def describe(radio):
              else f"gain {', '.join(f'{one:g}' for one in gain)} dB")
     return (f"{recording.printable(radio.words)}: {plural(radio.num_channels, 'antenna')}, "
             f"{radio.sample_rate / 1e6:g} MS/s, {radio.frequency / 1e6:g} MHz, {words}"
-            + (f", filters {settings.bandwidth / 1e6:g} MHz wide" if settings.bandwidth else ""))
+            + (f", filters {radio.bandwidth / 1e6:g} MHz wide" if radio.bandwidth else ""))
