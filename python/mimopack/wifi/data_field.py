@@ -58,6 +58,8 @@ class DataField:
     Args:
         frame_format: a :class:`formats.FrameFormat`; all frames have its ``key``.
         threads: of the decoders, 0 takes all cores.
+        ldpc_decoders: dictionary of LDPC decoders by (codeword's length, rate), which the fields of
+            one thread share and add to; None makes its own.
 
     Attributes:
         order: where each coded bit of a symbol is sent, see :func:`interleaving.bit_order`.
@@ -69,7 +71,7 @@ class DataField:
     IEEE 802.11-2020 §17.3.5, §19.3.11, §21.3.10.
     """
 
-    def __init__(self, frame_format, threads=1):
+    def __init__(self, frame_format, threads=1, ldpc_decoders=None):
         f = self.frame_format = frame_format
         self.order = order_of(f)
         self.source = np.argsort(self.order)
@@ -77,8 +79,11 @@ class DataField:
         if f.coding == "ldpc":
             matching = f.ldpc_matching
             self._encoder = _ldpc_encoder(matching.code.num_bits, f.code_rate)
-            self.decoder = ldpc.WifiFrameDecoder(matching, ldpc.LdpcDecoder(
-                matching.code, LDPC_ITERATIONS, threads=threads))
+            kept = {} if ldpc_decoders is None else ldpc_decoders
+            code = matching.code.num_bits, f.code_rate
+            if code not in kept:
+                kept[code] = ldpc.LdpcDecoder(matching.code, LDPC_ITERATIONS, threads=threads)
+            self.decoder = ldpc.WifiFrameDecoder(matching, kept[code])
         else:
             self._code = ConvolutionalCode(f.code_rate)
             # Input bits of each encoder that are followed by zeros only, or by padding.

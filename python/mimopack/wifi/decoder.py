@@ -109,6 +109,7 @@ class FrameDecoder:
 
     def __init__(self, settings, clock=None):
         self._detectors, self._demodulators, self._fields, self._loops = {}, {}, {}, {}
+        self._ldpc_decoders = {}
         self.settings = settings
         self.seconds = Counter()
         self._clock, self._lapped = clock, 0.0
@@ -197,7 +198,7 @@ class FrameDecoder:
     def _decode(self, group):
         """Frames of one format: list of :class:`ReceivedFrame`."""
         f, centre = group[0].header.format, group[0].header.centre
-        demodulator = self._kept(self._demodulators, (f.key, centre),
+        demodulator = self._kept(self._demodulators, (f.symbols_key, centre),
                                  lambda: Demodulator(f, self.settings.scale, centre,
                                                      self.settings.smoothing))
         samples = self._samples(group)
@@ -208,7 +209,8 @@ class FrameDecoder:
         detector = field = refusal = None
         behind = {}
         if f.num_symbols:
-            field = self._kept(self._fields, f.key, lambda: DataField(f))
+            field = self._kept(self._fields, f.key,
+                               lambda: DataField(f, ldpc_decoders=self._ldpc_decoders))
             try:
                 rows = self.settings.num_rx * f.plan.copies * (2 if f.stbc else 1)
                 detector = self._detector(f, rows)

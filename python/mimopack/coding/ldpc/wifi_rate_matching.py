@@ -79,8 +79,8 @@ class WifiRateMatching:
         parts = zip(*(_spread(total, count) for total in (shortened, punctured, repeated)),
                     strict=True)
         for first, (short, cut, more) in zip(range(0, count * length, length), parts, strict=True):
-            once = first + np.append(np.arange(info - short), np.arange(info, length - cut))
-            sent.append(np.resize(once, len(once) + more))
+            once = first + np.concatenate([np.arange(info - short), np.arange(info, length - cut)])
+            sent.append(np.resize(once, len(once) + more) if more else once)
             information.append(at + np.arange(info - short))
             at += len(sent[-1])
         self._sent, self.information = map(np.concatenate, (sent, information))

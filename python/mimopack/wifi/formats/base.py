@@ -3,7 +3,7 @@
 """The questions that every frame format answers, so that later stages need not know which one they
 have."""
 
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 from ... import constellation as constellations
 from ...coding.ldpc import WifiRateMatching
@@ -30,6 +30,11 @@ class Unsupported(ValueError):
 def ratio(rate):
     """(numerator, denominator) of a code rate such as "3/4"."""
     return tuple(map(int, rate.split("/")))
+
+
+@lru_cache
+def _bits_of(constellation):
+    return constellations.get(constellation).bits_per_symbol
 
 
 class FrameFormat:
@@ -83,7 +88,7 @@ class FrameFormat:
     @cached_property
     def bits_per_carrier(self):
         """N_BPSCS: coded bits per subcarrier and stream."""
-        return constellations.get(self.constellation).bits_per_symbol
+        return _bits_of(self.constellation)
 
     @cached_property
     def coded_bits_per_symbol(self):
@@ -148,11 +153,15 @@ class FrameFormat:
                                 self.coded_bits_per_symbol * self.symbols_per_code_block)
 
     @cached_property
+    def symbols_key(self):
+        """Equal for frames whose symbols are demodulated alike, whatever they carry."""
+        return (self.name, self.bandwidth_mhz, self.mcs, self.num_streams, self.stbc, self.short_gi,
+                self.coding, self.greenfield, self.num_symbols, self.smoothing)
+
+    @cached_property
     def key(self):
         """Equal for frames that can be demodulated and decoded in one batch."""
-        return (self.name, self.bandwidth_mhz, self.mcs, self.num_streams, self.stbc, self.short_gi,
-                self.coding, self.greenfield, self.num_symbols, self.length, self.smoothing,
-                self.aggregated)
+        return *self.symbols_key, self.length, self.aggregated
 
     def describe(self):
         """A short text for people."""
