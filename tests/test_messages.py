@@ -71,8 +71,9 @@ def test_none():
 
 
 @pytest.mark.parametrize("value", [
-    2**63, -2**63 - 1, 2**200, object(), {1, 2}, np.longdouble(1), ("a",), (1.0, (2.0,)), [[1.0]],
-    (1j,), range(3), np.array(["a"]), np.array([None, "x"]), np.array([2**31]),
+    2**63, -2**63 - 1, 2**200, pytest.param(object(), id="object"), {1, 2}, np.longdouble(1),
+    ("a",), (1.0, (2.0,)), [[1.0]], (1j,), range(3), np.array(["a"]), np.array([None, "x"]),
+    np.array([2**31]),
     np.array([-2**31 - 1]), np.array([2**63], np.uint64), np.zeros((2, 2)), np.zeros((2, 2), int),
     np.array(0.5)], ids=repr)
 def test_refuses_what_python_refuses(value):
