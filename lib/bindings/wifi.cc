@@ -1041,7 +1041,8 @@ py::tuple channel_states(const complex_array& channel,
     const wifi_build& build = find_wifi(isa);
     std::vector<double> condition(frames, columns == 1 ? 0 : std::nan(""));
     {
-        const long_call call(channel.size());
+        // Condition numbers take longer than copies.
+        const long_call call(channel.size() * (columns > 1 ? 4 * columns : 1));
         const float unit = 1 / static_cast<float>(fft);
         for (std::int64_t i = 0; i < frames * size; ++i)
             to[i] = from[i] * unit;

@@ -1,12 +1,13 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""How long threads wait for Python's lock while radios are received."""
+"""How long threads wait for Python's lock while a receiver runs."""
 
 import sys
 import threading
 
 # Seconds after which a thread that wants Python's lock gets it from one that is busy. Python's own
-# 5 ms are longer than most frames take from their last sample to their PDU.
+# 5 ms are longer than most frames take from their last sample to their PDU, and keep the threads of
+# a receiver from their work in C++.
 INTERVAL = 5e-4
 
 

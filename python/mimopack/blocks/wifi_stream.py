@@ -164,7 +164,7 @@ class sample_sink(Controlled, gr.sync_block):
         self._next = None
         self._status.begin(self.counts())
         self._queue.start()
-        if self._drops:
+        if self._drops or getattr(self.engine, "num_threads", 1) > 1:
             self._handover.begin()
         return True
 

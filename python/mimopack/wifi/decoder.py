@@ -6,6 +6,7 @@ import logging
 from collections import Counter
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from itertools import pairwise
 from threading import Lock
 
 import numpy as np
@@ -91,7 +92,10 @@ def batches(found, num_rx, threads):
         symbols = max(1, f.num_symbols * num_rx * f.bandwidth_mhz // 20)
         size = min(_BATCH, -(-_SYMBOLS_TOGETHER // symbols),
                    max(shared, -(-_LEAST_SYMBOLS // symbols)))
-        out += [indices[begin:begin + size] for begin in range(0, len(indices), size)]
+        # Parts of about the same size: a rest of one frame would cost as much Python as many.
+        parts = -(-len(indices) // size)
+        ends = [len(indices) * part // parts for part in range(parts + 1)]
+        out += [indices[begin:end] for begin, end in pairwise(ends)]
     return out
 
 

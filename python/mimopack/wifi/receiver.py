@@ -120,6 +120,11 @@ class Receiver:
         return detector
 
     @property
+    def num_threads(self):
+        """How many threads read signal fields and decode."""
+        return len(self._decoders)
+
+    @property
     def seconds(self):
         total = Counter(synchronisation=self._searching) if self._searching else Counter()
         for decoder in self._decoders:

@@ -4,7 +4,7 @@
 
 import threading
 import weakref
-from collections import deque
+from queue import Empty, SimpleQueue
 
 
 class Task:
@@ -13,7 +13,13 @@ class Task:
     def __init__(self, function, arguments):
         self._function, self._arguments = function, arguments
         self._value = self._error = None
-        self.done = False
+        self._pending = threading.Lock()    # held until the call was made
+        self._pending.acquire()
+
+    @property
+    def done(self):
+        """Whether the call was made."""
+        return not self._pending.locked()
 
     def run(self):
         """Make the call."""
@@ -22,7 +28,12 @@ class Task:
         except BaseException as error:    # who asks for the result gets it
             self._error = error
         self._function = self._arguments = None
-        self.done = True
+        self._pending.release()
+
+    def wait(self):
+        """Wait until the call was made."""
+        with self._pending:
+            pass
 
     @property
     def interrupted(self):
@@ -40,36 +51,23 @@ class Task:
         return self._value
 
 
-class _Shared:
-    """What the threads hold, so that they do not keep the :class:`Workers` alive."""
-
-    def __init__(self):
-        self.tasks, self.change, self.closed = deque(), threading.Condition(), False
-
-    def serve(self):
-        while True:
-            with self.change:
-                self.change.wait_for(lambda: self.tasks or self.closed)
-                if self.closed:
-                    return
-                task = self.tasks.popleft()
-            self.run(task)
-            del task
-
-    def run(self, task):
+def _serve(tasks):
+    """Make calls until there is None in place of a task."""
+    while (task := tasks.get()) is not None:
         task.run()
-        with self.change:
-            self.change.notify_all()
+        del task
 
-    def close(self):
-        with self.change:
-            self.closed = True
-            self.change.notify_all()
+
+def _close(tasks, threads):
+    for _ in range(threads):
+        tasks.put(None)
 
 
 class Workers:
     """Threads for tasks. The thread that waits for a task runs others meanwhile: so as many threads
     work as were asked for.
+
+    Nobody is woken but who has something to do: what each one wakes for costs Python's lock.
 
     Args:
         threads: how many, 1 or more, the one that waits included. With 1, :meth:`submit` runs the
@@ -77,21 +75,20 @@ class Workers:
     """
 
     def __init__(self, threads):
-        self._shared = _Shared()
+        self._tasks = SimpleQueue()
         self._alone = threads == 1
         for index in range(threads - 1):
-            threading.Thread(target=self._shared.serve, name=f"wifi_worker_{index}",
+            # They do not hold the object, so that it ends them.
+            threading.Thread(target=_serve, args=(self._tasks,), name=f"wifi_worker_{index}",
                              daemon=True).start()
-        weakref.finalize(self, self._shared.close)
+        weakref.finalize(self, _close, self._tasks, threads - 1)
 
     def submit(self, function, *arguments):
         """Have a function called by any of the threads; return the :class:`Task`."""
         if self._alone:
             return self.run(function, *arguments)
         task = Task(function, arguments)
-        with self._shared.change:
-            self._shared.tasks.append(task)
-            self._shared.change.notify()
+        self._tasks.put(task)
         return task
 
     @staticmethod
@@ -102,23 +99,18 @@ class Workers:
         return task
 
     def finish(self, task):
-        """Wait until a task is done; nobody else may wait at the same time.
+        """Wait until a task is done, and run others that nobody has begun meanwhile.
 
         Raises:
             KeyboardInterrupt: Ctrl-C has ended the task's call.
         """
-        shared = self._shared
         while not task.done:
-            with shared.change:
-                if task in shared.tasks:
-                    shared.tasks.remove(task)
-                    mine = task
-                elif shared.tasks:
-                    mine = shared.tasks.popleft()
-                else:
-                    shared.change.wait_for(lambda: task.done or shared.tasks)
-                    continue
-            shared.run(mine)
+            try:
+                other = self._tasks.get_nowait()
+            except Empty:    # somebody runs it
+                task.wait()
+            else:
+                other.run()
         if task.interrupted:
             task.value()
 
