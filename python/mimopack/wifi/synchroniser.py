@@ -40,6 +40,8 @@ _EARLIER = 16
 _TOGETHER = 64
 # A preamble is over for the detector when its windows hold nothing but long training.
 _SKIP = training.L_STF + 80
+# Samples that are searched at a time, twice as many where they come faster: frames are decoded in
+# batches of what is found together.
 _SLICE = 1 << 17
 # Preambles inside other frames whose samples are kept at a time.
 _MOST_INSIDE = 8
@@ -219,8 +221,9 @@ class Synchroniser:
         if samples.dtype != np.complex64 or one != samples.itemsize or row % samples.itemsize:
             samples = samples.astype(np.complex64, "C")
         stretches = []
-        for begin in range(0, samples.shape[1], _SLICE):
-            part = samples[:, begin:begin + _SLICE]
+        size = _SLICE * min(2, self.scale)
+        for begin in range(0, samples.shape[1], size):
+            part = samples[:, begin:begin + size]
             self.samples_seen += part.shape[1]
             stretches.append(self._searched(part))
         return stretches
