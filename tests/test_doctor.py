@@ -72,7 +72,7 @@ def test_unknown_command_is_refused():
 def test_working_installation():
     status, found = findings()
     assert status == 0, found
-    for name in ("NumPy", "GNU Radio", "CPU detectors", "messages", "SigMF"):
+    for name in ("NumPy", "GNU Radio", "CPU detectors", "runtime", "SigMF"):
         assert found[name]["status"] == "ok", found[name]
     # Whoever is told that something is wrong is also told what to do.
     assert all(f["mend"] for f in found.values() if f["status"] != "ok")

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""_messages: Python's values as PMTs and back, against the same in Python; sending."""
+"""Messages of _runtime: Python's values as PMTs and back, against the same in Python; sending."""
 
 import math
 import sys
@@ -11,11 +11,11 @@ import numpy as np
 import pmt
 import pytest
 from gnuradio import blocks, gr
-from gnuradio.mimopack import _messages
+from gnuradio.mimopack import _runtime
 
 
 def plain(value):
-    """``_messages.to_pmt`` by GNU Radio's own functions for Python."""
+    """``_runtime.to_pmt`` by GNU Radio's own functions for Python."""
     if isinstance(value, np.ndarray) and value.dtype.kind == "c":
         return pmt.init_c32vector(value.size, value.ravel().tolist())
     if isinstance(value, np.ndarray) and value.dtype.kind in "iu":
@@ -59,7 +59,7 @@ VALUES = {
 
 @pytest.mark.parametrize("value", VALUES.values(), ids=list(VALUES))
 def test_values_are_those_of_python(value):
-    made = _messages.to_pmt(value)
+    made = _runtime.to_pmt(value)
     assert type(made) is pmt.pmt_base
     assert pmt.serialize_str(made) == pmt.serialize_str(plain(value))
     if not {"nan", "inf"} & set(pmt.write_string(made).split()):
@@ -67,7 +67,7 @@ def test_values_are_those_of_python(value):
 
 
 def test_none():
-    assert pmt.is_null(_messages.to_pmt(None))
+    assert pmt.is_null(_runtime.to_pmt(None))
 
 
 @pytest.mark.parametrize("value", [
@@ -80,7 +80,7 @@ def test_refuses_what_python_refuses(value):
     with pytest.raises(Exception) as expected:
         plain(value)
     with pytest.raises((TypeError, ValueError)) as caught:
-        _messages.to_pmt(value)
+        _runtime.to_pmt(value)
     assert isinstance(caught.value, ValueError) == isinstance(expected.value, ValueError)
     if not isinstance(value, np.ndarray):
         assert str(caught.value).split(" at 0x")[0] == str(expected.value).split(" at 0x")[0]
@@ -88,22 +88,22 @@ def test_refuses_what_python_refuses(value):
 
 def test_dictionary_is_that_of_python():
     values = {**VALUES, "left out": None}
-    made = _messages.to_pmt_dict(values)
+    made = _runtime.to_pmt_dict(values)
     assert pmt.is_dict(made) and pmt.serialize_str(made) == pmt.serialize_str(plain_dict(values))
-    assert pmt.equal(_messages.to_pmt_dict({}), pmt.make_dict())
+    assert pmt.equal(_runtime.to_pmt_dict({}), pmt.make_dict())
 
 
 def test_dictionary_is_added_to_another():
-    first = _messages.to_pmt_dict({"a": 1, "b": 2.0})
-    both = _messages.to_pmt_dict({"c": "x", "a": 3}, onto=first)
+    first = _runtime.to_pmt_dict({"a": 1, "b": 2.0})
+    both = _runtime.to_pmt_dict({"c": "x", "a": 3}, onto=first)
     assert pmt.length(first) == 2    # stays as it was
-    assert _messages.to_python_dict(both, dict.fromkeys("abc")) == {"a": 3, "b": 2.0, "c": "x"}
+    assert _runtime.to_python_dict(both, dict.fromkeys("abc")) == {"a": 3, "b": 2.0, "c": "x"}
     assert pmt.to_long(pmt.dict_ref(both, pmt.intern("a"), pmt.PMT_NIL)) == 3
 
 
 def test_pdu():
     values, payload = {"mcs": 3, "none": None}, np.array([1 + 1j], np.complex64)
-    for made in (_messages.to_pdu(values, payload), _messages.to_pdu(values, payload, onto=None)):
+    for made in (_runtime.to_pdu(values, payload), _runtime.to_pdu(values, payload, onto=None)):
         assert pmt.equal(made, pmt.cons(plain_dict({"mcs": 3}), plain(payload)))
 
 
@@ -117,7 +117,7 @@ def test_pdu():
     (tuple, np.array([0.1]), pmt.init_f32vector(1, [0.1])),
     (pmt.pmt_base, pmt.PMT_EOF, pmt.PMT_EOF)], ids=str)
 def test_kinds(kind, value, expected):
-    made = _messages.to_pmt_dict({"key": value}, {"key": kind, "other": int})
+    made = _runtime.to_pmt_dict({"key": value}, {"key": kind, "other": int})
     assert pmt.serialize_str(made) == pmt.serialize_str(
         pmt.dict_add(pmt.make_dict(), pmt.intern("key"), expected))
 
@@ -128,20 +128,20 @@ def test_kinds(kind, value, expected):
     (tuple, 3.0), (tuple, ("x",)), (tuple, (None,)), (pmt.pmt_base, 3), (complex, 3)], ids=str)
 def test_refused_kinds_name_the_key(kind, value):
     with pytest.raises(ValueError, match=r"^mcs: got .* must be a " + kind.__name__):
-        _messages.to_pmt_dict({"mcs": value}, {"mcs": kind})
+        _runtime.to_pmt_dict({"mcs": value}, {"mcs": kind})
 
 
 def test_unknown_key_names_those_that_are_allowed():
     with pytest.raises(ValueError, match="^info: got the key 'x', allowed are a, b"):
-        _messages.to_pmt_dict({"a": 1, "x": None}, {"a": int, "b": int})
+        _runtime.to_pmt_dict({"a": 1, "x": None}, {"a": int, "b": int})
     with pytest.raises((TypeError, ValueError)):
-        _messages.to_pmt_dict({3: 4})
+        _runtime.to_pmt_dict({3: 4})
 
 
 @pytest.mark.parametrize("value", [
     True, False, 0, -2**63, 2**63 - 1, 1.5, math.inf, "vht", "Gerät", "", bytes(range(256)), b""])
 def test_there_and_back(value):
-    found = _messages.to_python(_messages.to_pmt(value))
+    found = _runtime.to_python(_runtime.to_pmt(value))
     assert found == value and type(found) is type(value)
 
 
@@ -153,12 +153,12 @@ def test_there_and_back(value):
     (pmt.init_c32vector(2, [1j, 2]), np.array([1j, 2], np.complex64)),
     (pmt.init_c32vector(0, []), np.zeros(0, np.complex64))], ids=str)
 def test_vectors_become_arrays(made, expected):
-    found = _messages.to_python(made)
+    found = _runtime.to_python(made)
     np.testing.assert_array_equal(found, expected)
     if isinstance(expected, np.ndarray):
         assert found.dtype == expected.dtype and found.flags.writeable
         found[:] = 7    # a copy: messages are shared
-        np.testing.assert_array_equal(_messages.to_python(made), expected)
+        np.testing.assert_array_equal(_runtime.to_python(made), expected)
 
 
 def nested(depth):
@@ -172,7 +172,7 @@ def nested(depth):
     pmt.PMT_NIL, pmt.PMT_EOF, pmt.make_tuple(pmt.PMT_T), pmt.from_complex(1j), nested(100_000),
     pmt.init_s8vector(1, [1]), pmt.make_vector(2, pmt.PMT_NIL)], ids=range(7))
 def test_other_messages_stay(value):
-    assert pmt.eq(_messages.to_python(value), value)
+    assert pmt.eq(_runtime.to_python(value), value)
 
 
 def test_dictionary_back_has_what_was_asked_for():
@@ -182,7 +182,7 @@ def test_dictionary_back_has_what_was_asked_for():
         told = pmt.dict_add(told, pmt.intern(key), value)
     told = pmt.acons(pmt.from_long(3), pmt.PMT_T, told)    # a key that is no text
     told = pmt.acons(pmt.intern("a"), pmt.from_long(2), told)    # the first one holds
-    found = _messages.to_python_dict(told, dict.fromkeys("abde"))
+    found = _runtime.to_python_dict(told, dict.fromkeys("abde"))
     assert set(found) == {"a", "d", "e"} and (found["a"], found["d"]) == (2, b"\x01\x02")
     assert pmt.equal(found["e"], nested(3))
 
@@ -191,12 +191,12 @@ def test_dictionary_back_has_what_was_asked_for():
     pmt.PMT_NIL, pmt.make_dict(), pmt.PMT_T, pmt.from_long(3), pmt.intern("a"), nested(100_000),
     pmt.cons(pmt.intern("a"), pmt.PMT_T), pmt.to_pmt([1, 2])], ids=range(8))
 def test_no_dictionary_has_nothing(told):
-    assert _messages.to_python_dict(told, {"a": None}) == {}
+    assert _runtime.to_python_dict(told, {"a": None}) == {}
 
 
 def test_a_dictionary_of_gnu_radio_is_read():
     told = pmt.dict_add(pmt.make_dict(), pmt.intern("freq"), pmt.from_double(5e9))
-    assert _messages.to_python_dict(told, {"freq": float}) == {"freq": 5e9}
+    assert _runtime.to_python_dict(told, {"freq": float}) == {"freq": 5e9}
 
 
 class sender(gr.basic_block):
@@ -230,7 +230,7 @@ def test_publish_keeps_the_order_and_reaches_all():
     try:
         block, port = source.to_basic_block(), pmt.intern("out")
         for begin in range(0, count, 100):
-            _messages.publish(block, port, list(map(pmt.from_long, range(begin, begin + 100))))
+            _runtime.publish(block, port, list(map(pmt.from_long, range(begin, begin + 100))))
         assert first.all.wait(30) and second.all.wait(30)
         deadline = time.monotonic() + 30
         while debug.num_messages() < count and time.monotonic() < deadline:
@@ -244,13 +244,13 @@ def test_publish_keeps_the_order_and_reaches_all():
 
 def test_publish_refuses():
     block = sender().to_basic_block()
-    _messages.publish(block, pmt.intern("out"), [])
+    _runtime.publish(block, pmt.intern("out"), [])
     with pytest.raises(RuntimeError):
-        _messages.publish(block, pmt.intern("nowhere"), [pmt.PMT_T])
+        _runtime.publish(block, pmt.intern("nowhere"), [pmt.PMT_T])
     for arguments in ((block, "out", [pmt.PMT_T]), (3, pmt.intern("out"), []),
                       (block, pmt.intern("out"), [3])):
         with pytest.raises(TypeError):
-            _messages.publish(*arguments)
+            _runtime.publish(*arguments)
 
 
 def test_nothing_is_kept_of_what_was_converted():
@@ -259,8 +259,8 @@ def test_nothing_is_kept_of_what_was_converted():
     info = dict(zip(kinds, values, strict=True))
     before = list(map(sys.getrefcount, values))
     for _ in range(1000):
-        told = _messages.to_pmt_dict(info, kinds)
-        _messages.to_python_dict(told, kinds)
+        told = _runtime.to_pmt_dict(info, kinds)
+        _runtime.to_python_dict(told, kinds)
         with pytest.raises(ValueError):
-            _messages.to_pmt_dict({"0": "x"}, {"0": float})
+            _runtime.to_pmt_dict({"0": "x"}, {"0": float})
     assert list(map(sys.getrefcount, values)) == before

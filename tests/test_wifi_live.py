@@ -3,6 +3,7 @@
 """Wi-Fi from a radio: gr-soapy's source, the driver of soapy/ and its faults, the receiver."""
 
 import errno
+import gc
 import json
 import os
 import pty
@@ -11,7 +12,7 @@ import subprocess
 import sys
 import threading
 import time
-from contextlib import nullcontext
+import weakref
 from types import SimpleNamespace
 
 import numpy as np
@@ -20,12 +21,11 @@ import pytest
 from click.testing import CliRunner
 from flowgraphs import PACKAGES, ROOT, Messages
 from gnuradio import blocks, gr, mimopack
-from gnuradio.mimopack import detectors, recording
+from gnuradio.mimopack import _runtime, detectors, recording
 from gnuradio.mimopack.apps.cli import main
 from gnuradio.mimopack.apps.wifi import live as live_module
 from gnuradio.mimopack.apps.wifi.outputs import JsonFile
 from gnuradio.mimopack.apps.wifi.radio import RadioSettings, open_radio
-from gnuradio.mimopack.blocks.sample_queue import SampleQueue
 from gnuradio.mimopack.recording.timeline import between
 from wifi_air import FRAMES, air, data_mpdu, record
 
@@ -595,37 +595,51 @@ def test_ctrl_c_ends_with_the_summary_and_what_was_kept_stays(sky, tmp_path, ask
     assert 0 < kept.num_samples <= 0.05 * RATE and kept.num_channels == 2
 
 
-class _Log:
-    guard = staticmethod(lambda what: nullcontext())
+def taker(queue, wait=lambda: None):
+    """Take what is in a queue, on a thread: (the thread, list of (first, samples, tags))."""
+    took = []
+
+    def run():
+        while (taken := queue.take()) is not None:
+            wait()
+            first, samples, tags = taken
+            took.append((first, samples.copy(), [tag.offset for tag in tags]))
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    return thread, took
+
+
+def until(condition):
+    end = time.monotonic() + 10
+    while not condition() and time.monotonic() < end:
+        time.sleep(0.001)
 
 
 def test_a_queue_drops_whole_spans_and_keeps_their_tags():
     """Dropping goes on until half of the queue is free; tags come with the samples behind."""
-    took, goes_on = [], threading.Event()
-
-    def take(first, samples, tags):
-        goes_on.wait(10)
-        took.append((first, samples.copy(), [tag.offset for tag in tags]))
-
-    queue = SampleQueue(take, 2, 1000, 65536, True, _Log)
+    goes_on = threading.Event()
+    queue = _runtime.SampleQueue(2, 1000, 65536, True)
     stream = np.arange(4000) + 1j * np.array([[1], [2]])
 
     def put(first, count):
-        queue.put(first, stream[:, first:first + count], [SimpleNamespace(offset=first)])
+        tag = gr.tag_t()
+        tag.offset, tag.key = first, pmt.intern("rx_time")
+        queue.put(first, stream[:, first:first + count], [tag])
 
-    queue.start()
+    queue.open()
+    thread, took = taker(queue, lambda: goes_on.wait(10))
     put(0, 400)
     put(400, 400)
     put(800, 400)     # 1200 are too many
     put(1200, 100)    # 900 are still more than half
     assert (queue.dropped, queue.waiting) == (500, 800)
     goes_on.set()
-    end = time.monotonic() + 10
-    while queue.waiting and time.monotonic() < end:
-        time.sleep(0.001)
+    until(lambda: not queue.waiting)
     put(1300, 300)
     put(1600, 500)
-    queue.finish()
+    queue.close()
+    thread.join(10)
     assert (queue.dropped, queue.waiting) == (500, 0)
     firsts = [first for first, _, _ in took]
     assert firsts == sorted(firsts)
@@ -637,47 +651,78 @@ def test_a_queue_drops_whole_spans_and_keeps_their_tags():
     assert [offset for offsets in tags.values() for offset in offsets] == [
         0, 400, 800, 1200, 1300, 1600]
     assert tags[1300][:3] == [800, 1200, 1300]
+    queue.open()    # another stream
+    thread, took = taker(queue)
+    queue.put(0, stream[:, :10], [])
+    queue.close()
+    thread.join(10)
+    (first, samples, tags), = took
+    assert (first, tags) == (0, []) and np.array_equal(samples, stream[:, :10])
 
 
 def test_a_queue_holds_back_who_is_too_fast():
-    took, began, goes_on = [], threading.Event(), threading.Event()
-
-    def take(first, samples, _tags):
-        began.set()
-        goes_on.wait(10)
-        took.append((first, samples.copy()))
-
-    queue = SampleQueue(take, 1, 900, 300, False, _Log)
+    goes_on = threading.Event()
+    queue = _runtime.SampleQueue(1, 900, 300, False)
     stream = np.arange(5000) + 0j
-    queue.start()
-    bringer = threading.Thread(target=lambda: queue.put(0, [stream], []))
+    queue.open()
+    thread, took = taker(queue, lambda: goes_on.wait(10))
+    bringer = threading.Thread(target=lambda: queue.put(0, stream[None], []))
     bringer.start()
-    began.wait(10)
-    end = time.monotonic() + 10
-    while queue.waiting < 900 and time.monotonic() < end:
-        time.sleep(0.001)
+    until(lambda: queue.waiting >= 900)
     time.sleep(0.05)    # in which more would come if nothing held them back
     assert bringer.is_alive() and queue.waiting == 900 and queue.has_more
     goes_on.set()
     bringer.join(10)
-    queue.finish()
+    queue.close()
+    thread.join(10)
     assert (queue.dropped, queue.waiting) == (0, 0)
-    assert [first for first, _ in took] == sorted(first for first, _ in took)
-    assert max(len(samples[0]) for _, samples in took) == 300
-    assert np.array_equal(np.concatenate([samples[0] for _, samples in took]), stream)
+    assert [first for first, _, _ in took] == sorted(first for first, _, _ in took)
+    assert max(len(samples[0]) for _, samples, _ in took) == 300
+    assert np.array_equal(np.concatenate([samples[0] for _, samples, _ in took]), stream)
 
 
 def test_who_brings_samples_rests_until_they_are_taken():
     goes_on = threading.Event()
-    queue = SampleQueue(lambda *_: goes_on.wait(10), 1, 1000, 1000, True, _Log)
-    queue.start()
-    queue.put(0, [np.zeros(100, np.complex64)], [])
+    queue = _runtime.SampleQueue(1, 1000, 1000, True)
+    queue.open()
+    thread, _ = taker(queue, lambda: goes_on.wait(10))
+    queue.put(0, np.zeros((1, 100)), [])
     queue.rest(0, 0.01)
     assert queue.waiting == 100    # not for longer than that
     threading.Timer(0.05, goes_on.set).start()
     queue.rest(0, 10)
     assert queue.waiting == 0
-    queue.finish()
+    queue.close()
+    thread.join(10)
+
+
+def test_a_queue_refuses_another_number_of_antennas():
+    queue = _runtime.SampleQueue(2, 1000, 1000, True)
+    with pytest.raises(ValueError, match=r"samples: must be \(2, n\)"):
+        queue.put(0, np.zeros((1, 100)), [])
+
+
+def test_a_receiver_that_python_forgot_drops_its_samples(capfd):
+    """GNU Radio does not keep Python's blocks; that ends in a line, and not in a crash."""
+    top = gr.top_block()
+    top.connect(blocks.null_source(gr.sizeof_gr_complex), blocks.head(gr.sizeof_gr_complex, 10**5),
+                mimopack.wifi_receiver(1, RATE))
+    gc.collect()
+    top.run()
+    assert "its Python object is gone" in "".join(capfd.readouterr())
+
+
+def test_a_receiver_goes_with_its_last_reference():
+    receiver = mimopack.wifi_receiver(1, RATE, threads=2)
+    listener = SimpleNamespace(receiver=receiver)
+    receiver.listen(lambda *_: listener, None)
+    sink = weakref.ref(receiver._sink)
+    top = gr.top_block()
+    top.connect(blocks.vector_source_c([0j] * 1000), receiver)
+    top.run()
+    del top, receiver, listener
+    gc.collect()
+    assert sink() is None
 
 
 @pytest.mark.parametrize("arguments, said", [

@@ -117,15 +117,15 @@ def check_gnuradio():
     return [numpy_line, Finding("GNU Radio", "ok", f"{gr[0]} in {gr[1]}")]
 
 
-def check_messages():
-    """The compiled messages of GNU Radio's blocks."""
+def check_runtime():
+    """The parts of blocks that are compiled for GNU Radio."""
     try:
-        probe("import json; from gnuradio.mimopack import _messages; print(json.dumps(True))")
+        probe("import json; from gnuradio.mimopack import _runtime; print(json.dumps(True))")
     except ProbeError as error:
-        return [Finding("messages", "error", f"_messages is not importable: {error}",
+        return [Finding("runtime", "error", f"_runtime is not importable: {error}",
                         "build and install again, with the GNU Radio that is installed: "
                         "scripts/setup.sh, or cmake --build build && cmake --install build")]
-    return [Finding("messages", "ok", "made in C++ for this GNU Radio")]
+    return [Finding("runtime", "ok", "the blocks' parts in C++ fit this GNU Radio")]
 
 
 def check_core():
@@ -278,7 +278,7 @@ def check_calibration():
                     f"batches: {folder} (delete it to have them measured anew)")]
 
 
-CHECKS = (check_prefix, check_gnuradio, check_core, check_messages, check_companion, check_sigmf,
+CHECKS = (check_prefix, check_gnuradio, check_core, check_runtime, check_companion, check_sigmf,
           check_gpu, check_calibration)
 
 

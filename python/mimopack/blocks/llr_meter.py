@@ -8,7 +8,7 @@ import numpy as np
 import pmt
 from gnuradio import gr
 
-from .._messages import to_pmt_dict
+from .._runtime import to_pmt_dict
 from ..checks import choice, integer, number, positive
 from ..llr_health import LlrHealth
 from .fec_decoder import LLR_TYPES

@@ -8,7 +8,7 @@ from collections import deque
 import pmt
 from gnuradio import gr
 
-from .._messages import listeners, publish
+from .._runtime import listeners, publish
 from .streams import BlockLog, OutputQueue
 
 # GNU Radio tells a block here that the sender of its messages is done.

@@ -7,7 +7,7 @@ from functools import lru_cache
 import numpy as np
 import pmt
 
-from .. import _messages
+from .. import _runtime
 from ..wifi.pdu import KEYS, of_format, of_frame, of_mpdus
 from .fec_encoder import pdu_parts
 
@@ -25,7 +25,7 @@ def to_pmt(info, blob):
     Raises:
         ValueError: a key that is none of these, or a value of another type.
     """
-    return _messages.to_pdu(info, blob, _KINDS)
+    return _runtime.to_pdu(info, blob, _KINDS)
 
 
 def frame_to_pmts(frame, ampdu_reference, bad_fcs=False, **extra):
@@ -37,15 +37,15 @@ def frame_to_pmts(frame, ampdu_reference, bad_fcs=False, **extra):
         extra: keys that are added, or take the place of those of ``wifi.pdu.of_frame``.
     """
     # A PMT's dictionary is a list: those of a frame share its end, and those of a format.
-    common = _messages.to_pmt_dict(of_frame(frame) | extra, _KINDS,
+    common = _runtime.to_pmt_dict(of_frame(frame) | extra, _KINDS,
                                    _of_format(frame.format, frame.sample_rate_scale))
-    return [_messages.to_pdu(info, blob, _KINDS, common)
+    return [_runtime.to_pdu(info, blob, _KINDS, common)
             for info, blob in of_mpdus(frame, ampdu_reference) if bad_fcs or info["fcs_ok"]]
 
 
 @lru_cache(maxsize=1024)
 def _of_format(f, scale):
-    return _messages.to_pmt_dict(of_format(f, scale), _KINDS)
+    return _runtime.to_pmt_dict(of_format(f, scale), _KINDS)
 
 
 def from_pmt(message):
@@ -57,11 +57,11 @@ def from_pmt(message):
     told, blob = pdu_parts(message)
     if not pmt.is_u8vector(blob):
         raise ValueError("it holds no u8vector")
-    info = _messages.to_python_dict(told, KEYS)
+    info = _runtime.to_python_dict(told, KEYS)
     for name, value in info.items():
         if type(value) is not KEYS[name]:
             info[name] = _converted(name, value)
-    return info, _messages.to_python(blob)
+    return info, _runtime.to_python(blob)
 
 
 def _converted(name, value):

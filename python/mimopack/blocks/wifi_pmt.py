@@ -8,7 +8,7 @@ from dataclasses import fields
 import numpy as np
 import pmt
 
-from .._messages import to_pdu, to_pmt_dict, to_python
+from .._runtime import to_pdu, to_pmt_dict, to_python
 from ..checks import integer, share
 from ..wifi import formats
 from ..wifi.csi import CsiRecord

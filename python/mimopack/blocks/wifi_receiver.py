@@ -9,7 +9,7 @@ import pmt
 from gnuradio import gr
 
 from .. import wifi
-from .._messages import listeners, publish
+from .._runtime import listeners, publish
 from ..checks import choice, flag
 from ..cuda import device
 from ..detectors import REGISTRY
@@ -26,7 +26,7 @@ from .wifi_pmt import (
     symbols_to_pmt,
     times,
 )
-from .wifi_stream import DetectorChoice, sample_block, sample_sink
+from .wifi_stream import DetectorChoice, SampleSink, sample_block
 
 _PORTS = ("out", "frames", "csi", "symbols")
 _RX_TIME = pmt.intern("rx_time")
@@ -233,7 +233,7 @@ class wifi_receiver(sample_block):
         self._sink.set_detector(detector)
 
 
-class _ReceiverSink(DetectorChoice, sample_sink):
+class _ReceiverSink(DetectorChoice, SampleSink):
     CONTROLS = ("detector", "threshold")
 
     def __init__(self, engine, frequency, detector, make_strongest, iterations, bad_fcs, overload,
@@ -245,7 +245,7 @@ class _ReceiverSink(DetectorChoice, sample_sink):
         self._detector, self._auto = detector, None
         if detector == AUTO:
             self._begin_auto()
-        sample_sink.__init__(self, "wifi_receiver", engine, frequency, (*_PORTS, "status"),
+        SampleSink.__init__(self, "wifi_receiver", engine, frequency, (*_PORTS, "status"),
                              overload, buffer_seconds)
         self._messages = _Messages(bad_fcs, self.outlet.send, self.outlet.listeners)
 
@@ -278,7 +278,7 @@ class _ReceiverSink(DetectorChoice, sample_sink):
         self._symbols = flag("symbols", wanted)
 
     def _prepare(self):
-        sample_sink._prepare(self)
+        SampleSink._prepare(self)
         self._messages.look_who_listens()
         name = self.detector_in_use()
         _apply(self.engine, self._make_strongest if name == LADDER[0] and self._detector == AUTO
@@ -300,7 +300,7 @@ class _ReceiverSink(DetectorChoice, sample_sink):
                 if self._status.logs:
                     self._log.info(str(switch))
         told["detector"] = self.detector_in_use()
-        sample_sink._send_status(self, told)
+        SampleSink._send_status(self, told)
 
     def _search(self, samples):
         # Frames go out at once unless there is more to do: a radio may be silent for long.
@@ -310,7 +310,7 @@ class _ReceiverSink(DetectorChoice, sample_sink):
         return _counts_of(self.engine) | {"switches": len(self.switches)}
 
     def _send_all(self, frames):
-        sample_sink._send_all(self, frames)
+        SampleSink._send_all(self, frames)
         self._messages.send()
 
     def _send(self, frame):
@@ -378,12 +378,12 @@ class wifi_synchroniser(sample_block):
         sample_block.__init__(self, "wifi_synchroniser", _SynchroniserSink(engine, frequency))
 
 
-class _SynchroniserSink(sample_sink):
+class _SynchroniserSink(SampleSink):
     CONTROLS = ("threshold",)
 
     def __init__(self, engine, frequency):
         self._found = 0
-        sample_sink.__init__(self, "wifi_synchroniser", engine, frequency, ("frames",))
+        SampleSink.__init__(self, "wifi_synchroniser", engine, frequency, ("frames",))
 
     def _counts(self):
         return {"samples": self.engine.samples_seen, "preambles": self.engine.preambles,

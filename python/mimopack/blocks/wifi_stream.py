@@ -2,13 +2,16 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Base of the blocks that take samples of several antennas and send frames."""
 
+import threading
 import time
+import weakref
 from contextlib import contextmanager
 
 import numpy as np
 import pmt
 from gnuradio import gr
 
+from .. import _runtime
 from ..checks import choice, number, positive
 from ..detectors import REGISTRY
 from ..recording import OVERLOADS
@@ -17,8 +20,7 @@ from ..wifi import Receiver
 from .handover import QuickHandover
 from .message_stream import message_outlet
 from .recording_stream import read_tags
-from .sample_queue import SampleQueue
-from .settings import Controlled
+from .settings import CONTROL, Controlled
 from .streams import BlockLog
 from .wifi_status import StatusReport
 
@@ -28,9 +30,9 @@ BATCH = 131072
 _WAITING_BATCHES = 3
 # Samples for which the tags of the past are kept: more than a frame lasts at 80 MS/s.
 _KEPT = 1 << 20
-# Seconds between work() calls that only hand samples over, as a radio would make thousands of small
-# ones: at least, and at most while the thread is busy anyway. The buffers in front hold more than
-# twice as much at 80 MS/s.
+# Seconds between calls of the block that hands samples over, as a radio would make thousands of
+# small ones: at least, and at most while the thread is busy anyway. The buffers in front hold more
+# than twice as much at 80 MS/s.
 _PACE = 3e-4, 1e-3
 
 
@@ -87,8 +89,8 @@ class StreamTimes(Timeline):
         return self.segment(sample) or self.segments[0]
 
 
-class sample_sink(Controlled, gr.sync_block):
-    """Base of the block inside that takes the samples.
+class SampleSink(Controlled):
+    """Base of what takes the samples: a thread of Python behind a block in C++.
 
     A subclass has ``_send(item)``, which sends one item of what the engine returns, and
     ``_counts()``, a dictionary.
@@ -100,6 +102,10 @@ class sample_sink(Controlled, gr.sync_block):
         ports: names of the message ports of ``outlet``; "status" gets what was counted each second.
         overload: "wait" or "drop", as of ``wifi_receiver``.
         buffer_seconds: likewise.
+
+    Attributes:
+        block: with num_rx inputs and the message port ``control``.
+        outlet: ``message_outlet``.
     """
 
     def __init__(self, name, engine, frequency, ports, overload="wait", buffer_seconds=0.25):
@@ -107,24 +113,23 @@ class sample_sink(Controlled, gr.sync_block):
         self.set_frequency(frequency)
         self._threshold = engine.threshold
         self.outlet = message_outlet(ports)
-        self._log = BlockLog(self)
-        self.timeline = StreamTimes(self._rate, self._log)
         self._drops = drops = choice("overload", overload, OVERLOADS) == "drop"
         self._handover = QuickHandover()
-        self._batch = BATCH * max(1, round(self._rate / 20e6))
+        batch = BATCH * max(1, round(self._rate / 20e6))
         most = max(1, round(positive("buffer_seconds", buffer_seconds) * self._rate))
-        self._queue = SampleQueue(self._take, self.num_rx,
-                                  most if drops else _WAITING_BATCHES * self._batch, self._batch,
-                                  drops, self._log)
+        self._queue = _runtime.SampleQueue(
+            self.num_rx, most if drops else _WAITING_BATCHES * batch, batch, drops)
+        self._thread = None
+        # The block finds this object through a weak reference, and holds it while it runs only:
+        # two that hold each other would stay for ever.
+        self.block = _runtime.sample_sink(name, self._queue, drops, *_PACE,
+                                          pmt.symbol_to_string(CONTROL), weakref.ref(self))
+        self._log = BlockLog(self.block)
+        self.timeline = StreamTimes(self._rate, self._log)
         self._status = StatusReport(self._rate, self._log, self._send_status)
         self._on_status = None
         # The sample behind the last one taken; None before the first.
         self._next = None
-        gr.sync_block.__init__(self, name, [np.complex64] * self.num_rx, None)
-        # An output multiple makes the scheduler give the block in front large buffers; start()
-        # takes it back so that nothing waits for more samples than have come.
-        self.set_output_multiple(self._batch)
-        self._register_control()
 
     def frequency(self):
         """Centre frequency of the samples in Hz where no tag has it; None if unknown."""
@@ -158,19 +163,24 @@ class sample_sink(Controlled, gr.sync_block):
         self._on_status = function
         self._status.logs = function is None
 
-    def start(self):
-        self.set_output_multiple(1)
+    def begin(self):
+        """The block starts: take its samples."""
         self.timeline.restart()
         self._next = None
         self._status.begin(self.counts())
-        self._queue.start()
         if self._drops or getattr(self.engine, "num_threads", 1) > 1:
             self._handover.begin()
-        return True
+        self._thread = threading.Thread(target=self._take_all, name="wifi_receiver", daemon=True)
+        self._thread.start()
 
-    def stop(self):
+    def end(self, done):
+        """The block stops, and its queue is closed: send what is still open.
+
+        Args:
+            done: whether the flowgraph has ended, and was not only changed.
+        """
         try:
-            self._queue.finish()
+            self._thread.join()
             if self._next is not None:
                 with self._guard("the end of the stream", 0):
                     self._send_all(self.engine.finish())
@@ -178,20 +188,19 @@ class sample_sink(Controlled, gr.sync_block):
         finally:
             self._handover.end()
         self._log.flush()
-        self.set_output_multiple(self._batch)    # for the buffers of the next start
         # Where the flowgraph was stopped from outside, the receivers are to live on.
-        if self.to_basic_block().detail().done():
+        if done:
             self.outlet.end()
-        return True
 
-    def work(self, input_items, _output_items):
-        count, first = len(input_items[0]), self.nitems_read(0)
-        tags = self.get_tags_in_window(0, 0, count)
-        self._queue.put(first, input_items, tags)
-        if self._drops:
-            # Those that come meanwhile are the next call's.
-            self._queue.rest(*_PACE)
-        return count
+    def control(self, message):
+        """Take a message of the port ``control``."""
+        self._on_control(message)
+
+    def _take_all(self):
+        while (taken := self._queue.take()) is not None:
+            first, samples, tags = taken
+            with self._log.guard(f"samples {first} to {first + samples.shape[1]}"):
+                self._take(first, samples, tags)
 
     def _take(self, first, samples, tags):
         """Search samples, (num_rx, n), the first of which has this number in the stream."""
@@ -276,7 +285,7 @@ class DetectorChoice:
 
 
 class sample_block(gr.hier_block2):
-    """Base of the blocks that users see: a ``sample_sink`` and its outlet."""
+    """Base of the blocks that users see: the block of a ``SampleSink`` and its outlet."""
 
     def __init__(self, name, sink):
         ports = sink.num_rx
@@ -285,9 +294,9 @@ class sample_block(gr.hier_block2):
         self._sink = sink
         self._outlet = sink.outlet
         for port in range(ports):
-            self.connect((self, port), (sink, port))
+            self.connect((self, port), (sink.block, port))
         self.message_port_register_hier_in("control")
-        self.msg_connect(self, "control", sink, "control")
+        self.msg_connect(self, "control", sink.block, "control")
         self._outlet.join(self)
 
     def counts(self):

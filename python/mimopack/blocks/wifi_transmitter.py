@@ -8,7 +8,7 @@ import numpy as np
 import pmt
 
 from .. import wifi
-from .._messages import to_python
+from .._runtime import to_python
 from ..checks import choice, flag, integer, number
 from ..wifi import carriers, mac
 from ..wifi.pdu import ENCODINGS

@@ -8,7 +8,7 @@ from collections import deque
 import numpy as np
 import pmt
 
-from .._messages import to_python
+from .._runtime import to_python
 from ..checks import integer, integer_choice, number
 from ..wifi import HT, VHT, ChannelState, NonHT
 from ..wifi.airtime import BEACON_INTERVAL, Airtime

@@ -1,9 +1,10 @@
 /* SPDX-FileCopyrightText: 2026 The gr-mimopack authors
  * SPDX-License-Identifier: GPL-3.0-or-later */
 
-/* _messages: Python's values as GNU Radio's messages (PMTs) and back, a dictionary or an
- * array in one call. The types of PMTs and blocks are those that GNU Radio's own Python
- * modules have registered. */
+/* Python's values as GNU Radio's messages (PMTs) and back, a dictionary or an array in
+ * one call. */
+
+#include "bindings.h"
 
 #include <gnuradio/basic_block.h>
 #include <pmt/pmt.h>
@@ -279,9 +280,8 @@ void publish(gr::basic_block& block,
 
 } // namespace
 
-PYBIND11_MODULE(_messages, m)
+void mimopack::bind_messages(py::module_& m)
 {
-    m.doc() = "Python's values as GNU Radio's messages (PMTs) and back.";
     auto kept = [](const char* module, const char* name) {
         return py::object(py::module_::import(module).attr(name)).release();
     };
@@ -289,14 +289,6 @@ PYBIND11_MODULE(_messages, m)
     numpy_uint64 = kept("numpy", "uint64");
     pmt_type = kept("pmt", "pmt_base");
     pmt_to_pmt = kept("pmt", "to_pmt");
-    py::module_::import("gnuradio.gr");
-    if (!py::detail::get_type_info(typeid(pmt::pmt_base)) ||
-        !py::detail::get_type_info(typeid(gr::basic_block)))
-        throw py::import_error(
-            "_messages and GNU Radio's Python modules do not know each other's types: "
-            "build gr-mimopack with the compiler and the version of pybind11 that they "
-            "were "
-            "built with");
 
     m.def("to_pmt",
           &to_pmt,

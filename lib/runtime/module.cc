@@ -1,0 +1,32 @@
+/* SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+ * SPDX-License-Identifier: GPL-3.0-or-later */
+
+/* _runtime: the parts of blocks that are made in C++. The types of PMTs, tags and blocks
+ * are those that GNU Radio's own Python modules have registered. */
+
+#include "bindings.h"
+
+#include <gnuradio/sync_block.h>
+#include <gnuradio/tags.h>
+#include <pmt/pmt.h>
+
+namespace py = pybind11;
+
+PYBIND11_MODULE(_runtime, m)
+{
+    m.doc() = "Parts of blocks in C++: messages, and samples for a thread of Python.";
+    py::module_::import("pmt");
+    py::module_::import("gnuradio.gr");
+    for (const std::type_info* type : { &typeid(pmt::pmt_base),
+                                        &typeid(gr::tag_t),
+                                        &typeid(gr::basic_block),
+                                        &typeid(gr::sync_block) })
+        if (!py::detail::get_type_info(*type))
+            throw py::import_error("_runtime and GNU Radio's Python modules do not know "
+                                   "each other's types: build "
+                                   "gr-mimopack with the compiler and the version of "
+                                   "pybind11 that they were built "
+                                   "with");
+    mimopack::bind_messages(m);
+    mimopack::bind_samples(m);
+}

@@ -1,0 +1,108 @@
+/* SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+ * SPDX-License-Identifier: GPL-3.0-or-later */
+
+#include "sample_queue.h"
+
+#include <algorithm>
+#include <cstring>
+#include <thread>
+
+namespace mimopack {
+
+/* A chunk with room for samples, the next of which is this one */
+std::shared_ptr<sample_queue::chunk> sample_queue::chunk_for(std::uint64_t sample)
+{
+    const std::lock_guard guard(d_mutex);
+    if (!d_chunks.empty()) {
+        const chunk& last = *d_chunks.back();
+        if (last.used < d_size && last.first + last.used == sample)
+            return d_chunks.back();
+    }
+    std::shared_ptr<chunk> made;
+    if (d_free.empty()) {
+        made = std::make_shared<chunk>();
+        made->data.reset(new float[2 * d_num_rx * d_size]);
+    } else {
+        made = std::move(d_free.back());
+        d_free.pop_back();
+    }
+    made->first = sample;
+    made->used = made->taken = 0;
+    d_chunks.push_back(made);
+    return made;
+}
+
+void sample_queue::put(std::uint64_t first,
+                       const sample* const* rows,
+                       std::int64_t count,
+                       const std::vector<gr::tag_t>& tags)
+{
+    {
+        const std::lock_guard guard(d_mutex);
+        d_tags.insert(d_tags.end(), tags.begin(), tags.end());
+        if (d_drops && !fits(count)) {
+            d_dropping = true;
+            d_dropped += count;
+            return;
+        }
+        d_dropping = false;
+    }
+    for (std::int64_t done = 0; done < count;) {
+        const std::shared_ptr<chunk> into = chunk_for(first + done);
+        const std::int64_t size = std::min(count - done, d_size - into->used);
+        if (!d_drops) {
+            std::unique_lock lock(d_mutex);
+            d_change.wait(lock, [&] { return fits(size); });
+        }
+        /* Who takes reads up to "used" only. */
+        for (int row = 0; row < d_num_rx; ++row)
+            std::memcpy(into->data.get() + 2 * (row * d_size + into->used),
+                        rows[row] + done,
+                        size * sizeof(sample));
+        const std::lock_guard guard(d_mutex);
+        into->used += size;
+        d_waiting += size;
+        done += size;
+        d_change.notify_all();
+    }
+}
+
+std::optional<sample_queue::span> sample_queue::take()
+{
+    std::unique_lock lock(d_mutex);
+    if (d_taking) {
+        d_waiting -= d_taking;
+        d_taking = 0;
+        d_change.notify_all();
+    }
+    d_change.wait(lock, [&] { return d_waiting || d_ends; });
+    if (!d_waiting)
+        return std::nullopt;
+    while (d_chunks.front()->taken == d_chunks.front()->used) {
+        d_free.push_back(std::move(d_chunks.front()));
+        d_chunks.pop_front();
+    }
+    const std::shared_ptr<chunk>& memory = d_chunks.front();
+    span found{ memory->first + memory->taken, memory, memory->taken, memory->used, {} };
+    d_taking = found.end - found.begin;
+    memory->taken = memory->used;
+    const std::uint64_t end = memory->first + memory->used;
+    const auto later =
+        std::stable_partition(d_tags.begin(), d_tags.end(), [&](const gr::tag_t& tag) {
+            return tag.offset < end;
+        });
+    found.tags.assign(d_tags.begin(), later);
+    d_tags.erase(d_tags.begin(), later);
+    return found;
+}
+
+void sample_queue::rest(double least, double most)
+{
+    std::this_thread::sleep_for(std::chrono::duration<double>(least));
+    std::unique_lock lock(d_mutex);
+    d_change.wait_for(lock, std::chrono::duration<double>(most - least), [&] {
+        return d_waiting == 0;
+    });
+}
+
+} // namespace mimopack

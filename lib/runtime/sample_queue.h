@@ -1,0 +1,129 @@
+/* SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+ * SPDX-License-Identifier: GPL-3.0-or-later */
+
+/* Samples of several antennas for another thread, which is at times too slow for them. */
+
+#ifndef MIMOPACK_RUNTIME_SAMPLE_QUEUE_H
+#define MIMOPACK_RUNTIME_SAMPLE_QUEUE_H
+
+#include <gnuradio/tags.h>
+
+#include <condition_variable>
+#include <chrono>
+#include <complex>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <vector>
+
+namespace mimopack {
+
+/* One thread puts samples, another one takes them. Where too many wait, put() holds back
+ * who brings them, or drops whole spans. Dropping begins when no more fit in and ends
+ * when half of the queue is free again, so that few long spans are lost rather than many
+ * short ones. Tags of samples that were dropped come with the next ones: they say when
+ * and at which frequency these are. Memory is allocated once and used again: new pages
+ * for each call would cost more than the copy. */
+class sample_queue
+{
+public:
+    using sample = std::complex<float>;
+
+    /* Samples (antennas, size) that follow each other */
+    struct chunk {
+        std::unique_ptr<float[]> data;
+        std::uint64_t first = 0; /* number of the first one in the stream */
+        std::int64_t used = 0, taken = 0;
+    };
+
+    struct span {
+        std::uint64_t first;
+        std::shared_ptr<chunk> memory;
+        std::int64_t begin, end;     /* columns */
+        std::vector<gr::tag_t> tags; /* up to the last sample */
+    };
+
+    /* most: samples of each antenna that may wait; at_a_time: that are taken at a time,
+     * at most; drops: whether samples are dropped, otherwise put() waits until they fit
+     */
+    sample_queue(int num_rx, std::int64_t most, std::int64_t at_a_time, bool drops)
+        : d_num_rx(num_rx), d_most(most), d_size(at_a_time), d_drops(drops)
+    {
+    }
+
+    int num_rx() const { return d_num_rx; }
+    std::int64_t at_a_time() const { return d_size; }
+
+    /* A new stream begins. */
+    void open()
+    {
+        const std::lock_guard guard(d_mutex);
+        d_ends = d_dropping = false;
+        d_tags.clear();
+    }
+
+    /* No more samples come: who takes them gets those that wait, and then nothing. */
+    void close()
+    {
+        const std::lock_guard guard(d_mutex);
+        d_ends = true;
+        d_change.notify_all();
+    }
+
+    /* Copy samples of the antennas, and keep their tags. */
+    void put(std::uint64_t first,
+             const sample* const* rows,
+             std::int64_t count,
+             const std::vector<gr::tag_t>& tags);
+
+    /* Wait for the oldest samples; those of the last call are done then. */
+    std::optional<span> take();
+
+    /* Wait for the least seconds, and then until no samples wait, for the most in all. */
+    void rest(double least, double most);
+
+    /* Samples of each antenna that were dropped, that wait or are being taken, and
+     * whether some wait beside those that are being taken */
+    std::int64_t dropped() const
+    {
+        const std::lock_guard guard(d_mutex);
+        return d_dropped;
+    }
+    std::int64_t waiting() const
+    {
+        const std::lock_guard guard(d_mutex);
+        return d_waiting;
+    }
+    bool has_more() const
+    {
+        const std::lock_guard guard(d_mutex);
+        return d_waiting > d_taking;
+    }
+
+private:
+    const int d_num_rx;
+    const std::int64_t d_most, d_size;
+    const bool d_drops;
+
+    mutable std::mutex d_mutex;
+    std::condition_variable d_change;
+    std::deque<std::shared_ptr<chunk>> d_chunks;
+    std::vector<std::shared_ptr<chunk>> d_free;
+    std::vector<gr::tag_t> d_tags;
+    std::int64_t d_dropped = 0, d_waiting = 0, d_taking = 0;
+    bool d_ends = false, d_dropping = false;
+
+    bool fits(std::int64_t count) const
+    {
+        const std::int64_t limit = d_dropping ? d_most / 2 : d_most;
+        return d_waiting == 0 || d_waiting + count <= limit;
+    }
+
+    std::shared_ptr<chunk> chunk_for(std::uint64_t sample);
+};
+
+} // namespace mimopack
+
+#endif

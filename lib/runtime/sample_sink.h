@@ -1,0 +1,67 @@
+/* SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+ * SPDX-License-Identifier: GPL-3.0-or-later */
+
+/* A block that hands samples of several antennas to a thread of Python, and never waits
+ * for Python's lock to do so. */
+
+#ifndef MIMOPACK_RUNTIME_SAMPLE_SINK_H
+#define MIMOPACK_RUNTIME_SAMPLE_SINK_H
+
+#include "sample_queue.h"
+
+#include <gnuradio/sync_block.h>
+#include <pybind11/pybind11.h>
+
+#include <memory>
+#include <string>
+
+namespace mimopack {
+
+/* Python's side of the block is an object with begin(), end(done) and control(message).
+ * The block finds it through a function, as a weak reference is, and holds it while the
+ * flowgraph runs only: the object holds the block. */
+class sample_sink : public gr::sync_block
+{
+public:
+    using sptr = std::shared_ptr<sample_sink>;
+
+    /* least, most: seconds between calls of work(), see sample_queue::rest(), where
+     * samples are dropped; control: name of a message port */
+    static sptr make(const std::string& name,
+                     std::shared_ptr<sample_queue> queue,
+                     bool paced,
+                     double least,
+                     double most,
+                     const std::string& control,
+                     pybind11::object find);
+
+    sample_sink(const std::string& name,
+                std::shared_ptr<sample_queue> queue,
+                bool paced,
+                double least,
+                double most,
+                const std::string& control,
+                pybind11::object find);
+    ~sample_sink() override;
+
+    bool start() override;
+    bool stop() override;
+    int work(int noutput_items,
+             gr_vector_const_void_star& input_items,
+             gr_vector_void_star& output_items) override;
+
+private:
+    const std::shared_ptr<sample_queue> d_queue;
+    const bool d_paced;
+    const double d_least, d_most;
+    pybind11::object d_find, d_held;
+    bool d_taken = false; /* whether somebody takes the samples */
+
+    void on_control(const pmt::pmt_t& message);
+    template <typename Call>
+    bool with_python(const char* what, Call&& call);
+};
+
+} // namespace mimopack
+
+#endif

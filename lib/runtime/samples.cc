@@ -1,0 +1,147 @@
+/* SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+ * SPDX-License-Identifier: GPL-3.0-or-later */
+
+#include "bindings.h"
+#include "sample_queue.h"
+#include "sample_sink.h"
+
+#include <pybind11/complex.h>
+#include <pybind11/numpy.h>
+#include <pybind11/stl.h>
+
+#include <stdexcept>
+
+namespace py = pybind11;
+using mimopack::sample_queue;
+using mimopack::sample_sink;
+
+namespace {
+
+using rows_array =
+    py::array_t<sample_queue::sample, py::array::c_style | py::array::forcecast>;
+
+void put(sample_queue& queue,
+         std::uint64_t first,
+         const rows_array& samples,
+         const std::vector<gr::tag_t>& tags)
+{
+    if (samples.ndim() != 2 || samples.shape(0) != queue.num_rx())
+        throw std::invalid_argument("samples: must be (" +
+                                    std::to_string(queue.num_rx()) + ", n)");
+    std::vector<const sample_queue::sample*> rows;
+    for (py::ssize_t row = 0; row < samples.shape(0); ++row)
+        rows.push_back(samples.data(row, 0));
+    const py::gil_scoped_release unlocked;
+    queue.put(first, rows.data(), samples.shape(1), tags);
+}
+
+/* (first, samples, tags), or None at the end */
+py::object take(sample_queue& queue)
+{
+    std::optional<sample_queue::span> found;
+    {
+        const py::gil_scoped_release unlocked;
+        found = queue.take();
+    }
+    if (!found)
+        return py::none();
+    constexpr py::ssize_t one = sizeof(sample_queue::sample);
+    using memory = std::shared_ptr<sample_queue::chunk>;
+    const py::capsule owner(new memory(found->memory),
+                            [](void* held) { delete static_cast<memory*>(held); });
+    const py::array_t<sample_queue::sample> samples(
+        { static_cast<py::ssize_t>(queue.num_rx()),
+          static_cast<py::ssize_t>(found->end - found->begin) },
+        { one * static_cast<py::ssize_t>(queue.at_a_time()), one },
+        reinterpret_cast<const sample_queue::sample*>(found->memory->data.get()) +
+            found->begin,
+        owner);
+    return py::make_tuple(found->first, samples, found->tags);
+}
+
+} // namespace
+
+void mimopack::bind_samples(py::module_& m)
+{
+    py::class_<sample_queue, std::shared_ptr<sample_queue>>(
+        m, "SampleQueue", R"(Samples of several antennas for another thread.
+
+One thread puts samples, another one takes them. Where too many wait, put() holds back who brings
+them, or drops whole spans: from when no more fit in until half of the queue is free again. Tags of
+samples that were dropped come with the next ones.
+
+Args:
+    num_rx: antennas.
+    most: samples of each antenna that may wait.
+    at_a_time: that are taken at a time, at most.
+    drops: whether samples are dropped; otherwise put() waits until they fit.
+
+Attributes:
+    dropped: samples of each antenna that were dropped since the object was made.
+    waiting: samples of each antenna that wait, or are being taken.
+    has_more: whether samples wait beside those that are being taken.)")
+        .def(py::init<int, std::int64_t, std::int64_t, bool>(),
+             py::arg("num_rx"),
+             py::arg("most"),
+             py::arg("at_a_time"),
+             py::arg("drops"))
+        .def_property_readonly("dropped", &sample_queue::dropped)
+        .def_property_readonly("waiting", &sample_queue::waiting)
+        .def_property_readonly("has_more", &sample_queue::has_more)
+        .def("open", &sample_queue::open, "Begin a new stream.")
+        .def("close",
+             &sample_queue::close,
+             "No more samples come; take() returns those that wait, and None then.")
+        .def("put",
+             &put,
+             py::arg("first"),
+             py::arg("samples"),
+             py::arg("tags"),
+             "Copy samples (num_rx, n), the first of which has a number in the stream, "
+             "and their "
+             "tags.")
+        .def("take",
+             &take,
+             R"(Wait for the oldest samples.
+
+Returns:
+    (number of the first one in the stream, complex64 (num_rx, n), list of tags up to the last
+    one), or None at the end. The array is valid until the next call, with which its samples are
+    done.)")
+        .def("rest",
+             &sample_queue::rest,
+             py::arg("least"),
+             py::arg("most"),
+             py::call_guard<py::gil_scoped_release>(),
+             "Wait for the least seconds, and then until no samples wait, for the most "
+             "in all.");
+
+    py::class_<sample_sink,
+               gr::sync_block,
+               gr::block,
+               gr::basic_block,
+               sample_sink::sptr>(
+        m,
+        "sample_sink",
+        R"(A block without outputs that puts its samples into a SampleQueue.
+
+While the flowgraph runs it holds Python's side of it, an object with methods begin(); end(done),
+after the queue was closed, where done tells that the flowgraph has ended and was not only changed;
+and control(message).
+
+Args:
+    name: of the block.
+    queue: SampleQueue.
+    paced: whether work() rests after each call, for
+    least, most: seconds, see SampleQueue.rest().
+    control: name of the message port for control().
+    find: function that returns Python's side, or None where that is gone, as weakref.ref is.)")
+        .def(py::init(&sample_sink::make),
+             py::arg("name"),
+             py::arg("queue"),
+             py::arg("paced"),
+             py::arg("least"),
+             py::arg("most"),
+             py::arg("control"),
+             py::arg("find"));
+}
