@@ -713,14 +713,15 @@ def test_a_receiver_that_python_forgot_drops_its_samples(capfd):
 
 
 def test_a_receiver_goes_with_its_last_reference():
-    receiver = mimopack.wifi_receiver(1, RATE, threads=2)
-    listener = SimpleNamespace(receiver=receiver)
-    receiver.listen(lambda *_: listener, None)
-    sink = weakref.ref(receiver._sink)
-    top = gr.top_block()
-    top.connect(blocks.vector_source_c([0j] * 1000), receiver)
-    top.run()
-    del top, receiver, listener
+    def run():
+        receiver = mimopack.wifi_receiver(1, RATE, threads=2)
+        receiver.listen(lambda *_: receiver, None)
+        top = gr.top_block()
+        top.connect(blocks.vector_source_c([0j] * 1000), receiver)
+        top.run()
+        return weakref.ref(receiver._sink)
+
+    sink = run()
     gc.collect()
     assert sink() is None
 
