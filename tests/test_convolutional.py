@@ -261,7 +261,7 @@ class TestBadInput:
             coding.ConvolutionalDecoder(100, **parameters)
 
     @pytest.mark.parametrize("parameters, message", [
-        ({"backend": "cuda"}, "backend: got 'cuda', allowed are auto, cpu"),
+        ({"backend": "gpu"}, "backend: got 'gpu', allowed are auto, cuda, cpu"),
         ({"iterations": 0}, "iterations: got 0, allowed are 1"),
         ({"threads": -1}, "threads: got -1, allowed are 0 to"), ({"isa": "mmx"}, "isa: got mmx")])
     def test_parameters_of_the_viterbi_decoder(self, parameters, message):

@@ -8,13 +8,10 @@
  * What comes before this file in a program is in python/mimopack/cuda/convolutional.py:
  * namespace asked, with the code and what is wanted. */
 #pragma once
-#include "../kernels/convolutional.h"
-#include "lane.h"
+#include "punctured.h"
 
 namespace mimopack {
 namespace MIMOPACK_ISA {
-
-constexpr unsigned whole_warp = ~0u;
 
 /* What a warp's threads share of a codeword: metrics before each step of a window, and
  * behind the last. Rows are an odd number of places apart, so that threads with a step
@@ -118,22 +115,14 @@ private:
         __syncwarp(whole_warp);
     }
 
-    /* Of A and B, of all steps, in turn; -1 where it is not sent */
+    /* In a codeword, information bits first */
     MP_FN static int place(int i)
     {
-        constexpr unsigned period = 2 * asked::period;
-        const unsigned in_period = i % period;
-        if (!(asked::kept >> in_period & 1))
-            return -1;
-        return asked::num_info + i / period * __popc(asked::kept) +
-               __popc(asked::kept & ((1u << in_period) - 1));
+        const int sent = punctured::place(i);
+        return sent < 0 ? -1 : asked::num_info + sent;
     }
 
-    MP_FN lane given(int at) const
-    {
-        return at < 0 ? lane(0.0f)
-                      : clamp(lane(d_llr[at]), lane(convolutional_limits<lane>::llr));
-    }
+    MP_FN lane given(int at) const { return punctured::given(d_llr, at); }
 
     MP_FN void look_up(int first)
     {
@@ -231,12 +220,7 @@ extern "C" __global__ void __launch_bounds__(MIMOPACK_THREADS)
          w += static_cast<unsigned long long>(gridDim.x) * words) {
         const float* const in = llr + w * asked::num_bits;
         float* const out = posterior + w * asked::num_bits;
-        bool finite = true, said = false;
-        for (int i = own; i < asked::num_bits; i += 32) {
-            finite = finite && isfinite(in[i]);
-            said = said || in[i] != 0.0f;
-        }
-        const bool usable = __all_sync(whole_warp, finite) & __any_sync(whole_warp, said);
+        const bool usable = punctured::usable(in, asked::num_bits);
         float least = 0.0f;
         if (usable) {
             convolutional_word word(shared[slot], in, out, begins + w * begin_size);

@@ -5,26 +5,28 @@
 import numpy as np
 
 from ..checks import array, choice, integer
-from .convolutional import TAIL, ConvolutionalCode, ConvolutionalEncoder
+from ..cuda import is_device_array
+from .convolutional import PUNCTURING, TAIL, ConvolutionalCode, ConvolutionalEncoder
 
 
 class ViterbiDecoder:
     """:class:`ConvolutionalCode`'s Viterbi decoder with the interface of the soft decoders: several
-    times as fast, for where decisions are enough.
+    times as fast, for where decisions are enough. On a GPU LLRs are not rounded, but limited to
+    +-10^4.
 
     Args:
         num_info, rate: as of :class:`ConvolutionalEncoder`.
         iterations: of no effect.
-        backend: "auto" or "cpu".
-        threads: 0 takes all cores.
+        backend: "cpu", "cuda", or "auto" (arrays of a GPU there, those of the host on the CPU).
+        threads: of the CPU, 0 takes all cores.
         isa: as for detectors.
+        device: number of the GPU.
 
-    Attributes, of the last ``decode``:
+    Attributes, of the last ``decode``; CuPy arrays where it gave one:
         num_bits: bits sent of a codeword.
         bits: (n, num_info) uint8, the decisions on the information bits.
         found: (n,) bool, True but for erased codewords: any decision is a codeword.
         iterations_taken: (n,) int32: 1, or 0 of erased codewords.
-        erasures: codewords with an LLR that is NaN or infinite, or only zeros.
 
     Raises:
         ValueError: an argument is not as above.
@@ -32,41 +34,68 @@ class ViterbiDecoder:
 
     keep_messages = False
 
-    def __init__(self, num_info, rate="1/2", iterations=1, backend="auto", threads=0, isa="auto"):
+    def __init__(self, num_info, rate="1/2", iterations=1, backend="auto", threads=0, isa="auto",
+                 device=0):
         self.num_info = ConvolutionalEncoder(num_info, rate).num_info
         self._code = ConvolutionalCode(rate, isa)
         self.num_bits = self._code.coded_length(self.num_info + TAIL)
         self.iterations = integer("iterations", iterations, 1, 10_000)
-        self.backend = choice("backend", backend, ("auto", "cpu"))
+        self.backend = choice("backend", backend, ("auto", "cuda", "cpu"))
+        self.device = integer("device", device, 0, 1023)
         self.threads = integer("threads", threads, 0, 1024)
         self.bits = np.zeros((0, self.num_info), np.uint8)
         self.found, self.iterations_taken = np.zeros(0, bool), np.zeros(0, np.int32)
-        self.erasures = 0
+        self._erased = 0
+        self._gpu = self._program() if backend == "cuda" else None
 
     @property
     def isa(self):
-        """The instruction set that the decoder uses."""
+        """The instruction set that the decoder uses on the CPU."""
         return self._code.isa
+
+    @property
+    def erasures(self):
+        """How many codewords of the last call had an LLR that is NaN or infinite, or only zeros.
+        Waits for the GPU where it has to."""
+        return int(self._erased)
+
+    @property
+    def erasure_count(self):
+        """``erasures``, or what int() makes that of, waiting for the GPU."""
+        return self._erased
 
     def decide(self, llr):
         """Decisions alone.
 
         Args:
-            llr: (n, num_bits) float32, ln P(1)/P(0), C-contiguous.
+            llr: (n, num_bits) float32, ln P(1)/P(0), C-contiguous. With backends "cuda" and "auto"
+                it may be CuPy's: the decoder then works on the current stream, without waiting.
 
         Returns:
             (n, num_info) uint8, those on the information bits; 0 of erased codewords.
 
         Raises:
             ValueError: llr is no such array.
+            Exception: what CuPy raises where a GPU fails.
         """
+        if self._is_there(llr):
+            llr = array("llr", llr, np.float32, ("n", self.num_bits), self.device)
+            self._gpu = self._gpu or self._program()
+            self.bits, self.found, self.iterations_taken, self._erased = self._gpu.decode(
+                llr, None, None, 1)
+            return self.bits
         llr = array("llr", llr, np.float32, ("n", self.num_bits))
+        if self.backend == "cuda":
+            self.bits = np.empty((len(llr), self.num_info), np.uint8)
+            self.found, self.iterations_taken, self._erased = self._gpu.decode_from_host(
+                llr, self.bits, None, 1, self.threads)
+            return self.bits
         usable = np.isfinite(llr).all(axis=1) & llr.any(axis=1)
         bits = self._code.decode_batch(llr.ravel(), np.full(len(llr), self.num_info), self.threads)
         self.bits = bits.reshape(len(llr), self.num_info)
         self.bits[~usable] = 0
         self.found, self.iterations_taken = usable, usable.astype(np.int32)
-        self.erasures = len(llr) - int(usable.sum())
+        self._erased = len(llr) - int(usable.sum())
         return self.bits
 
     def decode(self, llr):
@@ -79,10 +108,21 @@ class ViterbiDecoder:
             (n, num_bits) float32, those of erased codewords 0.
 
         Raises:
-            ValueError: llr is no such array.
+            As :meth:`decide`.
         """
         bits = self.decide(llr)
+        if self._is_there(llr):
+            return self._gpu.encode(bits, self.found)
         words = self._code.encode(np.pad(bits, ((0, 0), (0, TAIL))))
         posterior = np.float32(2) * words - np.float32(1)
         posterior[~self.found] = 0
         return posterior
+
+    def _is_there(self, llr):
+        return self.backend != "cpu" and is_device_array(llr)
+
+    def _program(self):
+        from ..cuda.viterbi import ViterbiProgram
+
+        return ViterbiProgram(self.num_info, self.num_bits, PUNCTURING[self._code.rate],
+                              self.device)

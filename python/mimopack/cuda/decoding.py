@@ -59,6 +59,11 @@ class DecoderProgram:
         with self._current():
             return cupy().zeros((n, self._num_messages), np.float32)
 
+    def _made(self, llr):
+        """Room for what the program makes of LLRs: posterior ones, unless a subclass says
+        otherwise."""
+        return cupy().empty_like(llr)
+
     def decode(self, llr, out, messages, iterations):
         """Works on the current stream, and does not wait.
 
@@ -76,7 +81,7 @@ class DecoderProgram:
             stream = module.cuda.get_current_stream()
             n = len(llr)
             if out is None:
-                out = module.empty_like(llr)
+                out = self._made(llr)
             elif module.may_share_memory(llr, out):
                 llr = llr.copy()    # posterior LLRs may be there while others are still read
             found, taken = module.empty(n, bool), module.empty(n, np.int32)

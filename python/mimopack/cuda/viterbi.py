@@ -1,0 +1,89 @@
+# SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The Viterbi decoder on a GPU: the text of its program."""
+
+import numpy as np
+
+from . import source
+from .decoding import GRID, DecoderProgram
+from .device import cupy, kernel
+
+# Codewords of a block, each of which has a warp.
+WORDS = 4
+# Steps whose decisions are kept together: lib/cuda/viterbi.h. Decisions are in global memory, of so
+# many bytes for a launch at most.
+WINDOW, MEMORY = 32, 6
+DECISIONS_BYTES = 2**30
+_ENCODERS = 256    # threads of a block
+
+
+def text(num_info, num_bits, kept):
+    """The program.
+
+    Args:
+        num_info: information bits of a codeword.
+        num_bits: bits sent of it.
+        kept: which of A1 B1 A2 B2 ... are sent, repeated as needed.
+    """
+    mask = sum(int(sent) << place for place, sent in enumerate(kept))
+    return f"""// {source.headers()}
+#include "kernels/config.h"
+#define MIMOPACK_THREADS {32 * WORDS}
+namespace mimopack {{
+namespace {source.NAMESPACE} {{
+namespace asked {{
+constexpr int num_info = {num_info}, num_bits = {num_bits};
+constexpr int period = {len(kept) // 2};
+constexpr unsigned kept = {mask};
+}}
+}}
+}}
+#include "cuda/viterbi.h"
+"""
+
+
+def decisions(num_info):
+    """32-bit words of a codeword's decisions."""
+    return -(-(num_info + MEMORY) // WINDOW) * WINDOW * 2
+
+
+class ViterbiProgram(DecoderProgram):
+    """The decoder for one length and rate; what it makes of LLRs are information bits.
+
+    Args:
+        num_info, num_bits, kept: as for ``text``.
+        device: number of the GPU.
+    """
+
+    def __init__(self, num_info, num_bits, kept, device):
+        words = decisions(num_info)
+        super().__init__(device, num_bits, words, 32 * WORDS, WORDS)
+        self._num_info = num_info
+        program = text(num_info, num_bits, kept)
+        self._compile(program, 0)
+        self._encode = kernel(program, "encode", device)
+        self._needs_messages = True
+        self._at_once = max(1, DECISIONS_BYTES // (4 * words))
+
+    def messages(self, n):
+        """Room for the decisions of n codewords."""
+        with self._current():
+            return cupy().empty((n, self._num_messages), np.uint32)
+
+    def _made(self, llr):
+        return cupy().empty((len(llr), self._num_info), np.uint8)
+
+    def encode(self, bits, found):
+        """Codewords as LLRs of +-1, 0 where none was found; on the current stream.
+
+        Args:
+            bits: (n, num_info) uint8, on the device.
+            found: (n,) bool.
+        """
+        module, n = cupy(), len(bits)
+        with self._current():
+            posterior = module.empty((n, self._num_bits), np.float32)
+            if n:
+                blocks = min(GRID, -(-posterior.size // _ENCODERS))
+                self._encode((blocks,), (_ENCODERS,), (np.uint64(n), bits, found, posterior))
+        return posterior
