@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ...coding import ConvolutionalDecoder, ConvolutionalEncoder, ldpc, turbo
+from ...coding import ConvolutionalDecoder, ConvolutionalEncoder, ViterbiDecoder, ldpc, turbo
 from . import peers
 from .measuring import Run, take_turns
 from .on_gpu import QueuedRun
@@ -177,6 +177,24 @@ class GpuDecoderRun(QueuedRun):
         return self.out[:self._words].get() > 0
 
 
+class GpuDecisionsRun(QueuedRun):
+    """The Viterbi decoder's decisions on LLRs of the device."""
+
+    def __init__(self, case, llr, copies):
+        from ...cuda.device import cupy
+
+        self.decoder, self._words = ViterbiDecoder(case.encoder.num_info, "1/2"), len(llr)
+        sent = np.ascontiguousarray(llr[:, case.not_sent:])
+        self.llr = cupy().tile(cupy().asarray(sent), (copies, 1))
+        self.least = self.most = len(self.llr)
+
+    def queue(self, n):
+        self.decoder.decide(self.llr[:n])
+
+    def decided(self):
+        return self.decoder.bits[:self._words].get()
+
+
 def run_gpu(options, store, progress):
     """Rows for the JSON file: all iterations, and with early stop."""
     data = {case: case.simulate(LANES * 16) for case in CASES}
@@ -185,13 +203,15 @@ def run_gpu(options, store, progress):
         copies = max(1, options.vectors // len(data[case][1]))
         for early_stop in (False, True) if case.iterations > 1 else (False,):
             decoder = case.decoder({}, early_stop=early_stop, backend="auto")
-            planned.append((case, GpuDecoderRun(decoder, data[case][1], copies)))
+            planned.append((case, GpuDecoderRun(decoder, data[case][1], copies), early_stop, {}))
+        if case.code.startswith("conv"):
+            planned.append((case, GpuDecisionsRun(case, data[case][1], copies), False,
+                            {"algorithm": "viterbi"}))
     with progress(len(planned) * (options.rounds + 1)) as tick:
-        take_turns([timed for _, timed in planned], options.seconds, options.rounds, tick)
+        take_turns([timed for _, timed, *_ in planned], options.seconds, options.rounds, tick)
     rows = []
-    for case, timed in planned:
-        early = timed.decoder.early_stop
-        row = _row(timed, case, data[case][0], backend="cuda", early_stop=early,
+    for case, timed, early, own in planned:
+        row = _row(timed, case, data[case][0], backend="cuda", early_stop=early, **own,
                    iterations_taken=float(timed.decoder.iterations_taken.mean()))
         rows.append(row if early else row | {"target_mbit_per_s": case.gpu_target})
     return {"data": "random bits, BPSK over AWGN, ebn0_db per information bit, on the device; "
