@@ -67,14 +67,29 @@ void sample_queue::put(std::uint64_t first,
     }
 }
 
+/* Samples that were being taken are done; who calls has the mutex. */
+void sample_queue::taken()
+{
+    if (d_taking == 0)
+        return;
+    d_waiting -= d_taking;
+    d_taking = 0;
+    d_change.notify_all();
+}
+
+bool sample_queue::wait(double seconds)
+{
+    std::unique_lock lock(d_mutex);
+    taken();
+    return d_change.wait_for(lock, std::chrono::duration<double>(seconds), [&] {
+        return d_waiting || d_ends;
+    });
+}
+
 std::optional<sample_queue::span> sample_queue::take()
 {
     std::unique_lock lock(d_mutex);
-    if (d_taking) {
-        d_waiting -= d_taking;
-        d_taking = 0;
-        d_change.notify_all();
-    }
+    taken();
     d_change.wait(lock, [&] { return d_waiting || d_ends; });
     if (!d_waiting)
         return std::nullopt;

@@ -81,6 +81,10 @@ public:
     /* Wait for the oldest samples; those of the last call are done then. */
     std::optional<span> take();
 
+    /* Wait until take() need not wait, for so many seconds at most; returns whether that
+     * is so. Samples of the last call are done then. */
+    bool wait(double seconds);
+
     /* Wait for the least seconds, and then until no samples wait, for the most in all. */
     void rest(double least, double most);
 
@@ -122,6 +126,7 @@ private:
     }
 
     std::shared_ptr<chunk> chunk_for(std::uint64_t sample);
+    void taken();
 };
 
 } // namespace mimopack

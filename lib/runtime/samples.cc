@@ -108,6 +108,13 @@ Returns:
     (number of the first one in the stream, complex64 (num_rx, n), list of tags up to the last
     one), or None at the end. The array is valid until the next call, with which its samples are
     done.)")
+        .def("wait",
+             &sample_queue::wait,
+             py::arg("seconds"),
+             py::call_guard<py::gil_scoped_release>(),
+             "Wait until take() need not wait, for so many seconds at most; return "
+             "whether that "
+             "is so. Samples of the last take() are done then.")
         .def("rest",
              &sample_queue::rest,
              py::arg("least"),

@@ -303,8 +303,17 @@ class _ReceiverSink(DetectorChoice, SampleSink):
         SampleSink._send_status(self, told)
 
     def _search(self, samples):
-        # Frames go out at once unless there is more to do: a radio may be silent for long.
-        return self.engine.process(samples, wait=not self._is_behind())
+        # Frames go out at once unless there is more to do. Several threads have: they decode while
+        # the next samples are searched.
+        return self.engine.process(
+            samples, wait=self.engine.num_threads == 1 and not self._is_behind(),
+            busy=self._is_behind)
+
+    def _in_flight(self):
+        return self.engine.in_flight
+
+    def _rest(self):
+        return self.engine.decode([])
 
     def _counts(self):
         return _counts_of(self.engine) | {"switches": len(self.switches)}

@@ -34,6 +34,9 @@ _KEPT = 1 << 20
 # small ones: at least, and at most while the thread is busy anyway. The buffers in front hold more
 # than twice as much at 80 MS/s.
 _PACE = 3e-4, 1e-3
+# Seconds for which frames that other threads decode wait for further samples: a radio may be silent
+# for long.
+_PATIENCE = 1e-3
 
 
 class StreamTimes(Timeline):
@@ -197,7 +200,14 @@ class SampleSink(Controlled):
         self._on_control(message)
 
     def _take_all(self):
-        while (taken := self._queue.take()) is not None:
+        while True:
+            # What other threads decode goes out with the next samples, if these come soon.
+            if self._in_flight() and not self._queue.wait(_PATIENCE):
+                with self._guard("frames that were being decoded", self._next):
+                    self._send_all(self._rest())
+            taken = self._queue.take()
+            if taken is None:
+                return
             first, samples, tags = taken
             with self._log.guard(f"samples {first} to {first + samples.shape[1]}"):
                 self._take(first, samples, tags)
@@ -254,6 +264,14 @@ class SampleSink(Controlled):
     def _search(self, samples):
         """What the engine finds in samples."""
         return self.engine.process(samples)
+
+    def _in_flight(self):
+        """Whether the engine has found what it has not returned yet, as other threads are at it."""
+        return False
+
+    def _rest(self):
+        """That, as soon as it is there."""
+        return []
 
     def _is_behind(self):
         """Whether more samples wait already."""

@@ -147,8 +147,9 @@ class _Slot:
         runtime, stream = module.cuda.runtime, self.stream
         sizes = [array.nbytes for array in results]
         ends = np.cumsum([-(-size // 16) * 16 for size in sizes])
-        if ends[-1] > len(self._here):
-            self._here = pinned_empty(int(ends[-1]), np.uint8)
+        room = max(int(ends[-1]), llr.nbytes)
+        if room > len(self._here):
+            self._here = pinned_empty(room, np.uint8)
         copy(self._here[:llr.nbytes], _bytes(llr), threads)
         with stream:
             there = module.empty(llr.shape, np.float32)

@@ -120,6 +120,11 @@ class Receiver:
         return detector
 
     @property
+    def in_flight(self):
+        """Whether something was found that was not returned yet."""
+        return bool(self._stretches or self._jobs)
+
+    @property
     def num_threads(self):
         """How many threads read signal fields and decode."""
         return len(self._decoders)
@@ -140,7 +145,7 @@ class Receiver:
     def threshold(self, threshold):
         self._sync.threshold = threshold
 
-    def process(self, samples, wait=True):
+    def process(self, samples, wait=True, busy=None):
         """Take the next samples.
 
         Args:
@@ -148,6 +153,8 @@ class Receiver:
             wait: whether to wait until the frames are decoded for which all samples have come.
                 With False, and threads > 1, some of them are returned by later calls; what waits
                 to be decoded is bounded.
+            busy: function that tells whether there is something else to do; until then a call that
+                does not wait decodes frames that no other thread has begun.
 
         Returns:
             list of :class:`ReceivedFrame`, in the order of the stream.
@@ -162,6 +169,8 @@ class Receiver:
         else:
             for begin in range(0, samples.shape[1], piece):
                 self._search(samples[:, begin:begin + piece])
+        if not wait and busy is not None:
+            self._help(busy)
         return self._collected(wait)
 
     def finish(self):
@@ -232,6 +241,12 @@ class Receiver:
             found = self._sync.settle(stretch, followed)
             self._searching += self._clock() - begun + seconds
             self._submit(found)
+
+    def _help(self, busy):
+        """Do what no other thread has begun, until something else is to do."""
+        self._advance(len(self._stretches))
+        while not busy() and self._workers.run_one():
+            self._advance(len(self._stretches))
 
     def _submit(self, found):
         """Begin to decode frames."""

@@ -105,14 +105,19 @@ class Workers:
             KeyboardInterrupt: Ctrl-C has ended the task's call.
         """
         while not task.done:
-            try:
-                other = self._tasks.get_nowait()
-            except Empty:    # somebody runs it
+            if not self.run_one():    # somebody runs it
                 task.wait()
-            else:
-                other.run()
         if task.interrupted:
             task.value()
+
+    def run_one(self):
+        """Run a task that nobody has begun; return whether there was one."""
+        try:
+            task = self._tasks.get_nowait()
+        except Empty:
+            return False
+        task.run()
+        return True
 
     def result(self, task):
         """Wait until a task is done; return what its call returned, or raise what it raised."""

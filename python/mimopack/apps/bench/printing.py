@@ -84,7 +84,8 @@ def print_codes(results):
 
 def print_gpu_codes(results):
     header = ("code", "iterations", "taken", "codewords/s", "Mbit/s", "at least", "BER")
-    table(header, [(", ".join(filter(None, (row["code"], row.get("algorithm")))), str(row["iterations"]), number(row["iterations_taken"], 3),
+    table(header, [(", ".join(filter(None, (row["code"], row.get("algorithm")))),
+                    str(row["iterations"]), number(row["iterations_taken"], 3),
                     number(row["codewords_per_s"]), number(row["mbit_per_s"]),
                     number(row.get("target_mbit_per_s")), f"{row['ber']:.1e}")
                    for row in results["results"]])
