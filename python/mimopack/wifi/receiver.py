@@ -154,7 +154,7 @@ class Receiver:
                 With False, and threads > 1, some of them are returned by later calls; what waits
                 to be decoded is bounded.
             busy: function that tells whether there is something else to do; until then a call that
-                does not wait decodes frames that no other thread has begun.
+                does not wait decodes frames for which the other threads have no time.
 
         Returns:
             list of :class:`ReceivedFrame`, in the order of the stream.
@@ -243,9 +243,9 @@ class Receiver:
             self._submit(found)
 
     def _help(self, busy):
-        """Do what no other thread has begun, until something else is to do."""
+        """Do what the other threads have no time for, until something else is to do."""
         self._advance(len(self._stretches))
-        while not busy() and self._workers.run_one():
+        while not busy() and self._workers.overloaded and self._workers.run_one():
             self._advance(len(self._stretches))
 
     def _submit(self, found):

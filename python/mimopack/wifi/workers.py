@@ -51,10 +51,12 @@ class Task:
         return self._value
 
 
-def _serve(tasks):
-    """Make calls until there is None in place of a task."""
+def _serve(tasks, at_work, index):
+    """Make calls until there is None in place of a task; say when."""
     while (task := tasks.get()) is not None:
+        at_work[index] = True
         task.run()
+        at_work[index] = False
         del task
 
 
@@ -77,10 +79,11 @@ class Workers:
     def __init__(self, threads):
         self._tasks = SimpleQueue()
         self._alone = threads == 1
+        self._at_work = [False] * (threads - 1)
         for index in range(threads - 1):
             # They do not hold the object, so that it ends them.
-            threading.Thread(target=_serve, args=(self._tasks,), name=f"wifi_worker_{index}",
-                             daemon=True).start()
+            threading.Thread(target=_serve, args=(self._tasks, self._at_work, index),
+                             name=f"wifi_worker_{index}", daemon=True).start()
         weakref.finalize(self, _close, self._tasks, threads - 1)
 
     def submit(self, function, *arguments):
@@ -109,6 +112,11 @@ class Workers:
                 task.wait()
         if task.interrupted:
             task.value()
+
+    @property
+    def overloaded(self):
+        """Whether there are more tasks than threads that have none."""
+        return self._tasks.qsize() > self._at_work.count(False)
 
     def run_one(self):
         """Run a task that nobody has begun; return whether there was one."""
