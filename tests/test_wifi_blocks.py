@@ -12,7 +12,7 @@ import pmt
 import pytest
 from gnuradio import blocks, gr, mimopack
 from gnuradio.mimopack import wifi
-from gnuradio.mimopack._messages import to_pmt, to_pmt_dict
+from gnuradio.mimopack._runtime import to_pmt, to_pmt_dict
 from gnuradio.mimopack.blocks import wifi_pmt
 from wifi_air import air, data_mpdu
 
