@@ -32,6 +32,9 @@ _PORTS = ("out", "frames", "csi", "symbols")
 _RX_TIME = pmt.intern("rx_time")
 _COUNTS = ("samples", "preambles", "frames", "decoded", "mpdus", "mpdus_ok", "failures")
 _POINTS_INTERVAL = 0.1    # seconds between batches of a radio's frames whose points are shown
+# Seconds of samples up to which a call waits for what they hold: while the receiver has time, a
+# radio's come in such pieces.
+_SHORT = 1.5e-3
 # Points of a stream that port symbols carries of a frame.
 _POINTS = 1000
 
@@ -303,11 +306,12 @@ class _ReceiverSink(DetectorChoice, SampleSink):
         SampleSink._send_status(self, told)
 
     def _search(self, samples):
-        # Frames go out at once unless there is more to do. Several threads have: they decode while
-        # the next samples are searched.
-        return self.engine.process(
-            samples, wait=self.engine.num_threads == 1 and not self._is_behind(),
-            busy=self._is_behind)
+        # Frames go out at once unless there is more to do. Where several threads are busy, they
+        # decode while the next samples are searched.
+        busy = self.engine.num_threads > 1 and (
+            self.engine.in_flight or samples.shape[1] > _SHORT * self._rate)
+        return self.engine.process(samples, wait=not (busy or self._is_behind()),
+                                   busy=self._is_behind)
 
     def _in_flight(self):
         return self.engine.in_flight
