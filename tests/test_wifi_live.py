@@ -441,9 +441,11 @@ def slow_nway(monkeypatch):
     monkeypatch.setitem(detectors.REGISTRY, "nway", SlowNWay)
 
 
-def test_auto_takes_a_detector_that_keeps_up(sky, slow_nway, tmp_path):
+@pytest.mark.parametrize("threads", [1, 2])
+def test_auto_takes_a_detector_that_keeps_up(sky, slow_nway, tmp_path, threads):
     result = _radio(sky, "-q", "--detector", "auto", "--duration", 4, "--json", tmp_path / "f.json",
-                    "--output", tmp_path, "--no-pictures", faults=",repeat=1")
+                    "--output", tmp_path, "--no-pictures", "--threads", threads,
+                    faults=",repeat=1")
     assert result.exit_code == 0, result.output
     told = json.loads((tmp_path / "summary.json").read_text())
     switch, = told["detector_switches"]
@@ -605,15 +607,21 @@ def taker(queue, wait=lambda: None):
             first, samples, tags = taken
             took.append((first, samples.copy(), [tag.offset for tag in tags]))
 
-    thread = threading.Thread(target=run)
+    thread = threading.Thread(target=run, daemon=True)
     thread.start()
     return thread, took
 
 
 def until(condition):
     end = time.monotonic() + 10
-    while not condition() and time.monotonic() < end:
+    while not condition():
+        assert time.monotonic() < end
         time.sleep(0.001)
+
+
+def ended(thread):
+    thread.join(10)
+    return not thread.is_alive()
 
 
 def test_a_queue_drops_whole_spans_and_keeps_their_tags():
@@ -639,7 +647,7 @@ def test_a_queue_drops_whole_spans_and_keeps_their_tags():
     put(1300, 300)
     put(1600, 500)
     queue.close()
-    thread.join(10)
+    assert ended(thread)
     assert (queue.dropped, queue.waiting) == (500, 0)
     firsts = [first for first, _, _ in took]
     assert firsts == sorted(firsts)
@@ -655,7 +663,7 @@ def test_a_queue_drops_whole_spans_and_keeps_their_tags():
     thread, took = taker(queue)
     queue.put(0, stream[:, :10], [])
     queue.close()
-    thread.join(10)
+    assert ended(thread)
     (first, samples, tags), = took
     assert (first, tags) == (0, []) and np.array_equal(samples, stream[:, :10])
 
@@ -666,15 +674,15 @@ def test_a_queue_holds_back_who_is_too_fast():
     stream = np.arange(5000) + 0j
     queue.open()
     thread, took = taker(queue, lambda: goes_on.wait(10))
-    bringer = threading.Thread(target=lambda: queue.put(0, stream[None], []))
+    bringer = threading.Thread(target=lambda: queue.put(0, stream[None], []), daemon=True)
     bringer.start()
     until(lambda: queue.waiting >= 900)
     time.sleep(0.05)    # in which more would come if nothing held them back
     assert bringer.is_alive() and queue.waiting == 900 and queue.has_more
     goes_on.set()
-    bringer.join(10)
+    assert ended(bringer)
     queue.close()
-    thread.join(10)
+    assert ended(thread)
     assert (queue.dropped, queue.waiting) == (0, 0)
     assert [first for first, _, _ in took] == sorted(first for first, _, _ in took)
     assert max(len(samples[0]) for _, samples, _ in took) == 300
@@ -693,7 +701,7 @@ def test_who_brings_samples_rests_until_they_are_taken():
     queue.rest(0, 10)
     assert queue.waiting == 0
     queue.close()
-    thread.join(10)
+    assert ended(thread)
 
 
 def test_a_queue_refuses_another_number_of_antennas():
@@ -702,14 +710,92 @@ def test_a_queue_refuses_another_number_of_antennas():
         queue.put(0, np.zeros((1, 100)), [])
 
 
-def test_a_receiver_that_python_forgot_drops_its_samples(capfd):
+def test_an_abandoned_queue_drops_what_comes():
+    queue = _runtime.SampleQueue(1, 900, 300, False)
+    queue.open()
+    bringer = threading.Thread(target=lambda: queue.put(0, np.zeros((1, 5000)), []), daemon=True)
+    bringer.start()
+    until(lambda: queue.waiting == 900)
+    assert queue.take()[1].shape == (1, 300)
+    queue.abandon()
+    assert ended(bringer) and queue.take() is None
+    assert queue.dropped == 5000 - 900
+    queue.open()    # nothing is left of the stream before
+    assert queue.waiting == 0 and not queue.wait(0)
+    queue.put(0, np.ones((1, 10)), [])
+    first, samples, _ = queue.take()
+    assert first == 0 and np.array_equal(samples, np.ones((1, 10)))
+
+
+@pytest.mark.parametrize("port", [None, "out"])
+def test_a_receiver_that_python_forgot_drops_its_samples(port, capfd):
     """GNU Radio does not keep Python's blocks; that ends in a line, and not in a crash."""
-    top = gr.top_block()
-    top.connect(blocks.null_source(gr.sizeof_gr_complex), blocks.head(gr.sizeof_gr_complex, 10**5),
-                mimopack.wifi_receiver(1, RATE))
+    top, debug = gr.top_block(), blocks.message_debug()
+
+    def build():
+        receiver = mimopack.wifi_receiver(1, RATE)
+        top.connect(blocks.null_source(gr.sizeof_gr_complex),
+                    blocks.head(gr.sizeof_gr_complex, 10**5), receiver)
+        if port:
+            top.msg_connect(receiver, port, debug, "store")
+
+    build()
     gc.collect()
+    top.start()
+    until(lambda: "its Python object is gone" in "".join(capfd.readouterr()))
+    top.stop()
+    top.wait()
+
+
+def test_a_receiver_whose_start_fails_drops_its_samples(monkeypatch, capfd):
+    def fails(*_):
+        raise RuntimeError("on purpose")
+
+    receiver = mimopack.wifi_receiver(1, RATE, threads=2)
+    monkeypatch.setattr(receiver._sink._status, "begin", fails)
+    top, source = gr.top_block(), blocks.vector_source_c([0j] * 10**5)
+    top.connect(source, receiver)
     top.run()
-    assert "its Python object is gone" in "".join(capfd.readouterr())
+    assert "the start: RuntimeError: on purpose" in "".join(capfd.readouterr())
+    monkeypatch.undo()
+    source.rewind()
+    top.run()
+    assert receiver.counts()["samples"] == 10**5
+
+
+@pytest.mark.parametrize("overload", ["wait", "drop"])
+def test_who_ends_the_receivers_thread_does_not_stop_the_flowgraph(overload, capfd):
+    def ends(_):
+        raise SystemExit
+
+    receiver = mimopack.wifi_receiver(1, RATE, overload=overload)
+    receiver.listen(None, ends)
+    top = gr.top_block()
+    top.connect(blocks.null_source(gr.sizeof_gr_complex), receiver)
+    top.start()
+    told = []
+    until(lambda: told.append("".join(capfd.readouterr())) or "takes no more" in "".join(told))
+    top.stop()
+    top.wait()
+    assert "the receiver takes no more samples: SystemExit()" in "".join(told)
+
+
+def test_python_can_end_while_a_receiver_runs():
+    script = """
+import time
+from gnuradio import blocks, gr, mimopack
+top = gr.top_block()
+receiver = mimopack.wifi_receiver(1, 20e6, threads=3)
+source = blocks.null_source(gr.sizeof_gr_complex)
+throttle = blocks.throttle(gr.sizeof_gr_complex, 5e6)
+top.connect(source, throttle, receiver)
+top.start()
+time.sleep(0.3)
+print(receiver.counts()["samples"] > 0)
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True,
+                          timeout=60, env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)})
+    assert (done.returncode, done.stdout) == (0, "True\n"), done.stderr
 
 
 def test_a_receiver_goes_with_its_last_reference():

@@ -104,8 +104,8 @@ private:
 } // namespace mimopack
 
 /* n codewords, a row for each: llr -> information bits, whether they can be decoded,
- * and 1. decided: scratch. erased: has those added whose LLRs are not all numbers, or all
- * 0; their bits are 0. */
+ * and 1. decided: scratch. erased: counts the codewords whose LLRs are not all numbers,
+ * or all 0; their bits are 0. */
 extern "C" __global__ void __launch_bounds__(MIMOPACK_THREADS)
     decode(unsigned long long n,
            int,

@@ -9,6 +9,17 @@
 
 namespace mimopack {
 
+void sample_queue::open()
+{
+    const std::lock_guard guard(d_mutex);
+    d_ends = d_dropping = d_abandoned = false;
+    d_waiting = d_taking = 0;
+    d_tags.clear();
+    for (std::shared_ptr<chunk>& one : d_chunks)
+        d_free.push_back(std::move(one));
+    d_chunks.clear();
+}
+
 /* A chunk with room for samples, the next of which is this one */
 std::shared_ptr<sample_queue::chunk> sample_queue::chunk_for(std::uint64_t sample)
 {
@@ -40,7 +51,7 @@ void sample_queue::put(std::uint64_t first,
     {
         const std::lock_guard guard(d_mutex);
         d_tags.insert(d_tags.end(), tags.begin(), tags.end());
-        if (d_drops && !fits(count)) {
+        if (d_abandoned || (d_drops && !fits(count))) {
             d_dropping = true;
             d_dropped += count;
             return;
@@ -52,7 +63,11 @@ void sample_queue::put(std::uint64_t first,
         const std::int64_t size = std::min(count - done, d_size - into->used);
         if (!d_drops) {
             std::unique_lock lock(d_mutex);
-            d_change.wait(lock, [&] { return fits(size); });
+            d_change.wait(lock, [&] { return fits(size) || d_abandoned; });
+            if (d_abandoned) {
+                d_dropped += count - done;
+                return;
+            }
         }
         /* Who takes reads up to "used" only. */
         for (int row = 0; row < d_num_rx; ++row)
@@ -67,8 +82,8 @@ void sample_queue::put(std::uint64_t first,
     }
 }
 
-/* Samples that were being taken are done; who calls has the mutex. */
-void sample_queue::taken()
+/* Of the samples that were being taken; who calls has the mutex. */
+void sample_queue::release()
 {
     if (d_taking == 0)
         return;
@@ -80,7 +95,7 @@ void sample_queue::taken()
 bool sample_queue::wait(double seconds)
 {
     std::unique_lock lock(d_mutex);
-    taken();
+    release();
     return d_change.wait_for(lock, std::chrono::duration<double>(seconds), [&] {
         return d_waiting || d_ends;
     });
@@ -89,9 +104,9 @@ bool sample_queue::wait(double seconds)
 std::optional<sample_queue::span> sample_queue::take()
 {
     std::unique_lock lock(d_mutex);
-    taken();
+    release();
     d_change.wait(lock, [&] { return d_waiting || d_ends; });
-    if (!d_waiting)
+    if (!d_waiting || d_abandoned)
         return std::nullopt;
     while (d_chunks.front()->taken == d_chunks.front()->used) {
         d_free.push_back(std::move(d_chunks.front()));

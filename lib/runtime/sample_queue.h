@@ -56,13 +56,8 @@ public:
     int num_rx() const { return d_num_rx; }
     std::int64_t at_a_time() const { return d_size; }
 
-    /* A new stream begins. */
-    void open()
-    {
-        const std::lock_guard guard(d_mutex);
-        d_ends = d_dropping = false;
-        d_tags.clear();
-    }
+    /* A new stream begins; nobody may put or take at the same time. */
+    void open();
 
     /* No more samples come: who takes them gets those that wait, and then nothing. */
     void close()
@@ -72,17 +67,27 @@ public:
         d_change.notify_all();
     }
 
+    /* Nobody takes samples any more: those that wait are forgotten, and others dropped,
+     * until the next stream. */
+    void abandon()
+    {
+        const std::lock_guard guard(d_mutex);
+        d_abandoned = d_ends = true;
+        d_change.notify_all();
+    }
+
     /* Copy samples of the antennas, and keep their tags. */
     void put(std::uint64_t first,
              const sample* const* rows,
              std::int64_t count,
              const std::vector<gr::tag_t>& tags);
 
-    /* Wait for the oldest samples; those of the last call are done then. */
+    /* Wait for the oldest samples. Those of the previous call are released then, and may
+     * be overwritten. */
     std::optional<span> take();
 
     /* Wait until take() need not wait, for so many seconds at most; returns whether that
-     * is so. Samples of the last call are done then. */
+     * is so. The samples of the previous take() are released. */
     bool wait(double seconds);
 
     /* Wait for the least seconds, and then until no samples wait, for the most in all. */
@@ -117,7 +122,7 @@ private:
     std::vector<std::shared_ptr<chunk>> d_free;
     std::vector<gr::tag_t> d_tags;
     std::int64_t d_dropped = 0, d_waiting = 0, d_taking = 0;
-    bool d_ends = false, d_dropping = false;
+    bool d_ends = false, d_dropping = false, d_abandoned = false;
 
     bool fits(std::int64_t count) const
     {
@@ -126,7 +131,7 @@ private:
     }
 
     std::shared_ptr<chunk> chunk_for(std::uint64_t sample);
-    void taken();
+    void release();
 };
 
 } // namespace mimopack

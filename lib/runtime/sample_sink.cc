@@ -10,16 +10,38 @@ namespace py = pybind11;
 
 namespace mimopack {
 
+namespace {
+
+/* Whether a thread may ask for Python's lock: at the interpreter's end it would not come
+ * back. */
+bool python_is_there()
+{
+#if PY_VERSION_HEX >= 0x030D0000
+    return Py_IsInitialized() && !Py_IsFinalizing();
+#else
+    return Py_IsInitialized() && !_Py_IsFinalizing();
+#endif
+}
+
+} // namespace
+
 sample_sink::sptr sample_sink::make(const std::string& name,
                                     std::shared_ptr<sample_queue> queue,
                                     bool paced,
                                     double least,
                                     double most,
                                     const std::string& control,
-                                    py::object find)
+                                    py::object find,
+                                    py::object kept)
 {
-    return gnuradio::get_initial_sptr(new sample_sink(
-        name, std::move(queue), paced, least, most, control, std::move(find)));
+    return gnuradio::get_initial_sptr(new sample_sink(name,
+                                                      std::move(queue),
+                                                      paced,
+                                                      least,
+                                                      most,
+                                                      control,
+                                                      std::move(find),
+                                                      std::move(kept)));
 }
 
 sample_sink::sample_sink(const std::string& name,
@@ -28,7 +50,8 @@ sample_sink::sample_sink(const std::string& name,
                          double least,
                          double most,
                          const std::string& control,
-                         py::object find)
+                         py::object find,
+                         py::object kept)
     : gr::sync_block(name,
                      gr::io_signature::make(
                          queue->num_rx(), queue->num_rx(), sizeof(sample_queue::sample)),
@@ -37,7 +60,8 @@ sample_sink::sample_sink(const std::string& name,
       d_paced(paced),
       d_least(least),
       d_most(most),
-      d_find(std::move(find))
+      d_find(std::move(find)),
+      d_kept(std::move(kept))
 {
     /* An output multiple makes the scheduler give the block in front large buffers;
      * start() takes it back so that nothing waits for more samples than have come. */
@@ -49,13 +73,15 @@ sample_sink::sample_sink(const std::string& name,
 
 sample_sink::~sample_sink()
 {
-    if (!Py_IsInitialized()) { /* nothing that could be given back to */
+    if (!python_is_there()) { /* nothing to give them back to */
         d_find.release();
+        d_kept.release();
         d_held.release();
         return;
     }
     const py::gil_scoped_acquire lock;
     d_find = py::object();
+    d_kept = py::object();
     d_held = py::object();
 }
 
@@ -63,11 +89,13 @@ sample_sink::~sample_sink()
 template <typename Call>
 bool sample_sink::with_python(const char* what, Call&& call)
 {
+    if (!python_is_there())
+        return false;
     const py::gil_scoped_acquire lock;
     try {
         call();
         return true;
-    } catch (py::error_already_set& error) {
+    } catch (const std::exception& error) { /* py::error_already_set is one */
         d_logger->error("{:s}: {:s}", what, error.what());
         return false;
     }

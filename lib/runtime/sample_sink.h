@@ -25,15 +25,16 @@ class sample_sink : public gr::sync_block
 public:
     using sptr = std::shared_ptr<sample_sink>;
 
-    /* least, most: seconds between calls of work(), see sample_queue::rest(), where
-     * samples are dropped; control: name of a message port */
+    /* least, most: seconds between calls of work(), see sample_queue::rest(), where it is
+     * paced; control: name of a message port; kept: lives as long as the block */
     static sptr make(const std::string& name,
                      std::shared_ptr<sample_queue> queue,
                      bool paced,
                      double least,
                      double most,
                      const std::string& control,
-                     pybind11::object find);
+                     pybind11::object find,
+                     pybind11::object kept);
 
     sample_sink(const std::string& name,
                 std::shared_ptr<sample_queue> queue,
@@ -41,7 +42,8 @@ public:
                 double least,
                 double most,
                 const std::string& control,
-                pybind11::object find);
+                pybind11::object find,
+                pybind11::object kept);
     ~sample_sink() override;
 
     bool start() override;
@@ -54,7 +56,7 @@ private:
     const std::shared_ptr<sample_queue> d_queue;
     const bool d_paced;
     const double d_least, d_most;
-    pybind11::object d_find, d_held;
+    pybind11::object d_find, d_kept, d_held;
     bool d_taken = false; /* whether somebody takes the samples */
 
     void on_control(const pmt::pmt_t& message);

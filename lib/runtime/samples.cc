@@ -89,6 +89,10 @@ Attributes:
         .def_property_readonly("waiting", &sample_queue::waiting)
         .def_property_readonly("has_more", &sample_queue::has_more)
         .def("open", &sample_queue::open, "Begin a new stream.")
+        .def("abandon",
+             &sample_queue::abandon,
+             "Nobody takes samples any more: those that wait are forgotten, and others "
+             "dropped, until open().")
         .def("close",
              &sample_queue::close,
              "No more samples come; take() returns those that wait, and None then.")
@@ -106,15 +110,15 @@ Attributes:
 
 Returns:
     (number of the first one in the stream, complex64 (num_rx, n), list of tags up to the last
-    one), or None at the end. The array is valid until the next call, with which its samples are
-    done.)")
+    one), or None at the end. The array is valid until the next call, which releases its
+    samples.)")
         .def("wait",
              &sample_queue::wait,
              py::arg("seconds"),
              py::call_guard<py::gil_scoped_release>(),
              "Wait until take() need not wait, for so many seconds at most; return "
              "whether that "
-             "is so. Samples of the last take() are done then.")
+             "is so. The samples of the previous take() are released.")
         .def("rest",
              &sample_queue::rest,
              py::arg("least"),
@@ -142,7 +146,8 @@ Args:
     paced: whether work() rests after each call, for
     least, most: seconds, see SampleQueue.rest().
     control: name of the message port for control().
-    find: function that returns Python's side, or None where that is gone, as weakref.ref is.)")
+    find: function that returns Python's side, or None where that is gone, as weakref.ref is.
+    kept: object that lives as long as the block.)")
         .def(py::init(&sample_sink::make),
              py::arg("name"),
              py::arg("queue"),
@@ -150,5 +155,6 @@ Args:
              py::arg("least"),
              py::arg("most"),
              py::arg("control"),
-             py::arg("find"));
+             py::arg("find"),
+             py::arg("kept"));
 }

@@ -139,8 +139,8 @@ class wifi_receiver(sample_block):
     say begins anew there. The frame in which the gap falls is reported as truncated, no other is
     affected. Seconds with gaps are lines in the log.
 
-    An exception inside costs the samples at hand, is counted and logged, and the stream goes on.
-    Samples that are NaN or infinite hold no frames.
+    An exception inside costs the samples at hand and the frames that other threads decode, is
+    counted and logged, and the stream goes on. Samples that are NaN or infinite hold no frames.
 
     Args:
         num_rx: receive antennas, 1..8.
@@ -306,8 +306,8 @@ class _ReceiverSink(DetectorChoice, SampleSink):
         SampleSink._send_status(self, told)
 
     def _search(self, samples):
-        # Frames go out at once unless there is more to do. Where several threads are busy, they
-        # decode while the next samples are searched.
+        # One thread waits for its frames unless more samples wait. Of several threads the others
+        # decode while the next samples are searched, if there is enough to do.
         busy = self.engine.num_threads > 1 and (
             self.engine.in_flight or samples.shape[1] > _SHORT * self._rate)
         return self.engine.process(samples, wait=not (busy or self._is_behind()),

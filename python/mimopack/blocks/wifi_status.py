@@ -14,6 +14,7 @@ class StatusReport:
 
     Args:
         sample_rate: samples per second.
+        threads: among which the receiver shares its work.
         log: ``BlockLog`` that gets a line for a second with gaps or drops.
         send: function that takes the dictionary, see ``wifi_receiver``.
 
@@ -21,8 +22,8 @@ class StatusReport:
         logs: whether lines go to the log.
     """
 
-    def __init__(self, sample_rate, log, send):
-        self._rate, self._log, self._send = sample_rate, log, send
+    def __init__(self, sample_rate, threads, log, send):
+        self._rate, self._threads, self._log, self._send = sample_rate, threads, log, send
         self._busy, self._stages, self.logs = 0.0, {}, True
         self.begin({})
 
@@ -52,7 +53,9 @@ class StatusReport:
         taken = {name: took - self._stages.get(name, 0.0) for name, took in stages.items()}
         slowest = max(taken, key=taken.get, default="")
         share = taken[slowest] / sum(taken.values()) if slowest and sum(taken.values()) > 0 else 0.0
-        told |= {"seconds": seconds, "load": self._busy / seconds, "waiting": waiting,
+        # The thread that searches can be idle while the others are not.
+        load = max(self._busy, sum(taken.values()) / self._threads) / seconds
+        told |= {"seconds": seconds, "load": load, "waiting": waiting,
                  "stages": taken, "slowest": slowest, "slowest_share": share}
         self._last, self._counts, self._stages, self._busy = now, counts, dict(stages), 0.0
         if self.logs:

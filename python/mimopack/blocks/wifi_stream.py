@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Base of the blocks that take samples of several antennas and send frames."""
 
+import atexit
 import threading
 import time
 import weakref
@@ -28,8 +29,9 @@ from .wifi_status import StatusReport
 BATCH = 131072
 # So many batches may wait for the thread that decodes, where samples need not be dropped.
 _WAITING_BATCHES = 3
-# Samples for which the tags of the past are kept: more than a frame lasts at 80 MS/s.
-_KEPT = 1 << 20
+# Samples for which the tags of the past are kept, times threads: more than a frame lasts at 80
+# MS/s, and than there are in frames that wait to be decoded.
+_KEPT = 1 << 22
 # Seconds between calls of the block that hands samples over, as a radio would make thousands of
 # small ones: at least, and at most while the thread is busy anyway. The buffers in front hold more
 # than twice as much at 80 MS/s.
@@ -92,6 +94,16 @@ class StreamTimes(Timeline):
         return self.segment(sample) or self.segments[0]
 
 
+_running = weakref.WeakSet()
+
+
+@atexit.register
+def _abandon_all():
+    # A thread that comes back from C++ when Python has gone ends the process.
+    for sink in list(_running):
+        sink.abandon()
+
+
 class SampleSink(Controlled):
     """Base of what takes the samples: a thread of Python behind a block in C++.
 
@@ -124,12 +136,15 @@ class SampleSink(Controlled):
             self.num_rx, most if drops else _WAITING_BATCHES * batch, batch, drops)
         self._thread = None
         # The block finds this object through a weak reference, and holds it while it runs only:
-        # two that hold each other would stay for ever.
+        # two that hold each other would stay for ever. It keeps the outlet, which GNU Radio does
+        # not.
         self.block = _runtime.sample_sink(name, self._queue, drops, *_PACE,
-                                          pmt.symbol_to_string(CONTROL), weakref.ref(self))
+                                          pmt.symbol_to_string(CONTROL), weakref.ref(self),
+                                          self.outlet)
         self._log = BlockLog(self.block)
         self.timeline = StreamTimes(self._rate, self._log)
-        self._status = StatusReport(self._rate, self._log, self._send_status)
+        self._threads = getattr(engine, "num_threads", 1)
+        self._status = StatusReport(self._rate, self._threads, self._log, self._send_status)
         self._on_status = None
         # The sample behind the last one taken; None before the first.
         self._next = None
@@ -171,10 +186,11 @@ class SampleSink(Controlled):
         self.timeline.restart()
         self._next = None
         self._status.begin(self.counts())
-        if self._drops or getattr(self.engine, "num_threads", 1) > 1:
-            self._handover.begin()
         self._thread = threading.Thread(target=self._take_all, name="wifi_receiver", daemon=True)
         self._thread.start()
+        if self._drops or self._threads > 1:
+            self._handover.begin()
+        _running.add(self)
 
     def end(self, done):
         """The block stops, and its queue is closed: send what is still open.
@@ -189,17 +205,33 @@ class SampleSink(Controlled):
                     self._send_all(self.engine.finish())
                 self._tell_status(ends=True)
         finally:
+            _running.discard(self)
             self._handover.end()
-        self._log.flush()
-        # Where the flowgraph was stopped from outside, the receivers are to live on.
-        if done:
-            self.outlet.end()
+            self._log.flush()
+            # Where the flowgraph was stopped from outside, the receivers are to live on.
+            if done:
+                self.outlet.end()
 
     def control(self, message):
         """Take a message of the port ``control``."""
         self._on_control(message)
 
+    def abandon(self):
+        """Take no more samples, and wait until no thread is at work."""
+        self._queue.abandon()
+        self._thread.join()
+        with self._log.guard("what was open"):
+            self.engine.restart()
+
     def _take_all(self):
+        try:
+            self._take_each()
+        except BaseException as error:    # such as SystemExit, from whom the frames are for
+            self._log.error(f"the receiver takes no more samples: {error!r}")
+        finally:
+            self._queue.abandon()
+
+    def _take_each(self):
         while True:
             # What other threads decode goes out with the next samples, if these come soon.
             if self._in_flight() and not self._queue.wait(_PATIENCE):
@@ -238,7 +270,7 @@ class SampleSink(Controlled):
                     self.engine.restart(cut)
             at = cut
         self._next = end
-        self.timeline.forget(end - _KEPT)
+        self.timeline.forget(end - _KEPT * self._threads)
         self._status.add_busy(time.monotonic() - begun)
         self._tell_status()
 

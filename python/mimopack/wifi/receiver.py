@@ -153,8 +153,8 @@ class Receiver:
             wait: whether to wait until the frames are decoded for which all samples have come.
                 With False, and threads > 1, some of them are returned by later calls; what waits
                 to be decoded is bounded.
-            busy: function that tells whether there is something else to do; until then a call that
-                does not wait decodes frames for which the other threads have no time.
+            busy: function that tells whether there is something else to do. Until it does, a call
+                with wait=False decodes frames for which the other threads have no time.
 
         Returns:
             list of :class:`ReceivedFrame`, in the order of the stream.

@@ -27,8 +27,9 @@ class Task:
             self._value = self._function(*self._arguments)
         except BaseException as error:    # who asks for the result gets it
             self._error = error
-        self._function = self._arguments = None
-        self._pending.release()
+        finally:
+            self._function = self._arguments = None
+            self._pending.release()
 
     def wait(self):
         """Wait until the call was made."""
