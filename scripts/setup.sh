@@ -8,22 +8,31 @@ set -euo pipefail
 
 usage() {
     cat <<'EOF'
-usage: scripts/setup.sh [--tests] [--with-cupy]
+usage: scripts/setup.sh [--tests] [--with-cupy] [--isas native|all]
 
   --tests       also pytest, ruff, and what the tests compare with (tshark, scapy, h5py)
   --with-cupy   also CuPy, for NVIDIA GPUs (backend cuda)
+  --isas        instruction sets to compile for: native, the best that this machine has, takes a third
+                of the time; all of this kind of processor is usual with --tests
 EOF
 }
 
 tests=no
 cupy=no
-for argument in "$@"; do
-    case $argument in
+isas=
+while [ $# -gt 0 ]; do
+    case $1 in
         --tests) tests=yes ;;
         --with-cupy) cupy=yes ;;
+        --isas)
+            isas=${2:-}
+            [ "$isas" = native ] || [ "$isas" = all ] || { usage >&2; exit 2; }
+            shift
+            ;;
         -h | --help) usage; exit 0 ;;
         *) usage >&2; exit 2 ;;
     esac
+    shift
 done
 
 cd "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/.."
@@ -51,6 +60,36 @@ step() {
         case $what in
             apt-get* | pip*) say "is there a network? This step needs one" >&2 ;;
         esac
+        exit 1
+    fi
+}
+
+# Compiles, and shows how far that is: a line for each tenth, or one that changes on a terminal.
+compile() {
+    local pid made total tenth=-1
+    say "compile (instruction sets: $isas)"
+    printf '\n== compile\n' >> "$log"
+    cmake --build build >> "$log" 2>&1 < /dev/null &
+    pid=$!
+    # Ctrl-C does not reach what runs beside the script.
+    trap 'kill "$pid" 2> /dev/null; exit 130' INT TERM
+    while kill -0 "$pid" 2> /dev/null; do
+        sleep 1
+        # Ninja says [n/m].
+        read -r made total < <(tail -n 5 "$log" | sed -n 's/^\[\([0-9]*\)\/\([0-9]*\)\].*/\1 \2/p' |
+            tail -n 1) || continue
+        if [ -t 1 ]; then
+            printf '\rsetup: %s of %s' "$made" "$total"
+        elif [ $((10 * made / total)) != "$tenth" ]; then
+            tenth=$((10 * made / total))
+            say "$made of $total"
+        fi
+    done
+    trap - INT TERM
+    [ ! -t 1 ] || printf '\n'
+    if ! wait "$pid"; then
+        tail -n 40 "$log" >&2
+        say "failed: compile (all of it: $log)" >&2
         exit 1
     fi
 }
@@ -142,18 +181,21 @@ if [ -e build/CMakeCache.txt ] && [ "$(cached CMAKE_HOME_DIRECTORY)" != "$root" 
     step "remove the build of $(cached CMAKE_HOME_DIRECTORY)" \
         rm -rf build/CMakeCache.txt build/CMakeFiles build/python
 fi
+# What was compiled for all stays so, unless asked otherwise.
+built_for=$(cached MIMOPACK_ISAS)
+if [ -z "$isas" ]; then
+    if [ $tests = yes ] || [ "$built_for" = all ]; then isas=all; else isas=native; fi
+fi
 if [ "$(cached CMAKE_INSTALL_PREFIX)" != "$root/.venv" ] ||
-    [ "$(cached PYTHON_EXECUTABLE)" != "$venv_python" ] ||
+    [ "$(cached PYTHON_EXECUTABLE)" != "$venv_python" ] || [ "$built_for" != "$isas" ] ||
     [ ! -e build/CMakeFiles/TargetDirectories.txt ]; then
     generator=()
     [ -e build/CMakeCache.txt ] || generator=(-G Ninja)
     step "configure" cmake -S . -B build ${generator[@]+"${generator[@]}"} \
-        -DCMAKE_INSTALL_PREFIX="$root/.venv" -DPYTHON_EXECUTABLE="$venv_python"
+        -DCMAKE_INSTALL_PREFIX="$root/.venv" -DPYTHON_EXECUTABLE="$venv_python" \
+        -DMIMOPACK_ISAS="$isas"
 fi
-[ -n "$(find build/python -name '_core*.so' 2> /dev/null)" ] ||
-    say "the detectors are compiled for three instruction sets, 10 to 15 minutes on two cores;" \
-        "to see how far it is: tail -f build/setup.log"
-step "build" cmake --build build
+compile
 # A file that was renamed or deleted would live on in the installed copy.
 rm -rf .venv/lib/python3*/site-packages/gnuradio/mimopack .venv/share/gnuradio/grc/blocks \
     .venv/share/gnuradio/examples/mimopack .venv/share/doc/gr-mimopack

@@ -318,7 +318,8 @@ def test_instruction_sets():
         with pytest.raises(ValueError, match=f"isa: got {isa}, this machine has auto, "):
             detectors.ZF(isa=isa)
     assert _core.isa() == _core.available_isas()[0]
-    assert _core.available_isas()[-1] == "baseline"
+    # A build can be for this machine alone.
+    assert _core.available_isas()[-1] == "baseline" or len(_core.available_isas()) == 1
 
 
 class TestConstellation:

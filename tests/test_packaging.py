@@ -14,7 +14,7 @@ import pytest
 import yaml
 from flowgraphs import PACKAGES, ROOT
 from gnuradio import mimopack
-from gnuradio.mimopack import detectors, recording
+from gnuradio.mimopack import _core, detectors, recording
 
 CODE = sorted(
     path for folder in ("apps", "bench", "cmake", "examples", "grc", "lib", "python", "scripts",
@@ -157,6 +157,20 @@ def test_cmake_keeps_the_python_that_it_was_given(tmp_path):
     for settings in ([f"-DPYTHON_EXECUTABLE={python}"], []):
         configure(build, *settings)
         assert (build / "apps/mimopack").read_text().startswith(f"#!{python}\n")
+
+
+def test_cmake_compiles_for_the_instruction_sets_asked_for(tmp_path):
+    for asked, wanted in (("all", None), ("native", _core.available_isas()[:1]),
+                          ("baseline", ["baseline"])):
+        configure(tmp_path, f"-DMIMOPACK_ISAS={asked}")
+        define, = (line for line in (tmp_path / "lib/cpu/builds.h").read_text().splitlines()
+                   if line.startswith("#define"))
+        found = re.findall(r"EACH\((\w+)\)", define)
+        assert found == (wanted or found) and set(found) >= set(wanted or _core.available_isas())
+    refused = subprocess.run(["cmake", "-DMIMOPACK_ISAS=mmx", tmp_path], capture_output=True,
+                             text=True, timeout=120)
+    assert refused.returncode
+    assert "MIMOPACK_ISAS: got mmx, allowed are all, native" in refused.stderr
 
 
 def test_cmake_warns_of_a_prefix_that_python_does_not_search(tmp_path):

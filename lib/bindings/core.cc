@@ -248,6 +248,13 @@ private:
 PYBIND11_MODULE(_core, m)
 {
     m.doc() = "CPU detectors of gr-mimopack; use gnuradio.mimopack.detectors instead.";
+    int usable;
+    available_builds(usable);
+    if (usable == 0)
+        throw py::import_error(
+            "this processor has none of the instruction sets that gr-mimopack was "
+            "compiled "
+            "for: build it on this machine, or with -DMIMOPACK_ISAS=all");
     watch_forks();
     py::class_<cpu_detector>(m, "CpuDetector");
     bind_convolutional(m);

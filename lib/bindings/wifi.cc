@@ -9,6 +9,7 @@
 #include "../cpu/wifi_plan.h"
 #include "../cpu/wifi_scan.h"
 #include "common.h"
+#include "cpu/builds.h"
 #include <time.h>
 #include <algorithm>
 #include <array>
@@ -29,11 +30,8 @@ namespace mimopack {
     namespace isa {               \
     extern const wifi_build wifi; \
     }
-MIMOPACK_DECLARE(baseline)
-#if defined(__x86_64__)
-MIMOPACK_DECLARE(avx2)
-MIMOPACK_DECLARE(avx512)
-#endif
+MIMOPACK_BUILDS(MIMOPACK_DECLARE)
+#define MIMOPACK_ADDRESS(isa) &isa::wifi,
 
 namespace {
 
@@ -44,12 +42,11 @@ using long_array = py::array_t<std::int64_t, py::array::c_style>;
 const wifi_build& find_wifi(const std::string& isa)
 {
     const char* name = find_build(isa).name;
-#if defined(__x86_64__)
-    for (const wifi_build* build : { &avx512::wifi, &avx2::wifi })
+    const wifi_build* found = nullptr;
+    for (const wifi_build* build : { MIMOPACK_BUILDS(MIMOPACK_ADDRESS) })
         if (!std::strcmp(build->name, name))
-            return *build;
-#endif
-    return baseline::wifi;
+            found = build;
+    return *found;
 }
 
 const float* floats(const complex_array& a)

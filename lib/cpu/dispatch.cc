@@ -1,5 +1,6 @@
 /* SPDX-FileCopyrightText: 2026 The gr-mimopack authors
  * SPDX-License-Identifier: GPL-3.0-or-later */
+#include "cpu/builds.h"
 #include "plan.h"
 #include <initializer_list>
 
@@ -9,22 +10,15 @@ namespace mimopack {
     namespace isa {               \
     extern const isa_build build; \
     }
-MIMOPACK_DECLARE(baseline)
-#if defined(__x86_64__)
-MIMOPACK_DECLARE(avx2)
-MIMOPACK_DECLARE(avx512)
-#endif
+MIMOPACK_BUILDS(MIMOPACK_DECLARE)
+#define MIMOPACK_ADDRESS(isa) &isa::build,
 
 const isa_build* const* available_builds(int& count)
 {
     static const isa_build* found[3];
     static const int number = [] {
         int n = 0;
-#if defined(__x86_64__)
-        for (const isa_build* build : { &avx512::build, &avx2::build, &baseline::build })
-#else
-        for (const isa_build* build : { &baseline::build })
-#endif
+        for (const isa_build* build : { MIMOPACK_BUILDS(MIMOPACK_ADDRESS) })
             if (build->available())
                 found[n++] = build;
         return n;

@@ -11,6 +11,7 @@
  * with four times the overlap, in the end without a cut. So the result never depends on
  * the cuts. Below a bit error rate of about 1 % nearly no block is decoded twice; noise
  * alone takes two to three times as long. */
+#include "cpu/builds.h"
 #include "viterbi_plan.h"
 #include <stdlib.h>
 #include <algorithm>
@@ -24,20 +25,16 @@ namespace mimopack {
     namespace isa {                     \
     extern const viterbi_build viterbi; \
     }
-MIMOPACK_DECLARE(baseline)
-#if defined(__x86_64__)
-MIMOPACK_DECLARE(avx2)
-MIMOPACK_DECLARE(avx512)
-#endif
+MIMOPACK_BUILDS(MIMOPACK_DECLARE)
+#define MIMOPACK_ADDRESS(isa) &isa::viterbi,
 
 const viterbi_build& find_viterbi(const isa_build& isa)
 {
-#if defined(__x86_64__)
-    for (const viterbi_build* build : { &avx512::viterbi, &avx2::viterbi })
+    const viterbi_build* found = nullptr;
+    for (const viterbi_build* build : { MIMOPACK_BUILDS(MIMOPACK_ADDRESS) })
         if (!std::strcmp(build->name, isa.name))
-            return *build;
-#endif
-    return baseline::viterbi;
+            found = build;
+    return *found;
 }
 
 namespace {

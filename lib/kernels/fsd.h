@@ -121,7 +121,7 @@ public:
     {
     }
 
-    MP_FN void prepare(const F* h)
+    MP_STEP void prepare(const F* h)
     {
         d_order.sort(h, d_levels);
         d_tree.prepare(&d_order.columns.h[0]);
@@ -205,7 +205,7 @@ private:
     }
 
     /* All symbols of level `top` under one parent */
-    MP_FN void batch(int top, int parent)
+    MP_STEP void batch(int top, int parent)
     {
         const int nt = d_nt;
         const F* const v = residual(top);
@@ -259,7 +259,7 @@ private:
                            (parent << bits) + k_im * side + k_re);
     }
 
-    MP_FN void collect(int top, int parent)
+    MP_STEP void collect(int top, int parent)
     {
         const int nt = d_nt;
         using minima = symbol_minima<F, WIDTH>;

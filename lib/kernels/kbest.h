@@ -53,7 +53,7 @@ public:
     {
     }
 
-    MP_FN void prepare(const F* h)
+    MP_STEP void prepare(const F* h)
     {
         d_columns.sort_by_norm(h);
         d_tree.prepare(&d_columns.h[0], [](int c) { return c; });
@@ -215,7 +215,7 @@ private:
     }
 
     /* Finds the K best children of the survivors, then makes them the survivors. */
-    MP_FN void expand(int level)
+    MP_STEP void expand(int level)
     {
         const F worst = bound(level);
         const F unit = F(bound_key) / worst;
@@ -286,7 +286,7 @@ private:
         }
     }
 
-    MP_FN void flush()
+    MP_STEP void flush()
     {
         if (d_found) {
             keep_best<step>(&d_list[0], &d_chunk[0], d_room);
@@ -333,7 +333,7 @@ private:
 
     /* Each bit's nearest survivor of either value: one value's is the best of all, so
      * that only those whose bit differs from it have to be looked at. */
-    MP_FN void collect()
+    MP_STEP void collect()
     {
         const int nt = d_nt, bits = d_constellation.bits;
         const int words = d_tree.word_index(nt - 1) + 1;

@@ -88,7 +88,7 @@ public:
     {
     }
 
-    MP_FN void prepare(const F* h)
+    MP_STEP void prepare(const F* h)
     {
         const int nt = d_nt;
         d_qr.decompose(h);
@@ -370,7 +370,7 @@ private:
     /* Algorithm 2: fills d_distance and d_words. The layer below the top is first in its
      * word, k_re + side * k_im of each. */
     template <bool KNOWN>
-    MP_FN void search(int pass)
+    MP_STEP void search(int pass)
     {
         const int nt = d_nt, top = nt - 1;
         const F* const c = &d_c[pass * 2 * nt * nt];
@@ -479,7 +479,7 @@ private:
     }
 
     /* To the sums of each bit, the candidates that no earlier pass has found */
-    MP_FN void add_up(int pass, F unit)
+    MP_STEP void add_up(int pass, F unit)
     {
         const int nt = d_nt, top = nt - 1;
         F best = d_distance[0];
@@ -550,7 +550,7 @@ private:
     /* Algorithm 3: each bit's nearest candidate of either value. One value's is the
      * pass's best candidate, so that only those whose bit differs from it have to be
      * looked at. */
-    MP_FN void collect(int pass)
+    MP_STEP void collect(int pass)
     {
         const int top = d_nt - 1, words = num_words();
         const F best = collect_top(pass);

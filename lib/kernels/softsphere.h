@@ -88,7 +88,7 @@ public:
             d_hypothesis[i] = d_slack[i] = no_metric;
     }
 
-    MP_FN void prepare(const F* h)
+    MP_STEP void prepare(const F* h)
     {
         if (d_nt == 4)
             split_in_pairs(d_columns, h, d_nr);

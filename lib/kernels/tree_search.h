@@ -342,7 +342,7 @@ private:
 
     /* The children of all open children at level 3; those that survive are listed. */
     template <bool Prior>
-    MP_FN void last_levels()
+    MP_STEP void last_levels()
     {
         symbol_chunk chunk[chunks];
         const F step = spread(d_p.diagonal, 2);
@@ -418,7 +418,7 @@ private:
     /* Finishes the listed nodes while there are at least so many; returns whether that
      * improved any hypothesis. */
     template <bool Prior>
-    MP_FN bool finish(int least)
+    MP_STEP bool finish(int least)
     {
         leaf_search<F, WIDTH> leaves;
         leaves.step0 = spread(d_p.diagonal, 0);
