@@ -75,9 +75,9 @@ compile() {
     trap 'kill "$pid" 2> /dev/null; exit 130' INT TERM
     while kill -0 "$pid" 2> /dev/null; do
         sleep 1
-        # Ninja says [n/m].
-        read -r made total < <(tail -n 5 "$log" | sed -n 's/^\[\([0-9]*\)\/\([0-9]*\)\].*/\1 \2/p' |
-            tail -n 1) || continue
+        # Ninja says [n/m] Building.
+        read -r made total < <(tail -n 5 "$log" |
+            sed -n 's/^\[\([0-9]*\)\/\([0-9]*\)\] Building.*/\1 \2/p' | tail -n 1) || continue
         if [ -t 1 ]; then
             printf '\rsetup: %s of %s' "$made" "$total"
         elif [ $((10 * made / total)) != "$tenth" ]; then
