@@ -16,6 +16,33 @@ WINDOW, STATES, MEMORY = 32, 64, 6
 BEGINS_BYTES = 2**30
 
 
+def code_text(header, words, num_info, num_bits, kept, more=""):
+    """The program of a decoder of the punctured code.
+
+    Args:
+        header: of lib/cuda, with the kernels.
+        words: codewords of a block, each of which has a warp.
+        num_info, num_bits: information bits of a codeword, and all that it has.
+        kept: which of A1 B1 A2 B2 ... are sent, repeated as needed.
+        more: further constants of namespace asked.
+    """
+    mask = sum(int(sent) << place for place, sent in enumerate(kept))
+    return f"""// {source.headers()}
+#include "kernels/config.h"
+#define MIMOPACK_THREADS {32 * words}
+namespace mimopack {{
+namespace {source.NAMESPACE} {{
+namespace asked {{
+constexpr int num_info = {num_info}, num_bits = {num_bits};
+constexpr int period = {len(kept) // 2};
+constexpr unsigned kept = {mask};
+{more}}}
+}}
+}}
+#include "{header}"
+"""
+
+
 def text(num_info, num_bits, kept, margin):
     """The program, which says with ``shared_size`` what a block needs of shared memory.
 
@@ -25,22 +52,8 @@ def text(num_info, num_bits, kept, margin):
         kept: which of A1 B1 A2 B2 ... are sent, repeated as needed.
         margin: as ``ConvolutionalDecoder``'s.
     """
-    mask = sum(int(sent) << place for place, sent in enumerate(kept))
-    return f"""// {source.headers()}
-#include "kernels/config.h"
-#define MIMOPACK_THREADS {32 * WORDS}
-namespace mimopack {{
-namespace {source.NAMESPACE} {{
-namespace asked {{
-constexpr int num_info = {num_info}, num_bits = {num_bits};
-constexpr int period = {len(kept) // 2};
-constexpr unsigned kept = {mask};
-constexpr float margin = {source.number(float(margin))};
-}}
-}}
-}}
-#include "cuda/convolutional.h"
-"""
+    margin = f"constexpr float margin = {source.number(float(margin))};\n"
+    return code_text("cuda/convolutional.h", WORDS, num_info, num_bits, kept, margin)
 
 
 def begins(num_info):

@@ -4,7 +4,7 @@
 
 import numpy as np
 
-from . import source
+from .convolutional import code_text
 from .decoding import GRID, DecoderProgram
 from .device import cupy, kernel
 
@@ -25,21 +25,7 @@ def text(num_info, num_bits, kept):
         num_bits: bits sent of it.
         kept: which of A1 B1 A2 B2 ... are sent, repeated as needed.
     """
-    mask = sum(int(sent) << place for place, sent in enumerate(kept))
-    return f"""// {source.headers()}
-#include "kernels/config.h"
-#define MIMOPACK_THREADS {32 * WORDS}
-namespace mimopack {{
-namespace {source.NAMESPACE} {{
-namespace asked {{
-constexpr int num_info = {num_info}, num_bits = {num_bits};
-constexpr int period = {len(kept) // 2};
-constexpr unsigned kept = {mask};
-}}
-}}
-}}
-#include "cuda/viterbi.h"
-"""
+    return code_text("cuda/viterbi.h", WORDS, num_info, num_bits, kept)
 
 
 def decisions(num_info):
