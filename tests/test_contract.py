@@ -318,8 +318,9 @@ def test_instruction_sets():
         with pytest.raises(ValueError, match=f"isa: got {isa}, this machine has auto, "):
             detectors.ZF(isa=isa)
     assert _core.isa() == _core.available_isas()[0]
-    # A build can be for this machine alone.
-    assert _core.available_isas()[-1] == "baseline" or len(_core.available_isas()) == 1
+    compiled = _core.compiled_isas()    # MIMOPACK_ISAS can leave some out
+    assert _core.available_isas() == [isa for isa in compiled if isa not in missing]
+    assert compiled[-1] == "baseline" or len(compiled) < 3
 
 
 class TestConstellation:

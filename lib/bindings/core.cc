@@ -4,6 +4,7 @@
  * (detectors/base.py) and once more here where a mistake would read or write past an
  * array. */
 #include "common.h"
+#include "cpu/builds.h"
 #include <omp.h>
 #include <pybind11/numpy.h>
 #include <pybind11/pybind11.h>
@@ -263,6 +264,9 @@ PYBIND11_MODULE(_core, m)
     bind_turbo(m);
     bind_viterbi(m);
     bind_wifi(m);
+#define MIMOPACK_NAME(isa) #isa,
+    m.def("compiled_isas",
+          [] { return std::vector<std::string>{ MIMOPACK_BUILDS(MIMOPACK_NAME) }; });
     m.def("available_isas", [] {
         int count;
         const isa_build* const* builds = available_builds(count);
