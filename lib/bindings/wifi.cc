@@ -90,8 +90,8 @@ bool has_shape(const py::array& a, std::initializer_list<std::int64_t> shape)
            std::equal(shape.begin(), shape.end(), a.shape());
 }
 
-/* (energy (rows, blocks), lag (rows, blocks), the last of which is not set) of samples
- * (rows, n), of which columns [begin, begin + blocks * block) are taken */
+/* Returns (energy (rows, blocks), lag (rows, blocks)) of columns [begin, begin + blocks *
+ * block) of samples (rows, n). The last lag of each row is not set. */
 py::tuple correlate(const complex_array& samples,
                     std::int64_t begin,
                     std::int64_t blocks,

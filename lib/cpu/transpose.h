@@ -38,7 +38,7 @@ MP_FN void exchange(simd* rows)
 }
 
 /* Sums each of W rows: lane r of the result is the sum of row r's lanes. With S > 1 there
- * are W / S rows, of which stages up to S have been done. The rows are used up. */
+ * are W / S rows, and the stages below S are done already. Overwrites the rows. */
 template <int S = 1>
 MP_FN simd sums(simd* rows)
 {

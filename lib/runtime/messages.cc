@@ -91,7 +91,7 @@ pmt_t array_to_pmt(const py::array& array)
                              std::to_string(array.ndim()));
     if (kind != 'i' && kind != 'u')
         return to_pmt(array.attr("tolist")());
-    /* Raises TypeError for uint64, of which 64 signed bits do not hold all. */
+    /* Raises TypeError for uint64: 64 signed bits cannot hold all its values. */
     py::array_t<int64_t, py::array::c_style> wide(array);
     std::vector<int32_t> numbers(wide.data(), wide.data() + wide.size());
     for (size_t i = 0; i < numbers.size(); i++)

@@ -50,8 +50,12 @@ void sample_queue::put(std::uint64_t first,
 {
     {
         const std::lock_guard guard(d_mutex);
+        if (d_abandoned) { /* nobody wants the tags either */
+            d_dropped += count;
+            return;
+        }
         d_tags.insert(d_tags.end(), tags.begin(), tags.end());
-        if (d_abandoned || (d_drops && !fits(count))) {
+        if (d_drops && !fits(count)) {
             d_dropping = true;
             d_dropped += count;
             return;
@@ -82,7 +86,7 @@ void sample_queue::put(std::uint64_t first,
     }
 }
 
-/* Of the samples that were being taken; who calls has the mutex. */
+/* Release the samples that were being taken; the caller holds the mutex. */
 void sample_queue::release()
 {
     if (d_taking == 0)

@@ -54,6 +54,7 @@ public:
     }
 
     int num_rx() const { return d_num_rx; }
+    bool drops() const { return d_drops; }
     std::int64_t at_a_time() const { return d_size; }
 
     /* A new stream begins; nobody may put or take at the same time. */

@@ -27,26 +27,18 @@ bool python_is_there()
 
 sample_sink::sptr sample_sink::make(const std::string& name,
                                     std::shared_ptr<sample_queue> queue,
-                                    bool paced,
                                     double least,
                                     double most,
                                     const std::string& control,
                                     py::object find,
                                     py::object kept)
 {
-    return gnuradio::get_initial_sptr(new sample_sink(name,
-                                                      std::move(queue),
-                                                      paced,
-                                                      least,
-                                                      most,
-                                                      control,
-                                                      std::move(find),
-                                                      std::move(kept)));
+    return gnuradio::get_initial_sptr(new sample_sink(
+        name, std::move(queue), least, most, control, std::move(find), std::move(kept)));
 }
 
 sample_sink::sample_sink(const std::string& name,
                          std::shared_ptr<sample_queue> queue,
-                         bool paced,
                          double least,
                          double most,
                          const std::string& control,
@@ -57,7 +49,6 @@ sample_sink::sample_sink(const std::string& name,
                          queue->num_rx(), queue->num_rx(), sizeof(sample_queue::sample)),
                      gr::io_signature::make(0, 0, 0)),
       d_queue(std::move(queue)),
-      d_paced(paced),
       d_least(least),
       d_most(most),
       d_find(std::move(find)),
@@ -155,7 +146,7 @@ int sample_sink::work(int noutput_items,
     const auto rows =
         reinterpret_cast<const sample_queue::sample* const*>(input_items.data());
     d_queue->put(nitems_read(0), rows, noutput_items, tags);
-    if (d_paced)
+    if (d_queue->drops())
         d_queue->rest(d_least, d_most);
     return noutput_items;
 }

@@ -25,11 +25,11 @@ class sample_sink : public gr::sync_block
 public:
     using sptr = std::shared_ptr<sample_sink>;
 
-    /* least, most: seconds between calls of work(), see sample_queue::rest(), where it is
-     * paced; control: name of a message port; kept: lives as long as the block */
+    /* least, most: seconds between calls of work() where the queue drops, see
+     * sample_queue::rest(); control: name of a message port; kept: lives as long as the
+     * block */
     static sptr make(const std::string& name,
                      std::shared_ptr<sample_queue> queue,
-                     bool paced,
                      double least,
                      double most,
                      const std::string& control,
@@ -38,7 +38,6 @@ public:
 
     sample_sink(const std::string& name,
                 std::shared_ptr<sample_queue> queue,
-                bool paced,
                 double least,
                 double most,
                 const std::string& control,
@@ -54,7 +53,6 @@ public:
 
 private:
     const std::shared_ptr<sample_queue> d_queue;
-    const bool d_paced;
     const double d_least, d_most;
     pybind11::object d_find, d_kept, d_held;
     bool d_taken = false; /* whether somebody takes the samples */

@@ -143,15 +143,14 @@ and control(message).
 Args:
     name: of the block.
     queue: SampleQueue.
-    paced: whether work() rests after each call, for
-    least, most: seconds, see SampleQueue.rest().
+    least, most: seconds for which work() rests after each call where the queue drops samples, see
+        SampleQueue.rest().
     control: name of the message port for control().
     find: function that returns Python's side, or None where that is gone, as weakref.ref is.
     kept: object that lives as long as the block.)")
         .def(py::init(&sample_sink::make),
              py::arg("name"),
              py::arg("queue"),
-             py::arg("paced"),
              py::arg("least"),
              py::arg("most"),
              py::arg("control"),

@@ -138,7 +138,7 @@ class SampleSink(Controlled):
         # The block finds this object through a weak reference, and holds it while it runs only:
         # two that hold each other would stay for ever. It keeps the outlet, which GNU Radio does
         # not.
-        self.block = _runtime.sample_sink(name, self._queue, drops, *_PACE,
+        self.block = _runtime.sample_sink(name, self._queue, *_PACE,
                                           pmt.symbol_to_string(CONTROL), weakref.ref(self),
                                           self.outlet)
         self._log = BlockLog(self.block)
@@ -298,11 +298,11 @@ class SampleSink(Controlled):
         return self.engine.process(samples)
 
     def _in_flight(self):
-        """Whether the engine has found what it has not returned yet, as other threads are at it."""
+        """Whether other threads still decode what the engine has found."""
         return False
 
     def _rest(self):
-        """That, as soon as it is there."""
+        """Wait for the frames that other threads decode, and return them."""
         return []
 
     def _is_behind(self):

@@ -121,7 +121,7 @@ class Receiver:
 
     @property
     def in_flight(self):
-        """Whether something was found that was not returned yet."""
+        """Whether frames were found that no call has returned yet."""
         return bool(self._stretches or self._jobs)
 
     @property

@@ -13,12 +13,12 @@ class Task:
     def __init__(self, function, arguments):
         self._function, self._arguments = function, arguments
         self._value = self._error = None
-        self._pending = threading.Lock()    # held until the call was made
+        self._pending = threading.Lock()    # held until the call has ended
         self._pending.acquire()
 
     @property
     def done(self):
-        """Whether the call was made."""
+        """Whether the call has ended."""
         return not self._pending.locked()
 
     def run(self):
@@ -32,7 +32,7 @@ class Task:
             self._pending.release()
 
     def wait(self):
-        """Wait until the call was made."""
+        """Wait until the call has ended."""
         with self._pending:
             pass
 
@@ -116,7 +116,7 @@ class Workers:
 
     @property
     def overloaded(self):
-        """Whether there are more tasks than threads that have none."""
+        """Whether more tasks wait than there are idle threads."""
         return self._tasks.qsize() > self._at_work.count(False)
 
     def run_one(self):
