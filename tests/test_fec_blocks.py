@@ -160,6 +160,33 @@ class TestDecoder:
         assert tested.codewords() == 500 and tested.undecoded() == 500 - found.sum()
         assert tested.mean_iterations() == pytest.approx(taken.mean())
 
+    @pytest.mark.gpu
+    @pytest.mark.parametrize("name, options", [
+        (CODE, {}), ("turbo:512", {}), ("conv:300:1/2", {}), ("conv:300:1/2", {"margin": 4.0}),
+        ("conv:300:2/3", {"algorithm": "viterbi"})])
+    @pytest.mark.parametrize("step", [None, 53])
+    @pytest.mark.parametrize("llr_output", [True, False])
+    def test_on_a_gpu(self, name, options, step, llr_output):
+        """The stream that went in comes out decoded, as by the CPU but for ties of rounding."""
+        bits, _, llr = received(name, 3000, sigma=0.5)
+        llr = llr.copy()
+        llr[9, 3] = np.nan
+        blocks_of = {backend: mimopack.fec_decoder(
+            name, iterations=9, backend=backend, llr_output=llr_output, options=options)
+            for backend in ("cpu", "cuda")}
+        types = (np.uint8, np.float32)[:1 + llr_output]
+        played = {backend: play(tested, llr, [(3, "frame", {"a": 1})], step, types)
+                  for backend, tested in blocks_of.items()}
+        on_cpu, on_gpu = played["cpu"], played["cuda"]
+        assert np.mean(on_gpu[0].items() != on_cpu[0].items()) < 1e-4
+        assert np.mean(on_gpu[0].items() != bits) < 1e-3
+        assert on_gpu[0].tags == on_cpu[0].tags
+        if llr_output:
+            np.testing.assert_allclose(on_gpu[1].items(), on_cpu[1].items(), rtol=1e-3, atol=0.05)
+        for tested in blocks_of.values():
+            assert (tested.codewords(), tested.erasures(), tested.failures()) == (3000, 1, 0)
+        assert blocks_of["cuda"]._backend == "cuda"    # it has not failed
+
     @pytest.mark.parametrize("step", [None, 53])
     def test_decisions_alone(self, step):
         """Without an output for LLRs the Viterbi decoder makes none."""
