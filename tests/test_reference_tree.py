@@ -158,7 +158,7 @@ def test_sphere_detectors_find_the_ml_solution(name, num_tx, snr, levels, expans
         search = sphere.RealTree(y, h, points, noise_var, prior if with_prior else None, ordering)
         for path in (sphere.sd_search(search)[0], sphere.sd_search(search, "zf")[0],
                      sphere.asd_search(search)[0],
-                     sphere.psd_search(search, levels, expansions, team=5)[0]):
+                     sphere.psd_search(search, levels, expansions, team_size=5)[0]):
             found = np.flatnonzero(np.all(bits == search.bits(path), axis=1))[0]
             assert metric[found] == pytest.approx(metric.min(), abs=1e-9)
 
@@ -171,9 +171,9 @@ def test_node_counts():
         search = sphere.RealTree(y, h, points)
         depth_first = sphere.sd_search(search)[1]
         assert sphere.asd_search(search)[1] <= 2 * depth_first
-        per_thread = sphere.psd_search(search, [7, 4, 1], [1, 1], team=8)[1]
+        per_thread = sphere.psd_search(search, [7, 4, 1], [1, 1], team_size=8)[1]
         assert len(per_thread) == 8
-        assert per_thread.sum() == sphere.psd_search(search, [7, 4, 1], [1, 1], team=1)[1][0]
+        assert per_thread.sum() == sphere.psd_search(search, [7, 4, 1], [1, 1], team_size=1)[1][0]
 
 
 def test_sorted_qr_order():
@@ -191,7 +191,7 @@ def test_search_shapes_of_the_paper_are_counted():
     one thread of the team each; 5 levels of PAM-4, no noise: a round per stage."""
     points = constellation.get("qam16")
     y, h, _, _ = next(vectors(1, 2, "qam16", 200))
-    per_thread = sphere.psd_search(sphere.RealTree(y, h, points), [3, 2, 1], [3, 5], team=7)[1]
+    per_thread = sphere.psd_search(sphere.RealTree(y, h, points), [3, 2, 1], [3, 5], team_size=7)[1]
     assert per_thread.tolist() == [sum(len(range(k, nodes, 7)) for nodes in (16, 12, 20))
                                    for k in range(7)]
 

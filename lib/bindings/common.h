@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: GPL-3.0-or-later */
 /* What the bindings of detectors and decoders share. */
 #pragma once
-#include "../cpu/plan.h"
+#include "cpu/plan.h"
 #include <pthread.h>
 #include <pybind11/numpy.h>
 #include <pybind11/pybind11.h>

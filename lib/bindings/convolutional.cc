@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 The gr-mimopack authors
  * SPDX-License-Identifier: GPL-3.0-or-later */
-#include "../cpu/viterbi_plan.h"
-#include "common.h"
+#include "codes/viterbi/plan.h"
+#include "bindings/common.h"
 #include <stdexcept>
 #include <vector>
 

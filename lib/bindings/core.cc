@@ -3,8 +3,9 @@
 /* Python bindings of the CPU detectors. Arguments are checked by the Python layer above
  * (detectors/base.py) and once more here where a mistake would read or write past an
  * array. */
-#include "common.h"
+#include "bindings/common.h"
 #include "cpu/builds.h"
+#include <dlfcn.h>
 #include <omp.h>
 #include <pybind11/numpy.h>
 #include <pybind11/pybind11.h>
@@ -13,7 +14,6 @@
 #include <cmath>
 #include <complex>
 #include <cstring>
-#include <map>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -26,51 +26,35 @@ namespace {
 using complex_array = py::array_t<std::complex<float>, py::array::c_style>;
 using count_array = py::array_t<std::uint32_t, py::array::c_style>;
 
-/* Sets the named members of detector_options; the others keep their defaults. */
-detector_options read_options(const py::dict& given)
-{
-    detector_options options;
-    const std::map<std::string, int*> integers = {
-        { "num_passes", &options.num_passes },
-        { "levels", &options.levels },
-        { "num_paths", &options.num_paths },
-        { "k", &options.k },
-        { "num_iterations", &options.num_iterations },
-        { "ordering", &options.ordering },
-        { "method", &options.method },
-        { "log_sum", &options.log_sum },
-        { "radius", &options.radius },
-        { "psd_stages", &options.psd_stages },
-        { "psd_threads", &options.psd_threads },
-    };
-    const std::map<std::string, float*> numbers = {
-        { "llr_clip", &options.llr_clip },
-        { "smoothing", &options.smoothing },
-        { "initial_variance", &options.initial_variance },
-    };
-    const std::map<std::string, int*> lists = {
-        { "psd_levels", options.psd_levels },
-        { "psd_expansions", options.psd_expansions },
-    };
-    for (const auto& [key, value] : given) {
-        const auto name = key.cast<std::string>();
-        if (integers.count(name)) {
-            *integers.at(name) = value.cast<int>();
-        } else if (numbers.count(name)) {
-            *numbers.at(name) = value.cast<float>();
-        } else if (lists.count(name)) {
-            const auto values = value.cast<std::vector<int>>();
-            if (values.size() > max_search_stages)
-                throw std::invalid_argument("detector: too many values of " + name);
-            std::copy(values.begin(), values.end(), lists.at(name));
-        } else if (name == "extrinsic") {
-            options.extrinsic = value.cast<bool>();
-        } else {
-            throw std::invalid_argument("detector: unknown option " + name);
+/* The options of a plan, with the memory behind them */
+struct option_values {
+    std::vector<std::string> names;
+    std::vector<std::vector<int>> lists;
+    std::vector<option> options;
+
+    explicit option_values(const py::dict& given)
+    {
+        for (const auto& [key, value] : given) {
+            names.push_back(key.cast<std::string>());
+            lists.emplace_back();
+            option o{};
+            if (py::isinstance<py::list>(value))
+                lists.back() = value.cast<std::vector<int>>();
+            else
+                o.number = value.cast<double>();
+            options.push_back(o);
+        }
+        for (std::size_t i = 0; i < options.size(); ++i) {
+            options[i].name = names[i].c_str();
+            const py::handle value = given[names[i].c_str()];
+            if (py::isinstance<py::list>(value)) {
+                static const int none = 0;
+                options[i].list = lists[i].empty() ? &none : lists[i].data();
+                options[i].length = static_cast<int>(lists[i].size());
+            }
         }
     }
-    return options;
-}
+};
 
 /* memcpy by several threads: the memory bandwidth that benchmarks compare with, and what
  * carries batches to memory that a GPU reads */
@@ -94,83 +78,63 @@ void copy(py::array& out, const py::array& source, int threads)
     }
 }
 
-/* The parallel sphere detector's levels fall to 1, and its buffers have a limit. */
-bool valid_search_shape(const detector_options& options, int num_tx, int width)
+/* Modules that were loaded; they stay for good. */
+std::vector<const detector_module*>& modules()
 {
-    constexpr double largest_buffer = 1 << 16, largest_round = 1 << 24;
-    const int stages = options.psd_stages;
-    if (stages < 1 || stages > max_search_stages || options.psd_threads < 1 ||
-        options.psd_levels[stages - 1] != 1)
-        return false;
-    int above = 2 * num_tx + 1, parents = 1;
-    for (int s = 0; s < stages; ++s) {
-        const int level = options.psd_levels[s];
-        if (level < 1 || level >= above)
-            return false;
-        const double nodes = std::ldexp(parents, width * (above - level));
-        const bool last = s + 1 == stages;
-        if (nodes > (last ? largest_round : largest_buffer))
-            return false;
-        parents = options.psd_expansions[s];
-        if (!last && (parents < 1 || parents > nodes))
-            return false;
-        above = level;
-    }
-    return true;
+    static std::vector<const detector_module*> loaded;
+    return loaded;
+}
+
+void load_module(const std::string& path)
+{
+    void* const library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+    if (!library)
+        throw std::invalid_argument(dlerror());
+    const auto* const found =
+        static_cast<const detector_module*>(dlsym(library, "mimopack_detectors"));
+    if (!found)
+        throw std::invalid_argument(path + ": it has no MIMOPACK_MODULE");
+    if (found->version != module_version)
+        throw std::invalid_argument(path + ": it was compiled with headers of version " +
+                                    std::to_string(found->version) + ", not " +
+                                    std::to_string(module_version));
+    modules().push_back(found);
+}
+
+run_function find_run(const detector_entry* entry, const std::string& name)
+{
+    while (entry->name && name != entry->name)
+        ++entry;
+    return entry->run;
 }
 
 class detector : public cpu_detector
 {
 public:
-    detector(const std::string& name,
-             int num_tx,
-             int num_rx,
-             const std::vector<std::complex<float>>& points,
-             int width,
-             float scale,
-             const std::vector<int>& bit_source,
-             const std::vector<float>& bit_sign,
-             const py::dict& options,
-             const std::string& isa)
-        : d_plan(), d_build(find_build(isa)), d_run(nullptr)
+    /* given: Detector.plan() in Python */
+    detector(const py::dict& given, const std::string& isa)
+        : d_plan(), d_options(given["options"].cast<py::dict>())
     {
-        const detector_entry* entry = d_build.detectors;
-        while (entry->name && name != entry->name)
-            ++entry;
-        d_run = entry->run;
-        constellation& c = d_plan.points;
-        c.bits = static_cast<int>(bit_source.size());
-        c.size = static_cast<int>(points.size());
+        const auto name = given["name"].cast<std::string>();
+        const isa_build& build = find_build(isa);
+        d_isa = build.name;
+        d_run = find_run(build.detectors, name);
+        for (std::size_t i = 0; i < modules().size() && !d_run; ++i) {
+            d_run = find_run(modules()[i]->detectors, name);
+            d_isa = modules()[i]->isa;
+        }
         if (!d_run)
             throw std::invalid_argument("detector: " + name + " has no cpu backend");
-        d_plan.options = read_options(options);
-        if (num_tx < 1 || num_tx > entry->max_tx || num_rx < num_tx || num_rx > 256 ||
-            c.bits < 1 || c.bits > max_bits_per_symbol || c.size != 1 << c.bits ||
-            bit_sign.size() != bit_source.size() || (width && 2 * width != c.bits) ||
-            (entry->needs_width && !width) || d_plan.options.num_passes < 1 ||
-            d_plan.options.num_passes > num_tx || d_plan.options.num_iterations < 1 ||
-            d_plan.options.k < 1 || d_plan.options.k > max_list)
-            throw std::invalid_argument("detector: inconsistent arguments");
-        const detector_options& own = d_plan.options;
-        if (own.levels < 1 || own.levels > num_tx || own.levels * c.bits > 24 ||
-            own.num_paths < 1 || own.num_paths > 1024)
-            throw std::invalid_argument("detector: levels or num_paths out of range");
-        if (name == "psd" && !valid_search_shape(d_plan.options, num_tx, width))
-            throw std::invalid_argument("detector: levels and expansions do not fit");
-        d_plan.num_tx = num_tx;
-        d_plan.num_rx = num_rx;
-        c.width = width;
-        c.scale = scale;
-        for (int b = 0; b < c.bits; ++b) {
-            if (bit_source[b] < 0 || bit_source[b] >= c.bits)
-                throw std::invalid_argument("detector: bit_source out of range");
-            c.bit_source[b] = bit_source[b];
-            c.bit_sign[b] = bit_sign[b];
-        }
-        for (int s = 0; s < c.size; ++s) {
-            c.re[s] = points[s].real();
-            c.im[s] = points[s].imag();
-        }
+        d_plan.num_tx = given["num_tx"].cast<int>();
+        d_plan.num_rx = given["num_rx"].cast<int>();
+        d_plan.extrinsic = given["extrinsic"].cast<bool>();
+        d_plan.options = d_options.options.data();
+        d_plan.num_options = static_cast<int>(d_options.options.size());
+        if (d_plan.num_tx < 1 || d_plan.num_tx > 64 || d_plan.num_rx < d_plan.num_tx ||
+            d_plan.num_rx > 256)
+            throw std::invalid_argument("detector: num_tx or num_rx out of range");
+        set_points(given);
+        check_options(name);
     }
 
     std::size_t detect(const complex_array& y,
@@ -210,7 +174,7 @@ public:
             b.num_hard = hard->shape(0);
         }
         if (nodes) {
-            if (nodes->ndim() != 2 || nodes->shape(1) < d_plan.options.psd_threads ||
+            if (nodes->ndim() != 2 || nodes->shape(1) < 1 ||
                 static_cast<std::size_t>(nodes->shape(0)) != b.n)
                 throw std::invalid_argument("detect: nodes does not fit");
             b.nodes = nodes->mutable_data();
@@ -236,12 +200,51 @@ public:
     const plan& shape() const override { return d_plan; }
     std::size_t run(const batch& b) const override { return d_run(d_plan, b); }
 
-    std::string isa() const { return d_build.name; }
+    std::string isa() const { return d_isa; }
 
 private:
+    void set_points(const py::dict& given)
+    {
+        const auto points = given["points"].cast<std::vector<std::complex<float>>>();
+        const auto bit_source = given["bit_source"].cast<std::vector<int>>();
+        const auto bit_sign = given["bit_sign"].cast<std::vector<float>>();
+        constellation& c = d_plan.points;
+        c.bits = static_cast<int>(bit_source.size());
+        c.size = static_cast<int>(points.size());
+        c.width = given["width"].cast<int>();
+        c.scale = given["scale"].cast<float>();
+        if (c.bits < 1 || c.bits > max_bits_per_symbol || c.size != 1 << c.bits ||
+            bit_sign.size() != bit_source.size() || (c.width && 2 * c.width != c.bits))
+            throw std::invalid_argument("detector: inconsistent constellation");
+        for (int b = 0; b < c.bits; ++b) {
+            if (bit_source[b] < 0 || bit_source[b] >= c.bits)
+                throw std::invalid_argument("detector: bit_source out of range");
+            c.bit_source[b] = bit_source[b];
+            c.bit_sign[b] = bit_sign[b];
+        }
+        for (int s = 0; s < c.size; ++s) {
+            c.re[s] = points[s].real();
+            c.im[s] = points[s].imag();
+        }
+    }
+
+    /* The detector itself knows its options: an empty batch asks it. */
+    void check_options(const std::string& name) const
+    {
+        const float noise_var = 1.0f;
+        batch empty{};
+        empty.per_channel = 1;
+        empty.noise_var = &noise_var;
+        empty.threads = 1;
+        if (d_run(d_plan, empty) == unknown_option)
+            throw std::invalid_argument("detector: " + name +
+                                        " does not declare all of these options");
+    }
+
     plan d_plan;
-    const isa_build& d_build;
-    run_function d_run;
+    option_values d_options;
+    std::string d_isa;
+    run_function d_run = nullptr;
 };
 
 } // namespace
@@ -298,26 +301,8 @@ PYBIND11_MODULE(_core, m)
           py::arg("threads"));
     m.def("max_threads", [] { return omp_get_max_threads(); });
     py::class_<detector, cpu_detector>(m, "Detector")
-        .def(py::init<const std::string&,
-                      int,
-                      int,
-                      const std::vector<std::complex<float>>&,
-                      int,
-                      float,
-                      const std::vector<int>&,
-                      const std::vector<float>&,
-                      const py::dict&,
-                      const std::string&>(),
-             py::arg("name"),
-             py::kw_only(),
-             py::arg("num_tx"),
-             py::arg("num_rx"),
-             py::arg("points"),
-             py::arg("width"),
-             py::arg("scale"),
-             py::arg("bit_source"),
-             py::arg("bit_sign"),
-             py::arg("options") = py::dict(),
+        .def(py::init<const py::dict&, const std::string&>(),
+             py::arg("plan"),
              py::arg("isa") = "auto")
         .def("detect",
              &detector::detect,
@@ -331,4 +316,5 @@ PYBIND11_MODULE(_core, m)
              py::arg("hard") = py::none(),
              py::arg("nodes") = py::none())
         .def_property_readonly("isa", &detector::isa);
+    m.def("load_module", &load_module, py::arg("path"));
 }

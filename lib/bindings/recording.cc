@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: GPL-3.0-or-later */
 /* Samples to the integers of a recording, in one call that does not hold Python's lock: a
  * receiver in the same process wants it. */
-#include "common.h"
+#include "bindings/common.h"
 #include <algorithm>
 #include <complex>
 #include <cstring>

@@ -4,11 +4,11 @@
  * Shapes are checked so that no call can leave an array. Python's lock is given up where
  * calls are long: to get it back takes longer than the short ones do, where other threads
  * want it. */
-#include "../cpu/viterbi_plan.h"
-#include "../cpu/wifi_mac.h"
-#include "../cpu/wifi_plan.h"
-#include "../cpu/wifi_scan.h"
-#include "common.h"
+#include "codes/viterbi/plan.h"
+#include "wifi/mac.h"
+#include "wifi/plan.h"
+#include "wifi/scan.h"
+#include "bindings/common.h"
 #include "cpu/builds.h"
 #include <time.h>
 #include <algorithm>

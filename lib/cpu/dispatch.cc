@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 The gr-mimopack authors
  * SPDX-License-Identifier: GPL-3.0-or-later */
 #include "cpu/builds.h"
-#include "plan.h"
+#include "cpu/plan.h"
 #include <initializer_list>
 
 namespace mimopack {

@@ -5,10 +5,10 @@
  * Compiled once per instruction set, so nothing of the standard library that is compiled
  * inline may be used here (see config.h). */
 #pragma once
-#include "../kernels/bit_order.h"
-#include "../kernels/storage.h"
-#include "plan.h"
-#include "transpose.h"
+#include "common/bit_order.h"
+#include "common/storage.h"
+#include "cpu/plan.h"
+#include "cpu/transpose.h"
 #include <stdlib.h>
 
 namespace mimopack {
@@ -221,7 +221,7 @@ drive(const plan& p, const batch& b, Make make, const Extras& extras = Extras())
                           nt,
                           usable,
                           llr,
-                          b.prior && p.options.extrinsic ? prior : nullptr,
+                          b.prior && p.extrinsic ? prior : nullptr,
                           ordered);
                 erased += at.count - usable.count(at.count);
                 if (b.llr)

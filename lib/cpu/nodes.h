@@ -3,8 +3,8 @@
 /* For the driver: tells a kernel which lanes are in use, and where their node counts go.
  */
 #pragma once
-#include "plan.h"
-#include "simd.h"
+#include "cpu/plan.h"
+#include "cpu/simd.h"
 
 namespace mimopack {
 namespace MIMOPACK_ISA {

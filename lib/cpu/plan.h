@@ -2,18 +2,27 @@
  * SPDX-License-Identifier: GPL-3.0-or-later */
 /* What a detector is asked to do, and the table of builds that can do it. */
 #pragma once
-#include "../kernels/config.h"
-#include "../kernels/options.h"
+#include "common/config.h"
 #include <cstddef>
 #include <cstdint>
 
 namespace mimopack {
 
+/* A value of a detector's own parameter: a number, or a list of integers */
+struct option {
+    const char* name;
+    double number;
+    const int* list; /* null where it is a number */
+    int length;
+};
+
 struct plan {
     int num_tx;
     int num_rx;
     constellation points;
-    detector_options options;
+    bool extrinsic; /* subtract the prior from the result */
+    const option* options;
+    int num_options;
 };
 
 /* n vectors in the contract's layout; each matrix holds for per_channel of them. */
@@ -38,7 +47,7 @@ struct batch {
     void* stop_context;
 };
 
-/* What an LDPC decoder is asked to do; the code's arrays as in kernels/ldpc.h. */
+/* What an LDPC decoder is asked to do; the code's arrays as in codes/ldpc/kernel.h. */
 struct ldpc_plan {
     int num_bits, num_checks;
     const int* first;
@@ -48,7 +57,7 @@ struct ldpc_plan {
     bool early_stop; /* of each codeword by itself */
 };
 
-/* What a turbo decoder is asked to do; the interleaver as in kernels/turbo.h. */
+/* What a turbo decoder is asked to do; the interleaver as in codes/turbo/kernel.h. */
 struct turbo_plan {
     int size;
     const int* interleaver;
@@ -71,16 +80,26 @@ struct codeword_batch {
     void* stop_context;
 };
 
-/* Runs a batch and returns how many vectors it erased, or out_of_memory. */
+/* Runs a batch and returns how many vectors it erased, or out_of_memory, or
+ * unknown_option. */
 using run_function = std::size_t (*)(const plan&, const batch&);
 constexpr std::size_t out_of_memory = ~std::size_t(0);
+constexpr std::size_t unknown_option = ~std::size_t(1);
 
 struct detector_entry {
     const char* name;
     run_function run;
-    int max_tx;
-    bool needs_width; /* square QAM with Gray labels per axis only */
 };
+
+/* Detectors that were compiled by themselves, see module.h */
+struct detector_module {
+    int version; /* module_version of the headers that they were compiled with */
+    const char* isa;
+    const detector_entry* detectors; /* ends with a null name */
+};
+
+/* Changes with plan, batch and detector_entry. */
+constexpr int module_version = 1;
 
 using ldpc_function = std::size_t (*)(const ldpc_plan&, const codeword_batch&);
 using turbo_function = std::size_t (*)(const turbo_plan&, const codeword_batch&);

@@ -3,7 +3,7 @@
 /* LLRs to small integers: their mean magnitude, and scaling with rounding to nearest.
  * Every instruction set gives the same result. */
 #pragma once
-#include "simd.h"
+#include "cpu/simd.h"
 #include <cstddef>
 #include <cstdint>
 

@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: 2026 The gr-mimopack authors
  * SPDX-License-Identifier: GPL-3.0-or-later */
 /* How fast this instruction set's arithmetic can issue: benchmarks compare with it. */
-#include "run.h"
-#include "simd.h"
+#include "cpu/run.h"
+#include "cpu/simd.h"
 
 namespace mimopack {
 namespace MIMOPACK_ISA {

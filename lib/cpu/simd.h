@@ -11,7 +11,7 @@
  * append. simd uses the compiler's vector types, for any machine; AVX-512 has a type of
  * its own for its mask registers. */
 #pragma once
-#include "../kernels/config.h"
+#include "common/config.h"
 #if defined(__SSE2__)
 #include <immintrin.h>
 #endif

@@ -3,7 +3,7 @@
 /* A lane type of 16-bit integers, twice as many as floats: for kernels that add, compare
  * and take care themselves that nothing overflows. */
 #pragma once
-#include "simd.h"
+#include "cpu/simd.h"
 
 namespace mimopack {
 namespace MIMOPACK_ISA {

@@ -1,9 +1,10 @@
 /* SPDX-FileCopyrightText: 2026 The gr-mimopack authors
  * SPDX-License-Identifier: GPL-3.0-or-later */
-/* A vector of unsigned bytes for kernels/viterbi.h: groups of eight, one for each lane.
+/* A vector of unsigned bytes for codes/viterbi/kernel.h: groups of eight, one for each
+ * lane.
  */
 #pragma once
-#include "../kernels/viterbi.h"
+#include "codes/viterbi/kernel.h"
 #include <cstdint>
 #if defined(__SSE2__)
 #include <immintrin.h>

@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: GPL-3.0-or-later */
 /* Between the contract's layout (a row per vector) and lanes (a lane per column). */
 #pragma once
-#include "simd.h"
+#include "cpu/simd.h"
 #include <cstddef>
 
 namespace mimopack {

@@ -2,8 +2,8 @@
  * SPDX-License-Identifier: GPL-3.0-or-later */
 /* A call's arrays, and what of them a thread has at a time */
 #pragma once
-#include "../kernels/storage.h"
-#include "rows.h"
+#include "common/storage.h"
+#include "cuda/rows.h"
 
 namespace mimopack {
 namespace MIMOPACK_ISA {

@@ -2,10 +2,11 @@
  * SPDX-License-Identifier: GPL-3.0-or-later */
 /* The entry points: a batch through a kernel, a vector per thread. What comes before this
  * file in a program is in python/mimopack/cuda/source.py: namespace asked, which says
- * what is wanted, and MIMOPACK_MAKE(arena), which constructs the kernel. */
+ * what is wanted, and MIMOPACK_MAKE, the name of the detector's make_NAME(arena), which
+ * constructs the kernel. */
 #pragma once
-#include "hooks.h"
-#include "in_steps.h"
+#include "cuda/hooks.h"
+#include "cuda/in_steps.h"
 
 namespace mimopack {
 namespace MIMOPACK_ISA {
@@ -186,9 +187,8 @@ extern "C" __global__ void __launch_bounds__(
                           layers(),
                           usable,
                           &arrays.found[0],
-                          asked::has_prior && asked::options().extrinsic
-                              ? &arrays.known[0]
-                              : nullptr,
+                          asked::has_prior && asked::extrinsic ? &arrays.known[0]
+                                                               : nullptr,
                           &arrays.ordered[0]);
                 lost += exists && !usable.m;
                 if constexpr (staged && !asked::as_int8) {

@@ -13,10 +13,10 @@
  *   put() take() advance() finish()
  *                       searches in steps, see in_steps.h */
 #pragma once
-#include "../kernels/bit_order.h"
-#include "../kernels/storage.h"
-#include "lane.h"
-#include "sizes.h"
+#include "common/bit_order.h"
+#include "common/storage.h"
+#include "cuda/lane.h"
+#include "cuda/sizes.h"
 
 namespace mimopack {
 namespace MIMOPACK_ISA {

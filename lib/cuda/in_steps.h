@@ -3,9 +3,9 @@
 /* Searches of unequal length by one thread per vector: each thread of a warp takes the
  * next vector when it is done, of those that the warp has prepared together. */
 #pragma once
-#include "../kernels/bit_order.h"
-#include "batch.h"
-#include "hooks.h"
+#include "common/bit_order.h"
+#include "cuda/batch.h"
+#include "cuda/hooks.h"
 
 namespace mimopack {
 namespace MIMOPACK_ISA {

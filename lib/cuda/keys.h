@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 The gr-mimopack authors
  * SPDX-License-Identifier: GPL-3.0-or-later */
 #pragma once
-#include "../kernels/sorting.h"
+#include "common/sorting.h"
 
 namespace mimopack {
 namespace MIMOPACK_ISA {

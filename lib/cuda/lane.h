@@ -3,7 +3,7 @@
 /* The GPU's lane type: one float, as the threads of a warp are the lanes. It offers what
  * the CPU's does (see cpu/simd.h). */
 #pragma once
-#include "../kernels/config.h"
+#include "common/config.h"
 
 namespace mimopack {
 namespace MIMOPACK_ISA {

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 The gr-mimopack authors
  * SPDX-License-Identifier: GPL-3.0-or-later */
 #pragma once
-#include "lane.h"
+#include "cuda/lane.h"
 
 namespace mimopack {
 namespace MIMOPACK_ISA {

@@ -6,9 +6,9 @@
  *
  * Square QAM of up to four bits per axis. */
 #pragma once
-#include "../kernels/gray.h"
-#include "../kernels/qr.h"
-#include "sizes.h"
+#include "common/gray.h"
+#include "common/qr.h"
+#include "cuda/sizes.h"
 
 namespace mimopack {
 namespace MIMOPACK_ISA {
@@ -168,7 +168,7 @@ MP_FN void swap_rows(float (&rows)[NT][SIZE])
 }
 
 /* A vector's triangular system, rows in units of the distance of points, with ones on R's
- * diagonal: v_i - sum_{j>i} c_ij s_j - s_i weighs w_i (see kernels/nway.h); s in steps of
+ * diagonal: v_i - sum_{j>i} c_ij s_j - s_i weighs w_i (see detectors/nway/greedy_search.h); s in steps of
  * 1 round 0. KNOWN: bits have a-priori LLRs, here half of them, in the metrics' units. */
 template <int NT, int WIDTH, bool KNOWN = false>
 struct register_system {

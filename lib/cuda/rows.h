@@ -3,8 +3,8 @@
 /* How the rows of arrays come into a thread's registers and go back: 16 bytes at a time,
  * by each thread for itself, or a warp's rows together through shared memory. */
 #pragma once
-#include "lane.h"
-#include "sizes.h"
+#include "cuda/lane.h"
+#include "cuda/sizes.h"
 
 namespace mimopack {
 namespace MIMOPACK_ISA {

@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: GPL-3.0-or-later */
 /* The sizes of H as constructors take them. */
 #pragma once
-#include "lane.h"
+#include "cuda/lane.h"
 
 namespace mimopack {
 namespace MIMOPACK_ISA {

@@ -3,7 +3,7 @@
 /* What teams of threads find together: 2 to 32 neighbours in a warp, whose teams all come
  * here at the same time. */
 #pragma once
-#include "../kernels/sorting.h"
+#include "common/sorting.h"
 
 /* From there on a warp's integers are combined by one instruction. */
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 800

@@ -4,7 +4,7 @@
 /* Python's values as GNU Radio's messages (PMTs) and back, a dictionary or an array in
  * one call. */
 
-#include "bindings.h"
+#include "runtime/bindings.h"
 
 #include <gnuradio/basic_block.h>
 #include <pmt/pmt.h>

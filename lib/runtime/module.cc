@@ -4,7 +4,7 @@
 /* _runtime: the parts of blocks that are made in C++. The types of PMTs, tags and blocks
  * are those that GNU Radio's own Python modules have registered. */
 
-#include "bindings.h"
+#include "runtime/bindings.h"
 
 #include <gnuradio/sync_block.h>
 #include <gnuradio/tags.h>

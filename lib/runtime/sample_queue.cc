@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 The gr-mimopack authors
  * SPDX-License-Identifier: GPL-3.0-or-later */
 
-#include "sample_queue.h"
+#include "runtime/sample_queue.h"
 
 #include <algorithm>
 #include <cstring>

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 The gr-mimopack authors
  * SPDX-License-Identifier: GPL-3.0-or-later */
 
-#include "sample_sink.h"
+#include "runtime/sample_sink.h"
 
 #include <gnuradio/block_detail.h>
 #include <gnuradio/io_signature.h>

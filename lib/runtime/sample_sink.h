@@ -7,7 +7,7 @@
 #ifndef MIMOPACK_RUNTIME_SAMPLE_SINK_H
 #define MIMOPACK_RUNTIME_SAMPLE_SINK_H
 
-#include "sample_queue.h"
+#include "runtime/sample_queue.h"
 
 #include <gnuradio/sync_block.h>
 #include <pybind11/pybind11.h>

@@ -1,9 +1,9 @@
 /* SPDX-FileCopyrightText: 2026 The gr-mimopack authors
  * SPDX-License-Identifier: GPL-3.0-or-later */
 
-#include "bindings.h"
-#include "sample_queue.h"
-#include "sample_sink.h"
+#include "runtime/bindings.h"
+#include "runtime/sample_queue.h"
+#include "runtime/sample_sink.h"
 
 #include <pybind11/complex.h>
 #include <pybind11/numpy.h>

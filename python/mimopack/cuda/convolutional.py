@@ -28,7 +28,7 @@ def code_text(header, words, num_info, num_bits, kept, more=""):
     """
     mask = sum(int(sent) << place for place, sent in enumerate(kept))
     return f"""// {source.headers()}
-#include "kernels/config.h"
+#include "common/config.h"
 #define MIMOPACK_THREADS {32 * words}
 namespace mimopack {{
 namespace {source.NAMESPACE} {{
@@ -53,7 +53,7 @@ def text(num_info, num_bits, kept, margin):
         margin: as ``ConvolutionalDecoder``'s.
     """
     margin = f"constexpr float margin = {source.number(float(margin))};\n"
-    return code_text("cuda/convolutional.h", WORDS, num_info, num_bits, kept, margin)
+    return code_text("codes/convolutional/cuda.h", WORDS, num_info, num_bits, kept, margin)
 
 
 def begins(num_info):

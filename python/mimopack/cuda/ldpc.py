@@ -57,7 +57,7 @@ __device__ constexpr int shift[] = {source.numbers(code.shifts[row, column])};
 }}
 """
     return f"""// {source.headers()}
-#include "kernels/ldpc.h"
+#include "codes/ldpc/kernel.h"
 #define MIMOPACK_THREADS {threads(code)}
 namespace mimopack {{
 namespace {source.NAMESPACE} {{
@@ -68,7 +68,7 @@ constexpr bool early_stop = {source.number(early_stop)}, in_shared = {source.num
 }}
 {circulants}}}
 }}
-#include "cuda/ldpc.h"
+#include "codes/ldpc/cuda.h"
 """
 
 

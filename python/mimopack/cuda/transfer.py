@@ -8,7 +8,8 @@ from itertools import zip_longest
 import numpy as np
 
 from .. import _core
-from .device import COUNTERS_BYTES, Variant, address, cupy, pinned_empty
+from .device import address, cupy, pinned_empty
+from .program import COUNTERS_BYTES, Variant
 
 # A batch travels in so many parts for each GPU, so that a part is copied while another is worked
 # on, but in none smaller or larger than this. All of it is back when a call ends: a block has to
@@ -43,18 +44,17 @@ class Pipeline:
         self._most = max(1, PART_CANDIDATES // candidates)
         self._slots = None
 
-    def detect(self, y, h, noise_var, prior, out, int8_scale, threads=0, hard=None, nodes=None):
-        """As ``_core.Detector.detect``; threads: of the host, that may copy. Parts of the batch go
-        to the GPUs in order; arrays in pinned memory are read and written where they are.
+    def detect(self, call):
+        """Run a ``detectors.Call`` on arrays of the host; its threads may copy. Parts of the batch
+        go to the GPUs in order; arrays in pinned memory are read and written where they are.
 
         Returns:
             How many vectors were erased.
         """
-        if not len(y):
+        if not call.n:
             return 0
         with self._programs[0].current():    # or GPU 0 would be touched, whichever was asked for
-            return self._detect(_Batch(y, h, noise_var, prior, out, int8_scale, threads, hard,
-                                       nodes))
+            return self._detect(_Batch(call))
 
     def _detect(self, batch):
         count = len(self._programs)
@@ -125,14 +125,12 @@ class _Rows:
 class _Batch:
     """A call's arrays, and where a part of them lies in a slot."""
 
-    def __init__(self, y, h, noise_var, prior, out, int8_scale, threads, hard, nodes):
-        n = len(y)
-        self.n, self.per_channel = n, n // len(h)
+    def __init__(self, call):
+        y, h, noise_var, prior, out, self.int8_scale, self.threads, hard, nodes = call
+        self.n, self.per_channel = call.n, call.per_channel
         self.common_noise_var = float(noise_var[0]) if noise_var.size == 1 else 0.0
-        self.int8_scale, self.threads = int8_scale, threads
         self.nodes_per_vector = 0 if nodes is None else nodes.shape[1]
-        self.variant = Variant(prior is not None, n == len(h), out.dtype == np.int8,
-                               0 if hard is None else len(hard), nodes is not None)
+        self.variant = Variant.of(call)
         given = {"y": y, "h": h, "noise_var": noise_var if noise_var.size > 1 else None,
                  "prior": prior,
                  **{f"hard{i}": array for i, array in enumerate(() if hard is None else hard)}}

@@ -37,7 +37,7 @@ def text(size, coefficients, scale, early_stop):
         scale, early_stop: as ``TurboDecoder``'s extrinsic_scale and early_stop.
     """
     return f"""// {source.headers()}
-#include "kernels/config.h"
+#include "common/config.h"
 #define MIMOPACK_THREADS {threads(size)}
 namespace mimopack {{
 namespace {source.NAMESPACE} {{
@@ -50,7 +50,7 @@ constexpr bool early_stop = {source.number(early_stop)};
 }}
 }}
 }}
-#include "cuda/turbo.h"
+#include "codes/turbo/cuda.h"
 """
 
 

@@ -25,7 +25,7 @@ def text(num_info, num_bits, kept):
         num_bits: bits sent of it.
         kept: which of A1 B1 A2 B2 ... are sent, repeated as needed.
     """
-    return code_text("cuda/viterbi.h", WORDS, num_info, num_bits, kept)
+    return code_text("codes/viterbi/cuda.h", WORDS, num_info, num_bits, kept)
 
 
 def decisions(num_info):

@@ -2,17 +2,16 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What all detectors share: the contract's checks, the choice of backend, erasures."""
 
-import time
-import warnings
-from contextlib import suppress
+import inspect
 
 import numpy as np
 
 from .. import constellation as constellations
-from .. import reference
+from .. import reference as references
 from ..checks import array, choice, flag, integer, positive
-from ..cuda import device, is_device_array
-from .calibration import Calibration, problem
+from ..cuda import is_device_array
+from . import backends
+from .call import Call
 from .parameters import BACKENDS, COMMON, ISAS, LLR_TYPES, PRIOR
 
 
@@ -37,24 +36,33 @@ class Detector:
             compares CPU and GPU on arrays in pinned memory.
     """
 
+    # What a subclass declares. C++ and CUDA know it by its name and its family, the folder of
+    # lib/detectors that has its kernels (the name if None).
     name = ""
+    family = None
     summary = ""
-    PARAMETERS = ()           # beyond the common ones
+    PARAMETERS = ()             # beyond the common ones
+    REFERENCE = None            # a staticmethod; None takes ``reference.<name>``
     SUPPORTS_PRIOR = False
     NEEDS_SQUARE_QAM = False
-    HARD = False              # decides: its LLRs are +-1
+    HARD = False                # decides: its LLRs are +-1
+    CANONICAL_ORDER = True      # the kernel works per axis where the constellation allows it
     MAX_TX = 16
     MAX_RX = 256
+    # On a GPU, threads that are done early take the next vectors where vectors take unequal time;
+    # otherwise all threads take the same number (004 §6: dynamic and equal distribution).
+    UNEQUAL_TIME = False
+    GPU_THREADS = 64            # of a block
 
-    def __init__(self, num_tx=4, num_rx=4, constellation="qam16", backend="auto", threads=0,
-                 device=0, llr_type="float32", llr_scale=8.0, extrinsic=False, isa="auto",
-                 **unknown):
+    def __init__(self, num_tx=4, num_rx=4, constellation="qam16", *, backend="auto", threads=0,
+                 device=0, llr_type="float32", llr_scale=8.0, extrinsic=False, isa="auto", **own):
         """See ``detectors.parameters.COMMON``; isa ("auto", "avx512", "avx2", "baseline")
         restricts the cpu backend to one instruction set, for tests and comparisons."""
-        for name in unknown:
-            known = [p.name for p in self.all_parameters()]
-            raise TypeError(f"{name}: {type(self).__name__} has no such parameter, it has "
-                            f"{', '.join(known)}")
+        for name in own:
+            if name not in (p.name for p in self.PARAMETERS):
+                known = [p.name for p in self.all_parameters()]
+                raise TypeError(f"{name}: {type(self).__name__} has no such parameter, it has "
+                                f"{', '.join(known)}")
         self.num_tx = integer("num_tx", num_tx, 1, self.MAX_TX)
         self.num_rx = integer("num_rx", num_rx, 1, self.MAX_RX)
         if self.num_rx < self.num_tx:
@@ -77,16 +85,16 @@ class Detector:
             raise ValueError(f"extrinsic: {self.name} decides hard, there is nothing to subtract")
         choice("isa", isa, ISAS)
         self.device = _device("device", device)
-        self.on_gpu_failure = self.last_backend = None
+        for parameter in self.PARAMETERS:
+            value = own.get(parameter.name, parameter.default)
+            setattr(self, parameter.name, parameter.checked(value, self))
+        self.on_gpu_failure = None
         self.pins_buffers = False
+        self.last_backend = None
         self._erased = 0
-        self._lost_gpu = False
         self._isa = isa
-        self._check_size()
-        self._core = self._make_core() if self.backend in ("auto", "cpu") else None
-        self._gpu = self._make_gpu() if self.backend == "cuda" else None
-        self._calibration = (Calibration(self, self._core, self._gpus)
-                             if self.backend == "auto" else None)
+        self._complete()
+        self._backend = backends.make(self, isa)
 
     def __repr__(self):
         own = "".join(f", {p.name}={getattr(self, p.name)!r}" for p in self.PARAMETERS)
@@ -132,7 +140,7 @@ class Detector:
     @property
     def isa(self):
         """The instruction set in use; None where it is not the CPU's."""
-        return self._core.isa if self._core else None
+        return getattr(self._backend, "isa", None)
 
     def detect(self, y, h, noise_var, prior=None, out=None):
         """LLRs of a batch of received vectors.
@@ -159,7 +167,7 @@ class Detector:
             KeyboardInterrupt: from Ctrl-C, in the main thread; out is then written in part.
                 A search of a few vectors that takes very long is not interrupted.
         """
-        return self._detect(y, h, noise_var, prior, out)
+        return self._detect(self._call(y, h, noise_var, prior, out))
 
     def checked(self, y, h, noise_var, prior):
         """The arguments of ``detect`` as the backends take them; ValueError as it says."""
@@ -177,9 +185,8 @@ class Detector:
             prior = array("prior", prior, np.float32, (n, self.bits_per_vector), gpu)
         return y, h, noise_var, prior
 
-    def _detect(self, y, h, noise_var, prior, out, *, hard=None, nodes=None):
-        """``detect``; hard: (iterations, n, nt*m) uint8 hard solutions, nodes: (n, k) uint32 that
-        takes node counts, where the detector has any."""
+    def _call(self, y, h, noise_var, prior, out, **extras):
+        """The arguments of ``detect`` as a :class:`Call`; extras: hard and nodes, checked."""
         y, h, noise_var, prior = self.checked(y, h, noise_var, prior)
         shape = (len(y), self.bits_per_vector)
         gpu = self._gpu_of(y)
@@ -188,52 +195,25 @@ class Detector:
             if gpu is None and not out.flags.writeable:
                 raise ValueError("out: got a read-only array, must be writable")
         elif gpu is not None:
-            out = self._gpus().empty(shape, self.llr_dtype, gpu)
+            out = self._backend.gpus().empty(shape, self.llr_dtype, gpu)
         else:
             out = np.empty(shape, self.llr_dtype)
-        arguments = (y, h, noise_var, prior, out, self.llr_scale, self._threads)
-        if gpu is not None:
-            self._erased = self._gpus().detect(*arguments, hard=hard, nodes=nodes)
-            self.last_backend = "cuda"
-        elif self.backend != "reference":
-            self._erased = self._detect_on_host(arguments, hard, nodes)
-        else:
-            self.last_backend = "reference"
-            llr, erased = reference.run(self._reference, y, h, noise_var, self.constellation,
-                                        prior, hard=hard)
-            self._erased = int(erased.sum())
-            if self.extrinsic and prior is not None:
-                llr[~erased] -= prior[~erased]
-            if self.llr_dtype == np.int8:
-                llr = np.clip(np.rint(llr * self.llr_scale), -127, 127)
-            out[...] = llr
-        return out
+        return Call(y, h, noise_var, prior, out, self.llr_scale, self._threads, **extras)
 
-    def _detect_on_host(self, arguments, hard, nodes):
-        """Arrays of the host, on GPUs or the CPU; returns how many vectors were erased."""
-        y, h, _, prior, *_ = arguments
-        case = (len(y) // max(1, len(h)), prior is not None, 0 if hard is None else len(hard))
-        try:
-            if self._takes_gpu(len(y), *case, counts=nodes is not None):
-                erased = self._gpus().detect(*arguments, hard=hard, nodes=nodes)
-                self.last_backend = "cuda"
-                return erased
-        except Exception as error:
-            self._lose_gpu(error)
-        start = time.perf_counter()
-        erased = self._core.detect(*arguments, hard=hard, nodes=nodes)
-        if self._calibration:
-            self._calibration.took(time.perf_counter() - start, *case)
-        self.last_backend = "cpu"
-        return erased
+    def _detect(self, call):
+        """Run a call; returns its out."""
+        there = self._gpu_of(call.y) is not None
+        detect = self._backend.detect_there if there else self._backend.detect
+        self._erased = detect(call)
+        self.last_backend = self._backend.last
+        return call.out
 
     @property
     def core(self):
         """The C++ detector, for C++ that calls it; None where ``detect`` may do something else."""
         own = type(self)
         plain = own.detect is Detector.detect and own._detect is Detector._detect
-        gpu = self._gpu or self._calibration and device.count()
-        return None if gpu or not plain or self.llr_dtype != np.float32 else self._core
+        return self._backend.core if plain and self.llr_dtype == np.float32 else None
 
     def prepare(self, n, per_channel=1, has_prior=False):
         """Does ahead of many batches what the first ``detect`` would do first where there is a GPU:
@@ -244,13 +224,7 @@ class Detector:
             per_channel: T, those that share a matrix.
             has_prior: whether it has a-priori LLRs.
         """
-        try:
-            if self._takes_gpu(n, per_channel, has_prior, many=True):
-                period = min(per_channel, 2)    # one program for all that are more than 1
-                arguments, _ = problem(self, period * len(self.devices), period, has_prior)
-                self._gpus().detect(*arguments)
-        except Exception as error:
-            self._lose_gpu(error, stacklevel=3)
+        self._backend.prepare(n, per_channel, has_prior)
 
     def pin(self, *arrays):
         """Pins the buffers of GNU Radio's that arrays of the host are in, until ``release``: a GPU
@@ -259,42 +233,12 @@ class Detector:
         Returns:
             Whether all are pinned now.
         """
-        return self._gpu.pin(*arrays) if self._gpu else False
+        return self._backend.pin(*arrays)
 
     def release(self):
         """Gives back the GPUs' buffers, of which the next ``detect`` takes new ones, and what was
         pinned. What is compiled stays."""
-        if self._gpu:
-            self._gpu.release()
-            self._gpu.unpin()
-
-    def _takes_gpu(self, n, per_channel, has_prior, num_hard=0, counts=False, many=False):
-        """Whether a batch of the host goes to the GPUs."""
-        if self._calibration:
-            return not counts and self._calibration.prefers_gpu(n, per_channel, has_prior,
-                                                                num_hard, many)
-        return self._gpu is not None and not self._lost_gpu
-
-    def _lose_gpu(self, error, stacklevel=5):
-        """The CPU goes on, for good, and somebody hears of it; or the error again."""
-        if self.on_gpu_failure:
-            self.on_gpu_failure(error)
-        elif self.backend == "auto":
-            warnings.warn(f"the GPU failed, going on with the CPU: {error!r}", RuntimeWarning,
-                          stacklevel=stacklevel)
-        else:
-            raise error
-        self._core = self._core or self._make_core()
-        with suppress(Exception):    # nothing works any more with a GPU that has failed
-            self.release()
-        self._gpu = self._calibration = None
-        self._lost_gpu = True    # arrays of a GPU may still be tried there
-
-    def _gpus(self):
-        """Its programs on GPUs, made when they are needed."""
-        if self._gpu is None:
-            self._gpu = self._make_gpu()
-        return self._gpu
+        self._backend.release()
 
     def _gpu_of(self, y):
         """The number of the GPU on which arrays must be; None for arrays of the host."""
@@ -314,19 +258,34 @@ class Detector:
             return np.array([positive("noise_var", noise_var)], np.float32)
         return array("noise_var", noise_var, np.float32, (n,), gpu)
 
-    def _check_size(self):
-        """Raise ValueError where the search is too large to finish."""
+    def _complete(self):
+        """Set what depends on several parameters; ValueError where these do not fit together, or
+        the search is too large to finish."""
 
-    def _reference(self, y, h, noise_var, constellation, **prior):
-        return getattr(reference, self.name)(y, h, noise_var, constellation, **prior)
+    def reference(self, y, h, noise_var, constellation, **extras):
+        """LLRs of one vector by NumPy."""
+        own = {p.name: getattr(self, p.name) for p in self.PARAMETERS if p.in_reference}
+        detect = self.REFERENCE or getattr(references, self.name)
+        return detect(y, h, noise_var, constellation, **own, **extras)
 
-    def _core_options(self):
-        """The detector's own members of the C++ ``detector_options``."""
-        return {}
+    def _options(self):
+        """The parameters as the C++ options of the detector's family."""
+        given = {p: getattr(self, p.name) for p in self.PARAMETERS if p.core_name}
+        return {p.core_name: p.core_value(value) for p, value in given.items()
+                if value is not None}
+
+    def gpu_threads(self):
+        """Threads of a block on a GPU."""
+        return self.GPU_THREADS
 
     def plan(self):
-        """What compiled backends are told: a dict with name, num_tx, num_rx, points, width, scale,
-        bit_source, bit_sign (see lib/kernels/config.h) and options."""
+        """The detector as compiled backends take it.
+
+        Returns:
+            dict: name, family, num_tx, num_rx, points, width, scale, bit_source, bit_sign (see
+            lib/common/config.h), extrinsic, options (of the family), and for GPUs unequal and
+            gpu_threads.
+        """
         qam = self.constellation.square_qam
         bits = self.constellation.bits_per_symbol
         canonical = qam is not None and self.CANONICAL_ORDER
@@ -336,26 +295,19 @@ class Detector:
             sign = [-1.0 if invert else 1.0 for _, _, invert in qam.bits]
         else:
             source, sign = list(range(bits)), [1.0] * bits
-        return {"name": self.name, "num_tx": self.num_tx, "num_rx": self.num_rx,
+        return {"name": self.name, "family": self.family or self.name,
+                "num_tx": self.num_tx, "num_rx": self.num_rx,
                 "points": list(self.constellation.points.astype(np.complex64)),
                 "width": bits // 2 if canonical else 0, "scale": qam.scale if qam else 1.0,
                 "bit_source": source, "bit_sign": sign,
-                "options": {"extrinsic": self.extrinsic, **self._core_options()}}
-
-    def _make_core(self):
-        from .. import _core
-
-        plan = self.plan()
-        return _core.Detector(plan.pop("name"), isa=self._isa, **plan)
-
-    def _make_gpu(self):
-        return device.Gpus(self.plan(), self.devices, self.candidates)
-
-    CANONICAL_ORDER = True    # the kernel works per axis where the constellation allows it
+                "extrinsic": self.extrinsic, "options": self._options(),
+                "unequal": self.UNEQUAL_TIME, "gpu_threads": self.gpu_threads()}
 
     def __init_subclass__(cls, **keywords):
-        """Give each detector's docstring its parameters, which are declared once."""
+        """Give each detector's signature and docstring its parameters, which are declared once."""
         super().__init_subclass__(**keywords)
+        if "__init__" not in vars(cls):
+            cls.__signature__ = _signature(cls)
         if cls.name and cls.__doc__ and "\n    Args:" not in cls.__doc__:
             lines = "\n".join(f"        {p.name}: {p.doc} Default {p.default!r}."
                               for p in cls.all_parameters())
@@ -366,6 +318,14 @@ class Detector:
         """COMMON, those of a-priori LLRs where they show in soft output, and its own."""
         soft_prior = cls.SUPPORTS_PRIOR and not cls.HARD
         return (*COMMON, *(PRIOR if soft_prior else ()), *cls.PARAMETERS)
+
+
+def _signature(detector):
+    isa = inspect.Parameter("isa", inspect.Parameter.KEYWORD_ONLY, default="auto")
+    return inspect.Signature([*(inspect.Parameter(
+        p.name, inspect.Parameter.POSITIONAL_OR_KEYWORD if i < 3
+        else inspect.Parameter.KEYWORD_ONLY, default=p.default)
+        for i, p in enumerate(detector.all_parameters())), isa])
 
 
 def _device(name, value):

@@ -2,8 +2,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Breadth-first tree searches: all survivors of a level go to the next one together."""
 
-from .. import reference
-from ..checks import integer, positive
+from ..checks import positive
 from .base import Detector
 from .parameters import Parameter
 
@@ -33,33 +32,25 @@ class KBest(Detector):
     SUPPORTS_PRIOR = True
     PARAMETERS = (
         Parameter("k", "Survivors k", 16, "int", "Paths kept at each level, 1 to 256.",
-                  allowed="1 <= k <= 256"),
+                  least=1, most=256),
         Parameter("llr_clip", "LLR clipping", None, "float",
                   "LLRs are limited to +- this (from the prior, if any); default 8 where "
                   "k < M^num_tx (there a bit may lack candidates of one value), no limit where "
-                  "all candidates are kept.", optional=True, allowed="llr_clip > 0"),
+                  "all candidates are kept.", optional=True, check=positive),
     )
-
-    def __init__(self, num_tx=4, num_rx=4, constellation="qam16", k=16, llr_clip=None, **common):
-        self.k = integer("k", k, 1, 256)
-        self.llr_clip = None if llr_clip is None else positive("llr_clip", llr_clip)
-        super().__init__(num_tx, num_rx, constellation, **common)
 
     @property
     def candidates(self):
         return self.k * self.constellation.size
 
-    def _check_size(self):
+    def _complete(self):
         if self.llr_clip is None and self.k < self.constellation.size**self.num_tx:
             self.llr_clip = 8.0
 
-    def _reference(self, y, h, noise_var, constellation, **prior):
-        return reference.kbest(y, h, noise_var, constellation, k=self.k, llr_clip=self.llr_clip,
-                               **prior)
-
-    def _core_options(self):
-        clip = {} if self.llr_clip is None else {"llr_clip": self.llr_clip}
-        return {"k": self.k, **clip}
+    def gpu_threads(self):
+        # Shared memory has room for no more.
+        large = self.constellation.size > 16 and self.constellation.square_qam is not None
+        return self.GPU_THREADS // 2 if large and 8 < self.k <= 16 else self.GPU_THREADS
 
 
 class Trellis(Detector):

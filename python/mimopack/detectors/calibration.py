@@ -26,6 +26,7 @@ import numpy as np
 
 from .. import channel
 from ..cuda import source
+from .call import Call
 
 # No GPU wins below the first; from the second on a batch is worth a measurement at once, and
 # between them after one for which the CPU took so long.
@@ -66,12 +67,12 @@ class Calibration:
 
     Args:
         detector: it; its ``threads`` may change.
-        core: its ``_core.Detector``.
-        gpus: called without arguments, its ``cuda.device.Gpus``.
+        cpu: its backend there, with ``detect(call)``.
+        gpus: called without arguments, its ``cuda.Gpus``.
     """
 
-    def __init__(self, detector, core, gpus):
-        self._detector, self._core, self._gpus = detector, core, gpus
+    def __init__(self, detector, cpu, gpus):
+        self._detector, self._cpu, self._gpus = detector, cpu, gpus
         self._least = {}
         self._long = set()
 
@@ -107,7 +108,7 @@ class Calibration:
         with _measuring:
             least = recall(configuration)
             if least is None:
-                rows = measure(self._detector, self._core, self._gpus(), *case)
+                rows = measure(self._detector, self._cpu, self._gpus(), *case)
                 self._gpus().release()
                 least = crossing(rows)
                 keep(configuration, least, rows)
@@ -138,7 +139,7 @@ def _describe(detector, per_channel, has_prior, num_hard):
 
 
 def problem(detector, n, per_channel, has_prior=False, num_hard=0):
-    """Arguments of a backend's ``detect``: i.i.d. Rayleigh channels, at an SNR at which the
+    """A :class:`Call`: i.i.d. Rayleigh channels, at an SNR at which the
     detector makes few errors, more for more layers, where a tree search has less to hold on to."""
     rng = np.random.default_rng(1)
     nt, bits = detector.num_tx, detector.constellation.bits_per_symbol
@@ -154,42 +155,42 @@ def problem(detector, n, per_channel, has_prior=False, num_hard=0):
     width = detector.bits_per_vector
     prior = rng.normal(0, 3, (n, width)).astype(np.float32) if has_prior else None
     hard = rng.integers(0, 2, (num_hard, n, width), np.uint8) if num_hard else None
-    return ((y, h, np.array([noise_var], np.float32), prior,
-             np.empty((n, width), detector.llr_dtype), detector.llr_scale, detector.threads),
-            {"hard": hard})
+    return Call(y, h, np.array([noise_var], np.float32), prior,
+                np.empty((n, width), detector.llr_dtype), detector.llr_scale, detector.threads,
+                hard)
 
 
-def measure(detector, core, gpus, per_channel, has_prior=False, num_hard=0):
+def measure(detector, cpu, gpus, per_channel, has_prior=False, num_hard=0):
     """[(vectors, seconds of the CPU, seconds of the GPUs)] of rising batches, of which the GPUs win
     none but the last."""
     rows = []
     for size in SIZES:
         period = min(per_channel, size)
-        arguments, keywords = problem(detector, size // period * period, period, has_prior,
-                                      num_hard)
-        if rows and sum(a.nbytes for a in arguments[:5] if a is not None) > LARGEST_BYTES:
+        call = problem(detector, size // period * period, period, has_prior, num_hard)
+        if rows and sum(array.nbytes for array in (call.y, call.h, call.out)) > LARGEST_BYTES:
             break
         if detector.pins_buffers:
-            arguments = [gpus.in_pinned_memory(argument) if isinstance(argument, np.ndarray)
-                         else argument for argument in arguments]
+            call = call._replace(**{name: gpus.in_pinned_memory(array)
+                                    for name, array in call._asdict().items()
+                                    if isinstance(array, np.ndarray) and name != "hard"})
         if not rows:
-            gpus.detect(*arguments, **keywords)    # compiles
+            gpus.detect(call)    # compiles
             end = time.perf_counter() + SECONDS
         begin = time.perf_counter()
-        cpu, gpu = (_seconds(backend.detect, arguments, keywords) for backend in (core, gpus))
-        rows.append((len(arguments[0]), cpu, gpu))
+        seconds = [_seconds(backend.detect, call) for backend in (cpu, gpus)]
+        rows.append((call.n, *seconds))
         now = time.perf_counter()
-        if gpu < cpu or now + SIZES[1] / SIZES[0] * (now - begin) > end:
+        if seconds[1] < seconds[0] or now + SIZES[1] / SIZES[0] * (now - begin) > end:
             break
     return rows
 
 
-def _seconds(detect, arguments, keywords):
+def _seconds(detect, call):
     """Of a call: a long one, or the median of three after a short one."""
     times = []
     while len(times) < 4 and (not times or times[0] < SECONDS / 40):
         start = time.perf_counter()
-        detect(*arguments, **keywords)
+        detect(call)
         times.append(time.perf_counter() - start)
     return times[0] if len(times) == 1 else float(np.median(times[1:]))
 

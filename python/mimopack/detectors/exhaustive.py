@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Exact detectors: enumeration of all candidates, or of all but what slicing saves."""
 
-from ..checks import choice
 from .base import Detector
 from .parameters import Parameter
 
@@ -15,6 +14,7 @@ def sliced_candidates(size, num_tx):
 
 
 class _Exhaustive(Detector):
+    family = "exhaustive"
     SUPPORTS_PRIOR = True
     LARGEST_SEARCH = {"reference": 2**18, "cpu": 2**24}
 
@@ -28,7 +28,7 @@ class _Exhaustive(Detector):
     def _formula(self):
         return f"{self.constellation.size}^{self.num_tx}"
 
-    def _check_size(self):
+    def _complete(self):
         limit = self._largest_search()
         if self.candidates > limit:
             raise ValueError(
@@ -82,12 +82,8 @@ class MLA(_Exhaustive):
         Parameter("method", "Method", "sliced", "enum",
                   "How the cpu backend searches: sliced, the fastest, computes the last layer "
                   "instead of enumerating it where the constellation allows; plain and table are "
-                  "the enumerations of 000, for comparison.", METHODS),
+                  "the enumerations of 000, for comparison.", METHODS, in_reference=False),
     )
-
-    def __init__(self, num_tx=4, num_rx=4, constellation="qam16", method="sliced", **common):
-        self.method = choice("method", method, METHODS)
-        super().__init__(num_tx, num_rx, constellation, **common)
 
     @property
     def CANONICAL_ORDER(self):
@@ -111,6 +107,3 @@ class MLA(_Exhaustive):
         if self._slices:
             return f"2 * {self.constellation.size}^{self.num_tx - 1}"
         return super()._formula()
-
-    def _core_options(self):
-        return {"method": METHODS.index(self.method)}

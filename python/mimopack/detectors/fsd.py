@@ -4,13 +4,13 @@
 
 import math
 
-from .. import reference
 from ..checks import integer
 from .base import Detector
 from .parameters import Parameter
 
 
 class _FixedSphere(Detector):
+    family = "fsd"
     SUPPORTS_PRIOR = True
     NEEDS_SQUARE_QAM = True
     LARGEST_SEARCH = {"reference": 2**18, "cpu": 2**24}
@@ -18,13 +18,7 @@ class _FixedSphere(Detector):
         "levels", "Expanded levels L", None, "int",
         "Levels of the tree that are expanded fully, 1 to num_tx; default ceil(sqrt(num_tx)) - 1, "
         "at least 1, which is what maximum-likelihood diversity takes (000 eq. 15).", optional=True,
-        allowed="1 <= levels <= num_tx")
-
-    def __init__(self, num_tx=4, num_rx=4, constellation="qam16", levels=None, **common):
-        limit = integer("num_tx", num_tx, 1, self.MAX_TX)
-        self.levels = (max(1, math.isqrt(limit - 1)) if levels is None
-                       else integer("levels", levels, 1, limit))
-        super().__init__(num_tx, num_rx, constellation, **common)
+        least=1, most="num_tx")
 
     @property
     def paths(self):
@@ -35,7 +29,9 @@ class _FixedSphere(Detector):
     def candidates(self):
         return self.paths
 
-    def _check_size(self):
+    def _complete(self):
+        if self.levels is None:
+            self.levels = max(1, math.isqrt(self.num_tx - 1))
         limit = self.LARGEST_SEARCH["reference" if self.backend == "reference" else "cpu"]
         if self.paths > limit:
             raise ValueError(
@@ -62,12 +58,6 @@ class HFSD(_FixedSphere):
     HARD = True
     PARAMETERS = (_FixedSphere.LEVELS,)
 
-    def _reference(self, y, h, noise_var, constellation, **prior):
-        return reference.hfsd(y, h, noise_var, constellation, levels=self.levels, **prior)
-
-    def _core_options(self):
-        return {"levels": self.levels}
-
 
 class SFSD(_FixedSphere):
     """Fixed-complexity sphere decoder with soft output (000 §4.2, 003).
@@ -89,17 +79,12 @@ class SFSD(_FixedSphere):
         Parameter("num_paths", "Extended paths N_iter", None, "int",
                   "How many of the best paths are extended, 1 to M^L and at most 64; default m, "
                   "the bits of a symbol: 2, 4, 6 for QPSK, 16- and 64-QAM, as the paper.",
-                  optional=True, allowed="1 <= num_paths <= 64"),
+                  optional=True, least=1, most=64),
     )
     MOST_PATHS = 64
 
-    def __init__(self, num_tx=4, num_rx=4, constellation="qam16", levels=None, num_paths=None,
-                 **common):
-        self.num_paths = num_paths
-        super().__init__(num_tx, num_rx, constellation, levels, **common)
-
-    def _check_size(self):
-        super()._check_size()
+    def _complete(self):
+        super()._complete()
         self.num_paths = (
             self.constellation.bits_per_symbol if self.num_paths is None
             else integer("num_paths", self.num_paths, 1, min(self.paths, self.MOST_PATHS)))
@@ -108,10 +93,3 @@ class SFSD(_FixedSphere):
     def candidates(self):
         added = self.num_paths * self.bits_per_vector // self.num_tx * (self.num_tx - self.levels)
         return self.paths + added
-
-    def _reference(self, y, h, noise_var, constellation, **prior):
-        return reference.sfsd(y, h, noise_var, constellation, levels=self.levels,
-                              num_paths=self.num_paths, **prior)
-
-    def _core_options(self):
-        return {"levels": self.levels, "num_paths": self.num_paths}

@@ -2,8 +2,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Detectors that refine Gaussian assumptions on the layers from iteration to iteration."""
 
-from .. import reference
-from ..checks import integer, positive, share
+from ..checks import positive, share
 from .base import Detector
 from .parameters import Parameter
 
@@ -28,19 +27,8 @@ class MMSEPIC(Detector):
     PARAMETERS = (
         Parameter("num_iterations", "Iterations", 1, "int",
                   "Iterations within the detector, 1 to 32; further ones make LLRs more accurate "
-                  "in sign, and too large.", allowed="1 <= num_iterations <= 32"),
+                  "in sign, and too large.", least=1, most=32),
     )
-
-    def __init__(self, num_tx=4, num_rx=4, constellation="qam16", num_iterations=1, **common):
-        self.num_iterations = integer("num_iterations", num_iterations, 1, 32)
-        super().__init__(num_tx, num_rx, constellation, **common)
-
-    def _reference(self, y, h, noise_var, constellation, **prior):
-        return reference.mmsepic(y, h, noise_var, constellation,
-                                 num_iterations=self.num_iterations, **prior)
-
-    def _core_options(self):
-        return {"num_iterations": self.num_iterations}
 
 
 class EP(Detector):
@@ -65,27 +53,11 @@ class EP(Detector):
     MAX_TX = 64
     PARAMETERS = (
         Parameter("num_iterations", "Iterations", 10, "int", "1 to 100.",
-                  allowed="1 <= num_iterations <= 100"),
+                  least=1, most=100),
         Parameter("smoothing", "Smoothing", 0.9, "float",
                   "Share of the last Gaussian's parameters that is kept, 0 to less than 1.",
-                  allowed="0 <= smoothing < 1"),
+                  check=share),
         Parameter("initial_variance", "Initial variance", 0.5, "float",
                   "Variance of an axis's first Gaussian, 0.5 being E x^2; a prior scales it.",
-                  allowed="initial_variance > 0"),
+                  check=positive),
     )
-
-    def __init__(self, num_tx=4, num_rx=4, constellation="qam16", num_iterations=10,
-                 smoothing=0.9, initial_variance=0.5, **common):
-        self.num_iterations = integer("num_iterations", num_iterations, 1, 100)
-        self.smoothing = share("smoothing", smoothing)
-        self.initial_variance = positive("initial_variance", initial_variance)
-        super().__init__(num_tx, num_rx, constellation, **common)
-
-    def _reference(self, y, h, noise_var, constellation, **prior):
-        return reference.ep(y, h, noise_var, constellation, num_iterations=self.num_iterations,
-                            smoothing=self.smoothing, initial_variance=self.initial_variance,
-                            **prior)
-
-    def _core_options(self):
-        return {"num_iterations": self.num_iterations, "smoothing": self.smoothing,
-                "initial_variance": self.initial_variance}

@@ -15,6 +15,7 @@ class ZF(Detector):
     """
 
     name = "zf"
+    family = "linear"
     summary = "Zero forcing, soft output per stream"
     MAX_TX = 64
 
@@ -29,5 +30,6 @@ class MMSE(Detector):
     """
 
     name = "mmse"
+    family = "linear"
     summary = "Linear MMSE, soft output per stream"
     MAX_TX = 64

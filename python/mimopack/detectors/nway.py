@@ -2,8 +2,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Detectors of several greedy tree searches."""
 
-from .. import reference
-from ..checks import choice, integer, positive
+from ..checks import positive
 from .base import Detector
 from .parameters import Parameter
 
@@ -37,37 +36,24 @@ class NWay(Detector):
     PARAMETERS = (
         Parameter("num_passes", "Passes N", None, "int",
                   "Tree searches, 1 to num_tx; default num_tx, the most accurate.",
-                  optional=True, allowed="1 <= num_passes <= num_tx"),
+                  optional=True, least=1, most="num_tx"),
         Parameter("llr_clip", "LLR clipping", None, "float",
                   "LLRs are limited to +- this (from the prior, if any); default 8 where "
                   "num_passes < num_tx (there a bit may lack candidates of one value), no limit "
                   "where they are equal.",
-                  optional=True, allowed="llr_clip > 0"),
+                  optional=True, check=positive),
         LLR_METHOD,
     )
 
-    def __init__(self, num_tx=4, num_rx=4, constellation="qam16", num_passes=None, llr_clip=None,
-                 llr_method="maxlog", **common):
-        limit = integer("num_tx", num_tx, 1, self.MAX_TX)
-        self.num_passes = limit if num_passes is None else integer(
-            "num_passes", num_passes, 1, limit)
-        if llr_clip is None and self.num_passes < limit:
-            llr_clip = 8.0
-        self.llr_clip = None if llr_clip is None else positive("llr_clip", llr_clip)
-        self.llr_method = choice("llr_method", llr_method, LLR_METHODS)
-        super().__init__(num_tx, num_rx, constellation, **common)
+    def _complete(self):
+        if self.num_passes is None:
+            self.num_passes = self.num_tx
+        if self.llr_clip is None and self.num_passes < self.num_tx:
+            self.llr_clip = 8.0
 
     @property
     def candidates(self):
         return self.num_passes * self.constellation.size
-
-    def _reference(self, y, h, noise_var, constellation, **prior):
-        return reference.nway(y, h, noise_var, constellation, passes=self.num_passes,
-                              llr_clip=self.llr_clip, llr_method=self.llr_method, **prior)
-
-    def _core_options(self):
-        clip = {} if self.llr_clip is None else {"llr_clip": self.llr_clip}
-        return {"num_passes": self.num_passes, **clip, **_log_sum(self)}
 
 
 class FPFSD(Detector):
@@ -82,25 +68,12 @@ class FPFSD(Detector):
     """
 
     name = "fpfsd"
+    family = "nway"
     summary = "Fully parallel fixed sphere decoder: nt searches, near max-log"
     SUPPORTS_PRIOR = True
     NEEDS_SQUARE_QAM = True
     PARAMETERS = (LLR_METHOD,)
 
-    def __init__(self, num_tx=4, num_rx=4, constellation="qam16", llr_method="maxlog", **common):
-        self.llr_method = choice("llr_method", llr_method, LLR_METHODS)
-        super().__init__(num_tx, num_rx, constellation, **common)
-
     @property
     def candidates(self):
         return self.num_tx * self.constellation.size
-
-    def _reference(self, y, h, noise_var, constellation, **prior):
-        return reference.fpfsd(y, h, noise_var, constellation, llr_method=self.llr_method, **prior)
-
-    def _core_options(self):
-        return _log_sum(self)
-
-
-def _log_sum(detector):
-    return {"log_sum": LLR_METHODS.index(detector.llr_method)}

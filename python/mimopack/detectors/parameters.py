@@ -5,10 +5,15 @@
 from dataclasses import dataclass
 from typing import Any
 
+from ..checks import choice, integer, positive, share
+
+# What the checks of floats allow, as conditions.
+_CONDITIONS = {positive: "{} > 0", share: "0 <= {} < 1"}
+
 
 @dataclass(frozen=True)
 class Parameter:
-    """A keyword argument of a detector.
+    """A keyword argument of a detector: declared here once, it reaches Python, C++ and CUDA.
 
     Attributes:
         name: as in Python.
@@ -19,7 +24,12 @@ class Parameter:
         doc: one sentence with unit and allowed values.
         choices: the values of an enum.
         optional: None is allowed, and means what ``doc`` says.
-        allowed: a condition on it, as an expression of the parameters, which GRC checks.
+        least, most: bounds of an int; ``most`` may be the name of another parameter.
+        check: of a float, a function (name, value) of ``checks``, or None.
+        core: name in the C++ options of the detector's family, where an enum is the position among
+            ``choices``; the same as ``name`` if None, "" for a parameter of Python alone. None as
+            value leaves the C++ default.
+        in_reference: whether the NumPy reference takes it.
         in_blocks: whether a block has a use for it.
     """
 
@@ -30,8 +40,41 @@ class Parameter:
     doc: str
     choices: tuple = ()
     optional: bool = False
-    allowed: str = ""
+    least: int | None = None
+    most: int | str | None = None
+    check: Any = None
+    core: str | None = None
+    in_reference: bool = True
     in_blocks: bool = True
+
+    @property
+    def allowed(self):
+        """A condition on it, as an expression of the parameters, which GRC checks; or ""."""
+        if self.most is not None:
+            return f"{self.least} <= {self.name} <= {self.most}"
+        return _CONDITIONS.get(self.check, "").format(self.name)
+
+    @property
+    def core_name(self):
+        """Name in the C++ options; "" if it is in none."""
+        return self.name if self.core is None else self.core
+
+    def checked(self, value, detector):
+        """The value for a detector whose earlier parameters are set, or ValueError."""
+        if value is None and self.optional:
+            return None
+        if self.kind == "enum":
+            return choice(self.name, value, self.choices)
+        if self.most is not None:
+            most = getattr(detector, self.most) if isinstance(self.most, str) else self.most
+            return integer(self.name, value, self.least, most)
+        return self.check(self.name, value) if self.check else value
+
+    def core_value(self, value):
+        """A value as C++ takes it: a number or a list."""
+        if self.kind == "enum":
+            return self.choices.index(value)
+        return list(value) if self.kind == "ints" else value
 
 
 BACKENDS = ("auto", "cpu", "cuda", "reference")

@@ -4,8 +4,7 @@
 
 import numpy as np
 
-from .. import reference
-from ..checks import array, choice
+from ..checks import array
 from .base import Detector
 from .parameters import Parameter
 
@@ -17,19 +16,9 @@ ORDERING = Parameter(
 
 
 class _Cancelling(Detector):
+    family = "sic"
     NEEDS_SQUARE_QAM = True
     PARAMETERS = (ORDERING,)
-
-    def __init__(self, num_tx=4, num_rx=4, constellation="qam16", ordering="sinr", **common):
-        self.ordering = choice("ordering", ordering, ORDERINGS)
-        super().__init__(num_tx, num_rx, constellation, **common)
-
-    def _reference(self, y, h, noise_var, constellation, **extras):
-        return getattr(reference, self.name)(y, h, noise_var, constellation,
-                                             ordering=self.ordering, **extras)
-
-    def _core_options(self):
-        return {"ordering": ORDERINGS.index(self.ordering)}
 
 
 class ZFSIC(_Cancelling):
@@ -92,11 +81,11 @@ class BitFlip(_Cancelling):
             if gpu is None and hard.size and hard.max() > 1:    # there it would have to wait
                 raise ValueError(f"hard: got {hard.max()}, allowed are 0 and 1")
             extras["hard"] = hard
-        return self._detect(y, h, noise_var, prior, out, **extras)
+        return self._detect(self._call(y, h, noise_var, prior, out, **extras))
 
-    def _reference(self, y, h, noise_var, constellation, hard=None, **prior):
+    def reference(self, y, h, noise_var, constellation, hard=None, **prior):
         starts = {}
         if hard is not None:
             bits = hard.reshape(len(hard), self.num_tx, -1)
             starts["starts"] = bits @ (1 << np.arange(bits.shape[2])[::-1])
-        return super()._reference(y, h, noise_var, constellation, **starts, **prior)
+        return super().reference(y, h, noise_var, constellation, **starts, **prior)

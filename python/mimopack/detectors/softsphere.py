@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Exact max-log by tree search."""
 
-from .. import reference
 from ..checks import positive
 from .base import Detector
 from .exhaustive import sliced_candidates
@@ -37,15 +36,12 @@ class SoftSphere(Detector):
     summary = "Exact max-log LLRs by a tree search seeded by N-way"
     SUPPORTS_PRIOR = True
     NEEDS_SQUARE_QAM = True
+    UNEQUAL_TIME = True
     PARAMETERS = (
         Parameter("llr_clip", "LLR clipping", None, "float",
                   "LLRs are limited to +- this (from the prior, if any), which makes the search "
-                  "faster; default no limit.", optional=True, allowed="llr_clip > 0"),
+                  "faster; default no limit.", optional=True, check=positive),
     )
-
-    def __init__(self, num_tx=4, num_rx=4, constellation="qam16", llr_clip=None, **common):
-        self.llr_clip = None if llr_clip is None else positive("llr_clip", llr_clip)
-        super().__init__(num_tx, num_rx, constellation, **common)
 
     @property
     def candidates(self):
@@ -53,9 +49,6 @@ class SoftSphere(Detector):
         size, num_tx = self.constellation.size, self.num_tx
         return min(sliced_candidates(size, num_tx), size**((num_tx + 1) // 2) * num_tx)
 
-    def _reference(self, y, h, noise_var, constellation, **prior):
-        return reference.softsphere(y, h, noise_var, constellation, llr_clip=self.llr_clip,
-                                    **prior)
-
-    def _core_options(self):
-        return {} if self.llr_clip is None else {"llr_clip": self.llr_clip}
+    def gpu_threads(self):
+        # Shared memory has room for no more.
+        return self.GPU_THREADS // 2 if self.constellation.size > 16 else self.GPU_THREADS

@@ -7,7 +7,7 @@ import operator
 import numpy as np
 
 from .. import reference
-from ..checks import choice, integer
+from ..checks import integer
 from .base import Detector
 from .parameters import Parameter
 
@@ -31,13 +31,11 @@ TABLE_5 = {
 
 
 class _Sphere(Detector):
+    family = "sphere"
     SUPPORTS_PRIOR = True
     NEEDS_SQUARE_QAM = True
     HARD = True
-
-    def __init__(self, num_tx, num_rx, constellation, ordering, **common):
-        self.ordering = choice("ordering", ordering, reference.sphere.ORDERINGS)
-        super().__init__(num_tx, num_rx, constellation, **common)
+    UNEQUAL_TIME = True
 
     @property
     def candidates(self):
@@ -59,8 +57,8 @@ class _Sphere(Detector):
             shape = (len(y) if np.ndim(y) else 0, width)
             gpu = self._gpu_of(y)
             nodes = (np.zeros(shape, np.uint32) if gpu is None
-                     else self._gpus().zeros(shape, np.uint32, gpu))
-            self._detect(y, h, noise_var, prior, None, nodes=nodes)
+                     else self._backend.gpus().zeros(shape, np.uint32, gpu))
+            self._detect(self._call(y, h, noise_var, prior, None, nodes=nodes))
             return nodes
         y, h, noise_var, prior = self.checked(y, h, noise_var, prior)
         visited, erased = reference.run(self._visited, y, h, noise_var, self.constellation, prior,
@@ -70,18 +68,9 @@ class _Sphere(Detector):
 
     def _visited(self, y, h, noise_var, constellation, prior=None):
         tree = reference.sphere.RealTree(y, h, constellation, noise_var, prior, self.ordering)
-        return getattr(reference.sphere, f"{self.name}_search")(tree, **self._search())[1]
-
-    def _reference(self, y, h, noise_var, constellation, **prior):
-        return getattr(reference, self.name)(y, h, noise_var, constellation,
-                                             ordering=self.ordering, **self._search(), **prior)
-
-    def _search(self):
-        """The reference search's own parameters."""
-        return {}
-
-    def _core_options(self):
-        return {"ordering": reference.sphere.ORDERINGS.index(self.ordering)}
+        own = {p.name: getattr(self, p.name) for p in self.PARAMETERS
+               if p.in_reference and p is not ORDERING}
+        return getattr(reference.sphere, f"{self.name}_search")(tree, **own)[1]
 
 
 class SD(_Sphere):
@@ -111,17 +100,6 @@ class SD(_Sphere):
         ORDERING,
     )
 
-    def __init__(self, num_tx=4, num_rx=4, constellation="qam16", radius="infinite",
-                 ordering="sorted", **common):
-        self.radius = choice("radius", radius, RADII)
-        super().__init__(num_tx, num_rx, constellation, ordering, **common)
-
-    def _search(self):
-        return {"radius": self.radius}
-
-    def _core_options(self):
-        return {**super()._core_options(), "radius": RADII.index(self.radius)}
-
 
 class ASD(_Sphere):
     """Automatic sphere decoder (004 §7; K. Su: Efficient Maximum Likelihood Detection for
@@ -139,9 +117,6 @@ class ASD(_Sphere):
     name = "asd"
     summary = "Automatic sphere decoder, hard maximum likelihood with the fewest expansions"
     PARAMETERS = (ORDERING,)
-
-    def __init__(self, num_tx=4, num_rx=4, constellation="qam16", ordering="sorted", **common):
-        super().__init__(num_tx, num_rx, constellation, ordering, **common)
 
 
 class PSD(_Sphere):
@@ -163,6 +138,7 @@ class PSD(_Sphere):
     """
 
     name = "psd"
+    family = "psd"
     summary = "Parallel sphere detector, hard maximum likelihood at speed"
     LARGEST_BUFFER = 2**16    # nodes of a round that are kept, and the leaves of a round
     LARGEST_ROUND = 2**24
@@ -170,7 +146,7 @@ class PSD(_Sphere):
         Parameter("preset", "Preset", "auto", "enum",
                   "levels, expansions and team_size where not given. auto: what was fastest; "
                   "table5: those of 004 table 5 (2 or 4 layers of QPSK, 16- or 64-QAM).",
-                  PRESETS),
+                  PRESETS, core="", in_reference=False),
         Parameter("levels", "Levels", None, "ints",
                   "lvl_1 > lvl_2 > ... > 1, where nodes are evaluated; the top is 2 num_tx.",
                   optional=True),
@@ -184,13 +160,7 @@ class PSD(_Sphere):
         ORDERING,
     )
 
-    def __init__(self, num_tx=4, num_rx=4, constellation="qam16", preset="auto", levels=None,
-                 expansions=None, team_size=None, ordering="sorted", **common):
-        self.preset = choice("preset", preset, PRESETS)
-        self.levels, self.expansions, self.team_size = levels, expansions, team_size
-        super().__init__(num_tx, num_rx, constellation, ordering, **common)
-
-    def _check_size(self):
+    def _complete(self):
         """Sets the shape of the search, now that sizes are known."""
         nt, side = self.num_tx, self.constellation.square_qam.side
         if self.expansions is not None and self.levels is None:
@@ -249,13 +219,10 @@ class PSD(_Sphere):
         """
         return self._count(y, h, noise_var, prior, self.team_size)
 
-    def _search(self):
-        return {"levels": self.levels, "expansions": self.expansions, "team": self.team_size}
-
-    def _core_options(self):
-        return {**super()._core_options(), "psd_stages": len(self.levels),
-                "psd_levels": list(self.levels), "psd_expansions": list(self.expansions),
-                "psd_threads": self.team_size}
+    def gpu_threads(self):
+        """At least as many as a team has."""
+        wider = self.GPU_THREADS < self.team_size <= 2 * self.GPU_THREADS
+        return 2 * self.GPU_THREADS if wider else self.GPU_THREADS
 
 
 def _automatic_shape(num_tx, side):

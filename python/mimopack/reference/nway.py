@@ -54,7 +54,8 @@ def candidates(y, h, noise_var, constellation, prior, passes):
     return np.concatenate(found), np.concatenate(metrics)
 
 
-def nway(y, h, noise_var, constellation, prior=None, passes=1, llr_clip=8.0, llr_method="maxlog"):
+def nway(y, h, noise_var, constellation, prior=None, num_passes=1, llr_clip=8.0,
+         llr_method="maxlog"):
     """LLRs from the lists of N passes over cyclically rotated columns, 001 eq. 6 (max-log) or
     000 eq. 11 on the list.
 
@@ -63,6 +64,6 @@ def nway(y, h, noise_var, constellation, prior=None, passes=1, llr_clip=8.0, llr
     """
     known = (np.zeros(h.shape[1] * constellation.bits_per_symbol) if prior is None
              else np.asarray(prior))
-    llr = list_llr(*candidates(y, h, noise_var, constellation, known, passes), constellation,
+    llr = list_llr(*candidates(y, h, noise_var, constellation, known, num_passes), constellation,
                    llr_method)
     return llr if llr_clip is None else known + np.clip(llr - known, -llr_clip, llr_clip)

@@ -132,7 +132,7 @@ def asd_search(tree):
             heapq.heappush(queue, (metric + step, serial, (k, *path)))
 
 
-def psd_search(tree, levels, expansions, team):
+def psd_search(tree, levels, expansions, team_size):
     """Parallel sphere detector, 004 Algorithms 2 and 3: (path, visited by each thread (tt,)).
 
     As Algorithm 2 says, a stage goes on with the rest of its buffer after the leaves below the
@@ -144,10 +144,10 @@ def psd_search(tree, levels, expansions, team):
             are evaluated; all levels between two of them are expanded at once.
         expansions: exp_1 ... exp_(nr-1): how many partial vectors of each but the last are
             expanded at once.
-        team: tt; evaluation n of a round is done by thread n mod tt.
+        team_size: tt; evaluation n of a round is done by thread n mod tt.
     """
     bounds = [tree.size + 1, *levels]
-    visited = np.zeros(team, int)
+    visited = np.zeros(team_size, int)
     best, bound = None, np.inf
 
     def evaluate(parents, stage):
@@ -157,7 +157,7 @@ def psd_search(tree, levels, expansions, team):
         for _ in range(bounds[stage - 1] - bounds[stage]):
             nodes = [(metric + step, (k, *path)) for metric, path in nodes
                      for k, step in enumerate(tree.children(path, tree.size - 1 - len(path)))]
-        visited = visited + np.bincount(np.arange(len(nodes)) % team, minlength=team)
+        visited = visited + np.bincount(np.arange(len(nodes)) % team_size, minlength=team_size)
         return sorted(nodes)
 
     def traverse(parents, stage):

@@ -1,0 +1,142 @@
+/* SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+ * SPDX-License-Identifier: GPL-3.0-or-later */
+/* Layered decoding of low-density parity-check codes (D. E. Hocevar, SiPS 2004) by the
+ * min-sum algorithm, normalised or with an offset (J. Chen, M. P. C. Fossorier, IEEE
+ * Trans. Commun. 50(3), 2002): a lane is a codeword, and the checks come one after
+ * another, each with what those before it have found.
+ *
+ * LLRs are ln P(1)/P(0), so that a set sign bit means 0; the number of a check's bits
+ * decides whether its product of signs has to be positive. */
+#pragma once
+#include "common/storage.h"
+
+namespace mimopack {
+namespace MIMOPACK_ISA {
+
+/* The ones of a parity-check matrix, row by row: check c has columns[first[c]] ...
+ * columns[first[c + 1] - 1]. */
+struct parity_checks {
+    int num_bits, num_checks;
+    const int* first;
+    const int* columns;
+
+    MP_FN int edges() const { return first[num_checks]; }
+    MP_FN int largest() const
+    {
+        int most = 0;
+        for (int c = 0; c < num_checks; ++c)
+            most = first[c + 1] - first[c] > most ? first[c + 1] - first[c] : most;
+        return most;
+    }
+};
+
+/* A message is sign * max(0, factor * least magnitude of the others - offset). */
+struct ldpc_rule {
+    float factor, offset;
+};
+
+/* One check: what it says to each of its bits. bit(e), message(e): where the LLR of its
+ * e-th bit is, and what it said to it last; own: room for as many numbers; set(at,
+ * value): writes there. */
+template <class F, class Bit, class Message, class Set>
+MP_FN void
+min_sum_check(int degree, ldpc_rule rule, F* own, Bit bit, Message message, Set set)
+{
+    const auto weaken = [rule](F size) {
+        return max(fma(size, F(rule.factor), F(-rule.offset)), F(0.0f));
+    };
+    /* finite: a check of one bit has no others, and what it says is taken off again */
+    F least(no_metric), second(no_metric);
+    auto signs = F(0.0f).as_word() ^ (degree % 2 ? 0x80000000u : 0u);
+    MP_UNROLL_DEVICE
+    for (int e = 0; e < degree; ++e) {
+        own[e] = bit(e) - message(e);
+        const F size = abs(own[e]);
+        signs = signs ^ own[e].as_word();
+        second = min(second, max(least, size));
+        least = min(least, size);
+    }
+    const F of_least = weaken(second), of_others = weaken(least);
+    MP_UNROLL_DEVICE
+    for (int e = 0; e < degree; ++e) {
+        const F size = select(least < abs(own[e]), of_others, of_least);
+        const auto sign = (signs ^ own[e].as_word()) & 0x80000000u;
+        const F found = (size.as_word() ^ sign).as_float();
+        set(message(e), found);
+        set(bit(e), own[e] + found);
+    }
+}
+
+/* Whose sign bit says whether a check does not hold; an LLR of 0 is a bit 0, as in
+ * decisions. */
+template <class F, class Bit>
+MP_FN auto check_signs(int degree, Bit bit) -> decltype(F().as_word())
+{
+    auto ones = F(0.0f).as_word();
+    MP_UNROLL_DEVICE
+    for (int e = 0; e < degree; ++e)
+        ones = ones ^ (F(0.0f) - bit(e)).as_word();
+    return ones;
+}
+
+template <class F>
+class layered_min_sum
+{
+public:
+    using mask = decltype(F() < F());
+
+    MP_FN layered_min_sum(arena<F>& a, const parity_checks& h, ldpc_rule rule)
+        : posterior(a.take(h.num_bits)),
+          message(a.take(h.edges())),
+          d_h(h),
+          d_rule(rule),
+          d_own(a.take(h.largest()))
+    {
+    }
+
+    F* const posterior; /* LLRs of all bits, with what the messages say */
+    F* const message;   /* from checks to bits, by edge */
+
+    /* All checks once, in lanes that are active */
+    template <bool ALL>
+    MP_FN void iterate(mask active)
+    {
+        for (int c = 0; c < d_h.num_checks; ++c) {
+            F* const r = message + d_h.first[c];
+            min_sum_check(
+                degree(c),
+                d_rule,
+                d_own,
+                bits(c),
+                [=](int e) -> F& { return r[e]; },
+                [=](F& at, F value) { at = ALL ? value : select(active, value, at); });
+        }
+    }
+
+    /* Where the decisions are a codeword; looks at no more checks than it takes to
+     * know that of every lane that is asked for. */
+    MP_FN mask is_codeword(mask asked) const
+    {
+        mask left = asked;
+        for (int c = 0; c < d_h.num_checks && any(left); ++c)
+            left = left & check_signs<F>(degree(c), bits(c)).not_bit(31);
+        return left;
+    }
+
+private:
+    const parity_checks d_h;
+    const ldpc_rule d_rule;
+    F* const d_own;
+
+    MP_FN int degree(int check) const { return d_h.first[check + 1] - d_h.first[check]; }
+
+    MP_FN auto bits(int check) const
+    {
+        return [all = posterior, column = d_h.columns + d_h.first[check]](int e) -> F& {
+            return all[column[e]];
+        };
+    }
+};
+
+} // namespace MIMOPACK_ISA
+} // namespace mimopack

@@ -1,0 +1,166 @@
+/* SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+ * SPDX-License-Identifier: GPL-3.0-or-later */
+#include "codes/turbo/kernel.h"
+#include "codes/codewords.h"
+#include "cpu/run.h"
+#include "cpu/simd16.h"
+
+namespace mimopack {
+namespace MIMOPACK_ISA {
+
+/* Branches of 255 + 511 + 255: after 8 steps two metrics of 3 + 8 of them each */
+template <>
+struct turbo_limits<simd16> {
+    static constexpr float llr = 255, extrinsic = 511;
+    static constexpr float unreachable = 4096;
+    static constexpr int steps = 8;
+};
+
+#if defined(__FMA__)
+/* AMD's Zen has units for multiply-adds beside those for additions, which also find
+ * maxima; Intel's have both, and do either in the same time. */
+MP_FN simd sum(simd a, simd b)
+{
+#if defined(__AVX512F__)
+    return fma(a, simd(1.0f), b);
+#else
+    simd both; /* of a vector type's 1 * a + b the compiler makes an addition */
+    both.v = (simd::raw)_mm256_fmadd_ps((__m256)a.v, _mm256_set1_ps(1.0f), (__m256)b.v);
+    return both;
+#endif
+}
+#endif
+
+namespace {
+
+template <class F>
+struct outcome {
+    typename turbo_decoder<F>::mask found;
+    F took; /* iterations */
+};
+
+/* Lanes that are not asked for are to have LLRs of 0. */
+template <class F>
+MP_FN outcome<F>
+decode(const turbo_plan& p, turbo_decoder<F>& d, typename turbo_decoder<F>::mask asked)
+{
+    const F zero(0.0f);
+    if (!p.early_stop) {
+        for (int i = 1; i < p.iterations; ++i)
+            d.template iterate<true, false>(asked);
+        const auto found = d.template iterate<true, true>(asked);
+        return { found, select(asked, F(static_cast<float>(p.iterations)), zero) };
+    }
+    auto found = d.template iterate<true, true>(asked);
+    auto active = asked & ~found;
+    F took = select(asked, F(1.0f), zero);
+    for (int i = 1; i < p.iterations && any(active); ++i) {
+        took = select(active, F(static_cast<float>(i + 1)), took);
+        const auto now = d.template iterate<false, true>(active);
+        found = found | now;
+        active = active & ~now;
+    }
+    return { found, took };
+}
+
+std::size_t decode_float(const turbo_plan& p, const codeword_batch& b)
+{
+    using decoder = turbo_decoder<simd>;
+    const int num_bits = 3 * p.size + 12;
+    return drive_codewords<1>(
+        b,
+        num_bits,
+        p.size,
+        [&](arena<simd>& space) {
+            return decoder(space, p.size, p.interleaver, p.scale);
+        },
+        [](const decoder& d) { return d.llr; },
+        [&](decoder& d, const simd::mask* usable, float* messages, decoded* end) {
+            const simd zero(0.0f);
+            for (int i = 0; i < num_bits; ++i)
+                d.llr[i] = clamp(d.llr[i], simd(decoder::limits::llr));
+            for (int i = 0; i < p.size; ++i)
+                d.extrinsic[i] =
+                    messages
+                        ? select(*usable, simd::load(messages + i * simd::width), zero)
+                        : zero;
+            const auto ended = decode(p, d, *usable);
+            for (int i = 0; messages && i < p.size; ++i)
+                d.extrinsic[i].store(messages + i * simd::width);
+            *end = { select(ended.found, simd(1.0f), zero), ended.took };
+        });
+}
+
+/* Memory of floats for a decoder of integers: two vectors of floats for each */
+struct int16_decoder {
+    simd* const llr;
+    simd* const posterior; /* in the same place */
+    arena<simd16> space;
+    turbo_decoder<simd16> decoder;
+
+    int16_decoder(arena<simd>& floats, const turbo_plan& p)
+        : llr(floats.take(2 * (3 * p.size + 12))),
+          posterior(llr),
+          space{ reinterpret_cast<simd16*>(floats.take(0)), 0 },
+          decoder(space, p.size, p.interleaver, p.scale)
+    {
+        floats.take(space.used);
+    }
+};
+
+std::size_t decode_int16(const turbo_plan& p, const codeword_batch& b)
+{
+    using limits = turbo_limits<simd16>;
+    const int num_bits = 3 * p.size + 12;
+    return drive_codewords<2>(
+        b,
+        num_bits,
+        p.size,
+        [&](arena<simd>& space) { return int16_decoder(space, p); },
+        [](const int16_decoder& d) { return d.llr; },
+        [&](int16_decoder& d, const simd::mask* usable, float* messages, decoded* ends) {
+            turbo_decoder<simd16>& own = d.decoder;
+            simd* const low = d.llr;
+            simd* const high = d.llr + num_bits;
+            const simd steps[2] = { steps_per_llr(low, num_bits, turbo_limits<simd>::llr),
+                                    steps_per_llr(
+                                        high, num_bits, turbo_limits<simd>::llr) };
+            const simd largest(limits::llr), most(limits::extrinsic);
+            for (int i = 0; i < num_bits; ++i)
+                own.llr[i] = simd16(clamp(low[i] * steps[0], largest),
+                                    clamp(high[i] * steps[1], largest));
+            const simd16::mask asked = simd16::both(usable[0], usable[1]);
+            for (int i = 0; i < p.size; ++i) {
+                simd kept[2] = { simd(0.0f), simd(0.0f) };
+                for (int part = 0; messages && part < 2; ++part)
+                    kept[part] = clamp(
+                        simd::load(messages + (2 * i + part) * simd::width) * steps[part],
+                        most);
+                own.extrinsic[i] = select(asked, simd16(kept[0], kept[1]), simd16(0.0f));
+            }
+            const auto ended = decode(p, own, asked);
+            const simd16 found = select(ended.found, simd16(1.0f), simd16(0.0f));
+            for (int part = 0; part < 2; ++part) {
+                const simd step =
+                    select(usable[part], simd(1.0f) / steps[part], simd(0.0f));
+                simd* const llr = d.llr + part * num_bits;
+                for (int i = 0; i < num_bits; ++i)
+                    llr[i] =
+                        fma((own.posterior[i] - own.llr[i]).floats(part), step, llr[i]);
+                for (int i = 0; messages && i < p.size; ++i)
+                    (own.extrinsic[i].floats(part) * step)
+                        .store(messages + (2 * i + part) * simd::width);
+                ends[part] = { found.floats(part), ended.took.floats(part) };
+            }
+        });
+}
+
+} // namespace
+
+std::size_t decode_turbo(const turbo_plan& p, const codeword_batch& b)
+{
+    return p.int16 ? decode_int16(p, b) : decode_float(p, b);
+}
+
+} // namespace MIMOPACK_ISA
+} // namespace mimopack

@@ -1,0 +1,120 @@
+/* SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+ * SPDX-License-Identifier: GPL-3.0-or-later */
+/* Each bit's best candidate of either value, from which max-log LLRs come (000 eq. 12,
+ * 002 eq. 4). */
+#pragma once
+#include "common/gray.h"
+
+namespace mimopack {
+namespace MIMOPACK_ISA {
+
+/* The bits of a symbol (k_re, k_im) of square QAM, k = 0..side-1, from its word k_re +
+ * side * k_im (see nway.h). Bits are counted in canonical order: real axis first, Gray
+ * bits from the most significant. */
+template <int WIDTH>
+struct symbol_bits {
+    static constexpr int side = 1 << WIDTH;
+    static constexpr int count = 2 * WIDTH;
+
+    /* Where bit b stands in the word's Gray codes */
+    MP_FN static constexpr int place(int b)
+    {
+        return b / WIDTH * WIDTH + WIDTH - 1 - b % WIDTH;
+    }
+
+    /* Bit b, of an axis, where k is known when compiling or is the same in all lanes */
+    MP_FN static bool of_axis(int k, int b) { return gray_bit<WIDTH>(k, b % WIDTH); }
+
+    /* What k has to be XORed with so that bit b of its Gray code, and no other, changes
+     */
+    MP_FN static constexpr unsigned flip(int b)
+    {
+        return (2u << (WIDTH - 1 - b % WIDTH)) - 1;
+    }
+};
+
+/* The best metrics of one symbol's bits */
+template <class F, int WIDTH>
+struct symbol_minima {
+    using word = decltype(F().as_word());
+    using code = symbol_bits<WIDTH>;
+    F zero[code::count], one[code::count];
+
+    /* A candidate whose symbol has this word */
+    MP_FN void add(word symbol, F metric)
+    {
+        const word value = gray_codes<WIDTH>(symbol);
+        MP_UNROLL
+        for (int b = 0; b < code::count; ++b) {
+            one[b] = masked_min(one[b], value.bit(code::place(b)), metric);
+            zero[b] = masked_min(zero[b], value.not_bit(code::place(b)), metric);
+        }
+    }
+
+    /* count candidates at once, the best of which is known: one value of each bit is
+     * its, and only those that differ from it count for the other */
+    MP_FN void
+    add(int count, const F* symbols, int stride, const F* metrics, F best, word chosen)
+    {
+        F other[code::count];
+        MP_UNROLL
+        for (int b = 0; b < code::count; ++b)
+            other[b] = F(no_metric);
+        for (int i = 0; i < count; ++i) {
+            const word differs =
+                gray_codes<WIDTH>(symbols[i * stride].as_word() ^ chosen);
+            MP_UNROLL
+            for (int b = 0; b < code::count; ++b)
+                other[b] = masked_min(other[b], differs.bit(code::place(b)), metrics[i]);
+        }
+        const word value = gray_codes<WIDTH>(chosen);
+        MP_UNROLL
+        for (int b = 0; b < code::count; ++b) {
+            const auto is_one = value.bit(code::place(b));
+            zero[b] = min(zero[b], select(is_one, other[b], best));
+            one[b] = min(one[b], select(is_one, best, other[b]));
+        }
+    }
+
+    /* All symbols, metrics[k_re * side + k_im] */
+    MP_FN void add_all(const F* metrics)
+    {
+        constexpr int side = code::side;
+        for (int axis = 0; axis < 2; ++axis) {
+            for (int k = 0; k < side; ++k) {
+                F best(no_metric);
+                for (int other = 0; other < side; ++other)
+                    best = min(best, metrics[axis ? other * side + k : k * side + other]);
+                for (int b = axis * WIDTH; b < (axis + 1) * WIDTH; ++b) {
+                    F& entry = code::of_axis(k, b) ? one[b] : zero[b];
+                    entry = min(entry, best);
+                }
+            }
+        }
+    }
+
+    /* The candidates that the symbol's flipped bits lead to: flipped[b] has bit b
+     * flipped, the others as in the symbol's word; and the best of those that have the
+     * symbol as it is. */
+    MP_FN void add_flips(word symbol, const F* flipped, F unchanged)
+    {
+        const word value = gray_codes<WIDTH>(symbol);
+        F after[code::count]; /* the best of those after b */
+        after[code::count - 1] = unchanged;
+        MP_UNROLL
+        for (int b = code::count - 2; b >= 0; --b)
+            after[b] = min(after[b + 1], flipped[b + 1]);
+        F before = unchanged;
+        MP_UNROLL
+        for (int b = 0; b < code::count; ++b) {
+            const F same = min(before, after[b]);
+            const auto is_one = value.bit(code::place(b));
+            zero[b] = min(zero[b], select(is_one, flipped[b], same));
+            one[b] = min(one[b], select(is_one, same, flipped[b]));
+            before = min(before, flipped[b]);
+        }
+    }
+};
+
+} // namespace MIMOPACK_ISA
+} // namespace mimopack

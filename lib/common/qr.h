@@ -1,0 +1,217 @@
+/* SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+ * SPDX-License-Identifier: GPL-3.0-or-later */
+/* QR decomposition by modified Gram-Schmidt (001, Algorithm 1), in complex arithmetic.
+ *
+ * The real-valued decomposition of the paper keeps the two axes of a column orthogonal
+ * and of equal norm, so its R holds 2x2 blocks [a -b; b a] with r*I on the diagonal: the
+ * complex R, whose diagonal is real, holds the same numbers once. */
+#pragma once
+#include "common/storage.h"
+
+namespace mimopack {
+namespace MIMOPACK_ISA {
+
+/* A column of which less than this share of its norm is left after projection counts as
+ * dependent on those before it: what float32 can still tell from zero, whose rounding
+ * grows with the root of the column's length. Its square is 1e-12 (num_rx / 4), at least
+ * 1e-12. */
+MP_FN float rank_tolerance2(int num_rx)
+{
+    return num_rx > 4 ? 0.25e-12f * num_rx : 1e-12f;
+}
+
+/* A complex matrix is an array of lanes, row-major, real and imaginary part adjacent. */
+
+/* h = Q R with Q's columns orthogonal but of any length and ones on R's diagonal:
+ * modified Gram-Schmidt without roots, for those who divide by r_ii anyway. Column c of h
+ * is column source(c) of what is given. NT, NR as in extent.
+ *
+ * Every column waits for the one before it, so sums are kept in several short chains, and
+ * a column's projections do not wait for the reciprocal of its length. */
+template <class F, int NT, int NR>
+struct unscaled_qr {
+    using mask = decltype(F() < F());
+    const extent<NT> d_nt;
+    const extent<NR> d_nr;
+    buffer<F, 2 * NT * NR> q; /* column-major: column c at 2*nr*c */
+    buffer<F, 2 * NT * NT> r; /* r_ij at 2*(i*nt + j), j > i */
+    buffer<F, NT> length2;    /* |q_i|^2, r_ii^2 of the usual R */
+    buffer<F, NT> inverse2;   /* 1 / |q_i|^2 */
+    buffer<F, NT> norm2;      /* |h_i|^2 */
+    mask usable;              /* finite and of full column rank */
+
+    MP_FN unscaled_qr(arena<F>& a, int nt_, int nr_)
+        : d_nt(nt_),
+          d_nr(nr_),
+          q(a, 2 * nt_ * nr_),
+          r(a, 2 * nt_ * nt_),
+          length2(a, nt_),
+          inverse2(a, nt_),
+          norm2(a, nt_)
+    {
+    }
+
+    MP_FN void decompose(const F* h)
+    {
+        decompose(h, [](int c) { return c; });
+    }
+
+    template <class Source>
+    MP_FN void decompose(const F* h, Source source)
+    {
+        const int nt = d_nt, nr = d_nr;
+        MP_UNROLL
+        for (int c = 0; c < nt; ++c) {
+            const int from = source(c);
+            MP_UNROLL
+            for (int i = 0; i < nr; ++i) {
+                q[2 * (nr * c + i)] = h[2 * (i * nt + from)];
+                q[2 * (nr * c + i) + 1] = h[2 * (i * nt + from) + 1];
+            }
+            norm2[c] = energy(&q[2 * nr * c], nr);
+        }
+        usable = F(0.0f) < F(1.0f);
+        MP_UNROLL
+        for (int c = 0; c < nt; ++c) {
+            F* const v = &q[2 * nr * c];
+            const F sum = c ? energy(v, nr) : norm2[0];
+            /* Also false for NaN and Inf: norm2 < 1e37 holds for neither. */
+            usable = usable & (F(rank_tolerance2(nr)) * norm2[c] < sum) &
+                     (norm2[c] < F(1e37f)) & (F(1e-37f) < sum);
+            length2[c] = sum;
+            inverse2[c] = reciprocal(sum);
+            MP_UNROLL
+            for (int k = c + 1; k < nt; ++k) {
+                F* const w = &q[2 * nr * k];
+                F re, im;
+                project(v, w, nr, re, im);
+                re = re * inverse2[c];
+                im = im * inverse2[c];
+                r[2 * (c * nt + k)] = re;
+                r[2 * (c * nt + k) + 1] = im;
+                MP_UNROLL
+                for (int i = 0; i < nr; ++i) {
+                    w[2 * i] = fma(v[2 * i + 1], im, fnma(v[2 * i], re, w[2 * i]));
+                    w[2 * i + 1] =
+                        fnma(v[2 * i + 1], re, fnma(v[2 * i], im, w[2 * i + 1]));
+                }
+            }
+        }
+    }
+
+    /* z = Q^H y, 2*nt lanes; returns where y is finite */
+    MP_FN mask rotate(const F* y, F* z) const
+    {
+        const int nt = d_nt, nr = d_nr;
+        MP_UNROLL
+        for (int c = 0; c < nt; ++c)
+            project(&q[2 * nr * c], y, nr, z[2 * c], z[2 * c + 1]);
+        return energy(y, nr) < F(1e37f);
+    }
+
+    /* The same with y as one more column of the decomposition: what a column explains is
+     * taken from y. Q is not orthogonal where columns are nearly dependent, and only so
+     * have metrics of different column orders the same error. */
+    MP_FN mask rotate_stepwise(F* y, F* z) const
+    {
+        return rotate_stepwise(y, z, [this](int c) { return inverse2[c]; });
+    }
+
+    template <class Weight>
+    MP_FN mask rotate_stepwise(F* y, F* z, Weight inverse_length2) const
+    {
+        const int nt = d_nt, nr = d_nr;
+        const mask finite = energy(y, nr) < F(1e37f);
+        MP_UNROLL
+        for (int c = 0; c < nt; ++c) {
+            const F* const v = &q[2 * nr * c];
+            project(v, y, nr, z[2 * c], z[2 * c + 1]);
+            const F re = z[2 * c] * inverse_length2(c),
+                    im = z[2 * c + 1] * inverse_length2(c);
+            MP_UNROLL
+            for (int i = 0; i < nr; ++i) {
+                y[2 * i] = fma(v[2 * i + 1], im, fnma(v[2 * i], re, y[2 * i]));
+                y[2 * i + 1] = fnma(v[2 * i + 1], re, fnma(v[2 * i], im, y[2 * i + 1]));
+            }
+        }
+        return finite;
+    }
+
+    /* |v|^2 */
+    MP_FN static F energy(const F* v, int nr)
+    {
+        F re = v[0] * v[0], im = v[1] * v[1];
+        MP_UNROLL
+        for (int i = 1; i < nr; ++i) {
+            re = fma(v[2 * i], v[2 * i], re);
+            im = fma(v[2 * i + 1], v[2 * i + 1], im);
+        }
+        return re + im;
+    }
+
+    /* (re, im) = v^H w, of so many rows */
+    MP_FN static void project(const F* v, const F* w, int nr, F& re, F& im)
+    {
+        F re_im = v[1] * w[1], im_re = v[1] * w[0];
+        re = v[0] * w[0];
+        im = v[0] * w[1];
+        MP_UNROLL
+        for (int i = 1; i < nr; ++i) {
+            re = fma(v[2 * i], w[2 * i], re);
+            re_im = fma(v[2 * i + 1], w[2 * i + 1], re_im);
+            im = fma(v[2 * i], w[2 * i + 1], im);
+            im_re = fma(v[2 * i + 1], w[2 * i], im_re);
+        }
+        re = re + re_im;
+        im = im - im_re;
+    }
+};
+
+/* The usual h = Q R: orthonormal columns, and r_ii > 0 on the diagonal */
+template <class F, int NT, int NR>
+struct qr : unscaled_qr<F, NT, NR> {
+    using base = unscaled_qr<F, NT, NR>;
+    using base::d_nr;
+    using base::d_nt;
+    using base::length2;
+    using base::q;
+    using base::r;
+    buffer<F, NT> diagonal; /* r_ii */
+    buffer<F, NT> inverse;  /* 1 / r_ii */
+
+    MP_FN qr(arena<F>& a, int nt_, int nr_)
+        : base(a, nt_, nr_), diagonal(a, nt_), inverse(a, nt_)
+    {
+    }
+
+    MP_FN void decompose(const F* h)
+    {
+        decompose(h, [](int c) { return c; });
+    }
+
+    template <class Source>
+    MP_FN void decompose(const F* h, Source source)
+    {
+        const int nt = d_nt, nr = d_nr;
+        base::decompose(h, source);
+        MP_UNROLL
+        for (int c = 0; c < nt; ++c) {
+            inverse[c] = rsqrt(length2[c]);
+            diagonal[c] = length2[c] * inverse[c];
+            MP_UNROLL
+            for (int i = 2 * nr * c; i < 2 * nr * (c + 1); ++i)
+                q[i] = q[i] * inverse[c];
+            MP_UNROLL
+            for (int j = 2 * (c * nt + c + 1); j < 2 * nt * (c + 1); ++j)
+                r[j] = r[j] * diagonal[c];
+        }
+    }
+
+    MP_FN decltype(F() < F()) rotate_stepwise(F* y, F* z) const
+    {
+        return base::rotate_stepwise(y, z, [](int) { return F(1.0f); });
+    }
+};
+
+} // namespace MIMOPACK_ISA
+} // namespace mimopack

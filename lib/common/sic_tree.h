@@ -1,0 +1,333 @@
+/* SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+ * SPDX-License-Identifier: GPL-3.0-or-later */
+/* The search tree of 000 eq. 3-6 for square QAM, its paths by successive interference
+ * cancellation (SIC, 000 eq. 14), and the candidates that come from flipping a path's
+ * bits (003 fig. 2, 002 fig. 6).
+ *
+ * Symbols and metrics are those of nway.h: x = scale (2k - (side-1)(1+j)), and the metric
+ * is |y_tilde - R x|^2 = sum_i w_i |v_i - sum_{j>=i} c_ij k_j|^2, less the noise variance
+ * times the a-priori LLRs of the ones (002 eq. 4). Level nt-1 is the root's. */
+#pragma once
+#include "common/minima.h"
+#include "common/qr.h"
+
+namespace mimopack {
+namespace MIMOPACK_ISA {
+
+/* A symbol of a path: k_re and k_im in the low bits of floats (k plus 1.5 * 2^23) */
+template <class F>
+struct sliced {
+    F re, im;
+};
+
+template <class F, int NT, int NR, int WIDTH>
+class sic_tree
+{
+public:
+    using mask = decltype(F() < F());
+    using word = decltype(F().as_word());
+    using code = symbol_bits<WIDTH>;
+    static constexpr int side = code::side;
+    static constexpr int bits = code::count;
+    static constexpr float magic = 12582912.0f; /* 1.5 * 2^23 */
+
+    MP_FN sic_tree(arena<F>& a, const constellation& c, int nt, int nr)
+        : d_nt(nt),
+          d_scale(c.scale),
+          d_qr(a, nt, nr),
+          v(a, 2 * nt),
+          c(a, 2 * nt * nt),
+          w(a, nt),
+          path(a, nt),
+          d_offset(a, 2 * nt),
+          d_prior(a, nt * bits),
+          d_residual(a, 2 * nt),
+          d_k(a, 2 * nt),
+          d_metric(a, nt * bits),
+          d_fresh(a, nt * nt * bits),
+          d_nearest(a, 2 * nt * bits)
+    {
+    }
+
+    /* The columns of h in detection order, the first detected last */
+    MP_FN void prepare(const F* h)
+    {
+        const int nt = d_nt;
+        d_qr.decompose(h);
+        const F half_side(0.5f * (side - 1));
+        MP_UNROLL
+        for (int i = 0; i < nt; ++i) {
+            F sum_re(1.0f), sum_im(0.0f);
+            MP_UNROLL
+            for (int j = i + 1; j < nt; ++j) {
+                const int ij = 2 * (i * nt + j);
+                c[ij] = d_qr.r[ij] * d_qr.inverse[i];
+                c[ij + 1] = d_qr.r[ij + 1] * d_qr.inverse[i];
+                sum_re = sum_re + c[ij];
+                sum_im = sum_im + c[ij + 1];
+            }
+            /* (1 + j)(sum_re + j sum_im) */
+            d_offset[2 * i] = half_side * (sum_re - sum_im);
+            d_offset[2 * i + 1] = half_side * (sum_re + sum_im);
+            const F two_scale_r = F(2.0f * d_scale) * d_qr.diagonal[i];
+            w[i] = two_scale_r * two_scale_r;
+        }
+    }
+
+    /* prior: nt*bits LLRs by level, or null; returns where the vector can be detected */
+    MP_FN mask receive(const F* y, F noise_var, const F* prior)
+    {
+        const int nt = d_nt;
+        const mask finite = d_qr.rotate(y, &d_residual[0]);
+        MP_UNROLL
+        for (int i = 0; i < nt; ++i) {
+            const F unit = d_qr.inverse[i] * F(0.5f / d_scale);
+            v[2 * i] = fma(d_residual[2 * i], unit, d_offset[2 * i]);
+            v[2 * i + 1] = fma(d_residual[2 * i + 1], unit, d_offset[2 * i + 1]);
+        }
+        d_has_prior = prior != nullptr;
+        for (int b = 0; d_has_prior && b < nt * bits; ++b)
+            d_prior[b] = prior[b] * noise_var;
+        for (int b = 0; b < 2 * nt * bits; ++b)
+            d_nearest[b] = F(no_metric);
+        return finite & d_qr.usable;
+    }
+
+    /* v_i - sum_{j>=i} c_ij k_j for all levels i, of which those above a level are set */
+    MP_FN void cancel(int level, F k_re, F k_im, const F* from, F* to) const
+    {
+        MP_UNROLL
+        for (int i = 0; i < level; ++i) {
+            const F c_re = c[2 * (i * d_nt + level)],
+                    c_im = c[2 * (i * d_nt + level) + 1];
+            to[2 * i] = fma(c_im, k_im, fnma(c_re, k_re, from[2 * i]));
+            to[2 * i + 1] = fnma(c_im, k_re, fnma(c_re, k_im, from[2 * i + 1]));
+        }
+    }
+
+    MP_FN static F slice(F u)
+    {
+        return min(max(u + F(magic), F(magic)), F(magic + (side - 1)));
+    }
+
+    MP_FN static sliced<F> nearest(F re, F im) { return { slice(re), slice(im) }; }
+
+    MP_FN static F join(sliced<F> s)
+    {
+        return fma(s.im - F(magic), F(static_cast<float>(side)), s.re);
+    }
+
+    /* The symbol of a word */
+    MP_FN static sliced<F> split(word symbol)
+    {
+        return { (symbol & (side - 1)).to_float() + F(magic),
+                 ((symbol >> WIDTH) & (side - 1)).to_float() + F(magic) };
+    }
+
+    /* A path from `level` down by SIC, given its residuals there and below: returns the
+     * metric, level i's word goes to words[i * stride]. */
+    MP_FN F complete(int level, const F* residual, F metric, F* words, int stride)
+    {
+        const int nt = d_nt;
+        MP_UNROLL
+        for (int i = level; i >= 0; --i) {
+            F re = residual[2 * i], im = residual[2 * i + 1];
+            MP_UNROLL
+            for (int j = level; j > i; --j) {
+                const F c_re = c[2 * (i * nt + j)], c_im = c[2 * (i * nt + j) + 1];
+                re = fma(c_im, d_k[2 * j + 1], fnma(c_re, d_k[2 * j], re));
+                im = fnma(c_im, d_k[2 * j], fnma(c_re, d_k[2 * j + 1], im));
+            }
+            const sliced<F> s = nearest(re, im);
+            d_k[2 * i] = s.re - F(magic);
+            d_k[2 * i + 1] = s.im - F(magic);
+            words[i * stride] = join(s);
+            const F e_re = re - d_k[2 * i], e_im = im - d_k[2 * i + 1];
+            metric = fma(w[i], fma(e_re, e_re, e_im * e_im), metric);
+        }
+        return metric;
+    }
+
+    MP_FN bool has_prior() const { return d_has_prior; }
+
+    /* What the a-priori LLRs add to the metric for a symbol of a level */
+    MP_FN F cost(int level, word symbol) const
+    {
+        const word value = gray_codes<WIDTH>(symbol);
+        F sum(0.0f);
+        MP_UNROLL
+        for (int b = 0; b < bits; ++b)
+            sum = select(value.bit(code::place(b)), sum - d_prior[level * bits + b], sum);
+        return sum;
+    }
+
+    /* The part of one axis, the real (0) or the imaginary (1), of a symbol that is the
+     * same in all lanes */
+    MP_FN F cost(int level, int axis, int k) const
+    {
+        F sum(0.0f);
+        for (int b = axis * WIDTH; d_has_prior && b < (axis + 1) * WIDTH; ++b)
+            if (code::of_axis(k, b))
+                sum = sum - d_prior[level * bits + b];
+        return sum;
+    }
+
+    /* Follows a path from the root, whose symbol at a level is pick(level, u_re, u_im),
+     * u being what is left there in units of k. Returns its metric, its words are in
+     * `path`. At the levels below `flipped`, each bit is also flipped, and these branches
+     * completed by SIC; listed says whether the path itself is in the list already. */
+    template <class Pick>
+    MP_FN F follow(Pick pick, int flipped, bool listed)
+    {
+        const int nt = d_nt;
+        MP_UNROLL
+        for (int i = 0; i < 2 * nt; ++i)
+            d_residual[i] = v[i];
+        F metric(0.0f);
+        MP_UNROLL
+        for (int level = nt - 1; level >= 0; --level) {
+            const F u_re = d_residual[2 * level], u_im = d_residual[2 * level + 1];
+            const sliced<F> s = pick(level, u_re, u_im);
+            const F k_re = s.re - F(magic), k_im = s.im - F(magic);
+            path[level] = join(s);
+            cancel(level, k_re, k_im, &d_residual[0], &d_residual[0]);
+            const F e[2] = { u_re - k_re, u_im - k_im };
+            if (level < flipped)
+                flip(level, s, e, metric);
+            metric = fma(w[level], fma(e[0], e[0], e[1] * e[1]), metric);
+            if (d_has_prior)
+                metric = metric + cost(level, path[level].as_word());
+        }
+        if (flipped > 0)
+            collect_flips(flipped, listed ? F(no_metric) : metric);
+        return metric;
+    }
+
+    /* The best metrics of a level's bits: change(symbol_minima&) */
+    template <class Change>
+    MP_FN void update(int level, Change change)
+    {
+        symbol_minima<F, WIDTH> best;
+        F* const nearest = &d_nearest[2 * level * bits];
+        MP_UNROLL
+        for (int b = 0; b < bits; ++b) {
+            best.zero[b] = nearest[2 * b];
+            best.one[b] = nearest[2 * b + 1];
+        }
+        change(best);
+        MP_UNROLL
+        for (int b = 0; b < bits; ++b) {
+            nearest[2 * b] = best.zero[b];
+            nearest[2 * b + 1] = best.one[b];
+        }
+    }
+
+    /* Max-log LLRs by level (002 eq. 4) */
+    MP_FN void soft(F noise_var, F* llr) const
+    {
+        const F r = rsqrt(noise_var);
+        const F unit = r * r;
+        for (int b = 0; b < d_nt * bits; ++b)
+            llr[b] = (d_nearest[2 * b] - d_nearest[2 * b + 1]) * unit;
+    }
+
+    /* The bits of `path` by level, as LLRs of +-1 */
+    MP_FN void hard(F* llr) const
+    {
+        for (int level = 0; level < d_nt; ++level) {
+            const word value = gray_codes<WIDTH>(path[level].as_word());
+            MP_UNROLL
+            for (int b = 0; b < bits; ++b)
+                llr[level * bits + b] =
+                    select(value.bit(code::place(b)), F(1.0f), F(-1.0f));
+        }
+    }
+
+private:
+    const extent<NT> d_nt;
+    const float d_scale;
+    qr<F, NT, NR> d_qr;
+
+public:
+    buffer<F, 2 * NT> v;
+    buffer<F, 2 * NT * NT> c;
+    buffer<F, NT> w;
+    buffer<F, NT> path;
+
+private:
+    buffer<F, 2 * NT> d_offset;
+    buffer<F, NT * bits> d_prior;
+    bool d_has_prior = false;
+    buffer<F, 2 * NT> d_residual, d_k;
+    buffer<F, NT * bits> d_metric;     /* of the branch with bit b of a level flipped */
+    buffer<F, NT * NT * bits> d_fresh; /* its words below: [below][level][b] */
+    buffer<F, 2 * NT * bits> d_nearest;
+
+    /* All branches of a level: only one axis of its symbol changes, and what is left at
+     * the levels below (d_residual) only by that. */
+    MP_FN void flip(int level, sliced<F> s, const F* e, F above)
+    {
+        const int nt = d_nt;
+        MP_UNROLL
+        for (int axis = 0; axis < 2; ++axis) {
+            const F k = axis ? s.im : s.re;
+            const F rest = fma(w[level], e[1 - axis] * e[1 - axis], above);
+            for (int b = axis * WIDTH; b < (axis + 1) * WIDTH; ++b) {
+                const F change = (k.as_word() ^ code::flip(b)).as_float() - k;
+                const F error = e[axis] - change;
+                const F metric = fma(w[level] * error, error, rest);
+                F residual[2 * (NT ? NT : 16)];
+                MP_UNROLL
+                for (int i = 0; i < level; ++i) {
+                    const F c_re = c[2 * (i * nt + level)],
+                            c_im = c[2 * (i * nt + level) + 1];
+                    const F re = d_residual[2 * i], im = d_residual[2 * i + 1];
+                    residual[2 * i] =
+                        axis ? fma(c_im, change, re) : fnma(c_re, change, re);
+                    residual[2 * i + 1] = fnma(axis ? c_re : c_im, change, im);
+                }
+                d_metric[level * bits + b] = complete(
+                    level - 1, residual, metric, &d_fresh[level * bits + b], nt * bits);
+            }
+        }
+        if (d_has_prior)
+            add_prior(level);
+    }
+
+    MP_FN void add_prior(int level)
+    {
+        for (int b = 0; b < bits; ++b) {
+            const int at = level * bits + b;
+            const word flipped =
+                path[level].as_word() ^ (code::flip(b) << (b / WIDTH * WIDTH));
+            F sum = cost(level, flipped);
+            for (int i = 0; i < (NT > 0 ? NT - 1 : level); ++i)
+                if (i < level)
+                    sum = sum + cost(i, d_fresh[i * d_nt * bits + at].as_word());
+            d_metric[at] = d_metric[at] + sum;
+        }
+    }
+
+    MP_FN void collect_flips(int flipped, F own)
+    {
+        const int nt = d_nt;
+        F below = own; /* the best of the path and of the branches that leave it below */
+        for (int level = 0; level < nt; ++level) {
+            const word symbol = path[level].as_word();
+            const F* const metric = &d_metric[level * bits];
+            update(level, [&](symbol_minima<F, WIDTH>& best) {
+                if (level < flipped)
+                    best.add_flips(symbol, metric, below);
+                else
+                    best.add(symbol, below);
+                for (int i = (level + 1) * bits; i < flipped * bits; ++i)
+                    best.add(d_fresh[level * nt * bits + i].as_word(), d_metric[i]);
+            });
+            for (int b = 0; level < flipped && b < bits; ++b)
+                below = min(below, metric[b]);
+        }
+    }
+};
+
+} // namespace MIMOPACK_ISA
+} // namespace mimopack

@@ -1,0 +1,56 @@
+/* SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+ * SPDX-License-Identifier: GPL-3.0-or-later */
+/* Sizes known when compiling (N > 0) or only when running (N = 0), and storage for both.
+ */
+#pragma once
+#include "common/config.h"
+
+namespace mimopack {
+namespace MIMOPACK_ISA {
+
+template <int N>
+struct extent {
+    MP_FN explicit extent(int) {}
+    MP_FN operator int() const { return N; }
+};
+
+template <>
+struct extent<0> {
+    int n;
+    MP_FN explicit extent(int n_) : n(n_) {}
+    MP_FN operator int() const { return n; }
+};
+
+/* Hands out pieces of one allocation; counts what is asked where it has no memory. */
+template <class F>
+struct arena {
+    F* memory = nullptr;
+    unsigned long used = 0;
+    MP_FN F* take(unsigned long count)
+    {
+        F* piece = memory ? memory + used : nullptr;
+        used += count;
+        return piece;
+    }
+};
+
+/* N elements on the stack, hopefully in registers; or as many as asked, from the arena.
+ */
+template <class F, int N>
+struct buffer {
+    F data[N];
+    MP_FN buffer(arena<F>&, int) {}
+    MP_FN F& operator[](int i) { return data[i]; }
+    MP_FN const F& operator[](int i) const { return data[i]; }
+};
+
+template <class F>
+struct buffer<F, 0> {
+    F* data;
+    MP_FN buffer(arena<F>& a, int n) : data(a.take(n)) {}
+    MP_FN F& operator[](int i) { return data[i]; }
+    MP_FN const F& operator[](int i) const { return data[i]; }
+};
+
+} // namespace MIMOPACK_ISA
+} // namespace mimopack

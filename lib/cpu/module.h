@@ -1,0 +1,28 @@
+/* SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+ * SPDX-License-Identifier: GPL-3.0-or-later */
+/* For detectors that are compiled by themselves, outside of gr-mimopack's build, and
+ * loaded by detectors.load() in Python:
+ *
+ *     #include "cpu/module.h"
+ *     ...
+ *     std::size_t run_toy(const plan& p, const batch& b) { ... }
+ *     ...
+ *     MIMOPACK_MODULE({ "toy", run_toy })
+ *
+ * at the end, outside of all namespaces. */
+#pragma once
+#include "cpu/plan.h"
+
+#define MIMOPACK_STRING(x) MIMOPACK_STRING_(x)
+#define MIMOPACK_STRING_(x) #x
+#define MIMOPACK_MODULE(...)                                                       \
+    namespace mimopack {                                                           \
+    namespace MIMOPACK_ISA {                                                       \
+    static const detector_entry entries[] = { __VA_ARGS__, { nullptr, nullptr } }; \
+    }                                                                              \
+    }                                                                              \
+    extern "C" const mimopack::detector_module mimopack_detectors = {              \
+        mimopack::module_version,                                                  \
+        MIMOPACK_STRING(MIMOPACK_ISA),                                             \
+        mimopack::MIMOPACK_ISA::entries                                            \
+    };

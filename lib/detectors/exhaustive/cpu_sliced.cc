@@ -1,0 +1,40 @@
+/* SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+ * SPDX-License-Identifier: GPL-3.0-or-later */
+#include "cpu/driver.h"
+#include "cpu/sizes.h"
+#include "detectors/exhaustive/cpu_sliced.h"
+#include "detectors/exhaustive/sliced.h"
+
+namespace mimopack {
+namespace MIMOPACK_ISA {
+
+namespace {
+
+template <int NT, int NR, int WIDTH>
+std::size_t run_size(const plan& p, const batch& b, float clip)
+{
+    return drive<NT, NR>(p, b, [&](arena<simd>& a) {
+        return sliced_search<simd, NT, NR, WIDTH>(a, p.points, p.num_tx, p.num_rx, clip);
+    });
+}
+
+} // namespace
+
+/* Where the search costs much more than the QR decomposition, sizes known when compiling
+ * gain nothing: QPSK has builds of its own for two and four antennas, 16-QAM for two. */
+std::size_t run_sliced(const plan& p, const batch& b, float clip)
+{
+    return by_width(p, [&](auto width) {
+        if constexpr (width.value == 1)
+            return by_size(p, [&](auto nt, auto nr) {
+                return run_size<nt.value, nr.value, 1>(p, b, clip);
+            });
+        else if constexpr (width.value == 2)
+            if (p.num_tx == 2 && p.num_rx == 2)
+                return run_size<2, 2, 2>(p, b, clip);
+        return run_size<0, 0, width.value>(p, b, clip);
+    });
+}
+
+} // namespace MIMOPACK_ISA
+} // namespace mimopack

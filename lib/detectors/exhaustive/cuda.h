@@ -1,0 +1,49 @@
+/* SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+ * SPDX-License-Identifier: GPL-3.0-or-later */
+#pragma once
+#include "detectors/exhaustive/cuda_search.h"
+#include "detectors/exhaustive/enumeration.h"
+#include "detectors/exhaustive/kernel.h"
+#include "detectors/exhaustive/sliced.h"
+#include "detectors/nway/cuda.h"
+
+namespace mimopack {
+namespace MIMOPACK_ISA {
+
+/* Sizes are template parameters, so that only the form that is chosen for them is
+ * compiled. */
+template <int NT = asked::fixed_tx, int NR = asked::fixed_rx, int WIDTH = asked::width>
+MP_FN auto make_mla(arena<lane>& a)
+{
+    constexpr exhaustive_options o = asked::options();
+    if constexpr (o.method == 1)
+        return enumeration<lane, false>(a, asked::points, layers(), antennas());
+    else if constexpr (o.method == 2)
+        return enumeration<lane, true>(a, asked::points, layers(), antennas());
+    else if constexpr (register_sizes_to(4, 2)) /* N-way with all passes is exact */
+        return register_passes<NT,
+                               NR,
+                               WIDTH,
+                               column_order::rotate,
+                               asked::has_prior,
+                               false>(a, asked::points, 2, infinity);
+    else if constexpr (slices)
+        return slice_search<NT, NR, WIDTH, least_metric>(a, asked::points, infinity);
+    else if constexpr (WIDTH == 0)
+        return exhaustive<lane, best_metric>(a, asked::points, layers(), antennas());
+    else
+        return sliced_search<lane, NT, NR, WIDTH>(
+            a, asked::points, layers(), antennas(), infinity);
+}
+
+template <int NT = asked::fixed_tx, int NR = asked::fixed_rx, int WIDTH = asked::width>
+MP_FN auto make_omap(arena<lane>& a)
+{
+    if constexpr (slices)
+        return slice_search<NT, NR, WIDTH, binary_log_sum>(a, asked::points, infinity);
+    else
+        return exhaustive<lane, log_sum>(a, asked::points, layers(), antennas());
+}
+
+} // namespace MIMOPACK_ISA
+} // namespace mimopack

@@ -1,0 +1,253 @@
+/* SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+ * SPDX-License-Identifier: GPL-3.0-or-later */
+/* OMAP and MLA: every one of the M^nt candidates (000 §4.1).
+ *
+ * The tree of eq. 5 is walked depth first. Instead of updating each bit's hypothesis at
+ * each leaf, a node hands the combination of its leaves (the smallest metric for MLA, the
+ * log-sum of all for OMAP) to its parent and to its own symbol's entry; a leaf costs one
+ * distance and two combinations, whatever the number of bits, and any constellation will
+ * do. Metrics are in units of the noise: |y - Hs|^2 / sigma^2 - sum of the prior LLRs of
+ * the ones. */
+#pragma once
+#include "common/elementary.h"
+#include "common/options.h"
+#include "common/qr.h"
+
+namespace mimopack {
+namespace MIMOPACK_ISA {
+
+struct exhaustive_options {
+    int method = 0; /* of mla; 0: sliced, 1: plain, 2: table */
+
+    template <class Visit>
+    MP_FN void each(Visit visit)
+    {
+        visit("method", method);
+    }
+};
+
+
+/* Max-log combination, eq. 12. */
+template <class F>
+struct best_metric {
+    F metric;
+    static constexpr int lanes = 1;
+    MP_FN void clear() { metric = F(no_metric); }
+    MP_FN void add(F m) { metric = min(metric, m); }
+    MP_FN void add(const best_metric& other) { metric = min(metric, other.metric); }
+    MP_FN F value() const { return metric; }
+};
+
+/* Exact combination, eq. 11: -ln(sum exp(-m)) = reference - ln(sum), the reference being
+ * the smallest metric so far, so that no term overflows and the largest is 1. */
+template <class F>
+struct log_sum {
+    F reference, sum;
+    static constexpr int lanes = 2;
+    MP_FN void clear()
+    {
+        reference = F(no_metric);
+        sum = F(0.0f);
+    }
+    MP_FN void add(F m) { add(log_sum{ m, F(1.0f) }); }
+    MP_FN void add(const log_sum& other)
+    {
+        const auto better = other.reference < reference;
+        const F scale = exp_minus(abs(other.reference - reference));
+        sum = fma(select(better, sum, other.sum), scale, select(better, other.sum, sum));
+        reference = min(reference, other.reference);
+    }
+    MP_FN F value() const { return reference - log_positive(sum); }
+};
+
+template <class F, template <class> class Combination>
+class exhaustive
+{
+public:
+    using mask = decltype(F() < F());
+    using combination = Combination<F>;
+
+    MP_FN exhaustive(arena<F>& a, const constellation& c, int nt, int nr)
+        : d_c(c),
+          d_nt(nt),
+          d_qr(a, nt, nr),
+          d_z(a, 2 * nt),
+          d_r(a, 2 * nt * nt),
+          d_y(a, 2 * nt),
+          d_prior(a, nt * c.size),
+          d_leaf(a, 2 * c.size),
+          d_node(a, 3 * nt),
+          d_entry(a, nt * c.size * combination::lanes),
+          d_combined(a, nt * combination::lanes)
+    {
+    }
+
+    MP_FN void prepare(const F* h) { d_qr.decompose(h); }
+
+    /* llr: nt*bits lanes, label bit b at place bit_source[b] of its layer; returns where
+     * the vector could be detected */
+    MP_FN mask detect(const F* y, F noise_var, const F* prior, F* llr)
+    {
+        const mask usable = d_qr.usable & d_qr.rotate(y, &d_z[0]);
+        const F unit = rsqrt(noise_var);
+        for (int i = 0; i < d_nt; ++i) {
+            for (int j = i + 1; j < d_nt; ++j)
+                for (int part = 0; part < 2; ++part)
+                    d_r[2 * (i * d_nt + j) + part] =
+                        d_qr.r[2 * (i * d_nt + j) + part] * unit;
+            d_r[2 * (i * d_nt + i)] = d_qr.diagonal[i] * unit;
+            d_y[2 * i] = d_z[2 * i] * unit;
+            d_y[2 * i + 1] = d_z[2 * i + 1] * unit;
+        }
+        for (int s = 0; s < d_c.size; ++s) {
+            d_leaf[2 * s] = d_r[0] * F(d_c.re[s]);
+            d_leaf[2 * s + 1] = d_r[0] * F(d_c.im[s]);
+        }
+        for (int e = 0; e < d_nt * d_c.size; ++e)
+            entry(e).clear();
+        if (prior) {
+            set_prior(prior);
+            walk<true>();
+        } else {
+            walk<false>();
+        }
+        for (int i = 0; i < d_nt; ++i) {
+            for (int b = 0; b < d_c.bits; ++b) {
+                combination side[2];
+                side[0].clear();
+                side[1].clear();
+                for (int s = 0; s < d_c.size; ++s)
+                    side[s >> (d_c.bits - 1 - b) & 1].add(entry(i * d_c.size + s));
+                llr[i * d_c.bits + d_c.bit_source[b]] =
+                    (side[0].value() - side[1].value()) * F(d_c.bit_sign[b]);
+            }
+        }
+        return usable;
+    }
+
+private:
+    const constellation& d_c;
+    const int d_nt;
+    qr<F, 0, 0> d_qr;
+    buffer<F, 0> d_z, d_r, d_y, d_prior, d_leaf;
+    buffer<F, 0> d_node; /* where each level is */
+    /* of each symbol of each level, and of the children of the level's node so far */
+    buffer<F, 0> d_entry, d_combined;
+    int d_path[16];
+
+    /* b is the level's y_tilde less the layers above (eq. 6) */
+    struct node {
+        F metric, b_re, b_im;
+    };
+
+    MP_FN combination& entry(int e)
+    {
+        return reinterpret_cast<combination*>(&d_entry[0])[e];
+    }
+    MP_FN node& at(int level) { return reinterpret_cast<node*>(&d_node[0])[level]; }
+    MP_FN combination& combined(int level)
+    {
+        return reinterpret_cast<combination*>(&d_combined[0])[level];
+    }
+
+    /* d_prior[i*M + s]: what symbol s of layer i adds to the metric */
+    MP_FN void set_prior(const F* prior)
+    {
+        for (int i = 0; i < d_nt; ++i) {
+            for (int s = 0; s < d_c.size; ++s) {
+                F sum(0.0f);
+                for (int b = 0; b < d_c.bits; ++b)
+                    if (s >> (d_c.bits - 1 - b) & 1)
+                        sum = fnma(prior[i * d_c.bits + d_c.bit_source[b]],
+                                   F(d_c.bit_sign[b]),
+                                   sum);
+                d_prior[i * d_c.size + s] = sum;
+            }
+        }
+    }
+
+    /* The tree from its root, depth first; not by recursion, for which GPUs have no
+     * stack. The two lowest levels are loops. */
+    template <bool Prior>
+    MP_FN void walk()
+    {
+        const int size = d_c.size, top = d_nt - 1, lowest = top > 0 ? 1 : 0;
+        int level = top;
+        at(top) = { F(0.0f), d_y[2 * top], d_y[2 * top + 1] };
+        d_path[top] = 0;
+        combined(top).clear();
+        for (;;) {
+            if (level > lowest && d_path[level] < size) {
+                at(level - 1) = child<Prior>(level, at(level));
+                --level;
+                d_path[level] = 0;
+                combined(level).clear();
+                continue;
+            }
+            const combination all = level > lowest ? combined(level)
+                                    : level > 0    ? last_two<Prior>(at(1))
+                                                   : leaves<Prior>(at(0));
+            if (level == top)
+                return;
+            ++level;
+            entry(level * size + d_path[level]).add(all);
+            combined(level).add(all);
+            ++d_path[level];
+        }
+    }
+
+    /* Where the path goes on from a node at a level */
+    template <bool Prior>
+    MP_FN node child(int level, const node& from)
+    {
+        const int s = d_path[level], below = level - 1;
+        const F r_ii = d_r[2 * (level * d_nt + level)];
+        const F re = fnma(r_ii, F(d_c.re[s]), from.b_re),
+                im = fnma(r_ii, F(d_c.im[s]), from.b_im);
+        F m = fma(re, re, fma(im, im, from.metric));
+        if (Prior)
+            m = m + d_prior[level * d_c.size + s];
+        F next_re = d_y[2 * below], next_im = d_y[2 * below + 1];
+        for (int j = level; j < d_nt; ++j) {
+            const F r_re = d_r[2 * (below * d_nt + j)],
+                    r_im = d_r[2 * (below * d_nt + j) + 1];
+            const F s_re(d_c.re[d_path[j]]), s_im(d_c.im[d_path[j]]);
+            next_re = fma(r_im, s_im, fnma(r_re, s_re, next_re));
+            next_im = fnma(r_im, s_re, fnma(r_re, s_im, next_im));
+        }
+        return { m, next_re, next_im };
+    }
+
+    template <bool Prior>
+    MP_FN combination last_two(const node& from)
+    {
+        combination all;
+        all.clear();
+        for (int s = 0; s < d_c.size; ++s) {
+            d_path[1] = s;
+            const combination below = leaves<Prior>(child<Prior>(1, from));
+            entry(d_c.size + s).add(below);
+            all.add(below);
+        }
+        return all;
+    }
+
+    template <bool Prior>
+    MP_FN combination leaves(const node& from)
+    {
+        combination all;
+        all.clear();
+        for (int s = 0; s < d_c.size; ++s) {
+            const F re = from.b_re - d_leaf[2 * s], im = from.b_im - d_leaf[2 * s + 1];
+            F m = fma(re, re, fma(im, im, from.metric));
+            if (Prior)
+                m = m + d_prior[s];
+            entry(s).add(m);
+            all.add(m);
+        }
+        return all;
+    }
+};
+
+} // namespace MIMOPACK_ISA
+} // namespace mimopack

@@ -1,0 +1,50 @@
+/* SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+ * SPDX-License-Identifier: GPL-3.0-or-later */
+#include "cpu/driver.h"
+#include "cpu/options.h"
+#include "cpu/sizes.h"
+#include "detectors/fsd/kernel.h"
+
+namespace mimopack {
+namespace MIMOPACK_ISA {
+
+namespace {
+
+template <int NT, int NR, int WIDTH>
+std::size_t run_size(const plan& p, const batch& b, const fsd_options& o, bool soft)
+{
+    const int num_paths = soft ? o.num_paths : 1;
+    return drive<NT, NR>(p, b, [&](arena<simd>& a) {
+        return fixed_sphere<simd, NT, NR, WIDTH>(
+            a, p.points, p.num_tx, p.num_rx, o.levels, num_paths, soft);
+    });
+}
+
+/* The build for 4x4 expands one level and extends as many paths as a symbol has bits,
+ * which are the defaults there. */
+template <int WIDTH>
+std::size_t run_width(const plan& p, const batch& b, const fsd_options& o, bool soft)
+{
+    if constexpr (WIDTH <= 3)
+        if (p.num_tx == 4 && p.num_rx == 4 && o.levels == 1 &&
+            (!soft || o.num_paths == 2 * WIDTH))
+            return run_size<4, 4, WIDTH>(p, b, o, soft);
+    return run_size<0, 0, WIDTH>(p, b, o, soft);
+}
+
+std::size_t run_with(const plan& p, const batch& b, bool soft)
+{
+    return with_options<fsd_options>(p, [&](const fsd_options& o) {
+        return by_width(
+            p, [&](auto width) { return run_width<width.value>(p, b, o, soft); });
+    });
+}
+
+} // namespace
+
+std::size_t run_hfsd(const plan& p, const batch& b) { return run_with(p, b, false); }
+
+std::size_t run_sfsd(const plan& p, const batch& b) { return run_with(p, b, true); }
+
+} // namespace MIMOPACK_ISA
+} // namespace mimopack

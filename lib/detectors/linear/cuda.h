@@ -1,0 +1,30 @@
+/* SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+ * SPDX-License-Identifier: GPL-3.0-or-later */
+#pragma once
+#include "cuda/sizes.h"
+#include "detectors/linear/kernel.h"
+
+namespace mimopack {
+namespace MIMOPACK_ISA {
+
+template <bool MMSE>
+MP_FN auto make_linear(arena<lane>& a)
+{
+    return linear<lane, asked::fixed_tx, asked::fixed_rx, asked::width, MMSE>(
+        a, asked::points, layers(), antennas());
+}
+
+template <class Lane>
+MP_FN auto make_zf(arena<Lane>& a)
+{
+    return make_linear<false>(a);
+}
+
+template <class Lane>
+MP_FN auto make_mmse(arena<Lane>& a)
+{
+    return make_linear<true>(a);
+}
+
+} // namespace MIMOPACK_ISA
+} // namespace mimopack

@@ -1,0 +1,216 @@
+/* SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+ * SPDX-License-Identifier: GPL-3.0-or-later */
+/* ZF and MMSE with soft demapping of each stream (002 §2.2).
+ *
+ * ZF: x_hat = R^-1 Q^H y; stream i's noise is sigma^2 |row i of R^-1|^2.
+ * MMSE: the same with the QR decomposition of [H; sigma I], without squaring H's
+ * condition number. sigma^2 |row i of R^-1|^2 is then the mean squared error e_i of
+ * stream i; unbiased, mu_i = 1 - e_i, x_hat_i / mu_i has noise e_i / mu_i.
+ *
+ * With R = D U, D its diagonal, and Q not normalised, Q D, these are U^-1 D^-2 (Q D)^H y
+ * and sum_j |(U^-1)_ij|^2 / d_j^2: no roots. */
+#pragma once
+#include "common/options.h"
+#include "common/qr.h"
+#include "common/soft_symbols.h"
+
+namespace mimopack {
+namespace MIMOPACK_ISA {
+
+using linear_options = no_options;
+
+
+/* Max-log LLRs of one stream, square QAM with Gray labels: 2*WIDTH lanes, canonical
+ * order. */
+template <int WIDTH, class F>
+MP_FN void demap_axes(const F* x, F inverse_noise, float scale, F* llr)
+{
+    constexpr int side = 1 << WIDTH;
+    MP_UNROLL
+    for (int axis = 0; axis < 2; ++axis) {
+        F metric[side];
+        MP_UNROLL
+        for (int k = 0; k < side; ++k) {
+            const F e = x[axis] - F(scale * (2 * k - (side - 1)));
+            metric[k] = e * e;
+        }
+        axis_llrs<WIDTH>(metric, llr + axis * WIDTH);
+        MP_UNROLL
+        for (int g = 0; g < WIDTH; ++g)
+            llr[axis * WIDTH + g] = llr[axis * WIDTH + g] * inverse_noise;
+    }
+}
+
+/* The same for any constellation: c.bits lanes, label order. */
+template <class F>
+MP_FN void demap_points(const F* x, F inverse_noise, const constellation& c, F* llr)
+{
+    F low[2 * max_bits_per_symbol];
+    for (int b = 0; b < 2 * c.bits; ++b)
+        low[b] = F(no_metric);
+    for (int s = 0; s < c.size; ++s) {
+        const F re = x[0] - F(c.re[s]), im = x[1] - F(c.im[s]);
+        const F metric = fma(re, re, im * im);
+        for (int b = 0; b < c.bits; ++b) {
+            F& entry = low[2 * b + (s >> (c.bits - 1 - b) & 1)];
+            entry = min(entry, metric);
+        }
+    }
+    for (int b = 0; b < c.bits; ++b)
+        llr[b] = (low[2 * b] - low[2 * b + 1]) * inverse_noise;
+}
+
+/* WIDTH = 0: any constellation. */
+template <class F, int NT, int NR, int WIDTH, bool MMSE>
+class linear
+{
+public:
+    using mask = decltype(F() < F());
+
+    MP_FN linear(arena<F>& a, const constellation& c, int nt, int nr)
+        : d_constellation(c),
+          d_nt(nt),
+          d_nr(nr),
+          d_qr(a, nt, nr),
+          d_h(nullptr),
+          d_z(a, 2 * nt),
+          d_inverse(a, 2 * nt * nt),
+          d_spread(a, nt),
+          d_extended(a, MMSE ? nt : 0, MMSE ? nr + nt : 0),
+          d_stacked(a, MMSE ? 2 * nt * (nr + nt) : 0)
+    {
+    }
+
+    MP_FN void prepare(const F* h)
+    {
+        d_h = h;
+        d_qr.decompose(h);
+        if (!MMSE)
+            invert(d_qr);
+    }
+
+    MP_FN mask detect(const F* y, F noise_var, const F*, F* llr)
+    {
+        const int nt = d_nt, nr = d_nr;
+        if (MMSE) {
+            extend(noise_var * rsqrt(noise_var));
+            invert(d_extended);
+            project(d_extended, y);
+        } else {
+            project(d_qr, y);
+        }
+        MP_UNROLL
+        for (int i = 0; i < nt; ++i) {
+            F x[2] = { d_z[2 * i], d_z[2 * i + 1] };
+            MP_UNROLL
+            for (int j = i + 1; j < nt; ++j) {
+                const F re = d_inverse[2 * (i * nt + j)],
+                        im = d_inverse[2 * (i * nt + j) + 1];
+                x[0] = fma(re, d_z[2 * j], fnma(im, d_z[2 * j + 1], x[0]));
+                x[1] = fma(re, d_z[2 * j + 1], fma(im, d_z[2 * j], x[1]));
+            }
+            F inverse_noise;
+            if (MMSE) {
+                const F error = noise_var * d_spread[i];
+                const F mu = max(F(1.0f) - error, F(1e-20f));
+                const F unbiased = F(1.0f) / mu;
+                x[0] = x[0] * unbiased;
+                x[1] = x[1] * unbiased;
+                inverse_noise = mu / error;
+            } else {
+                inverse_noise = F(1.0f) / (noise_var * d_spread[i]);
+            }
+            if (WIDTH > 0)
+                demap_axes<(WIDTH > 0 ? WIDTH : 1)>(
+                    x, inverse_noise, d_constellation.scale, llr + 2 * WIDTH * i);
+            else
+                demap_points(
+                    x, inverse_noise, d_constellation, llr + d_constellation.bits * i);
+        }
+        return d_qr.usable & (d_qr.energy(y, nr) < F(1e37f));
+    }
+
+private:
+    static constexpr int extended_nr = NT > 0 && NR > 0 ? NT + NR : 0;
+    const constellation& d_constellation;
+    const extent<NT> d_nt;
+    const extent<NR> d_nr;
+    unscaled_qr<F, NT, NR> d_qr;
+    const F* d_h;
+    buffer<F, 2 * NT> d_z;            /* D^-2 (Q D)^H y */
+    buffer<F, 2 * NT * NT> d_inverse; /* U^-1 above the diagonal, where it is 1 */
+    buffer<F, NT> d_spread;           /* |row i of R^-1|^2 */
+    unscaled_qr<F, NT, extended_nr> d_extended;
+    buffer<F, 2 * NT * extended_nr> d_stacked;
+
+    /* By back substitution, column by column */
+    template <class QR>
+    MP_FN void invert(const QR& qr)
+    {
+        const int nt = d_nt;
+        MP_UNROLL
+        for (int j = 1; j < nt; ++j) {
+            MP_UNROLL
+            for (int i = j - 1; i >= 0; --i) {
+                F re = F(0.0f) - qr.r[2 * (i * nt + j)];
+                F im = F(0.0f) - qr.r[2 * (i * nt + j) + 1];
+                MP_UNROLL
+                for (int k = i + 1; k < j; ++k) {
+                    const F r_re = qr.r[2 * (i * nt + k)],
+                            r_im = qr.r[2 * (i * nt + k) + 1];
+                    const F x_re = d_inverse[2 * (k * nt + j)];
+                    const F x_im = d_inverse[2 * (k * nt + j) + 1];
+                    re = fma(r_im, x_im, fnma(r_re, x_re, re));
+                    im = fnma(r_im, x_re, fnma(r_re, x_im, im));
+                }
+                d_inverse[2 * (i * nt + j)] = re;
+                d_inverse[2 * (i * nt + j) + 1] = im;
+            }
+        }
+        MP_UNROLL
+        for (int i = 0; i < nt; ++i) {
+            F sum = qr.inverse2[i];
+            MP_UNROLL
+            for (int j = i + 1; j < nt; ++j) {
+                const F re = d_inverse[2 * (i * nt + j)],
+                        im = d_inverse[2 * (i * nt + j) + 1];
+                sum = fma(fma(re, re, im * im), qr.inverse2[j], sum);
+            }
+            d_spread[i] = sum;
+        }
+    }
+
+    template <class QR>
+    MP_FN void project(const QR& qr, const F* y)
+    {
+        const int nt = d_nt, nr = d_nr;
+        MP_UNROLL
+        for (int i = 0; i < nt; ++i) {
+            qr.project(&qr.q[2 * qr.d_nr * i], y, nr, d_z[2 * i], d_z[2 * i + 1]);
+            d_z[2 * i] = d_z[2 * i] * qr.inverse2[i];
+            d_z[2 * i + 1] = d_z[2 * i + 1] * qr.inverse2[i];
+        }
+    }
+
+    /* QR of [H; sigma I] */
+    MP_FN void extend(F sigma)
+    {
+        const int nt = d_nt, nr = d_nr;
+        MP_UNROLL
+        for (int i = 0; i < 2 * nr * nt; ++i)
+            d_stacked[i] = d_h[i];
+        MP_UNROLL
+        for (int i = 0; i < nt; ++i) {
+            MP_UNROLL
+            for (int j = 0; j < nt; ++j) {
+                const int entry = 2 * ((nr + i) * nt + j);
+                d_stacked[entry] = i == j ? sigma : F(0.0f);
+                d_stacked[entry + 1] = F(0.0f);
+            }
+        }
+        d_extended.decompose(&d_stacked[0]);
+    }
+};
+
+} // namespace MIMOPACK_ISA
+} // namespace mimopack

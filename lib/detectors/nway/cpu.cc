@@ -1,0 +1,46 @@
+/* SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+ * SPDX-License-Identifier: GPL-3.0-or-later */
+#include "cpu/driver.h"
+#include "cpu/options.h"
+#include "cpu/sizes.h"
+#include "detectors/nway/kernel.h"
+
+namespace mimopack {
+namespace MIMOPACK_ISA {
+
+namespace {
+
+template <int NT, int NR, int WIDTH>
+std::size_t run_size(
+    const plan& p, const batch& b, const nway_options& o, int passes, column_order order)
+{
+    return drive<NT, NR>(p, b, [&](arena<simd>& a) {
+        return pass_detector<simd, NT, NR, WIDTH>(
+            a, p.points, p.num_tx, p.num_rx, passes, o.llr_clip, order, o.llr_method);
+    });
+}
+
+std::size_t run_with(const plan& p, const batch& b, column_order order)
+{
+    return with_options<nway_options>(p, [&](const nway_options& o) {
+        const int passes = order == column_order::rotate ? o.num_passes : p.num_tx;
+        return by_size_and_width(p, [&](auto nt, auto nr, auto width) {
+            return run_size<nt.value, nr.value, width.value>(p, b, o, passes, order);
+        });
+    });
+}
+
+} // namespace
+
+std::size_t run_fpfsd(const plan& p, const batch& b)
+{
+    return run_with(p, b, column_order::raise);
+}
+
+std::size_t run_nway(const plan& p, const batch& b)
+{
+    return run_with(p, b, column_order::rotate);
+}
+
+} // namespace MIMOPACK_ISA
+} // namespace mimopack

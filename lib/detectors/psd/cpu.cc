@@ -1,0 +1,52 @@
+/* SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+ * SPDX-License-Identifier: GPL-3.0-or-later */
+#include "cpu/driver.h"
+#include "cpu/nodes.h"
+#include "cpu/options.h"
+#include "cpu/sizes.h"
+#include "detectors/psd/kernel.h"
+
+namespace mimopack {
+namespace MIMOPACK_ISA {
+
+namespace {
+
+template <int NT, int NR, int WIDTH>
+std::size_t run_size(const plan& p, const batch& b, const psd_options& o)
+{
+    const auto order = static_cast<level_order>(o.ordering);
+    const psd_shape shape{
+        o.levels.count, o.levels.values, o.expansions.values, o.team_size
+    };
+    return drive<NT, NR>(
+        p,
+        b,
+        [&](arena<simd>& a) {
+            return psd<simd, NT, NR, WIDTH>(
+                a, p.points, p.num_tx, p.num_rx, order, shape);
+        },
+        node_counts{ b });
+}
+
+template <int WIDTH>
+std::size_t run_width(const plan& p, const batch& b, const psd_options& o)
+{
+    if constexpr (WIDTH <= 2)
+        return by_size(p, [&](auto nt, auto nr) {
+            return run_size<nt.value, nr.value, WIDTH>(p, b, o);
+        });
+    else
+        return run_size<0, 0, WIDTH>(p, b, o);
+}
+
+} // namespace
+
+std::size_t run_psd(const plan& p, const batch& b)
+{
+    return with_options<psd_options>(p, [&](const psd_options& o) {
+        return by_width(p, [&](auto width) { return run_width<width.value>(p, b, o); });
+    });
+}
+
+} // namespace MIMOPACK_ISA
+} // namespace mimopack

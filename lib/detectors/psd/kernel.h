@@ -1,0 +1,417 @@
+/* SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+ * SPDX-License-Identifier: GPL-3.0-or-later */
+/* The parallel sphere detector (004 §4, Algorithms 2 and 3).
+ *
+ * All lanes walk through the stages together, as the threads of 004 do for one vector: a
+ * round is done while any lane still has a partial vector below its bound, and for the
+ * lanes that have none their metrics are infinite, so that nothing in it can win. In
+ * place of sorting a stage's buffer, its smallest metric is taken out when it is its
+ * turn.
+ *
+ * On the last stage, where only the smallest metric counts, the lowest level is not
+ * enumerated but sliced (both axes of the lowest antenna, where they are paired); its
+ * nodes count as if it were. */
+#pragma once
+#include "common/options.h"
+#include "common/real_tree.h"
+
+namespace mimopack {
+namespace MIMOPACK_ISA {
+
+struct psd_options {
+    int ordering = 0;    /* a level_order */
+    int_list levels;     /* lvl_1 ... lvl_nr of 004 */
+    int_list expansions; /* exp_1 ... */
+    int team_size = 1;   /* tt */
+
+    template <class Visit>
+    MP_FN void each(Visit visit)
+    {
+        visit("ordering", ordering);
+        visit("levels", levels);
+        visit("expansions", expansions);
+        visit("team_size", team_size);
+    }
+};
+
+
+/* lvl_1 ... lvl_nr, exp_1 ... and tt of 004 */
+struct psd_shape {
+    int stages;
+    const int* levels;
+    const int* expansions;
+    int team;
+};
+
+template <class F, int NT, int NR, int WIDTH>
+class psd
+{
+public:
+    using mask = decltype(F() < F());
+    using tree = real_tree<F, NT, NR, WIDTH>;
+    static constexpr int side = tree::side;
+
+    MP_FN psd(arena<F>& a,
+              const constellation& c,
+              int nt,
+              int nr,
+              level_order order,
+              const psd_shape& shape)
+        : d_tree(a, c, nt, nr, order),
+          d_stages(shape.stages),
+          d_team(shape.team),
+          d_k(a, 2 * nt),
+          d_stage()
+    {
+        const int size = 2 * nt;
+        int above = size, parents = 1;
+        for (int s = 0; s < d_stages; ++s) {
+            stage& t = d_stage[s];
+            t.top = above - 1;
+            t.bottom = shape.levels[s] - 1;
+            t.parents = parents;
+            t.children = 1 << (WIDTH * (above - t.bottom));
+            t.together = s + 1 < d_stages ? shape.expansions[s] : 0;
+            t.metric = a.take(parents);
+            t.base = a.take(parents * above);
+            t.node = s + 1 < d_stages ? a.take(parents * t.children) : nullptr;
+            t.chosen = a.take(t.together);
+            t.best = a.take(1);
+            above = t.bottom;
+            parents = t.together;
+        }
+        d_deep = a.take((size + 1) * size);
+        d_partial = a.take(size + 1);
+    }
+
+    MP_FN void prepare(const F* h) { d_tree.prepare(h); }
+
+    /* Adds the nodes of the next vector in lane l to nodes[l][0..team-1], or counts none.
+     */
+    MP_FN void use_lanes(int count, unsigned* const* nodes)
+    {
+        d_counted = nodes ? count : 0;
+        for (int l = 0; l < d_counted; ++l)
+            d_nodes[l] = nodes[l];
+    }
+
+    /* prior: nt*bits lanes in canonical order, or null; llr: +-1; returns where the
+     * vector could be detected */
+    MP_FN mask detect(const F* y, F noise_var, const F* prior, F* llr)
+    {
+        const mask usable = d_tree.rotate(y, noise_var, prior);
+        d_bound = select(usable, F(3e38f), F(-1.0f));
+        for (int s = 0; s < d_stages; ++s)
+            d_stage[s].best[0] = F(0.0f);
+        if (prior)
+            search<true>();
+        else
+            search<false>();
+        d_tree.decide(&d_k[0], llr);
+        return usable;
+    }
+
+private:
+    /* From the chosen nodes of the stage above (levels > top) to its own at `bottom`.
+     */
+    struct stage {
+        int top, bottom;
+        int parents;  /* exp of the stage above */
+        int children; /* of each */
+        int together; /* exp: nodes that are expanded at once */
+        int left;     /* nodes in the buffer that were not chosen yet */
+        F* metric;    /* of the parents */
+        F* base;      /* of parent p: y_l less its symbols' share, levels 0..top */
+        F* node;      /* metrics of the children, parent by parent */
+        F* chosen;    /* indices of those that are being expanded */
+        F* best;      /* the index on the way to the best leaf so far */
+    };
+
+    tree d_tree;
+    const int d_stages, d_team;
+    int d_counted = 0;
+    unsigned* d_nodes[F::width];
+    F d_bound;
+    buffer<F, 2 * NT> d_k;
+    stage d_stage[max_list_option];
+    F *d_deep, *d_partial;
+
+    template <bool Prior>
+    void search()
+    {
+        stage& root = d_stage[0];
+        root.metric[0] = F(0.0f);
+        for (int l = 0; l < d_tree.size; ++l)
+            root.base[l] = d_tree.y[l];
+        count(F(-1.0f) < d_bound, root.children);
+        if (d_stages == 1) {
+            leaves<Prior>();
+        } else {
+            fill<Prior>(0);
+            for (int s = 0; s >= 0;) {
+                if (!choose<Prior>(s))
+                    --s;
+                else if (s + 2 == d_stages)
+                    leaves<Prior>();
+                else
+                    fill<Prior>(++s);
+            }
+        }
+        trace<Prior>();
+    }
+
+    template <bool Prior>
+    void fill(int s)
+    {
+        stage& t = d_stage[s];
+        for (int p = 0; p < t.parents; ++p)
+            expand<Prior, false>(t, p);
+        t.left = t.parents * t.children;
+    }
+
+    /* The next exp nodes of a stage's buffer become the parents of the stage below;
+     * false where no lane has one below its bound. */
+    template <bool Prior>
+    bool choose(int s)
+    {
+        stage& from = d_stage[s];
+        stage& to = d_stage[s + 1];
+        const int size = from.parents * from.children;
+        if (from.left <= 0)
+            return false;
+        for (int e = 0; e < from.together; ++e) {
+            F least(3e38f), index(0.0f);
+            for (int c = 0; c < size; c += side) {
+                const F first(static_cast<float>(c));
+                F local = from.node[c], where(0.0f);
+                MP_UNROLL
+                for (int i = 1; i < side; ++i) {
+                    const F metric = from.node[c + i];
+                    const mask less = metric < local;
+                    local = min(metric, local);
+                    where = select(less, F(static_cast<float>(i)), where);
+                }
+                const mask less = local < least;
+                least = min(local, least);
+                index = select(less, first + where, index);
+            }
+            const mask inside = least < d_bound;
+            if (e == 0) {
+                if (!any(inside))
+                    return false;
+                const int number = from.left < from.together ? from.left : from.together;
+                count(inside, number * to.children);
+            }
+            F::put(from.node, index.to_word(), F(3e38f));
+            from.chosen[e] = index;
+            to.metric[e] = select(inside, least, F(3e38f));
+            descend(from, index, to.base + e * (to.top + 1));
+        }
+        from.left -= from.together;
+        return true;
+    }
+
+    /* The base of a node, whose index differs from lane to lane */
+    void descend(const stage& t, F index, F* base) const
+    {
+        const auto word = index.to_word();
+        const int levels = t.top - t.bottom + 1;
+        for (int l = 0; l < t.bottom; ++l)
+            base[l] = t.base[l];
+        if (t.parents > 1) {
+            const auto parent = word >> (WIDTH * levels);
+            for (int p = 1; p < t.parents; ++p)
+                for (int l = 0; l < t.bottom; ++l)
+                    base[l] = select(is(parent, p), t.base[p * (t.top + 1) + l], base[l]);
+        }
+        for (int j = t.bottom; j <= t.top; ++j) {
+            const F s = tree::symbol(digit(word, j - t.bottom));
+            for (int l = 0; l < t.bottom; ++l)
+                base[l] = fnma(d_tree.r(l, j), s, base[l]);
+        }
+    }
+
+    template <class Word>
+    MP_FN static mask is(Word a, int value)
+    {
+        return abs(a.to_float() - F(static_cast<float>(value))) < F(0.5f);
+    }
+
+    /* Symbol k of a node's level, counted from the stage's bottom */
+    template <class Word>
+    MP_FN static F digit(Word index, int place)
+    {
+        return ((index >> (WIDTH * place)) & (side - 1u)).to_float();
+    }
+
+    /* All leaves below the parents of the last stage; keeps the best there ever was. */
+    template <bool Prior>
+    void leaves()
+    {
+        stage& t = d_stage[d_stages - 1];
+        const F before = d_bound;
+        d_leaf = F(0.0f);
+        for (int p = 0; p < t.parents; ++p)
+            expand<Prior, true>(t, p);
+        const mask improved = d_bound < before;
+        if (!any(improved))
+            return;
+        F index = d_leaf;
+        for (int s = d_stages - 1; s >= 0; --s) {
+            stage& u = d_stage[s];
+            u.best[0] = select(improved, index, u.best[0]);
+            if (s == 0)
+                break;
+            const auto parent = index.to_word() >> (WIDTH * (u.top - u.bottom + 1));
+            index = d_stage[s - 1].chosen[0];
+            for (int p = 1; p < u.parents; ++p)
+                index = select(is(parent, p), d_stage[s - 1].chosen[p], index);
+        }
+    }
+
+    F d_leaf;
+
+    /* The children of parent p: their metrics into the buffer, or the best of them
+     * against the bound. Depth first through the levels, lowest digit fastest. */
+    template <bool Prior, bool Leaves>
+    void expand(stage& t, int p)
+    {
+        const int inner =
+            d_tree.paired() && t.bottom % 2 == 0 && t.top > t.bottom ? 2 : 1;
+        const int depth = t.top - t.bottom + 1 - inner;
+        const int size = d_tree.size;
+        int digits[2 * (NT ? NT : 16) + 1];
+        const F* base = t.base + p * (t.top + 1);
+        d_partial[0] = t.metric[p];
+        int c = p * t.children;
+        int d = 0;
+        digits[0] = -1;
+        for (;;) {
+            const F* const rest = d ? d_deep + d * size : base;
+            if (d == depth) {
+                if (inner == 2)
+                    lowest<Prior, Leaves, 2>(t, rest, d_partial[d], c);
+                else
+                    lowest<Prior, Leaves, 1>(t, rest, d_partial[d], c);
+                c += 1 << (WIDTH * inner);
+                if (--d < 0)
+                    return;
+                continue;
+            }
+            if (++digits[d] == side) {
+                if (--d < 0)
+                    return;
+                continue;
+            }
+            const int l = t.top - d, k = digits[d];
+            const F s = tree::symbol(k);
+            const F e = fnma(d_tree.r(l, l), s, rest[l]);
+            F metric = fma(e, e, d_partial[d]);
+            if (Prior)
+                metric = metric + d_tree.prior(l, k);
+            F* const next = d_deep + (d + 1) * size;
+            for (int j = t.bottom; j < l; ++j)
+                next[j] = fnma(d_tree.r(j, l), s, rest[j]);
+            ++d;
+            d_partial[d] = metric;
+            digits[d] = -1;
+        }
+    }
+
+    /* One level, or the two decoupled ones of an antenna */
+    template <bool Prior, bool Leaves, int Inner>
+    MP_FN void lowest(stage& t, const F* rest, F metric, int c)
+    {
+        if (Leaves) {
+            for (int i = 0; i < Inner; ++i)
+                metric = nearest<Prior>(t.bottom + i, rest[t.bottom + i], metric);
+            const mask better = metric < d_bound;
+            d_bound = min(metric, d_bound);
+            d_leaf = select(better, F(static_cast<float>(c)), d_leaf);
+            return;
+        }
+        F part[2][side];
+        for (int i = 0; i < Inner; ++i) {
+            const int l = t.bottom + i;
+            MP_UNROLL
+            for (int k = 0; k < side; ++k) {
+                const F e = fnma(d_tree.r(l, l), tree::symbol(k), rest[l]);
+                part[i][k] = i == Inner - 1 ? fma(e, e, metric) : e * e;
+                if (Prior)
+                    part[i][k] = part[i][k] + d_tree.prior(l, k);
+            }
+        }
+        F* const out = t.node + c;
+        if (Inner == 1) {
+            MP_UNROLL
+            for (int k = 0; k < side; ++k)
+                out[k] = part[0][k];
+        } else {
+            MP_UNROLL
+            for (int high = 0; high < side; ++high)
+                MP_UNROLL
+            for (int low = 0; low < side; ++low)
+                out[high * side + low] = part[1][high] + part[0][low];
+        }
+    }
+
+    /* metric and the least that a level can add to it */
+    template <bool Prior>
+    MP_FN F nearest(int l, F rest, F metric) const
+    {
+        const F r = d_tree.r(l, l);
+        if (Prior) {
+            F least(3e38f);
+            MP_UNROLL
+            for (int k = 0; k < side; ++k) {
+                const F e = fnma(r, tree::symbol(k), rest);
+                least = min(least, fma(e, e, d_tree.prior(l, k)));
+            }
+            return metric + least;
+        }
+        /* the symbols lie in pairs round 0, +-2, +-6, ...: fold until one is left */
+        F e = abs(rest);
+        MP_UNROLL
+        for (int b = WIDTH - 1; b > 0; --b)
+            e = abs(fnma(r, F(static_cast<float>(1 << b)), e));
+        e = e - r;
+        return fma(e, e, metric);
+    }
+
+    /* The best leaf's symbols, by the indices that lead to it; the sliced ones again */
+    template <bool Prior>
+    void trace()
+    {
+        const stage& last = d_stage[d_stages - 1];
+        const int inner = d_tree.paired() && last.top > last.bottom ? 2 : 1;
+        for (int s = 0; s < d_stages; ++s) {
+            const stage& t = d_stage[s];
+            const auto word = t.best[0].to_word();
+            for (int l = t.bottom; l <= t.top; ++l)
+                d_k[l] = digit(word, l - t.bottom);
+        }
+        for (int l = inner - 1; l >= 0; --l) {
+            F rest = d_tree.y[l];
+            for (int j = inner; j < d_tree.size; ++j)
+                rest = fnma(d_tree.r(l, j), tree::symbol(d_k[j]), rest);
+            F least(3e38f);
+            for (int k = 0; k < side; ++k) {
+                const F e = fnma(d_tree.r(l, l), tree::symbol(k), rest);
+                const F metric = Prior ? fma(e, e, d_tree.prior(l, k)) : e * e;
+                d_k[l] = select(metric < least, F(static_cast<float>(k)), d_k[l]);
+                least = min(metric, least);
+            }
+        }
+    }
+
+    /* Evaluation n of a round is thread n mod tt's. */
+    MP_FN void count(mask active, int evaluations)
+    {
+        for (int l = 0; l < d_counted; ++l)
+            for (int k = 0; active[l] && k < d_team && k < evaluations; ++k)
+                d_nodes[l][k] += (evaluations - k + d_team - 1) / d_team;
+    }
+};
+
+} // namespace MIMOPACK_ISA
+} // namespace mimopack

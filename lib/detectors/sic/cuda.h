@@ -1,0 +1,52 @@
+/* SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+ * SPDX-License-Identifier: GPL-3.0-or-later */
+#pragma once
+#include "cuda/prepared.h"
+#include "cuda/sizes.h"
+#include "detectors/sic/kernel.h"
+
+namespace mimopack {
+namespace MIMOPACK_ISA {
+
+/* A value that is part of the type, so that what depends on it is decided before anything
+ * is optimised: a large kernel's memory is not looked into. */
+template <class T, T VALUE>
+struct constant {
+    MP_FN constexpr operator T() const { return VALUE; }
+};
+
+/* ZF-SIC, or soft: bit flipping */
+template <bool SOFT>
+MP_FN auto make_with_sic(arena<lane>& a)
+{
+    constexpr sic_options o = asked::options();
+    using detector = flip_detector<lane,
+                                   asked::fixed_tx,
+                                   asked::fixed_rx,
+                                   asked::width,
+                                   constant<bool, SOFT>,
+                                   constant<int, asked::num_hard>>;
+    constexpr bool large = SOFT && asked::fixed_tx > 4;
+    return prepared<detector, large>(a,
+                                     asked::points,
+                                     layers(),
+                                     antennas(),
+                                     static_cast<sic_ordering>(o.ordering),
+                                     {},
+                                     {});
+}
+
+template <class Lane>
+MP_FN auto make_zfsic(arena<Lane>& a)
+{
+    return make_with_sic<false>(a);
+}
+
+template <class Lane>
+MP_FN auto make_bitflip(arena<Lane>& a)
+{
+    return make_with_sic<true>(a);
+}
+
+} // namespace MIMOPACK_ISA
+} // namespace mimopack

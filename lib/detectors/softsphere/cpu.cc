@@ -1,0 +1,65 @@
+/* SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+ * SPDX-License-Identifier: GPL-3.0-or-later */
+#include "cpu/driver.h"
+#include "cpu/options.h"
+#include "cpu/sizes.h"
+#include "detectors/exhaustive/cpu_sliced.h"
+#include "detectors/softsphere/kernel.h"
+
+namespace mimopack {
+namespace MIMOPACK_ISA {
+
+namespace {
+
+/* Up to so many parents of leaves, slicing all of them is faster than a search, whose
+ * lanes four symbols do not fill. */
+long small_search(int width) { return width == 1 ? 4096 : 1024; }
+
+struct live_lanes : no_extras {
+    template <class Kernel>
+    MP_FN void before(Kernel& kernel, const std::size_t*, int count) const
+    {
+        kernel.set_live(count);
+    }
+};
+
+template <int NT, int NR, int WIDTH>
+std::size_t run_size(const plan& p, const batch& b, float llr_clip)
+{
+    return drive<NT, NR>(
+        p,
+        b,
+        [&](arena<simd>& a) {
+            return softsphere<simd, NT, NR, WIDTH>(
+                a, p.points, p.num_tx, p.num_rx, llr_clip);
+        },
+        live_lanes());
+}
+
+template <int WIDTH>
+std::size_t run_width(const plan& p, const batch& b, float llr_clip)
+{
+    if constexpr (WIDTH == 2 || WIDTH == 3)
+        if (p.num_tx == 4 && p.num_rx == 4)
+            return run_size<4, 4, WIDTH>(p, b, llr_clip);
+    return run_size<0, 0, WIDTH>(p, b, llr_clip);
+}
+
+} // namespace
+
+std::size_t run_softsphere(const plan& p, const batch& b)
+{
+    return with_options<softsphere_options>(p, [&](const softsphere_options& o) {
+        const long small = small_search(p.points.width);
+        long parents = 1;
+        for (int i = 1; i < p.num_tx && parents <= small; ++i)
+            parents *= p.points.size;
+        if (parents <= small)
+            return run_sliced(p, b, o.llr_clip);
+        return by_width(
+            p, [&](auto width) { return run_width<width.value>(p, b, o.llr_clip); });
+    });
+}
+
+} // namespace MIMOPACK_ISA
+} // namespace mimopack

@@ -1,0 +1,46 @@
+/* SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+ * SPDX-License-Identifier: GPL-3.0-or-later */
+#pragma once
+#include "detectors/sphere/cuda_search.h"
+#include "detectors/sphere/kernel.h"
+
+namespace mimopack {
+namespace MIMOPACK_ISA {
+
+/* SD, or best first: ASD. Sizes are template parameters, so
+ * that only the form that is chosen for them is compiled. */
+template <bool BEST_FIRST,
+          int NT = asked::fixed_tx,
+          int NR = asked::fixed_rx,
+          int WIDTH = asked::width>
+MP_FN auto make_sphere(arena<lane>& a)
+{
+    constexpr sphere_options o = asked::options();
+    if constexpr (!BEST_FIRST && sphere_fits<NT, NR, WIDTH>() && !asked::counts)
+        return shared_sphere<NT, NR, WIDTH>(a, asked::points);
+    else
+        return sphere<lane, asked::width>(a,
+                                          asked::points,
+                                          layers(),
+                                          antennas(),
+                                          static_cast<level_order>(o.ordering),
+                                          BEST_FIRST ? sphere_search::best_first
+                                          : o.radius
+                                              ? sphere_search::depth_first_zero_forcing
+                                              : sphere_search::depth_first);
+}
+
+template <class Lane>
+MP_FN auto make_sd(arena<Lane>& a)
+{
+    return make_sphere<false>(a);
+}
+
+template <class Lane>
+MP_FN auto make_asd(arena<Lane>& a)
+{
+    return make_sphere<true>(a);
+}
+
+} // namespace MIMOPACK_ISA
+} // namespace mimopack

@@ -1,0 +1,305 @@
+/* SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+ * SPDX-License-Identifier: GPL-3.0-or-later */
+/* The sequential sphere detectors of 004: depth first (SD, Algorithm 1) and best first
+ * (ASD). QR decomposition and rotation are done for all lanes at once; the search, whose
+ * every step depends on the one before, for one lane after the other. */
+#pragma once
+#include "common/options.h"
+#include "common/real_tree.h"
+
+namespace mimopack {
+namespace MIMOPACK_ISA {
+
+struct sphere_options {
+    int ordering = 0; /* a level_order */
+    int radius = 0;   /* of sd; 0: infinite, 1: zero forcing */
+
+    template <class Visit>
+    MP_FN void each(Visit visit)
+    {
+        visit("ordering", ordering);
+        visit("radius", radius);
+    }
+};
+
+
+constexpr int max_levels = 32;
+constexpr float outside = 3e38f; /* no metric reaches it */
+
+/* One lane of a real_tree. */
+template <int WIDTH>
+struct scalar_tree {
+    static constexpr int side = 1 << WIDTH;
+    int size;
+    const float* r; /* size x size */
+    const float* y;
+    const float* prior; /* size x side, or null */
+
+    MP_FN static float symbol(int k) { return 2 * k - (side - 1); }
+
+    /* Metrics of all children at level l of a node: its metric and symbols above. Not
+     * inlined, so that it rounds the same wherever it is called. */
+    MP_CALLED void children(int l, const float* above, float metric, float* child) const
+    {
+        const float* const row = r + l * size;
+        float rest = y[l];
+        for (int j = l + 1; j < size; ++j)
+            rest -= row[j] * above[j];
+        for (int k = 0; k < side; ++k) {
+            const float d = rest - row[l] * symbol(k);
+            child[k] = metric + d * d;
+        }
+        for (int k = 0; prior && k < side; ++k)
+            child[k] += prior[l * side + k];
+    }
+
+    /* The zero-forcing point (Babai estimate) and its metric, the square of 004's ZF
+     * radius */
+    MP_FN float zero_forcing(float* point) const
+    {
+        float x[max_levels], metric = 0.0f;
+        for (int l = size - 1; l >= 0; --l) {
+            float sum = y[l];
+            for (int j = l + 1; j < size; ++j)
+                sum -= r[l * size + j] * x[j];
+            x[l] = sum / r[l * size + l];
+        }
+        /* as the search sums it, which shall not find the same point better by rounding
+         */
+        for (int l = size - 1; l >= 0; --l) {
+            int k = 0;
+            while (k < side - 1 && x[l] > symbol(k) + 1.0f)
+                ++k;
+            float child[side];
+            children(l, point, metric, child);
+            point[l] = symbol(k);
+            metric = child[k];
+        }
+        return metric;
+    }
+};
+
+/* Algorithm 1, a node's children from the nearest on (Schnorr-Euchner). A node is visited
+ * when its metric is compared with the radius; the first sibling outside ends a level. */
+template <int WIDTH>
+MP_FN unsigned
+search_depth_first(const scalar_tree<WIDTH>& t, bool zero_forcing_radius, float* best)
+{
+    constexpr int side = 1 << WIDTH;
+    float child[max_levels][side], path[max_levels] = {};
+    float bound = zero_forcing_radius ? t.zero_forcing(best) : outside;
+    unsigned visited = 0;
+    int l = t.size - 1;
+    t.children(l, path, 0.0f, child[l]);
+    while (l < t.size) {
+        int next = 0;
+        for (int s = 1; s < side; ++s)
+            if (child[l][s] < child[l][next])
+                next = s;
+        const float metric = child[l][next];
+        visited += metric < outside; /* the others were all visited before */
+        if (!(metric < bound)) {
+            ++l;
+            continue;
+        }
+        child[l][next] = outside;
+        path[l] = t.symbol(next);
+        if (l > 0) {
+            --l;
+            t.children(l, path, metric, child[l]);
+        } else {
+            bound = metric;
+            for (int j = 0; j < t.size; ++j)
+                best[j] = path[j];
+        }
+    }
+    return visited;
+}
+
+/* Open nodes of the best-first search: a heap over a store that only grows. */
+struct node_store {
+    struct node {
+        float metric;
+        unsigned parent;
+        short level, k;
+    };
+#ifdef __CUDACC__
+    static constexpr unsigned capacity = 1u << 13; /* of which thousands are at work */
+#else
+    static constexpr unsigned capacity = 1u << 21;
+#endif
+    node* nodes;
+    unsigned* heap;
+    unsigned used, open;
+
+    MP_FN bool before(unsigned a, unsigned b) const
+    {
+        return nodes[a].metric < nodes[b].metric ||
+               (nodes[a].metric == nodes[b].metric && a < b);
+    }
+
+    MP_FN void push(const node& n)
+    {
+        nodes[used] = n;
+        unsigned i = open++;
+        for (; i > 0 && before(used, heap[(i - 1) / 2]); i = (i - 1) / 2)
+            heap[i] = heap[(i - 1) / 2];
+        heap[i] = used++;
+    }
+
+    MP_FN unsigned pop()
+    {
+        const unsigned first = heap[0], moved = heap[--open];
+        unsigned i = 0;
+        for (unsigned c = 1; c < open; c = 2 * i + 1) {
+            if (c + 1 < open && before(heap[c + 1], heap[c]))
+                ++c;
+            if (!before(heap[c], moved))
+                break;
+            heap[i] = heap[c];
+            i = c;
+        }
+        heap[i] = moved;
+        return first;
+    }
+};
+
+/* Always the open node with the smallest metric: the first leaf that comes up is the
+ * solution. All children of an expanded node are visited. Where the store is full, starts
+ * again depth first, which needs none. */
+template <int WIDTH>
+MP_FN unsigned
+search_best_first(const scalar_tree<WIDTH>& t, node_store& store, float* best)
+{
+    constexpr int side = 1 << WIDTH;
+    float child[side];
+    store.used = store.open = 0;
+    store.push({ 0.0f, 0, static_cast<short>(t.size), 0 });
+    while (store.used + side <= node_store::capacity) {
+        const unsigned at = store.pop();
+        const int level = store.nodes[at].level;
+        unsigned up = at;
+        for (int l = level; l < t.size; ++l) {
+            best[l] = t.symbol(store.nodes[up].k);
+            up = store.nodes[up].parent;
+        }
+        if (level == 0)
+            return store.used - 1; /* the root is none of the visited */
+        t.children(level - 1, best, store.nodes[at].metric, child);
+        for (int s = 0; s < side; ++s)
+            store.push(
+                { child[s], at, static_cast<short>(level - 1), static_cast<short>(s) });
+    }
+    return store.used - 1 + search_depth_first(t, false, best);
+}
+
+enum class sphere_search { depth_first, depth_first_zero_forcing, best_first };
+
+template <class F, int WIDTH>
+class sphere
+{
+public:
+    using mask = decltype(F() < F());
+    using tree = real_tree<F, 0, 0, WIDTH>;
+    static constexpr int side = tree::side;
+
+    MP_FN sphere(arena<F>& a,
+                 const constellation& c,
+                 int nt,
+                 int nr,
+                 level_order order,
+                 sphere_search search)
+        : d_search(search),
+          d_tree(a, c, nt, nr, order),
+          d_r(a, 4 * nt * nt),
+          d_y(a, 2 * nt),
+          d_prior(a, 2 * nt * side),
+          d_k(a, 2 * nt)
+    {
+        if (search == sphere_search::best_first) {
+            const unsigned long nodes =
+                node_store::capacity * sizeof(node_store::node) / sizeof(F);
+            const unsigned long heap =
+                node_store::capacity * sizeof(unsigned) / sizeof(F);
+            d_store.nodes = reinterpret_cast<node_store::node*>(a.take(nodes));
+            d_store.heap = reinterpret_cast<unsigned*>(a.take(heap));
+        }
+    }
+
+    MP_FN void prepare(const F* h)
+    {
+        d_tree.prepare(h);
+        const int size = d_tree.size;
+        for (int l = 0; l < size; ++l)
+            for (int j = l; j < size; ++j)
+                scatter(d_tree.r(l, j), l * size + j, size * size, &d_r[0]);
+    }
+
+    /* The lanes of the next detect() that are in use, and where each one's number of
+     * nodes goes, or null */
+    MP_FN void use_lanes(int count, unsigned* const* nodes)
+    {
+        d_lanes = count;
+        for (int lane = 0; lane < count; ++lane)
+            d_nodes[lane] = nodes ? nodes[lane] : nullptr;
+    }
+
+    MP_FN mask detect(const F* y, F noise_var, const F* prior, F* llr)
+    {
+        const int size = d_tree.size;
+        const mask usable = d_tree.rotate(y, noise_var, prior);
+        for (int l = 0; l < size; ++l) {
+            scatter(d_tree.y[l], l, size, &d_y[0]);
+            for (int s = 0; prior && s < side; ++s)
+                scatter(d_tree.prior(l, s), l * side + s, size * side, &d_prior[0]);
+            d_k[l] = F(0.0f);
+        }
+        for (int lane = 0; lane < d_lanes; ++lane)
+            if (usable[lane])
+                search(lane, prior != nullptr);
+        d_tree.decide(&d_k[0], llr);
+        return usable;
+    }
+
+private:
+    const sphere_search d_search;
+    tree d_tree;
+    buffer<F, 0> d_r, d_y, d_prior; /* lane by lane */
+    buffer<F, 0> d_k;
+    node_store d_store{};
+    int d_lanes = F::width;
+    unsigned* d_nodes[F::width] = {};
+
+    MP_FN static void scatter(F value, int place, int stride, F* lanes)
+    {
+        float values[F::width];
+        value.store(values);
+        for (int lane = 0; lane < F::width; ++lane)
+            reinterpret_cast<float*>(lanes)[lane * stride + place] = values[lane];
+    }
+
+    void search(int lane, bool has_prior)
+    {
+        const int size = d_tree.size;
+        const scalar_tree<WIDTH> t{
+            size,
+            reinterpret_cast<float*>(&d_r[0]) + lane * size * size,
+            reinterpret_cast<float*>(&d_y[0]) + lane * size,
+            has_prior ? reinterpret_cast<float*>(&d_prior[0]) + lane * size * side
+                      : nullptr
+        };
+        float best[max_levels] = {};
+        const unsigned visited =
+            d_search == sphere_search::best_first
+                ? search_best_first(t, d_store, best)
+                : search_depth_first(
+                      t, d_search == sphere_search::depth_first_zero_forcing, best);
+        for (int l = 0; l < size; ++l)
+            reinterpret_cast<float*>(&d_k[l])[lane] = 0.5f * (best[l] + (side - 1));
+        if (d_nodes[lane])
+            *d_nodes[lane] = visited;
+    }
+};
+
+} // namespace MIMOPACK_ISA
+} // namespace mimopack

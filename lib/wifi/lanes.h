@@ -1,0 +1,220 @@
+/* SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+ * SPDX-License-Identifier: GPL-3.0-or-later */
+/* Complex numbers of which each lane has one, and inner loops of the other files. */
+#pragma once
+#include "cpu/simd.h"
+#include "wifi/plan.h"
+#include <algorithm>
+#include <cmath>
+
+namespace mimopack {
+namespace MIMOPACK_ISA {
+
+constexpr int width = simd::width;
+
+struct complex_simd {
+    simd re, im;
+};
+
+MP_FN complex_simd operator+(complex_simd a, complex_simd b)
+{
+    return { a.re + b.re, a.im + b.im };
+}
+
+MP_FN complex_simd operator-(complex_simd a, complex_simd b)
+{
+    return { a.re - b.re, a.im - b.im };
+}
+
+MP_FN complex_simd operator*(complex_simd a, complex_simd b)
+{
+    return { fnma(a.im, b.im, a.re * b.re), fma(a.re, b.im, a.im * b.re) };
+}
+
+/* c + conj(a) b */
+MP_FN complex_simd add_conjugate(complex_simd c, complex_simd a, complex_simd b)
+{
+    return { fma(a.re, b.re, fma(a.im, b.im, c.re)),
+             fma(a.re, b.im, fnma(a.im, b.re, c.im)) };
+}
+
+MP_FN simd norm(complex_simd a) { return fma(a.re, a.re, a.im * a.im); }
+
+MP_FN simd square_root(simd a)
+{
+    simd root(0.0f);
+    for (int l = 0; l < width; ++l)
+        root.v[l] = __builtin_sqrtf(a.v[l]);
+    return root;
+}
+
+MP_FN float sum(simd a)
+{
+    float total = 0;
+    for (int l = 0; l < width; ++l)
+        total += a.v[l];
+    return total;
+}
+
+/* Element `place` of items that lie `step` complex numbers apart, one a lane; lanes
+ * beyond `count` repeat the last item. */
+MP_FN complex_simd gather(const float* from,
+                          std::int64_t step,
+                          std::int64_t place,
+                          int count)
+{
+    complex_simd x;
+    for (int l = 0; l < width; ++l) {
+        const float* p = from + 2 * (step * (l < count ? l : count - 1) + place);
+        x.re.v[l] = p[0];
+        x.im.v[l] = p[1];
+    }
+    return x;
+}
+
+/* What the mean of so many squares of noise exceeds once in a thousand, where 1 is expected:
+ * Wilson and Hilferty's cube root of the chi-squared distribution */
+MP_FN double seldom_exceeded(std::int64_t count)
+{
+    const double n = static_cast<double>(count);
+    const double root = 1 - 1 / (9 * n) + 3.1 / (3 * std::sqrt(n));
+    return root * root * root;
+}
+
+/* Of 1 value or more, which are put in another order; NaN counts as infinity */
+MP_FN float median(float* values, std::int64_t count)
+{
+    for (std::int64_t i = 0; i < count; ++i)
+        values[i] = values[i] < infinity ? values[i] : infinity;
+    float* middle = values + count / 2;
+    std::nth_element(values, middle, values + count);
+    return count % 2 ? *middle : (*std::max_element(values, middle) + *middle) / 2;
+}
+
+/* Inverse of a Hermitian positive definite matrix by Gauss and Jordan, in place */
+MP_FN void invert(complex_simd* g, int n)
+{
+    const simd one(1.0f), zero(0.0f);
+    for (int p = 0; p < n; ++p) {
+        const simd pivot = one / g[p * n + p].re;
+        for (int j = 0; j < n; ++j)
+            g[p * n + j] = { g[p * n + j].re * pivot, g[p * n + j].im * pivot };
+        g[p * n + p] = { pivot, zero };
+        for (int i = 0; i < n; ++i) {
+            if (i == p)
+                continue;
+            const complex_simd f = g[i * n + p];
+            g[i * n + p] = { zero, zero };
+            for (int j = 0; j < n; ++j)
+                g[i * n + j] = g[i * n + j] - f * g[p * n + j];
+        }
+    }
+}
+
+/* exp(i (angle k + phase)) for ascending k: products of coarse and fine steps */
+MP_FN void turns(double angle,
+                 const std::int64_t* k,
+                 std::int64_t count,
+                 float* re,
+                 float* im,
+                 double phase = 0)
+{
+    constexpr std::int64_t fine = 16;
+    double fine_re[fine] = { 1 }, fine_im[fine] = { 0 };
+    double step_re = std::cos(angle), step_im = std::sin(angle);
+    for (int n = 1; n < fine; n *= 2) {
+        for (int i = 0; i < n; ++i) {
+            fine_re[n + i] = fine_re[i] * step_re - fine_im[i] * step_im;
+            fine_im[n + i] = fine_re[i] * step_im + fine_im[i] * step_re;
+        }
+        const double next = step_re * step_re - step_im * step_im;
+        step_im = 2 * step_re * step_im;
+        step_re = next;
+    }
+    double a = 0, b = 0;
+    const auto turn = [&a, &b](double c, double d) {
+        const double next = a * c - b * d;
+        b = a * d + b * c;
+        a = next;
+    };
+    for (std::int64_t i = 0, length; i < count; i += length) {
+        const std::int64_t gap = i ? k[i] - k[i - 1] : 0;
+        if (gap > 0 && gap < fine)
+            turn(fine_re[gap], fine_im[gap]);
+        else {
+            a = std::cos(angle * static_cast<double>(k[i]) + phase);
+            b = std::sin(angle * static_cast<double>(k[i]) + phase);
+        }
+        length = 1;
+        while (i + length < count && k[i + length] == k[i] + length)
+            ++length;
+        for (std::int64_t begin = 0; begin < length; begin += fine) {
+            float *to_re = re + i + begin, *to_im = im + i + begin;
+            const std::int64_t n = std::min(fine, length - begin);
+            for (std::int64_t j = 0; j < n; ++j) {
+                to_re[j] = static_cast<float>(a * fine_re[j] - b * fine_im[j]);
+                to_im[j] = static_cast<float>(a * fine_im[j] + b * fine_re[j]);
+            }
+            if (begin + fine < length)
+                turn(step_re, step_im);
+            else
+                turn(fine_re[n - 1], fine_im[n - 1]);
+        }
+    }
+}
+
+/* y = x times turns, of complex numbers as pairs */
+MP_FN void turned(const float* x, const float* re, const float* im, std::int64_t count, float* y)
+{
+    for (std::int64_t i = 0; i < count; ++i) {
+        const float a = x[2 * i], b = x[2 * i + 1];
+        y[2 * i] = a * re[i] - b * im[i];
+        y[2 * i + 1] = a * im[i] + b * re[i];
+    }
+}
+
+/* Rows times a matrix, in place: `size` columns of complex numbers, each row times its scale */
+MP_FN void mix(const float* matrix, std::int64_t rows, std::int64_t size, const float* scale, float* x)
+{
+    float column[2 * 256];
+    for (std::int64_t i = 0; i < size; ++i) {
+        for (std::int64_t r = 0; r < rows; ++r) {
+            column[2 * r] = x[2 * (r * size + i)];
+            column[2 * r + 1] = x[2 * (r * size + i) + 1];
+        }
+        for (std::int64_t r = 0; r < rows; ++r) {
+            const float* m = matrix + 2 * r * rows;
+            float re = 0, im = 0;
+            for (std::int64_t q = 0; q < rows; ++q) {
+                re += m[2 * q] * column[2 * q] - m[2 * q + 1] * column[2 * q + 1];
+                im += m[2 * q] * column[2 * q + 1] + m[2 * q + 1] * column[2 * q];
+            }
+            x[2 * (r * size + i)] = re * scale[r];
+            x[2 * (r * size + i) + 1] = im * scale[r];
+        }
+    }
+}
+
+void acquire(const wifi_acquisition& a);
+void shifts(const wifi_shifts& s);
+void train(const wifi_training& t);
+void combine(const wifi_combination& c);
+void read(const wifi_signals& s);
+void headers(const wifi_headers& h);
+void order(const wifi_order& o);
+void round(const wifi_rounding& r);
+void track(const wifi_tracking& t);
+void profiles(const wifi_profiles& p);
+void extents(const wifi_extents& e);
+void smooth(const wifi_smoothing& s);
+void condition(const wifi_channels& c);
+void errors(const wifi_errors& e);
+void points(const wifi_points& p);
+void refine(const wifi_refinement& w);
+void whiten(const wifi_whitening& w);
+void spectra(const wifi_spectra& s);
+void smooth_channels(const wifi_estimates& e);
+void demodulate(const wifi_demodulation& d);
+
+} // namespace MIMOPACK_ISA
+} // namespace mimopack

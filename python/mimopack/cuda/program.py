@@ -1,0 +1,176 @@
+# SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A detector's programs on one GPU: compiled, and launched on arrays of the device."""
+
+from collections import namedtuple
+from functools import lru_cache
+from math import isqrt
+from struct import Struct
+from typing import NamedTuple
+
+import numpy as np
+
+from . import is_device_array, source
+from .device import Count, address, check_device, cupy, kernel
+
+# Where a thread's arrays are in global memory, they take at most this, and an eighth of what is
+# free: several launches may be under way.
+SCRATCH_BYTES = 2**31
+# Threads that a multiprocessor should have to do before a thread takes several vectors.
+THREADS_WANTED = 512
+# What a launch counts: vectors that it erased, chunks of vectors that its threads took
+COUNTERS_BYTES = 16
+# detect() in lib/cuda/detect.h: each argument in 8 bytes of its own
+_ARGUMENTS = Struct("=2Q I4x I4x 3Q f4x 2Q f4x 2Q I4x 2Q")
+
+# The kernel and its handle, floats of a thread's arena, blocks that a multiprocessor works on at a
+# time, chunks of vectors that keep a block busy
+_Compiled = namedtuple("_Compiled", "kernel function arena blocks least_chunks")
+
+
+class Variant(NamedTuple):
+    """What the program of a call depends on; see ``source.program``."""
+
+    has_prior: bool
+    matrix_each: bool
+    as_int8: bool
+    num_hard: int
+    counts: bool
+
+    @classmethod
+    def of(cls, call):
+        """The variant for a ``detectors.Call``."""
+        return cls(call.has_prior, call.per_channel == 1, call.out.dtype == np.int8,
+                   call.num_hard, call.nodes is not None)
+
+
+class Program:
+    """A detector's kernels on one GPU, specialised for its sizes and parameters and compiled at
+    first use.
+
+    Args:
+        plan: ``Detector.plan()``.
+        device: number of the GPU.
+    """
+
+    def __init__(self, plan, device):
+        check_device(device)
+        self.device = device
+        self._plan = plan
+        self._threads = plan["gpu_threads"]
+        self._processors = cupy().cuda.runtime.deviceGetAttribute(
+            cupy().cuda.runtime.cudaDevAttrMultiProcessorCount, device)
+        self._compiled = {}
+        self._values = np.zeros(_ARGUMENTS.size // 8, np.uint64)
+        self._arguments = (address(self._values)
+                           + 8 * np.arange(len(self._values))).astype(np.uint64)
+
+    def current(self):
+        """A context in which this GPU is the current one."""
+        return cupy().cuda.Device(self.device)
+
+    def _compile(self, variant):
+        if variant not in self._compiled:
+            module = cupy()
+            arena_size = kernel(source.program(self._plan, None, *variant), "arena_size",
+                                self.device)
+            sizes = module.empty(2, np.uint64)
+            arena_size((1,), (1,), (sizes,))
+            arena, teams = map(int, sizes.get())
+            detect = kernel(source.program(self._plan, arena, *variant), "detect", self.device)
+            function = detect.kernel.ptr
+            blocks = module.cuda.driver.occupancyMaxActiveBlocksPerMultiprocessor(
+                function, self._threads, 0)
+            self._compiled[variant] = _Compiled(detect, function, arena, max(1, blocks),
+                                                self._threads // 32 if teams else self._threads)
+        return self._compiled[variant]
+
+    def launch(self, variant, n, per_channel, y, h, noise_var, common_noise_var, prior, out,
+               int8_scale, hard, nodes, nodes_per_vector, counters, stream):
+        """The kernel on a stream of this GPU, which is the current one.
+
+        Args:
+            variant: the program.
+            n: vectors, of which per_channel each have a matrix.
+            y, h, noise_var, prior, out, hard, nodes, counters: addresses on the device, those of
+                complex numbers and LLRs multiples of 16; 0 where there is none. counters:
+                COUNTERS_BYTES of zeros, of which the first 8 become the erased vectors.
+        """
+        compiled = self._compile(variant)
+        chunk = _chunk(n, per_channel, self._processors * THREADS_WANTED)
+        blocks = min(-(-(n // chunk) // compiled.least_chunks), self._processors * compiled.blocks)
+        scratch = None
+        if compiled.arena > source.LARGEST_LOCAL_ARENA:
+            with stream:
+                blocks, scratch = self._scratch(blocks, 4 * compiled.arena * self._threads)
+        _ARGUMENTS.pack_into(
+            self._values, 0, n, n // chunk, chunk, per_channel // chunk, y, h, noise_var,
+            common_noise_var, prior, out, int8_scale, hard, nodes, nodes_per_vector,
+            scratch.ptr if scratch else 0, counters)
+        cupy().cuda.driver.launchKernel(compiled.function, blocks, 1, 1, self._threads, 1, 1,
+                                        0, stream.ptr, address(self._arguments), 0)
+
+    def _scratch(self, blocks, block_bytes):
+        """(blocks, memory for them), as many as there is room for."""
+        module = cupy()
+        pool = module.get_default_memory_pool()
+        room = module.cuda.runtime.memGetInfo()[0] + pool.free_bytes()
+        blocks = min(blocks, max(1, min(SCRATCH_BYTES, room // 8) // block_bytes))
+        while True:
+            try:
+                return blocks, module.cuda.alloc(blocks * block_bytes)
+            except module.cuda.memory.OutOfMemoryError:
+                if blocks == 1:
+                    raise
+                blocks //= 2
+
+    def resources(self):
+        """What each kernel so far takes of a multiprocessor, for measurements."""
+        return [{"registers": it.kernel.num_regs, "local_bytes": it.kernel.local_size_bytes,
+                 "shared_bytes": it.kernel.shared_size_bytes, "blocks_per_processor": it.blocks}
+                for it in self._compiled.values()]
+
+    def detect(self, call):
+        """Run a ``detectors.Call`` with arrays that are all on this GPU, but for a noise_var that
+        holds for all vectors. Works on the current stream and does not wait.
+
+        Returns:
+            A ``Count`` of the vectors that were erased.
+        """
+        y, h, noise_var, prior, out, int8_scale, _, hard, nodes = call
+        module = cupy()
+        with self.current():
+            stream = module.cuda.get_current_stream()
+            counters = module.cuda.alloc(COUNTERS_BYTES)
+            counters.memset_async(0, COUNTERS_BYTES, stream)
+            n = len(y)
+            if n:
+                common = not is_device_array(noise_var)
+                # copies of arrays that begin anywhere live until the kernel has its place
+                aligned = [None if array is None else _aligned(array) for array in (y, h, prior)]
+                target = out if out.data.ptr % 16 == 0 else module.empty_like(out)
+                y_at, h_at, prior_at, noise_at, out_at, hard_at, nodes_at = (
+                    0 if array is None else array.data.ptr
+                    for array in (*aligned, None if common else noise_var, target, hard, nodes))
+                self.launch(
+                    Variant.of(call), n, call.per_channel, y_at, h_at, noise_at,
+                    float(noise_var[0]) if common else 0,
+                    prior_at, out_at, int8_scale, hard_at, nodes_at,
+                    0 if nodes is None else nodes.shape[1], counters.ptr, stream)
+                if target is not out:
+                    out[...] = target
+        return Count(counters, stream)
+
+
+@lru_cache
+def _chunk(n, per_channel, threads):
+    """Vectors of a matrix that a thread takes: all, or fewer where threads would be idle."""
+    most = max(1, n // threads)
+    divisors = (size for i in range(1, isqrt(per_channel) + 1) if per_channel % i == 0
+                for size in (i, per_channel // i))
+    return max(size for size in divisors if size <= most)
+
+
+def _aligned(array):
+    """Kernels move 16 bytes at a time."""
+    return array if array.data.ptr % 16 == 0 else array.copy()
