@@ -19,8 +19,9 @@ from gnuradio.mimopack.apps.bench.measuring import Run, error_rate, take_turns
 from gnuradio.mimopack.apps.bench.operations import COUNTED, Problem, count
 from gnuradio.mimopack.apps.bench.single import make_cases
 from gnuradio.mimopack.constellation import get
+from source_tree import ROOT
 
-PEERS = Path(__file__).parents[1] / "bench" / "peers"
+PEERS = ROOT / "bench/peers"
 BEST = _core.available_isas()[0]
 NEEDS_ITPP = pytest.mark.skipif(
     not (shutil.which("g++") and Path("/usr/include/itpp").exists()),

@@ -6,7 +6,6 @@ import importlib.util
 import json
 import os
 import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -22,8 +21,8 @@ from gnuradio.mimopack.apps.bench.rows import add_targets, attempt, detector_row
 from gnuradio.mimopack.cuda import source
 from gnuradio.mimopack.cuda.device import check_device
 from nvrtc import Program
+from source_tree import ROOT
 
-ROOT = Path(__file__).parents[1]
 GPU_SUITES = [name for name, suite in SUITES.items() if suite.gpu]
 
 

@@ -13,13 +13,13 @@ from types import SimpleNamespace
 import fake_cuda
 import numpy as np
 import pytest
+from detector_blocks import make, play
 from fake_cuda import Fake
 from gnuradio.mimopack import detectors
 from gnuradio.mimopack.cuda import device, transfer
 from gnuradio.mimopack.detectors import calibration
 from gnuradio.mimopack.detectors.calibration import crossing, folder, keep, recall
 from simulated import problem
-from test_detector_blocks import make, play
 
 CONFIGURATION = {"detector": "zf", "threads": 2}
 

@@ -7,28 +7,15 @@ from functools import cache
 
 import numpy as np
 import pytest
+from convolutional_code import DEVIATION, transmitted
 from gnuradio.mimopack import _core, channel, coding, detectors, iterative, reference
 from gnuradio.mimopack.coding.convolutional import CODE_RATES, GENERATORS, PUNCTURING, TAIL
 
 ISAS = _core.available_isas()
 RNG = np.random.default_rng
-# Noise at which about one bit in a hundred is wrong
-DEVIATION = {"1/2": 0.85, "2/3": 0.67, "3/4": 0.59, "5/6": 0.53}
 
 per_rate = pytest.mark.parametrize("rate", CODE_RATES)
 per_isa = pytest.mark.parametrize("isa", ISAS)
-
-
-def transmitted(size, rate, n, deviation=None, seed=0, prior=0.0):
-    """(bits, codewords, LLRs) over AWGN with BPSK, and a-priori LLRs of information bits with a
-    deviation; simulated."""
-    rng = RNG(seed)
-    bits = rng.integers(0, 2, (n, size), np.uint8)
-    words = coding.ConvolutionalEncoder(size, rate).encode(bits)
-    noise_var = (DEVIATION[rate] if deviation is None else deviation) ** 2
-    llr = 2 / noise_var * (2.0 * words - 1 + rng.normal(0, noise_var**0.5, words.shape))
-    llr[:, :size] = rng.normal(0, 1, bits.shape) * prior
-    return bits, words, llr.astype(np.float32)
 
 
 def of_all_codewords(llr, size, rate, join):

@@ -7,15 +7,13 @@ import ctypes
 
 import numpy as np
 import pytest
+from convolutional_code import transmitted
 from gnuradio.mimopack import coding, reference
 from gnuradio.mimopack.coding.convolutional import CODE_RATES, GENERATORS, PUNCTURING
 from gnuradio.mimopack.coding.convolutional_decoder import MARGIN
 from gnuradio.mimopack.cuda import convolutional, source, viterbi
-from nvrtc import Program
-from test_convolutional import transmitted
-from test_cuda_programs import ARCHITECTURES
-from test_cuda_without_gpu import compiled
-from test_ldpc_cuda import pointer
+from nvrtc import ARCHITECTURES, Program
+from without_gpu import compiled, pointer
 
 LAUNCH = """
 thread_local mimopack::device::convolutional_shared shared[MIMOPACK_THREADS / 32];

@@ -7,20 +7,21 @@ import os
 import subprocess
 import sys
 import warnings
-from pathlib import Path
 
 import numpy as np
 import pytest
+from detector_blocks import make, play
 from gnuradio.mimopack import detectors
 from gnuradio.mimopack.cuda import device, source, transfer
 from gnuradio.mimopack.detectors import calibration
 from simulated import problem
+from source_tree import DATA
 
 pytestmark = pytest.mark.gpu
 
 ALL = list(detectors.REGISTRY)
 PRIOR = [name for name in ALL if detectors.REGISTRY[name].SUPPORTS_PRIOR]
-DATA = sorted((Path(__file__).parent / "data").glob("*.npz"))
+FILES = sorted(DATA.glob("*.npz"))
 # A tie in a list may fall the other way, for a share of vectors below this.
 TIES = 1e-4
 
@@ -81,7 +82,7 @@ def test_sizes_without_a_build_of_their_own(name, num_tx, num_rx):
     assert np.all(error <= scale * 1e-3 * np.max(np.abs(expected), axis=1))
 
 
-@pytest.mark.parametrize("path", DATA, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
 @pytest.mark.parametrize("name, key", [("omap", "llr_app"), ("mla", "llr_maxlog"),
                                        ("zf", "llr_zf_maxlog"), ("mmse", "llr_lmmse_maxlog")])
 def test_vectors_of_another_implementation(path, name, key):
@@ -411,8 +412,6 @@ class TestFailures:
 
     @pytest.mark.parametrize("backend", ["auto", "cuda"])
     def test_no_memory_in_a_flowgraph(self, backend, little_memory, monkeypatch, capfd):
-        from test_detector_blocks import make, play
-
         monkeypatch.setattr(calibration, "measure", lambda *_: [(16, 2.0, 1.0)])
         y, h, noise_var, _ = problem(10_000, 4, 4, "qam16", 18)
         block = make("nway", backend=backend, noise_var=noise_var, device=[0])
@@ -436,7 +435,7 @@ class TestFailures:
     @pytest.mark.parametrize("backend", ["auto", "cuda"])
     def test_a_kernel_that_writes_anywhere(self, backend, tmp_path):
         """The GPU is then lost to the process, which goes on and ends as it should."""
-        path = os.pathsep.join([str(Path(__file__).parent), *filter(None, sys.path)])
+        path = os.pathsep.join(sys.path)
         done = subprocess.run(
             [sys.executable, "-c", LOST_GPU, backend], capture_output=True, text=True, timeout=300,
             env={**os.environ, "XDG_CACHE_HOME": str(tmp_path), "PYTHONPATH": path})
@@ -453,7 +452,7 @@ import numpy as np
 from gnuradio.mimopack import detectors
 from gnuradio.mimopack.detectors import calibration
 from simulated import problem
-from test_detector_blocks import make, play
+from detector_blocks import make, play
 
 calibration.measure = lambda *_: [(16, 2.0, 1.0)]
 y, h, noise_var, _ = problem(10_000, 4, 4, "qam16", 18)
@@ -481,8 +480,6 @@ print(block.vectors(), "vectors,", block.erasures(), "erased,", block.failures()
 @pytest.mark.parametrize("backend, device", [("cuda", 0), ("cuda", [0]), ("auto", 0)])
 def test_block(period, backend, device, monkeypatch):
     """A flowgraph whose detector works on the GPU."""
-    from test_detector_blocks import make, play
-
     monkeypatch.setattr(calibration, "measure", lambda *_: [(1, 2.0, 1.0)])
     monkeypatch.setattr(calibration, "LEAST_VECTORS", 1)
     y, h, noise_var, _ = problem(14 * 2000, 4, 4, "qam16", 18, period)
@@ -499,7 +496,7 @@ import numpy as np
 from gnuradio.mimopack import detectors
 from gnuradio.mimopack.cuda import pinning
 from simulated import problem
-from test_detector_blocks import make, play
+from detector_blocks import make, play
 y, h, noise_var, _ = problem(14 * 20_000, 4, 4, "qam16", 18, 14)
 expected = detectors.NWay(backend="cuda").detect(y, h, noise_var)
 held = []
@@ -526,8 +523,8 @@ def test_blocks_pin_buffers_of_every_kind(factory, tmp_path):
     choice.parent.mkdir(parents=True)
     choice.write_text(f"gr::vmcircbuf_{factory}_factory")
     done = subprocess.run([sys.executable, "-c", PINNED_FLOWGRAPHS], capture_output=True, text=True,
-                          cwd=Path(__file__).parent, timeout=120,
-                          env=os.environ | {"HOME": str(tmp_path)})
+                          timeout=120, env=os.environ | {
+                              "HOME": str(tmp_path), "PYTHONPATH": os.pathsep.join(sys.path)})
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines()[-1] == "[3]"
 
@@ -567,8 +564,6 @@ class TestTwoGpus:
     @pytest.mark.parametrize("devices", [[0, 1], 1])
     @pytest.mark.parametrize("period", [1, 14])
     def test_block(self, period, devices):
-        from test_detector_blocks import make, play
-
         y, h, noise_var, _ = problem(14 * 20_000, 4, 4, "qam16", 18, period)
         block = make("nway", backend="cuda", device=devices, noise_var=noise_var,
                      symbols_per_channel=period)

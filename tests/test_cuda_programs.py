@@ -10,9 +10,8 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from gnuradio.mimopack import detectors
 from gnuradio.mimopack.cuda import source
-from nvrtc import Program
+from nvrtc import ARCHITECTURES, Program
 
-ARCHITECTURES = ("sm_75", "sm_80", "sm_90", "sm_100")
 # Other sizes, constellations and calls, for one architecture: (detector, its parameters, the call)
 OTHERS = [
     *((name, {"num_tx": 9, "num_rx": 9}, {}) for name in ("nway", "sfsd", "mmse", "kbest")),

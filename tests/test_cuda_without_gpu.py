@@ -4,16 +4,14 @@
 with a block's threads taking turns."""
 
 import ctypes
-import subprocess
-from pathlib import Path
 
 import numpy as np
 import pytest
 from gnuradio.mimopack import detectors
 from gnuradio.mimopack.cuda import source
 from simulated import assert_close, problem
+from without_gpu import compiled
 
-HEADER = Path(__file__).parent / "without_gpu.h"
 LAUNCH = """
 static struct {
     unsigned long long n;
@@ -40,16 +38,6 @@ extern "C" void launch(unsigned blocks, unsigned long long n, unsigned chunk, un
         });
 }
 """
-
-
-def compiled(text, path, *more):
-    path.with_suffix(".cc").write_text(text)
-    options = [option for option in source.OPTIONS if option[:2] in ("-I", "-D", "-s")]
-    # -fno-gnu-unique: programs that are loaded at the same time have shared memory of their own.
-    subprocess.run(["g++", "-O1", "-w", "-fPIC", "-shared", "-fno-gnu-unique",
-                    "-ffp-contract=off", *options, *more, "-include", HEADER,
-                    path.with_suffix(".cc"), "-o", path], check=True, timeout=300)
-    return ctypes.CDLL(str(path))
 
 
 def launcher(det, folder, more="", **call):

@@ -8,73 +8,15 @@ import time
 import numpy as np
 import pmt
 import pytest
+from detector_blocks import Hungry, Sink, Source, make, play
 from flowgraphs import Messages
 from gnuradio import blocks, gr, mimopack
 from gnuradio.mimopack import _core, detectors
 from gnuradio.mimopack.apps.bench.flowgraph import repeat_into
-from gnuradio.mimopack.blocks.streams import vector
 from gnuradio.mimopack.cuda import device
 from simulated import problem
 
 ALL = list(detectors.REGISTRY)
-
-
-class Source(gr.sync_block):
-    """Items of an array, at most `step` at a time, with tags (item, key, value)."""
-
-    def __init__(self, items, tags=(), step=None):
-        items = np.ascontiguousarray(items).reshape(len(items), -1)
-        gr.sync_block.__init__(self, "source", None, [(items.dtype.type, items.shape[1])])
-        self._items, self._tags, self._step, self._at = items, tags, step, 0
-
-    def work(self, input_items, output_items):
-        n = min(len(output_items[0]), len(self._items) - self._at, self._step or 2**30)
-        if n == 0:
-            return -1
-        output_items[0][:n] = self._items[self._at:self._at + n].reshape(
-            output_items[0][:n].shape)
-        for item, key, value in self._tags:
-            if self._at <= item < self._at + n:
-                self.add_item_tag(0, item, pmt.intern(key), pmt.to_pmt(value))
-        self._at += n
-        return n
-
-
-class Sink(gr.sync_block):
-    """Collects items and tags."""
-
-    def __init__(self, dtype, width):
-        gr.sync_block.__init__(self, "sink", [vector(dtype, width)], None)
-        self.parts, self.tags = [], []
-
-    def work(self, input_items, output_items):
-        n = len(input_items[0])
-        self.parts.append(input_items[0].reshape(n, -1).copy())
-        self.tags += [(tag.offset, pmt.to_python(tag.key), pmt.to_python(tag.value))
-                      for tag in self.get_tags_in_window(0, 0, n)]
-        return n
-
-    def items(self):
-        return np.concatenate(self.parts)
-
-
-def make(name, **parameters):
-    return getattr(mimopack, f"{name}_detector")(**parameters)
-
-
-def play(block, y, h, period=1, prior=None, tags=(), step=None, dtype=np.float32):
-    """Run the arrays through the block; the LLRs as (n, nt*m), and the sink."""
-    tb = gr.top_block()
-    width = block.output_signature().sizeof_stream_item(0) // np.dtype(dtype).itemsize
-    ends = [Source(y.reshape(len(y) // period, -1), tags, step), Source(h, (), step)]
-    if prior is not None:
-        ends.append(Source(prior.reshape(len(y) // period, -1), (), step))
-    sink = Sink(dtype, width)
-    for port, source in enumerate(ends):
-        tb.connect(source, (block, port))
-    tb.connect(block, sink)
-    tb.run()
-    return sink.items().reshape(len(y), -1), sink
 
 
 @pytest.mark.parametrize("name", ALL)
@@ -153,22 +95,6 @@ def test_no_vector_is_lost_and_batches_are_large(n, capsys):
     with capsys.disabled():
         print(f"\nzf_detector, {n} vectors: mean batch {n / len(calls):.0f}, "
               f"{n / elapsed / 1e6:.2f} Mvec/s with start-up")
-
-
-class Hungry(gr.basic_block):
-    """A reader that wants many items at once, as decoders of long blocks do."""
-
-    def __init__(self, items, width):
-        gr.basic_block.__init__(self, "hungry", [(np.float32, width)], None)
-        self._items, self.taken = items, 0
-
-    def forecast(self, noutput_items, ninputs):
-        return [self._items] * ninputs
-
-    def general_work(self, input_items, output_items):
-        self.consume(0, self._items)
-        self.taken += self._items
-        return 0
 
 
 @pytest.mark.parametrize("items", [10_000, 17_000, 20_000, 24_000])

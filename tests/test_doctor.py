@@ -9,8 +9,8 @@ import subprocess
 import sys
 
 import pytest
-from flowgraphs import PACKAGES
 from gnuradio.mimopack.apps import doctor
+from source_tree import PACKAGES
 
 
 def run(*arguments, path=(), **environment):

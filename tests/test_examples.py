@@ -7,7 +7,7 @@ import subprocess
 import sys
 
 import pytest
-from flowgraphs import PACKAGES, ROOT
+from source_tree import PACKAGES, ROOT
 
 
 @pytest.mark.parametrize("name, arguments, said", [

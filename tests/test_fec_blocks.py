@@ -9,11 +9,11 @@ from functools import cache
 import numpy as np
 import pmt
 import pytest
+from detector_blocks import Hungry, Sink, Source
 from flowgraphs import Messages, block, run, save
 from gnuradio import blocks, gr, mimopack
 from gnuradio.mimopack import coding
 from gnuradio.mimopack.coding import ldpc, turbo
-from test_detector_blocks import Hungry, Sink, Source
 
 CODE = "wifi:648:1/2"
 HAMMING = ldpc.ParityChecks(3, [0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2],

@@ -77,8 +77,8 @@ def test_buffers_of_every_kind(factory, found, tmp_path):
     choice.parent.mkdir(parents=True)
     choice.write_text(f"gr::vmcircbuf_{factory}_factory")
     done = subprocess.run([sys.executable, "-c", PRINT_BUFFERS], capture_output=True, text=True,
-                          cwd=Path(__file__).parent, timeout=60, check=True,
-                          env=os.environ | {"HOME": str(tmp_path)})
+                          cwd=Path(__file__).parent, timeout=60, check=True, env=os.environ | {
+                              "HOME": str(tmp_path), "PYTHONPATH": os.pathsep.join(sys.path)})
     assert done.stdout.count("None") == (0 if found else 2)
 
 

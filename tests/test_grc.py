@@ -11,10 +11,11 @@ from importlib import import_module
 
 import pytest
 import yaml
-from flowgraphs import PACKAGES, ROOT, block, run, save
+from flowgraphs import block, run, save
 from gnuradio import mimopack
 from gnuradio.mimopack import channel, coding, constellation, detectors, recording, wifi
 from gnuradio.mimopack.detectors import parameters as declared
+from source_tree import PACKAGES, ROOT
 
 EXAMPLES = sorted((ROOT / "examples").glob("*.grc"))
 # These need a radio: test_wifi_live.py runs what can be run without.

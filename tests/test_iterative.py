@@ -2,14 +2,14 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """MMSE-PIC and expectation propagation beyond what test_detectors.py asks of all."""
 
-from pathlib import Path
 
 import numpy as np
 import pytest
 from gnuradio.mimopack import _core, constellation, detectors
 from simulated import assert_close, problem
+from source_tree import DATA
 
-FILES = sorted((Path(__file__).parent / "data").glob("*.npz"))
+FILES = sorted(DATA.glob("*.npz"))
 NAMES = {4: "qpsk", 16: "qam16", 64: "qam64", 256: "qam256"}
 ISAS = _core.available_isas()
 

@@ -14,11 +14,11 @@ import fake_cuda
 import numpy as np
 import pmt
 import pytest
+from detector_blocks import Sink, Source
 from flowgraphs import Messages, block, run, save
 from gnuradio import blocks, gr, mimopack
 from gnuradio.mimopack import channel, coding, constellation, detectors, iterative
 from gnuradio.mimopack.coding import ldpc
-from test_detector_blocks import Sink, Source
 
 CODE = "wifi:648:1/2"
 LINK = {"num_tx": 2, "num_rx": 2, "constellation": "qam16"}

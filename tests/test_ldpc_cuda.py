@@ -10,10 +10,9 @@ import pytest
 from gnuradio.mimopack.coding import ldpc
 from gnuradio.mimopack.cuda import device, source
 from gnuradio.mimopack.cuda import ldpc as cuda_ldpc
-from nvrtc import Program
-from test_cuda_programs import ARCHITECTURES
-from test_cuda_without_gpu import compiled
-from test_ldpc import HAMMING, SMALL, transmitted
+from ldpc_codes import HAMMING, SMALL, transmitted
+from nvrtc import ARCHITECTURES, Program
+from without_gpu import compiled, pointer
 
 CODES = {"wifi": SMALL, "hamming": HAMMING, "nr": ldpc.nr(2, 3),
          # the same ones as wifi's, whose blocks the program does not know of
@@ -73,10 +72,6 @@ def test_steps_have_no_bit_in_common():
     for step in range(len(step_first) - 1):
         own = columns[first[step_first[step]]:first[step_first[step + 1]]]
         assert len(own) == len(set(own))
-
-
-def pointer(array):
-    return ctypes.c_void_p(0 if array is None else array.ctypes.data)
 
 
 @pytest.mark.parametrize("early_stop", [True, False])

@@ -7,7 +7,7 @@ import pytest
 from flowgraphs import Messages, block, run, save
 from gnuradio import blocks, gr, mimopack
 from gnuradio.mimopack.llr_health import LlrHealth
-from test_llr_health import calibrated
+from simulated import calibrated
 
 
 def _metered(llr, bits, **options):

@@ -3,15 +3,15 @@
 """Rate matching, CRCs and scrambler of LTE and 5G NR: against Sionna's recorded outputs, the
 standards' text written out bit by bit, and GNU Radio's CRC."""
 
-from pathlib import Path
 
 import numpy as np
 import pytest
 from gnuradio import digital
 from gnuradio.mimopack import coding
 from gnuradio.mimopack.coding import ldpc
+from source_tree import DATA
 
-RECORDED = np.load(Path(__file__).parent / "data" / "codes" / "sionna_coding.npz")
+RECORDED = np.load(DATA / "codes/sionna_coding.npz")
 LDPC = sorted(name.removesuffix("_bits") for name in RECORDED if name.endswith("_bits"))
 
 

@@ -24,9 +24,10 @@ from gnuradio.mimopack.apps.play import play
 from gnuradio.mimopack.apps.play.playback import Playback
 from gnuradio.mimopack.apps.play.tally import Tally, Truth
 from gnuradio.mimopack.wifi import HT, mac
+from source_tree import ROOT
 from wifi_air import FRAMES, air, data_mpdu, multipath, record
 
-FOLDER = Path(__file__).resolve().parent.parent / "examples" / "recordings"
+FOLDER = ROOT / "examples/recordings"
 DEMO = FOLDER / "wifi_4x4_ht"
 GOLDEN = json.loads(DEMO.with_name(DEMO.name + ".golden.json").read_text())
 

@@ -13,6 +13,7 @@ import pytest
 import sigmf
 from gnuradio.mimopack import recording
 from sigmf.sigmffile import fromfile
+from source_tree import ROOT
 
 KINDS = [(layout, datatype) for layout in recording.LAYOUTS for datatype in recording.DATATYPES]
 
@@ -323,7 +324,7 @@ def _example(document, heading, first_line):
 
 
 def test_the_documented_way_from_raw_files_to_a_recording(tmp_path, monkeypatch):
-    document = Path(__file__).resolve().parent.parent / "docs" / "recordings.md"
+    document = ROOT / "docs/recordings.md"
     code = _example(document, "Record your own radio", "import numpy as np")
     samples = _samples(2, 1_000_100, "cf32_le")
     samples[0].tofile(tmp_path / "antenna0.cf32")

@@ -10,12 +10,13 @@ from types import SimpleNamespace
 import numpy as np
 import pmt
 import pytest
-from flowgraphs import ROOT, Messages
+from flowgraphs import Messages
 from gnuradio import blocks, gr, mimopack
 from gnuradio.mimopack import recording
 from gnuradio.mimopack.blocks import recording_stream
 from gnuradio.mimopack.recording.timeline import between
 from sigmf.sigmffile import fromfile
+from source_tree import ROOT
 
 LENGTH = 100003
 KINDS = [(layout, datatype) for layout in recording.LAYOUTS for datatype in recording.DATATYPES]

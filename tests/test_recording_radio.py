@@ -3,12 +3,10 @@
 """Recording from a radio that loses samples: gr-soapy's source, the driver of soapy/, the sink."""
 
 import numpy as np
-import pytest
+import soapy_driver as driver
 from gnuradio import blocks, gr, mimopack
 from gnuradio.mimopack import recording
 from gnuradio.mimopack.recording.timeline import between
-
-driver = pytest.importorskip("test_soapy_driver", exc_type=ImportError)
 
 
 def test_what_a_radio_loses_is_a_gap_in_the_recording(tmp_path):

@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The NumPy references of the tree, list and iterative detectors: oracles and known relations."""
 
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -21,8 +20,9 @@ from gnuradio.mimopack.reference import (
 )
 from gnuradio.mimopack.reference.exhaustive import candidates
 from simulated import problem
+from source_tree import DATA
 
-FILES = sorted((Path(__file__).parent / "data").glob("*.npz"))
+FILES = sorted(DATA.glob("*.npz"))
 NAMES = {4: "qpsk", 16: "qam16", 64: "qam64", 256: "qam256"}
 
 

@@ -3,7 +3,6 @@
 """The SoapySDR driver of soapy/: recordings played as a radio would, with faults on request."""
 
 import json
-import os
 import re
 import threading
 import time
@@ -11,45 +10,18 @@ import time
 import numpy as np
 import pmt
 import pytest
-from flowgraphs import PACKAGES, ROOT
 from gnuradio import blocks, gr
 from gnuradio.mimopack import recording
+from soapy_driver import LENGTH, RATE, SoapySDR, ramp, run, soapy
+from source_tree import ROOT
 
-_FOLDERS = [PACKAGES.parent / "soapy/modules", ROOT / "build/soapy/modules"]
-MODULES = os.environ.get("MIMOPACK_SOAPY_MODULES") or next(
-    (str(folder) for folder in _FOLDERS if list(folder.glob("*.so"))), None)
-if MODULES is None:
-    pytest.skip("the SoapySDR driver was not built: it needs libsoapysdr-dev and "
-                "nlohmann-json3-dev when CMake runs", allow_module_level=True)
-# SoapySDR reads it when a device is first made.
-os.environ["SOAPY_SDR_PLUGIN_PATH"] = MODULES
-soapy = pytest.importorskip("gnuradio.soapy")
-SoapySDR = pytest.importorskip("SoapySDR", reason="needs python3-soapysdr")
-
-RATE = 1e6
-LENGTH = 60000
 NS = 1e9 / RATE
-
-
-def ramp(channels, length=LENGTH):
-    """Samples that tell their number (real part) and channel (imaginary part)."""
-    return np.arange(length) + 1j * np.arange(channels)[:, None]
 
 
 @pytest.fixture
 def air(tmp_path):
     """A recording of four ramps."""
     return recording.write(tmp_path / "air", ramp(4), RATE, frequency=5.18e9)
-
-
-def run(flowgraph, done, seconds=10):
-    """Run until done() or so long; no flowgraph may hang a test."""
-    end = time.monotonic() + seconds
-    flowgraph.start()
-    while not done() and time.monotonic() < end:
-        time.sleep(0.01)
-    flowgraph.stop()
-    flowgraph.wait()
 
 
 def receive(arguments, count, channels=1, kind="fc32", seconds=10):

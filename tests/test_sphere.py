@@ -8,10 +8,10 @@ import sys
 
 import numpy as np
 import pytest
-from flowgraphs import ROOT
 from gnuradio.mimopack import _core, constellation, detectors
 from gnuradio.mimopack.reference.exhaustive import candidates
 from simulated import problem
+from source_tree import ROOT
 
 SPHERE = ["sd", "asd", "psd"]
 SIZES = [("qpsk", 1, 1, 8), ("qpsk", 4, 4, 4), ("qam16", 2, 2, 12), ("qam16", 3, 5, 10),

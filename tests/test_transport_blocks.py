@@ -3,14 +3,14 @@
 """Code blocks of LTE's and 5G NR's transport blocks: against Sionna's recorded outputs and the
 standards' text written out; CRCs that do not fit are reported where they are."""
 
-from pathlib import Path
 
 import numpy as np
 import pytest
 from gnuradio.mimopack import coding
 from gnuradio.mimopack.coding import ldpc, turbo
+from source_tree import DATA
 
-RECORDED = np.load(Path(__file__).parent / "data" / "codes" / "sionna_transport_blocks.npz")
+RECORDED = np.load(DATA / "codes/sionna_transport_blocks.npz")
 NAMES = sorted(name.removesuffix("_bits") for name in RECORDED if name.endswith("_bits"))
 RNG = np.random.default_rng
 

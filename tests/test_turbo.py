@@ -5,28 +5,19 @@ reference, error rates."""
 
 import zlib
 from functools import cache
-from pathlib import Path
 
 import numpy as np
 import pytest
 from gnuradio.mimopack import _core
 from gnuradio.mimopack.coding import turbo
+from source_tree import DATA
+from turbo_code import transmitted
 
 ISAS = _core.available_isas()
 BACKENDS = [("reference", "auto"), *(("cpu", isa) for isa in ISAS)]
-SIONNA = np.load(Path(__file__).parent / "data" / "codes" / "sionna_turbo.npz")
-ITPP = np.load(Path(__file__).parent / "data" / "codes" / "turbo_itpp.npz")
+SIONNA = np.load(DATA / "codes/sionna_turbo.npz")
+ITPP = np.load(DATA / "codes/turbo_itpp.npz")
 RNG = np.random.default_rng
-
-
-def transmitted(size, n, ebn0_db, seed=0):
-    """(bits, codewords, LLRs) over AWGN with BPSK; simulated."""
-    rng = RNG(seed)
-    bits = rng.integers(0, 2, (n, size), np.uint8)
-    words = turbo.TurboEncoder(size).encode(bits)
-    noise_var = 3 / 2 * 10 ** (-ebn0_db / 10)
-    y = 2.0 * words - 1 + rng.normal(0, np.sqrt(noise_var), words.shape)
-    return bits, words, (2 * y / noise_var).astype(np.float32)
 
 
 def of_sionna(size):

@@ -11,11 +11,9 @@ from gnuradio.mimopack.coding import turbo
 from gnuradio.mimopack.coding.turbo.interleaver import qpp_coefficients
 from gnuradio.mimopack.cuda import source
 from gnuradio.mimopack.cuda import turbo as cuda_turbo
-from nvrtc import Program
-from test_cuda_programs import ARCHITECTURES
-from test_cuda_without_gpu import compiled
-from test_ldpc_cuda import pointer
-from test_turbo import transmitted
+from nvrtc import ARCHITECTURES, Program
+from turbo_code import transmitted
+from without_gpu import compiled, pointer
 
 LAUNCH = """
 thread_local mimopack::device::turbo_shared shared[mimopack::device::words];

@@ -2,13 +2,13 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """LLRs of another implementation (tests/data/README.md)."""
 
-from pathlib import Path
 
 import numpy as np
 import pytest
 from gnuradio.mimopack import _core, constellation, detectors, reference
+from source_tree import DATA
 
-FILES = sorted((Path(__file__).parent / "data").glob("*.npz"))
+FILES = sorted(DATA.glob("*.npz"))
 NAMES = {4: "qpsk", 16: "qam16", 64: "qam64", 256: "qam256"}
 CASES = [("omap", "llr_app", False), ("omap", "llr_app_prior", True),
          ("mla", "llr_maxlog", False), ("mla", "llr_maxlog_prior", True),

@@ -20,8 +20,8 @@ import numpy as np
 import pmt
 import pytest
 from gnuradio import blocks, gr, mimopack
-from test_wifi_blocks import Messages, Samples, expected, mixed, pdu, post
-from test_wifi_blocks import run as finish
+from wifi_blocks import Messages, Samples, expected, mixed, pdu, post
+from wifi_blocks import run as finish
 
 CHANGES = (5, 10, 15)    # numbers of the frames before or in which a flowgraph changes
 

@@ -20,7 +20,7 @@ from gnuradio.mimopack.wifi import csi
 from gnuradio.mimopack.wifi.csi import CsiRecord, CsiWriter, read_csi
 from gnuradio.mimopack.wifi.formats import HT, VHT, NonHT
 from gnuradio.mimopack.wifi.frame import ChannelState
-from test_wifi_pcap import mpdu_bytes, received
+from wifi_frames import mpdu_bytes, received
 
 BOTH = pytest.mark.parametrize("name", ["frames.npz", "frames.h5"])
 

@@ -8,9 +8,9 @@ from functools import cache
 
 import numpy as np
 import pytest
-from flowgraphs import ROOT
 from gnuradio.mimopack import recording, wifi
 from gnuradio.mimopack.wifi.linear_loss import information, linear_loss, threshold
+from source_tree import ROOT
 
 BER = 1e-4
 # mcs, coding, antennas, correlation of neighbouring antennas on both sides, seed

@@ -18,64 +18,36 @@ from types import SimpleNamespace
 import numpy as np
 import pmt
 import pytest
-from click.testing import CliRunner
-from flowgraphs import PACKAGES, ROOT, Messages
+import soapy_driver as driver
+from flowgraphs import Messages, until
 from gnuradio import blocks, gr, mimopack
-from gnuradio.mimopack import _runtime, detectors, recording
-from gnuradio.mimopack.apps.cli import main
+from gnuradio.mimopack import _runtime, recording
 from gnuradio.mimopack.apps.wifi import live as live_module
 from gnuradio.mimopack.apps.wifi.outputs import JsonFile
 from gnuradio.mimopack.apps.wifi.radio import RadioSettings, open_radio
 from gnuradio.mimopack.recording.timeline import between
-from wifi_air import FRAMES, air, data_mpdu, record
-
-driver = pytest.importorskip("test_soapy_driver", exc_type=ImportError)
-
-RATE, FREQUENCY = 20e6, 5.18e9
-# Samples between frames: more than any fault below takes.
-GAP = 1500
-LOST = 700
-
-
-def make_sky(folder):
-    """A recording of 15 frames, what was sent, and how many samples it has."""
-    path, sent = record(folder / "air", FRAMES * 3, gap=GAP, cfo_hz=20e3,
-                        options={"frequency": FREQUENCY, "datatype": "ci16_le"})
-    return SimpleNamespace(path=path, sent=sent, samples=recording.Reader(path).num_samples)
-
-
-@pytest.fixture(scope="module")
-def sky(tmp_path_factory):
-    return make_sky(tmp_path_factory.mktemp("sky"))
+from slow_detectors import SlowDetector, WaitingDetector
+from source_tree import PACKAGES, ROOT
+from wifi_air import FRAMES, air, data_mpdu
+from wifi_sky import (
+    FREQUENCY,
+    GAP,
+    LOST,
+    RATE,
+    frames_of,
+    invoke,
+    length_of,
+    middle_of,
+    on_air,
+    pcap_times,
+    spawn,
+)
 
 
 @pytest.fixture
 def impatient(monkeypatch):
     """A radio that is silent is soon given up."""
     monkeypatch.setattr(live_module, "_SILENCE", 0.5)
-
-
-def _wifi(*arguments):
-    return CliRunner().invoke(main, ["wifi", *map(str, arguments)])
-
-
-def _radio(sky, *arguments, faults=""):
-    return _wifi("--radio", f"driver=mimopack,recording={sky.path}{faults}", "--frequency",
-                 FREQUENCY, "--antennas", 2, *arguments)
-
-
-def _process(*arguments, **options):
-    """The command in a process of its own."""
-    return subprocess.Popen(
-        [sys.executable, "-c",
-         "from gnuradio.mimopack.apps.cli import main; main(prog_name='mimopack')",
-         "wifi", *map(str, arguments)], text=True, stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}, **options)
-
-
-def _frames(path):
-    return json.loads(path.read_text())
 
 
 def _timeless(frames):
@@ -105,7 +77,7 @@ def _check_all_but(sky, got, hit, moved):
         moved: function of a sample's number in the recording: its number in the stream.
     """
     expected = {moved(sent.start): sent for sent in sky.sent
-                if not hit(sent.start, sent.start + _length(sky, sent))}
+                if not hit(sent.start, sent.start + length_of(sky, sent))}
     assert 0 < len(expected) < len(sky.sent)
     found = [frame for frame, _ in got.frames if frame.complete]
     assert [[mpdu.data for mpdu in frame.mpdus] for frame in found] \
@@ -114,28 +86,15 @@ def _check_all_but(sky, got, hit, moved):
         assert abs(frame.start - start) <= 2
 
 
-def _length(sky, sent):
-    """Samples that a frame takes."""
-    index = sky.sent.index(sent)
-    end = (sky.sent[index + 1].start if index + 1 < len(sky.sent) else sky.samples) - GAP
-    return end - sent.start
-
-
-def _within(sky, number):
-    """A sample in the middle of a frame."""
-    sent = sky.sent[number]
-    return sent.start + _length(sky, sent) // 2
-
-
 def test_a_radio_gives_what_its_recording_gives(sky, tmp_path):
     before = time.time()
-    result = _radio(sky, "--json", tmp_path / "live.json", "--pcap", tmp_path / "live.pcap",
+    result = on_air(sky, "--json", tmp_path / "live.json", "--pcap", tmp_path / "live.pcap",
                     "--csi", tmp_path / "live.npz", "--duration", (sky.samples - 100) / RATE)
     assert result.exit_code == 0, result.output
     assert "2 antennas, 20 MS/s, 5180 MHz" in result.output.splitlines()[0]
     assert result.output.count("FCS") >= len(sky.sent)
-    _wifi(sky.path, "--json", tmp_path / "file.json", "--csi", tmp_path / "file.npz")
-    live, file = _frames(tmp_path / "live.json"), _frames(tmp_path / "file.json")
+    invoke(sky.path, "--json", tmp_path / "file.json", "--csi", tmp_path / "file.npz")
+    live, file = frames_of(tmp_path / "live.json"), frames_of(tmp_path / "file.json")
     assert len(file) == len(sky.sent) and _timeless(live) == file
     assert (tmp_path / "live.npz").stat().st_size > 1000
     # The device's clock was set to the host's; times continue by the sample rate.
@@ -144,30 +103,20 @@ def test_a_radio_gives_what_its_recording_gives(sky, tmp_path):
     for one, when in zip(live, times, strict=True):
         assert between(times[0], when) == pytest.approx((one["start"] - live[0]["start"]) / RATE,
                                                         abs=1e-9)
-    stamps = _pcap_times(tmp_path / "live.pcap")
+    stamps = pcap_times(tmp_path / "live.pcap")
     expected = [sum(one["rx_time"]) for one in live for _ in one["mpdus"]]
     assert stamps == pytest.approx(expected, abs=1e-6)
 
 
-def _pcap_times(path):
-    """Seconds since 1970 of each record of a capture file with nanoseconds."""
-    data, at, times = path.read_bytes(), 24, []
-    while at < len(data):
-        seconds, nanoseconds, size, _ = np.frombuffer(data, "<u4", 4, at)
-        times.append(int(seconds) + int(nanoseconds) / 1e9)
-        at += 16 + int(size)
-    return times
-
-
 def test_what_is_recorded_is_received_again(sky, tmp_path):
     seconds = (sky.samples - LOST - 100) / RATE
-    result = _radio(sky, "-q", "--json", tmp_path / "live.json", "--record", tmp_path / "r",
+    result = on_air(sky, "-q", "--json", tmp_path / "live.json", "--record", tmp_path / "r",
                     "--duration", seconds,
-                    faults=f",overflow_at={_within(sky, 4)},overflow_samples={LOST}")
+                    faults=f",overflow_at={middle_of(sky, 4)},overflow_samples={LOST}")
     assert result.exit_code == 0, result.output
     assert f"1 gap: the radio lost {LOST} samples of each antenna" in result.output
     assert f"{tmp_path / 'r.sigmf-meta'}" in result.output
-    live = _frames(tmp_path / "live.json")
+    live = frames_of(tmp_path / "live.json")
     reader = recording.Reader(tmp_path / "r", verify=True)
     assert len(reader.segments) == 2    # one for each gap
     received = [one for one in reader.annotations if one.get("mimopack:received")]
@@ -176,19 +125,19 @@ def test_what_is_recorded_is_received_again(sky, tmp_path):
     first = live[0]
     assert between(reader.segments[0].time, first["rx_time"]) == pytest.approx(
         first["start"] / RATE, abs=1e-9)
-    _wifi("-q", tmp_path / "r", "--json", tmp_path / "again.json")
-    again = _frames(tmp_path / "again.json")
+    invoke("-q", tmp_path / "r", "--json", tmp_path / "again.json")
+    again = frames_of(tmp_path / "again.json")
     assert len(again) == len(sky.sent) and _timeless(again) == _timeless(live)
     assert sum(not one["complete"] for one in again) == 1
     for one, other in zip(again, live, strict=True):
         assert abs(between(one["rx_time"], other["rx_time"])) < 2e-9
-    second = _radio(sky, "-q", "--record", tmp_path / "r", "--duration", seconds)
+    second = on_air(sky, "-q", "--record", tmp_path / "r", "--duration", seconds)
     assert second.exit_code == 2 and "--record: " in second.output
 
 
 @pytest.mark.parametrize("overload", ["wait", "drop"])
 def test_an_overflow_costs_the_frames_in_which_it_falls(sky, overload):
-    gaps = _within(sky, 4), _within(sky, 9)
+    gaps = middle_of(sky, 4), middle_of(sky, 9)
     got = _receive(sky, f",overflow_at={gaps[0]}:{gaps[1]},overflow_samples={LOST}",
                    sky.samples - 2 * LOST, overload=overload, buffer_seconds=10)
 
@@ -202,7 +151,7 @@ def test_an_overflow_costs_the_frames_in_which_it_falls(sky, overload):
     # The next frames' times are right: those of their samples in the recording.
     (first, origin), *others = [pair for pair in got.frames if pair[0].complete]
     starts = [sent.start for sent in sky.sent if not any(
-        sent.start < gap + LOST and gap < sent.start + _length(sky, sent) for gap in gaps)]
+        sent.start < gap + LOST and gap < sent.start + length_of(sky, sent) for gap in gaps)]
     for (_, when), start in zip(others, starts[1:], strict=True):
         assert between(origin, when) * RATE == pytest.approx(start - starts[0], abs=4)
     assert abs(first.start - starts[0]) <= 2
@@ -210,7 +159,7 @@ def test_an_overflow_costs_the_frames_in_which_it_falls(sky, overload):
 
 def test_samples_that_vanish_without_a_word_cost_their_frame(sky):
     """gr-soapy does not pass on what only a time stamp tells."""
-    gap = _within(sky, 6)
+    gap = middle_of(sky, 6)
     got = _receive(sky, f",drop_at={gap},drop_samples={LOST}", sky.samples - LOST)
     _check_all_but(sky, got, lambda begin, end: begin < gap + LOST and gap < end,
                    lambda at: at - LOST * (at > gap))
@@ -218,7 +167,7 @@ def test_samples_that_vanish_without_a_word_cost_their_frame(sky):
 
 @pytest.mark.parametrize("stamps", ["old", "new"])
 def test_repeated_samples_cost_their_frame(sky, stamps):
-    at = _within(sky, 6)
+    at = middle_of(sky, 6)
     count = sky.samples + LOST * (stamps == "old")
     got = _receive(sky, f",duplicate_at={at},duplicate_samples={LOST},duplicate_time={stamps}",
                    count)
@@ -228,7 +177,7 @@ def test_repeated_samples_cost_their_frame(sky, stamps):
 
 def test_a_channel_that_slips_by_a_sample_costs_its_frame_at_most(sky):
     """Antennas that are apart by a sample are a channel like any other."""
-    at = _within(sky, 6)
+    at = middle_of(sky, 6)
     got = _receive(sky, f",shift_at={at},shift_channel=1,shift_samples=1", sky.samples)
     complete = [frame.mpdus[0].data for frame, _ in got.frames if frame.complete]
     assert len(complete) >= len(sky.sent) - 1
@@ -274,7 +223,7 @@ def test_time_tags_tell_late_and_repeated_samples(sky, late):
 
 def test_a_gap_in_a_frame_ends_it_there(sky):
     """What was complete before the gap is not lost, and the frame that it cuts is reported."""
-    cut = _within(sky, 3)
+    cut = middle_of(sky, 3)
     samples = recording.Reader(sky.path).read()
     sources = _tagged(samples, [(0, 0.0), (cut, (cut + 5000) / RATE)])
     top, receiver, got = gr.top_block(), mimopack.wifi_receiver(2, RATE), []
@@ -315,7 +264,7 @@ def test_a_disk_that_is_full_ends_the_command(sky, tmp_path, monkeypatch):
         _write(self, frame, when)
 
     monkeypatch.setattr(JsonFile, "write", write)
-    result = _radio(sky, "-q", "--record", tmp_path / "r", "--json", tmp_path / "f.json",
+    result = on_air(sky, "-q", "--record", tmp_path / "r", "--json", tmp_path / "f.json",
                     "--csi", tmp_path / "c.npz", "--duration", (sky.samples - 100) / RATE)
     assert result.exit_code == 2 and "--json: cannot write" in result.output
     assert "No space left" in result.output and "Broken off." in result.output
@@ -326,44 +275,12 @@ def test_a_disk_that_is_full_ends_the_command(sky, tmp_path, monkeypatch):
 
 def test_a_radio_that_disappears_ends_the_command(sky, tmp_path, impatient):
     at = sky.sent[8].start - GAP // 2
-    result = _radio(sky, "--json", tmp_path / "f.json", faults=f",disappear_at={at}")
+    result = on_air(sky, "--json", tmp_path / "f.json", faults=f",disappear_at={at}")
     assert result.exit_code == 2
     assert "no sample came for 0.5 s" in result.output
-    frames = _frames(tmp_path / "f.json")
+    frames = frames_of(tmp_path / "f.json")
     assert [one["mpdus"][0]["hex"] for one in frames] \
         == [sent.mpdus[0].hex() for sent in sky.sent[:8]]
-
-
-class SlowDetector:
-    """N-way, which takes its time."""
-
-    def __init__(self, unknowns, rows, constellation):
-        self._detector = detectors.NWay(num_tx=unknowns, num_rx=rows, constellation=constellation)
-        self.candidates = self._detector.candidates
-
-    def detect(self, y, h, noise_var):
-        self.pass_time()
-        return self._detector.detect(y, h, noise_var)
-
-    @staticmethod
-    def pass_time():
-        """Take 20 ms of a processor."""
-        end = time.thread_time() + 0.02
-        while time.thread_time() < end:
-            pass
-
-
-class WaitingDetector(SlowDetector):
-    """N-way, which waits for what others have."""
-
-    waited = 0.0
-
-    @staticmethod
-    def pass_time():
-        """Wait for 20 ms, without Python's lock."""
-        begun = time.monotonic()
-        time.sleep(0.02)
-        WaitingDetector.waited += time.monotonic() - begun
 
 
 @pytest.mark.parametrize(("overload", "before", "while_running"), [
@@ -428,22 +345,9 @@ def test_a_machine_that_is_too_slow_drops_spans_and_says_why(tmp_path):
             frame.start - whole[0][0].start, abs=1e-2)
 
 
-class SlowNWay(detectors.NWay):
-    """N-way in Python, which takes more time than there is."""
-
-    def detect(self, *arguments, **options):
-        SlowDetector.pass_time()
-        return super().detect(*arguments, **options)
-
-
-@pytest.fixture
-def slow_nway(monkeypatch):
-    monkeypatch.setitem(detectors.REGISTRY, "nway", SlowNWay)
-
-
 @pytest.mark.parametrize("threads", [1, 2])
 def test_auto_takes_a_detector_that_keeps_up(sky, slow_nway, tmp_path, threads):
-    result = _radio(sky, "-q", "--detector", "auto", "--duration", 4, "--json", tmp_path / "f.json",
+    result = on_air(sky, "-q", "--detector", "auto", "--duration", 4, "--json", tmp_path / "f.json",
                     "--output", tmp_path, "--no-pictures", "--threads", threads,
                     faults=",repeat=1")
     assert result.exit_code == 0, result.output
@@ -452,7 +356,7 @@ def test_auto_takes_a_detector_that_keeps_up(sky, slow_nway, tmp_path, threads):
     assert (switch["before"], switch["after"], told["detector"]) == ("nway", "mmse", "mmse")
     assert "% of it detection, is too much" in switch["reason"]
     assert f"detector nway -> mmse: {switch['reason']}" in result.output
-    several = [one for one in _frames(tmp_path / "f.json")
+    several = [one for one in frames_of(tmp_path / "f.json")
                if one["num_streams"] == 2 and one["mpdus"]]
     names = [one["detector"] for one in several]
     change = names.index("mmse")
@@ -470,9 +374,9 @@ def test_auto_loses_nothing_where_samples_wait(sky, slow_nway):
 
 
 def test_a_recording_takes_the_strongest_with_auto(sky, tmp_path):
-    result = _wifi("-q", sky.path, "--detector", "auto", "--json", tmp_path / "f.json")
+    result = invoke("-q", sky.path, "--detector", "auto", "--json", tmp_path / "f.json")
     assert result.exit_code == 0, result.output
-    frames = _frames(tmp_path / "f.json")
+    frames = frames_of(tmp_path / "f.json")
     assert all(one["complete"] for one in frames) and len(frames) == len(sky.sent)
     assert {one["detector"] for one in frames if one["num_streams"] == 2} == {"mla"}
 
@@ -544,10 +448,10 @@ def test_what_is_transmitted_is_received_back(channel):
 def test_a_clock_is_set_at_a_pulse(sky, tmp_path):
     """With a time source of its own, the device's time is that of the pulse."""
     before = time.time()
-    result = _radio(sky, "-q", "--json", tmp_path / "f.json", "--time-source", "external",
+    result = on_air(sky, "-q", "--json", tmp_path / "f.json", "--time-source", "external",
                     "--duration", (sky.samples - 100) / RATE)
     assert result.exit_code == 0, result.output
-    frames = _frames(tmp_path / "f.json")
+    frames = frames_of(tmp_path / "f.json")
     assert len(frames) == len(sky.sent)
     assert before - 1 < sum(frames[0]["rx_time"]) < time.time() + 1
 
@@ -557,7 +461,7 @@ def test_a_clock_that_cannot_be_set_is_a_warning(sky, tmp_path, monkeypatch):
         raise RuntimeError("not implemented")
 
     monkeypatch.setattr(driver.soapy.source, "set_hardware_time", refuses)
-    result = _radio(sky, "-q", "--duration", (sky.samples - 100) / RATE)
+    result = on_air(sky, "-q", "--duration", (sky.samples - 100) / RATE)
     assert result.exit_code == 0, result.output
     assert "times are its own: not implemented" in result.output
 
@@ -565,7 +469,7 @@ def test_a_clock_that_cannot_be_set_is_a_warning(sky, tmp_path, monkeypatch):
 @pytest.mark.parametrize("asked_by", ["signal", "key"])
 def test_ctrl_c_ends_with_the_summary_and_what_was_kept_stays(sky, tmp_path, asked_by):
     keyboard, terminal = pty.openpty()
-    child = _process(
+    child = spawn(
         "--radio", f"driver=mimopack,recording={sky.path},repeat=1,speed=0.05", "--frequency",
         FREQUENCY, "--antennas", 2, "--json", tmp_path / "f.json", "--record", tmp_path / "k",
         "--keep", 0.05, stdin=terminal)
@@ -592,7 +496,7 @@ def test_ctrl_c_ends_with_the_summary_and_what_was_kept_stays(sky, tmp_path, ask
         os.close(terminal)
     assert child.returncode == 130, rest
     assert "Ended by Ctrl-C." in rest and "of 2 antennas searched" in rest
-    assert _frames(tmp_path / "f.json")
+    assert frames_of(tmp_path / "f.json")
     kept = recording.Reader(tmp_path / "k-001")
     assert 0 < kept.num_samples <= 0.05 * RATE and kept.num_channels == 2
 
@@ -610,13 +514,6 @@ def taker(queue, wait=lambda: None):
     thread = threading.Thread(target=run, daemon=True)
     thread.start()
     return thread, took
-
-
-def until(condition):
-    end = time.monotonic() + 10
-    while not condition():
-        assert time.monotonic() < end
-        time.sleep(0.001)
 
 
 def ended(thread):
@@ -834,15 +731,15 @@ def test_a_receiver_goes_with_its_last_reference():
     (["--record", "r", "--keep", "1e6"], "--keep: got 1000000.0, which take"),
     (["a.sigmf-meta"], "--radio DEVICE --frequency HZ, not both")])
 def test_a_wrong_setting_is_refused_in_a_sentence(sky, arguments, said):
-    result = _radio(sky, *arguments)
+    result = on_air(sky, *arguments)
     assert result.exit_code == 2 and said in result.output, result.output
     assert "Traceback" not in result.output
 
 
 def test_a_run_that_does_not_begin_leaves_no_recording(sky, tmp_path):
-    result = _radio(sky, "--record", tmp_path / "r", "--json", tmp_path / "no" / "f.json")
+    result = on_air(sky, "--record", tmp_path / "r", "--json", tmp_path / "no" / "f.json")
     assert result.exit_code == 2 and "--json: cannot write" in result.output
-    result = _radio(sky, "--record", tmp_path / "r", "--json", tmp_path / "r.sigmf-meta")
+    result = on_air(sky, "--record", tmp_path / "r", "--json", tmp_path / "r.sigmf-meta")
     assert result.exit_code == 2 and "is the recording too" in result.output
     assert not list(tmp_path.iterdir())
 
@@ -862,7 +759,7 @@ def test_a_run_that_does_not_begin_leaves_no_recording(sky, tmp_path):
     (["a.sigmf-meta", "--gain", "3"], "--gain is an option of --radio"),
     (["a.sigmf-meta", "--no-correction"], "--correction is an option of --radio")])
 def test_what_is_no_radio_is_refused_in_a_sentence(arguments, said):
-    result = _wifi(*arguments)
+    result = invoke(*arguments)
     assert result.exit_code == 2 and said in result.output, result.output
     assert "Traceback" not in result.output
 
@@ -871,7 +768,7 @@ def test_what_is_no_radio_is_refused_in_a_sentence(arguments, said):
 def test_a_library_that_is_missing_is_named(monkeypatch, module, device):
     monkeypatch.delattr(f"gnuradio.{module}", raising=False)
     monkeypatch.setitem(sys.modules, f"gnuradio.{module}", None)
-    result = _wifi("--radio", device, "--frequency", "5.18G")
+    result = invoke("--radio", device, "--frequency", "5.18G")
     assert result.exit_code == 2 and f"--radio: gr-{module} is missing" in result.output
 
 
@@ -932,7 +829,7 @@ class Usrp(gr.sync_block):
 @pytest.fixture
 def usrp(sky, monkeypatch):
     uhd = pytest.importorskip("gnuradio.uhd")
-    gap = _within(sky, 4)
+    gap = middle_of(sky, 4)
     samples = recording.Reader(sky.path).read()
     # Only what gr-uhd has may be called.
     own = set(dir(uhd.usrp_source)) - set(dir(blocks.head))
@@ -947,9 +844,9 @@ def usrp(sky, monkeypatch):
 @pytest.mark.parametrize("device", ["driver=uhd,serial=F5", "uhd,serial=F5"])
 def test_a_usrp(sky, tmp_path, usrp, device):
     before = time.time()
-    result = _wifi("--radio", device, "--frequency", FREQUENCY, "--antennas", 2, "--gain", "30,40",
-                   "--antenna-names", "RX2", "--clock-source", "external", "--json",
-                   tmp_path / "f.json")
+    result = invoke("--radio", device, "--frequency", FREQUENCY, "--antennas", 2, "--gain", "30,40",
+                    "--antenna-names", "RX2", "--clock-source", "external", "--json",
+                    tmp_path / "f.json")
     assert result.exit_code == 0, result.output
     source = Usrp.made
     assert source.address == "serial=F5"
@@ -962,7 +859,7 @@ def test_a_usrp(sky, tmp_path, usrp, device):
         ("set_auto_dc_offset", True, 1), ("set_auto_iq_balance", True, 1)]
     # The device's clock was set to the host's, and its channels begin together a little later.
     assert before < source.clock < source.begins.get_real_secs() < time.time() + 1
-    frames = _frames(tmp_path / "f.json")
+    frames = frames_of(tmp_path / "f.json")
     assert [one["complete"] for one in frames] == [index != 4 for index in range(15)]
     begins = int(source.begins.get_full_secs()), source.begins.get_frac_secs()
     for one, sent in zip(frames, sky.sent, strict=True):
@@ -971,15 +868,15 @@ def test_a_usrp(sky, tmp_path, usrp, device):
 
 
 def test_gnu_radio_says_nothing_of_buffers(sky):
-    process = _process("--radio", f"driver=mimopack,recording={sky.path}", "--frequency", FREQUENCY,
-                       "--antennas", 2, "-q", "--duration", 0.001)
+    process = spawn("--radio", f"driver=mimopack,recording={sky.path}", "--frequency", FREQUENCY,
+                    "--antennas", 2, "-q", "--duration", 0.001)
     output, _ = process.communicate(timeout=60)
     assert output.startswith("driver=mimopack") and "set_min_output_buffer" not in output
 
 
 def test_the_filters_of_a_radio_are_set(sky, usrp):
-    result = _wifi("--radio", "uhd", "--frequency", FREQUENCY, "--antennas", 2, "--bandwidth",
-                   "20M")
+    result = invoke("--radio", "uhd", "--frequency", FREQUENCY, "--antennas", 2, "--bandwidth",
+                    "20M")
     assert [call for call in Usrp.made.calls if call[0] == "set_bandwidth"] == [
         ("set_bandwidth", 20e6, 0), ("set_bandwidth", 20e6, 1)]
     assert "filters 18 MHz wide" in result.output.splitlines()[0]
@@ -999,7 +896,7 @@ def test_the_filters_of_a_radio_are_set(sky, usrp):
     (["--antenna-names", "RX1"], "--antenna-names: got 'RX1', the device has TX/RX, RX2"),
     (["--time-source", "gps"], "--time-source: got 'gps', the device has internal, external")])
 def test_a_usrp_refuses_in_a_sentence(usrp, arguments, said):
-    result = _wifi("--radio", "uhd", "--frequency", FREQUENCY, *arguments)
+    result = invoke("--radio", "uhd", "--frequency", FREQUENCY, *arguments)
     assert result.exit_code == 2 and said in result.output, result.output
 
 
@@ -1043,7 +940,7 @@ def test_the_example_for_soapy_receives(companion, sky, tmp_path):
              "QT_QPA_PLATFORM": "offscreen"}, capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stdout + done.stderr
     assert int(done.stdout.split("received ")[1].split()[0]) >= 20
-    times = _pcap_times(tmp_path / "live.pcap")
+    times = pcap_times(tmp_path / "live.pcap")
     assert len(times) >= 20 and before - 1 < times[0] <= times[-1] < time.time() + 1
 
 
@@ -1055,4 +952,4 @@ def test_the_example_without_windows_receives(sky, tmp_path):
         text=True, timeout=60)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "'decoded': 15" in done.stdout
-    assert len(_pcap_times(tmp_path / "c.pcap")) == sum(len(sent.mpdus) for sent in sky.sent)
+    assert len(pcap_times(tmp_path / "c.pcap")) == sum(len(sent.mpdus) for sent in sky.sent)

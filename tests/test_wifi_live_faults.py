@@ -10,26 +10,21 @@ import time
 import numpy as np
 import pmt
 import pytest
-import test_wifi_live as live
+import soapy_driver as driver
 from gnuradio import gr, mimopack
 from gnuradio.mimopack import recording
+from gnuradio.mimopack.apps.wifi import live
 from gnuradio.mimopack.recording.timeline import between
 from gnuradio.mimopack.wifi.csi import read_csi
-from test_wifi_live import FREQUENCY, GAP, LOST, RATE, driver
 from wifi_air import FRAMES, data_mpdu, record
-
-
-@pytest.fixture(scope="module")
-def sky(tmp_path_factory):
-    """A recording of 15 frames, what was sent, and how many samples it has."""
-    return live.make_sky(tmp_path_factory.mktemp("sky"))
+from wifi_sky import FREQUENCY, GAP, LOST, RATE, invoke, length_of, middle_of, on_air
 
 
 class Outcome:
     """What the command did: its exit status and output, its frames, and summary.json."""
 
     def __init__(self, sky, folder, faults, samples, *options):
-        result = live._radio(
+        result = on_air(
             sky, "--json", folder / "f.json", "--csi", folder / "c.npz", "--output", folder,
             "--no-pictures", "--duration", (samples - 100) / RATE, *options, faults=faults)
         self.status, self.output = result.exit_code, result.output
@@ -56,7 +51,7 @@ def check(sky, outcome, hit, moved, times=None):
         times: likewise, its number by the radio's clock; None: as ``moved``.
     """
     whole = [sent for sent in sky.sent
-             if sent.start > hit[1] or sent.start + live._length(sky, sent) < hit[0]]
+             if sent.start > hit[1] or sent.start + length_of(sky, sent) < hit[0]]
     assert len(whole) == len(sky.sent) - 1
     found = outcome.complete
     assert [[mpdu["hex"] for mpdu in one["mpdus"]] for one in found] \
@@ -71,7 +66,7 @@ def check(sky, outcome, hit, moved, times=None):
 
 def test_an_overflow(sky, tmp_path):
     """The frame that it hits is lost, the gap is counted, and the times behind it are right."""
-    at = live._within(sky, 6)
+    at = middle_of(sky, 6)
     got = Outcome(sky, tmp_path, f",overflow_at={at},overflow_samples={LOST}", sky.samples - LOST)
     check(sky, got, (at, at + LOST), lambda sample: sample - LOST * (sample > at),
           lambda sample: sample)
@@ -103,7 +98,7 @@ def test_overflows_that_leave_nothing_whole(sky, tmp_path):
 
 def test_samples_that_vanish_without_a_word(sky, tmp_path):
     """gr-soapy passes on no time stamps in between: the frame is lost, later times are early."""
-    at = live._within(sky, 6)
+    at = middle_of(sky, 6)
     got = Outcome(sky, tmp_path, f",drop_at={at},drop_samples={LOST}", sky.samples - LOST)
     check(sky, got, (at, at + LOST), lambda sample: sample - LOST * (sample > at))
     assert got.lost() == (0, 0, 0)
@@ -111,7 +106,7 @@ def test_samples_that_vanish_without_a_word(sky, tmp_path):
 
 @pytest.mark.parametrize("stamps", ["old", "new"])
 def test_samples_that_come_twice(sky, tmp_path, stamps):
-    at = live._within(sky, 6)
+    at = middle_of(sky, 6)
     more = LOST * (stamps == "old")
     got = Outcome(sky, tmp_path, f",duplicate_at={at},duplicate_samples={LOST},"
                   f"duplicate_time={stamps}", sky.samples + more)
@@ -168,7 +163,7 @@ def test_any_size_of_packets(sky, tmp_path, packet):
 
 def test_a_radio_that_disappears(sky, tmp_path, monkeypatch):
     """What came before stays; the command says that nothing comes any more, and fails."""
-    monkeypatch.setattr(live.live_module, "_SILENCE", 0.5)
+    monkeypatch.setattr(live, "_SILENCE", 0.5)
     at = sky.sent[8].start - GAP // 2
     got = Outcome(sky, tmp_path, f",disappear_at={at}", 10 * sky.samples)
     assert got.status == 2 and "no sample came for 0.5 s" in got.output
@@ -206,8 +201,8 @@ def test_what_is_transmitted_is_received(tmp_path):
     sender = threading.Thread(target=send)
     sender.start()
     try:
-        result = live._wifi("--radio", f"driver=mimopack,{arguments}", "--frequency", FREQUENCY,
-                            "--antennas", 2, "--json", tmp_path / "f.json", "--duration", 0.2)
+        result = invoke("--radio", f"driver=mimopack,{arguments}", "--frequency", FREQUENCY,
+                        "--antennas", 2, "--json", tmp_path / "f.json", "--duration", 0.2)
     finally:
         ended.set()
         sender.join()
@@ -223,6 +218,6 @@ def test_a_recording_of_another_rate_is_refused(tmp_path):
     path, _ = record(tmp_path / "slow", FRAMES[:1], sample_rate=40e6,
                      options={"frequency": FREQUENCY})
     assert recording.Reader(path).sample_rate == 40e6
-    result = live._wifi("--radio", f"driver=mimopack,recording={path}", "--frequency", FREQUENCY,
-                        "--antennas", 2)
+    result = invoke("--radio", f"driver=mimopack,recording={path}", "--frequency", FREQUENCY,
+                    "--antennas", 2)
     assert result.exit_code == 2 and "--rate: " in result.output

@@ -15,13 +15,13 @@ from types import SimpleNamespace
 
 import pytest
 from click.testing import CliRunner
-from flowgraphs import ROOT
 from gnuradio.mimopack import recording, wifi
 from gnuradio.mimopack.apps import interrupt
 from gnuradio.mimopack.apps.cli import main
 from gnuradio.mimopack.apps.wifi import command as command_module
 from gnuradio.mimopack.apps.wifi.outputs import JsonFile, PcapFile
 from gnuradio.mimopack.wifi.csi import read_csi
+from source_tree import ROOT
 from wifi_air import FRAMES, air, record
 
 

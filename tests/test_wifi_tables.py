@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Tables and examples of IEEE 802.11-2020 clauses 9, 17, 19 and 21, written out."""
 
-from fractions import Fraction
 from math import ceil
 
 import numpy as np
@@ -13,7 +12,6 @@ from gnuradio.mimopack.wifi import signal_fields as fields
 from gnuradio.mimopack.wifi.data_field import DataField
 from gnuradio.mimopack.wifi.interleaving import bit_order, order_of
 from gnuradio.mimopack.wifi.linear import solve
-from test_wifi_ldpc import by_the_standard
 
 # Durations in microseconds at 20 MHz: Tables 17-5, 19-6 and 21-5.
 T_STF, T_LTF, T_SIG, T_HT_SIG, T_HT_STF, T_HT_LTF = 8, 8, 4, 8, 4, 4
@@ -524,42 +522,6 @@ class TestDelimiter:
     def test_signature(self):
         """The signature is the letter N."""
         assert mac.delimiter(64)[3:] == b"N"
-
-
-class TestLdpc:
-    @pytest.mark.parametrize("stbc", [0, 1])
-    @pytest.mark.parametrize("bandwidth", [20, 40])
-    def test_ht_symbols(self, bandwidth, stbc):
-        """§19.3.11.7.5 with m_STBC."""
-        for mcs in (*range(8), 13, 15):
-            for length in (1, 5, 14, 33, 100, 140, 256, 511, 1500, 4000):
-                f = HT(mcs, length, bandwidth, coding="ldpc", stbc=stbc)
-                block = 2 if stbc else 1
-                found = by_the_standard(16 + 8 * length, f.code_rate,
-                                        f.coded_bits_per_symbol * block)
-                assert f.num_symbols == block * found[2]
-
-    @pytest.mark.parametrize("stbc", [False, True])
-    @pytest.mark.parametrize("bandwidth", [20, 40, 80])
-    def test_vht_symbols(self, bandwidth, stbc):
-        """§21.3.10.5.4: N_SYM,init, and whether the code takes a symbol more."""
-        block, more = 2 if stbc else 1, set()
-        for mcs in range(9):
-            for streams in (1, 2):
-                for length in (1, 14, 60, 100, 300, 700, 1500, 4000):
-                    f = VHT.of_length(mcs, length, streams, bandwidth, coding="ldpc",
-                                      stbc=streams if stbc else 0)
-                    per_block = f.data_bits_per_symbol * block
-                    initial = ceil((8 * length + 16) / per_block)
-                    payload = initial * per_block
-                    found = by_the_standard(payload, f.code_rate, f.coded_bits_per_symbol * block)
-                    assert payload == initial * block * f.coded_bits_per_symbol * Fraction(
-                        f.code_rate)
-                    assert f.num_symbols == block * found[2]
-                    assert f.extra_symbol == (found[2] > initial)
-                    assert f.length == (payload - 16) // 8
-                    more.add(f.extra_symbol)
-        assert more == {False, True}
 
 
 @pytest.mark.parametrize("size", [1, 2, 4, 8])

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from gnuradio.mimopack import wifi
 from gnuradio.mimopack.wifi import carriers
-from test_wifi_blocks import bursts, pdu, receive_arrays
 from wifi_air import data_mpdu
+from wifi_blocks import bursts, pdu, receive_arrays
 
 MPDU = data_mpdu(150, 7)
 # Samples at 20 MS/s of L-STF, L-LTF, L-SIG, and HT-SIG or VHT-SIG-A

@@ -3,11 +3,7 @@
 """What a person at the radio sees: figures, the terminal view, and Prometheus metrics."""
 
 import builtins
-import os
-import pty
 import re
-import signal
-import subprocess
 import sys
 import threading
 import urllib.request
@@ -21,6 +17,7 @@ from gnuradio.mimopack.apps.cli import main
 from gnuradio.mimopack.wifi.airtime import Airtime
 from gnuradio.mimopack.wifi.linear_loss import LinearLoss
 from gnuradio.mimopack.wifi.statistics import Statistics, condition_db, total_of
+from terminal import in_terminal
 from wifi_air import FRAMES, MPDUS, air, record
 
 RATE = 20e6
@@ -211,32 +208,6 @@ def test_airtime_adds_up(seed):
 @pytest.fixture(scope="module")
 def simulated(tmp_path_factory):
     return record(tmp_path_factory.mktemp("simulated") / "r", FRAMES * 3)
-
-
-def in_terminal(width, height, *arguments, interrupt=None):
-    """What the command writes to a terminal of a size, and its exit status; with SIGINT when a
-    text has been seen."""
-    pytest.importorskip("rich")
-    outer, inner = pty.openpty()
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "TERM": "xterm-256color",
-                   "COLUMNS": str(width), "LINES": str(height)}
-    process = subprocess.Popen(
-        [sys.executable, "-c",
-         "from gnuradio.mimopack.apps.cli import main; main(prog_name='mimopack')",
-         "wifi", *map(str, arguments)], stdin=inner, stdout=inner, stderr=inner, env=environment)
-    os.close(inner)
-    parts = []
-    while True:
-        try:
-            parts.append(os.read(outer, 65536))
-        except OSError:    # the process has ended
-            break
-        if interrupt is not None and interrupt in b"".join(parts).decode(errors="replace"):
-            process.send_signal(signal.SIGINT)
-            interrupt = None
-    os.close(outer)
-    # What gr-soapy prints, such as "sO", can fall into the middle of a character.
-    return b"".join(parts).decode(errors="replace"), process.wait(timeout=60)
 
 
 @pytest.mark.parametrize(("width", "height"), [(80, 24), (132, 43), (200, 60)])

@@ -10,23 +10,9 @@ import sys
 import urllib.request
 
 import pytest
-from flowgraphs import PACKAGES, ROOT
 from gnuradio.mimopack import recording
-from test_wifi_view import in_terminal
-
-driver = pytest.importorskip("test_soapy_driver", exc_type=ImportError)
-
-
-@pytest.fixture(scope="module")
-def traffic(tmp_path_factory):
-    """A recording of 0.2 s of traffic."""
-    path = tmp_path_factory.mktemp("traffic") / "air"
-    done = subprocess.run(
-        [sys.executable, ROOT / "examples/recordings/make_traffic.py", path, "--seconds", "0.2"],
-        env={**os.environ, "PYTHONPATH": str(PACKAGES)}, capture_output=True, text=True)
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert re.search(r"\d+ frames in 0.2048 s, 0 values clipped", done.stdout)
-    return path
+from source_tree import PACKAGES, ROOT
+from terminal import in_terminal
 
 
 def test_the_recording_of_traffic_is_received(traffic):

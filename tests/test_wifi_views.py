@@ -14,8 +14,8 @@ from gnuradio.mimopack.blocks import wifi_pmt
 from gnuradio.mimopack.wifi.airtime import Airtime
 from gnuradio.mimopack.wifi.linear_loss import linear_loss
 from gnuradio.mimopack.wifi.statistics import condition_db
-from test_wifi_blocks import DEEP, Sender, run
 from wifi_air import FRAMES, air, data_mpdu, multipath
+from wifi_blocks import DEEP, Sender, run
 
 RATE = 20e6
 # What no view takes, and none may fail of.

@@ -45,3 +45,6 @@ class Program:
                 re.DOTALL):
             self.stack[name], self.spills[name] = int(stack), int(spilled)
             self.registers[name] = int(registers)
+
+
+ARCHITECTURES = ("sm_75", "sm_80", "sm_90", "sm_100")

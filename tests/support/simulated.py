@@ -24,3 +24,11 @@ def assert_close(llr, expected, tolerance=1e-3):
     scale = np.max(np.abs(expected), axis=1)
     error = np.max(np.abs(llr - expected), axis=1)
     assert np.all(error <= tolerance * scale + 1e-6), np.max(error / (scale + 1e-30))
+
+
+def calibrated(n, mean=4.0, seed=1):
+    """(LLRs, bits): by Bayes' rule calibrated LLRs of BPSK in Gaussian noise."""
+    rng = np.random.default_rng(seed)
+    bits = rng.integers(0, 2, n, np.uint8)
+    llr = (2.0 * bits - 1) * mean + rng.normal(0, np.sqrt(2 * mean), n)
+    return llr, bits

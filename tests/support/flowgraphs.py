@@ -11,11 +11,9 @@ from pathlib import Path
 import pmt
 import pytest
 import yaml
-from gnuradio import gr, mimopack
+from gnuradio import gr
+from source_tree import PACKAGES, ROOT
 
-ROOT = Path(__file__).resolve().parent.parent
-# The folder on Python's path that holds gnuradio/mimopack.
-PACKAGES = Path(mimopack.__file__).parents[2]
 _STATES = {"coordinate": [0, 0], "rotation": 0, "state": "enabled"}
 
 
@@ -101,3 +99,11 @@ class Messages(gr.basic_block):
     def values(self):
         """Each as a Python object."""
         return [pmt.to_python(message) for _, message in self.received]
+
+
+def until(condition):
+    """Wait for a condition; no longer than 10 s."""
+    end = time.monotonic() + 10
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.001)
