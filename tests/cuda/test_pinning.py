@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""GNU Radio's buffers in pinned memory; tests/fake_cuda.py stands in for a GPU."""
+"""GNU Radio's buffers in pinned memory; support/fake_cuda.py stands in for a GPU."""
 
 import os
 import subprocess
@@ -62,7 +62,7 @@ def test_buffers_are_found():
 
 
 PRINT_BUFFERS = """
-from test_gpu_pinning import Buffers, run_through
+from test_pinning import Buffers, run_through
 block = Buffers()
 run_through(block)
 print(block.seen[0])

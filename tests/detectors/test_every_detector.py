@@ -35,7 +35,7 @@ def test_cpu_equals_reference(name, constellation, isa):
     for num_tx, num_rx, n in ((1, 1, 5), (2, 2, 37), (2, 5, 16), (3, 3, 33), (4, 4, 30)):
         points = {"qpsk": 4, "wlan_bpsk": 2, "qam64": 64, "qam256": 256}.get(constellation, 16)
         if name in EXACT and points**num_tx > (4096 if name != "softsphere" else 256):
-            continue    # the reference would take minutes; larger: test_vectors, test_exact_search
+            continue    # it would take minutes; larger: test_recorded_llrs.py, test_exhaustive.py
         try:
             det = create(name, num_tx=num_tx, num_rx=num_rx, constellation=constellation, isa=isa)
         except ValueError:

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Batches of the host in parts through several GPUs, which tests/fake_cuda.py stands in for."""
+"""Batches of the host in parts through several GPUs, which support/fake_cuda.py stands in for."""
 
 import fake_cuda
 import numpy as np

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""MMSE-PIC and expectation propagation beyond what test_detectors.py asks of all."""
+"""MMSE-PIC and expectation propagation beyond what test_every_detector.py asks of all."""
 
 
 import numpy as np
@@ -24,7 +24,7 @@ def both(name, num_tx, num_rx, points, y, h, noise_var, prior=None, isa="auto", 
 @pytest.mark.parametrize("isa", ISAS)
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
 def test_other_implementation(path, isa):
-    """As test_reference_tree.py does; that EP's first Gaussians are side / (side - 1) too wide."""
+    """As tests/reference does; that EP's first Gaussians are side / (side - 1) too wide."""
     with np.load(path) as data:
         data = dict(data)
     name = NAMES[len(data["points"])]

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""K-best and the trellis detector beyond what test_detectors.py asks of all."""
+"""K-best and the trellis detector beyond what test_every_detector.py asks of all."""
 
 import numpy as np
 import pytest

@@ -18,7 +18,7 @@ from gnuradio.mimopack.detectors import parameters as declared
 from source_tree import PACKAGES, ROOT
 
 EXAMPLES = sorted((ROOT / "examples").glob("*.grc"))
-# These need a radio: test_wifi_live.py runs what can be run without.
+# These need a radio: examples/test_wifi_live_*.py run what can be run without.
 LIVE = {"wifi_live_soapy", "wifi_live_uhd", "wifi_live_view"}
 BLOCKS = sorted((ROOT / "grc").glob("*.block.yml"))
 GENERATED = {f"mimopack_{name}_detector" for name in detectors.REGISTRY}

@@ -222,7 +222,7 @@ def test_a_program_that_is_killed_leaves_one_file(tmp_path):
     program = """if True:
         import os, signal, sys
         from gnuradio.mimopack.wifi import csi
-        from test_wifi_csi import FRAMES
+        from test_csi import FRAMES
         csi._BLOCK = 2
         writer = csi.CsiWriter(sys.argv[1])
         for frame in FRAMES:
