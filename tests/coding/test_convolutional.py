@@ -3,11 +3,13 @@
 """The convolutional code as a block code: a-posteriori LLRs against all codewords and the
 reference, the Viterbi algorithm's decisions, names, gain by iterations."""
 
+import ctypes
 from functools import cache
 
 import numpy as np
 import pytest
 from convolutional_code import DEVIATION, transmitted
+from gnuradio import fec
 from gnuradio.mimopack import _core, channel, coding, detectors, iterative, reference
 from gnuradio.mimopack.coding.convolutional import CODE_RATES, GENERATORS, PUNCTURING, TAIL
 
@@ -340,3 +342,37 @@ class TestIterations:
             passes.append(received.iterations)
             assert np.mean(np.any(received.bits != bits, axis=1)) < 0.05
         assert np.mean(passes[0]) < 3 and np.all(passes[1] == 4)
+
+
+def bits_of(text):
+    return np.array([int(c) for c in text], np.uint8)
+
+
+def test_encoder_gives_the_standards_signal_field():
+    # Annex I.1.4.1 and I.1.4.2: rate 36 Mb/s, length 100, before and after the encoder.
+    coded = coding.ConvolutionalCode("1/2").encode(bits_of("101100010011000000000000"))
+    assert np.array_equal(coded, bits_of("110100011010000100000010001111100111000000000000"))
+
+
+def test_encoder_agrees_with_gnuradios():
+    rng = np.random.default_rng(0)
+    bits = rng.integers(0, 2, 500, dtype=np.uint8)
+    encoder = fec.cc_encoder.make(500, 7, 2, [109, 79], 0, fec.CC_TERMINATED)
+    coded = np.empty(1012, np.uint8)
+    capsule = ctypes.pythonapi.PyCapsule_New
+    capsule.restype = ctypes.py_object
+    capsule.argtypes = (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p)
+    encoder.generic_work(*(capsule(x.ctypes.data, None, None) for x in (bits, coded)))
+    ours = coding.ConvolutionalCode("1/2").encode(np.append(bits, np.zeros(6, np.uint8)))
+    assert np.array_equal(ours, coded)
+
+
+def test_puncturing_keeps_the_standards_bits():
+    mother = coding.ConvolutionalCode("1/2").encode(
+        np.random.default_rng(1).integers(0, 2, 60))
+    # Figure 17-9: of A1 B1 A2 B2 A3 B3 rate 3/4 keeps A1 B1 A2 B3, rate 2/3 keeps A1 B1 A2.
+    kept = {"3/4": (6, [0, 1, 2, 5]), "2/3": (4, [0, 1, 2]), "5/6": (10, [0, 1, 2, 5, 6, 9])}
+    bits = np.random.default_rng(1).integers(0, 2, 60)
+    for rate, (period, places) in kept.items():
+        expected = mother.reshape(-1, period)[:, places].ravel()
+        assert np.array_equal(coding.ConvolutionalCode(rate).encode(bits), expected)

@@ -1,22 +1,16 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The code, scrambler, interleaver and CRC against facts of IEEE 802.11 and GNU Radio's encoder."""
-
-import ctypes
+"""Scramblers against the standards: IEEE 802.11's, and the Gold sequence of LTE and 5G NR."""
 
 import numpy as np
 import pytest
-from gnuradio import fec
 from gnuradio.mimopack import coding
+from source_tree import DATA
 
 # IEEE 802.11-2020 §17.3.5.5: the sequence of the all-ones state.
 ALL_ONES = (
     "0000111011110010110010010000001000100110001011101011011000001100"
     "110101001110011110110100001010101111101001010001101110001111111")
-# Annex I.1: the 100-byte PSDU of the example frame, its FCS last.
-EXAMPLE = (bytes.fromhex("0402002e006008cd37a60020d6013cf1006008ad3baf0000")
-           + b"Joy, bright spark of divinity,\nDaughter of Elysium,\nFire-insired we trea")
-EXAMPLE_FCS = bytes.fromhex("673321b6")
 
 
 def bits_of(text):
@@ -41,106 +35,39 @@ def test_the_service_field_tells_the_seed():
     assert coding.seed_from_service(np.zeros(7, int)) == 0
 
 
-def test_encoder_gives_the_standards_signal_field():
-    # Annex I.1.4.1 and I.1.4.2: rate 36 Mb/s, length 100, before and after the encoder.
-    coded = coding.ConvolutionalCode("1/2").encode(bits_of("101100010011000000000000"))
-    assert np.array_equal(coded, bits_of("110100011010000100000010001111100111000000000000"))
+RECORDED = np.load(DATA / "codes/sionna_coding.npz")
 
 
-def test_encoder_agrees_with_gnuradios():
-    rng = np.random.default_rng(0)
-    bits = rng.integers(0, 2, 500, dtype=np.uint8)
-    encoder = fec.cc_encoder.make(500, 7, 2, [109, 79], 0, fec.CC_TERMINATED)
-    coded = np.empty(1012, np.uint8)
-    capsule = ctypes.pythonapi.PyCapsule_New
-    capsule.restype = ctypes.py_object
-    capsule.argtypes = (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p)
-    encoder.generic_work(*(capsule(x.ctypes.data, None, None) for x in (bits, coded)))
-    ours = coding.ConvolutionalCode("1/2").encode(np.append(bits, np.zeros(6, np.uint8)))
-    assert np.array_equal(ours, coded)
+def random_bits(n, length, seed=1):
+    return np.random.default_rng(seed).integers(0, 2, (n, length), np.uint8)
 
 
-def test_puncturing_keeps_the_standards_bits():
-    mother = coding.ConvolutionalCode("1/2").encode(
-        np.random.default_rng(1).integers(0, 2, 60))
-    # Figure 17-9: of A1 B1 A2 B2 A3 B3 rate 3/4 keeps A1 B1 A2 B3, rate 2/3 keeps A1 B1 A2.
-    kept = {"3/4": (6, [0, 1, 2, 5]), "2/3": (4, [0, 1, 2]), "5/6": (10, [0, 1, 2, 5, 6, 9])}
-    bits = np.random.default_rng(1).integers(0, 2, 60)
-    for rate, (period, places) in kept.items():
-        expected = mother.reshape(-1, period)[:, places].ravel()
-        assert np.array_equal(coding.ConvolutionalCode(rate).encode(bits), expected)
+class TestGoldSequence:
+    @pytest.mark.parametrize("c_init", [1, 0x12345, 2**31 - 1, 65535 * 2**15 + 1023])
+    def test_same_as_sionna(self, c_init):
+        sequence = coding.gold_sequence(c_init, 3000)
+        np.testing.assert_array_equal(np.packbits(sequence), RECORDED[f"gold_{c_init}"])
 
+    @pytest.mark.parametrize("length", [0, 1, 30, 100, 5000])
+    def test_same_as_the_standard(self, length):
+        x1, x2 = [1] + 30 * [0], [0x5A5A5A5 >> i & 1 for i in range(31)]
+        for n in range(1600 + length):
+            x1.append((x1[n + 3] + x1[n]) % 2)
+            x2.append((x2[n + 3] + x2[n + 2] + x2[n + 1] + x2[n]) % 2)
+        expected = [(x1[n + 1600] + x2[n + 1600]) % 2 for n in range(length)]
+        assert coding.gold_sequence(0x5A5A5A5, length).tolist() == expected
 
-@pytest.mark.parametrize("rate", coding.CODE_RATES)
-@pytest.mark.parametrize("length", [1, 2, 5, 16, 333, 4054])
-def test_viterbi_inverts_the_encoder(rate, length):
-    code = coding.ConvolutionalCode(rate)
-    bits = np.random.default_rng(length).integers(0, 2, length, dtype=np.uint8)
-    coded = code.encode(np.append(bits, np.zeros(6, np.uint8)))
-    assert len(coded) == code.coded_length(length + 6)
-    for scale in (1e-20, 3.0, 1e20):
-        assert np.array_equal(code.decode(scale * (2.0 * coded - 1)), bits)
+    def test_twice_is_nothing(self):
+        bits = random_bits(3, 500)
+        scrambled = coding.gold_scramble(bits, 77)
+        assert 0.4 < np.mean(scrambled != bits) < 0.6
+        np.testing.assert_array_equal(coding.gold_scramble(scrambled, 77), bits)
+        llr = (2.0 * scrambled - 1) * (1 - 2.0 * coding.gold_sequence(77, 500))
+        np.testing.assert_array_equal(llr > 0, bits)
 
-
-def test_viterbi_corrects_errors_and_erasures():
-    code = coding.ConvolutionalCode("1/2")
-    rng = np.random.default_rng(2)
-    bits = rng.integers(0, 2, 2000, dtype=np.uint8)
-    llr = 2.0 * code.encode(np.append(bits, np.zeros(6, np.uint8))) - 1
-    # Free distance 10: four errors within a constraint length are corrected for certain.
-    for begin in range(50, 3800, 250):
-        llr[begin + rng.permutation(20)[:4]] *= -1
-    llr[3900:3906] = np.nan
-    assert np.array_equal(code.decode(llr), bits)
-
-
-def test_soft_decisions_are_worth_about_two_decibels():
-    code = coding.ConvolutionalCode("1/2")
-    rng = np.random.default_rng(3)
-    bits = rng.integers(0, 2, 50000, dtype=np.uint8)
-    sent = 2.0 * code.encode(np.append(bits, np.zeros(6, np.uint8))) - 1
-
-    def errors(ebn0_db, hard):
-        received = sent + rng.standard_normal(sent.size) * 10 ** (-ebn0_db / 20)
-        return np.mean(code.decode(np.sign(received) if hard else received) != bits)
-
-    # Union bound and textbooks: about 1e-3 at 3 dB soft, the same at about 5 dB hard.
-    assert 2e-4 < errors(3.0, hard=False) < 2e-3
-    assert 2e-4 < errors(5.0, hard=True) < 4e-3
-    assert errors(3.0, hard=True) > 1e-2
-
-
-def test_decoder_refuses_lengths_and_rates():
-    with pytest.raises(ValueError, match="rate: got '4/5'"):
-        coding.ConvolutionalCode("4/5")
-    for length in (0, 12, 101):
-        with pytest.raises(ValueError, match=f"llr: got {length} values"):
-            coding.ConvolutionalCode("1/2").decode(np.zeros(length))
-
-
-class TestSelection:
-    """Of codewords of four bits: what is sent is 2, 0, 2, 3, 2."""
-
-    selection = coding.Selection(2, 4, [2, 0, 2, 3, 2])
-
-    def test_match(self):
-        words = np.array([[1, 2, 3, 4], [5, 6, 7, 8]])
-        np.testing.assert_array_equal(self.selection.match(words),
-                                      [[3, 1, 3, 4, 3], [7, 5, 7, 8, 7]])
-
-    def test_recover_adds(self):
-        llr = np.array([[1, 20, 300, 4000, 50000]], np.float32)
-        np.testing.assert_array_equal(self.selection.recover(llr), [[20, 0, 50301, 4000]])
-        llr[0, 0] = np.nan    # it is that of bit 2 alone
-        np.testing.assert_array_equal(self.selection.recover(llr), [[20, 0, np.nan, 4000]])
-
-    @pytest.mark.parametrize("sent", [[], [4], [-1], [0.5], [[1]]])
-    def test_no_positions(self, sent):
-        with pytest.raises(ValueError, match="sent: got type .* must be positions of 0..3"):
-            coding.Selection(2, 4, sent)
-
-    def test_other_shapes(self):
-        with pytest.raises(ValueError, match="words: got shape"):
-            self.selection.match(np.zeros((2, 5)))
-        with pytest.raises(ValueError, match="llr: got shape"):
-            self.selection.recover(np.zeros((2, 4), np.float32))
+    @pytest.mark.parametrize("arguments, message", [
+        ((2**31, 5), "c_init: got 2147483648, allowed are 0 to 2147483647"),
+        ((1, -1), "length: got -1"), ((1.0, 5), "c_init: got 1.0, must be an integer")])
+    def test_bad_arguments(self, arguments, message):
+        with pytest.raises(ValueError, match=message):
+            coding.gold_sequence(*arguments)

@@ -3,7 +3,6 @@
 """Code blocks of LTE's and 5G NR's transport blocks: against Sionna's recorded outputs and the
 standards' text written out; CRCs that do not fit are reported where they are."""
 
-
 import numpy as np
 import pytest
 from gnuradio.mimopack import coding

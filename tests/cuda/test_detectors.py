@@ -20,7 +20,6 @@ from source_tree import DATA
 pytestmark = pytest.mark.gpu
 
 ALL = list(detectors.REGISTRY)
-PRIOR = [name for name in ALL if detectors.REGISTRY[name].SUPPORTS_PRIOR]
 FILES = sorted(DATA.glob("*.npz"))
 # A tie in a list may fall the other way, for a share of vectors below this.
 TIES = 1e-4

@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """MMSE-PIC and expectation propagation beyond what test_every_detector.py asks of all."""
 
-
 import numpy as np
 import pytest
 from gnuradio.mimopack import _core, constellation, detectors

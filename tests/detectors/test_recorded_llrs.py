@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """LLRs of another implementation (tests/data/README.md)."""
 
-
 import numpy as np
 import pytest
 from gnuradio.mimopack import _core, constellation, detectors, reference

@@ -6,35 +6,22 @@ import json
 import math
 import re
 import textwrap
-from pathlib import Path
 
 import numpy as np
 import pytest
 import sigmf
 from gnuradio.mimopack import recording
+from recordings import exact_samples
 from sigmf.sigmffile import fromfile
 from source_tree import ROOT
 
 KINDS = [(layout, datatype) for layout in recording.LAYOUTS for datatype in recording.DATATYPES]
 
 
-def _samples(channels, n, datatype, seed=0):
-    rng = np.random.default_rng(seed)
-    largest = recording.get_datatype(datatype).largest
-    if largest is not None:
-        # Of 32 bits float32 holds the upper 24.
-        steps = min(round(1 / (1 - largest)), 1 << 23)
-        parts = rng.integers(-steps, steps, (channels, n, 2)) / np.float32(steps)
-        parts[0, 0] = (-1.0, 1 - 1 / steps)
-    else:
-        parts = rng.standard_normal((channels, n, 2))
-    return parts.astype(np.float32).view(np.complex64)[..., 0]
-
-
 @pytest.mark.parametrize(("layout", "datatype"), KINDS)
 @pytest.mark.parametrize("channels", [1, 3])
 def test_round_trip_is_exact_in_pieces(tmp_path, layout, datatype, channels):
-    samples = _samples(channels, 1001, datatype)
+    samples = exact_samples(channels, 1001, datatype)
     with recording.Writer(tmp_path / "test", channels, 20e6, datatype, layout) as writer:
         for start, stop in [(0, 1), (1, 500), (500, 500), (500, 1001)]:
             writer.write(samples[:, start:stop])
@@ -51,7 +38,7 @@ def test_round_trip_is_exact_in_pieces(tmp_path, layout, datatype, channels):
 
 @pytest.mark.parametrize(("layout", "datatype"), KINDS)
 def test_the_sigmf_library_reads_what_is_written(tmp_path, layout, datatype):
-    samples = _samples(2, 64, datatype)
+    samples = exact_samples(2, 64, datatype)
     with recording.Writer(tmp_path / "a.b", 2, 1e6, datatype, layout, frequency=5.2e9,
                           description="SIMULATED", datetime="2026-01-02T03:04:05Z",
                           fields={"mimopack:num_tx": 2}) as writer:
@@ -86,7 +73,7 @@ def test_the_sigmf_library_reads_what_is_written(tmp_path, layout, datatype):
 
 
 def test_a_file_made_by_the_sigmf_library_is_read(tmp_path):
-    samples = _samples(3, 50, "cf32_le")
+    samples = exact_samples(3, 50, "cf32_le")
     np.ascontiguousarray(samples.T).tofile(tmp_path / "x.sigmf-data")
     meta = sigmf.SigMFFile(data_file=tmp_path / "x.sigmf-data", global_info={
         "core:datatype": "cf32_le", "core:num_channels": 3, "core:sample_rate": 5e6})
@@ -130,7 +117,7 @@ def test_the_same_samples_give_the_same_bytes(tmp_path):
     for name in ("one", "two"):
         (tmp_path / name).mkdir()
         with recording.Writer(tmp_path / name / "r", 2, 1e6, "ci16_le", "collection") as writer:
-            writer.write(_samples(2, 100, "ci16_le"))
+            writer.write(exact_samples(2, 100, "ci16_le"))
             writer.annotate(1, 2)
     names = sorted(path.name for path in (tmp_path / "one").iterdir())
     assert names == ["r-0.sigmf-data", "r-0.sigmf-meta", "r-1.sigmf-data", "r-1.sigmf-meta",
@@ -167,8 +154,8 @@ def _change(path, change):
 
 @pytest.fixture
 def collection(tmp_path):
-    path = recording.write(tmp_path / "r", _samples(3, 100, "cf32_le"), 1e6, layout="collection")
-    return path
+    samples = exact_samples(3, 100, "cf32_le")
+    return recording.write(tmp_path / "r", samples, 1e6, layout="collection")
 
 
 def test_unequal_streams_are_cut_to_the_common_length(collection):
@@ -176,7 +163,7 @@ def test_unequal_streams_are_cut_to_the_common_length(collection):
     data.write_bytes(data.read_bytes()[:60 * 8 + 3])
     reader = recording.Reader(collection)
     assert reader.num_samples == 60
-    assert np.array_equal(reader.read(), _samples(3, 100, "cf32_le")[:, :60])
+    assert np.array_equal(reader.read(), exact_samples(3, 100, "cf32_le")[:, :60])
     assert any("common 60 samples" in note and "r-0 has 100" in note for note in reader.notes)
     assert any("last 3 bytes" in note for note in reader.notes)
 
@@ -288,31 +275,6 @@ def test_pieces_outside_the_recording_are_refused(tmp_path):
         recording.Writer(tmp_path / "w", 2, 1e6).write(np.ones((3, 4)))
 
 
-def test_truth_travels_in_the_metadata(tmp_path):
-    with recording.Writer(tmp_path / "r", 2, 20e6) as writer:
-        writer.write(np.zeros((2, 100)))
-        recording.annotate_frame(writer, 50, 30, [b"\x00\xff\x01\x02", b"ab"], 12.5, mcs=3)
-        recording.annotate_frame(writer, 10, 30, [b"abcd"], 20, label="20 dB", format="ht")
-        writer.annotate(0, 100, comment="not a frame")
-        writer.annotate(70, 10, **{"mimopack:snr_db": 7})
-    annotations = recording.Reader(tmp_path / "r").annotations
-    assert recording.read_frames(annotations) == [
-        recording.TrueFrame(10, 30, (b"abcd",), 20.0),
-        recording.TrueFrame(50, 30, (b"\x00\xff\x01\x02", b"ab"), 12.5),
-        recording.TrueFrame(70, 10, None, 7.0)]
-    told = {entry["core:sample_start"]: entry for entry in annotations}
-    assert (told[10]["core:label"], told[10]["mimopack:format"]) == ("20 dB", "ht")
-    assert told[50]["mimopack:mcs"] == 3
-
-
-@pytest.mark.parametrize("mpdus, said", [
-    ("00ff", "got another type, must be a list of hexadecimal strings"),
-    ([7], "got another type"), (["0g"], "got a string that is not hexadecimal")])
-def test_damaged_truth_is_named(mpdus, said):
-    with pytest.raises(ValueError, match=f"mimopack:mpdus: {said}.*annotation at sample 7"):
-        recording.read_frames([{"core:sample_start": 7, "mimopack:mpdus": mpdus}])
-
-
 def _example(document, heading, first_line):
     """The indented code of a section that begins with a line."""
     text = document.read_text(encoding="utf-8").split(f"\n## {heading}\n")[1].split("\n## ")[0]
@@ -326,7 +288,7 @@ def _example(document, heading, first_line):
 def test_the_documented_way_from_raw_files_to_a_recording(tmp_path, monkeypatch):
     document = ROOT / "docs/recordings.md"
     code = _example(document, "Record your own radio", "import numpy as np")
-    samples = _samples(2, 1_000_100, "cf32_le")
+    samples = exact_samples(2, 1_000_100, "cf32_le")
     samples[0].tofile(tmp_path / "antenna0.cf32")
     samples[1, :-50].tofile(tmp_path / "antenna1.cf32")
     monkeypatch.chdir(tmp_path)
@@ -335,72 +297,6 @@ def test_the_documented_way_from_raw_files_to_a_recording(tmp_path, monkeypatch)
     assert np.array_equal(reader.read(), samples[:, :-50])
     assert reader.sample_rate == 20e6
     assert reader.frequency == 5.18e9
-
-
-def _raw(path, samples, datatype):
-    """Write samples (channels, n) interleaved, without metadata."""
-    recording.get_datatype(datatype).encode(samples)[0].tofile(path)
-    return path
-
-
-@pytest.mark.parametrize("datatype", recording.DATATYPES)
-def test_bare_samples_are_read_as_a_recording_with_metadata_is(tmp_path, datatype):
-    samples = _samples(3, 701, datatype)
-    path = _raw(tmp_path / f"r.{datatype}", samples, datatype)
-    reader = recording.RawReader(path, num_channels=3, sample_rate=20e6, frequency=5.18e9)
-    assert (reader.num_channels, reader.num_samples, reader.datatype) == (3, 701, datatype)
-    assert (reader.sample_rate, reader.frequency, reader.notes) == (20e6, 5.18e9, [])
-    assert np.array_equal(reader.read(), samples)
-    assert np.array_equal(np.concatenate(list(reader.pieces(300)), axis=1), samples)
-    # A file of several pages, some of which were released before they are read again.
-    assert np.array_equal(reader.read(), samples)
-
-
-def test_pieces_leave_the_memory_of_the_process(tmp_path):
-    path = tmp_path / "r.ci16"
-    with path.open("wb") as handle:
-        handle.truncate(1 << 28)
-    reader = recording.RawReader(path)
-
-    def resident():
-        return int(re.search(r"VmRSS:\s+(\d+)", Path("/proc/self/status").read_text())[1]) << 10
-
-    before, most = resident(), 0
-    for piece in reader.pieces(1 << 20):
-        assert not piece.any()
-        most = max(most, resident() - before)
-    assert most < 1 << 26
-
-
-@pytest.mark.parametrize(("name", "datatype"), [
-    ("a.cf32", "cf32_le"), ("a.cfile", "cf32_le"), ("a.CS16", "ci16_le"), ("a.cu8", "cu8"),
-    ("a.ci16_be", "ci16_be")])
-def test_the_name_of_a_bare_file_says_its_format(tmp_path, name, datatype):
-    path = _raw(tmp_path / name, np.ones((1, 9)), datatype)
-    assert recording.open_recording(path).datatype == datatype
-
-
-def test_bare_samples_that_cannot_be_read_are_refused(tmp_path):
-    path = _raw(tmp_path / "r.bin", np.ones((1, 9)), "ci16_le")
-    for options, said in [
-            ({}, r"datatype: the name of .*r\.bin does not say it, allowed are cf32_le"),
-            ({"datatype": "q7"}, "datatype: got 'q7', allowed are cf32_le"),
-            ({"datatype": "ci16", "num_channels": 0}, "num_channels: got 0, allowed are 1"),
-            ({"datatype": "ci16", "sample_rate": -1.0}, "sample_rate: got -1.0"),
-            ({"datatype": "ci16", "frequency": np.nan}, "frequency: got nan"),
-            ({"datatype": "cf32", "num_channels": 8}, "holds no samples")]:
-        with pytest.raises(ValueError, match=said):
-            recording.open_recording(path, **options)
-    with pytest.raises(FileNotFoundError):
-        recording.open_recording(tmp_path / "nothing.cf32")
-
-
-def test_surplus_bytes_of_bare_samples_are_noted(tmp_path):
-    path = tmp_path / "r.ci16"
-    path.write_bytes(bytes(8 * 5 + 3))
-    reader = recording.open_recording(path, num_channels=2)
-    assert reader.num_samples == 5
-    assert reader.notes == ["r.ci16 ends within a sample: its last 3 bytes are left out"]
 
 
 def test_given_values_replace_those_of_the_metadata(tmp_path):

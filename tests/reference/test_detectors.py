@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The NumPy references of the tree, list and iterative detectors: oracles and known relations."""
 
-
 import numpy as np
 import pytest
 from gnuradio.mimopack import constellation

@@ -1,14 +1,13 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Spatial mapping of the Wi-Fi transmitter, on arrays and in a flowgraph."""
+"""Spatial mapping of the Wi-Fi transmitter."""
 
-import flowgraphs
 import numpy as np
 import pytest
 from gnuradio.mimopack import wifi
 from gnuradio.mimopack.wifi import carriers
 from wifi_air import data_mpdu
-from wifi_blocks import bursts, pdu, receive_arrays
+from wifi_blocks import receive_arrays
 
 MPDU = data_mpdu(150, 7)
 # Samples at 20 MS/s of L-STF, L-LTF, L-SIG, and HT-SIG or VHT-SIG-A
@@ -77,53 +76,6 @@ def test_mapped_frames_are_received(name):
     assert [mpdu.data for mpdu in frame.mpdus] == [MPDU]
 
 
-def test_frames_of_the_block_are_those_of_arrays():
-    """Frames without streams to map go without; others must have the streams of the matrix."""
-    matrix = orthonormal(3, 2)
-    messages = [pdu(MPDU[:-4]), pdu(MPDU[:-4], format="vht", num_streams=2, mcs=3),
-                pdu(MPDU[:-4], format="non-ht", mcs=54), pdu(MPDU[:-4], mcs=3),
-                pdu(MPDU[:-4], mcs=3, stbc=1)]
-    source, samples, _ = bursts(messages, num_tx=3, format="ht", mcs=9, gap=0, backoff_db=0.0,
-                                scrambler_seed=5, mapping=matrix.tolist(), clip=False)
-    assert (source.frames(), source.refused()) == (4, 1)
-    transmitter = wifi.Transmitter(3, mapping=matrix)
-    wanted = [transmitter.mpdu(frame_format_of, [MPDU], 5)[1] for frame_format_of in (
-        lambda n: wifi.HT(9, n), lambda n: wifi.VHT.of_length(3, n, 2),
-        lambda n: wifi.NonHT(54, n), lambda n: wifi.HT(3, n, stbc=1))]
-    assert np.array_equal(samples, np.concatenate(wanted, axis=1))
-
-
-@pytest.mark.parametrize(("backoff_db", "clips"), [(3.0, True), (14.0, False)])
-def test_samples_beyond_full_scale_are_clipped_and_counted(backoff_db, clips):
-    settings = {"num_tx": 2, "format": "ht", "mcs": 15, "gap": 0, "scrambler_seed": 5}
-    messages = [pdu(MPDU[:-4])] * 3
-    source, samples, _ = bursts(messages, backoff_db=backoff_db, **settings)
-    free, wanted, _ = bursts(messages, backoff_db=backoff_db, clip=False, **settings)
-    parts = np.stack([wanted.real, wanted.imag])
-    beyond = (np.abs(parts) > 1).any(axis=0)
-    assert beyond.any() == clips
-    assert (source.clipped(), free.clipped()) == (beyond.sum(), 0)
-    assert source.peak() == free.peak()
-    assert max(np.abs(samples.real).max(), np.abs(samples.imag).max()) <= 1
-    assert np.array_equal(samples, (np.clip(parts[0], -1, 1) + 1j * np.clip(parts[1], -1, 1)))
-
-
-def test_frames_of_the_block_with_a_matrix_for_each_subcarrier_are_not_to_be_smoothed():
-    matrices = orthonormal(2, 2, 56)
-    source, samples, _ = bursts([pdu(MPDU[:-4]), pdu(MPDU[:-4], format="vht", num_streams=2)],
-                                num_tx=2, format="ht", mcs=8, gap=0, backoff_db=0.0,
-                                scrambler_seed=5, mapping=matrices, clip=False)
-    transmitter = wifi.Transmitter(2, mapping=matrices)
-    wanted = [transmitter.mpdu(frame_format_of, [MPDU], 5)[1] for frame_format_of in (
-        lambda n: wifi.HT(8, n, smoothing=False),
-        lambda n: wifi.VHT.of_length(0, n, 2, beamformed=True))]
-    assert source.frames() == 2
-    assert np.array_equal(samples, np.concatenate(wanted, axis=1))
-    ht, vht = receive_arrays(np.insert(samples, [wanted[0].shape[1]] * 500, 0, axis=1))
-    assert (ht.format.smoothing, vht.format.beamformed) == (False, True)
-    assert [frame.mpdus[0].data for frame in (ht, vht)] == [MPDU, MPDU]
-
-
 @pytest.mark.parametrize(("mapping", "said"), [
     (np.ones((3, 2)), r"got shape \(3, 2\), must be \(2, N_STS\) or \(subcarriers, 2, N_STS\)"),
     (np.ones((2, 3)), r"got shape \(2, 3\), must be .* N_STS 1 to 2"),
@@ -173,23 +125,3 @@ def test_a_sample_rate_may_be_a_whole_float():
     f = wifi.NonHT(6, len(MPDU))
     wanted = wifi.Transmitter(1, 40).frame(f, MPDU)
     assert np.array_equal(wifi.Transmitter(1, 40e6 / 1e6).frame(f, MPDU), wanted)
-
-
-@pytest.mark.parametrize(("mapping", "refused"), [
-    ("[[0.6, 0.8], [-0.8, 0.6]]", False), ("numpy.eye(2)", False), ("numpy.eye(3)", True),
-    ("'dft'", True)])
-def test_companion_takes_a_mapping(companion, tmp_path, mapping, refused):
-    blocks = [
-        flowgraphs.block("imported", "import", imports="import numpy"),
-        flowgraphs.block("tx", "mimopack_wifi_transmitter", num_tx="2", format="ht", mcs="8",
-                         mapping=mapping),
-        *[flowgraphs.block(f"sink_{i}", "blocks_null_sink", type="complex") for i in range(2)],
-        flowgraphs.block("strobe", "blocks_message_strobe", msg="pmt.PMT_NIL", period="1000")]
-    connections = [["strobe", "strobe", "tx", "in"],
-                   *[["tx", str(i), f"sink_{i}", "0"] for i in range(2)]]
-    path = flowgraphs.save(tmp_path, blocks, connections)
-    if refused:
-        assert "mapping)" in companion.refusals(path, tmp_path)
-        return
-    script = companion.compiled(path, tmp_path).read_text()
-    assert f"mapping={mapping}" in script

@@ -1,13 +1,10 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Rate matching, CRCs and scrambler of LTE and 5G NR: against Sionna's recorded outputs, the
-standards' text written out bit by bit, and GNU Radio's CRC."""
-
+"""Rate matching of 5G NR's LDPC codes: against Sionna's recorded outputs, and the standard's text
+written out bit by bit."""
 
 import numpy as np
 import pytest
-from gnuradio import digital
-from gnuradio.mimopack import coding
 from gnuradio.mimopack.coding import ldpc
 from source_tree import DATA
 
@@ -152,75 +149,3 @@ class TestRateMatching:
             matching.match(np.zeros((1, 200)))
         with pytest.raises(ValueError, match="llr: got type float64, must be float32"):
             matching.recover(np.zeros((1, 200)))
-
-
-class TestCrc:
-    @pytest.mark.parametrize("length", [5, 100, 3000])
-    @pytest.mark.parametrize("name", ["24A", "24B", "24C", "16", "11", "6"])
-    def test_same_as_sionna(self, name, length):
-        crc = coding.Crc(name)
-        whole = np.unpackbits(RECORDED[f"crc_{name}_{length}"], axis=-1,
-                              count=length + crc.length)
-        np.testing.assert_array_equal(crc.attach(whole[:, :length].copy()), whole)
-
-    @pytest.mark.parametrize("name, polynomial, check", [
-        ("24A", 0x864CFB, 0xCDE703), ("24B", 0x800063, 0x23EF52), ("16", 0x1021, 0x31C3),
-        ("8", 0x9B, 0xEA)])
-    def test_check_values(self, name, polynomial, check):
-        """Of "123456789", as catalogues of CRCs have them (XMODEM's for 16), and GNU Radio's."""
-        crc = coding.Crc(name)
-        bits = np.unpackbits(np.frombuffer(b"123456789", np.uint8))[None]
-        value = int("".join(map(str, crc.parity(bits)[0])), 2)
-        assert value == check
-        theirs = digital.crc(crc.length, polynomial, 0, 0, False, False)
-        assert theirs.compute(list(b"123456789")) == value
-
-    @pytest.mark.parametrize("name", coding.CRCS)
-    def test_errors_are_found(self, name):
-        crc = coding.Crc(name)
-        sent = crc.attach(random_bits(crc.length + 41, 41))
-        body, fits = crc.check(sent)
-        assert fits.all() and np.array_equal(body, sent[:, :41])
-        sent ^= np.eye(len(sent), dtype=np.uint8)    # one wrong bit in each, at another place
-        assert not crc.check(sent)[1].any()
-
-    def test_bad_arguments(self):
-        with pytest.raises(ValueError, match="name: got '24D', allowed are 24A, 24B, 24C, 16"):
-            coding.Crc("24D")
-        with pytest.raises(ValueError, match="bits: got 5 in a row, must be at least 6"):
-            coding.Crc("6").check(np.zeros((2, 5), np.uint8))
-        with pytest.raises(ValueError, match="bits: got 2, allowed are 0 and 1"):
-            coding.Crc("6").attach(np.full((2, 5), 2, np.uint8))
-        with pytest.raises(ValueError, match="bits: got type float64, must be uint8"):
-            coding.Crc("6").check(np.zeros((2, 9)))
-
-
-class TestGoldSequence:
-    @pytest.mark.parametrize("c_init", [1, 0x12345, 2**31 - 1, 65535 * 2**15 + 1023])
-    def test_same_as_sionna(self, c_init):
-        sequence = coding.gold_sequence(c_init, 3000)
-        np.testing.assert_array_equal(np.packbits(sequence), RECORDED[f"gold_{c_init}"])
-
-    @pytest.mark.parametrize("length", [0, 1, 30, 100, 5000])
-    def test_same_as_the_standard(self, length):
-        x1, x2 = [1] + 30 * [0], [0x5A5A5A5 >> i & 1 for i in range(31)]
-        for n in range(1600 + length):
-            x1.append((x1[n + 3] + x1[n]) % 2)
-            x2.append((x2[n + 3] + x2[n + 2] + x2[n + 1] + x2[n]) % 2)
-        expected = [(x1[n + 1600] + x2[n + 1600]) % 2 for n in range(length)]
-        assert coding.gold_sequence(0x5A5A5A5, length).tolist() == expected
-
-    def test_twice_is_nothing(self):
-        bits = random_bits(3, 500)
-        scrambled = coding.gold_scramble(bits, 77)
-        assert 0.4 < np.mean(scrambled != bits) < 0.6
-        np.testing.assert_array_equal(coding.gold_scramble(scrambled, 77), bits)
-        llr = (2.0 * scrambled - 1) * (1 - 2.0 * coding.gold_sequence(77, 500))
-        np.testing.assert_array_equal(llr > 0, bits)
-
-    @pytest.mark.parametrize("arguments, message", [
-        ((2**31, 5), "c_init: got 2147483648, allowed are 0 to 2147483647"),
-        ((1, -1), "length: got -1"), ((1.0, 5), "c_init: got 1.0, must be an integer")])
-    def test_bad_arguments(self, arguments, message):
-        with pytest.raises(ValueError, match=message):
-            coding.gold_sequence(*arguments)

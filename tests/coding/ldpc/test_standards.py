@@ -1,14 +1,11 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The LDPC codes' tables against known facts of the codes, and files of alist form."""
+"""The LDPC codes' tables against known facts of the codes."""
 
-import ctypes
 import hashlib
-from pathlib import Path
 
 import numpy as np
 import pytest
-from gnuradio import fec, gr
 from gnuradio.mimopack.coding import ldpc
 from gnuradio.mimopack.coding.ldpc.standards import NR_LIFTING_SETS
 
@@ -263,95 +260,3 @@ def test_ones_in_any_order():
 def test_bad_arguments(call, message):
     with pytest.raises(ValueError, match=message):
         call()
-
-
-@pytest.mark.parametrize("name, code", [
-    ("wimax:2304:2/3A", ldpc.wimax(2304, "2/3A")), ("wifi:1944:5/6", ldpc.wifi(1944, "5/6")),
-    ("nr:1:384", ldpc.nr(1, 384)), ("nr:2:7", ldpc.nr(2, 7))])
-def test_codes_by_name(name, code):
-    got = ldpc.get(name)
-    assert got.size == code.size and np.array_equal(got.shifts, code.shifts)
-
-
-def test_a_file_by_its_name(tmp_path):
-    path = tmp_path / "small.alist"
-    path.write_text(SMALL)
-    for name in (path, str(path)):
-        assert ldpc.get(name).dense().tolist() == [[1, 1, 1], [0, 1, 1]]
-
-
-@pytest.mark.parametrize("name, message", [
-    ("dvb:64800", "code: got 'dvb:64800', which is no file, allowed are wimax:N:RATE, wifi:N:RATE"),
-    ("wimax", "code: got 'wimax', must be wimax:N:RATE"),
-    ("wifi:long:1/2", "code: got 'wifi:long:1/2', must be wifi:N:RATE"),
-    ("nr:1:384:0", "code: got 'nr:1:384:0', must be nr:BASE_GRAPH:LIFTING_SIZE"),
-    ("nr:1:17", "code: got 'nr:1:17'; lifting_size: got 17, allowed are 2, 3"),
-    ("wimax:2304:2/3", "code: got 'wimax:2304:2/3'; rate: got '2/3', allowed are 1/2, 2/3A")])
-def test_names_of_no_code(name, message):
-    with pytest.raises(ValueError) as caught:
-        ldpc.get(name)
-    assert message in str(caught.value)
-
-
-# Columns of weights 1, 2 and 2, rows of 3 and 2, as MacKay describes the form.
-SMALL = "3 2\n2 3\n1 2 2\n3 2\n1 0\n1 2\n1 2\n1 2 3\n2 3 0\n"
-
-
-def test_alist_by_hand(tmp_path):
-    path = tmp_path / "small.alist"
-    path.write_text(SMALL)
-    code = ldpc.read_alist(path)
-    assert code.dense().tolist() == [[1, 1, 1], [0, 1, 1]]
-    ldpc.write_alist(code, tmp_path / "again.alist")
-    assert (tmp_path / "again.alist").read_text() == SMALL
-    path.write_text(SMALL.replace(" 0\n", "\n"))
-    assert ldpc.read_alist(path).dense().tolist() == [[1, 1, 1], [0, 1, 1]]
-
-
-@pytest.mark.parametrize("code", [ldpc.wimax(576, "5/6"), ldpc.nr(2, 6),
-                                  ldpc.ParityChecks(3, [0, 2], [3, 1], 6)],
-                         ids=["wimax", "nr", "empty rows and columns"])
-def test_alist_written_and_read(code, tmp_path):
-    ldpc.write_alist(code, tmp_path / "code.alist")
-    again = ldpc.read_alist(tmp_path / "code.alist")
-    assert (again.num_checks, again.num_bits) == (code.num_checks, code.num_bits)
-    assert np.array_equal(again.checks(), code.checks())
-
-
-def capsule(array):
-    make = ctypes.pythonapi.PyCapsule_New
-    make.restype, make.argtypes = ctypes.py_object, (ctypes.c_void_p,) * 3
-    return make(array.ctypes.data, None, None)
-
-
-def test_codewords_of_gnuradio_fit_its_alist_files():
-    files = sorted(Path(gr.prefix(), "share/gnuradio/fec/ldpc").glob("n_0*_gap_*.alist"))
-    if not files:
-        pytest.skip("GNU Radio's alist files are not installed")
-    for path in files:
-        n, k, gap = (int(part) for part in path.stem.split("_") if part.isdigit())
-        code = ldpc.read_alist(path)
-        assert (code.num_bits, code.num_info) == (n, k), path
-        message, word = np.random.default_rng(2).integers(0, 2, k, np.uint8), np.zeros(n, np.uint8)
-        encoder = fec.ldpc_par_mtrx_encoder.make_H(fec.ldpc_H_matrix(str(path), gap))
-        encoder.generic_work(capsule(message), capsule(word))
-        assert word.any() and not multiplied(code, word).any(), path
-
-
-@pytest.mark.parametrize("change, message", [
-    (("3 2\n2 3", "3 x\n2 3"), "got what is no integer"),
-    (("3 2\n2 3\n1 2 2\n3 2\n", ""), "got no header|lines, must be"),
-    ((SMALL, ""), "got no header"),
-    (("2 3 0\n", ""), "got 8 lines, must be 9"),
-    (("1 2 2\n3 2\n", "1 2 1\n3 2\n"), "weights of each column that differ"),
-    (("1 2 2\n3 2\n", "1 2 2\n3 3\n"), "weights of each row that differ"),
-    (("1 0\n1 2\n", "1 0\n1 3\n"), "line of a column a number outside of 1 to 2"),
-    (("1 0\n", "2 0\n"), "rows and columns that differ"),
-    (("1 0\n1 2\n", "1 0\n1 1\n"), "got row 0, column 1 twice"),
-])
-def test_alist_that_contradicts_itself(change, message, tmp_path):
-    assert SMALL.count(change[0]) == 1
-    path = tmp_path / "bad.alist"
-    path.write_text(SMALL.replace(*change))
-    with pytest.raises(ValueError, match=message):
-        ldpc.read_alist(path)
