@@ -2,16 +2,49 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Fixtures that several test modules share."""
 
+import os
+import re
+import subprocess
+import sys
+
 import pytest
 from flowgraphs import Companion
+from gnuradio.mimopack import detectors
 from gnuradio.mimopack.cuda import device
 from gnuradio.mimopack.detectors import calibration
+from slow_detectors import SlowNWay
+from source_tree import PACKAGES, ROOT
+from wifi_sky import make_sky
 
 
 @pytest.fixture(scope="session")
 def companion(tmp_path_factory):
     """GNU Radio Companion's library, built once."""
     return Companion(tmp_path_factory.mktemp("home"))
+
+
+@pytest.fixture(scope="session")
+def sky(tmp_path_factory):
+    """A recording of 15 Wi-Fi frames, as wifi_sky.make_sky() describes it."""
+    return make_sky(tmp_path_factory.mktemp("sky"))
+
+
+@pytest.fixture(scope="session")
+def traffic(tmp_path_factory):
+    """A recording of 0.2 s of traffic."""
+    path = tmp_path_factory.mktemp("traffic") / "air"
+    done = subprocess.run(
+        [sys.executable, ROOT / "examples/recordings/make_traffic.py", path, "--seconds", "0.2"],
+        env={**os.environ, "PYTHONPATH": str(PACKAGES)}, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert re.search(r"\d+ frames in 0.2048 s, 0 values clipped", done.stdout)
+    return path
+
+
+@pytest.fixture
+def slow_nway(monkeypatch):
+    """N-way takes more time than there is."""
+    monkeypatch.setitem(detectors.REGISTRY, "nway", SlowNWay)
 
 
 @pytest.fixture(autouse=True)

@@ -9,7 +9,7 @@ import pmt
 import pytest
 from gnuradio.mimopack import checks
 from gnuradio.mimopack.blocks.settings import NoisePower
-from test_wifi_blocks import DEEP
+from wifi_blocks import DEEP
 
 
 @pytest.mark.parametrize(("value", "allowed", "wanted"), [

@@ -6,15 +6,7 @@ import numpy as np
 import pytest
 from gnuradio.mimopack import coding, detectors
 from gnuradio.mimopack.llr_health import CALIBRATED, TOO_FEW, TOO_LARGE, TOO_SMALL, LlrHealth
-from simulated import problem
-
-
-def calibrated(n, mean=4.0, seed=1):
-    """(LLRs, bits): by Bayes' rule calibrated LLRs of BPSK in Gaussian noise."""
-    rng = np.random.default_rng(seed)
-    bits = rng.integers(0, 2, n, np.uint8)
-    llr = (2.0 * bits - 1) * mean + rng.normal(0, np.sqrt(2 * mean), n)
-    return llr, bits
+from simulated import calibrated, problem
 
 
 def figures_of(llr, bits, **options):

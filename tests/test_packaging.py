@@ -12,9 +12,9 @@ import venv
 
 import pytest
 import yaml
-from flowgraphs import PACKAGES, ROOT
 from gnuradio import mimopack
 from gnuradio.mimopack import _core, detectors, recording
+from source_tree import PACKAGES, ROOT
 
 CODE = sorted(
     path for folder in ("apps", "bench", "cmake", "examples", "grc", "lib", "python", "scripts",

@@ -23,8 +23,8 @@
  * a path that leaves state 0, and the lightest path from state 0 to any state sends 8
  * ones at most (5, 4 and 4 at rates 2/3, 3/4 and 5/6). From there, and from a block's
  * start, no candidate pays more than 12 (8, 7, 6) penalties until the next normalisation,
- * whatever the LLRs' signs; tests/test_viterbi.py tries them all. LLRs of at most 21 (31,
- * 36, 42) therefore fit. */
+ * whatever the LLRs' signs; tests/coding/test_viterbi_decoder.py tries them all. LLRs of at
+ * most 21 (31, 36, 42) therefore fit. */
 #pragma once
 #include "common/config.h"
 

@@ -1,0 +1,350 @@
+# SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""mimopack play: output, refusals, Ctrl-C."""
+
+import errno
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from gnuradio.mimopack import recording, wifi
+from gnuradio.mimopack.apps.cli import main
+from gnuradio.mimopack.apps.interrupt import Interrupt
+from gnuradio.mimopack.apps.play import command as command_module
+from gnuradio.mimopack.apps.play import play
+from gnuradio.mimopack.apps.play.playback import Playback
+from gnuradio.mimopack.wifi import HT
+from wifi_air import FRAMES, air, data_mpdu, multipath, record
+
+
+def _play(*arguments):
+    return CliRunner().invoke(main, ["play", *map(str, arguments)])
+
+
+class TestCommand:
+    def test_frames_table_and_files(self, small, tmp_path):
+        out = tmp_path / "out"
+        result = _play(small, "-d", "mmse", "-d", "nway", "--show", "nway", "-o", out, "--pcap",
+                       tmp_path / "f.pcap")
+        assert result.exit_code == 0, result.output
+        assert "Frames with the detector nway" in result.output
+        assert "annotations tell 12 frames that were sent" in result.output
+        lines = [line for line in result.output.splitlines() if " ms  sample " in line]
+        assert len(lines) == 12
+        assert all("HT MCS 28, 4 streams" in line and "SNR" in line and "condition" in line
+                   and "FCS" in line for line in lines)
+        summary = json.loads((out / "summary.json").read_text())
+        mmse, nway = summary["detectors"]
+        assert (mmse["detector"], nway["detector"], summary["complete"]) == ("mmse", "nway", True)
+        assert (f"nway decodes {nway['frames_decoded'] - mmse['frames_decoded']} frames that mmse "
+                "loses, and loses 0 that mmse decodes") in result.output
+        table = {line.split()[0]: line.split() for line in result.output.splitlines()
+                 if line.startswith(("mmse  ", "nway  "))}
+        # The last table is that by SNR.
+        assert table["mmse"][1:] == [f"{level['decoded']}/6" for level in mmse["decoded_by_snr"]]
+        assert all(row["real_time_factor"] > 0 for row in (mmse, nway))
+        assert [len(frames) for frames in summary["frames"].values()] == [12, 12]
+        for name in ("detectors.png", "constellation.png", "channel.png"):
+            data = (out / name).read_bytes()
+            assert data.startswith(b"\x89PNG") and len(data) > 10000
+        sent = [one.mpdus[0] for one in recording.read_frames(recording.Reader(small).annotations)]
+        pcap = (tmp_path / "f.pcap").read_bytes()
+        assert sum(mpdu in pcap for mpdu in sent) == nway["frames_decoded"]
+        assert sorted(path.name for path in tmp_path.iterdir()) == ["f.pcap", "out"]
+
+    def test_tshark_reads_the_capture(self, small, tmp_path):
+        assert _play(small, "-d", "nway", "-q", "--no-pictures", "-o", tmp_path, "--pcap",
+                     tmp_path / "f.pcap").exit_code == 0
+        done = subprocess.run(
+            ["tshark", "-o", "wlan.check_checksum:TRUE", "-r", tmp_path / "f.pcap", "-T", "fields",
+             "-e", "wlan.fcs.status", "-e", "wlan_radio.11n.mcs_index", "-e",
+             "radiotap.channel.freq", "-e", "wlan.seq"], capture_output=True, text=True, timeout=60)
+        assert done.returncode == 0, done.stderr
+        rows = [line.split("\t") for line in done.stdout.splitlines()]
+        assert [row[3] for row in rows] == [str(number) for number in range(12)]
+        assert all(row[1:3] == ["28", "5180"] for row in rows)
+        summary = json.loads((tmp_path / "summary.json").read_text())
+        good = sum(row[0] == "1" for row in rows)
+        assert good == summary["detectors"][0]["mpdus_ok"]
+
+    def test_capture_into_a_fifo(self, small, tmp_path):
+        fifo, got = tmp_path / "live.pcap", []
+        os.mkfifo(fifo)
+        reader = threading.Thread(target=lambda: got.append(fifo.read_bytes()))
+        reader.start()
+        options = ["-d", "nway", "-q", "--no-pictures", "-o", tmp_path / "out", "--pcap"]
+        result = _play(small, *options, fifo)
+        reader.join(30)
+        assert result.exit_code == 0 and "waits for a reader" in result.output
+        assert _play(small, *options, tmp_path / "p.pcap").exit_code == 0
+        assert got == [(tmp_path / "p.pcap").read_bytes()]
+
+    def test_quiet_prints_no_frames(self, small, tmp_path):
+        result = _play(small, "-d", "zf", "-q", "--no-pictures", "-o", tmp_path)
+        assert result.exit_code == 0, result.output
+        assert " ms  sample " not in result.output
+        assert [path.name for path in tmp_path.iterdir()] == ["summary.json"]
+
+    def test_frames_of_all_formats(self, tmp_path):
+        """A recording without annotations, of frames with one and two streams."""
+        path, sent = record(tmp_path / "r", FRAMES)
+        result = _play(path, "-d", "mmse", "-d", "mla", "-o", tmp_path / "out")
+        assert result.exit_code == 0, result.output
+        assert "no annotations tell what was sent" in result.output
+        assert "non-ht 24 Mbit/s" in result.output and "VHT MCS 4, 2 streams" in result.output
+        summary = json.loads((tmp_path / "out" / "summary.json").read_text())
+        for row in summary["detectors"]:
+            assert (row["frames_found"], row["frames_decoded"], row["mpdus_ok"]) == (5, 5, 8)
+        assert (tmp_path / "out" / "detectors.png").stat().st_size > 5000
+
+    def test_iterations_decode_more_frames(self, tmp_path):
+        """Frames with an LDPC code; a detector without a-priori LLRs is refused, nothing plays."""
+        frames = [(lambda n: HT(26, n, coding="ldpc"), [data_mpdu(400, i)]) for i in range(16)]
+        path, _ = record(tmp_path / "r", frames, 4, snr_db=8.5, channel=multipath)
+        decoded = []
+        for passes in (1, 4):
+            printed = []
+            summary = play(path, detectors=["mmsepic"], output=None, quiet=True, iterations=passes,
+                           echo=printed.append)
+            decoded.append(summary["detectors"][0]["frames_decoded"])
+            assert any("up to 4 passes" in line for line in printed) == (passes == 4)
+        assert 0 < decoded[0] < decoded[1]
+        result = _play(path, "-d", "mmse", "--iterations", "2", "-o", tmp_path / "out")
+        assert result.exit_code == 2 and "takes no a-priori LLRs" in result.output
+        assert not (tmp_path / "out").exists()
+
+    def test_noise_alone_is_a_failure_that_says_what_to_do(self, tmp_path):
+        rng = np.random.default_rng(1)
+        noise = rng.standard_normal((2, 20000, 2)).view(complex)[..., 0] * 0.1
+        path = recording.write(tmp_path / "noise", noise, 20e6)
+        result = _play(path, "-d", "mmse", "-o", tmp_path / "out")
+        assert result.exit_code == 1
+        assert f"mimopack wifi {path}" in result.output
+        summary = json.loads((tmp_path / "out" / "summary.json").read_text())
+        row, = summary["detectors"]
+        assert (row["frames_found"], row["packet_error_rate"]) == (0, None)
+        assert [one.name for one in (tmp_path / "out").iterdir()] == ["summary.json"]
+
+    def test_a_shortened_recording(self, small, tmp_path, capfd):
+        """The error rate is of the frames that the samples hold; notes are told once."""
+        reader = recording.Reader(small)
+        third = recording.read_frames(reader.annotations)[2]
+        data = Path(f"{small}.sigmf-data").read_bytes()[:16 * (third.start + third.count + 9) + 5]
+        (tmp_path / "cut.sigmf-data").write_bytes(data)
+        (tmp_path / "cut.sigmf-meta").write_bytes(Path(f"{small}.sigmf-meta").read_bytes())
+        result = _play(tmp_path / "cut", "-d", "nway", "-q", "-o", tmp_path / "out")
+        assert result.exit_code == 0, result.output
+        assert "PER: share of the 3 frames sent, by the annotations" in result.output
+        assert "checksum (core:sha512) differs" in result.output
+        said = capfd.readouterr()
+        assert (result.output + said.out + said.err).count("ends within a sample") == 1
+
+    def test_a_capture_file_that_cannot_be_completed_is_not_called_written(
+            self, small, tmp_path, monkeypatch):
+        def broken(self, *_):
+            self.close()
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+        monkeypatch.setattr(wifi.pcap.PcapWriter, "write_pdu", broken)
+        result = _play(small, "-d", "nway", "-q", "--no-pictures", "-o", tmp_path / "out", "--pcap",
+                       tmp_path / "f.pcap")
+        assert result.exit_code == 2
+        assert f"\nwritten: {tmp_path / 'out' / 'summary.json'}\n" in result.output
+        assert re.fullmatch(rf"Error: --pcap: {tmp_path / 'f.pcap.part'} is not complete: \d+ "
+                            "MPDUs could not be written", result.output.splitlines()[-1])
+        assert not (tmp_path / "f.pcap").exists()
+
+    def test_a_wrong_checksum_is_a_warning(self, tmp_path):
+        path, _ = record(tmp_path / "r", FRAMES[:1])
+        metadata = json.loads(path.read_text())
+        metadata["global"]["core:sha512"] = "0" * 128
+        path.write_text(json.dumps(metadata))
+        result = _play(path, "-d", "mmse", "-q", "--no-pictures", "-o", tmp_path / "out")
+        assert result.exit_code == 0 and "checksum (core:sha512) differs" in result.output
+        notes = json.loads((tmp_path / "out" / "summary.json").read_text())["notes"]
+        assert ["core:sha512" in note for note in notes] == [True]
+
+    def test_more_streams_than_antennas_are_named(self, tmp_path):
+        path, _ = record(tmp_path / "r", FRAMES[1:2], 1)
+        result = _play(path, "-d", "mmse", "-o", tmp_path / "out", "--no-pictures")
+        assert result.exit_code == 1
+        assert "not decoded: 1 frame, 1 channel, but the frame has 2 streams" in result.output
+
+
+class TestRefusals:
+    def _refused(self, *arguments):
+        result = _play(*arguments)
+        assert result.exit_code == 2, result.output
+        assert "Playing" not in result.output and "Frames with" not in result.output
+        assert "Traceback" not in result.output
+        return result.output
+
+    def test_a_folder_that_cannot_be_made(self, small, tmp_path):
+        (tmp_path / "file").write_text("")
+        assert "--output: cannot write" in self._refused(small, "-o", tmp_path / "file" / "out")
+
+    def test_a_capture_file_that_cannot_be_written(self, small, tmp_path):
+        said = self._refused(small, "-o", tmp_path / "out", "--pcap", tmp_path / "no" / "p.pcap")
+        assert "--pcap: cannot write" in said
+        data = f"{small}.sigmf-data"
+        before = Path(data).read_bytes()
+        assert "is the recording too" in self._refused(small, "-o", tmp_path, "--pcap", data)
+        assert Path(data).read_bytes() == before
+
+    def test_standard_output_is_no_capture_file(self, small, tmp_path, monkeypatch):
+        monkeypatch.chdir(tmp_path)
+        said = self._refused(small, "-o", tmp_path / "out", "--pcap", "-")
+        assert "--pcap: cannot write -: it must be the name of a file" in said
+        assert not (tmp_path / "-.part").exists()
+
+    def test_showing_what_is_not_played(self, small, tmp_path):
+        said = self._refused(small, "--show", "nway", "-d", "mmse", "-o", tmp_path / "out")
+        assert "--show: got 'nway', which is not played; allowed are mmse" in said
+
+    def test_recordings(self, tmp_path):
+        assert "no recording" in self._refused(tmp_path / "nothing", "-o", tmp_path)
+        path = recording.write(tmp_path / "r", np.ones((2, 2000)), 25e6)
+        said = self._refused(path, "-o", tmp_path)
+        assert "has 25 MS/s, the receiver takes 5, 10, 20, 40, 80 MS/s" in said
+        for name in ("r.ci16", "r.dat", "r.txt"):
+            (tmp_path / name).write_bytes(bytes(4000))
+            said = self._refused(tmp_path / name, "-o", tmp_path)
+            assert "has no SigMF metadata, which play needs; mimopack wifi takes raw" in said
+            assert "--" not in said
+
+    @pytest.mark.parametrize("field, value, said", [
+        ("snr_db", "20 dB", "mimopack:snr_db: got '20 dB', must be a number"),
+        ("mpdus", "00ff", "mimopack:mpdus: got another type, must be a list of hexadecimal"),
+        ("mpdus", ["xy"], "mimopack:mpdus: got a string that is not hexadecimal")])
+    def test_annotations_of_a_wrong_type(self, tmp_path, field, value, said):
+        path, _ = record(tmp_path / "r", FRAMES[:1])
+        metadata = json.loads(path.read_text())
+        metadata["annotations"] = [{"core:sample_start": 7, f"mimopack:{field}": value}]
+        path.write_text(json.dumps(metadata))
+        output = self._refused(path, "-o", tmp_path / "out")
+        assert said in output and "(annotation at sample 7)" in output
+
+
+@pytest.fixture(scope="module")
+def lengthy(tmp_path_factory):
+    """Two antennas: an annotated frame, much silence, another frame."""
+    path = tmp_path_factory.mktemp("lengthy") / "r"
+    samples, sent = air(FRAMES[1:2], 2)
+    gap = 60_000_000
+    with recording.Writer(path, 2, 20e6, datatype="ci8") as writer:
+        writer.write(samples)
+        for _ in range(gap // 1_000_000):
+            writer.write(np.zeros((2, 1_000_000), np.complex64))
+        writer.write(samples)
+        for at in (0, samples.shape[1] + gap):
+            recording.annotate_frame(writer, at + sent[0].start, sent[0].format.num_samples,
+                                     sent[0].mpdus, 35.0)
+    return path
+
+
+class TestInterrupt:
+    def test_it_ends_with_what_was_decoded_so_far(self, lengthy, tmp_path):
+        """The first detector ends within the recording, the second one never begins."""
+        child = subprocess.Popen(
+            [sys.executable, "-c",
+             "from gnuradio.mimopack.apps.cli import main; main(prog_name='mimopack')", "play",
+             str(lengthy), "-d", "mmse", "-d", "nway", "--show", "mmse", "-o",
+             str(tmp_path / "out"), "--pcap", str(tmp_path / "f.pcap")], text=True,
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler))
+        try:
+            said = ""
+            while " ms  sample " not in said:
+                said = child.stdout.readline()
+                assert said
+            child.send_signal(signal.SIGINT)
+            rest = child.communicate(timeout=60)[0]
+        finally:
+            child.kill()
+        assert child.returncode == 130, rest
+        assert "Playing with nway" not in rest and "Traceback" not in rest
+        assert "Incomplete: interrupted; not or not wholly played: mmse, nway." in rest
+        row = next(line for line in rest.splitlines() if line.startswith("mmse "))
+        assert row.split()[1:5] == ["1", "1", "0.000", "1"] and "incomplete:" in row
+        summary = json.loads((tmp_path / "out" / "summary.json").read_text())
+        assert summary["complete"] is False
+        (only,) = summary["detectors"]
+        assert only["samples"] < summary["samples"] and only["frames_sent"] == 1
+        assert (tmp_path / "f.pcap").read_bytes().count(
+            recording.read_frames(recording.Reader(lengthy).annotations)[0].mpdus[0]) == 1
+        assert not list(tmp_path.glob("*.part"))
+
+    def test_only_whole_detectors_are_compared(self, lengthy, tmp_path, monkeypatch):
+        """Ctrl-C while the second detector plays."""
+        printed = []
+
+        def echo(line):
+            printed.append(line)
+            if " ms  sample " in line:
+                os.kill(os.getpid(), signal.SIGINT)
+
+        # The first detector sees only a recording that is soon over.
+        short = recording.Reader(recording.write(tmp_path / "r", air(FRAMES[1:2], 2)[0], 20e6))
+        whole = Playback.decode
+
+        def decode(self, detector, *arguments, **options):
+            self._reader = short if detector == "mmse" else recording.Reader(lengthy)
+            return whole(self, detector, *arguments, **options)
+
+        monkeypatch.setattr(Playback, "decode", decode)
+        monkeypatch.setattr(command_module.Tally, "close", lambda tally, samples, complete: setattr(
+            tally, "complete", tally.detector == "mmse"))
+        with Interrupt() as interrupt:
+            summary = play(lengthy, ["mmse", "nway", "mla"], None, show="nway", echo=echo,
+                           interrupt=interrupt)
+            assert interrupt.happened
+        assert [row["complete"] for row in summary["detectors"]] == [True, False]
+        assert not summary["complete"]
+        assert not any("that mmse loses" in line for line in printed)
+        assert not any("Playing with mla" in line for line in printed)
+        assert "not or not wholly played: nway, mla." in printed[-1]
+
+
+    def test_a_capture_of_a_detector_that_was_not_played_is_not_written(
+            self, small, tmp_path, monkeypatch):
+        whole = Playback.decode
+
+        def decode(*arguments, **options):
+            result = whole(*arguments, **options)
+            os.kill(os.getpid(), signal.SIGINT)
+            return result
+
+        monkeypatch.setattr(Playback, "decode", decode)
+        result = _play(small, "-d", "mmse", "-d", "nway", "-q", "-o", tmp_path / "out",
+                       "--no-pictures", "--pcap", tmp_path / "f.pcap")
+        assert result.exit_code == 130, result.output
+        assert f"{tmp_path / 'f.pcap'} is not written, as the detector nway was not played" in (
+            result.output)
+        assert [one.name for one in tmp_path.iterdir()] == ["out"]
+        assert f"written: {tmp_path / 'out' / 'summary.json'}\n" in result.output
+
+    def test_while_the_speed_is_measured(self, small, monkeypatch):
+        """Every frame is counted then."""
+        monkeypatch.setattr(command_module, "_TIMED_SECONDS", 1000.0)
+        printed, measure = [], Playback.time
+
+        def time(self, *arguments):
+            threading.Timer(0.5, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+            return measure(self, *arguments)
+
+        monkeypatch.setattr(Playback, "time", time)
+        with Interrupt() as interrupt:
+            summary = play(small, ["mmse"], None, quiet=True, echo=printed.append,
+                           interrupt=interrupt)
+            assert interrupt.happened
+        assert summary["complete"] and summary["detectors"][0]["frames_found"] == 12
+        assert "Interrupted while the speed was measured" in printed[-1]

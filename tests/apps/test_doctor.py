@@ -1,0 +1,251 @@
+# SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""``mimopack doctor`` in environments that are broken on purpose."""
+
+import json
+import os
+import shlex
+import subprocess
+import sys
+
+import pytest
+from gnuradio.mimopack.apps import doctor
+from source_tree import PACKAGES
+
+
+def run(*arguments, path=(), **environment):
+    """Run ``mimopack`` with folders ahead of all others on Python's path."""
+    folders = os.pathsep.join(str(folder) for folder in [*path, PACKAGES])
+    return subprocess.run(
+        [sys.executable, "-c", "from gnuradio.mimopack.apps.cli import main; main()", *arguments],
+        env={**os.environ, "PYTHONPATH": folders, **environment},
+        capture_output=True, text=True, timeout=120)
+
+
+def findings(**settings):
+    """(exit status, {name: finding}) of ``mimopack doctor --json``."""
+    done = run("doctor", "--json", **settings)
+    assert done.stdout, done.stderr
+    report = json.loads(done.stdout)
+    assert report["ok"] == (done.returncode == 0)
+    return done.returncode, {finding["name"]: finding for finding in report["findings"]}
+
+
+def fake(folder, name, text):
+    """Write a module that stands before the real one."""
+    target = folder / name
+    target.parent.mkdir(parents=True, exist_ok=True)
+    target.write_text(text)
+
+
+def fake_gnuradio(folder, gr_text):
+    fake(folder, "gnuradio/__init__.py",
+         "from pkgutil import extend_path\n__path__ = extend_path(__path__, __name__)\n")
+    fake(folder, "gnuradio/gr/__init__.py", gr_text)
+
+
+def test_working_installation():
+    status, found = findings()
+    assert status == 0, found
+    for name in ("NumPy", "GNU Radio", "CPU detectors", "runtime", "SigMF"):
+        assert found[name]["status"] == "ok", found[name]
+    # Whoever is told that something is wrong is also told what to do.
+    assert all(f["mend"] for f in found.values() if f["status"] != "ok")
+
+
+def test_text_report_marks_each_line():
+    done = run("doctor")
+    lines = [line for line in done.stdout.splitlines() if not line.strip().startswith("->")]
+    assert len(lines) >= 6
+    assert {line.split()[0] for line in lines} <= {"ok", "warning", "error"}
+
+
+def test_numpy_that_gnuradio_was_not_compiled_for(tmp_path):
+    # Without numpy.core the compiled modules of GNU Radio fail as they do with NumPy 2.
+    fake(tmp_path, "numpy/__init__.py", "__version__ = '2.4.6'\n")
+    status, found = findings(path=[tmp_path])
+    assert status == 1
+    assert found["NumPy"]["status"] == "error"
+    assert "2.4.6" in found["NumPy"]["text"] and str(tmp_path) in found["NumPy"]["text"]
+    assert "numpy<2" in found["NumPy"]["mend"]
+
+
+def test_numpy_missing(tmp_path):
+    fake(tmp_path, "numpy.py", "raise ImportError('no such thing')\n")
+    status, found = findings(path=[tmp_path])
+    assert status == 1
+    assert "no such thing" in found["NumPy"]["text"]
+
+
+def test_gnuradio_missing(tmp_path):
+    fake_gnuradio(tmp_path, "raise ModuleNotFoundError(\"No module named 'gnuradio.gr'\")\n")
+    status, found = findings(path=[tmp_path])
+    assert status == 1
+    assert found["GNU Radio"]["status"] == "error"
+    assert "apt install gnuradio" in found["GNU Radio"]["mend"]
+
+
+def test_gnuradio_too_old(tmp_path):
+    fake_gnuradio(tmp_path, "version = lambda: 'v3.8.2.0'\nprefix = lambda: '/usr'\n")
+    status, found = findings(path=[tmp_path])
+    assert status == 1
+    assert "3.8.2.0" in found["GNU Radio"]["text"] and "3.10" in found["GNU Radio"]["text"]
+
+
+def test_compiled_module_missing(tmp_path):
+    package = tmp_path / "gnuradio" / "mimopack"
+    package.mkdir(parents=True)
+    for entry in (PACKAGES / "gnuradio" / "mimopack").iterdir():
+        if not entry.name.startswith(("_core", "__pycache__")):
+            (package / entry.name).symlink_to(entry)
+    done = subprocess.run(
+        [sys.executable, "-c",
+         "import gnuradio; gnuradio.__path__ = [p for p in gnuradio.__path__ "
+         f"if p != {str(PACKAGES / 'gnuradio')!r}]\n"
+         "from gnuradio.mimopack.apps.cli import main; main(['doctor', '--json'])"],
+        env={**os.environ, "PYTHONPATH": str(tmp_path)}, capture_output=True, text=True,
+        timeout=120)
+    assert done.returncode == 1, done.stderr
+    found = {f["name"]: f for f in json.loads(done.stdout)["findings"]}
+    assert found["CPU detectors"]["status"] == "error"
+    assert "scripts/setup.sh" in found["CPU detectors"]["mend"]
+
+
+def test_sigmf_missing(tmp_path):
+    fake(tmp_path, "sigmf.py", "raise ModuleNotFoundError(\"No module named 'sigmf'\")\n")
+    status, found = findings(path=[tmp_path])
+    assert status == 0
+    assert found["SigMF"]["status"] == "warning"
+    assert "recordings" in found["SigMF"]["text"]
+    assert "pip install sigmf" in found["SigMF"]["mend"]
+
+
+def test_pip_is_advised_only_where_it_may_install(monkeypatch, tmp_path):
+    monkeypatch.setattr(doctor.sysconfig, "get_path", lambda name: str(tmp_path))
+    monkeypatch.setattr(doctor.sys, "executable", "/opt/my python")
+    monkeypatch.setattr(doctor.sys, "prefix", sys.base_prefix)
+    directly = "'/opt/my python' -m pip install sigmf"
+    assert doctor.how_to_install("sigmf") == directly
+    (tmp_path / "EXTERNALLY-MANAGED").touch()
+    assert doctor.how_to_install("sigmf").startswith(
+        "'/opt/my python' -m venv --system-site-packages ~/mimopack-venv && "
+        "~/mimopack-venv/bin/python -m pip install sigmf ")
+    monkeypatch.setattr(doctor.sys, "prefix", str(tmp_path))
+    assert doctor.how_to_install("sigmf") == directly
+
+
+def test_advice_for_companion_names_a_python_that_finds_the_module(monkeypatch, tmp_path):
+    prefix = tmp_path / "my checkout/.venv"
+    blocks = prefix / "share/gnuradio/grc/blocks"
+    blocks.mkdir(parents=True)
+    (blocks / "mimopack_x.block.yml").touch()
+    monkeypatch.setattr(doctor, "installed_grc_folder", lambda: blocks)
+    monkeypatch.setenv("GR_CONF_GRC_GLOBAL_BLOCKS_PATH", str(tmp_path / "none"))
+    monkeypatch.setenv("GRC_BLOCKS_PATH", "")
+    # The system's Python starts Companion; that of an environment has to be named.
+    monkeypatch.setattr(doctor.sys, "prefix", sys.base_prefix)
+    (finding,) = doctor.check_companion()
+    assert finding.mend == f"export GRC_BLOCKS_PATH='{blocks}'"
+    monkeypatch.setattr(doctor.sys, "prefix", str(prefix))
+    (finding,) = doctor.check_companion()
+    python = shlex.quote(sys.executable)
+    grcc = f"GRC_BLOCKS_PATH='{blocks}' {python} /usr/bin/grcc FLOWGRAPH.grc"
+    assert finding.status == "warning"
+    assert "/usr/bin/gnuradio-companion" in finding.mend and grcc in finding.mend
+    # In a checkout a script does it, and nothing is wrong.
+    script = prefix.parent / "scripts/companion.sh"
+    script.parent.mkdir()
+    script.touch()
+    (finding,) = doctor.check_companion()
+    assert finding.status == "ok" and not finding.mend
+    assert f"'{script}'" in finding.text and grcc in finding.text
+
+
+@pytest.mark.parametrize(("text", "name", "said"), [
+    ("raise ImportError('libnvrtc.so.12: cannot open shared object file')\n", "CuPy", "libnvrtc"),
+    ("__version__ = '13.6.0'\ndef RawKernel(*a): raise RuntimeError('cudaErrorNoDevice')\n",
+     "GPU", "cudaErrorNoDevice"),
+    ("__version__ = '13.6.0'\ndef RawKernel(*a): raise RuntimeError("
+     "'CuPy failed to load libnvrtc.so.13: OSError')\n", "GPU", "libnvrtc"),
+], ids=["no library", "no device", "no compiler"])
+def test_cupy_that_does_not_work_is_a_warning(tmp_path, text, name, said):
+    fake(tmp_path, "cupy.py", text)
+    status, found = findings(path=[tmp_path])
+    assert status == 0
+    assert found[name]["status"] == "warning"
+    assert said in found[name]["text"]
+    assert ("pip install nvidia-cuda-nvrtc" in found[name]["mend"]) == (said == "libnvrtc"
+                                                                       and name == "GPU")
+
+
+def test_what_backend_auto_has_kept(tmp_path):
+    folder = tmp_path / "mimopack/calibration"
+    folder.mkdir(parents=True)
+    assert "backend auto" not in findings(XDG_CACHE_HOME=str(tmp_path))[1]
+    for name, gpu_from in (("a", 5000), ("b", None)):
+        (folder / f"{name}.json").write_text(json.dumps(
+            {"configuration": {"detector": "zf"}, "gpu_from": gpu_from}))
+    (folder / "c.json").write_text("{")
+    found = findings(XDG_CACHE_HOME=str(tmp_path))[1]["backend auto"]
+    assert found["status"] == "ok" and str(folder) in found["text"]
+    assert found["text"].startswith("2 configurations measured, 1 of which the GPU wins")
+
+
+def test_another_copy_is_reported(tmp_path):
+    fake(tmp_path, "gnuradio/mimopack/__init__.py", "")
+    code = "from gnuradio.mimopack.apps import doctor; print(doctor.check_prefix()[0])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60,
+                          env={**os.environ, "PYTHONPATH": f"{PACKAGES}{os.pathsep}{tmp_path}"})
+    assert "status='warning'" in done.stdout and str(tmp_path) in done.stdout, done.stderr
+
+
+def test_prefix_that_python_does_not_search(tmp_path):
+    # As in the installed command: its own prefix is put on the path of this process only.
+    code = (f"import sys; sys.path.insert(1, {str(PACKAGES)!r})\n"
+            "from gnuradio.mimopack.apps.cli import main; main(['doctor', '--json'])")
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120,
+                          cwd=tmp_path, env={k: v for k, v in os.environ.items()
+                                             if k != "PYTHONPATH"})
+    found = {f["name"]: f for f in json.loads(done.stdout)["findings"]}
+    assert found["CPU detectors"]["status"] == "ok"
+    in_site = str(PACKAGES) in [p for p in sys.path if "site-packages" in p or "dist-packages" in p]
+    assert found["installation"]["status"] == ("ok" if in_site else "warning")
+    advice = f"export PYTHONPATH={shlex.quote(str(PACKAGES))}${{PYTHONPATH:+:$PYTHONPATH}}"
+    assert in_site or found["installation"]["mend"] == advice
+
+
+def test_process_that_crashes_is_reported():
+    with pytest.raises(doctor.ProbeError, match="signal 11"):
+        doctor.probe("import os; os.kill(os.getpid(), 11)")
+
+
+def test_fewer_threads_than_cores(monkeypatch):
+    monkeypatch.setattr(doctor, "probe", lambda code: ["avx2", ["baseline", "avx2"], 1])
+    monkeypatch.setattr(doctor.os, "sched_getaffinity", lambda pid: set(range(8)))
+    found = {f.name: f for f in doctor.check_core()}
+    assert "avx2" in found["CPU detectors"].text
+    assert found["threads"].status == "warning"
+    assert "1 of 8" in found["threads"].text
+
+
+def test_companion_blocks(monkeypatch, tmp_path):
+    blocks = tmp_path / "prefix/share/gnuradio/grc/blocks"
+    blocks.mkdir(parents=True)
+    (blocks / "mimopack_x.block.yml").touch()
+    monkeypatch.setattr(doctor, "installed_grc_folder", lambda: blocks)
+    # A copy installed in /usr/local must not count here.
+    monkeypatch.setenv("GR_CONF_GRC_GLOBAL_BLOCKS_PATH", str(tmp_path / "none"))
+    monkeypatch.setenv("GRC_BLOCKS_PATH", "")
+    (finding,) = doctor.check_companion()
+    assert finding.status == "warning" and f"GRC_BLOCKS_PATH={blocks}" in finding.mend
+    monkeypatch.setenv("GRC_BLOCKS_PATH", str(blocks))
+    (finding,) = doctor.check_companion()
+    assert finding.status == "ok" and ": 1" in finding.text
+    other = tmp_path / "other"
+    other.mkdir()
+    (other / "mimopack_x.block.yml").touch()
+    monkeypatch.setenv("GRC_BLOCKS_PATH", f"{blocks}{os.pathsep}{other}")
+    (finding,) = doctor.check_companion()
+    assert finding.status == "warning" and str(other) in finding.text
+    monkeypatch.setattr(doctor, "installed_grc_folder", lambda: None)
+    assert doctor.check_companion()[0].status == "warning"

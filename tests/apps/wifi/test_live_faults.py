@@ -1,0 +1,223 @@
+# SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""``mimopack wifi --radio`` over a radio that goes wrong: what is decoded, what is said, and how it
+ends. Each of the faults of the SoapySDR driver has a run."""
+
+import json
+import threading
+import time
+
+import numpy as np
+import pmt
+import pytest
+import soapy_driver as driver
+from gnuradio import gr, mimopack
+from gnuradio.mimopack import recording
+from gnuradio.mimopack.apps.wifi import live
+from gnuradio.mimopack.recording.timeline import between
+from gnuradio.mimopack.wifi.csi import read_csi
+from wifi_air import FRAMES, data_mpdu, record
+from wifi_sky import FREQUENCY, GAP, LOST, RATE, invoke, length_of, middle_of, on_air
+
+
+class Outcome:
+    """What the command did: its exit status and output, its frames, and summary.json."""
+
+    def __init__(self, sky, folder, faults, samples, *options):
+        result = on_air(
+            sky, "--json", folder / "f.json", "--csi", folder / "c.npz", "--output", folder,
+            "--no-pictures", "--duration", (samples - 100) / RATE, *options, faults=faults)
+        self.status, self.output = result.exit_code, result.output
+        assert "Traceback" not in self.output, self.output
+        self.frames = json.loads((folder / "f.json").read_text())
+        self.summary = json.loads((folder / "summary.json").read_text())
+        self.csi = list(read_csi(folder / "c.npz"))
+
+    @property
+    def complete(self):
+        return [one for one in self.frames if one["complete"]]
+
+    def lost(self):
+        """(gaps, samples lost in them, samples dropped)."""
+        return tuple(self.summary[name] for name in ("gaps", "lost", "dropped"))
+
+
+def check(sky, outcome, hit, moved, times=None):
+    """All frames but those that a fault hit are there, at their samples and at their times.
+
+    Args:
+        hit: (first, last) sample of the recording that the fault took or changed.
+        moved: function of a sample's number in the recording: its number in the stream.
+        times: likewise, its number by the radio's clock; None: as ``moved``.
+    """
+    whole = [sent for sent in sky.sent
+             if sent.start > hit[1] or sent.start + length_of(sky, sent) < hit[0]]
+    assert len(whole) == len(sky.sent) - 1
+    found = outcome.complete
+    assert [[mpdu["hex"] for mpdu in one["mpdus"]] for one in found] \
+        == [[mpdu.hex() for mpdu in sent.mpdus] for sent in whole]
+    times = times or moved
+    for one, sent in zip(found, whole, strict=True):
+        assert abs(one["start"] - moved(sent.start)) <= 2
+        apart = between(found[0]["rx_time"], one["rx_time"]) * RATE
+        assert apart == pytest.approx(times(sent.start) - times(whole[0].start), abs=4)
+    assert outcome.status == 0, outcome.output
+
+
+def test_an_overflow(sky, tmp_path):
+    """The frame that it hits is lost, the gap is counted, and the times behind it are right."""
+    at = middle_of(sky, 6)
+    got = Outcome(sky, tmp_path, f",overflow_at={at},overflow_samples={LOST}", sky.samples - LOST)
+    check(sky, got, (at, at + LOST), lambda sample: sample - LOST * (sample > at),
+          lambda sample: sample)
+    assert got.lost() == (1, LOST, 0)
+    assert f"1 gap: the radio lost {LOST} samples of each antenna" in got.output
+
+
+def test_overflows_at_any_time(sky, tmp_path):
+    """Each costs the frames in which it falls, at most; all are counted."""
+    got = Outcome(sky, tmp_path, f",repeat=1,speed=0.3,overflow_every={4 * sky.samples // 5},"
+                  f"overflow_samples={LOST},irregular=1,seed=5", 6 * sky.samples)
+    gaps, lost, dropped = got.lost()
+    assert gaps >= 3 and lost == gaps * LOST and dropped == 0
+    # Two of the three neighbours of a gap at most: it takes less than is between frames.
+    sent = 6 * len(sky.sent)
+    assert sent - 2 * gaps - 1 <= len(got.complete) <= sent
+    known = {mpdu.hex() for one in sky.sent for mpdu in one.mpdus}
+    assert {mpdu["hex"] for one in got.complete for mpdu in one["mpdus"]} <= known
+    assert got.status == 0
+
+
+def test_overflows_that_leave_nothing_whole(sky, tmp_path):
+    got = Outcome(sky, tmp_path, ",overflow_every=900,overflow_samples=500", sky.samples // 3)
+    gaps, lost, dropped = got.lost()
+    assert gaps > 10 and lost == gaps * 500 and dropped == 0
+    assert not got.complete and got.status == 1
+    assert "Samples were lost: record first (--record)" in got.output
+
+
+def test_samples_that_vanish_without_a_word(sky, tmp_path):
+    """gr-soapy passes on no time stamps in between: the frame is lost, later times are early."""
+    at = middle_of(sky, 6)
+    got = Outcome(sky, tmp_path, f",drop_at={at},drop_samples={LOST}", sky.samples - LOST)
+    check(sky, got, (at, at + LOST), lambda sample: sample - LOST * (sample > at))
+    assert got.lost() == (0, 0, 0)
+
+
+@pytest.mark.parametrize("stamps", ["old", "new"])
+def test_samples_that_come_twice(sky, tmp_path, stamps):
+    at = middle_of(sky, 6)
+    more = LOST * (stamps == "old")
+    got = Outcome(sky, tmp_path, f",duplicate_at={at},duplicate_samples={LOST},"
+                  f"duplicate_time={stamps}", sky.samples + more)
+    check(sky, got, (at, at + LOST), lambda sample: sample + more * (sample > at))
+    assert got.lost() == (0, 0, 0)
+
+
+def test_a_channel_that_lags_by_a_sample(sky, tmp_path):
+    """Its frames are decoded; the channel matrices show the lag."""
+    at = sky.sent[6].start - GAP // 2
+    got = Outcome(sky, tmp_path, f",shift_at={at},shift_channel=1,shift_samples=1", sky.samples)
+    assert [[mpdu["hex"] for mpdu in one["mpdus"]] for one in got.frames] \
+        == [[mpdu.hex() for mpdu in sent.mpdus] for sent in sky.sent]
+    assert all(one["complete"] for one in got.frames) and got.lost() == (0, 0, 0)
+    assert got.status == 0
+    slopes = [lag(record) for record in got.csi]
+    assert len(slopes) == len(sky.sent)
+    assert slopes[:6] == pytest.approx([0.0] * 6, abs=0.2)
+    assert slopes[6:] == pytest.approx([1.0] * (len(slopes) - 6), abs=0.2)
+
+
+def lag(record):
+    """Samples by which antenna 1 lags behind antenna 0, from the phases over the subcarriers."""
+    turn = record.matrices[:, 1, 0] * record.matrices[:, 0, 0].conj()
+    steps = np.diff(record.carriers)
+    turn = turn[1:] * turn[:-1].conj()
+    return -np.angle(turn[steps == 1].sum()) * 64 / (2 * np.pi)
+
+
+@pytest.mark.parametrize("ppm", [-20_000, 20_000])
+def test_a_clock_that_drifts(sky, tmp_path, ppm):
+    """Far more than any clock does. Samples and times are the device's: nothing is a gap."""
+    before = time.time()
+    got = Outcome(sky, tmp_path, f",clock_ppm={ppm}", sky.samples)
+    check_all(sky, got)
+    assert before - 1 < sum(got.frames[0]["rx_time"]) < time.time() + 1
+
+
+def check_all(sky, got):
+    """Every frame is there, at its sample and its time."""
+    assert [one["complete"] for one in got.frames] == [True] * len(sky.sent)
+    for one, sent in zip(got.frames, sky.sent, strict=True):
+        assert one["mpdus"][0]["hex"] == sent.mpdus[0].hex()
+        assert abs(one["start"] - sent.start) <= 2
+        assert between(got.frames[0]["rx_time"], one["rx_time"]) == pytest.approx(
+            (one["start"] - got.frames[0]["start"]) / RATE, abs=1e-9)
+    assert got.lost() == (0, 0, 0) and got.status == 0
+
+
+@pytest.mark.parametrize("packet", [363, 2040, 16384])
+def test_any_size_of_packets(sky, tmp_path, packet):
+    check_all(sky, Outcome(sky, tmp_path, f",packet={packet}", sky.samples))
+
+
+def test_a_radio_that_disappears(sky, tmp_path, monkeypatch):
+    """What came before stays; the command says that nothing comes any more, and fails."""
+    monkeypatch.setattr(live, "_SILENCE", 0.5)
+    at = sky.sent[8].start - GAP // 2
+    got = Outcome(sky, tmp_path, f",disappear_at={at}", 10 * sky.samples)
+    assert got.status == 2 and "no sample came for 0.5 s" in got.output
+    assert [one["mpdus"][0]["hex"] for one in got.complete] \
+        == [sent.mpdus[0].hex() for sent in sky.sent[:8]]
+    assert got.summary["complete"] is False
+
+
+def test_what_is_transmitted_is_received(tmp_path):
+    """Loopback: a transmitter in this process shares the device with the command."""
+    arguments = (f"loopback=rayleigh,channels=2,rate={RATE},snr_db=35,level_db=-12,speed=0.1,"
+                 "buffer_s=5,cfo_hz=5000,serial=command")
+    top = gr.top_block()
+    sink = driver.soapy.sink("driver=mimopack", "fc32", 2, arguments, "", [""], [""])
+    sink.set_length_tag_name("packet_len")
+    sink.set_frequency(0, FREQUENCY)
+    transmitter = mimopack.wifi_transmitter(2, "ht", 9, fcs="included")
+    for port in range(2):
+        top.connect((transmitter, port), (sink, port))
+    mpdus = [data_mpdu(100, number) for number in range(12)]
+    ended = threading.Event()
+
+    def send():
+        top.start()
+        # GNU Radio 3.10's sink can lose what comes first.
+        number = 0
+        while not ended.wait(0.05):
+            mpdu = mpdus[number % len(mpdus)]
+            transmitter.to_basic_block()._post(pmt.intern("in"), pmt.cons(
+                pmt.PMT_NIL, pmt.init_u8vector(len(mpdu), list(mpdu))))
+            number += 1
+        top.stop()
+        top.wait()
+
+    sender = threading.Thread(target=send)
+    sender.start()
+    try:
+        result = invoke("--radio", f"driver=mimopack,{arguments}", "--frequency", FREQUENCY,
+                        "--antennas", 2, "--json", tmp_path / "f.json", "--duration", 0.2)
+    finally:
+        ended.set()
+        sender.join()
+    assert result.exit_code == 0, result.output
+    frames = json.loads((tmp_path / "f.json").read_text())
+    assert len(frames) >= 5 and all(one["complete"] for one in frames[:-1])
+    assert {one["mpdus"][0]["hex"] for one in frames[:-1]} <= {mpdu.hex() for mpdu in mpdus}
+    assert all(abs(one["cfo_hz"] - 5000) < 500 for one in frames)
+
+
+def test_a_recording_of_another_rate_is_refused(tmp_path):
+    """The driver does not play it as if it were one of 20 MS/s."""
+    path, _ = record(tmp_path / "slow", FRAMES[:1], sample_rate=40e6,
+                     options={"frequency": FREQUENCY})
+    assert recording.Reader(path).sample_rate == 40e6
+    result = invoke("--radio", f"driver=mimopack,recording={path}", "--frequency", FREQUENCY,
+                    "--antennas", 2)
+    assert result.exit_code == 2 and "--rate: " in result.output

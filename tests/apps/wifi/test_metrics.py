@@ -1,0 +1,141 @@
+# SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Prometheus metrics."""
+
+import threading
+import urllib.request
+from dataclasses import replace
+
+import pytest
+from click.testing import CliRunner
+from gnuradio.mimopack import wifi
+from gnuradio.mimopack.apps.cli import main
+from gnuradio.mimopack.wifi.statistics import Statistics
+from missing_packages import hide
+from wifi_air import FRAMES, air, record
+
+RATE = 20e6
+
+
+@pytest.fixture(scope="module")
+def received():
+    """(frames with points of two antennas, what was sent)."""
+    samples, sent = air(FRAMES * 3, num_rx=2)
+    receiver = wifi.Receiver(2, keep_symbols=True)
+    return receiver.process(samples) + receiver.finish(), sent
+
+
+def _counted(frames, **options):
+    statistics = Statistics(2, RATE, **options)
+    for frame in frames:
+        statistics.add(frame)
+    return statistics
+
+
+@pytest.fixture(scope="module")
+def simulated(tmp_path_factory):
+    return record(tmp_path_factory.mktemp("simulated") / "r", FRAMES * 3)
+
+
+def test_metrics_need_a_package_and_a_free_port(simulated, tmp_path, monkeypatch):
+    pytest.importorskip("prometheus_client")
+    with __import__("socket").create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        result = CliRunner().invoke(main, ["wifi", str(simulated[0]), "--metrics", str(port),
+                                           "--json", str(tmp_path / "f.json")])
+    assert result.exit_code == 2 and not any(tmp_path.iterdir())
+    assert f"--metrics: 127.0.0.1, port {port}: Address already in use" in result.output
+    hide(monkeypatch, "prometheus_client")
+    result = CliRunner().invoke(main, ["wifi", str(simulated[0]), "--metrics", "0"])
+    assert result.exit_code == 2
+    assert "--metrics needs prometheus_client: install the package python3-prometheus-client" \
+        in result.output
+
+
+@pytest.mark.parametrize("address", ["x", "70000", ":9100", "a:b", "::1:9100", "-1"])
+def test_wrong_addresses_are_refused(simulated, address):
+    result = CliRunner().invoke(main, ["wifi", str(simulated[0]), f"--metrics={address}"])
+    assert result.exit_code == 2 and f"got {address!r}, must be [HOST:]PORT" in result.output
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "::1"])
+def test_prometheus_reads_the_figures(received, host):
+    """By the parser of Prometheus' own Python package."""
+    pytest.importorskip("prometheus_client")
+    from gnuradio.mimopack.apps.wifi.metrics import bind, serving
+    from prometheus_client.parser import text_string_to_metric_families
+
+    frames, sent = received
+    statistics = _counted(frames)
+    statistics.status({"samples": 100, "gaps": 3, "lost": 700, "dropped": 11, "load": 0.25,
+                       "waiting": 0.01})
+    try:
+        server = bind(host, 0)
+    except OSError:
+        pytest.skip("no IPv6 here")
+    with serving(server, statistics, lambda: 10**7) as url, urllib.request.urlopen(
+            url, timeout=10) as answer:
+        assert answer.headers["Content-Type"].startswith("text/plain")
+        text = answer.read().decode()
+    families = {one.name: one for one in text_string_to_metric_families(text)}
+    values = {(one.name, *sorted(one.labels.items())): one.value
+              for family in families.values() for one in family.samples}
+    assert all(name.startswith("mimopack_wifi_") for name in families)
+    assert all(family.documentation.endswith(".") and family.type in ("counter", "gauge")
+               for family in families.values())
+    for one in sent:
+        labels = (("format", one.format.name), ("mcs", str(one.format.mcs)),
+                  ("streams", str(one.format.num_streams)))
+        same = [other for other in sent if other.format.key == one.format.key]
+        assert values[("mimopack_wifi_frames_total", *labels)] == len(same)
+        mpdus = sum(len(other.mpdus) for other in same)
+        for fcs, count in (("ok", mpdus), ("wrong", 0)):
+            assert values[("mimopack_wifi_mpdus_total",
+                           *sorted([*labels, ("fcs", fcs)]))] == count
+    figures = statistics.figures(losses=True)
+    for name, value in (
+            ("searched_seconds_total", 0.5), ("gaps_total", 3), ("lost_samples_total", 700),
+            ("dropped_samples_total", 11), ("load_ratio", 0.25), ("waiting_seconds", 0.01),
+            ("airtime_ratio", figures.airtime), ("margin_db", figures.losses.margin_db)):
+        assert values[(f"mimopack_wifi_{name}",)] == value
+    for antenna in range(2):
+        assert values[("mimopack_wifi_snr_db", ("antenna", str(antenna)))] == (
+            figures.snr_db[antenna])
+    assert values[("mimopack_wifi_linear_loss_db", ("detector", "mmse"))] == figures.losses.mmse_db
+
+
+def test_metrics_are_served_while_frames_come():
+    """Frames and statuses come on other threads than the questions."""
+    pytest.importorskip("prometheus_client")
+    from gnuradio.mimopack.apps.wifi.metrics import bind, serving
+
+    samples, _ = air(FRAMES, num_rx=2)
+    receiver = wifi.Receiver(2)
+    frames = receiver.process(samples) + receiver.finish()
+    statistics, stop = Statistics(2, RATE, window=0.01), threading.Event()
+
+    def feed():
+        number = 0
+        while not stop.is_set():
+            for frame in frames:
+                statistics.add(replace(frame, start=frame.start + number * samples.shape[1]))
+            number += 1
+
+    feeder = threading.Thread(target=feed)
+    feeder.start()
+    try:
+        with serving(bind("127.0.0.1", 0), statistics, lambda: 0) as url:
+            counts = [_frames_total(url) for _ in range(20)]
+    finally:
+        stop.set()
+        feeder.join()
+    assert counts == sorted(counts) and counts[-1] > counts[0]
+
+
+def _frames_total(url):
+    from prometheus_client.parser import text_string_to_metric_families
+
+    with urllib.request.urlopen(url, timeout=10) as answer:
+        families = text_string_to_metric_families(answer.read().decode())
+        return sum(one.value for family in families if family.name == "mimopack_wifi_frames"
+                   for one in family.samples)

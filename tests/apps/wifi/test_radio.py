@@ -1,0 +1,221 @@
+# SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Radios are opened and set up for mimopack wifi: the driver of soapy/, and a USRP."""
+
+import sys
+import time
+from types import SimpleNamespace
+
+import numpy as np
+import pmt
+import pytest
+import soapy_driver as driver
+from gnuradio import blocks, gr
+from gnuradio.mimopack import recording
+from gnuradio.mimopack.apps.wifi.radio import RadioSettings, open_radio
+from gnuradio.mimopack.recording.timeline import between
+from wifi_sky import FREQUENCY, LOST, RATE, frames_of, invoke, middle_of, on_air, spawn
+
+
+def test_a_clock_is_set_at_a_pulse(sky, tmp_path):
+    """With a time source of its own, the device's time is that of the pulse."""
+    before = time.time()
+    result = on_air(sky, "-q", "--json", tmp_path / "f.json", "--time-source", "external",
+                    "--duration", (sky.samples - 100) / RATE)
+    assert result.exit_code == 0, result.output
+    frames = frames_of(tmp_path / "f.json")
+    assert len(frames) == len(sky.sent)
+    assert before - 1 < sum(frames[0]["rx_time"]) < time.time() + 1
+
+
+def test_a_clock_that_cannot_be_set_is_a_warning(sky, tmp_path, monkeypatch):
+    def refuses(self, *_):
+        raise RuntimeError("not implemented")
+
+    monkeypatch.setattr(driver.soapy.source, "set_hardware_time", refuses)
+    result = on_air(sky, "-q", "--duration", (sky.samples - 100) / RATE)
+    assert result.exit_code == 0, result.output
+    assert "times are its own: not implemented" in result.output
+
+
+@pytest.mark.parametrize("arguments, said", [
+    (["--antennas", 3], "--antennas: got 3, the device has 2"),
+    (["--antennas", 9], "9 is not in the range 1<=x<=8"),
+    (["--rate", "40e6"], "--rate: Unsupported sample rate"),
+    (["--rate", "21e6"], "--rate: got 21 MS/s, the receiver takes 5, 10, 20, 40, 80 MS/s"),
+    (["--frequency", "5.2G"], "--frequency: frequency: got 5200000000, allowed is 5180000000"),
+    (["--gain", "100"], "--gain: got 100 dB, the device has 0 to 80 dB"),
+    (["--gain", "10,20,30"], "--gain: got 3 values, must be 1 or one for each of 2 antennas"),
+    (["--gain", "loud"], "'--gain': got 'loud', must be dB, such as 30 or 30,32, or auto"),
+    (["--gain", "auto"], "--gain: the device has no automatic gain"),
+    (["--antenna-names", "RX2"], "--antenna-names: got 'RX2', the device has RX"),
+    (["--bandwidth", "2e9"], "--bandwidth: got 2000 MHz, the device has 0 to 1000 MHz"),
+    (["--bandwidth", "wide"], "'--bandwidth': got 'wide', must be a positive number of Hz"),
+    (["--clock-source", "gps"], "--clock-source: got 'gps', the device has internal, external"),
+    (["--time-source", "gps"], "--time-source: got 'gps', the device has internal, external"),
+    (["--keep", "1"], "--keep: with --radio only together with --record"),
+    (["--format", "ci16"], "--format: with --radio only together with --record"),
+    (["--duration", "0"], "'--duration': 0.0 is not in the range x>0"),
+    (["--record", "/no/where"], "--record: "),
+    (["--record", "r", "--keep", "1e6"], "--keep: got 1000000.0, which take"),
+    (["a.sigmf-meta"], "--radio DEVICE --frequency HZ, not both")])
+def test_a_wrong_setting_is_refused_in_a_sentence(sky, arguments, said):
+    result = on_air(sky, *arguments)
+    assert result.exit_code == 2 and said in result.output, result.output
+    assert "Traceback" not in result.output
+
+
+@pytest.mark.parametrize("arguments, said", [
+    (["--radio", "driver=none_such", "--frequency", "5.18G"], "no device for 'driver=none_such'"),
+    (["--radio", "driver=mimopack,foo=1", "--frequency", "5.18G"], '--radio: argument: got "foo"'),
+    (["--radio", "soapy,driver=none_such", "--frequency", "5.18G"],
+     "no device for 'driver=none_such'"),
+    (["--radio", "driver=uhd,type=none_such", "--frequency", "5.18G"], "--radio: "),
+    (["--radio", "none_such", "--frequency", "5.18G"],
+     "--radio: got 'none_such', must be driver=NAME"),
+    (["--radio", "driver=mimopack,recording", "--frequency", "5.18G"],
+     "--radio: got 'recording', must be driver=NAME"),
+    (["--radio", "driver=mimopack"], "--radio needs --frequency"),
+    ([], "give a RECORDING, or a radio with --radio DEVICE"),
+    (["a.sigmf-meta", "--gain", "3"], "--gain is an option of --radio"),
+    (["a.sigmf-meta", "--no-correction"], "--correction is an option of --radio")])
+def test_what_is_no_radio_is_refused_in_a_sentence(arguments, said):
+    result = invoke(*arguments)
+    assert result.exit_code == 2 and said in result.output, result.output
+    assert "Traceback" not in result.output
+
+
+@pytest.mark.parametrize("module, device", [("soapy", "driver=mimopack"), ("uhd", "driver=uhd")])
+def test_a_library_that_is_missing_is_named(monkeypatch, module, device):
+    monkeypatch.delattr(f"gnuradio.{module}", raising=False)
+    monkeypatch.setitem(sys.modules, f"gnuradio.{module}", None)
+    result = invoke("--radio", device, "--frequency", "5.18G")
+    assert result.exit_code == 2 and f"--radio: gr-{module} is missing" in result.output
+
+
+class Usrp(gr.sync_block):
+    """What gr-uhd's source has for a device of two channels; it loses samples in a frame."""
+
+    made = None
+
+    def __init__(self, address, stream_args):
+        channels = list(stream_args.channels)
+        if len(channels) > 2:
+            raise RuntimeError("LookupError: IndexError: multi_usrp: RX channel 2 out of range")
+        gr.sync_block.__init__(self, "usrp_source", None, [np.complex64] * len(channels))
+        self.address, self.calls, self.position, self.clock = address, [], 0, 0.0
+        Usrp.made = self
+
+    def __getattr__(self, name):
+        if name not in self.real:
+            return gr.sync_block.__getattr__(self, name)
+        answers = {"num_mboards": 1, "antennas": ["TX/RX", "RX2"], "samp_rate": RATE,
+                   "center_freq": FREQUENCY, "clock_sources": ["internal", "external"],
+                   "time_sources": ["internal", "external"],
+                   "gain_range": SimpleNamespace(start=lambda: 0.0, stop=lambda: 76.0),
+                   "bandwidth_range": SimpleNamespace(start=lambda: 2e5, stop=lambda: 56e6),
+                   "bandwidth": 18e6}
+
+        def call(*arguments):
+            self.calls.append((name, *arguments))
+            return answers.get(name.removeprefix("get_"))
+        return call
+
+    def get_time_now(self):
+        return self.uhd.time_spec(self.clock)
+
+    def set_time_now(self, spec):
+        self.clock = spec.get_real_secs()
+
+    def set_start_time(self, spec):
+        self.begins = spec
+
+    def work(self, _inputs, outputs):
+        """The samples, but for a gap behind which UHD tags the time again."""
+        if self.position in (0, self.gap):
+            sample = self.position + LOST * bool(self.position)
+            spec = self.begins + self.uhd.time_spec(sample / RATE)
+            for port in range(len(outputs)):
+                self.add_item_tag(port, self.nitems_written(port), pmt.intern("rx_time"),
+                                  pmt.make_tuple(pmt.from_uint64(int(spec.get_full_secs())),
+                                                 pmt.from_double(spec.get_frac_secs())))
+        end = self.gap if self.position < self.gap else self.samples.shape[1]
+        count = min(len(outputs[0]), end - self.position)
+        for port, output in enumerate(outputs):
+            output[:count] = self.samples[port, self.position:self.position + count]
+        self.position += count
+        return count or -1
+
+
+@pytest.fixture
+def usrp(sky, monkeypatch):
+    uhd = pytest.importorskip("gnuradio.uhd")
+    gap = middle_of(sky, 4)
+    samples = recording.Reader(sky.path).read()
+    # Only what gr-uhd has may be called.
+    own = set(dir(uhd.usrp_source)) - set(dir(blocks.head))
+    monkeypatch.setattr(Usrp, "real", own, raising=False)
+    monkeypatch.setattr(Usrp, "uhd", uhd, raising=False)
+    monkeypatch.setattr(Usrp, "gap", gap, raising=False)
+    monkeypatch.setattr(Usrp, "samples", np.delete(samples, np.s_[gap:gap + LOST], axis=1),
+                        raising=False)
+    monkeypatch.setattr(uhd, "usrp_source", Usrp)
+
+
+@pytest.mark.parametrize("device", ["driver=uhd,serial=F5", "uhd,serial=F5"])
+def test_a_usrp(sky, tmp_path, usrp, device):
+    before = time.time()
+    result = invoke("--radio", device, "--frequency", FREQUENCY, "--antennas", 2, "--gain", "30,40",
+                    "--antenna-names", "RX2", "--clock-source", "external", "--json",
+                    tmp_path / "f.json")
+    assert result.exit_code == 0, result.output
+    source = Usrp.made
+    assert source.address == "serial=F5"
+    assert [call for call in source.calls if call[0].startswith("set_")] == [
+        ("set_clock_source", "external", 0), ("set_samp_rate", RATE),
+        ("set_antenna", "RX2", 0), ("set_antenna", "RX2", 1),
+        ("set_center_freq", FREQUENCY, 0), ("set_gain", 30.0, 0),
+        ("set_auto_dc_offset", True, 0), ("set_auto_iq_balance", True, 0),
+        ("set_center_freq", FREQUENCY, 1), ("set_gain", 40.0, 1),
+        ("set_auto_dc_offset", True, 1), ("set_auto_iq_balance", True, 1)]
+    # The device's clock was set to the host's, and its channels begin together a little later.
+    assert before < source.clock < source.begins.get_real_secs() < time.time() + 1
+    frames = frames_of(tmp_path / "f.json")
+    assert [one["complete"] for one in frames] == [index != 4 for index in range(15)]
+    begins = int(source.begins.get_full_secs()), source.begins.get_frac_secs()
+    for one, sent in zip(frames, sky.sent, strict=True):
+        assert between(begins, one["rx_time"]) * RATE == pytest.approx(sent.start, abs=3)
+    assert f"1 gap: the radio lost {LOST} samples" in result.output
+
+
+def test_gnu_radio_says_nothing_of_buffers(sky):
+    process = spawn("--radio", f"driver=mimopack,recording={sky.path}", "--frequency", FREQUENCY,
+                    "--antennas", 2, "-q", "--duration", 0.001)
+    output, _ = process.communicate(timeout=60)
+    assert output.startswith("driver=mimopack") and "set_min_output_buffer" not in output
+
+
+def test_the_filters_of_a_radio_are_set(sky, usrp):
+    result = invoke("--radio", "uhd", "--frequency", FREQUENCY, "--antennas", 2, "--bandwidth",
+                    "20M")
+    assert [call for call in Usrp.made.calls if call[0] == "set_bandwidth"] == [
+        ("set_bandwidth", 20e6, 0), ("set_bandwidth", 20e6, 1)]
+    assert "filters 18 MHz wide" in result.output.splitlines()[0]
+    assert "note: the device's filter is 18 MHz wide, not 20 MHz" in result.output
+    radio = open_radio(RadioSettings(f"driver=mimopack,recording={sky.path}", FREQUENCY, RATE, 2,
+                                     bandwidth=15e6))
+    assert [radio.source.get_bandwidth(channel) for channel in range(2)] == [15e6, 15e6]
+    assert not radio.notes
+
+
+@pytest.mark.parametrize("arguments, said", [
+    (["--antennas", 3], "--antennas: got 3, the device has fewer"),
+    (["--bandwidth", "80M"], "--bandwidth: got 80 MHz, the device has 0.2 to 56 MHz"),
+    (["--gain", "80"], "--gain: got 80 dB, the device has 0 to 76 dB"),
+    (["--rate", "40e6"], "--rate: got 40 MS/s, the device gives 20 MS/s instead"),
+    (["--frequency", "2.4e9"], "--frequency: got 2400 MHz, the device is at 5180 MHz instead"),
+    (["--antenna-names", "RX1"], "--antenna-names: got 'RX1', the device has TX/RX, RX2"),
+    (["--time-source", "gps"], "--time-source: got 'gps', the device has internal, external")])
+def test_a_usrp_refuses_in_a_sentence(usrp, arguments, said):
+    result = invoke("--radio", "uhd", "--frequency", FREQUENCY, *arguments)
+    assert result.exit_code == 2 and said in result.output, result.output

@@ -1,0 +1,68 @@
+# SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The terminal view of mimopack wifi."""
+
+import re
+import sys
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from gnuradio.mimopack.apps.cli import main
+from gnuradio.mimopack.wifi.linear_loss import LinearLoss
+from missing_packages import hide
+from terminal import in_terminal
+from wifi_air import FRAMES, record
+
+
+def test_the_view_shows_the_mean_of_several_losses():
+    pytest.importorskip("rich")
+    from gnuradio.mimopack.apps.wifi.view import mean_loss
+
+    one, two = LinearLoss(1, 2, 3, "nway"), LinearLoss(3, 6, -3, "mla")
+    assert mean_loss([]) is None and mean_loss([one]) == one
+    assert mean_loss([one, two]) == LinearLoss(2, 4, 0, "mla")
+    assert mean_loss([one, replace(two, zf_db=np.inf)]).zf_db == np.inf
+
+
+@pytest.fixture(scope="module")
+def simulated(tmp_path_factory):
+    return record(tmp_path_factory.mktemp("simulated") / "r", FRAMES * 3)
+
+
+@pytest.mark.parametrize(("width", "height"), [(80, 24), (132, 43), (200, 60)])
+def test_the_view_fits_the_terminal_and_shows_all(simulated, width, height):
+    path, sent = simulated
+    text, status = in_terminal(width, height, path, "--view")
+    assert status == 0, text
+    assert "\x1b[?1049h" in text and "\x1b[?1049l" in text    # takes the screen and gives it back
+    plain = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", text.split("\x1b[?1049l")[1])
+    lines = plain.replace("\r", "").split("\n")
+    assert f"{len(sent)} frames" in lines[0] and lines[height - 1].strip() == ""
+    assert all(len(line) == width for line in lines[:height])
+    shown = "\n".join(lines[:height])
+    for words in ("frames: ", "FCS ok 100 %", "HT MCS 9 ", "VHT MCS 4 x2", "non-HT 24 Mbit/s",
+                  "constellation: VHT MCS 4", "antennas", "|H|", "condition", "airtime",
+                  "dB left on the table", "MMSE", "ZF", "gaps 0"):
+        assert words in shown, words
+    assert sum("\u2801" <= character <= "\u28ff" for character in shown) > 40
+    assert "\nall " in plain    # the table follows
+    assert "sample " not in plain    # instead of lines
+
+
+@pytest.mark.parametrize(("width", "height"), [(60, 15), (300, 100)])
+def test_other_terminals_do_no_harm(simulated, width, height):
+    text, status = in_terminal(width, height, simulated[0], "--view")
+    assert status == 0 and "\nall " in text.replace("\r", ""), text
+
+
+def test_a_view_needs_a_terminal_and_rich(simulated, monkeypatch):
+    result = CliRunner().invoke(main, ["wifi", str(simulated[0]), "--view"])
+    assert result.exit_code == 2 and "--view: standard output is no terminal" in result.output
+    monkeypatch.setattr(sys.modules["gnuradio.mimopack.apps.wifi.watch"], "_is_terminal",
+                        lambda: True)
+    hide(monkeypatch, "rich")
+    result = CliRunner().invoke(main, ["wifi", str(simulated[0]), "--view"])
+    assert result.exit_code == 2
+    assert "--view needs rich: install the package python3-rich with apt" in result.output

@@ -1,0 +1,500 @@
+# SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Encoder and decoder blocks in flowgraphs, streams and PDUs: as the arrays, nothing lost, counts,
+controls; in GNU Radio Companion."""
+
+import time
+from functools import cache
+
+import numpy as np
+import pmt
+import pytest
+from detector_blocks import Hungry, Sink, Source
+from flowgraphs import Messages, block, run, save
+from gnuradio import blocks, gr, mimopack
+from gnuradio.mimopack import coding
+from gnuradio.mimopack.coding import ldpc, turbo
+
+CODE = "wifi:648:1/2"
+HAMMING = ldpc.ParityChecks(3, [0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2],
+                            [0, 2, 4, 6, 1, 2, 5, 6, 3, 4, 5, 6])
+
+
+@cache
+def received(name, n, sigma=0.75, seed=1):
+    """(bits, codewords, LLRs) over AWGN with BPSK; simulated."""
+    rng = np.random.default_rng(seed)
+    code = coding.get(name)
+    bits = rng.integers(0, 2, (n, code.num_info), np.uint8)
+    words = code.encode(bits)
+    y = 2.0 * words - 1 + rng.normal(0, sigma, words.shape)
+    return bits, words, (2 * y / sigma**2).astype(np.float32)
+
+
+def play(tested, items, tags=(), step=None, outputs=(np.uint8,)):
+    """Items through a block; what its outputs' sinks have collected."""
+    tb = gr.top_block()
+    source = Source(items, tags, step)
+    sizes = [tested.output_signature().sizeof_stream_item(i) for i in range(len(outputs))]
+    sinks = [Sink(kind, size // np.dtype(kind).itemsize)
+             for kind, size in zip(outputs, sizes, strict=True)]
+    tb.connect(source, tested)
+    for port, sink in enumerate(sinks):
+        tb.connect((tested, port), sink)
+    tb.run()
+    return sinks
+
+
+class TestCodes:
+    @pytest.mark.parametrize("name, matrix, matching", [
+        (CODE, ldpc.wifi(648, "1/2"), None),
+        ("nr:2:20", ldpc.nr(2, 20), coding.Selection(200, 1040, np.arange(40, 1040))),
+        ("nr_matched:300:640:4:2", None, ldpc.NrRateMatching(300, 640, None, 2, 4)),
+        ("nr_matched:100:1800", None, ldpc.NrRateMatching(100, 1800))])
+    def test_same_as_its_parts(self, name, matrix, matching):
+        code, (bits, words, llr) = coding.get(name), received(name, 30)
+        decoder = code.decoder(iterations=7, algorithm="offset")
+        posterior = decoder.decode(llr)
+        matrix = matrix or matching.code
+        encoder, parts = ldpc.LdpcEncoder(matrix), ldpc.LdpcDecoder(matrix, 7, "offset")
+        if matching:
+            expected = parts.decode(matching.recover(llr))
+            whole = encoder.encode(matching.with_filler(bits))
+            np.testing.assert_array_equal(words, matching.match(whole))
+            np.testing.assert_array_equal(posterior, matching.match(expected))
+        else:
+            expected = parts.decode(llr)
+            np.testing.assert_array_equal(words, encoder.encode(bits))
+            np.testing.assert_array_equal(posterior, expected)
+        np.testing.assert_array_equal(decoder.bits, expected[:, :code.num_info] > 0)
+        np.testing.assert_array_equal(decoder.found, parts.found)
+
+    def test_turbo(self):
+        code, (bits, words, llr) = coding.get("turbo:512"), received("turbo:512", 30)
+        np.testing.assert_array_equal(words, turbo.TurboEncoder(512).encode(bits))
+        decoder = code.decoder(iterations=3)
+        posterior = decoder.decode(llr)
+        np.testing.assert_array_equal(posterior, turbo.TurboDecoder(512, 3).decode(llr))
+        np.testing.assert_array_equal(decoder.bits, posterior[:, :512] > 0)
+
+    @pytest.mark.parametrize("parameters, algorithm", [
+        ({}, "offset"), ({"offset": 0.4}, "offset"), ({"factor": 0.7}, "normalized"),
+        ({"algorithm": "normalized"}, "normalized")])
+    def test_algorithm_of_nr_matched(self, parameters, algorithm):
+        decoder = coding.get("nr_matched:300:1200").decoder(**parameters)
+        assert decoder.algorithm == algorithm
+
+    @pytest.mark.parametrize("info_bits, coded_bits, version", [
+        (500, 1200, ()), (512, 900, (2,)), (20, 100, (0,))])
+    def test_turbo_matched(self, info_bits, coded_bits, version):
+        name = ":".join(map(str, ("turbo_matched", info_bits, coded_bits, *version)))
+        code, (bits, words, llr) = coding.get(name), received(name, 30)
+        matching = turbo.RateMatching(info_bits, coded_bits, *version)
+        whole = turbo.TurboEncoder(matching.size).encode(matching.with_filler(bits))
+        np.testing.assert_array_equal(words, matching.match(whole))
+        decoder = code.decoder(iterations=3)
+        expected = turbo.TurboDecoder(matching.size, 3).decode(matching.recover(llr))
+        np.testing.assert_array_equal(decoder.decode(llr), matching.match(expected))
+        np.testing.assert_array_equal(decoder.bits, expected[:, matching.information] > 0)
+
+    def test_files_are_read_anew(self, tmp_path):
+        path = tmp_path / "code.alist"
+        for matrix in (ldpc.wifi(648, "1/2"), ldpc.wifi(648, "5/6")):
+            ldpc.write_alist(matrix, path)
+            assert coding.get(str(path)).num_info == matrix.num_info
+        assert coding.get(CODE) is coding.get(CODE)
+
+    @pytest.mark.parametrize("name, message", [
+        ("polar:1024", "code: got 'polar:1024', which is no file, allowed are wimax:N:RATE, "),
+        ("nr_matched:100", "code: got 'nr_matched:100', must be nr_matched:INFO_BITS:CODED_BITS["),
+        ("nr_matched:100:x", "code: got 'nr_matched:100:x', must be nr_matched:INFO_BITS:"),
+        ("nr_matched:100:201:2", "code: got 'nr_matched:100:201:2'; coded_bits: got 201, must be"),
+        ("turbo_matched:100", "code: got 'turbo_matched:100', must be turbo_matched:INFO_BITS:"),
+        ("turbo_matched:6145:9000", "got 'turbo_matched:6145:9000'; info_bits: got 6145, allowed"),
+        ("turbo:6000", "code: got 'turbo:6000'; size: got 6000, allowed are TURBO_SIZES"),
+        ("wifi:648:7/8", "code: got 'wifi:648:7/8'; rate: got '7/8', allowed are 1/2")])
+    def test_names_of_no_code(self, name, message):
+        with pytest.raises(ValueError) as caught:
+            coding.get(name)
+        assert message in str(caught.value)
+
+
+class TestEncoder:
+    @pytest.mark.parametrize("step", [None, 37])
+    @pytest.mark.parametrize("name", [CODE, "nr_matched:300:640:4", "turbo:512", "conv:300:3/4"])
+    def test_same_as_arrays(self, name, step):
+        bits, words, _ = received(name, 500)
+        # Other bits of a byte do not count.
+        sink, = play(mimopack.fec_encoder(name), bits | 0xA0, [(123, "frame", 7)], step)
+        np.testing.assert_array_equal(sink.items(), words)
+        assert sink.tags == [(123, "frame", 7)]
+
+    def test_code_in_a_file(self, tmp_path):
+        path = tmp_path / "hamming.alist"
+        ldpc.write_alist(HAMMING, path)
+        bits, words, llr = received(str(path), 100, 0.1)
+        sink, = play(mimopack.fec_encoder(str(path)), bits)
+        np.testing.assert_array_equal(sink.items(), words)
+        sink, = play(mimopack.fec_decoder(path), llr)
+        np.testing.assert_array_equal(sink.items(), bits)
+
+
+class TestDecoder:
+    @pytest.mark.parametrize("name, options", [
+        (CODE, {}), (CODE, {"algorithm": "offset", "early_stop": False}),
+        ("nr_matched:300:640:4", {"factor": 0.7}), ("turbo:512", {"precision": "int16"}),
+        ("conv:300:1/2", {"margin": 4.0}), ("conv:300:2/3", {"algorithm": "viterbi"})])
+    @pytest.mark.parametrize("step", [None, 53])
+    def test_same_as_arrays(self, name, options, step):
+        _, _, llr = received(name, 500)
+        decoder = coding.get(name).decoder(iterations=9, **options)
+        posterior = decoder.decode(llr)
+        expected = decoder.bits, posterior
+        tested = mimopack.fec_decoder(name, iterations=9, llr_output=True, options=options)
+        tags = [(3, "frame", {"a": 1}), (499, "end", 2)]
+        sinks = play(tested, llr, tags, step, (np.uint8, np.float32))
+        for sink, values in zip(sinks, expected, strict=True):
+            np.testing.assert_array_equal(sink.items(), values)
+            assert sink.tags == tags
+        found, taken = decoder.found, decoder.iterations_taken
+        assert tested.codewords() == 500 and tested.undecoded() == 500 - found.sum()
+        assert tested.mean_iterations() == pytest.approx(taken.mean())
+
+    @pytest.mark.gpu
+    @pytest.mark.parametrize("name, options", [
+        (CODE, {}), ("turbo:512", {}), ("conv:300:1/2", {}), ("conv:300:1/2", {"margin": 4.0}),
+        ("conv:300:2/3", {"algorithm": "viterbi"})])
+    @pytest.mark.parametrize("step", [None, 53])
+    @pytest.mark.parametrize("llr_output", [True, False])
+    def test_on_a_gpu(self, name, options, step, llr_output):
+        """The stream that went in comes out decoded, as by the CPU but for ties of rounding."""
+        bits, _, llr = received(name, 3000, sigma=0.5)
+        llr = llr.copy()
+        llr[9, 3] = np.nan
+        blocks_of = {backend: mimopack.fec_decoder(
+            name, iterations=9, backend=backend, llr_output=llr_output, options=options)
+            for backend in ("cpu", "cuda")}
+        types = (np.uint8, np.float32)[:1 + llr_output]
+        played = {backend: play(tested, llr, [(3, "frame", {"a": 1})], step, types)
+                  for backend, tested in blocks_of.items()}
+        on_cpu, on_gpu = played["cpu"], played["cuda"]
+        assert np.mean(on_gpu[0].items() != on_cpu[0].items()) < 1e-4
+        assert np.mean(on_gpu[0].items() != bits) < 1e-3
+        assert on_gpu[0].tags == on_cpu[0].tags
+        if llr_output:
+            np.testing.assert_allclose(on_gpu[1].items(), on_cpu[1].items(), rtol=1e-3, atol=0.05)
+        for tested in blocks_of.values():
+            assert (tested.codewords(), tested.erasures(), tested.failures()) == (3000, 1, 0)
+        assert blocks_of["cuda"]._backend == "cuda"    # it has not failed
+
+    @pytest.mark.parametrize("step", [None, 53])
+    def test_decisions_alone(self, step):
+        """Without an output for LLRs the Viterbi decoder makes none."""
+        name, options = "conv:300:1/2", {"algorithm": "viterbi"}
+        _, _, llr = received(name, 500)
+        llr = llr.copy()
+        llr[7], llr[9, 3] = 0, np.nan
+        decoder = coding.get(name).decoder(**options)
+        expected = decoder.decide(llr).copy()
+        tested = mimopack.fec_decoder(name, options=options)
+        tested._engine.decode = None
+        sink, = play(tested, llr, step=step)
+        np.testing.assert_array_equal(sink.items(), expected)
+        assert (tested.codewords(), tested.undecoded(), tested.erasures()) == (500, 0, 2)
+        assert tested.failures() == 0
+
+    def test_int8(self):
+        _, _, llr = received(CODE, 200)
+        steps = np.clip(np.rint(4 * llr), -127, 127).astype(np.int8)
+        decoder = coding.get(CODE).decoder()
+        posterior = decoder.decode(steps / np.float32(4))
+        tested = mimopack.fec_decoder(CODE, llr_type="int8", llr_scale=4.0, llr_output=True)
+        for sink, values in zip(play(tested, steps, outputs=(np.uint8, np.float32)),
+                                (decoder.bits, posterior), strict=True):
+            np.testing.assert_array_equal(sink.items(), values)
+
+    def test_the_flowgraph_gives_what_went_in(self):
+        bits = np.random.default_rng(1).integers(0, 2, (2001, 1152), np.uint8)
+        tb = gr.top_block()
+        sink = Sink(np.uint8, 1152)
+        chain = [Source(bits), mimopack.fec_encoder("wimax:2304:1/2"),
+                 blocks.vector_to_stream(1, 2304), blocks.char_to_float(1, 1),
+                 blocks.add_const_ff(-0.5), blocks.stream_to_vector(4, 2304),
+                 mimopack.fec_decoder("wimax:2304:1/2"), sink]
+        tb.connect(*chain)
+        tb.run()
+        np.testing.assert_array_equal(sink.items(), bits)
+        assert chain[-2].undecoded() == chain[-2].erasures() == 0
+
+    @pytest.mark.parametrize("n", [1000, 5003])
+    def test_no_codeword_is_lost_and_batches_are_large(self, n):
+        bits, _, llr = received(CODE, 100)
+        calls = []
+        tested = mimopack.fec_decoder(CODE, iterations=1)
+        decode = tested._decode
+        tested._decode = lambda llr: (calls.append(len(llr)), decode(llr))[1]
+        tb = gr.top_block()
+        source = blocks.vector_source_f(np.resize(llr, (n, 648)).ravel().tolist(), False, 648)
+        sink = Sink(np.uint8, 324)
+        tb.connect(source, tested, sink)
+        tb.run()
+        assert len(sink.items()) == n == sum(calls) == tested.codewords()
+        assert n / len(calls) >= 64
+
+    def test_a_reader_of_many_items_does_not_deadlock(self):
+        """Behind the LLRs, whose buffer is the smaller one in items."""
+        tb = gr.top_block()
+        tested = mimopack.fec_decoder(CODE, iterations=1, llr_output=True)
+        reader = Hungry(5000, 648)
+        tb.connect(blocks.null_source(4 * 648), blocks.head(4 * 648, 20_000), tested)
+        tb.connect((tested, 0), blocks.null_sink(324))
+        tb.connect((tested, 1), reader)
+        tb.start()
+        deadline = time.monotonic() + 20
+        while reader.taken < 20_000:
+            assert time.monotonic() < deadline, f"stuck after {reader.taken} items"
+            time.sleep(0.01)
+        tb.stop()
+        tb.wait()
+
+    def test_counts_and_status(self, capfd):
+        bits, _, llr = (array.copy() for array in received(CODE, 400, 0.5))
+        llr[::50] = 0
+        llr[1::100, 7] = np.nan
+        llr[5] *= np.random.default_rng(1).choice([-1, 1], 648)    # no codeword is near
+        tested = mimopack.fec_decoder(CODE)
+        tb, messages = gr.top_block(), Messages()
+        source, sink = Source(llr, step=100), Sink(np.uint8, 324)
+        tb.connect(source, tested, sink)
+        tb.msg_connect(tested, "status", messages, "in")
+        tb.run()
+        lost = np.all(llr == 0, axis=1) | np.any(np.isnan(llr), axis=1)
+        assert np.all(sink.items()[lost] == 0)
+        lost[5] = True
+        np.testing.assert_array_equal(sink.items()[~lost], bits[~lost])
+        assert (tested.undecoded(), tested.erasures(), tested.failures()) == (1, 12, 0)
+        # At the end GNU Radio may not deliver any more: the first holds what came before it.
+        status = messages.values()[0]
+        assert status.keys() == {"codewords", "undecoded", "erasures", "failures",
+                                 "mean_iterations"}
+        assert 0 < status["codewords"] <= 400 and 0 < status["mean_iterations"] < 20
+        assert np.all(np.diff(messages.stamps())[:-1] > 0.9)
+        assert "12 of 400 codewords erased" in "".join(capfd.readouterr())
+
+    def test_a_failing_decoder_erases_and_goes_on(self, capfd):
+        bits, _, llr = received(CODE, 300, 0.5)
+        tested, calls = mimopack.fec_decoder(CODE), []
+        decode = tested._engine.decode
+
+        def failing(part):
+            calls.append(len(part))
+            if len(calls) == 2:
+                raise RuntimeError("injected")
+            return decode(part)
+
+        tested._engine.decode = failing
+        sink, = play(tested, llr, step=50)
+        lost = slice(calls[0], calls[0] + calls[1])
+        assert np.all(sink.items()[lost] == 0) and tested.codewords() == 300
+        assert tested.erasures() == calls[1] and tested.failures() == 1
+        np.testing.assert_array_equal(sink.items()[lost.stop:], bits[lost.stop:])
+        assert "injected" in "".join(capfd.readouterr())
+
+    def test_a_gpu_that_fails_is_replaced_by_the_cpu(self, monkeypatch, capfd):
+        """Stands in for a GPU: the CPU's decoder, until it is lost in the second call."""
+        calls = []
+
+        class FailingGpu(ldpc.LdpcDecoder):
+            def __init__(self, code, backend="auto", **parameters):
+                super().__init__(code, backend="cpu", **parameters)
+                self.backend = backend
+
+            def decode(self, llr, out=None):
+                calls.append(self.backend)
+                if self.backend == "cuda" and len(calls) == 2:
+                    raise RuntimeError("the GPU has fallen off the bus")
+                return self._decode(llr, np.empty_like(llr))
+
+        _, _, llr = received(CODE, 300)
+        expected = coding.get(CODE).decoder(iterations=4)
+        expected.decode(llr)
+        monkeypatch.setattr(ldpc, "LdpcDecoder", FailingGpu)
+        coding.codes._of_standard.cache_clear()
+        tested = mimopack.fec_decoder(CODE, backend="cuda", threads=1)
+        tested.set_iterations(4)
+        sink, = play(tested, llr, step=50)
+        coding.codes._of_standard.cache_clear()
+        np.testing.assert_array_equal(sink.items(), expected.bits)
+        assert calls[:3] == ["cuda", "cuda", "cpu"] and set(calls[3:]) == {"cpu"}
+        assert tested.erasures() == tested.failures() == 0
+        assert (tested.iterations(), tested.threads(), tested.codewords()) == (4, 1, 300)
+        said = "".join(capfd.readouterr())
+        assert said.count("going on with the CPU") == 1 and "off the bus" in said
+
+    def test_stop_and_start_again(self):
+        bits, _, llr = received(CODE, 700, 0.5)
+        tb = gr.top_block()
+        source = blocks.vector_source_f(llr.ravel().tolist(), False, 648)
+        tested, sink = mimopack.fec_decoder(CODE), blocks.vector_sink_b(324)
+        tb.connect(source, tested, sink)
+        for repeat in (1, 2):
+            source.rewind()
+            sink.reset()
+            tb.run()
+            np.testing.assert_array_equal(np.reshape(sink.data(), (-1, 324)), bits)
+            assert tested.codewords() == 700 * repeat
+
+    @pytest.mark.parametrize("message, iterations, threads", [
+        (pmt.to_pmt({"iterations": 3, "threads": 2}), 3, 2),
+        (pmt.cons(pmt.intern("iterations"), pmt.from_long(5)), 5, 1),
+        (pmt.to_pmt({"iterations": 4, "threads": -1}), 20, 1),
+        (pmt.to_pmt({"factor": 0.5}), 20, 1), (pmt.intern("nonsense"), 20, 1)])
+    def test_control(self, message, iterations, threads):
+        tested = mimopack.fec_decoder(CODE, threads=1)
+        tested._on_control(message)
+        assert (tested.iterations(), tested.threads()) == (iterations, threads)
+
+    def test_control_while_running(self):
+        tested, control = mimopack.fec_decoder(CODE), pmt.to_pmt({"iterations": 2})
+        tb = gr.top_block()
+        tb.connect(blocks.null_source(4 * 648), blocks.throttle(4 * 648, 1e3), tested,
+                   blocks.null_sink(324))
+        tb.start()
+        tested._post(pmt.intern("control"), control)
+        deadline = time.monotonic() + 5
+        while tested.iterations() != 2:
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+        tb.stop()
+        tb.wait()
+
+
+class TestPdus:
+    def sent(self, tested, pdus, ports=("out",)):
+        """What comes out of the ports; the flowgraph ends when all were taken."""
+        sinks = [Messages() for _ in ports]
+        tb = gr.top_block()
+        for port, sink in zip(ports, sinks, strict=True):
+            tb.msg_connect(tested, port, sink, "in")
+        tb.start()
+        for pdu in pdus:
+            tested._post(pmt.intern("in"), pdu)
+        tested._post(pmt.intern("system"), pmt.cons(pmt.intern("done"), pmt.from_long(1)))
+        tb.wait()
+        return [[message for _, message in sink.received] for sink in sinks]
+
+    def test_there_and_back(self):
+        bits, words, llr = received(CODE, 6, 0.6)
+        info = pmt.to_pmt({"number": 3})
+        pdus = [pmt.cons(info, pmt.init_u8vector(part.size, part.ravel().tolist()))
+                for part in (bits[:1], bits[1:])]
+        coded, = self.sent(mimopack.fec_encoder_pdu(CODE), pdus)
+        for message, part in zip(coded, (words[:1], words[1:]), strict=True):
+            assert pmt.to_python(pmt.car(message)) == {"number": 3}
+            assert pmt.u8vector_elements(pmt.cdr(message)) == part.ravel().tolist()
+        pdus = [pmt.cons(info, pmt.init_f32vector(part.size, part.ravel().tolist()))
+                for part in (llr[:1], llr[1:])]
+        tested = mimopack.fec_decoder_pdu(CODE, llr_output=True)
+        decoded, posterior = self.sent(tested, pdus, ("out", "llr"))
+        expected = coding.get(CODE).decoder().decode(llr)
+        for i, part in enumerate((slice(0, 1), slice(1, 6))):
+            told = pmt.to_python(pmt.car(decoded[i]))
+            assert 0 < told.pop("iterations") < 20
+            assert told == {"number": 3, "decoded": True, "codewords": (1, 5)[i], "erasures": 0}
+            assert pmt.u8vector_elements(pmt.cdr(decoded[i])) == bits[part].ravel().tolist()
+            np.testing.assert_allclose(pmt.f32vector_elements(pmt.cdr(posterior[i])),
+                                       expected[part].ravel(), rtol=1e-6)
+        assert tested.codewords() == 6 and tested.refused() == 0
+
+    def test_int8_and_erasures(self):
+        bits, words, _ = received(CODE, 2)
+        steps = np.where(words[0] > 0, 30, -30)
+        pdus = [pmt.cons(pmt.PMT_NIL, pmt.init_s8vector(648, values.tolist()))
+                for values in (steps, 0 * steps)]
+        tested = mimopack.fec_decoder_pdu(CODE)
+        decoded, status = self.sent(tested, pdus, ("out", "status"))
+        assert pmt.u8vector_elements(pmt.cdr(decoded[0])) == bits[0].tolist()
+        told = [pmt.to_python(pmt.car(message)) for message in decoded]
+        assert [(t["decoded"], t["erasures"]) for t in told] == [(True, 0), (False, 1)]
+        assert tested.erasures() == 1 and pmt.to_python(status[0])["codewords"] == 1
+
+    @pytest.mark.parametrize("make, usual", [
+        (mimopack.fec_encoder_pdu, pmt.init_u8vector(324, [1] * 324)),
+        (mimopack.fec_decoder_pdu, pmt.init_f32vector(648, [1.0] * 648))])
+    def test_what_is_no_pdu_of_it_is_left_out(self, make, usual, capfd):
+        tested = make(CODE)
+        short, other = pmt.init_u8vector(9, [0] * 9), pmt.init_c32vector(648, [1j] * 648)
+        pdus = [pmt.cons(pmt.PMT_NIL, short), pmt.cons(pmt.PMT_NIL, other), pmt.intern("text"),
+                pmt.cons(pmt.intern("key"), usual), pmt.cons(pmt.PMT_NIL, usual)]
+        out, = self.sent(tested, pdus)
+        assert len(out) == 1 and tested.refused() == 4
+        assert "PDU left out" in "".join(capfd.readouterr())
+
+
+@pytest.mark.parametrize("parameters, message", [
+    ({"code": "wifi"}, "code: got 'wifi', must be wifi:N:RATE"),
+    ({"iterations": 0}, "iterations: got 0, allowed are 1 to"),
+    ({"llr_scale": 0}, "llr_scale: got 0.0, must be positive"),
+    ({"llr_output": 1}, "llr_output: got 1, must be True or False"),
+    ({"backend": "fpga"}, "backend: got 'fpga', allowed are auto, cuda, cpu, reference"),
+    ({"threads": -1}, "threads: got -1, allowed are 0 to"),
+    ({"options": 5}, "options: got 5, must be a dictionary"),
+    ({"options": {"keep_messages": True}}, "options: got 'keep_messages', allowed are parameters"),
+    ({"options": {"colour": 1}}, "parameters: got an unexpected .*colour"),
+    ({"options": {"factor": -1}}, "factor: got -1.0, must be positive")])
+@pytest.mark.parametrize("make", [mimopack.fec_decoder, mimopack.fec_decoder_pdu])
+def test_bad_parameters(make, parameters, message):
+    with pytest.raises(ValueError, match=message):
+        make(**parameters)
+
+
+def test_bad_llr_type():
+    with pytest.raises(ValueError, match="llr_type: got 'int16', allowed are float32, int8"):
+        mimopack.fec_decoder(llr_type="int16")
+
+
+class TestCompanion:
+    @pytest.mark.parametrize("code, decoder", [
+        (CODE, {"llr_type": "int8", "iterations": "5", "options": "{'factor': 0.75}"}),
+        ("nr_matched:300:640:4", {"llr_output": "True"}), ("conv:1000:3/4", {}),
+        ("conv:300:1/2", {"options": "{'algorithm': 'viterbi'}"})])
+    def test_streams(self, companion, tmp_path, code, decoder):
+        size = coding.get(code)
+        bits = np.random.default_rng(1).integers(0, 2, (50, size.num_info), np.uint8)
+        bits.tofile(tmp_path / "bits")
+        width = str(size.num_bits)
+        # bits to LLRs of -10 and 10
+        convert = [block("soft", "blocks_char_to_float", vlen=width, scale="0.05"),
+                   block("offset", "blocks_add_const_vxx", type="float", vlen=width,
+                         const=f"[-10.0] * {width}")]
+        if decoder.get("llr_type") == "int8":
+            convert.append(block("steps", "blocks_float_to_char", vlen=width, scale="1"))
+        flow = [block("bits", "blocks_file_source", type="byte", vlen=str(size.num_info),
+                      file=str(tmp_path / "bits"), repeat="False"),
+                block("encoder", "mimopack_fec_encoder", code=code), *convert,
+                block("decoder", "mimopack_fec_decoder", code=code, **decoder),
+                block("sink", "blocks_file_sink", type="byte", vlen=str(size.num_info),
+                      file=str(tmp_path / "decided"))]
+        names = [part["name"] for part in flow]
+        connections = [[a, "0", b, "0"] for a, b in zip(names[:-1], names[1:], strict=True)]
+        if "llr_output" in decoder:
+            flow.append(block("posterior", "blocks_null_sink", type="float", vlen=width))
+            connections.append(["decoder", "1", "posterior", "0"])
+        script = companion.compiled(save(tmp_path, flow, connections), tmp_path)
+        run(script, tmp_path)
+        assert (tmp_path / "decided").read_bytes() == bits.tobytes()
+
+    def test_pdus(self, companion, tmp_path):
+        flow = [block("strobe", "blocks_message_strobe", period="10",
+                      msg="pmt.cons(pmt.PMT_NIL, pmt.init_u8vector(324, [1] * 324))"),
+                block("encoder", "mimopack_fec_encoder_pdu", code=CODE),
+                block("decoder", "mimopack_fec_decoder_pdu", code=CODE)]
+        connections = [["strobe", "strobe", "encoder", "in"], ["encoder", "out", "decoder", "in"]]
+        script = companion.compiled(save(tmp_path, flow, connections), tmp_path)
+        assert f"mimopack.fec_decoder_pdu(\n            code='{CODE}'" in script.read_text()
+
+    @pytest.mark.parametrize("name", ["fec_encoder_pdu", "fec_decoder_pdu"])
+    def test_refusals(self, companion, tmp_path, name):
+        flow = [block("tested", f"mimopack_{name}", code="wifi:648:7/8")]
+        said = companion.refusals(save(tmp_path, flow, []), tmp_path)
+        assert "mimopack.coding.get(code)" in said

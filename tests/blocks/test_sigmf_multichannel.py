@@ -1,0 +1,440 @@
+# SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""SigMF source and sink blocks in flowgraphs: bit-exact, aligned, valid metadata."""
+
+import shutil
+import threading
+import time
+from types import SimpleNamespace
+
+import numpy as np
+import pmt
+import pytest
+from flowgraphs import Messages
+from gnuradio import blocks, gr, mimopack
+from gnuradio.mimopack import recording
+from gnuradio.mimopack.blocks import recording_stream
+from gnuradio.mimopack.recording.timeline import between
+from sigmf.sigmffile import fromfile
+from source_tree import ROOT
+
+LENGTH = 100003
+KINDS = [(layout, datatype) for layout in recording.LAYOUTS for datatype in recording.DATATYPES]
+
+
+def _samples(channels=3, n=LENGTH, datatype="ci16_le"):
+    """On the grid of 16 bits or, where the datatype has them, 8: it keeps them exactly."""
+    steps = 1 << (7 if datatype.endswith("8") else 15)
+    parts = np.random.default_rng(0).integers(-steps, steps, (channels, n, 2))
+    return (parts / steps).astype(np.float32).view(np.complex64)[..., 0]
+
+
+def _record(sink, samples):
+    top = gr.top_block()
+    for port, row in enumerate(samples):
+        top.connect(blocks.vector_source_c(row.tolist()), (sink, port))
+    top.run()
+    top.disconnect_all()
+
+
+def _play(source, channels):
+    top = gr.top_block()
+    sinks = [blocks.vector_sink_c() for _ in range(channels)]
+    for port, sink in enumerate(sinks):
+        top.connect((source, port), sink)
+    top.run()
+    return np.array([sink.data() for sink in sinks], np.complex64), sinks
+
+
+@pytest.mark.parametrize(("layout", "datatype"), KINDS)
+def test_flowgraph_round_trip_is_bit_exact(tmp_path, layout, datatype):
+    samples = _samples(datatype=datatype)
+    sink = mimopack.sigmf_multichannel_sink(str(tmp_path / "r"), 3, datatype, 2e6, layout,
+                                            frequency=2.4e9, description="a test")
+    _record(sink, samples)
+    loaded = fromfile(sink.writer.path)
+    metas = ([loaded] if layout == "interleaved"
+             else [loaded.get_SigMFFile(stream_index=i) for i in range(3)])
+    for meta in metas:
+        meta.validate()
+        assert meta.sample_count == LENGTH
+        info, (capture,) = meta.get_global_info(), meta.get_captures()
+        assert info["core:sample_rate"] == 2e6
+        assert info["core:description"] == "a test"
+        assert capture["core:frequency"] == 2.4e9
+        assert capture["core:datetime"].endswith("Z")
+    source = mimopack.sigmf_multichannel_source(str(sink.writer.path))
+    assert source.sample_rate() == 2e6
+    assert np.array_equal(_play(source, 3)[0], samples)
+
+
+def test_the_recording_goes_on_after_stop_and_start(tmp_path):
+    samples = _samples(2)
+    sink = mimopack.sigmf_multichannel_sink(str(tmp_path / "r"), 2, "ci16_le")
+    first, second = np.array_split(samples, 2, axis=1)
+    _record(sink, first)
+    assert np.array_equal(recording.Reader(tmp_path / "r", verify=True).read(), first)
+    _record(sink, second)
+    assert np.array_equal(recording.Reader(tmp_path / "r", verify=True).read(), samples)
+
+
+@pytest.mark.parametrize(("kind", "paced"), [("drop", True), ("ring", True), ("wait", False)])
+def test_a_stream_by_the_clock_is_taken_in_large_pieces(tmp_path, monkeypatch, kind, paced):
+    pauses = []
+    monkeypatch.setattr(recording_stream, "time", SimpleNamespace(
+        sleep=pauses.append, time_ns=time.time_ns))
+    path = str(tmp_path / "r")
+    sink = (mimopack.sigmf_ring_sink(path, 1, 0.1, sample_rate=20e6) if kind == "ring" else
+            mimopack.sigmf_multichannel_sink(path, 1, sample_rate=20e6, overload=kind))
+    _record(sink, _samples(1, 1000))
+    # It waits for what comes meanwhile, and not for so long that the buffers in front overflow.
+    assert bool(pauses) == paced
+    assert all(0.003 < pause < 0.0034 for pause in pauses)
+
+
+def test_pauses_end_where_they_bring_no_more_samples(tmp_path, monkeypatch):
+    """GNU Radio was told to give few samples at a time: pauses would hold back the stream."""
+    pauses = []
+    monkeypatch.setattr(recording_stream, "time", SimpleNamespace(
+        sleep=pauses.append, time_ns=time.time_ns))
+    sink = mimopack.sigmf_multichannel_sink(str(tmp_path / "r"), 1, sample_rate=20e6,
+                                            overload="drop")
+    top = gr.top_block()
+    top.connect(blocks.vector_source_c(_samples(1, 400_000)[0].tolist()), sink)
+    top.start(1000)
+    top.wait()
+    assert sink.counts()["samples"] + sink.counts()["dropped"] == 400_000
+    assert len(pauses) == 1
+
+
+def test_clipping_is_counted(tmp_path):
+    sink = mimopack.sigmf_multichannel_sink(str(tmp_path / "r"), 1, "ci16_le")
+    _record(sink, np.array([[2.0, 0.5, -3j]], np.complex64))
+    assert sink.writer.clipped == 2
+
+
+def test_an_error_at_the_end_does_not_end_the_process(tmp_path):
+    (tmp_path / "folder").mkdir()
+    sink = mimopack.sigmf_multichannel_sink(str(tmp_path / "folder" / "r"), 1)
+    shutil.rmtree(tmp_path / "folder")
+    _record(sink, np.ones((1, 10), np.complex64))
+    assert not (tmp_path / "folder").exists()
+
+
+def test_source_tags_its_first_sample(tmp_path):
+    path = recording.write(tmp_path / "r", _samples(2, 50), 2e6, frequency=5.2e9)
+    _, sinks = _play(mimopack.sigmf_multichannel_source(str(path)), 2)
+    for sink in sinks:
+        tags = {pmt.symbol_to_string(tag.key): (tag.offset, pmt.to_double(tag.value))
+                for tag in sink.tags()}
+        assert tags == {"rx_rate": (0, 2e6), "rx_freq": (0, 5.2e9)}
+
+
+def test_repeat_starts_again_at_once(tmp_path):
+    samples = _samples(2, 1000)
+    path = recording.write(tmp_path / "r", samples, 2e6)
+    source = mimopack.sigmf_multichannel_source(str(path), num_channels=2, repeat=True)
+    top = gr.top_block()
+    sinks = []
+    for port in range(2):
+        head, sink = blocks.head(gr.sizeof_gr_complex, 3500), blocks.vector_sink_c()
+        top.connect((source, port), head, sink)
+        sinks.append(sink)
+    top.run()
+    received = np.array([sink.data() for sink in sinks])
+    assert np.array_equal(received, np.tile(samples, 4)[:, :3500])
+    source.set_repeat(False)
+    assert source.repeat() is False
+
+
+def test_wrong_parameters_are_named(tmp_path):
+    path = recording.write(tmp_path / "r", _samples(2, 50), 2e6)
+    with pytest.raises(ValueError, match="num_channels: got 3, r.sigmf-meta has 2"):
+        mimopack.sigmf_multichannel_source(str(path), num_channels=3)
+    with pytest.raises(FileNotFoundError, match="missing"):
+        mimopack.sigmf_multichannel_source(str(tmp_path / "missing"))
+    with pytest.raises(ValueError, match="layout: got 'planar'"):
+        mimopack.sigmf_multichannel_sink(str(tmp_path / "w"), 2, layout="planar")
+    with pytest.raises(FileExistsError):
+        mimopack.sigmf_multichannel_sink(str(path), 2)
+
+
+class _Radio(gr.sync_block):
+    """Plays samples, all outputs alike, with tags {sample: {key: PMT}} on the first output; stops
+    at each sample of pauses until ``go`` is set."""
+
+    def __init__(self, samples, tags=None, piece=1000, pauses=()):
+        gr.sync_block.__init__(self, "radio", None, [np.complex64] * len(samples))
+        self._samples, self._tags, self._piece = samples, tags or {}, piece
+        self.pauses = {at: threading.Event() for at in pauses}
+
+    def work(self, _input_items, output_items):
+        at = self.nitems_written(0)
+        if at in self.pauses:
+            self.pauses[at].wait()
+        ends = [stop - at for stop in (*self.pauses, self._samples.shape[1]) if stop > at]
+        if not ends:
+            return -1
+        count = min(len(output_items[0]), self._piece, *ends)
+        for row, out in zip(self._samples, output_items, strict=True):
+            out[:count] = row[at:at + count]
+        for sample in range(at, at + count):
+            for key, value in self._tags.get(sample, {}).items():
+                self.add_item_tag(0, sample, pmt.intern(key), value)
+        return count
+
+
+def _moment(seconds, fraction=0.0):
+    return pmt.make_tuple(pmt.from_uint64(seconds), pmt.from_double(fraction))
+
+
+def _told(**values):
+    told = pmt.make_dict()
+    for key, value in values.items():
+        told = pmt.dict_add(told, pmt.intern(key), pmt.to_pmt(value))
+    return told
+
+
+def _run(radio, sink, channels):
+    top = gr.top_block()
+    for port in range(channels):
+        top.connect((radio, port), (sink, port))
+    top.run()
+
+
+def test_tags_of_a_radio_reach_the_metadata_and_come_back(tmp_path):
+    samples, rate = _samples(2, 10_000), 19.2e6
+    tags = {0: {"rx_time": _moment(1767323045, 0.25), "rx_rate": pmt.from_double(rate),
+                "rx_freq": pmt.from_double(5.18e9)},
+            2000: {"rx_time": _moment(1767323045, 0.25 + 2000 / rate)},    # no gap
+            3000: {"rx_time": _moment(1767323046, 0.125), "rx_rate": pmt.from_double(rate)},
+            7000: {"rx_freq": pmt.from_double(5.2e9)}}
+    sink = mimopack.sigmf_multichannel_sink(str(tmp_path / "r"), 2, "ci16_le", 20e6,
+                                            frequency=2.4e9)
+    _run(_Radio(samples, tags), sink, 2)
+    reader = recording.Reader(tmp_path / "r", verify=True)
+    assert np.array_equal(reader.read(), samples)
+    assert reader.sample_rate == rate
+    assert [(one.start, one.frequency) for one in reader.segments] == [
+        (0, 5.18e9), (3000, 5.18e9), (7000, 5.2e9)]
+    assert reader.segments[0].time == (1767323045, 0.25)
+    assert reader.segments[1].time == (1767323046, 0.125)
+    assert between(reader.segments[1].time, reader.segments[2].time) == pytest.approx(
+        4000 / rate, abs=2e-9)
+    assert sink.counts()["gaps"] == 1
+    assert sink.counts()["lost"] == round(0.875 * rate) - 3000
+
+    source = mimopack.sigmf_multichannel_source(str(tmp_path / "r"))
+    again = mimopack.sigmf_multichannel_sink(str(tmp_path / "again"), 2, "ci16_le", 1e6)
+    _run(source, again, 2)
+    copy = recording.Reader(tmp_path / "again", verify=True)
+    assert np.array_equal(copy.read(), samples)
+    assert copy.captures == reader.captures
+    assert copy.segments == reader.segments
+
+
+def test_source_tags_each_segment_on_all_outputs(tmp_path):
+    with recording.Writer(tmp_path / "r", 2, 2e6, frequency=5e9,
+                          datetime="2026-01-02T03:04:05.25Z") as writer:
+        writer.write(_samples(2, 40_000))
+        writer.add_capture(6e9, "2026-01-02T03:04:06.5Z")
+        writer.write(_samples(2, 10))
+    for time_tags in (True, False):
+        _, sinks = _play(mimopack.sigmf_multichannel_source(
+            str(tmp_path / "r"), time_tags=time_tags), 2)
+        for sink in sinks:
+            freqs = [(tag.offset, pmt.to_double(tag.value)) for tag in sink.tags()
+                     if pmt.eqv(tag.key, pmt.intern("rx_freq"))]
+            times = [(tag.offset, pmt.to_uint64(pmt.tuple_ref(tag.value, 0)),
+                      pmt.to_double(pmt.tuple_ref(tag.value, 1))) for tag in sink.tags()
+                     if pmt.eqv(tag.key, pmt.intern("rx_time"))]
+            assert freqs == [(0, 5e9), (40_000, 6e9)]
+            assert times == ([(0, 1767323045, 0.25), (40_000, 1767323046, 0.5)] if time_tags
+                             else [])
+
+
+def _nested(depth):
+    value = pmt.PMT_NIL
+    for _ in range(depth):
+        value = pmt.cons(value, pmt.PMT_NIL)
+    return value
+
+
+# What no conversion that recurses survives; kept for ever, as GNU Radio does not survive its end.
+DEEP = _nested(100_000)
+
+
+def test_tags_that_no_radio_sends_cost_nothing(tmp_path):
+    samples = _samples(1, 5000)
+    odd = [pmt.PMT_NIL, pmt.intern("now"), pmt.from_double(np.nan), pmt.from_double(-1e300),
+           _moment(2**64 - 1), _moment(5, 7.0), pmt.make_tuple(pmt.from_uint64(1)), DEEP]
+    tags = {100 * index: dict.fromkeys(("rx_time", "rx_rate", "rx_freq"), value)
+            for index, value in enumerate(odd, 1)}
+    sink = mimopack.sigmf_multichannel_sink(str(tmp_path / "r"), 1, "ci16_le", 1e6, frequency=5e9,
+                                            timestamp=False)
+    _run(_Radio(samples, tags), sink, 1)
+    reader = recording.Reader(tmp_path / "r", verify=True)
+    assert np.array_equal(reader.read(), samples)
+    assert reader.segments == [recording.Segment(0, None, 5e9, 1e6)]
+    assert sink.counts()["failures"] == 3 * len(odd)
+
+
+def test_frames_annotate_their_samples_even_after_the_stream(tmp_path):
+    samples = _samples(1, 3000)
+    radio = _Radio(samples)
+    sink = mimopack.sigmf_multichannel_sink(str(tmp_path / "r"), 1, "ci16_le", 1e6)
+    feed = _Feed()
+    top = gr.top_block()
+    top.connect(radio, sink)
+    top.msg_connect(feed, "out", sink, "frames")
+    top.start()
+    while not (tmp_path / "r.sigmf-meta").exists():    # the stream has ended
+        time.sleep(0.01)
+    feed.send(_told(start=1000, num_samples=50, format="ht", mcs=15, num_mpdus=1, num_mpdus_ok=1))
+    feed.send(_told(start=2990, num_samples=50, format="ht"))    # beyond the end
+    for wrong in (pmt.PMT_NIL, pmt.intern("a"), _told(start=1), _told(start="a", num_samples=5),
+                  _told(start=5, num_samples=-5), DEEP,
+                  pmt.dict_add(_told(num_samples=5), pmt.intern("start"), DEEP)):
+        feed.send(wrong)
+    feed.send(pmt.dict_add(_told(start=0, num_samples=10, label="x" * 5000), DEEP, DEEP))
+    feed.end()
+    top.wait()
+    annotations = recording.Reader(tmp_path / "r", verify=True).annotations
+    assert [(one["core:sample_start"], one["core:sample_count"], one["core:label"])
+            for one in annotations] == [(0, 10, "x" * 1000), (1000, 50, "HT MCS 15")]
+    assert sink.counts()["annotations_left_out"] == 1
+    assert sink.counts()["failures"] == 7
+
+
+class _Feed(gr.basic_block):
+    """Sends messages that the test gives it, and ends when told."""
+
+    def __init__(self):
+        gr.basic_block.__init__(self, "feed", None, None)
+        self.message_port_register_out(pmt.intern("out"))
+
+    def send(self, message):
+        self.message_port_pub(pmt.intern("out"), message)
+
+    def end(self):
+        self.to_basic_block()._post(pmt.intern("system"),
+                                    pmt.cons(pmt.intern("done"), pmt.from_long(1)))
+
+
+def test_a_disk_error_leaves_the_live_stream_alone(tmp_path, monkeypatch):
+    samples = _samples(1, 20_000)
+    for overload, passed in (("drop", 20_000), ("wait", None)):
+        sink = mimopack.sigmf_multichannel_sink(str(tmp_path / overload), 1, sample_rate=1e6,
+                                                overload=overload)
+
+        def fail(*_):
+            raise OSError(28, "No space left on device")
+
+        monkeypatch.setattr(sink.recorder, "error", OSError(28, "No space left on device"))
+        monkeypatch.setattr(sink.writer, "write_block", fail)
+        radio, beside = _Radio(samples), blocks.null_sink(gr.sizeof_gr_complex)
+        top = gr.top_block()
+        top.connect(radio, sink)
+        top.connect(radio, beside)
+        top.run()
+        assert sink.counts()["samples"] == 0
+        if passed:
+            assert beside.nitems_read(0) == passed
+            assert sink.counts()["dropped"] == passed
+
+
+def test_the_last_seconds_are_written_on_a_message(tmp_path):
+    samples = _samples(2, 20_000)
+    radio = _Radio(samples, {0: {"rx_time": _moment(1000), "rx_rate": pmt.from_double(1e6)}},
+                   pauses=(500, 12_000))
+    sink = mimopack.sigmf_ring_sink(str(tmp_path / "what"), 2, 2000 / 1e6, "ci16_le", 1e6,
+                                    frequency=5e9, description="test")
+    (tmp_path / "what-001.sigmf-meta").write_text("of somebody else")
+    feed, told = _Feed(), blocks.message_debug()
+    top = gr.top_block()
+    for port in range(2):
+        top.connect((radio, port), (sink, port))
+    top.msg_connect(feed, "out", sink, "trigger")
+    top.msg_connect(sink, "written", told, "store")
+    assert sink.trigger() is False
+    top.start()
+    try:
+        for pause, text in ((500, "what was that?"), (12_000, "and that?")):
+            while sink._samples.nitems_read(0) < pause:
+                time.sleep(0.01)
+            before = told.num_messages()
+            feed.send(pmt.intern(text))
+            while told.num_messages() == before:
+                time.sleep(0.01)
+            radio.pauses[pause].set()
+    finally:
+        for event in radio.pauses.values():
+            event.set()
+        feed.end()
+        top.wait()
+    for index, (name, start, stop, text) in enumerate([
+            ("what-002", 0, 500, "test: what was that?"),
+            ("what-003", 10_000, 12_000, "test: and that?")], told.num_messages() - 2):
+        message = told.get_message(index)
+        reader = recording.Reader(pmt.symbol_to_string(
+            pmt.dict_ref(message, pmt.intern("path"), pmt.PMT_NIL)))
+        assert reader.path == tmp_path / f"{name}.sigmf-meta"
+        assert np.array_equal(reader.read(), samples[:, start:stop])
+        assert reader.description == text
+        assert reader.segments[0].frequency == 5e9
+        assert between((1000, 0.0), reader.segments[0].time) == pytest.approx(start / 1e6)
+        assert pmt.to_long(pmt.dict_ref(message, pmt.intern("start"), pmt.PMT_NIL)) == start
+    counts = sink.counts()
+    assert (counts["written"], counts["refused"], counts["failed"]) == (2, 1, 0)
+
+
+def test_a_ring_that_cannot_write_says_so(tmp_path):
+    (tmp_path / "folder").mkdir()
+    sink = mimopack.sigmf_ring_sink(str(tmp_path / "folder" / "r"), 1, 1e-3, sample_rate=1e6)
+    radio = _Radio(_samples(1, 2000), pauses=(1000,))
+    top = gr.top_block()
+    top.connect(radio, sink)
+    top.start()
+    while sink._samples.nitems_read(0) < 1000:
+        time.sleep(0.01)
+    shutil.rmtree(tmp_path / "folder")
+    assert sink.trigger() is True
+    radio.pauses[1000].set()
+    top.wait()
+    assert sink.counts()["failed"] == 1
+    with pytest.raises(ValueError, match="path: there is no folder"):
+        mimopack.sigmf_ring_sink(str(tmp_path / "folder" / "r"), 1)
+    with pytest.raises(ValueError, match="not valid in SigMF"):
+        mimopack.sigmf_ring_sink(str(tmp_path / "r"), 1, fields={"core:hw": 5})
+
+
+def test_what_was_received_while_it_was_recorded_is_received_again(tmp_path):
+    played = ROOT / "examples/recordings/wifi_4x4_ht"
+    reported = []
+    for path, recorded in ((played, tmp_path / "r"), (tmp_path / "r", None)):
+        source = mimopack.sigmf_multichannel_source(str(path), num_channels=4)
+        receiver, told = mimopack.wifi_receiver(4, detector="mmse"), Messages()
+        top = gr.top_block()
+        for port in range(4):
+            top.connect((source, port), (receiver, port))
+        top.msg_connect(receiver, "frames", told, "in")
+        if recorded is not None:
+            sink = mimopack.sigmf_multichannel_sink(str(recorded), 4, "ci16_le",
+                                                    source.sample_rate())
+            for port in range(4):
+                top.connect((source, port), (sink, port))
+            top.msg_connect(receiver, "frames", sink, "frames")
+        top.run()
+        reported.append([{key: value for key, value in frame.items()
+                          if key in ("start", "num_samples", "num_mpdus_ok", "mcs", "problem")}
+                         for frame in told.values()])
+    reader = recording.Reader(tmp_path / "r", verify=True)
+    assert len(reported[0]) >= 80
+    assert reported[1] == reported[0]
+    assert [(one["core:sample_start"], one["core:sample_count"],
+             one["mimopack:num_mpdus_ok"], one["mimopack:problem"])
+            for one in reader.annotations] == [
+        (one["start"], one["num_samples"], one["num_mpdus_ok"], one["problem"])
+        for one in sorted(reported[0], key=lambda one: one["start"])]
+    assert all(one["core:freq_upper_edge"] - one["core:freq_lower_edge"] == 20e6
+               for one in reader.annotations)

@@ -1,0 +1,106 @@
+# SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The blocks wifi_synchroniser and wifi_decoder, the two halves of the receiver."""
+
+import numpy as np
+import pmt
+import pytest
+from gnuradio import gr, mimopack
+from gnuradio.mimopack import wifi
+from gnuradio.mimopack._runtime import to_pmt
+from gnuradio.mimopack.blocks import wifi_pmt
+from wifi_air import air, data_mpdu
+from wifi_blocks import DEEP, HOSTILE, Messages, Samples, Sender, expected, mixed, receive, run
+
+
+def two_halves(samples, **parameters):
+    """(synchroniser, decoder, messages between them, messages of each port)."""
+    top, source = gr.top_block(), Samples(samples)
+    synchroniser = mimopack.wifi_synchroniser(len(samples), **parameters)
+    decoder = mimopack.wifi_decoder(len(samples))
+    cut, ports = Messages(), {name: Messages() for name in ("out", "frames", "csi", "symbols")}
+    for port in range(len(samples)):
+        top.connect((source, port), (synchroniser, port))
+    top.msg_connect(synchroniser, "frames", decoder, "in")
+    top.msg_connect(synchroniser, "frames", cut, "in")
+    for name, sink in ports.items():
+        top.msg_connect(decoder, name, sink, "in")
+    run(top)
+    return synchroniser, decoder, cut, ports
+
+
+def test_two_halves_tell_what_is_announced_of_frames_that_are_not_received():
+    samples, _ = air([(lambda n: wifi.VHT.of_length(0, n, group_id=5, short_gi=True),
+                       [data_mpdu(50)])])
+    _, whole = receive(samples)
+    (info,), (message,) = whole["frames"].values(), whole["frames"].messages()
+    assert (info["format"], info["short_gi"]) == ("vht", True)
+    assert info["problem"] == "several users (group 5)"
+    *_, ports = two_halves(samples)
+    assert list(map(pmt.serialize_str, ports["frames"].messages())) \
+        == [pmt.serialize_str(message)]
+
+
+def test_two_halves_do_what_the_receiver_does():
+    samples, sent = mixed(cfo_hz=-70e3)
+    _, whole = receive(samples, frequency=2.412e9)
+    synchroniser, decoder, cut, ports = two_halves(samples, frequency=2.412e9)
+    assert len(ports["out"].pdus()) == len(expected(sent))
+    for name in ("out", "frames", "csi"):
+        assert list(map(pmt.serialize_str, ports[name].messages())) \
+            == list(map(pmt.serialize_str, whole[name].messages())), name
+    for message, frame in zip(cut.messages(), sent, strict=True):
+        info = pmt.to_python(pmt.car(message))
+        assert abs(info["start"] - frame.start) <= 8    # cyclic shifts of several antennas
+        assert (info["format"], info["mcs"], info["problem"]) \
+            == (frame.format.name, frame.format.mcs, "")
+        part = np.array(pmt.c32vector_elements(pmt.cdr(message)), np.complex64).reshape(2, -1)
+        assert part.shape[1] >= info["num_samples"]
+        assert np.array_equal(part, samples[:, info["first"]:info["first"] + part.shape[1]])
+    assert (synchroniser.counts()["frames"], decoder.failures()) == (len(sent), 0)
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+@pytest.mark.parametrize("control", [False, True])
+def test_decoder_goes_on_after(name, control):
+    samples, sent = mixed(count=2)
+    found = wifi.Synchroniser(2)
+    good = [wifi_pmt.found_to_pmt(one, 20e6) for one in found.process(samples) + found.finish()]
+    top, sender, other = gr.top_block(), Sender([good[0], good[1]]), Sender([HOSTILE[name]])
+    if not control:
+        sender.messages.insert(1, HOSTILE[name])
+    decoder, sink = mimopack.wifi_decoder(2), Messages()
+    top.msg_connect(sender, "out", decoder, "in")
+    if control:
+        top.msg_connect(other, "out", decoder, "control")
+    top.msg_connect(decoder, "out", sink, "in")
+    run(top)
+    assert [data for _, data in sink.pdus()] == expected(sent)
+    assert decoder.failures() == (not control)
+    assert decoder.detector() == "nway"
+
+
+@pytest.mark.parametrize(("key", "value"), [
+    ("num_rx", 1), ("num_rx", "2"), ("sample_rate", 40e6), ("start", 1.5), ("window", 10**9),
+    ("first", -2**62), ("cfo", float("nan")), ("subchannels", np.array([7])),
+    ("subchannels", 0), ("noise", [0.0, 1.0]), ("noise", [-1.0, 1.0]),
+    ("signal", [float("nan"), 1.0]), ("format", "ax"), ("format", 3), ("format_mcs", 999),
+    ("format_mcs", "x"), ("format_length", 10**12), ("truncated", 3), ("problem", 5),
+    ("centre", "low"), ("num_samples", float("inf")), ("rx_time", DEEP),
+    ("rx_time", pmt.make_tuple(DEEP, DEEP)),
+    ("rx_time", pmt.make_tuple(pmt.from_uint64(1), pmt.from_double(1e300)))])
+def test_decoder_refuses_a_frame_with(key, value):
+    samples, _ = mixed(count=1)
+    found = wifi.Synchroniser(2)
+    one, = found.process(samples) + found.finish()
+    good = wifi_pmt.found_to_pmt(one, 20e6)
+    if not isinstance(value, pmt.pmt_base):
+        value = to_pmt(value)
+    bad = pmt.cons(pmt.dict_add(pmt.car(good), pmt.intern(key), value), pmt.cdr(good))
+    top, sender = gr.top_block(), Sender([bad, good])
+    decoder, sink = mimopack.wifi_decoder(2), Messages()
+    top.msg_connect(sender, "out", decoder, "in")
+    top.msg_connect(decoder, "out", sink, "in")
+    run(top)
+    assert len(sink.received) == 1
+    assert decoder.failures() == 1

@@ -1,0 +1,181 @@
+# SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The block wifi_pcap_sink: what it writes, hostile messages, files that fail."""
+
+import math
+import os
+import threading
+import time
+
+import pmt
+import pytest
+from flowgraphs import block, save
+from gnuradio import gr, mimopack
+from gnuradio.mimopack.blocks import wifi_pdus
+from gnuradio.mimopack.wifi.pcap import PcapWriter
+from gnuradio.mimopack.wifi.pdu import KEYS, frame_to_pdus
+from tshark import numbers
+from wifi_frames import FRAMES
+
+
+def nested(depth):
+    value = pmt.PMT_NIL
+    for _ in range(depth):
+        value = pmt.cons(value, pmt.PMT_NIL)
+    return value
+
+
+BYTES = pmt.init_u8vector(4, [1, 2, 3, 4])
+GOOD = wifi_pdus.to_pmt(*frame_to_pdus(FRAMES[0])[0])
+
+
+def with_value(key, value):
+    return pmt.cons(pmt.dict_add(pmt.car(GOOD), pmt.intern(key), value), pmt.cdr(GOOD))
+
+
+HOSTILE = [
+    pmt.PMT_NIL, pmt.PMT_T, pmt.intern("text"), pmt.from_long(1), BYTES, pmt.make_dict(),
+    pmt.cons(pmt.PMT_NIL, pmt.PMT_NIL), pmt.cons(pmt.intern("key"), BYTES),
+    pmt.cons(pmt.make_dict(), pmt.init_f32vector(2, [1.0, 2.0])),
+    pmt.cons(pmt.cons(pmt.from_long(1), pmt.from_long(2)), BYTES),
+    pmt.cons(pmt.list2(pmt.from_long(1), pmt.from_long(2)), BYTES), nested(1000),
+    pmt.cons(pmt.make_dict(), nested(1000)), pmt.cons(nested(1000), BYTES),
+    *(with_value(key, pmt.intern("text")) for key in KEYS if KEYS[key] is not str),
+    *(with_value(key, pmt.from_complex(1j)) for key in KEYS),
+    *(with_value(key, nested(1000)) for key in KEYS),
+    *(with_value(key, pmt.from_long(-2**63)) for key in KEYS
+      if key not in ("frame_bytes", "snr", "freq_offset", "time", "start", "group_id",
+                     "partial_aid", "ampdu_index", "ampdu_count", "ampdu_reference", "encoding")),
+    *(with_value(key, pmt.from_uint64(2**64 - 1)) for key in ("mcs", "fcs", "stbc", "dlt")),
+    *(with_value(key, pmt.from_double(math.nan)) for key in ("time", "freq", "bandwidth_mhz")),
+    with_value("time", pmt.from_double(1e300)),
+    with_value("level_dbfs", pmt.init_f32vector(257, [1.0] * 257)),
+    pmt.cons(pmt.car(GOOD), pmt.init_u8vector(300_000, [0] * 300_000))]
+
+
+class Quiet(gr.basic_block):
+    """A source of nothing: a flowgraph needs a connection."""
+
+    def __init__(self):
+        gr.basic_block.__init__(self, "quiet", None, None)
+        self.message_port_register_out(pmt.intern("out"))
+
+
+class Failing:
+    """A file on a disk that is full after a number of writes."""
+
+    def __init__(self, writes):
+        self.writes = writes
+
+    def write(self, data):
+        self.writes -= 1
+        if self.writes < 0:
+            raise OSError(28, "No space left on device")
+
+
+class TestBlock:
+    def play(self, sink, messages):
+        """Messages through the block; the flowgraph ends when all were taken."""
+        graph, source = gr.top_block(), Quiet()
+        graph.msg_connect(source, "out", sink, "in")
+        graph.start()
+        for message in messages:
+            sink._post(pmt.intern("in"), message)
+        # The sink ends with the sender of its messages.
+        source._post(pmt.intern("system"), pmt.cons(pmt.intern("done"), pmt.from_long(1)))
+        graph.wait()
+
+    def messages(self, frames):
+        return [wifi_pdus.to_pmt(info, blob) for number, frame in enumerate(frames)
+                for info, blob in frame_to_pdus(frame, number)]
+
+    def test_same_file_as_the_writer(self, tmp_path):
+        frames = [frame for frame in FRAMES if frame.format and frame.format.aggregated]
+        assert len(frames) > 5
+        sink = mimopack.wifi_pcap_sink(str(tmp_path / "block.pcap"), dbm_full_scale=-10.0, time=7)
+        self.play(sink, self.messages(frames[:3]))
+        first = sink.records()
+        with PcapWriter(tmp_path / "frames.pcap", dbm_full_scale=-10.0) as writer:
+            for frame in frames[:3]:
+                writer.write(frame, time=7)
+            assert first == writer.records
+            assert (tmp_path / "block.pcap").read_bytes() \
+                == (tmp_path / "frames.pcap").read_bytes()
+            for frame in frames[3:]:
+                writer.write(frame, time=7)
+        # Started again, it goes on.
+        self.play(sink, self.messages(frames)[first:])
+        sink.close()
+        assert (tmp_path / "block.pcap").read_bytes() == (tmp_path / "frames.pcap").read_bytes()
+        assert (sink.refused(), sink.lost()) == (0, 0)
+
+    def test_hostile_messages(self, tmp_path, capfd):
+        path = tmp_path / "block.pcap"
+        sink = mimopack.wifi_pcap_sink(str(path))
+        self.play(sink, [GOOD, *HOSTILE, GOOD])
+        assert (sink.records(), sink.refused(), sink.lost()) == (2, len(HOSTILE), 0)
+        assert "PDU left out: " in "".join(capfd.readouterr())
+        assert numbers(path, "wlan.fcs.status") == [[1], [1]]
+
+    def test_each_hostile_message_is_refused(self):
+        class Nothing:
+            def write(self, data):
+                """Take it."""
+
+        writer = PcapWriter(Nothing())
+        for number, message in enumerate(HOSTILE):
+            with pytest.raises(ValueError):
+                writer.write_pdu(*wifi_pdus.from_pmt(message))
+                pytest.fail(f"message {number} was taken")
+
+    def test_pdu_without_time_gets_that_of_its_arrival(self, tmp_path):
+        path = tmp_path / "block.pcap"
+        sink = mimopack.wifi_pcap_sink(str(path), time=7)
+        before = time.time()
+        self.play(sink, [pmt.cons(pmt.PMT_NIL, pmt.cdr(GOOD)), GOOD])
+        (arrived,), (sent,) = numbers(path, "frame.time_epoch")
+        assert before - 1e-3 <= arrived <= time.time()
+        assert sent == pytest.approx(7.0002, abs=1e-9)
+
+    def test_disk_that_fills_up(self, capfd):
+        sink = mimopack.wifi_pcap_sink(Failing(2))
+        self.play(sink, [GOOD] * 4)
+        assert (sink.records(), sink.refused(), sink.lost()) == (1, 0, 3)
+        said = "".join(capfd.readouterr())
+        assert said.count("the capture file ends here: [Errno 28] No space left on device") == 1
+
+    def test_stops_while_the_reader_stands_still(self, tmp_path, capfd):
+        path = tmp_path / "live.pcap"
+        os.mkfifo(path)
+        reader = os.open(path, os.O_RDWR)
+        sink = mimopack.wifi_pcap_sink(str(path))
+        player = threading.Thread(target=self.play, args=(sink, [GOOD] * 2000), daemon=True)
+        player.start()
+        player.join(60)
+        assert not player.is_alive()
+        os.close(reader)
+        assert sink.records() > 0 < sink.lost() == 2000 - sink.records()
+        assert "PDU lost: " in "".join(capfd.readouterr())
+
+    @pytest.mark.parametrize("arguments, error, message", [
+        ({"path": "/dev/full"}, OSError, "No space left"),
+        ({"path": "/nowhere/frames.pcap"}, FileNotFoundError, "nowhere"),
+        ({"path": 3}, ValueError, "path_or_file: got 3"),
+        ({"path": "/dev/null", "time": -1}, ValueError, "time: got -1, allowed are"),
+        ({"path": "/dev/null", "time": "now"}, ValueError, "time: got 'now'"),
+        ({"path": "/dev/null", "dbm_full_scale": math.inf}, ValueError, "dbm_full_scale: got inf"),
+    ])
+    def test_wrong_arguments(self, arguments, error, message):
+        with pytest.raises(error, match=message):
+            mimopack.wifi_pcap_sink(**arguments)
+
+    def test_in_companion(self, companion, tmp_path):
+        path = tmp_path / "companion.pcap"
+        blocks = [block("strobe", "blocks_message_strobe", period="20", msg="pmt.PMT_NIL"),
+                  block("sink", "mimopack_wifi_pcap_sink", path=str(path),
+                        dbm_full_scale="-30.0", time="7.5")]
+        script = companion.compiled(
+            save(tmp_path, blocks, [["strobe", "strobe", "sink", "in"]]), tmp_path)
+        assert "dbm_full_scale=(-30.0),\n            time=7.5)" in script.read_text()
+        refused = [block("sink", "mimopack_wifi_pcap_sink", path=str(path), time="-1")]
+        assert "0 <= time" in companion.refusals(save(tmp_path, refused, []), tmp_path)

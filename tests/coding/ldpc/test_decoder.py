@@ -1,0 +1,193 @@
+# SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The LDPC decoder: C++ against the reference, what cannot be decoded, error rates."""
+
+from functools import cache
+
+import numpy as np
+import pytest
+from gnuradio.mimopack import _core
+from gnuradio.mimopack.coding import ldpc
+from ldpc_codes import HAMMING, SMALL, transmitted
+
+ISAS = _core.available_isas()
+CODES = {"wifi": SMALL, "hamming": HAMMING, "nr": ldpc.nr(2, 3)}
+
+
+@cache
+def oracle(name, **parameters):
+    """(LLRs, the reference decoder, its output) for one of CODES."""
+    _, _, llr = transmitted(CODES[name], 19, 1.5)
+    decoder = ldpc.LdpcDecoder(CODES[name], backend="reference", **parameters)
+    return llr, decoder, decoder.decode(llr)
+
+
+class TestAgainstTheReference:
+    @pytest.mark.parametrize("isa", ISAS)
+    @pytest.mark.parametrize("algorithm", ["normalized", "offset"])
+    @pytest.mark.parametrize("early_stop", [True, False])
+    @pytest.mark.parametrize("name", ["wifi", "hamming", "nr"])
+    def test_same_llrs(self, name, early_stop, algorithm, isa):
+        parameters = {"iterations": 6, "algorithm": algorithm, "early_stop": early_stop}
+        llr, reference, expected = oracle(name, **parameters)
+        decoder = ldpc.LdpcDecoder(CODES[name], isa=isa, **parameters)
+        for n in (19, 1, 16):
+            posterior = decoder.decode(llr[:n])
+            scale = np.max(np.abs(expected[:n]), axis=1, keepdims=True)
+            assert np.all(np.abs(posterior - expected[:n]) <= 1e-3 * scale)
+            np.testing.assert_array_equal(decoder.found, reference.found[:n])
+            np.testing.assert_array_equal(decoder.iterations_taken,
+                                          reference.iterations_taken[:n])
+
+    @pytest.mark.parametrize("backend", ["cpu", "reference"])
+    @pytest.mark.parametrize("early_stop", [True, False])
+    def test_kept_messages_go_on(self, early_stop, backend):
+        _, _, llr = transmitted(SMALL, 5, 1.2)
+        whole = ldpc.LdpcDecoder(SMALL, iterations=6, early_stop=early_stop, backend=backend)
+        parts = ldpc.LdpcDecoder(SMALL, iterations=2, early_stop=early_stop, backend=backend,
+                                 keep_messages=True)
+        expected = whole.decode(llr)
+        for _ in range(3):
+            posterior = parts.decode(llr)
+        np.testing.assert_allclose(posterior, expected, rtol=1e-3, atol=1e-3)
+        parts.reset()
+        first = parts.decode(llr)
+        again = ldpc.LdpcDecoder(SMALL, iterations=2, early_stop=early_stop, backend=backend)
+        np.testing.assert_array_equal(first, again.decode(llr))
+
+    def test_another_number_of_codewords_begins_anew(self):
+        _, _, llr = transmitted(SMALL, 5, 1.2)
+        decoder = ldpc.LdpcDecoder(SMALL, iterations=2, keep_messages=True)
+        decoder.decode(llr)
+        anew = ldpc.LdpcDecoder(SMALL, iterations=2)
+        np.testing.assert_array_equal(decoder.decode(llr[:3]), anew.decode(llr[:3]))
+
+    def test_sum_product_of_one_check(self):
+        """Against the probabilities themselves, of all words that satisfy the check."""
+        code = ldpc.ParityChecks(1, [0, 0, 0], [0, 1, 2])
+        llr = np.array([[0.3, -1.2, 2.0]], np.float32)
+        words = np.array([[0, 0, 0], [0, 1, 1], [1, 0, 1], [1, 1, 0]])
+        weight = np.exp(words @ llr[0].astype(float))
+        expected = [np.log(weight[words[:, i] == 1].sum() / weight[words[:, i] == 0].sum())
+                    for i in range(3)]
+        decoder = ldpc.LdpcDecoder(code, 1, "sum-product", backend="reference", early_stop=False)
+        np.testing.assert_allclose(decoder.decode(llr)[0], expected, rtol=1e-5)
+
+
+def test_any_batch_and_threads_give_the_same():
+    _, _, llr = transmitted(SMALL, 100, 1.3)
+    decoder = ldpc.LdpcDecoder(SMALL, threads=1)
+    expected = decoder.decode(llr)
+    taken, found = decoder.iterations_taken, decoder.found
+    assert 1 < taken.min() < taken.max() == 20 and found.any() and not found.all()
+    for threads, order in ((2, np.arange(100)), (0, np.random.default_rng(1).permutation(100))):
+        decoder.threads = threads
+        np.testing.assert_array_equal(decoder.decode(llr[order]), expected[order])
+        np.testing.assert_array_equal(decoder.iterations_taken, taken[order])
+        np.testing.assert_array_equal(decoder.found, found[order])
+
+
+@pytest.mark.parametrize("backend", ["cpu", "reference"])
+@pytest.mark.parametrize("early_stop", [True, False])
+def test_what_cannot_be_decoded_is_erased(early_stop, backend):
+    _, words, llr = transmitted(SMALL, 6, 4)
+    bad = llr.copy()
+    bad[1, 5], bad[3, 7], bad[4] = np.nan, np.inf, 0
+    decoder = ldpc.LdpcDecoder(SMALL, early_stop=early_stop, backend=backend)
+    posterior = decoder.decode(bad)
+    usable = [0, 2, 5]
+    assert decoder.erasures == 3 and np.all(posterior[[1, 3, 4]] == 0)
+    np.testing.assert_array_equal(decoder.found, np.isin(np.arange(6), usable))
+    np.testing.assert_array_equal(posterior[usable] > 0, words[usable])
+    np.testing.assert_array_equal(posterior[usable], decoder.decode(llr)[usable])
+
+
+@pytest.mark.parametrize("backend, isa", [("reference", "auto"), *(("cpu", isa) for isa in ISAS)])
+@pytest.mark.parametrize("zero", [0.0, -0.0])
+def test_found_means_that_the_decisions_are_a_codeword(zero, backend, isa):
+    """Also with erased bits, whose LLRs are 0: that is decided as 0, whatever its sign."""
+    _, words, _ = transmitted(SMALL, 40, 4)
+    llr = np.where(words, np.float32(4), np.float32(-4))
+    erased = np.random.default_rng(3).random(llr.shape) < 0.05
+    llr[erased] = zero
+    decoder = ldpc.LdpcDecoder(SMALL, 20, backend=backend, isa=isa)
+    decided = decoder.decode(llr) > 0
+    assert decoder.found.all() and decoder.iterations_taken.max() > 0
+    np.testing.assert_array_equal(decided, words)
+
+
+@pytest.mark.parametrize("backend, isa", [("reference", "auto"), *(("cpu", isa) for isa in ISAS)])
+@pytest.mark.parametrize("early_stop", [True, False])
+def test_a_check_of_one_bit_makes_it_zero(early_stop, backend, isa):
+    code = ldpc.ParityChecks(2, [0, 1, 1, 1], [2, 0, 1, 2])
+    llr = np.array([[3, -1, 2], [-3, -1, 2], [2, 2, 9]], np.float32)
+    decoder = ldpc.LdpcDecoder(code, 10, early_stop=early_stop, backend=backend, isa=isa)
+    np.testing.assert_array_equal(decoder.decode(llr) > 0,
+                                  [[True, True, False], [False, False, False],
+                                   [True, True, False]])
+    assert decoder.found.all()
+
+
+def test_no_codewords():
+    decoder = ldpc.LdpcDecoder(SMALL)
+    assert decoder.decode(np.zeros((0, 648), np.float32)).shape == (0, 648)
+    assert len(decoder.found) == len(decoder.iterations_taken) == decoder.erasures == 0
+
+
+def test_output_may_be_given():
+    _, _, llr = transmitted(SMALL, 3, 3)
+    out = np.empty_like(llr)
+    decoder = ldpc.LdpcDecoder(SMALL)
+    assert decoder.decode(llr, out) is out
+    np.testing.assert_array_equal(out, decoder.decode(llr))
+
+
+@pytest.mark.parametrize("parameters, message", [
+    ({"iterations": 0}, "iterations: got 0, allowed are 1 to"),
+    ({"algorithm": "bp"}, "algorithm: got 'bp', allowed are normalized, offset, sum-product"),
+    ({"algorithm": "sum-product"}, "algorithm: got 'sum-product' with backend 'auto', allowed"),
+    ({"factor": 0}, "factor: got 0.0, must be positive"), ({"offset": -1}, "offset: got -1, must"),
+    ({"early_stop": 1}, "early_stop: got 1, must be True or False"),
+    ({"backend": "fpga"}, "backend: got 'fpga', allowed are auto, cuda, cpu, reference"),
+    ({"isa": "mmx"}, "isa: got mmx, this machine has")])
+def test_bad_parameters(parameters, message):
+    with pytest.raises(ValueError, match=message):
+        ldpc.LdpcDecoder(SMALL, **parameters)
+
+
+@pytest.mark.parametrize("llr, message", [
+    (np.zeros((2, 640), np.float32), r"llr: got shape \(2, 640\), must be \(n, 648\)"),
+    (np.zeros((2, 648)), "llr: got type float64, must be float32"),
+    (np.zeros((4, 648), np.float32)[::2], "llr: got a strided array")])
+def test_bad_llrs(llr, message):
+    with pytest.raises(ValueError, match=message):
+        ldpc.LdpcDecoder(SMALL).decode(llr)
+
+
+class TestErrorRates:
+    """What the literature has for such codes: a steep fall within a decibel, and min-sum with a
+    factor close to the sum-product algorithm, far better than without."""
+
+    def frame_errors(self, code, ebn0_db, n, **parameters):
+        bits, words, llr = transmitted(code, n, ebn0_db, 5)
+        decoder = ldpc.LdpcDecoder(code, **parameters)
+        wrong = np.any((decoder.decode(llr) > 0) != words, axis=1)
+        assert not np.any(decoder.found & wrong) or np.mean(decoder.found & wrong) < 0.01
+        return np.mean(wrong)
+
+    def test_waterfall(self):
+        code = ldpc.wimax(2304, "1/2")
+        assert self.frame_errors(code, 0.5, 300) > 0.95
+        assert self.frame_errors(code, 1.0, 300) < 0.9
+        assert self.frame_errors(code, 2.0, 1000) == 0
+
+    def test_factor_and_offset_help(self):
+        plain, factor, offset = (
+            self.frame_errors(SMALL, 1.8, 600, **parameters)
+            for parameters in ({"factor": 1.0}, {}, {"algorithm": "offset"}))
+        assert factor < 0.6 * plain and offset < 0.6 * plain
+
+    def test_close_to_sum_product(self):
+        code = ldpc.wimax(576, "1/2")
+        exact = self.frame_errors(code, 1.75, 60, algorithm="sum-product", backend="reference")
+        assert abs(self.frame_errors(code, 1.75, 60) - exact) < 0.2

@@ -1,0 +1,151 @@
+# SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Rate matching of 5G NR's LDPC codes: against Sionna's recorded outputs, and the standard's text
+written out bit by bit."""
+
+import numpy as np
+import pytest
+from gnuradio.mimopack.coding import ldpc
+from source_tree import DATA
+
+RECORDED = np.load(DATA / "codes/sionna_coding.npz")
+LDPC = sorted(name.removesuffix("_bits") for name in RECORDED if name.endswith("_bits"))
+
+
+def random_bits(n, length, seed=1):
+    return np.random.default_rng(seed).integers(0, 2, (n, length), np.uint8)
+
+
+def encoded(matching, bits):
+    return ldpc.LdpcEncoder(matching.code).encode(matching.with_filler(bits))
+
+
+def by_the_standard(matching, word, version, depth, buffer):
+    """TS 38.212 §5.4.2 written out, for a codeword of the whole code."""
+    size, k = matching.lifting_size, matching.info_bits
+    first = {1: 22, 2: 10}[matching.base_graph] * size
+    d = [None if k <= i < first else int(bit) for i, bit in enumerate(word)][2 * size:]
+    n_cb = min(len(d), buffer or len(d))
+    columns = {1: 66, 2: 50}[matching.base_graph]
+    numerator = {1: (0, 17, 33, 56), 2: (0, 13, 25, 43)}[matching.base_graph][version]
+    k_0 = numerator * n_cb // (columns * size) * size
+    e, j = [], 0
+    while len(e) < matching.coded_bits:
+        if d[(k_0 + j) % n_cb] is not None:
+            e.append(d[(k_0 + j) % n_cb])
+        j += 1
+    f = [None] * len(e)
+    for j in range(len(e) // depth):
+        for i in range(depth):
+            f[i + j * depth] = e[i * len(e) // depth + j]
+    return f
+
+
+class TestRateMatching:
+    @pytest.mark.parametrize("version", range(4))
+    @pytest.mark.parametrize("name", LDPC)
+    def test_same_as_sionna(self, name, version):
+        k, n, depth = map(int, name.split("_")[1:4])
+        matching = ldpc.NrRateMatching(k, n, base_graph=1 if name.endswith("bg1") else None,
+                                       redundancy_version=version, bits_per_symbol=depth)
+        bits = np.unpackbits(RECORDED[f"{name}_bits"], axis=-1, count=k)
+        words = np.unpackbits(RECORDED[f"{name}_words"], axis=-1, count=n)[:, version]
+        np.testing.assert_array_equal(matching.match(encoded(matching, bits)), words)
+
+    @pytest.mark.parametrize("prune", [True, False])
+    @pytest.mark.parametrize("version", range(4))
+    @pytest.mark.parametrize("k, e, depth, graph, buffer", [
+        (100, 3000, 2, None, None), (50, 96, 8, 1, None), (22, 200, 1, 1, 40),
+        (500, 1500, 6, 2, 1200), (20, 30, 10, 2, 60)])
+    def test_same_as_the_standard(self, k, e, depth, graph, buffer, version, prune):
+        """Repeated bits and limited buffers too."""
+        matching = ldpc.NrRateMatching(k, e, graph, version, depth, buffer, prune)
+        whole = ldpc.NrRateMatching(k, e, graph, version, depth, buffer, prune=False)
+        bits = random_bits(3, k)
+        sent = matching.match(encoded(matching, bits))
+        for row, word in zip(sent, encoded(whole, bits), strict=True):
+            np.testing.assert_array_equal(row,
+                                          by_the_standard(whole, word, version, depth, buffer))
+
+    @pytest.mark.parametrize("prune", [True, False])
+    @pytest.mark.parametrize("k, e, version, buffer", [
+        (100, 700, 0, None), (300, 400, 2, None), (60, 200, 3, 150), (1500, 1600, 1, None)])
+    def test_recovered_are_sums_zeros_and_filler(self, k, e, version, buffer, prune):
+        matching = ldpc.NrRateMatching(k, e, None, version, 4, buffer, prune)
+        llr = np.random.default_rng(2).normal(0, 3, (5, e)).astype(np.float32)
+        # What is sent of the numbers of the places tells where each LLR belongs.
+        places = matching.match(np.arange(matching.code.num_bits)[None])[0]
+        expected = np.zeros((5, matching.code.num_bits), np.float32)
+        np.add.at(expected, (slice(None), places), llr)
+        expected[:, k:k + matching.num_filler] = -1e20
+        np.testing.assert_allclose(matching.recover(llr), expected, rtol=1e-5, atol=1e-5)
+        assert matching.num_filler and not np.any(matching.recover(0 * llr))
+
+    def test_pruning_leaves_the_llrs_of_what_was_sent(self):
+        """A check with a bit that was not sent tells nothing."""
+        bits = random_bits(20, 800)
+        pruned, whole = (ldpc.NrRateMatching(800, 1400, 1, 2, prune=prune)
+                         for prune in (True, False))
+        sent = pruned.match(encoded(pruned, bits))
+        llr = (4.0 * sent - 2 + np.random.default_rng(3).normal(0, 1.5, sent.shape)
+               ).astype(np.float32)
+        posterior = [matching.match(ldpc.LdpcDecoder(matching.code, 5, early_stop=False)
+                                    .decode(matching.recover(llr))) for matching in (pruned, whole)]
+        assert pruned.code.num_checks < whole.code.num_checks
+        np.testing.assert_allclose(*posterior, rtol=1e-4, atol=1e-4)
+
+    def test_redundancy_versions_add_up(self):
+        """Two transmissions, each with more than its share of noise: only both together decode."""
+        bits, found, total = random_bits(30, 1000), [], 0
+        for version in (0, 2):
+            matching = ldpc.NrRateMatching(1000, 1200, None, version, prune=False)
+            sent = matching.match(encoded(matching, bits))
+            noise = np.random.default_rng(version).normal(0, 0.8, sent.shape)
+            total = total + matching.recover((2 * (2.0 * sent - 1 + noise) / 0.64).astype("f4"))
+            decoder = ldpc.LdpcDecoder(matching.code, factor=0.75)
+            decided = decoder.decode(total)[:, :1000] > 0
+            found.append(decoder.found.sum())
+        assert found[0] == 0 and np.array_equal(decided, bits)
+
+    def test_erasures_stay_erasures(self):
+        matching = ldpc.NrRateMatching(1000, 1200)
+        llr = (4.0 * matching.match(encoded(matching, random_bits(4, 1000))) - 2).astype("f4")
+        llr[1], llr[2, 5] = 0, np.nan
+        decoder = ldpc.LdpcDecoder(matching.code)
+        decoder.decode(matching.recover(llr))
+        assert decoder.erasures == 2 and decoder.found.tolist() == [True, False, False, True]
+
+    def test_choice_of_the_base_graph(self):
+        # §7.2.2: small, of middle size up to rate 0.67, or a low rate
+        for bits, rate, graph in ((292, 0.9, 2), (293, 0.68, 1), (3824, 0.67, 2), (3825, 0.67, 1),
+                                  (8000, 0.25, 2), (8000, 0.26, 1)):
+            assert ldpc.nr_base_graph(bits, rate) == graph
+
+    def test_choice_of_the_lifting_size(self):
+        # §5.2.2: K_b = 22, and 6, 8, 9 or 10 by the number of bits
+        assert [ldpc.nr_lifting_size(1, bits) for bits in (22, 44, 45, 8448)] == [2, 2, 3, 384]
+        assert [ldpc.nr_lifting_size(2, bits) for bits in (192, 193, 560, 561, 640, 641, 3840)] \
+            == [32, 26, 72, 64, 72, 72, 384]
+
+    @pytest.mark.parametrize("arguments, message", [
+        ((8449, 10000), "info_bits: got 8449, allowed are 1 to 8448"),
+        ((3841, 10000, 2), "info_bits: got 3841, allowed are 1 to 3840"),
+        ((100, 0), "coded_bits: got 0, allowed are 1 to"),
+        ((100, 201, None, 0, 2), "coded_bits: got 201, must be a multiple of bits_per_symbol = 2"),
+        ((100, 200, 3), "base_graph: got 3, allowed are 1, 2"),
+        ((100, 200, None, 4), "redundancy_version: got 4, allowed are 0, 1, 2, 3"),
+        ((100, 200, None, 0, 3), "bits_per_symbol: got 3, allowed are 1, 2, 4, 6, 8, 10"),
+        ((100, 200, None, 0, 2, 7), "buffer_bits: got 7, allowed are 144 to"),
+        ((100, 200, None, 0, 2, None, 1), "prune: got 1, must be True or False")])
+    def test_bad_arguments(self, arguments, message):
+        with pytest.raises(ValueError, match=message):
+            ldpc.NrRateMatching(*arguments)
+
+    def test_bad_arrays(self):
+        matching = ldpc.NrRateMatching(100, 200)
+        with pytest.raises(ValueError, match=r"bits: got shape \(1, 99\), must be \(n, 100\)"):
+            matching.with_filler(np.zeros((1, 99), np.uint8))
+        with pytest.raises(ValueError, match=r"words: got shape \(1, 200\), must be \(n, "):
+            matching.match(np.zeros((1, 200)))
+        with pytest.raises(ValueError, match="llr: got type float64, must be float32"):
+            matching.recover(np.zeros((1, 200)))

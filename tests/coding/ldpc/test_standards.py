@@ -1,0 +1,262 @@
+# SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The LDPC codes' tables against known facts of the codes."""
+
+import hashlib
+
+import numpy as np
+import pytest
+from gnuradio.mimopack.coding import ldpc
+from gnuradio.mimopack.coding.ldpc.standards import NR_LIFTING_SETS
+
+# Of the shifts at the largest size as little-endian int16, row by row.
+DIGESTS = {
+    "wimax 1/2": "c402d77b263012ca36830978d64e7c2827a68eb21a3c5efe50ee8020f30f3cd3",
+    "wimax 2/3A": "d3e452e9aeeab1e7f88bf29087ea24792097890d495418a4b7ef56c2e87ff276",
+    "wimax 2/3B": "8162fa553081af227c3a9afdf15591cd4e7d7e3deb179db6b8c410e613418785",
+    "wimax 3/4A": "495928ee2a165d8be8902660fafcfa7d38a8f79d4df7f8223ba1e825b346c34b",
+    "wimax 3/4B": "9105964a8d874cffbc8fd9b7e13e79a0081c2d477df3431ce225fbfb688e1b43",
+    "wimax 5/6": "fe8266dd46ef318563b8ff70bedf8d522278d783adc2100f3e1bf6dfab9f91d0",
+    "wifi 648 1/2": "a5516544017bfa42661f631c1b2225940d77afba989bb34271ad3998e7d5b97c",
+    "wifi 648 2/3": "cf4da61a27b4536a1be37b74e919fcad962f8a04b344312b807dbc1f499a530d",
+    "wifi 648 3/4": "057c0a8be38f0cfcfe5de62c90e9d4409216bc3d7b93fa19ea216be75aac42af",
+    "wifi 648 5/6": "7239c3129da99bd3ecea556d2886217b491c4b2fa0667ec98d50c5fcb1c3f461",
+    "wifi 1296 1/2": "778390aaa04c0d9c6f9e03200a6befa346113083ef4fc416e52aa217f64f9b1d",
+    "wifi 1296 2/3": "2392df134f9d5bdf9b641b7cc099f35716beeaad9a4d1111cd9b4165b9abefd6",
+    "wifi 1296 3/4": "54b01d928c3914d23a3bb24b8dc9d360f63b06f785db6928f7e2da29f349be5c",
+    "wifi 1296 5/6": "c5044e78ef98034f3b5f20fde69b300f871368bfca1ad786ac49e31c46d2446e",
+    "wifi 1944 1/2": "79223e617a8590cfe0bdc591481af18e697a6b38e5d0db9614e998853b6d98a7",
+    "wifi 1944 2/3": "2e1415e37d697021e0d092f726139590123cdbbf245378397166544516ad6d40",
+    "wifi 1944 3/4": "b4b38c5e58f134cc0773dfe65be66fa88bc4f5361845691da1fd1389b8f2bc5f",
+    "wifi 1944 5/6": "b3e068f9d2e27c2dcd516700404f5ab17b87a308d4895bf4c3769080bf35b233",
+}
+NR_DIGESTS = {
+    1: "b37d73a4370322a5a01415e404e4cae4c5cee7c28a0c2de618f5c10ff2945f31",
+    2: "706f390e857cded087992d592bbace745f26f911abd07d1271e4dc21d2857aa3",
+}
+WIMAX_BLOCKS = {"1/2": 76, "2/3A": 80, "2/3B": 81, "3/4A": 85, "3/4B": 88, "5/6": 80}
+WIFI_BLOCKS = {648: (88, 88, 88, 88), 1296: (86, 88, 88, 85), 1944: (86, 88, 85, 79)}
+WIMAX = [(n, rate) for n in ldpc.WIMAX_LENGTHS for rate in ldpc.WIMAX_RATES]
+WIFI = [(n, rate) for n in ldpc.WIFI_LENGTHS for rate in ldpc.WIFI_RATES]
+
+
+def dual_diagonal_codes():
+    return [ldpc.wimax(*which) for which in WIMAX] + [ldpc.wifi(*which) for which in WIFI]
+
+
+def multiplied(code, bits):
+    """H c over GF(2), from the list of ones."""
+    rows, columns = code.checks()
+    return np.bincount(rows, bits[columns], code.num_checks).astype(int) % 2
+
+
+def solved(matrix, right):
+    """x of matrix x = right over GF(2), (n, n) and (n,); None for a singular matrix."""
+    size = len(right)
+    words = np.packbits(np.column_stack([matrix, right]), axis=1)
+    for i in range(size):
+        byte, bit = divmod(i, 8)
+        column = words[:, byte] >> (7 - bit) & 1
+        candidates = np.flatnonzero(column[i:])
+        if not candidates.size:
+            return None
+        pivot = i + candidates[0]
+        words[[i, pivot]] = words[[pivot, i]]
+        column[pivot], column[i] = column[i], 0
+        words[column == 1] ^= words[i]
+    return np.unpackbits(words, axis=1)[:, size]
+
+
+def short_cycles(code):
+    """Pairs of rows and pairs of columns of the prototype that close cycles of length 4."""
+    shifts = code.shifts
+    return sum(np.sum(both) - np.unique((shifts[i] - shifts[j])[both] % code.size).size
+               for i in range(len(shifts)) for j in range(i)
+               for both in [(shifts[i] >= 0) & (shifts[j] >= 0)])
+
+
+def digest(arrays):
+    return hashlib.sha256(b"".join(np.asarray(array, "<i2").tobytes()
+                                   for array in arrays)).hexdigest()
+
+
+def test_no_number_of_the_tables_changed():
+    found = {f"wimax {rate}": digest([ldpc.wimax(2304, rate).shifts]) for rate in ldpc.WIMAX_RATES}
+    found |= {f"wifi {n} {rate}": digest([ldpc.wifi(n, rate).shifts]) for n, rate in WIFI}
+    assert found == DIGESTS
+    assert {graph: digest([ldpc.nr(graph, sizes[-1]).shifts for sizes in NR_LIFTING_SETS])
+            for graph in (1, 2)} == NR_DIGESTS
+
+
+def test_sizes():
+    for n, rate in WIMAX + WIFI:
+        code = (ldpc.wimax if (n, rate) in WIMAX else ldpc.wifi)(n, rate)
+        numerator, denominator = map(int, rate.rstrip("AB").split("/"))
+        assert (code.num_bits, code.num_info) == (n, n * numerator // denominator)
+        assert code.size == n // 24
+    assert len(ldpc.WIMAX_LENGTHS) == 19 and len(ldpc.NR_LIFTING_SIZES) == 51
+    for size in ldpc.NR_LIFTING_SIZES:
+        assert [(ldpc.nr(graph, size).num_bits, ldpc.nr(graph, size).num_info)
+                for graph in (1, 2)] == [(68 * size, 22 * size), (52 * size, 10 * size)]
+
+
+def test_lifting_sizes():
+    assert set(ldpc.NR_LIFTING_SIZES) == {a << j for a in (2, 3, 5, 7, 9, 11, 13, 15)
+                                          for j in range(8) if a << j <= 384}
+    assert [len(sizes) for sizes in NR_LIFTING_SETS] == [8, 8, 7, 6, 6, 6, 5, 5]
+
+
+def test_blocks_of_wimax_and_wifi():
+    assert {rate: np.sum(ldpc.wimax(576, rate).shifts >= 0)
+            for rate in ldpc.WIMAX_RATES} == WIMAX_BLOCKS
+    assert {n: tuple(np.sum(ldpc.wifi(n, rate).shifts >= 0) for rate in ldpc.WIFI_RATES)
+            for n in ldpc.WIFI_LENGTHS} == WIFI_BLOCKS
+
+
+def test_degrees_of_wimax():
+    # Rate 1/2: 11/24 of the bits of degree 2, 1/3 of 3, 5/24 of 6; checks of 6 and of 7.
+    blocks = ldpc.wimax(576, "1/2").shifts >= 0
+    assert np.array_equal(np.bincount(blocks.sum(axis=0)), [0, 0, 11, 8, 0, 0, 5])
+    assert np.array_equal(np.bincount(blocks.sum(axis=1)), [0, 0, 0, 0, 0, 0, 8, 4])
+    rows = {rate: set((ldpc.wimax(576, rate).shifts >= 0).sum(axis=1).tolist())
+            for rate in ldpc.WIMAX_RATES}
+    assert rows == {"1/2": {6, 7}, "2/3A": {10}, "2/3B": {10, 11}, "3/4A": {14, 15},
+                    "3/4B": {14, 15}, "5/6": {20}}
+
+
+def test_parity_part_is_dual_diagonal():
+    for code in dual_diagonal_codes():
+        rows, columns = code.shifts.shape
+        special, diagonals = code.shifts[:, columns - rows], code.shifts[:, columns - rows + 1:]
+        wanted = np.full((rows, rows - 1), -1)
+        np.fill_diagonal(wanted, 0)
+        np.fill_diagonal(wanted[1:], 0)
+        assert np.array_equal(diagonals, wanted)
+        # Of three blocks the first and the last are alike, so that the sum of all block rows is
+        # one shifted identity and the matrix has full rank.
+        where = np.flatnonzero(special >= 0)
+        assert where.size == 3 and where[0] == 0 and where[-1] == rows - 1
+        assert special[0] == special[-1]
+
+
+def test_wimax_scales_shifts():
+    half, third = ldpc.wimax(2304, "1/2").shifts, ldpc.wimax(2304, "2/3A").shifts
+    for n in ldpc.WIMAX_LENGTHS:
+        size = n // 24
+        assert np.array_equal(ldpc.wimax(n, "1/2").shifts,
+                              np.where(half < 0, -1, np.floor(half * (size / 96))))
+        assert np.array_equal(ldpc.wimax(n, "2/3A").shifts, np.where(third < 0, -1, third % size))
+    # By hand: floor(94 * 24 / 96) = 23, 45 mod 24 = 21.
+    assert ldpc.wimax(576, "1/2").shifts[0, 1] == 23
+    assert ldpc.wimax(576, "2/3A").shifts[5, 15] == 21
+
+
+@pytest.mark.parametrize("graph, blocks, punctured, core_rows",
+                         [(1, 316, (30, 28), (19, 19, 19, 19)), (2, 197, (22, 23), (8, 10, 8, 10))])
+def test_structure_of_nr(graph, blocks, punctured, core_rows):
+    for size in ldpc.NR_LIFTING_SIZES:
+        code = ldpc.nr(graph, size)
+        rows, columns = code.shifts.shape
+        present = code.shifts >= 0
+        assert present.sum() == blocks
+        assert tuple(present[:, :2].sum(axis=0)) == punctured
+        assert tuple(present[:4].sum(axis=1)) == core_rows
+        # After the four core rows each row has a parity bit of its own, which is no other row's.
+        extension = code.shifts[:, columns - rows + 4:]
+        assert np.array_equal(extension[4:], np.where(np.eye(rows - 4), 0, -1))
+        assert not (extension[:4] >= 0).any()
+        core = code.shifts[:4, columns - rows:columns - rows + 4]
+        assert np.array_equal(core[:, 1:] >= 0, [[1, 0, 0], [1, 1, 0], [0, 1, 1], [0, 0, 1]])
+        assert not core[:, 1:][core[:, 1:] >= 0].any()
+        # Of the special column's three blocks two are alike, so that the core is invertible.
+        special = np.sort(core[:, 0][core[:, 0] >= 0])
+        assert special.size == 3 and special[1] in (special[0], special[2])
+
+
+def test_rows_of_nr_are_orthogonal_where_the_standard_has_them_so():
+    # From row 20 on, neighbours of base graph 1 share no column but the two punctured ones.
+    for graph in (1, 2):
+        present = ldpc.nr(graph, 384).shifts[20:, 2:] >= 0
+        assert not (present[1:] & present[:-1]).any()
+
+
+def test_no_cycles_of_length_4():
+    free = [ldpc.wifi(n, rate) for n, rate in WIFI
+            if (n, rate) not in {(648, "3/4"), (1296, "2/3"), (1944, "2/3")}]
+    free += [ldpc.wimax(n, rate) for n in ldpc.WIMAX_LENGTHS for rate in ("2/3B", "3/4B")]
+    free += [ldpc.wimax(n, "1/2") for n in ldpc.WIMAX_LENGTHS if n != 672]
+    free += [ldpc.nr(1, size) for size in ldpc.NR_LIFTING_SIZES if size > 120 and size != 240]
+    free += [ldpc.nr(2, size) for size in ldpc.NR_LIFTING_SIZES if size > 104]
+    assert [short_cycles(code) for code in free] == [0] * len(free)
+    assert short_cycles(ldpc.Prototype([[0, 1, 2], [0, 2, 3]], 5)) == 1
+
+
+@pytest.mark.parametrize("code", [
+    *(ldpc.wifi(n, rate) for n, rate in WIFI),
+    *(ldpc.wimax(n, rate) for n in (576, 672, 1152) for rate in ldpc.WIMAX_RATES),
+    ldpc.wimax(2304, "5/6"),
+    *(ldpc.nr(graph, sizes[1]) for graph in (1, 2) for sizes in NR_LIFTING_SETS)],
+    ids=lambda code: f"{code.num_checks}x{code.num_bits}")
+def test_every_message_has_a_codeword(code):
+    bits = np.zeros(code.num_bits, np.uint8)
+    bits[:code.num_info] = np.random.default_rng(1).integers(0, 2, code.num_info)
+    right = multiplied(code, bits).astype(np.uint8)
+    assert right.any()
+    parity = solved(code.dense()[:, code.num_info:], right)
+    assert parity is not None, "the rows are not independent"
+    bits[code.num_info:] = parity
+    assert not multiplied(code, bits).any()
+    bits[code.num_info // 2] ^= 1
+    assert multiplied(code, bits).any()
+
+
+def test_elimination_knows_a_singular_matrix():
+    assert solved(np.array([[1, 1], [1, 1]], np.uint8), np.array([1, 0], np.uint8)) is None
+    solution = solved(np.array([[0, 1], [1, 1]], np.uint8), np.array([1, 0], np.uint8))
+    assert solution.tolist() == [1, 1]
+
+
+def test_prototype_is_blocks_of_shifted_identities():
+    code = ldpc.Prototype([[0, -1, 2], [-1, 1, 0]], 3)
+    one, zero = np.eye(3, dtype=int), np.zeros((3, 3), int)
+    wanted = np.block([[one, zero, np.roll(one, 2, axis=1)], [zero, np.roll(one, 1, axis=1), one]])
+    assert np.array_equal(code.dense(), wanted) and code.dense().dtype == np.uint8
+    rows, columns = code.checks()
+    assert np.array_equal([rows, columns], np.nonzero(wanted))
+    assert (code.num_checks, code.num_bits, code.num_info) == (6, 9, 3)
+    with pytest.raises(AttributeError):
+        code.size = 4
+    with pytest.raises(ValueError, match="read-only"):
+        code.shifts[0, 0] = 1
+
+
+def test_ones_in_any_order():
+    code = ldpc.ParityChecks(3, [2, 0, 2], [1, 3, 0], 5)
+    assert [list(part) for part in code.checks()] == [[0, 2, 2], [3, 0, 1]]
+    assert (code.num_checks, code.num_bits, code.num_info) == (3, 5, 2)
+    assert ldpc.ParityChecks(3, [2, 0, 2], [1, 3, 0]).num_bits == 4
+    prototype = ldpc.wifi(648, "1/2")
+    assert np.array_equal(ldpc.ParityChecks(324, *prototype.checks()).dense(), prototype.dense())
+
+
+@pytest.mark.parametrize("call, message", [
+    (lambda: ldpc.wimax(600, "1/2"), "n: got 600, allowed are 576, 672"),
+    (lambda: ldpc.wimax(576, "2/3"), "rate: got '2/3', allowed are 1/2, 2/3A, 2/3B, 3/4A"),
+    (lambda: ldpc.wifi(576, "1/2"), "n: got 576, allowed are 648, 1296, 1944"),
+    (lambda: ldpc.wifi(648, "2/3A"), "rate: got '2/3A', allowed are 1/2, 2/3, 3/4, 5/6"),
+    (lambda: ldpc.nr(0, 384), "base_graph: got 0, allowed are 1, 2"),
+    (lambda: ldpc.nr(1, 17), "lifting_size: got 17, allowed are 2, 3"),
+    (lambda: ldpc.Prototype([[0, 3]], 3), "shifts: got 0 to 3, allowed are -1 to 2"),
+    (lambda: ldpc.Prototype([[0, -2]], 3), "shifts: got -2 to 0"),
+    (lambda: ldpc.Prototype([[0.0]], 3), "shifts: got type float64"),
+    (lambda: ldpc.Prototype([0, 1], 3), "shifts: got type int64 of shape .2,."),
+    (lambda: ldpc.Prototype([[0]], 0), "size: got 0"),
+    (lambda: ldpc.ParityChecks(2, [0, 2], [0, 1]), "rows: got 0 to 2, allowed are 0 to 1"),
+    (lambda: ldpc.ParityChecks(2, [0, 1], [0, 4], 4), "columns: got 0 to 4, allowed are 0 to 3"),
+    (lambda: ldpc.ParityChecks(2, [0, 1, 0], [0, 1, 0]), "got row 0, column 0 twice"),
+    (lambda: ldpc.ParityChecks(2, [0, 1], [0]), "columns: got 1, must be as many as rows, 2"),
+    (lambda: ldpc.ParityChecks(2, [0.5], [0]), "rows: got type float64"),
+])
+def test_bad_arguments(call, message):
+    with pytest.raises(ValueError, match=message):
+        call()

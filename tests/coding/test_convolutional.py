@@ -1,0 +1,378 @@
+# SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The convolutional code as a block code: a-posteriori LLRs against all codewords and the
+reference, the Viterbi algorithm's decisions, names, gain by iterations."""
+
+import ctypes
+from functools import cache
+
+import numpy as np
+import pytest
+from convolutional_code import DEVIATION, transmitted
+from gnuradio import fec
+from gnuradio.mimopack import _core, channel, coding, detectors, iterative, reference
+from gnuradio.mimopack.coding.convolutional import CODE_RATES, GENERATORS, PUNCTURING, TAIL
+
+ISAS = _core.available_isas()
+RNG = np.random.default_rng
+
+per_rate = pytest.mark.parametrize("rate", CODE_RATES)
+per_isa = pytest.mark.parametrize("isa", ISAS)
+
+
+def of_all_codewords(llr, size, rate, join):
+    """A-posteriori LLRs of all bits, with every codeword's metric."""
+    bits = (np.arange(2**size)[:, None] >> np.arange(size) & 1).astype(np.uint8)
+    words = coding.ConvolutionalEncoder(size, rate).encode(bits)
+    metrics = llr.astype(float) @ words.T
+    return np.stack([[join.reduce(metric[column == 1]) - join.reduce(metric[column == 0])
+                      for column in words.T] for metric in metrics])
+
+
+class TestEncoder:
+    @per_rate
+    def test_is_the_codes_with_a_tail(self, rate):
+        bits, words, _ = transmitted(50, rate, 7)
+        encoder, code = coding.ConvolutionalEncoder(50, rate), coding.ConvolutionalCode(rate)
+        sent = code.encode(np.pad(bits, ((0, 0), (0, TAIL))))
+        np.testing.assert_array_equal(words, np.hstack([bits, sent]))
+        assert encoder.num_info == 50 and encoder.num_bits == words.shape[1]
+        np.testing.assert_array_equal(words[:, encoder.information], bits)
+
+    @pytest.mark.parametrize("arguments, message", [
+        ((2,), "num_info: got 2, allowed are 3 to 524288"),
+        ((2**19 + 1,), "num_info: got 524289, allowed are 3"),
+        ((100.0,), "num_info: got 100.0, must be an integer"),
+        ((100, "7/8"), "rate: got '7/8', allowed are 1/2, 2/3, 3/4, 5/6")])
+    def test_other_codes_are_refused(self, arguments, message):
+        for make in (coding.ConvolutionalEncoder, coding.ConvolutionalDecoder,
+                     coding.ViterbiDecoder):
+            with pytest.raises(ValueError, match=message):
+                make(*arguments)
+
+    def test_bad_bits(self):
+        with pytest.raises(ValueError, match=r"bits: got shape \(2, 41\), must be \(n, 40\)"):
+            coding.ConvolutionalEncoder(40).encode(np.zeros((2, 41), np.uint8))
+
+
+class TestLlrs:
+    @per_rate
+    @pytest.mark.parametrize("size", [3, 8])
+    @pytest.mark.parametrize("algorithm, join", [("max-log", np.maximum),
+                                                 ("log-map", np.logaddexp)])
+    def test_the_reference_is_the_sum_over_all_codewords(self, size, rate, algorithm, join):
+        _, _, llr = transmitted(size, rate, 5, 1.5, prior=1.0)
+        decoder = coding.ConvolutionalDecoder(size, rate, algorithm=algorithm, backend="reference")
+        np.testing.assert_allclose(decoder.decode(llr), of_all_codewords(llr, size, rate, join),
+                                   rtol=1e-4, atol=1e-4)
+
+    # Lengths round a window's 32 steps, with the tail; batches round the lanes.
+    @per_isa
+    @per_rate
+    @pytest.mark.parametrize("size, n", [(3, 1), (25, 5), (26, 16), (27, 17), (58, 37), (200, 33)])
+    def test_agrees_with_the_reference(self, size, n, rate, isa):
+        _, _, llr = transmitted(size, rate, n, prior=1.0)
+        expected = coding.ConvolutionalDecoder(size, rate, backend="reference")
+        decoder = coding.ConvolutionalDecoder(size, rate, backend="cpu", isa=isa)
+        posterior = decoder.decode(llr)
+        np.testing.assert_allclose(posterior, expected.decode(llr), rtol=1e-5, atol=2e-3)
+        np.testing.assert_array_equal(decoder.found, expected.found)
+        np.testing.assert_array_equal(decoder.iterations_taken, expected.iterations_taken)
+
+    @per_rate
+    def test_all_instruction_sets_and_threads_agree(self, rate):
+        _, _, llr = transmitted(777, rate, 70)
+        first, *others = [
+            coding.ConvolutionalDecoder(777, rate, backend="cpu", isa=isa, threads=threads)
+            .decode(llr) for isa in ISAS for threads in (1, 3)]
+        for other in others:
+            np.testing.assert_array_equal(other, first)
+
+    @per_isa
+    @per_rate
+    def test_int16_is_near(self, rate, isa):
+        """LLRs are rounded to 1/32 of their mean: sums of some tens of them to half of it."""
+        bits, _, llr = transmitted(500, rate, 70, seed=2)
+        exact = coding.ConvolutionalDecoder(500, rate, backend="cpu", isa=isa)
+        rounded = coding.ConvolutionalDecoder(500, rate, precision="int16", backend="cpu", isa=isa)
+        posterior, expected = rounded.decode(llr), exact.decode(llr)
+        mean = np.abs(llr[:, 500:]).mean()
+        assert np.quantile(np.abs(posterior - expected), 0.999) < 0.5 * mean
+        wrong, of_exact = (np.sum((of[:, :500] > 0) != bits) for of in (posterior, expected))
+        assert of_exact > 100 and wrong < 1.1 * of_exact
+
+    @per_isa
+    @per_rate
+    @pytest.mark.parametrize("size", [3, 9, 300])
+    def test_int16_never_overflows(self, size, rate, isa):
+        """LLRs of nothing but the largest integers, which no codeword fits; what is not rounded
+        comes out as from the reference."""
+        length = coding.ConvolutionalEncoder(size, rate).num_bits
+        rng = RNG(3)
+        signs = np.concatenate([rng.choice([-1, 1], (30, length)), np.ones((1, length)),
+                                -np.ones((1, length)),
+                                np.repeat(rng.choice([-1, 1], (5, length)), 5, 1)[:, :length]])
+        share = rng.random((len(signs), length)) < 0.1    # the others are small: means of a ninth
+        llr = np.where(share, 255.0, 1.0) * signs
+        llr[0] = 64 * signs[0]
+        decoders = [coding.ConvolutionalDecoder(size, rate, backend="reference"),
+                    coding.ConvolutionalDecoder(size, rate, precision="int16", isa=isa)]
+        mean = np.abs(llr).mean(axis=1, keepdims=True)
+        unit = mean / 32
+        integers = np.clip(np.rint(llr / unit), -255, 255) * unit
+        assert np.max(np.abs(integers / unit)) > 254.5
+        expected, posterior = (decoder.decode(given.astype(np.float32))
+                               for decoder, given in zip(decoders, (integers, llr), strict=True))
+        np.testing.assert_allclose(posterior - llr, expected - integers, rtol=1e-4, atol=1e-3)
+
+    @per_rate
+    def test_a_codeword_does_not_depend_on_its_batch(self, rate):
+        _, _, llr = transmitted(90, rate, 50)
+        for precision in ("float32", "int16"):
+            decoder = coding.ConvolutionalDecoder(90, rate, precision=precision)
+            whole = decoder.decode(llr)
+            for part in (slice(0, 1), slice(7, 40), slice(49, 50), slice(0, 0)):
+                np.testing.assert_array_equal(decoder.decode(llr[part]), whole[part])
+
+    def test_known_bits_stay(self):
+        """Of information bits, a-priori LLRs beyond all others'."""
+        bits, _, llr = transmitted(200, "1/2", 40, 1.0)
+        known = llr.copy()
+        known[:, 50:60] = 100 * (2.0 * bits[:, 50:60] - 1)
+        decoder = coding.ConvolutionalDecoder(200)
+        wrong, without = ((decoder.decode(given)[:, :200] > 0) != bits for given in (known, llr))
+        assert not wrong[:, 50:60].any() and wrong.sum() < without.sum()
+
+
+class TestDecisions:
+    @per_isa
+    @per_rate
+    def test_path_metrics_are_the_viterbi_algorithms(self, rate, isa):
+        """Signs of max-log LLRs are the best codeword, whether of information or of coded bits."""
+        _, _, llr = transmitted(300, rate, 40, 0.9)
+        _, best = reference.viterbi(llr[:, 300:], PUNCTURING[rate], GENERATORS)
+        decided = coding.ConvolutionalDecoder(300, rate, isa=isa).decode(llr) > 0
+        words = coding.ConvolutionalEncoder(300, rate).encode(
+            np.ascontiguousarray(decided[:, :300]).view(np.uint8))
+        np.testing.assert_array_equal(decided, words)
+        np.testing.assert_allclose(np.sum(llr * decided, axis=1, dtype=float), best, rtol=1e-6)
+
+    @per_rate
+    def test_viterbi_decoder(self, rate):
+        """The same class's with the interface of the others."""
+        bits, words, llr = transmitted(1000, rate, 200)
+        sent, code = np.ascontiguousarray(llr[:, 1000:]), coding.ConvolutionalCode(rate)
+        decoder = coding.ViterbiDecoder(1000, rate)
+        posterior = decoder.decode(sent)
+        expected = code.decode_batch(sent.ravel(), [1000] * 200).reshape(200, 1000)
+        np.testing.assert_array_equal(decoder.bits, expected)
+        np.testing.assert_array_equal(
+            posterior, 2.0 * coding.ConvolutionalEncoder(1000, rate).encode(expected)[:, 1000:] - 1)
+        np.testing.assert_array_equal(decoder.decide(sent), expected)
+        assert decoder.found.all() and np.all(decoder.iterations_taken == 1)
+        assert decoder.num_bits == sent.shape[1]
+        soft = coding.ConvolutionalDecoder(1000, rate).decode(llr)[:, :1000] > 0
+        wrong, of_soft = np.sum(decoder.bits != bits), np.sum(soft != bits)
+        assert 500 < of_soft and abs(wrong - of_soft) < 0.15 * of_soft
+
+    @per_rate
+    def test_found_is_the_margin_to_the_second_codeword(self, rate):
+        size, rng = 8, RNG(4)
+        _, _, llr = transmitted(size, rate, 300, 1.4 * DEVIATION[rate])
+        bits = (np.arange(2**size)[:, None] >> np.arange(size) & 1).astype(np.uint8)
+        metrics = np.sort(llr @ coding.ConvolutionalEncoder(size, rate).encode(bits).T, axis=1)
+        margins = metrics[:, -1] - metrics[:, -2]
+        for margin in (0, 5.0, rng.uniform(3, 8)):
+            decoder = coding.ConvolutionalDecoder(size, rate, margin=margin)
+            decoder.decode(llr)
+            np.testing.assert_array_equal(decoder.found, margins > margin)
+            assert 0.01 < np.mean(margins > margin)
+
+    def test_what_is_found_is_right(self):
+        """But for about e^-margin: LLRs are calibrated here."""
+        bits, _, llr = transmitted(200, "1/2", 20000, 0.75)
+        decoder = coding.ConvolutionalDecoder(200, precision="int16", margin=8.0)
+        wrong = np.any((decoder.decode(llr)[:, :200] > 0) != bits, axis=1)
+        assert 0.3 < np.mean(decoder.found) and 0.03 < np.mean(wrong)
+        assert np.mean(wrong[decoder.found]) < 1e-3
+
+
+class TestBadInput:
+    @pytest.mark.parametrize("backend, precision", [
+        ("cpu", "float32"), ("cpu", "int16"), ("reference", "float32")])
+    def test_erasures(self, backend, precision):
+        _, _, llr = transmitted(60, "3/4", 40)
+        expected = coding.ConvolutionalDecoder(60, "3/4", backend=backend, precision=precision)
+        others = expected.decode(llr)
+        llr[3] = 0
+        llr[5, 70], llr[8, 2], llr[39, -1] = np.nan, np.inf, -np.inf
+        decoder = coding.ConvolutionalDecoder(60, "3/4", backend=backend, precision=precision)
+        posterior, lost = decoder.decode(llr), np.isin(np.arange(40), (3, 5, 8, 39))
+        assert decoder.erasures == 4 and not posterior[lost].any()
+        assert not decoder.found[lost].any() and not decoder.iterations_taken[lost].any()
+        np.testing.assert_array_equal(posterior[~lost], others[~lost])
+        assert np.all(decoder.iterations_taken[~lost] == 1)
+
+    def test_erasures_of_the_viterbi_decoder(self):
+        bits, _, llr = transmitted(60, "3/4", 40, 0.1)
+        sent = np.ascontiguousarray(llr[:, 60:])
+        sent[3] = 0
+        sent[5, 7], sent[8, 2] = np.nan, np.inf
+        decoder, lost = coding.ViterbiDecoder(60, "3/4"), np.isin(np.arange(40), (3, 5, 8))
+        posterior = decoder.decode(sent)
+        assert decoder.erasures == 3 and not posterior[lost].any() and not decoder.bits[lost].any()
+        np.testing.assert_array_equal(decoder.found, ~lost)
+        np.testing.assert_array_equal(decoder.iterations_taken, ~lost)
+        np.testing.assert_array_equal(decoder.bits[~lost], bits[~lost])
+        assert decoder.decode(sent[:0]).shape == (0, decoder.num_bits)
+
+    def test_large_llrs_count_as_the_largest(self):
+        _, _, llr = transmitted(40, "1/2", 20)
+        large = llr.copy()
+        large[:, 50] = 1e30
+        limited = np.clip(large, -1e4, 1e4)
+        for backend in ("cpu", "reference"):
+            decoder = coding.ConvolutionalDecoder(40, backend=backend)
+            np.testing.assert_array_equal(decoder.decode(large), decoder.decode(limited))
+
+    @pytest.mark.parametrize("parameters, message", [
+        ({"algorithm": "sova"}, "algorithm: got 'sova', allowed are max-log, log-map"),
+        ({"algorithm": "log-map"}, "algorithm: got 'log-map' with backend 'auto', allowed is max"),
+        ({"margin": -1}, "margin: got -1, allowed are numbers from 0"),
+        ({"margin": np.nan}, "margin: got nan, allowed are numbers from 0"),
+        ({"precision": "int8"}, "precision: got 'int8', allowed are float32, int16"),
+        ({"iterations": 0}, "iterations: got 0, allowed are 1"),
+        ({"backend": "gpu"}, "backend: got 'gpu', allowed are auto, cuda, cpu, reference"),
+        ({"threads": -1}, "threads: got -1, allowed are 0 to"),
+        ({"isa": "mmx"}, "isa: got mmx")])
+    def test_parameters(self, parameters, message):
+        with pytest.raises(ValueError, match=message):
+            coding.ConvolutionalDecoder(100, **parameters)
+
+    @pytest.mark.parametrize("parameters, message", [
+        ({"backend": "gpu"}, "backend: got 'gpu', allowed are auto, cuda, cpu"),
+        ({"iterations": 0}, "iterations: got 0, allowed are 1"),
+        ({"threads": -1}, "threads: got -1, allowed are 0 to"), ({"isa": "mmx"}, "isa: got mmx")])
+    def test_parameters_of_the_viterbi_decoder(self, parameters, message):
+        with pytest.raises(ValueError, match=message):
+            coding.ViterbiDecoder(100, **parameters)
+
+    def test_arrays(self):
+        for decoder in (coding.ConvolutionalDecoder(100), coding.ViterbiDecoder(100)):
+            size = decoder.num_bits
+            with pytest.raises(ValueError, match=rf"llr: got shape \(2, 9\), must be \(n, {size}"):
+                decoder.decode(np.zeros((2, 9), np.float32))
+            with pytest.raises(ValueError, match="llr: got type float64, must be float32"):
+                decoder.decode(np.zeros((2, size)))
+
+
+class TestName:
+    @per_rate
+    def test_same_as_its_parts(self, rate):
+        code = coding.get(f"conv:150:{rate}")
+        bits, words, llr = transmitted(150, rate, 30)
+        assert code.num_info == 150 and code.num_bits == words.shape[1] - 150
+        np.testing.assert_array_equal(code.encode(bits), words[:, 150:])
+        decoder, parts = code.decoder(margin=5.0), coding.ConvolutionalDecoder(150, rate, margin=5)
+        expected = parts.decode(llr)
+        sent = np.ascontiguousarray(llr[:, 150:])
+        np.testing.assert_array_equal(decoder.decode(sent), expected[:, 150:])
+        np.testing.assert_array_equal(decoder.bits, expected[:, :150] > 0)
+        np.testing.assert_array_equal(decoder.found, parts.found)
+        viterbi, own = code.decoder(algorithm="viterbi"), coding.ViterbiDecoder(150, rate)
+        np.testing.assert_array_equal(viterbi.decode(sent), own.decode(sent))
+        np.testing.assert_array_equal(viterbi.bits, own.bits)
+
+    @pytest.mark.parametrize("name, message", [
+        ("conv:100", "code: got 'conv:100', must be conv:INFO_BITS:RATE"),
+        ("conv:1/2:100", "code: got 'conv:1/2:100'; num_info: got '1/2', must be an integer"),
+        ("conv:100:7/8", "code: got 'conv:100:7/8'; rate: got '7/8', allowed are 1/2, 2/3, 3/4"),
+        ("conv:100:2", "code: got 'conv:100:2'; rate: got 2, allowed are 1/2"),
+        ("conv:100:x", "code: got 'conv:100:x', must be conv:INFO_BITS:RATE"),
+        ("conv:2:1/2", "code: got 'conv:2:1/2'; num_info: got 2, allowed are 3 to"),
+        ("turbo:1/2", "code: got 'turbo:1/2'; size: got '1/2', must be an integer")])
+    def test_names_of_no_code(self, name, message):
+        with pytest.raises(ValueError) as caught:
+            coding.get(name)
+        assert message in str(caught.value)
+
+    @pytest.mark.parametrize("parameters, message", [
+        ({"algorithm": "sova"}, "algorithm: got 'sova'"), ({"colour": 1}, "parameters: .*colour"),
+        ({"algorithm": "viterbi", "margin": 5.0}, "parameters: .*margin")])
+    def test_bad_parameters(self, parameters, message):
+        with pytest.raises(ValueError, match=message):
+            coding.get("conv:100:1/2").decoder(**parameters)
+
+
+@cache
+def link(snr_db, n=150, name="conv:250:1/2"):
+    """(code, receiver's layout, bits, y, h, noise power) of a 4x4 16-QAM link; simulated."""
+    code, rng = coding.get(name), RNG(5)
+    interleaver = coding.RandomInterleaver(code.num_bits, 1)
+    layout = iterative.CodewordLayout(code.num_bits, 16, interleaver)
+    bits = rng.integers(0, 2, (n, code.num_info), np.uint8)
+    x = detectors.NWay().constellation.modulate(layout.spread(code.encode(bits)))
+    h, noise_var = channel.flat_rayleigh(len(x), 4, 4, rng), 4 / 10 ** (snr_db / 10)
+    y = np.einsum("nij,nj->ni", h, x) + channel.awgn((len(x), 4), noise_var, rng)
+    return code, interleaver, bits, y.astype(np.complex64), h, noise_var
+
+
+class TestIterations:
+    @pytest.mark.parametrize("name, precision", [("mmsepic", "float32"), ("nway", "int16")])
+    def test_feedback_helps(self, name, precision):
+        """Frames wrong after the first and the fourth pass."""
+        code, interleaver, bits, y, h, noise_var = link(11)
+        receiver = iterative.IterativeReceiver(
+            detectors.create(name, extrinsic=True), code.decoder(precision=precision), interleaver,
+            iterations=4)
+        received = receiver.receive(y, h, noise_var, keep_history=True)
+        wrong = np.mean(np.any(received.history != bits, axis=2), axis=1)
+        assert wrong[0] > 0.2 and wrong[3] < 0.5 * wrong[0]
+        found = received.found
+        assert found.any() and np.mean(np.any(received.bits != bits, axis=1)[found]) < 0.02
+
+    def test_codewords_leave_early(self):
+        code, interleaver, bits, y, h, noise_var = link(15)
+        passes = []
+        for margin in (5.0, 1e6):
+            receiver = iterative.IterativeReceiver(
+                detectors.create("mmsepic", extrinsic=True), code.decoder(margin=margin),
+                interleaver, iterations=4)
+            received = receiver.receive(y, h, noise_var)
+            passes.append(received.iterations)
+            assert np.mean(np.any(received.bits != bits, axis=1)) < 0.05
+        assert np.mean(passes[0]) < 3 and np.all(passes[1] == 4)
+
+
+def bits_of(text):
+    return np.array([int(c) for c in text], np.uint8)
+
+
+def test_encoder_gives_the_standards_signal_field():
+    # Annex I.1.4.1 and I.1.4.2: rate 36 Mb/s, length 100, before and after the encoder.
+    coded = coding.ConvolutionalCode("1/2").encode(bits_of("101100010011000000000000"))
+    assert np.array_equal(coded, bits_of("110100011010000100000010001111100111000000000000"))
+
+
+def test_encoder_agrees_with_gnuradios():
+    rng = np.random.default_rng(0)
+    bits = rng.integers(0, 2, 500, dtype=np.uint8)
+    encoder = fec.cc_encoder.make(500, 7, 2, [109, 79], 0, fec.CC_TERMINATED)
+    coded = np.empty(1012, np.uint8)
+    capsule = ctypes.pythonapi.PyCapsule_New
+    capsule.restype = ctypes.py_object
+    capsule.argtypes = (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p)
+    encoder.generic_work(*(capsule(x.ctypes.data, None, None) for x in (bits, coded)))
+    ours = coding.ConvolutionalCode("1/2").encode(np.append(bits, np.zeros(6, np.uint8)))
+    assert np.array_equal(ours, coded)
+
+
+def test_puncturing_keeps_the_standards_bits():
+    mother = coding.ConvolutionalCode("1/2").encode(
+        np.random.default_rng(1).integers(0, 2, 60))
+    # Figure 17-9: of A1 B1 A2 B2 A3 B3 rate 3/4 keeps A1 B1 A2 B3, rate 2/3 keeps A1 B1 A2.
+    kept = {"3/4": (6, [0, 1, 2, 5]), "2/3": (4, [0, 1, 2]), "5/6": (10, [0, 1, 2, 5, 6, 9])}
+    bits = np.random.default_rng(1).integers(0, 2, 60)
+    for rate, (period, places) in kept.items():
+        expected = mother.reshape(-1, period)[:, places].ravel()
+        assert np.array_equal(coding.ConvolutionalCode(rate).encode(bits), expected)

@@ -1,0 +1,35 @@
+# SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Selections of a codeword's bits: which are sent, and LLRs of those that are not."""
+
+import numpy as np
+import pytest
+from gnuradio.mimopack import coding
+
+
+class TestSelection:
+    """Of codewords of four bits: what is sent is 2, 0, 2, 3, 2."""
+
+    selection = coding.Selection(2, 4, [2, 0, 2, 3, 2])
+
+    def test_match(self):
+        words = np.array([[1, 2, 3, 4], [5, 6, 7, 8]])
+        np.testing.assert_array_equal(self.selection.match(words),
+                                      [[3, 1, 3, 4, 3], [7, 5, 7, 8, 7]])
+
+    def test_recover_adds(self):
+        llr = np.array([[1, 20, 300, 4000, 50000]], np.float32)
+        np.testing.assert_array_equal(self.selection.recover(llr), [[20, 0, 50301, 4000]])
+        llr[0, 0] = np.nan    # it is that of bit 2 alone
+        np.testing.assert_array_equal(self.selection.recover(llr), [[20, 0, np.nan, 4000]])
+
+    @pytest.mark.parametrize("sent", [[], [4], [-1], [0.5], [[1]]])
+    def test_no_positions(self, sent):
+        with pytest.raises(ValueError, match="sent: got type .* must be positions of 0..3"):
+            coding.Selection(2, 4, sent)
+
+    def test_other_shapes(self):
+        with pytest.raises(ValueError, match="words: got shape"):
+            self.selection.match(np.zeros((2, 5)))
+        with pytest.raises(ValueError, match="llr: got shape"):
+            self.selection.recover(np.zeros((2, 4), np.float32))

@@ -1,0 +1,288 @@
+# SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The LTE turbo decoder against IT++ and the reference, error rates."""
+
+from functools import cache
+
+import numpy as np
+import pytest
+from gnuradio.mimopack import _core
+from gnuradio.mimopack.coding import turbo
+from source_tree import DATA
+from turbo_code import of_sionna, transmitted
+
+ISAS = _core.available_isas()
+BACKENDS = [("reference", "auto"), *(("cpu", isa) for isa in ISAS)]
+SIONNA = np.load(DATA / "codes/sionna_turbo.npz")
+ITPP = np.load(DATA / "codes/turbo_itpp.npz")
+RNG = np.random.default_rng
+
+
+@cache
+def oracle(size, **parameters):
+    """(LLRs, the reference decoder, its output)."""
+    _, _, llr = transmitted(size, 19, 0.8)
+    decoder = turbo.TurboDecoder(size, backend="reference", **parameters)
+    return llr, decoder, decoder.decode(llr)
+
+
+class TestDecoder:
+    @pytest.mark.parametrize("iterations, scale", [(1, 1.0), (6, 1.0), (6, 0.75)])
+    @pytest.mark.parametrize("backend, isa", BACKENDS)
+    def test_decides_as_itpp(self, backend, isa, iterations, scale):
+        """Wrong bits too."""
+        expected = np.unpackbits(ITPP[f"decided_512_{iterations}_{scale}"], axis=1, count=512)
+        decoder = turbo.TurboDecoder(512, iterations, extrinsic_scale=scale, early_stop=False,
+                                     backend=backend, isa=isa)
+        posterior = decoder.decode(ITPP["llr_512"].astype(np.float32))
+        np.testing.assert_array_equal(posterior[:, :512] > 0, expected)
+
+    def test_decides_as_sionna(self):
+        """By the exact algorithm, wrong bits too."""
+        expected = np.unpackbits(SIONNA["decided_512_map_6"], axis=1, count=512)
+        decoder = turbo.TurboDecoder(512, 6, algorithm="log-map", extrinsic_scale=1.0,
+                                     early_stop=False, backend="reference")
+        posterior = decoder.decode(np.ascontiguousarray(SIONNA["llr_512"][:, of_sionna(512)]))
+        np.testing.assert_array_equal(posterior[:, :512] > 0, expected)
+
+    @pytest.mark.parametrize("isa", ISAS)
+    @pytest.mark.parametrize("early_stop", [True, False])
+    @pytest.mark.parametrize("size", [40, 104, 528])
+    def test_same_llrs_as_the_reference(self, size, early_stop, isa):
+        parameters = {"iterations": 4, "early_stop": early_stop}
+        llr, reference, expected = oracle(size, **parameters)
+        decoder = turbo.TurboDecoder(size, isa=isa, **parameters)
+        for n in (19, 1, 16):
+            posterior = decoder.decode(llr[:n])
+            np.testing.assert_allclose(posterior, expected[:n], rtol=1e-3, atol=1e-2)
+            np.testing.assert_array_equal(decoder.found, reference.found[:n])
+            np.testing.assert_array_equal(decoder.iterations_taken,
+                                          reference.iterations_taken[:n])
+
+    @pytest.mark.parametrize("isa", ISAS)
+    def test_every_size_without_noise(self, isa):
+        for size in turbo.TURBO_SIZES:
+            bits = RNG(size).integers(0, 2, (1, size), np.uint8)
+            words = turbo.TurboEncoder(size).encode(bits)
+            decoder = turbo.TurboDecoder(size, isa=isa)
+            posterior = decoder.decode(8 * words.astype(np.float32) - 4)
+            np.testing.assert_array_equal(posterior > 0, words)
+            assert decoder.found.all() and decoder.iterations_taken == 1
+
+    @pytest.mark.parametrize("backend", ["cpu", "reference"])
+    def test_kept_messages_go_on(self, backend):
+        _, _, llr = transmitted(104, 5, 0.5)
+        own = {"early_stop": False, "backend": backend}
+        whole = turbo.TurboDecoder(104, 6, **own)
+        parts = turbo.TurboDecoder(104, 2, keep_messages=True, **own)
+        expected = whole.decode(llr)
+        for _ in range(3):
+            posterior = parts.decode(llr)
+        np.testing.assert_allclose(posterior, expected, rtol=1e-4, atol=1e-3)
+        parts.reset()
+        first = parts.decode(llr)
+        anew = turbo.TurboDecoder(104, 2, **own)
+        np.testing.assert_array_equal(first, anew.decode(llr))
+        np.testing.assert_array_equal(parts.decode(llr[:3]), anew.decode(llr[:3]))
+
+    @pytest.mark.parametrize("early_stop", [True, False])
+    def test_any_batch_and_threads_give_the_same(self, early_stop):
+        _, _, llr = transmitted(208, 100, 0.6)
+        decoder = turbo.TurboDecoder(208, threads=1, early_stop=early_stop)
+        expected = decoder.decode(llr)
+        taken, found = decoder.iterations_taken, decoder.found
+        assert found.any() and not found.all()
+        assert taken.max() == 6 and (taken.min() < 4) == early_stop
+        for threads, order in ((2, np.arange(100)), (0, RNG(1).permutation(100))):
+            decoder.threads = threads
+            np.testing.assert_array_equal(decoder.decode(llr[order]), expected[order])
+            np.testing.assert_array_equal(decoder.iterations_taken, taken[order])
+            np.testing.assert_array_equal(decoder.found, found[order])
+
+    @pytest.mark.parametrize("early_stop", [True, False])
+    @pytest.mark.parametrize("backend, isa", BACKENDS)
+    def test_what_cannot_be_decoded_is_erased(self, backend, isa, early_stop):
+        _, words, llr = transmitted(104, 6, 6)
+        bad = llr.copy()
+        bad[1, 5], bad[3, 310], bad[4] = np.nan, np.inf, 0
+        decoder = turbo.TurboDecoder(104, early_stop=early_stop, backend=backend, isa=isa)
+        posterior = decoder.decode(bad)
+        usable = [0, 2, 5]
+        assert decoder.erasures == 3 and np.all(posterior[[1, 3, 4]] == 0)
+        np.testing.assert_array_equal(decoder.found, np.isin(np.arange(6), usable))
+        assert np.all(decoder.iterations_taken[[1, 3, 4]] == 0)
+        np.testing.assert_array_equal(posterior[usable] > 0, words[usable])
+        np.testing.assert_array_equal(posterior[usable], decoder.decode(llr)[usable])
+
+    @pytest.mark.parametrize("backend, isa", BACKENDS)
+    def test_llrs_of_any_size_stay_finite(self, backend, isa):
+        _, words, llr = transmitted(40, 3, 6)
+        iterations = 20 if backend == "reference" else 500
+        decoder = turbo.TurboDecoder(40, iterations, early_stop=False, backend=backend, isa=isa)
+        for scale in (1e-30, 1e36):
+            posterior = decoder.decode(llr * np.float32(scale))
+            assert np.all(np.isfinite(posterior))
+            np.testing.assert_array_equal(posterior > 0, words)
+
+    def test_log_map_of_one_constituent_code(self):
+        """Against the probabilities of all 64 paths of six bits."""
+        from gnuradio.mimopack.reference.turbo import BIT, NEXT, PARITY, constituent
+
+        systematic, parity = RNG(2).normal(0, 1, (2, 1, 9))
+        weights = np.zeros((2, 2, 9))    # bit or parity, its value, when
+        for word in range(64):
+            state, path = 0, []
+            for t in range(9):
+                entering = ((word >> t & 1) ^ BIT[state, 0]) if t < 6 else 0
+                path.append((BIT[state, entering], PARITY[state, entering]))
+                state = NEXT[state, entering]
+            assert state == 0
+            labels = np.array(path).T
+            weight = np.exp(np.sum(labels * np.concatenate([systematic, parity])))
+            for label, values in enumerate(labels):
+                weights[label, values, np.arange(9)] += weight
+        expected = np.log(weights[:, 1] / weights[:, 0]) - np.concatenate([systematic, parity])
+        np.testing.assert_allclose(
+            constituent(systematic, parity, np.logaddexp)[:, 0], expected, atol=1e-9)
+
+    @pytest.mark.parametrize("precision", ["float32", "int16"])
+    def test_no_codewords(self, precision):
+        decoder = turbo.TurboDecoder(40, precision=precision)
+        assert decoder.decode(np.zeros((0, 132), np.float32)).shape == (0, 132)
+        assert len(decoder.found) == len(decoder.iterations_taken) == decoder.erasures == 0
+
+    @pytest.mark.parametrize("backend", ["cpu", "reference"])
+    def test_output_may_be_the_input(self, backend):
+        _, _, llr = transmitted(40, 3, 1)
+        decoder = turbo.TurboDecoder(40, backend=backend)
+        expected = decoder.decode(llr)
+        assert decoder.decode(llr, llr) is llr
+        np.testing.assert_array_equal(llr, expected)
+
+    @pytest.mark.parametrize("parameters, message", [
+        ({"iterations": 0}, "iterations: got 0, allowed are 1 to"),
+        ({"algorithm": "map"}, "algorithm: got 'map', allowed are max-log, log-map"),
+        ({"algorithm": "log-map"}, "algorithm: got 'log-map' with backend 'auto', allowed"),
+        ({"extrinsic_scale": 0}, "extrinsic_scale: got 0.0, must be positive"),
+        ({"precision": "int8"}, "precision: got 'int8', allowed are float32, int16"),
+        ({"precision": "int16", "extrinsic_scale": 1.5}, "extrinsic_scale: got 1.5, allowed with"),
+        ({"early_stop": 1}, "early_stop: got 1, must be True or False"),
+        ({"backend": "fpga"}, "backend: got 'fpga', allowed are auto, cuda, cpu, reference"),
+        ({"isa": "mmx"}, "isa: got mmx, this machine has")])
+    def test_bad_parameters(self, parameters, message):
+        with pytest.raises(ValueError, match=message):
+            turbo.TurboDecoder(40, **parameters)
+
+    @pytest.mark.parametrize("llr, message", [
+        (np.zeros((2, 120), np.float32), r"llr: got shape \(2, 120\), must be \(n, 132\)"),
+        (np.zeros((2, 132)), "llr: got type float64, must be float32"),
+        (np.zeros((4, 132), np.float32)[::2], "llr: got a strided array")])
+    def test_bad_llrs(self, llr, message):
+        with pytest.raises(ValueError, match=message):
+            turbo.TurboDecoder(40).decode(llr)
+
+
+@pytest.mark.parametrize("isa", ISAS)
+class TestIntegers:
+    """precision="int16": close to floats, as far as a unit of 1/32 of the mean allows."""
+
+    def test_one_iteration(self, isa):
+        _, _, llr = transmitted(512, 40, 0.6)
+        own = {"iterations": 1, "early_stop": False, "isa": isa}
+        exact = turbo.TurboDecoder(512, **own).decode(llr)
+        rounded = turbo.TurboDecoder(512, precision="int16", **own).decode(llr)
+        difference = np.abs(rounded - exact) / np.mean(np.abs(llr))
+        assert difference.max() < 0.5 and 0 < np.sqrt(np.mean(difference**2)) < 0.06
+
+    def test_decides_as_floats(self, isa):
+        """Also in groups that are not full, and with early stopping."""
+        _, _, llr = transmitted(512, 75, 0.8)
+        for early_stop in (False, True):
+            both = [turbo.TurboDecoder(512, 6, early_stop=early_stop, precision=precision, isa=isa)
+                    for precision in ("float32", "int16")]
+            words = [decoder.decode(llr)[:, :512] > 0 for decoder in both]
+            settled = both[0].found & both[1].found
+            assert settled.sum() > 50 and np.mean(both[0].found != both[1].found) < 0.1
+            np.testing.assert_array_equal(words[0][settled], words[1][settled])
+            taken = np.abs(both[0].iterations_taken - both[1].iterations_taken)
+            assert taken.max() <= 1 if not early_stop else np.mean(taken) < 0.2
+
+    def test_batches_threads_and_scale(self, isa):
+        _, _, llr = transmitted(104, 100, 0.8)
+        decoder = turbo.TurboDecoder(104, precision="int16", threads=1, isa=isa)
+        expected, found, taken = decoder.decode(llr), decoder.found, decoder.iterations_taken
+        decoder.threads, order = 2, RNG(1).permutation(100)
+        np.testing.assert_array_equal(decoder.decode(llr[order]), expected[order])
+        np.testing.assert_array_equal(decoder.found, found[order])
+        np.testing.assert_array_equal(decoder.iterations_taken, taken[order])
+        scale = np.float32(2**-20)
+        np.testing.assert_allclose(decoder.decode(llr * scale), expected * scale, rtol=1e-5)
+
+    def test_nothing_overflows(self, isa):
+        """Where LLRs are as large as integers become, bit after bit, right or at random."""
+        size, n = 1024, 64
+        words = turbo.TurboEncoder(size).encode(RNG(1).integers(0, 2, (n, size), np.uint8))
+        small = np.full((3, size + 4), 1e-5)
+        small[:, 100:200] = 1
+        signs = np.concatenate([2.0 * words - 1, RNG(2).choice([-1.0, 1.0], words.shape)])
+        llr = (signs * small.ravel()).astype(np.float32)
+        own = {"iterations": 1, "early_stop": False, "isa": isa}
+        exact = turbo.TurboDecoder(size, **own).decode(llr)
+        integers = turbo.TurboDecoder(size, precision="int16", **own).decode(llr)
+        clear = np.abs(exact) > 1    # of the others limits may change the sign
+        assert np.mean(clear) > 0.05
+        np.testing.assert_array_equal((integers > 0)[clear], (exact > 0)[clear])
+        decoder = turbo.TurboDecoder(size, 50, early_stop=False, precision="int16", isa=isa)
+        large = np.flatnonzero(small.ravel() == 1)
+        np.testing.assert_array_equal(decoder.decode(llr[:n])[:, large] > 0, words[:, large])
+
+    def test_erasures_and_kept_messages(self, isa):
+        _, _, llr = transmitted(104, 40, 0.5)
+        llr[3, 5], llr[20] = np.nan, 0
+        own = {"early_stop": False, "precision": "int16", "isa": isa}
+        whole = turbo.TurboDecoder(104, 4, **own)
+        parts = turbo.TurboDecoder(104, 2, keep_messages=True, **own)
+        expected = whole.decode(llr)
+        assert whole.erasures == 2 and np.all(expected[[3, 20]] == 0)
+        assert not whole.found[[3, 20]].any() and np.all(whole.iterations_taken[[3, 20]] == 0)
+        parts.decode(llr)
+        np.testing.assert_allclose(parts.decode(llr), expected, rtol=1e-4, atol=1e-4)
+
+
+class TestErrorRates:
+    """What the literature has for this code: a steep fall within a decibel; with the factor
+    max-log comes close to log-MAP, and is far better than without."""
+
+    def frame_errors(self, size, ebn0_db, n, **parameters):
+        bits, _, llr = transmitted(size, n, ebn0_db, 5)
+        decided = turbo.TurboDecoder(size, **parameters).decode(llr)[:, :size] > 0
+        return np.mean(np.any(decided != bits, axis=1))
+
+    def test_waterfall(self):
+        assert self.frame_errors(2048, 0.0, 100) > 0.95
+        assert self.frame_errors(2048, 1.5, 400) == 0
+
+    def test_factor_helps(self):
+        plain, scaled = (self.frame_errors(1024, 0.7, 400, extrinsic_scale=scale)
+                         for scale in (1.0, 0.75))
+        assert scaled < 0.5 * plain
+
+    def test_close_to_log_map(self):
+        exact = self.frame_errors(208, 1.0, 200, algorithm="log-map", extrinsic_scale=1.0,
+                                  backend="reference")
+        assert 0.02 < exact and abs(self.frame_errors(208, 1.0, 200) - exact) < 0.08
+
+    def test_rate_matched_and_combined(self):
+        """Punctured to rate 2/3 a block is lost, with another redundancy version it is found."""
+        size, n = 1024, 30
+        rng = RNG(1)
+        bits = rng.integers(0, 2, (n, size), np.uint8)
+        words = turbo.TurboEncoder(size).encode(bits)
+        decoder, combined, wrong = turbo.TurboDecoder(size), 0, []
+        for version in (0, 2):
+            matching = turbo.RateMatching(size, 3 * size // 2, version)
+            y = 2.0 * matching.match(words) - 1 + rng.normal(0, 0.85, (n, matching.coded_bits))
+            combined += matching.recover((2 * y / 0.85**2).astype(np.float32))
+            decided = decoder.decode(combined)[:, :size] > 0
+            wrong.append(np.mean(np.any(decided != bits, axis=1)))
+        assert wrong[0] > 0.9 and wrong[1] == 0

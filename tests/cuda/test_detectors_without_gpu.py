@@ -1,0 +1,295 @@
+# SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What GPUs have of their own (lib/cuda) gives the CPU's LLRs: their programs, compiled by g++,
+with a block's threads taking turns."""
+
+import ctypes
+
+import numpy as np
+import pytest
+from gnuradio.mimopack import detectors
+from gnuradio.mimopack.cuda import source
+from simulated import assert_close, problem
+from without_gpu import compiled
+
+LAUNCH = """
+static struct {
+    unsigned long long n;
+    unsigned chunk, per_matrix;
+    const float *y, *h;
+    float noise_var;
+    const float* prior;
+    void* llr;
+    unsigned *nodes, team;
+    unsigned long long* counters;
+} call;
+
+extern "C" void launch(unsigned blocks, unsigned long long n, unsigned chunk, unsigned per_matrix,
+                       const float* y, const float* h, float noise_var, const float* prior,
+                       void* llr, unsigned* nodes, unsigned team, unsigned long long* counters)
+{
+    call = { n, chunk, per_matrix, y, h, noise_var, prior, llr, nodes, team, counters };
+    gridDim.x = blocks;
+    for (blockIdx.x = 0; blockIdx.x < blocks; ++blockIdx.x)
+        turns::run(MIMOPACK_THREADS, [] {
+            detect(call.n, call.n / call.chunk, call.chunk, call.per_matrix, call.y, call.h,
+                   nullptr, call.noise_var, call.prior, call.llr, 1.0f, nullptr, call.nodes,
+                   call.team, nullptr, call.counters);
+        });
+}
+"""
+
+
+def launcher(det, folder, more="", **call):
+    """The program's launch(); more: a text; call: what ``source.program`` takes of it."""
+    sizes = (ctypes.c_ulonglong * 2)()
+    compiled(source.program(det.plan(), **call), folder / "size.so").arena_size(sizes)
+    assert sizes[0] <= source.LARGEST_LOCAL_ARENA    # there is no scratch here
+    return compiled(source.program(det.plan(), sizes[0], **call) + LAUNCH + more,
+                    folder / "program.so").launch
+
+
+@pytest.mark.parametrize("name, own", [
+    ("nway", {}), ("nway", {"num_passes": 2}), ("fpfsd", {}), ("hfsd", {}), ("sfsd", {}),
+    ("nway", {"constellation": "qam64"}), ("fpfsd", {"constellation": "wlan_qam64", "num_tx": 3}),
+    ("sfsd", {"constellation": "qam64"}), ("hfsd", {"constellation": "qam64", "num_tx": 3}),
+    ("sfsd", {"constellation": "qpsk"}), ("fpfsd", {"constellation": "wlan_qpsk", "num_tx": 2}),
+    ("sfsd", {"num_tx": 2, "num_rx": 3}), ("nway", {"num_tx": 2, "num_rx": 5}),
+    ("psd", {}), ("psd", {"constellation": "qpsk"}), ("psd", {"constellation": "qam64",
+                                                              "num_tx": 3, "num_rx": 3}),
+    ("softsphere", {"constellation": "qpsk"}), ("softsphere", {"llr_clip": 5.0}),
+    ("softsphere", {"constellation": "wlan_qam64", "num_tx": 3, "num_rx": 3, "llr_clip": 20.0}),
+    ("softsphere", {"num_tx": 2, "num_rx": 2, "llr_clip": 300.0}), ("softsphere", {}),
+    ("kbest", {}), ("kbest", {"k": 8, "num_tx": 3, "num_rx": 4}), ("kbest", {"k": 1}),
+    ("kbest", {"constellation": "qpsk"}), ("kbest", {"constellation": "wlan_qam16", "num_tx": 2}),
+    ("kbest", {"constellation": "qam64", "k": 5}), ("kbest", {"constellation": "qam64"}),
+    ("nway", {"llr_method": "logsum"}), ("fpfsd", {"llr_method": "logsum", "num_tx": 2}),
+    ("mmse", {}), ("omap", {"constellation": "qpsk"})])
+def test_same_llrs(name, own, tmp_path):
+    det = detectors.create(name, backend="cpu", **own)
+    compare(det, launcher(det, tmp_path, matrix_each=False), chunk=7, period=14)
+
+
+@pytest.mark.parametrize("name, own", [("nway", {}), ("mmse", {"num_tx": 3, "num_rx": 3}),
+                                       ("psd", {})])
+def test_rows_through_shared_memory(name, own, tmp_path):
+    det = detectors.create(name, backend="cpu", **own)
+    compare(det, launcher(det, tmp_path, matrix_each=True), chunk=1, period=1)
+
+
+@pytest.mark.parametrize("name, own", [
+    *((name, own) for name in ("omap", "mla")
+      for own in ({}, {"num_tx": 3}, {"num_tx": 2, "num_rx": 3}, {"constellation": "qpsk"},
+                  {"constellation": "wlan_qam64", "num_tx": 2},
+                  {"constellation": "qam256", "num_tx": 1})),
+    ("mla", {"constellation": "qam64", "num_tx": 3}),
+    ("mla", {"constellation": "wlan_qam256", "num_tx": 2})])
+@pytest.mark.parametrize("has_prior", [False, True])
+def test_searches_by_teams(name, own, has_prior, tmp_path):
+    """Sums over all candidates, from where all of them count to where one does."""
+    det = detectors.create(name, backend="cpu", **own)
+    launch = launcher(det, tmp_path, matrix_each=True, has_prior=has_prior)
+    for snr_db in (-5, 10, 20, 30, 45):
+        compare(det, launch, chunk=1, period=1, n=70, snr_db=snr_db,
+                known=3 * has_prior)
+
+
+@pytest.mark.parametrize("name, own", [
+    ("kbest", {}), ("kbest", {"constellation": "wlan_qam64", "k": 8, "num_tx": 3}),
+    ("nway", {}), ("nway", {"num_passes": 2}), ("fpfsd", {"constellation": "wlan_qam64"}),
+    ("nway", {"constellation": "qam256"}), ("nway", {"constellation": "qam64", "num_rx": 6,
+                                                     "num_tx": 6, "num_passes": 2}),
+    *((name, {"llr_method": "logsum", **own}) for name, own in (
+        ("nway", {}), ("nway", {"constellation": "qpsk", "num_tx": 3, "num_rx": 4}),
+        ("nway", {"num_passes": 1, "extrinsic": True}), ("nway", {"constellation": "qam64"}),
+        ("nway", {"num_passes": 3, "llr_clip": 5.0}),
+        ("nway", {"num_passes": 3, "num_tx": 7, "num_rx": 7}),
+        ("fpfsd", {}), ("fpfsd", {"constellation": "wlan_qam16", "num_tx": 3})))])
+def test_prior(name, own, tmp_path):
+    det = detectors.create(name, backend="cpu", **own)
+    launch = launcher(det, tmp_path, matrix_each=True, has_prior=True)
+    for snr_db, known in ((15, 3), (5, 1), (30, 100)):
+        compare(det, launch, chunk=1, period=1, snr_db=snr_db, known=known)
+
+
+@pytest.mark.parametrize("own, period, has_prior", [
+    ({"k": 32, "constellation": "wlan_qam64"}, 1, True), ({"k": 64, "llr_clip": 30.0}, 14, False),
+    ({"k": 100, "constellation": "qam64", "num_tx": 1, "num_rx": 2}, 1, False),
+    ({"k": 256, "constellation": "qam64", "num_tx": 2, "num_rx": 3}, 1, False),
+    ({"k": 256, "constellation": "qpsk", "num_tx": 3, "num_rx": 3}, 1, True),
+    ({"k": 20, "constellation": "qam256", "num_tx": 8, "num_rx": 8}, 1, True),
+    ({"k": 8, "num_tx": 9, "num_rx": 9}, 1, False)])
+def test_teams_of_kbest(own, period, has_prior, tmp_path):
+    """Lists of one key for each thread and of several, shorter and longer than a symbol has
+    points; paths of several words; models of all vectors of a warp at a time, or of a few."""
+    det = detectors.create("kbest", backend="cpu", **own)
+    compare(det, launcher(det, tmp_path, matrix_each=period == 1, has_prior=has_prior),
+            chunk=period, period=period, n=98, known=3 * has_prior)
+
+
+@pytest.mark.parametrize("name, points, num_tx, num_rx", [
+    ("nway", "qpsk", 8, 8), ("nway", "qam16", 7, 9), ("nway", "qam64", 8, 8),
+    ("nway", "qam256", 4, 5), ("nway", "qam256", 8, 8), ("nway", "qam16", 2, 32),
+    ("fpfsd", "wlan_qam16", 8, 8), ("fpfsd", "qam64", 5, 6), ("fpfsd", "qam256", 4, 4)])
+@pytest.mark.parametrize("method", ["maxlog", "logsum"])
+def test_passes_of_many_antennas_and_bits(name, points, num_tx, num_rx, method, tmp_path,
+                                          monkeypatch):
+    """Candidates' numbers of one word to three, in shared memory and out of it."""
+    monkeypatch.setattr(source, "LARGEST_LOCAL_ARENA", 2**13)
+    det = detectors.create(name, backend="cpu", num_tx=num_tx, num_rx=num_rx, constellation=points,
+                           llr_method=method)
+    for has_prior in (False, True):
+        folder = tmp_path / str(has_prior)
+        folder.mkdir()
+        launch = launcher(det, folder, matrix_each=has_prior, has_prior=has_prior)
+        period = 1 if has_prior else 14
+        for snr_db in (0, 25):
+            # Compilers round differently: a value on the border of two points is sliced to either
+            # of them, and then another candidate is found.
+            compare(det, launch, chunk=1, period=period, n=70, snr_db=snr_db, known=2 * has_prior,
+                    ties=1)
+
+
+A_TEAM_FITS = """
+using namespace mimopack::device;
+static_assert(team_fits<asked::fixed_tx, asked::fixed_rx, asked::width,
+                        asked::options().psd_threads>());
+"""
+
+
+@pytest.fixture(scope="module")
+def nway_programs(tmp_path_factory):
+    """(detector, program) of N-way, 4x4 16-QAM, with a-priori LLRs, by llr_method."""
+    made = {}
+    for method in ("maxlog", "logsum"):
+        det = detectors.NWay(backend="cpu", llr_method=method)
+        made[method] = det, launcher(det, tmp_path_factory.mktemp(method), has_prior=True)
+    return made
+
+
+@pytest.mark.parametrize("method", ["maxlog", "logsum"])
+class TestNumbersOfAnySize:
+    """Each LLR by itself, where others of its vector are far larger."""
+
+    def test_a_weak_layer_beside_strong_ones(self, nway_programs, method):
+        det, launch = nway_programs[method]
+        y, h, noise_var, bits = problem(200, 4, 4, "qam16", 20)
+        strong = np.array([1000, 1000, 1000, 1], np.float32)    # 60 dB
+        x = det.constellation.modulate(bits)
+        y, h = (y + np.einsum("nij,nj->ni", h, (strong - 1) * x)).astype(np.complex64), h * strong
+        prior = np.random.default_rng(2).normal(0, 1, bits.shape).astype(np.float32)
+        llr, _ = detect(det, launch, y, h, noise_var, prior)
+        expected = detectors.NWay(backend="reference", llr_method=method).detect(
+            y, h, noise_var, prior)[:, 12:]
+        own, cpu = (np.max(np.abs(found[:, 12:] - expected))
+                    for found in (llr, det.detect(y, h, noise_var, prior)))
+        assert own < 4 * cpu + 1e-3
+
+    @pytest.mark.parametrize("certain", [1e2, 1e4, 1e6])
+    def test_bits_that_are_known(self, nway_programs, method, certain):
+        """Right or, one of them, wrong."""
+        det, launch = nway_programs[method]
+        y, h, noise_var, bits = problem(200, 4, 4, "qam16", 6)
+        prior = ((2.0 * bits - 1) * certain).astype(np.float32)
+        prior[:, [5, 11]] = 0
+        prior[100:, 3] *= -1
+        llr, _ = detect(det, launch, y, h, noise_var, prior)
+        np.testing.assert_allclose(llr[:, [5, 11]],
+                                   det.detect(y, h, noise_var, prior)[:, [5, 11]], atol=2e-3)
+
+    @pytest.mark.parametrize("apart, alike", [(1e-3, 0.9), (1e-5, 0.5)])
+    def test_candidates_far_better_than_those_before(self, nway_programs, method, apart, alike):
+        """A weight too large for a sum, in whichever pass; the closer columns are, the more
+        rounding decides."""
+        det, launch = nway_programs[method]
+        rng = np.random.default_rng(1)
+        y, h, _, bits = problem(200, 4, 4, "qam16", 30)
+        h[:, :, 1] = h[:, :, 0] + apart * (rng.normal(size=(200, 4))
+                                           + 1j * rng.normal(size=(200, 4)))
+        for noise_var in (1e-9, 1e-3):
+            llr, erased = detect(det, launch, y, h, noise_var, np.zeros(bits.shape, np.float32))
+            assert not erased and np.all(np.any(llr, axis=1)) and np.all(np.isfinite(llr))
+            close = np.isclose(llr, det.detect(y, h, noise_var), rtol=0.05).all(axis=1)
+            assert np.mean(close) > alike
+
+    def test_zeros(self, nway_programs, method):
+        det, launch = nway_programs[method]
+        y, h = np.zeros((1, 4), np.complex64), np.eye(4, dtype=np.complex64)[None]
+        llr, _ = detect(det, launch, y, h, 1.0, np.zeros((1, 16), np.float32))
+        np.testing.assert_allclose(np.abs(llr), np.abs(det.detect(y, h, 1.0)), atol=1e-4)
+
+
+def test_log_sums_at_any_snr(tmp_path):
+    """Two of a hundred vectors have a candidate of e^80 times the weight of the first."""
+    det = detectors.NWay(backend="cpu", llr_method="logsum")
+    launch = launcher(det, tmp_path)
+    for snr_db in (-10, 0, 30, 50):
+        compare(det, launch, chunk=1, period=1, snr_db=snr_db)
+
+
+# A vector's team is a part of a warp, a warp, and a block.
+@pytest.mark.parametrize("own", [
+    {"preset": "table5"}, {"preset": "table5", "constellation": "qpsk"},
+    {"preset": "table5", "constellation": "wlan_qam64"}, {"team_size": 8}, {"team_size": 32},
+    {"preset": "table5", "num_tx": 2, "team_size": 2},
+    {"preset": "table5", "num_tx": 2},
+    {"levels": [5, 4, 1], "expansions": [3, 2], "team_size": 16, "num_tx": 3, "num_rx": 4,
+     "ordering": "stacked"}])
+def test_teams(own, tmp_path, monkeypatch):
+    """The CPU's solutions and node counts by any distribution; with a-priori LLRs, for which
+    there is no room beside the largest team."""
+    det = detectors.PSD(backend="cpu", **own)
+    calls = [(True, False, False), (False, False, True), (False, True, True)]
+    for number, (counts, prior, dynamic) in enumerate(calls[:2 if det.team_size > 64 else 3]):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        monkeypatch.setattr(source, "UNEQUAL", {"psd"} if dynamic else set())
+        compare(det, launcher(det, folder, A_TEAM_FITS, matrix_each=False, counts=counts,
+                              has_prior=prior),
+                chunk=2, period=14, counts=counts, known=3 * prior, n=140)
+
+
+@pytest.mark.parametrize("name, dynamic", [("nway", True), ("sd", True), ("sd", False)])
+def test_distribution(name, dynamic, tmp_path, monkeypatch):
+    """With rows through shared memory, and without; searches in steps, and whole."""
+    monkeypatch.setattr(source, "UNEQUAL", {name} if dynamic else set())
+    det = detectors.create(name, backend="cpu")
+    compare(det, launcher(det, tmp_path), chunk=1, period=1)
+
+
+def detect(det, launch, y, h, noise_var, prior=None, blocks=1, chunk=1, nodes=None):
+    """(LLRs, vectors erased) of the program."""
+    def pointer(array):
+        return ctypes.c_void_p(None if array is None else array.ctypes.data)
+
+    n, matrices = len(y), len(h)
+    llr, counters = np.full((n, det.bits_per_vector), np.nan, np.float32), np.zeros(2, np.uint64)
+    launch(blocks, ctypes.c_ulonglong(n), chunk, n // matrices // chunk, pointer(y), pointer(h),
+           ctypes.c_float(noise_var), pointer(prior), pointer(llr), pointer(nodes),
+           0 if nodes is None else nodes.shape[1], pointer(counters))
+    return llr, counters[0]
+
+
+def compare(det, launch, chunk, period, n=420, snr_db=15, known=0, counts=False, ties=0):
+    """With the CPU, a block and several; known: the a-priori LLRs' standard deviation; ties:
+    vectors that may differ."""
+    for blocks in (1, 3):
+        y, h, noise_var, bits = problem(n, det.num_tx, det.num_rx, det.constellation.name, snr_db,
+                                        period, seed=blocks)
+        h[3] = 0
+        prior = None
+        if known:
+            prior = np.random.default_rng(blocks).normal(0, known, bits.shape).astype(np.float32)
+        nodes = np.zeros((n, det.team_size), np.uint32) if counts else None
+        llr, erased = detect(det, launch, y, h, noise_var, prior, blocks, chunk, nodes)
+        expected = det.detect(y, h, noise_var, prior)
+        if det.name == "kbest":    # the path of a tie may be one or the other
+            ties = 2
+        differ = np.max(np.abs(llr - expected), axis=1) > 1e-3 * np.max(np.abs(expected), axis=1)
+        if np.count_nonzero(differ) <= ties:
+            llr[differ] = expected[differ]
+        assert_close(llr, expected)
+        assert erased == det.erasures == period
+        if counts:
+            differ = (nodes != det.count_nodes(y, h, noise_var, prior)).any(axis=1)
+            assert np.count_nonzero(differ) <= n // 50    # nodes equally far

@@ -1,0 +1,332 @@
+# SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Bad arguments: ValueErrors that name the argument, what it got and what is allowed."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+from gnuradio.mimopack import _core, constellation, detectors
+from simulated import problem
+
+CONSTRUCTOR = [
+    ({"num_tx": 0}, "num_tx: got 0, allowed are 1 to 16"),
+    ({"num_tx": 17, "num_rx": 17}, "num_tx: got 17, allowed are 1 to 16"),
+    ({"num_tx": 2.5}, "num_tx: got 2.5, must be an integer"),
+    ({"num_rx": 3}, "num_rx: got 3, must be at least num_tx = 4"),
+    ({"num_rx": 257}, "num_rx: got 257, allowed are 1 to 256"),
+    ({"constellation": "qam17"}, "constellation: got 'qam17', allowed are bpsk, qpsk, qam16"),
+    ({"constellation": [1, -1, 1j]}, "got 3 points, allowed are 2, 4, 8"),
+    ({"constellation": [2, -2]}, "mean energy is 4, must be 1"),
+    ({"constellation": [1, 1]}, "two points are equal"),
+    ({"constellation": [np.nan, 1]}, "points must be finite"),
+    ({"constellation": ([1, -1], [0, 0])}, "labels must be a permutation of 0..1"),
+    ({"backend": "gpu"}, "backend: got 'gpu', allowed are auto, cpu, cuda, reference"),
+    ({"threads": -1}, "threads: got -1, allowed are 0 to 1024"),
+    ({"llr_type": "int16"}, "llr_type: got 'int16', allowed are float32, int8"),
+    ({"llr_scale": 0}, "llr_scale: got 0.0, must be positive and finite"),
+    ({"llr_scale": "x"}, "llr_scale: got 'x', must be a number"),
+    ({"llr_scale": "8"}, "llr_scale: got '8', must be a number"),
+    ({"llr_scale": 1e-40}, "llr_scale: got 1e-40, must be positive and finite, allowed are 1e-37"),
+    ({"num_tx": True}, "num_tx: got True, must be an integer"),
+    ({"extrinsic": "no"}, "extrinsic: got 'no', must be True or False"),
+    ({"isa": "mmx"}, "isa: got 'mmx', allowed are auto, avx512, avx2, baseline"),
+    ({"constellation": ("a", "b")}, "constellation: got ('a', 'b'), allowed are bpsk, qpsk"),
+    ({"constellation": None}, "constellation: got None, allowed are bpsk, qpsk"),
+    ({"constellation": 3}, "constellation: got 3, allowed are bpsk, qpsk"),
+]
+
+
+@pytest.mark.parametrize("name", list(detectors.REGISTRY))
+@pytest.mark.parametrize("arguments, message", CONSTRUCTOR)
+def test_constructor(name, arguments, message):
+    if detectors.REGISTRY[name].MAX_TX == 64:
+        message = message.replace("1 to 16", "1 to 64")
+        if arguments.get("num_tx") == 17:
+            return    # linear and iterative detectors go to 64
+    for backend in ("cpu", "reference"):
+        with pytest.raises(ValueError) as caught:
+            detectors.create(name, **{"backend": backend, **arguments})
+        assert message in str(caught.value)
+
+
+@pytest.mark.parametrize("name", list(detectors.REGISTRY))
+def test_unknown_parameter(name):
+    cls = detectors.REGISTRY[name]
+    with pytest.raises(TypeError, match=f"colour: {cls.__name__} has no such parameter, it has "
+                                        "num_tx, num_rx, constellation, "):
+        detectors.create(name, colour="red")
+
+
+def test_who_takes_any_constellation():
+    """The refusal names those that take what it refuses."""
+    with pytest.raises(ValueError) as caught:
+        detectors.NWay(constellation="bpsk")
+    named = str(caught.value).rsplit("; ", 1)[1].removesuffix(" take any")
+    assert set(named.replace(" and", ",").split(", ")) == {
+        name for name, cls in detectors.REGISTRY.items() if not cls.NEEDS_SQUARE_QAM}
+
+
+def test_cuda_without_cupy(monkeypatch):
+    monkeypatch.setitem(sys.modules, "cupy", None)
+    with pytest.raises(ImportError, match="backend 'cuda' needs CuPy, which could not be imported"):
+        detectors.NWay(backend="cuda")
+
+
+def test_unknown_detector():
+    with pytest.raises(ValueError, match="detector: got 'zff', allowed are zf, mmse, "):
+        detectors.create("zff")
+
+
+def test_linear_detectors_stop_at_64():
+    with pytest.raises(ValueError, match="num_tx: got 65, allowed are 1 to 64"):
+        detectors.ZF(num_tx=65, num_rx=65)
+
+
+@pytest.mark.parametrize("arguments, message", [
+    ({"num_passes": 0}, "num_passes: got 0, allowed are 1 to 4"),
+    ({"num_passes": 5}, "num_passes: got 5, allowed are 1 to 4"),
+    ({"llr_clip": -1}, "llr_clip: got -1.0, must be positive"),
+    ({"constellation": "bpsk"}, "what nway needs: square QAM"),
+])
+def test_nway(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        detectors.NWay(**arguments)
+
+
+@pytest.mark.parametrize("create, message", [
+    (lambda: detectors.MLA(method="fast"), "method: got 'fast', allowed are sliced, plain, table"),
+    (lambda: detectors.SoftSphere(llr_clip=0), "llr_clip: got 0.0, must be positive"),
+    (lambda: detectors.SoftSphere(constellation="bpsk"), "what softsphere needs: square QAM"),
+])
+def test_exact_max_log(create, message):
+    with pytest.raises(ValueError, match=message):
+        create()
+
+
+def test_nway_defaults():
+    assert detectors.NWay().num_passes == 4
+    assert detectors.NWay().llr_clip is None
+    assert detectors.NWay(num_passes=3).llr_clip == 8.0
+    assert detectors.NWay(llr_clip=5).llr_clip == 5.0
+
+
+@pytest.mark.parametrize("name, num_tx, points, own, search", [
+    ("omap", 7, "qam16", {}, "16^7 = 2.68e+08"), ("omap", 4, "qam256", {}, "256^4 = 4.29e+09"),
+    ("omap", 5, "qam16", {"backend": "reference"}, "16^5 = 1.05e+06"),
+    ("mla", 8, "qam16", {}, "2 * 16^7 = 5.37e+08"), ("mla", 16, "qpsk", {}, "2 * 4^15 = 2.15e+09"),
+    ("mla", 5, "qam256", {"backend": "cpu"}, "2 * 256^4 = 8.59e+09"),
+    ("mla", 5, "qam16", {"backend": "reference"}, "16^5 = 1.05e+06"),
+    ("mla", 7, "qam16", {"method": "plain"}, "16^7 = 2.68e+08"),
+    ("mla", 7, "qam16", {"method": "table"}, "16^7 = 2.68e+08"),
+    ("mla", 9, np.exp(2j * np.pi * np.arange(8) / 8), {}, "8^9 = 1.34e+08")])
+def test_search_that_cannot_finish_is_refused(name, num_tx, points, own, search):
+    with pytest.raises(ValueError) as caught:
+        detectors.create(name, num_tx=num_tx, num_rx=num_tx, constellation=points, **own)
+    instead = "nway" if isinstance(points, str) else "kbest"
+    assert search in str(caught.value) and f"use {instead}" in str(caught.value)
+    detectors.create(instead, num_tx=num_tx, num_rx=num_tx, constellation=points)
+
+
+@pytest.mark.parametrize("num_tx, points, own, candidates", [
+    (7, "qam16", {}, 2**25), (4, "qam256", {}, 2**25), (5, "qam64", {}, 2**25),
+    (13, "qpsk", {}, 2**25), (1, "qam16", {}, 16), (6, "qam16", {"method": "plain"}, 2**24),
+    (16, "bpsk", {}, 2**16), (4, "qam16", {"backend": "reference"}, 2**16)])
+def test_largest_searches(num_tx, points, own, candidates):
+    """What mla really looks at, up to what it still accepts."""
+    det = detectors.MLA(num_tx, num_tx, points, **own)
+    assert det.candidates == candidates
+
+
+def arrays(**changed):
+    y, h, noise_var, _ = problem(12, 4, 4, "qam16", 20)
+    return {"y": y, "h": h, "noise_var": noise_var, **changed}
+
+
+STRIDED = np.zeros((12, 8), np.complex64)[:, ::2]
+DETECT = [
+    ({"y": np.zeros((12, 4))}, "y: got type float64, must be complex64"),
+    ({"y": np.zeros((12, 4), complex)}, "y: got type complex128, must be complex64"),
+    ({"y": np.zeros((12, 3), np.complex64)}, "y: got shape (12, 3), must be (n, 4)"),
+    ({"y": np.zeros(48, np.complex64)}, "y: got shape (48,), must be (n, 4)"),
+    ({"y": [1, 2, 3, 4]}, "y: got list, must be a NumPy array"),
+    ({"y": STRIDED}, "y: got a strided array, must be C-contiguous"),
+    ({"h": np.zeros((12, 4, 3), np.complex64)}, "h: got shape (12, 4, 3), must be (n/T, 4, 4)"),
+    ({"h": np.zeros((5, 4, 4), np.complex64)}, "h: got 5 matrices for 12 vectors"),
+    ({"h": np.zeros((24, 4, 4), np.complex64)}, "h: got 24 matrices for 12 vectors"),
+    ({"h": np.zeros((0, 4, 4), np.complex64)}, "h: got 0 matrices for 12 vectors"),
+    ({"noise_var": 0}, "noise_var: got 0.0, must be positive and finite"),
+    ({"noise_var": -0.1}, "noise_var: got -0.1, must be positive and finite"),
+    ({"noise_var": np.nan}, "noise_var: got nan, must be positive and finite"),
+    ({"noise_var": "0.1 W"}, "noise_var: got '0.1 W', must be a number"),
+    ({"noise_var": "0.1"}, "noise_var: got '0.1', must be a number"),
+    ({"noise_var": True}, "noise_var: got True, must be a number"),
+    ({"noise_var": 1e-50}, "noise_var: got 1e-50, must be positive and finite, allowed are 1e-37"),
+    ({"noise_var": 1e50}, "noise_var: got 1e+50, must be positive and finite, allowed are 1e-37"),
+    ({"noise_var": np.ones(3, np.float32)}, "noise_var: got shape (3,), must be (12,)"),
+    ({"noise_var": np.ones(12)}, "noise_var: got type float64, must be float32"),
+    ({"out": np.zeros((12, 15), np.float32)}, "out: got shape (12, 15), must be (12, 16)"),
+    ({"out": np.zeros((12, 16), np.int8)}, "out: got type int8, must be float32"),
+]
+
+
+@pytest.mark.parametrize("backend", ["cpu", "reference"])
+@pytest.mark.parametrize("changed, message", DETECT)
+def test_detect(changed, message, backend):
+    det = detectors.MMSE(backend=backend)
+    with pytest.raises(ValueError) as caught:
+        det.detect(**arrays(**changed))
+    assert message in str(caught.value)
+
+
+def test_read_only_out():
+    out = np.zeros((12, 16), np.float32)
+    out.flags.writeable = False
+    with pytest.raises(ValueError, match="out: got a read-only array"):
+        detectors.ZF().detect(**arrays(out=out))
+
+
+def test_extrinsic_where_there_is_no_prior():
+    with pytest.raises(ValueError, match="extrinsic: mmse takes no a-priori LLRs"):
+        detectors.MMSE(extrinsic=True)
+
+
+@pytest.mark.parametrize("name", list(detectors.REGISTRY))
+def test_prior_where_there_is_none(name):
+    det = detectors.create(name, num_tx=2, num_rx=2)
+    y, h, noise_var, bits = problem(6, 2, 2, "qam16", 20)
+    prior = np.zeros(bits.shape, np.float32)
+    if det.SUPPORTS_PRIOR:
+        with pytest.raises(ValueError, match=r"prior: got shape \(5, 8\), must be \(6, 8\)"):
+            det.detect(y, h, noise_var, prior=prior[:5])
+    else:
+        with pytest.raises(ValueError, match=f"prior: {name} takes no a-priori LLRs"):
+            det.detect(y, h, noise_var, prior=prior)
+
+
+def test_core_checks_shapes_itself():
+    """The binding must not read past an array, whoever calls it."""
+    det = detectors.ZF()._core
+    y, h, noise_var, bits = problem(8, 4, 4, "qam16", 20)
+    noise = np.full(8, noise_var, np.float32)
+    out = np.zeros((8, 16), np.float32)
+    for broken in ((y[:, :3].copy(), h, noise, None, out), (y, h[:3].copy(), noise, None, out),
+                   (y, h, noise[:7].copy(), None, out),
+                   (y, h, noise, None, out[:7].copy()),
+                   (y, h, noise, np.zeros(5, np.float32), out)):
+        with pytest.raises(ValueError):
+            det.detect(*broken, 1.0, 1)
+    for count in (8, 7):    # too few columns, too few rows
+        with pytest.raises(ValueError):
+            detectors.PSD(team_size=3)._core.detect(y, h, noise, None, out, 1.0, 1, nodes=np.zeros(
+                (count, 3 if count < 8 else 2), np.uint32))
+    with pytest.raises(TypeError):
+        det.detect(y.astype(complex), h, noise, None, out, 1.0, 1)
+
+
+@pytest.mark.parametrize("name, changed", [
+    ("nway", {"options": {"num_passes": 5}}), ("nway", {"options": {"num_passes": 0}}),
+    ("kbest", {"options": {"k": 0}}), ("kbest", {"options": {"k": 257}}),
+    ("ep", {"options": {"num_iterations": 0}}), ("ep", {"width": 0}),
+    ("mmsepic", {"options": {"num_iterations": -1}}), ("ep", {"num_tx": 65, "num_rx": 65}),
+    ("nway", {"width": 0}), ("fpfsd", {"width": 0}), ("mla", {"num_tx": 17, "num_rx": 17}),
+    ("zf", {"num_tx": 65, "num_rx": 65}), ("zf", {"num_rx": 257}), ("zf", {"num_rx": 3}),
+    ("zf", {"bit_source": [0, 1, 2, 4]}), ("zf", {"width": 1}), ("zf", {"bit_sign": [1.0]}),
+    ("sfsd", {"options": {"levels": 0}}), ("sfsd", {"options": {"levels": 5}}),
+    ("hfsd", {"num_tx": 16, "num_rx": 16, "options": {"levels": 7}}),
+    ("sfsd", {"options": {"num_paths": 0}}), ("sfsd", {"options": {"num_paths": 2000}}),
+    ("sfsd", {"width": 0}), ("bitflip", {"width": 0}), ("zfsic", {"width": 0}),
+    ("zf", {"options": {"speed": 1}}), ("sd", {"width": 0}), ("asd", {"width": 0}),
+    ("softsphere", {"width": 0}), ("softsphere", {"num_tx": 17, "num_rx": 17}),
+    ("psd", {"num_tx": 7, "num_rx": 7}),
+    ("psd", {"options": {"psd_stages": 2, "psd_levels": [9, 1]}}),
+    ("psd", {"options": {"psd_stages": 2, "psd_levels": [7, 2]}}),
+    ("psd", {"options": {"psd_stages": 3, "psd_levels": [7, 7, 1], "psd_expansions": [1, 1]}}),
+    ("psd", {"options": {"psd_stages": 2, "psd_levels": [7, 1], "psd_expansions": [17]}}),
+    ("psd", {"options": {"psd_stages": 2, "psd_levels": [7, 1], "psd_expansions": [0]}}),
+    ("psd", {"options": {"psd_threads": 0}}),
+    ("psd", {"options": {"psd_stages": 33, "psd_levels": [1]}}),
+    ("psd", {"options": {"psd_stages": 0}}), ("turbo", {})])
+def test_core_checks_parameters_itself(name, changed):
+    points = [complex(p) for p in constellation.get("qam16").points]
+    arguments = {"num_tx": 4, "num_rx": 4, "points": points, "width": 2, "scale": 0.316,
+                 "bit_source": [0, 1, 2, 3], "bit_sign": [1.0] * 4}
+    _core.Detector("zf", **arguments)
+    with pytest.raises(ValueError):
+        _core.Detector(name, **{**arguments, **changed})
+
+
+def _detect_in_child(queue):
+    y, h, noise_var, _ = problem(5000, 4, 4, "qam16", 20)
+    queue.put(float(detectors.ZF().detect(y, h, noise_var).sum()))
+
+
+def test_detecting_after_a_fork():
+    """OpenMP's threads are not there in a forked child; it works without them."""
+    import multiprocessing
+
+    y, h, noise_var, _ = problem(5000, 4, 4, "qam16", 20)
+    expected = float(detectors.ZF(threads=2).detect(y, h, noise_var).sum())
+    context = multiprocessing.get_context("fork")
+    queue = context.Queue()
+    child = context.Process(target=_detect_in_child, args=(queue,))
+    child.start()
+    try:
+        assert queue.get(timeout=30) == pytest.approx(expected)
+    finally:
+        child.kill()
+        child.join()
+
+
+INTERRUPTED = """
+import signal
+import numpy as np
+from gnuradio.mimopack import detectors
+y, h = np.ones(({n}, 4), np.complex64), np.tile(np.eye(4, dtype=np.complex64), ({matrices}, 1, 1))
+det = detectors.MLA(method="plain", threads=2)
+signal.signal(signal.SIGINT, signal.default_int_handler)    # in the background it is ignored
+print("detects", flush=True)
+try:
+    det.detect(y, h, 0.1)
+except KeyboardInterrupt:
+    print("interrupted", det.detect(y[:1], h[:1], 0.1).shape)
+"""
+
+
+@pytest.mark.parametrize("n, matrices", [(1_000_000, 1), (500_000, 500_000)])
+def test_ctrl_c_ends_a_long_call(n, matrices):
+    """Otherwise it would take a minute or two."""
+    child = subprocess.Popen([sys.executable, "-c", INTERRUPTED.format(n=n, matrices=matrices)],
+                             stdout=subprocess.PIPE, text=True,
+                             env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)})
+    try:
+        assert child.stdout.readline() == "detects\n"
+        time.sleep(0.5)
+        child.send_signal(signal.SIGINT)
+        assert child.communicate(timeout=20)[0] == "interrupted (1, 16)\n"
+    finally:
+        child.kill()
+
+
+def test_instruction_sets():
+    missing = {"avx512", "avx2"} - set(_core.available_isas())
+    for isa in missing:
+        with pytest.raises(ValueError, match=f"isa: got {isa}, this machine has auto, "):
+            detectors.ZF(isa=isa)
+    assert _core.isa() == _core.available_isas()[0]
+    compiled = _core.compiled_isas()    # MIMOPACK_ISAS can leave some out
+    assert _core.available_isas() == [isa for isa in compiled if isa not in missing]
+    assert compiled[-1] == "baseline" or len(compiled) < 3
+
+
+def test_docstrings_and_repr_tell_the_parameters():
+    for detector in detectors.REGISTRY.values():
+        for parameter in detector.all_parameters():
+            assert f"{parameter.name}: {parameter.doc}" in detector.__doc__
+    shown = repr(detectors.NWay(num_tx=2, num_rx=3, num_passes=1, backend="reference"))
+    assert shown == ("NWay(num_tx=2, num_rx=3, constellation='qam16', num_passes=1, llr_clip=8.0, "
+                     "llr_method='maxlog', backend='reference', isa=None)")

@@ -1,0 +1,115 @@
+# SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""K-best and the trellis detector beyond what test_every_detector.py asks of all."""
+
+import numpy as np
+import pytest
+from gnuradio.mimopack import _core, detectors
+from simulated import assert_close, problem
+
+ISAS = _core.available_isas()
+PSK8 = (np.exp(2j * np.pi * np.arange(8) / 8), [3, 1, 0, 7, 5, 2, 6, 4])
+
+
+def random_prior(bits, strength=4):
+    return np.random.default_rng(5).normal(0, strength, bits.shape).astype(np.float32)
+
+
+@pytest.mark.parametrize("isa", ISAS)
+@pytest.mark.parametrize("with_prior", [False, True])
+@pytest.mark.parametrize("name, parameters, num_tx, num_rx, points", [
+    ("kbest", {"k": 256}, 2, 2, "qam16"), ("kbest", {"k": 64}, 3, 3, "qpsk"),
+    ("kbest", {"k": 100}, 3, 4, "qpsk"), ("kbest", {"k": 64}, 1, 3, "qam64"),
+    ("kbest", {"k": 256}, 1, 1, "wlan_qam256"), ("kbest", {"k": 256}, 8, 8, "bpsk"),
+    ("kbest", {"k": 64}, 2, 3, PSK8), ("kbest", {"k": 256}, 4, 4, "qpsk"),
+    ("trellis", {}, 1, 1, "qam64"), ("trellis", {}, 2, 2, "qpsk"), ("trellis", {}, 2, 4, "qam16"),
+    ("trellis", {}, 2, 2, "wlan_qam64"), ("trellis", {}, 2, 3, PSK8)])
+def test_complete_lists_are_max_log(name, parameters, num_tx, num_rx, points, with_prior, isa):
+    """K-best with room for all paths; a trellis of two stages has all paths."""
+    common = {"num_tx": num_tx, "num_rx": num_rx, "constellation": points, "isa": isa}
+    for snr in (0, 12, 30):
+        y, h, noise_var, bits = problem(70, num_tx, num_rx, points, snr)
+        prior = random_prior(bits) if with_prior else None
+        assert_close(detectors.create(name, **common, **parameters).detect(
+                         y, h, noise_var, prior=prior),
+                     detectors.MLA(**common).detect(y, h, noise_var, prior=prior), 1e-4)
+
+
+@pytest.mark.parametrize("with_prior", [False, True])
+@pytest.mark.parametrize("k, num_tx, num_rx, points, n", [
+    (1, 4, 4, "qam16", 60), (7, 4, 4, "qam16", 60), (16, 4, 4, "qam64", 60),
+    (17, 3, 5, "wlan_qam64", 60), (64, 4, 4, "qam16", 60), (64, 4, 4, "qam64", 40),
+    (16, 8, 8, "qam16", 40), (33, 8, 8, "qpsk", 40), (100, 5, 5, "qam16", 20),
+    (10, 16, 16, "qam64", 10), (16, 16, 20, "bpsk", 20), (16, 4, 4, PSK8, 40),
+    (32, 3, 3, "qam256", 40), (256, 4, 4, "qam64", 10), (256, 2, 2, "qam256", 20)])
+def test_kbest_equals_reference(k, num_tx, num_rx, points, n, with_prior):
+    common = {"num_tx": num_tx, "num_rx": num_rx, "constellation": points, "k": k}
+    y, h, noise_var, bits = problem(n, num_tx, num_rx, points, 20)
+    prior = random_prior(bits) if with_prior else None
+    expected = detectors.KBest(**common, backend="reference").detect(y, h, noise_var, prior=prior)
+    llr = detectors.KBest(**common).detect(y, h, noise_var, prior=prior)
+    scale = np.abs(expected).max(axis=1)
+    wrong = np.max(np.abs(llr - expected), axis=1) > 1e-3 * scale
+    # where two paths about the last place differ by less than a key tells apart
+    assert wrong.sum() <= (1 if k > 16 else 0), np.flatnonzero(wrong)
+
+
+@pytest.mark.parametrize("num_tx, num_rx, points, n", [
+    (4, 4, "qam64", 4), (3, 3, "qam256", 2), (8, 8, "qam16", 8), (16, 16, "qpsk", 6),
+    (5, 7, PSK8, 20), (16, 18, "bpsk", 20)])
+@pytest.mark.parametrize("with_prior", [False, True])
+def test_trellis_equals_reference(num_tx, num_rx, points, n, with_prior):
+    common = {"num_tx": num_tx, "num_rx": num_rx, "constellation": points}
+    y, h, noise_var, bits = problem(n, num_tx, num_rx, points, 18)
+    prior = random_prior(bits) if with_prior else None
+    assert_close(detectors.Trellis(**common).detect(y, h, noise_var, prior=prior),
+                 detectors.Trellis(**common, backend="reference").detect(
+                     y, h, noise_var, prior=prior))
+
+
+@pytest.mark.parametrize("isa", ISAS)
+@pytest.mark.parametrize("k, points", [(5, "qam16"), (16, "qam64"), (12, PSK8)])
+def test_neighbours_change_nothing_even_where_metrics_tie(k, points, isa):
+    """y = 0 and orthogonal columns make all metrics tie; the other lanes hold anything."""
+    y, h, noise_var, _ = problem(48, 3, 3, points, 15)
+    y[::3] = 0
+    h[::3] = np.eye(3)
+    det = detectors.KBest(3, 3, points, k=k, isa=isa, threads=1)
+    together = det.detect(y, h, noise_var)
+    for i in range(12):
+        np.testing.assert_array_equal(together[i:i + 1], det.detect(y[i:i + 1], h[i:i + 1],
+                                                                    noise_var))
+
+
+def test_kbest_clips_from_the_prior():
+    """With one survivor every bit lacks one value."""
+    y, h, noise_var, bits = problem(50, 3, 3, "qam16", 25)
+    prior = random_prior(bits, 2)
+    for backend in ("cpu", "reference"):
+        llr = detectors.KBest(3, 3, k=1, llr_clip=6, backend=backend).detect(
+            y, h, noise_var, prior=prior)
+        np.testing.assert_allclose(np.abs(llr - prior), 6, rtol=1e-5)
+    assert detectors.KBest(2, 2, k=16).llr_clip == 8
+    assert detectors.KBest(2, 2, k=256).llr_clip is None
+
+
+def test_error_rates_are_ordered():
+    """At 20 dB, 4x4 16-QAM: K-best gains with k and comes to MLA; the trellis detector is worse
+    than N-way with N = 2 and better than N = 1 (001 Fig. 3)."""
+    y, h, noise_var, bits = problem(20000, 4, 4, "qam16", 20)
+    errors = {key: int(np.sum((det.detect(y, h, noise_var) > 0) != bits)) for key, det in (
+        ("k2", detectors.KBest(k=2)), ("k8", detectors.KBest(k=8)), ("k64", detectors.KBest(k=64)),
+        ("n1", detectors.NWay(num_passes=1)), ("n2", detectors.NWay(num_passes=2)),
+        ("trellis", detectors.Trellis()), ("mla", detectors.MLA()))}
+    assert errors["k2"] > 1.3 * errors["k8"] > 1.3 * errors["k64"]
+    assert errors["k64"] < 1.05 * errors["mla"]
+    assert 1.1 * errors["n2"] < errors["trellis"] < errors["n1"] / 1.1
+
+
+@pytest.mark.parametrize("arguments, message", [
+    ({"k": 0}, "k: got 0, allowed are 1 to 256"), ({"k": 257}, "k: got 257, allowed are 1 to 256"),
+    ({"k": 2.5}, "k: got 2.5, must be an integer"),
+    ({"llr_clip": 0}, "llr_clip: got 0.0, must be positive")])
+def test_bad_parameters(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        detectors.KBest(**arguments)

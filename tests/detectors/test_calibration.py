@@ -1,0 +1,335 @@
+# SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""backend="auto": what is measured and kept, and what it chooses."""
+
+import json
+import math
+import threading
+import time
+import warnings
+from pathlib import Path
+from types import SimpleNamespace
+
+import fake_cuda
+import numpy as np
+import pytest
+from detector_blocks import make, play
+from fake_cuda import Fake
+from gnuradio.mimopack import detectors
+from gnuradio.mimopack.cuda import device, transfer
+from gnuradio.mimopack.detectors import calibration
+from gnuradio.mimopack.detectors.calibration import crossing, folder, keep, recall
+from simulated import problem
+
+CONFIGURATION = {"detector": "zf", "threads": 2}
+
+
+@pytest.fixture
+def new_process(monkeypatch):
+    """Call it to forget what only the memory holds."""
+    def forget():
+        monkeypatch.setattr(calibration, "_known", {})
+    forget()
+    return forget
+
+
+@pytest.fixture
+def measured(monkeypatch, new_process):
+    """Two GPUs that win from 1000 vectors on; a list of what was measured."""
+    fake_cuda.install(monkeypatch, 2)
+    cases = []
+    monkeypatch.setattr(calibration, "measure", lambda det, core, gpus, *case: (
+        cases.append((det.name, *case)), [(500, 1.0, 2.0), (1500, 3.0, 2.0)])[1])
+    return cases
+
+
+@pytest.mark.parametrize("rows, least", [
+    ([(16, 1.0, 0.5)], 16), ([(16, 0.5, 1.0)], math.inf),
+    ([(100, 1.0, 3.0), (200, 5.0, 3.0)], 150),
+    ([(100, 1.0, 3.0), (200, 2.0, 3.0)], 300),          # where it would win further on
+    ([(100, 1.0, 3.0), (200, 2.0, 4.0)], math.inf),     # both grow alike
+    ([(100, 1.0, 3.0), (200, 2.0, 3.95)], math.inf),    # what it gains may be chance
+    ([(64, 1.0, 3.0), (256, 0.9, 2.0)], math.inf)])
+def test_crossing(rows, least):
+    assert crossing(rows) == least
+
+
+class TestKept:
+    @pytest.mark.parametrize("least", [16, 4000, math.inf])
+    def test_another_process_finds_it(self, least, new_process):
+        assert recall(CONFIGURATION) is None
+        keep(CONFIGURATION, least, [(16, 1.0, 2.0)])
+        new_process()
+        assert recall(CONFIGURATION) == least
+        assert recall({**CONFIGURATION, "threads": 3}) is None
+        file, = calibration.folder().iterdir()
+        kept = json.loads(file.read_text())
+        assert kept["configuration"] == CONFIGURATION and file.name.startswith("zf-")
+        assert kept["measured"] == [{"vectors": 16, "cpu_seconds": 1.0, "gpu_seconds": 2.0}]
+
+    @pytest.mark.parametrize("text", [
+        "", "{", "[]", "7", "{}", '{"gpu_from": 5}', b"\xff\xfe", '{"gpu_from": "x"}',
+        '{"gpu_from": "5", "configuration": {"detector": "zf", "threads": 2}}',
+        '{"gpu_from": -5, "configuration": {"detector": "zf", "threads": 2}}',
+        '{"gpu_from": 5, "configuration": {"detector": "zf", "threads": 4}}'])
+    def test_what_cannot_be_read_is_measured_again(self, text, new_process):
+        keep(CONFIGURATION, 50, [])
+        file, = calibration.folder().iterdir()
+        file.write_bytes(text if isinstance(text, bytes) else text.encode())
+        new_process()
+        assert recall(CONFIGURATION) is None
+        keep(CONFIGURATION, 60, [])
+        new_process()
+        assert recall(CONFIGURATION) == 60
+
+    @pytest.mark.parametrize("place", ["/proc/mimopack", "/dev/null/mimopack"])
+    def test_where_nothing_can_be_written_this_process_knows(self, place, monkeypatch,
+                                                             new_process):
+        monkeypatch.setattr(calibration, "folder", lambda: Path(place))
+        keep(CONFIGURATION, 50, [])
+        assert recall(CONFIGURATION) == 50
+        new_process()
+        assert recall(CONFIGURATION) is None
+
+    def test_writers_side_by_side(self, new_process):
+        def write(least):
+            for _ in range(100):
+                keep(CONFIGURATION, least, [(16, 1.0, 2.0)] * 100)
+
+        writers = [threading.Thread(target=write, args=(least,)) for least in (100, 200)]
+        keep(CONFIGURATION, 100, [])
+        for writer in writers:
+            writer.start()
+        while any(writer.is_alive() for writer in writers):
+            new_process()
+            assert recall(CONFIGURATION) in (100, 200)
+        assert len(list(calibration.folder().iterdir())) == 1
+
+    def test_folder(self, monkeypatch, tmp_path):
+        monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+        assert folder() == tmp_path / "mimopack/calibration"
+        monkeypatch.delenv("XDG_CACHE_HOME")
+        monkeypatch.setenv("HOME", str(tmp_path))
+        assert folder() == tmp_path / ".cache/mimopack/calibration"
+
+
+class TestMeasuring:
+    def backends(self, cpu_vector, gpu_call, gpu_vector=0.0):
+        """Stand-ins that take so many seconds."""
+        sizes = []
+        return sizes, *(SimpleNamespace(detect=detect) for detect in (
+            lambda y, *_, **__: (sizes.append(len(y)), time.sleep(cpu_vector * len(y))),
+            lambda y, *_, **__: time.sleep(gpu_call + gpu_vector * len(y))))
+
+    def test_it_ends_when_the_gpu_wins(self):
+        _, core, gpus = self.backends(2e-5, 4e-3)
+        rows = calibration.measure(detectors.ZF(), core, gpus, 1)
+        assert [row[0] for row in rows] == [16, 64, 256]
+        assert 64 < crossing(rows) <= 256
+
+    @pytest.mark.parametrize("cpu_vector, gpu_vector", [(1e-2, 1.1e-2), (1e-3, 1.2e-3)])
+    def test_it_is_short_with_slow_detectors(self, cpu_vector, gpu_vector):
+        sizes, core, gpus = self.backends(cpu_vector, 1e-3, gpu_vector)
+        start = time.perf_counter()
+        rows = calibration.measure(detectors.ZF(), core, gpus, 1)
+        assert time.perf_counter() - start < 2.5
+        assert max(sizes) < 1000 and crossing(rows) == math.inf
+
+    def test_batches_have_a_limit(self):
+        sizes, core, gpus = self.backends(0, 1e-4)
+        calibration.measure(detectors.ZF(32, 64), core, gpus, 1)
+        assert 16 in sizes and max(sizes) * 32 * 64 * 8 <= calibration.LARGEST_BYTES
+
+    @pytest.mark.parametrize("name", list(detectors.REGISTRY))
+    @pytest.mark.parametrize("n, period", [(16, 1), (14, 14), (2800, 7), (5000, 5000)])
+    def test_problems_are_those_of_the_detector(self, name, n, period):
+        det = detectors.create(name, num_tx=2, num_rx=3, constellation="qpsk", backend="cpu")
+        arguments, keywords = calibration.problem(det, n, period, det.SUPPORTS_PRIOR,
+                                                  2 if name == "bitflip" else 0)
+        assert det._core.detect(*arguments, **keywords) == 0
+        y, h, noise_var = arguments[:3]
+        assert y.shape == (n, 3) and h.shape == (n // period, 3, 2)
+        rest = y.reshape(-1, period, 3) - np.einsum(
+            "mij,mtj->mti", h, detectors.PSD(2, 3, "qpsk", backend="cpu").constellation.modulate(
+                (detectors.PSD(2, 3, "qpsk", backend="cpu").detect(y, h, float(noise_var[0])) > 0)
+                .astype(np.uint8)).reshape(-1, period, 2))
+        assert np.mean(np.abs(rest)**2) < 2 * noise_var[0]
+
+
+class TestChoice:
+    def test_by_the_batch_and_kept(self, measured, new_process):
+        y, h, noise_var, _ = problem(5000, 4, 4, "qam16", 18)
+        expected = detectors.NWay(backend="cpu").detect(y, h, noise_var)
+        for _ in range(2):
+            det = detectors.NWay(device=[0, 1])
+            for n, backend in ((10, "cpu"), (5000, "cuda"), (999, "cpu"), (1000, "cuda")):
+                np.testing.assert_array_equal(det.detect(y[:n], h[:n], noise_var), expected[:n])
+                assert det.last_backend == backend
+            new_process()    # and measured only once
+        assert measured == [("nway", 1, False, 0)]
+        assert det.backend == "auto" and det.isa
+
+    def test_each_configuration_by_itself(self, measured):
+        y, h, noise_var, bits = problem(14 * 400, 4, 4, "qam16", 18, 14)
+        prior = np.zeros(bits.shape, np.float32)
+        matrices = np.repeat(h, 14, axis=0)
+        one = detectors.NWay()
+        one.detect(y, h, noise_var)
+        one.detect(y, h, noise_var, prior)
+        one.detect(y, matrices, noise_var)
+        one.threads = 1
+        one.detect(y, h, noise_var)
+        for other in ({"device": 1}, {"num_passes": 2}, {"llr_type": "int8"}, {}):
+            detectors.NWay(**other).detect(y, h, noise_var)
+        assert measured[:3] == [("nway", 8, False, 0), ("nway", 8, True, 0),
+                                ("nway", 1, False, 0)]
+        # GPU 1 has another name; with no parameters that is the first again
+        assert len(measured) == 3 + 1 + 3
+
+    def test_small_batches_do_not_look_for_a_gpu(self, measured, monkeypatch):
+        monkeypatch.setattr(device, "count", lambda: pytest.fail("looked for GPUs"))
+        monkeypatch.setattr(calibration, "LONG_SECONDS", 1e9)
+        y, h, noise_var, _ = problem(4000, 4, 4, "qam16", 18)
+        det = detectors.NWay()
+        for n in (1, 15, 16, 1000, 4000):
+            det.detect(y[:n], h[:n], noise_var)
+
+    def test_small_batches_that_take_long_do(self, measured, monkeypatch):
+        monkeypatch.setattr(calibration, "LONG_SECONDS", 0)
+        y, h, noise_var, _ = problem(1200, 4, 4, "qam16", 18)
+        det = detectors.NWay()
+        det.detect(y[:15], h[:15], noise_var)
+        det.detect(y[:15], h[:15], noise_var)
+        assert measured == []
+        det.detect(y, h, noise_var)
+        assert det.last_backend == "cuda" and len(measured) == 1
+
+    @pytest.mark.parametrize("n, backend", [(999, "cpu"), (1000, "cuda")])
+    def test_prepared_for_a_stream_of_them(self, n, backend, measured):
+        y, h, noise_var, _ = problem(n, 4, 4, "qam16", 18)
+        det = detectors.NWay()
+        det.prepare(n)
+        assert measured == [("nway", 1, False, 0)] and det.last_backend is None
+        assert bool(Fake.log) == (backend == "cuda")
+        det.detect(y, h, noise_var)
+        assert det.last_backend == backend and len(measured) == 1
+
+    @pytest.mark.parametrize("parameters", [{}, {"device": 3}, {"device": [0, 7]}])
+    def test_without_such_a_gpu_it_is_the_cpu(self, parameters, monkeypatch):
+        if parameters:
+            fake_cuda.install(monkeypatch, 2)
+        y, h, noise_var, _ = problem(5000, 4, 4, "qam16", 18)
+        det = detectors.NWay(**parameters)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            det.detect(y, h, noise_var)
+        assert det.last_backend == "cpu" and not calibration.folder().exists()
+
+    def test_nodes_are_counted_on_the_cpu(self, measured):
+        y, h, noise_var, _ = problem(5000, 4, 4, "qpsk", 18)
+        det = detectors.PSD(constellation="qpsk")
+        det.count_nodes(y, h, noise_var)
+        assert det.last_backend == "cpu" and measured == []
+        det.detect(y, h, noise_var)
+        assert det.last_backend == "cuda"
+
+    @pytest.mark.parametrize("launches", [0, 3])
+    def test_a_gpu_that_fails_is_said_once(self, launches, measured):
+        y, h, noise_var, _ = problem(5000, 4, 4, "qam16", 18)
+        expected = detectors.NWay(backend="cpu").detect(y, h, noise_var)
+        det = detectors.NWay()
+        Fake.launches_left = launches
+        with pytest.warns(RuntimeWarning, match="the GPU failed, going on with the CPU.*illegal"):
+            for _ in range(launches + 1):
+                np.testing.assert_array_equal(det.detect(y, h, noise_var), expected)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            np.testing.assert_array_equal(det.detect(y, h, noise_var), expected)
+            Fake.launches_left = -1
+            det._gpus()    # as arrays of the GPU do, which are tried there
+            np.testing.assert_array_equal(det.detect(y, h, noise_var), expected)
+        assert det.last_backend == "cpu"
+
+    def test_bursts_of_any_length_are_few_configurations(self, measured):
+        det = detectors.NWay()
+        for n in (5000, 5001, 6000, 70_000):
+            y, h, noise_var, _ = problem(n, 4, 4, "qam16", 18, n)
+            det.detect(y, h, noise_var)
+        assert measured == [("nway", 64, False, 0)]
+
+    def test_a_gpu_that_fails_while_it_is_measured(self, monkeypatch, new_process):
+        fake_cuda.install(monkeypatch)
+        Fake.launches_left = 2
+        y, h, noise_var, _ = problem(5000, 4, 4, "qam16", 18)
+        det = detectors.NWay()
+        with pytest.warns(RuntimeWarning, match="the GPU failed"):
+            det.detect(y, h, noise_var)
+        assert det.last_backend == "cpu" and not calibration.folder().exists()
+
+    @pytest.mark.parametrize("pins", [False, True])
+    def test_measured_in_earnest(self, pins, monkeypatch, new_process):
+        fake_cuda.install(monkeypatch)
+        staged, copy = [], transfer.copy
+        monkeypatch.setattr(transfer, "LEAST_PINNED_BYTES", 0)
+        monkeypatch.setattr(transfer, "copy", lambda to, source, threads: (
+            staged.append(len(source)), copy(to, source, threads)))
+        y, h, noise_var, _ = problem(5000, 4, 4, "qam16", 18)
+        det = detectors.NWay()
+        det.pins_buffers = pins
+        det.prepare(5000)
+        one = 4 * 8 + 16 * 8 + 16 * 4    # the bytes of a vector, which prepare tries at last
+        assert sum(staged) in (0, one) if pins else sum(staged) > 10 * one
+        np.testing.assert_array_equal(det.detect(y, h, noise_var),
+                                      detectors.NWay(backend="cpu").detect(y, h, noise_var))
+        file, = calibration.folder().iterdir()
+        kept = json.loads(file.read_text())
+        assert kept["measured"] and kept["configuration"]["gpus"] == ["Fake 0"]
+        assert kept["configuration"]["pinned"] == pins
+
+
+class TestBlock:
+    @pytest.mark.parametrize("backend", ["auto", "cuda"])
+    @pytest.mark.parametrize("period, measured_period", [(1, 1), (14, 8)])
+    @pytest.mark.parametrize("gpus", [0, [0, 1]])
+    def test_on_gpus(self, backend, period, measured_period, gpus, measured, monkeypatch):
+        monkeypatch.setattr(calibration, "crossing", lambda rows: 100)
+        y, h, noise_var, _ = problem(14 * 300, 4, 4, "qam16", 18, period)
+        block = make("nway", backend=backend, device=gpus, noise_var=noise_var,
+                     symbols_per_channel=period)
+        llr, _ = play(block, y, h, period)
+        np.testing.assert_array_equal(llr, detectors.NWay(backend="cpu").detect(y, h, noise_var))
+        assert block.erasures() == block.failures() == 0 and block.vectors() == len(y)
+        assert measured == [("nway", measured_period, False, 0)] * (backend == "auto")
+        assert any(what == "launch" for what, _ in Fake.log)
+
+    def test_stop_and_start_again(self, measured, monkeypatch):
+        monkeypatch.setattr(calibration, "crossing", lambda rows: 16)
+        y, h, noise_var, _ = problem(5000, 4, 4, "qam16", 18)
+        expected = detectors.NWay(backend="cpu").detect(y, h, noise_var)
+        block = make("nway", noise_var=noise_var)
+        for repeat in range(1, 4):
+            llr, _ = play(block, y, h)
+            np.testing.assert_array_equal(llr, expected)
+            assert [what for what, _ in Fake.log[-4:]] == ["free", *["unpin"] * 3]
+            assert block.vectors() == 5000 * repeat
+        assert len(measured) == 1
+
+    @pytest.mark.parametrize("launches", [0, 1, 2, 5])
+    def test_a_gpu_that_fails_loses_no_vector(self, launches, measured, monkeypatch, capfd):
+        monkeypatch.setattr(calibration, "crossing", lambda rows: 16)
+        Fake.launches_left = launches
+        y, h, noise_var, _ = problem(3001, 4, 4, "qam16", 18)
+        block = make("nway", noise_var=noise_var, device=[1, 0], threads=1)
+        llr, _ = play(block, y, h, step=100)
+        np.testing.assert_array_equal(llr, detectors.NWay(backend="cpu").detect(y, h, noise_var))
+        assert block.vectors() == 3001 and block.erasures() == block.failures() == 0
+        said = "".join(capfd.readouterr())
+        assert said.count("the GPU failed, going on with the CPU") == 1 and "illegal" in said
+
+
+def test_an_empty_batch_that_takes_long(monkeypatch):
+    """On a machine that does something else meanwhile."""
+    monkeypatch.setattr(calibration, "LONG_SECONDS", 0)
+    det = detectors.ZF(backend="auto")
+    assert det.detect(np.zeros((0, 4), np.complex64), np.zeros((0, 4, 4), np.complex64),
+                      0.1).shape == (0, 16)

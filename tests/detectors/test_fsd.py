@@ -1,0 +1,147 @@
+# SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Fixed-complexity sphere decoders and ZF-SIC: their lists and parameters."""
+
+import numpy as np
+import pytest
+from gnuradio.mimopack import _core, constellation, detectors
+from simulated import assert_close, problem
+
+FSD = [detectors.HFSD, detectors.SFSD]
+
+
+def prior_for(bits, seed=5):
+    return np.random.default_rng(seed).normal(0, 3, bits.shape).astype(np.float32)
+
+
+@pytest.mark.parametrize("num_tx, levels", [(1, 1), (2, 1), (4, 1), (5, 2), (9, 2), (10, 3),
+                                            (16, 3)])
+def test_default_levels(num_tx, levels):
+    """ceil(sqrt(nt)) - 1, at least 1."""
+    for detector in FSD:
+        assert detector(num_tx=num_tx, num_rx=16, constellation="qpsk").levels == levels
+
+
+def test_default_paths_and_list_sizes():
+    """000 §4.2.1: P = M^L + N_iter m (nt - L)."""
+    for points, m in (("qpsk", 2), ("qam16", 4), ("qam64", 6), ("qam256", 8)):
+        det = detectors.SFSD(constellation=points)
+        assert det.num_paths == m and det.candidates == 2**m + m * m * 3
+        assert detectors.HFSD(constellation=points).candidates == 2**m
+        assert detectors.BitFlip(constellation=points).candidates == 1 + 4 * m
+
+
+@pytest.mark.parametrize("isa", _core.available_isas())
+@pytest.mark.parametrize("with_prior", [False, True])
+def test_all_levels_expanded_is_max_log(with_prior, isa):
+    for points, num_tx in (("qpsk", 4), ("qam16", 3), ("wlan_qam64", 2)):
+        y, h, noise_var, bits = problem(60, num_tx, num_tx, points, 12)
+        prior = prior_for(bits) if with_prior else None
+        size = {"num_tx": num_tx, "num_rx": num_tx, "constellation": points}
+        exact = detectors.MLA(**size).detect(y, h, noise_var, prior)
+        soft = detectors.SFSD(levels=num_tx, isa=isa, **size).detect(y, h, noise_var, prior)
+        assert_close(soft, exact)
+        hard = detectors.HFSD(levels=num_tx, isa=isa, **size).detect(y, h, noise_var, prior)
+        clear = np.abs(exact) > 1e-3
+        np.testing.assert_array_equal(hard[clear], np.sign(exact)[clear])
+
+
+@pytest.mark.parametrize("name", ["hfsd", "sfsd", "zfsic", "bitflip"])
+@pytest.mark.parametrize("num_tx, num_rx, points, n", [
+    (8, 8, "qam16", 6), (16, 16, "qpsk", 20), (16, 20, "qam16", 2), (6, 256, "qam64", 4)])
+def test_large_sizes_equal_reference(name, num_tx, num_rx, points, n):
+    """With the default of L: 2 levels for 6 and 8 antennas, 3 for 16."""
+    y, h, noise_var, bits = problem(n, num_tx, num_rx, points, 22, seed=2)
+    prior = prior_for(bits) if detectors.REGISTRY[name].SUPPORTS_PRIOR else None
+    parameters = {"num_tx": num_tx, "num_rx": num_rx, "constellation": points}
+    expected = detectors.create(name, backend="reference", **parameters).detect(
+        y, h, noise_var, prior)
+    assert_close(detectors.create(name, **parameters).detect(y, h, noise_var, prior), expected)
+
+
+@pytest.mark.parametrize("isa", _core.available_isas())
+@pytest.mark.parametrize("num_tx, points, levels, num_paths", [
+    (2, "qpsk", 1, 4), (4, "qam16", 1, 1), (4, "qam16", 2, 7), (4, "qpsk", 3, 64),
+    (3, "qam16", 2, 30)])
+def test_levels_and_paths_equal_reference(num_tx, points, levels, num_paths, isa):
+    y, h, noise_var, bits = problem(40, num_tx, num_tx, points, 16)
+    parameters = {"num_tx": num_tx, "num_rx": num_tx, "constellation": points, "levels": levels}
+    for prior in (None, prior_for(bits)):
+        for detector, own in ((detectors.SFSD, {"num_paths": num_paths}), (detectors.HFSD, {})):
+            expected = detector(backend="reference", **parameters, **own).detect(
+                y, h, noise_var, prior)
+            found = detector(isa=isa, **parameters, **own).detect(y, h, noise_var, prior)
+            assert_close(found, expected)
+
+
+def test_three_levels_of_64_qam():
+    """4x4, 64-QAM, L = 3: 262,144 paths, whose last layer is sliced: the best one is the ML
+    solution, here by brute force over all prefixes and symbols."""
+    y, h, noise_var, _ = problem(6, 4, 4, "qam64", 22)
+    points = constellation.get("qam64")
+    found = detectors.HFSD(constellation="qam64", levels=3).detect(y, h, noise_var)
+    prefix = np.stack(np.meshgrid(*[np.arange(64)] * 3, indexing="ij"), axis=-1).reshape(-1, 3)
+    for i in range(len(y)):
+        q, r = np.linalg.qr(h[i].astype(complex))
+        left = q.conj().T @ y[i] - points.points[prefix] @ r[:, 1:].T
+        above = np.sum(np.abs(left[:, 1:]) ** 2, axis=1)
+        first = np.min(np.abs(left[:, :1] - r[0, 0] * points.points) ** 2, axis=1)
+        best = np.argmin(above + first)
+        last = np.argmin(np.abs(left[best, 0] - r[0, 0] * points.points))
+        bits = points.bits[[last, *prefix[best]]].ravel()
+        np.testing.assert_array_equal(found[i] > 0, bits)
+    soft = detectors.SFSD(constellation="qam64", levels=3)
+    assert_close(soft.detect(y[:1], h[:1], noise_var), detectors.SFSD(
+        constellation="qam64", levels=3, backend="reference").detect(y[:1], h[:1], noise_var))
+
+
+def test_sixteen_antennas_of_64_qam():
+    """nt = 16, 64-QAM, L = 3, in little noise: what was sent."""
+    y, h, noise_var, bits = problem(16, 16, 20, "qam64", 45)
+    for detector in FSD:
+        det = detector(num_tx=16, num_rx=20, constellation="qam64")
+        assert det.levels == 3 and det.paths == 262144
+        np.testing.assert_array_equal(det.detect(y, h, noise_var) > 0, bits)
+
+
+@pytest.mark.parametrize("isa", _core.available_isas())
+@pytest.mark.parametrize("name", ["zfsic", "bitflip"])
+@pytest.mark.parametrize("ordering", ["sinr", "norm", "none"])
+def test_orderings_equal_reference(name, ordering, isa):
+    y, h, noise_var, _ = problem(60, 4, 5, "qam16", 18)
+    size = {"num_tx": 4, "num_rx": 5, "ordering": ordering}
+    expected = detectors.create(name, backend="reference", **size).detect(y, h, noise_var)
+    assert_close(detectors.create(name, isa=isa, **size).detect(y, h, noise_var), expected)
+
+
+def test_error_rates_are_ordered():
+    """4x4 16-QAM at 20 dB: SIC gains with its ordering, HFSD on SIC, SFSD comes close to MLA."""
+    y, h, noise_var, bits = problem(6000, 4, 4, "qam16", 20)
+    errors = [int(np.sum((detector.detect(y, h, noise_var) > 0) != bits)) for detector in (
+        detectors.ZFSIC(ordering="none"), detectors.ZFSIC(ordering="norm"), detectors.ZFSIC(),
+        detectors.HFSD(), detectors.MLA())]
+    for worse, better in zip(errors[:-2], errors[1:-1], strict=True):
+        assert worse - better > 3 * np.sqrt(4 * (worse + better))
+    soft = int(np.sum((detectors.SFSD().detect(y, h, noise_var) > 0) != bits))
+    assert errors[-1] - 3 * np.sqrt(errors[-1]) <= soft <= errors[-2]
+    assert soft < 1.1 * errors[-1]
+
+
+@pytest.mark.parametrize("detector, arguments, message", [
+    (detectors.SFSD, {"levels": 0}, "levels: got 0, allowed are 1 to 4"),
+    (detectors.HFSD, {"levels": 5}, "levels: got 5, allowed are 1 to 4"),
+    (detectors.HFSD, {"levels": 1.5}, "levels: got 1.5, must be an integer"),
+    (detectors.SFSD, {"num_paths": 0}, "num_paths: got 0, allowed are 1 to 16"),
+    (detectors.SFSD, {"num_paths": 17}, "num_paths: got 17, allowed are 1 to 16"),
+    (detectors.SFSD, {"levels": 2, "num_paths": 65}, "num_paths: got 65, allowed are 1 to 64"),
+    (detectors.SFSD, {"constellation": "qam256", "levels": 4},
+     "levels: got 4, whose 256^4 = 4.29e+09 paths per vector are more than the 1.68e+07"),
+    (detectors.HFSD, {"constellation": "qam64", "levels": 4, "backend": "reference"},
+     "more than the 2.62e+05 that can be searched with backend 'reference'; allowed are fewer"),
+    (detectors.ZFSIC, {"ordering": "best"}, "ordering: got 'best', allowed are sinr, norm, none"),
+    (detectors.BitFlip, {"constellation": "bpsk"}, "what bitflip needs: square QAM"),
+    (detectors.ZFSIC, {"extrinsic": True}, "extrinsic: zfsic takes no a-priori LLRs")])
+def test_bad_parameters(detector, arguments, message):
+    with pytest.raises(ValueError) as caught:
+        detector(**arguments)
+    assert message in str(caught.value)

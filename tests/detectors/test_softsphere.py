@@ -1,0 +1,104 @@
+# SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""SoftSphere gives the LLRs of exact max-log for every problem."""
+
+import numpy as np
+import pytest
+from gnuradio.mimopack import _core, constellation, detectors, reference
+from simulated import assert_close, problem
+
+ISAS = _core.available_isas()
+
+
+def priors(bits, spread, seed=5):
+    """Zero-mean a-priori LLRs of this standard deviation; None for 0."""
+    return np.random.default_rng(seed).normal(0, spread, bits.shape).astype(
+        np.float32) if spread else None
+
+
+def both(name, num_tx, num_rx=None, isa="auto", **parameters):
+    common = {"num_tx": num_tx, "num_rx": num_rx or num_tx, "constellation": name, "isa": isa}
+    return detectors.SoftSphere(**common, **parameters), detectors.MLA(**common)
+
+
+def ill_conditioned(h, factor):
+    """Columns after the first become the first, but for a part of ``factor``."""
+    h = h.copy()
+    h[:, :, 1:] = h[:, :, :1] + factor * h[:, :, 1:]
+    return h
+
+
+@pytest.mark.parametrize("isa", ISAS)
+@pytest.mark.parametrize("spread", [0, 4, 60])
+@pytest.mark.parametrize("name, num_tx, n", [
+    (name, num_tx, n)
+    for name, counts in (("qpsk", (200, 200, 200, 200)), ("qam16", (200, 200, 200, 100)),
+                         ("qam64", (100, 100, 40, 4)), ("qam256", (50, 30, 2)))
+    for num_tx, n in enumerate(counts, 1)])
+def test_softsphere_equals_mla(name, num_tx, n, spread, isa):
+    """From noise alone to almost none, with priors that matter and that decide."""
+    sphere, mla = both(name, num_tx, isa=isa)
+    for snr in (0, 15, 22, 40):
+        y, h, noise_var, bits = problem(n, num_tx, num_tx, name, snr, seed=snr)
+        prior = priors(bits, spread)
+        assert_close(sphere.detect(y, h, noise_var, prior=prior),
+                     mla.detect(y, h, noise_var, prior=prior), 1e-4)
+        assert sphere.erasures == 0
+
+
+@pytest.mark.parametrize("name, num_tx, snr, n", [
+    ("qam16", 4, 20, 3000), ("qam64", 3, 25, 500), ("qam64", 4, 25, 60), ("qam256", 3, 32, 16),
+    ("qam256", 4, 32, 2), ("qam16", 5, 20, 200), ("qpsk", 8, 10, 100), ("qam16", 6, 22, 16)])
+def test_softsphere_equals_mla_where_it_searches(name, num_tx, snr, n):
+    """Problems as a receiver has them, and more than four layers."""
+    sphere, mla = both(name, num_tx, num_tx + num_tx % 2)
+    y, h, noise_var, _ = problem(n, num_tx, num_tx + num_tx % 2, name, snr)
+    assert_close(sphere.detect(y, h, noise_var), mla.detect(y, h, noise_var), 1e-4)
+
+
+@pytest.mark.parametrize("spread", [0, 4])
+@pytest.mark.parametrize("name, num_tx, n", [("qam16", 4, 200), ("qam64", 3, 60),
+                                             ("qpsk", 8, 12)])
+def test_ill_conditioned_channels(name, num_tx, n, spread):
+    sphere, mla = both(name, num_tx)
+    for factor, tolerance in ((0.1, 1e-4), (1e-2, 1e-3), (1e-3, 1e-2)):
+        y, h, noise_var, bits = problem(n, num_tx, num_tx, name, 20)
+        bad = ill_conditioned(h, factor)
+        y = y + np.einsum("nij,nj->ni", bad - h, constellation.get(name).modulate(bits))
+        prior = priors(bits, spread)
+        # float32's QR decompositions of different column orders differ by what is left of H
+        assert_close(sphere.detect(y.astype(np.complex64), bad, noise_var, prior=prior),
+                     mla.detect(y.astype(np.complex64), bad, noise_var, prior=prior), tolerance)
+
+
+@pytest.mark.parametrize("isa", ISAS)
+@pytest.mark.parametrize("spread", [0, 4, 60])
+@pytest.mark.parametrize("llr_clip", [0.5, 8.0, 100.0])
+@pytest.mark.parametrize("name, num_tx", [("qpsk", 4), ("qam16", 2), ("qam16", 4), ("qam64", 3)])
+def test_clipping(name, num_tx, llr_clip, spread, isa):
+    """The exact LLR, limited in its distance from the prior."""
+    sphere, mla = both(name, num_tx, isa=isa, llr_clip=llr_clip)
+    for snr in (5, 25):
+        y, h, noise_var, bits = problem(100, num_tx, num_tx, name, snr)
+        prior = priors(bits, spread)
+        known = 0 if prior is None else prior
+        exact = mla.detect(y, h, noise_var, prior=prior)
+        expected = known + np.clip(exact - known, -llr_clip, llr_clip)
+        assert np.any(np.abs(exact - known) > llr_clip) or llr_clip == 100
+        error = np.max(np.abs(sphere.detect(y, h, noise_var, prior=prior) - expected), axis=1)
+        assert np.all(error <= 1e-4 * np.max(np.abs(exact), axis=1) + 1e-5)
+
+
+@pytest.mark.parametrize("name, num_tx", [("qpsk", 3), ("qam16", 2), ("wlan_qam16", 2)])
+def test_softsphere_reference_is_max_log(name, num_tx):
+    points = constellation.get(name)
+    y, h, noise_var, bits = problem(20, num_tx, num_tx, name, 12)
+    noise = np.full(len(y), noise_var)
+    for prior in (None, priors(bits, 5).astype(float)):
+        known = 0 if prior is None else prior
+        exact, _ = reference.run(reference.mla, y, h, noise, points, prior=prior)
+        found, _ = reference.run(reference.softsphere, y, h, noise, points, prior=prior)
+        np.testing.assert_allclose(found, exact, atol=1e-9)
+        found, _ = reference.run(reference.softsphere, y, h, noise, points, prior=prior,
+                                 llr_clip=3.0)
+        np.testing.assert_allclose(found, known + np.clip(exact - known, -3, 3), atol=1e-9)

@@ -1,0 +1,309 @@
+# SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""SD, ASD and PSD: always the maximum-likelihood solution, and the nodes it took."""
+
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from gnuradio.mimopack import _core, constellation, detectors
+from gnuradio.mimopack.reference.exhaustive import candidates
+from simulated import problem
+from source_tree import ROOT
+
+SPHERE = ["sd", "asd", "psd"]
+SIZES = [("qpsk", 1, 1, 8), ("qpsk", 4, 4, 4), ("qam16", 2, 2, 12), ("qam16", 3, 5, 10),
+         ("qam64", 2, 2, 20), ("qam256", 1, 2, 25), ("wlan_qam16", 2, 3, 10)]
+
+
+def metrics(y, h, noise_var, name, prior=None):
+    """-ln p(y, s) of all candidates, up to a constant: (n, M^nt) and their bits."""
+    symbols, bits = candidates(constellation.get(name), h.shape[2])
+    distance = np.sum(np.abs(y[:, None] - symbols @ h.astype(complex).transpose(0, 2, 1)) ** 2, 2)
+    return distance / noise_var - (0 if prior is None else prior.astype(float) @ bits.T), bits
+
+
+def assert_best(llr, y, h, noise_var, name, prior=None):
+    """The decided bits are those of the smallest metric, or of one that float32 cannot tell from
+    it."""
+    metric, bits = metrics(y, h, noise_var, name, prior)
+    weights = 1 << np.arange(bits.shape[1])
+    index = bits @ weights
+    place = np.argsort(index)[(llr > 0) @ weights]    # index is a permutation
+    found = metric[np.arange(len(y)), place]
+    float32 = 4e-6 * (np.sum(np.abs(y) ** 2, 1) + np.sum(np.abs(h) ** 2, (1, 2))) / noise_var
+    if prior is not None:
+        float32 += 4e-6 * np.abs(prior).sum(axis=1)
+    excess = found - metric.min(axis=1)
+    assert np.all(excess <= float32), np.max(excess / float32)
+    assert np.mean(excess == 0) > 0.98
+
+
+def ill_conditioned(n, num_tx, num_rx, name, snr, seed):
+    """Every other channel has two columns that differ by 0.1 ... 1e-5 of their norm."""
+    y, h, noise_var, bits = problem(n, num_tx, num_rx, name, snr, seed=seed)
+    if num_tx > 1:
+        share = 10 ** np.random.default_rng(seed).uniform(-5, -1, len(h[::2]))[:, None]
+        h[::2, :, 1] = (h[::2, :, 0] + share * h[::2, :, 1]).astype(np.complex64)
+        points = constellation.get(name)
+        noise = y[::2] - np.einsum("nij,nj->ni", h[::2], points.modulate(bits[::2]))
+        y[::2] -= noise - np.sqrt(noise_var) * noise / np.linalg.norm(noise, axis=1)[:, None]
+    return y, h, noise_var, bits
+
+
+@pytest.mark.parametrize("isa", _core.available_isas())
+@pytest.mark.parametrize("ordering", ["sorted", "stacked"])
+@pytest.mark.parametrize("detector", SPHERE)
+def test_exhaustive_search_agrees(detector, ordering, isa):
+    for seed, (name, num_tx, num_rx, snr) in enumerate(SIZES):
+        n = 300 if name == "qam64" or num_tx == 3 else 1000
+        y, h, noise_var, _ = ill_conditioned(n, num_tx, num_rx, name, snr, seed)
+        det = detectors.create(detector, num_tx=num_tx, num_rx=num_rx, constellation=name,
+                               ordering=ordering, isa=isa)
+        llr = det.detect(y, h, noise_var)
+        assert det.erasures == 0 and np.all(np.abs(llr) == 1)
+        assert_best(llr, y, h, noise_var, name)
+
+
+@pytest.mark.parametrize("ordering", ["sorted", "stacked"])
+@pytest.mark.parametrize("detector", SPHERE)
+def test_priors_count(detector, ordering):
+    """The solution is that of maximum a-posteriori probability."""
+    rng = np.random.default_rng(8)
+    for seed, (name, num_tx, num_rx, snr) in enumerate(SIZES):
+        y, h, noise_var, bits = problem(300, num_tx, num_rx, name, snr - 4, seed=seed)
+        prior = rng.normal(0, 4, bits.shape).astype(np.float32)
+        det = detectors.create(detector, num_tx=num_tx, num_rx=num_rx, constellation=name,
+                               ordering=ordering)
+        assert_best(det.detect(y, h, noise_var, prior), y, h, noise_var, name, prior)
+
+
+def test_signs_are_those_of_exact_max_log():
+    for name in ("qpsk", "qam16"):
+        y, h, noise_var, _ = problem(2000, 4 if name == "qpsk" else 3, 4, name, 14, seed=5)
+        common = {"num_tx": h.shape[2], "num_rx": 4, "constellation": name}
+        exact = detectors.create("mla", **common).detect(y, h, noise_var)
+        clear = np.abs(exact).min(axis=1) > 1e-3
+        assert clear.mean() > 0.99
+        for detector in SPHERE:
+            llr = detectors.create(detector, **common).detect(y, h, noise_var)
+            np.testing.assert_array_equal(llr[clear], np.sign(exact[clear]))
+
+
+def random_shape(rng, size, side, largest):
+    """Levels and expansions of a valid parallel search, of rounds that are not too large."""
+    while True:
+        count = rng.integers(1, size + 1)
+        levels = [*sorted(rng.choice(np.arange(2, size + 1), count - 1, replace=False))[::-1], 1]
+        expansions, parents, above = [], 1, size + 1
+        for level in levels:
+            nodes = parents * side ** int(above - level)
+            if nodes > largest:
+                break
+            parents, above = int(rng.integers(1, min(nodes, 7) + 1)), level
+            expansions.append(parents)
+        else:
+            return [int(level) for level in levels], expansions[:-1]
+
+
+@pytest.mark.parametrize("name, num_tx, snr", [
+    ("qpsk", 4, 6), ("qam16", 2, 12), ("qam16", 3, 14), ("qam64", 2, 20), ("qam256", 1, 25)])
+def test_any_levels_and_expansions_find_the_same(name, num_tx, snr):
+    rng = np.random.default_rng(3)
+    y, h, noise_var, bits = ill_conditioned(120, num_tx, num_tx, name, snr, 7)
+    prior = rng.normal(0, 2, bits.shape).astype(np.float32)
+    common = {"num_tx": num_tx, "num_rx": num_tx, "constellation": name}
+    side = constellation.get(name).square_qam.side
+    for shape in range(20):
+        levels, expansions = random_shape(rng, 2 * num_tx, side, 4096)
+        det = detectors.PSD(**common, levels=levels, expansions=expansions,
+                            ordering=("sorted", "stacked")[shape % 2])
+        for known in (None, prior):
+            assert_best(det.detect(y, h, noise_var, known), y, h, noise_var, name, known)
+
+
+SEARCHES = [("sd", {}), ("sd", {"radius": "zf"}), ("asd", {}), ("psd", {}),
+            ("psd", {"levels": [3, 1], "expansions": [3], "team_size": 5}),
+            ("psd", {"levels": [4, 2, 1], "expansions": [4, 6]})]
+
+
+@pytest.mark.parametrize("with_prior", [False, True])
+@pytest.mark.parametrize("ordering", ["sorted", "stacked"])
+@pytest.mark.parametrize("detector, own", SEARCHES)
+def test_counts_of_cpu_and_reference_agree(detector, own, ordering, with_prior):
+    """But for vectors where a rounding in float32 decides whether a node is inside."""
+    y, h, noise_var, bits = problem(60, 2, 3, "qam16", 12, seed=2)
+    prior = {"prior": np.random.default_rng(1).normal(0, 3, bits.shape).astype(np.float32)}
+    known = prior if with_prior else {}
+    made = [detectors.create(detector, num_tx=2, num_rx=3, ordering=ordering, backend=backend,
+                             **own) for backend in ("cpu", "reference")]
+    nodes, expected = (det.count_nodes(y, h, noise_var, **known) for det in made)
+    assert nodes.dtype == np.uint32 and nodes.shape == expected.shape
+    assert np.all(nodes.reshape(60, -1).sum(axis=1) > 0)
+    same = np.all(nodes.reshape(60, -1) == expected.reshape(60, -1), axis=1)
+    assert np.mean(same) > 0.95
+
+
+def test_threads_batches_and_lanes_do_not_change_counts():
+    y, h, noise_var, _ = problem(101, 4, 4, "qam16", 18)
+    for detector in SPHERE:
+        whole = detectors.create(detector, threads=1).count_nodes(y, h, noise_var)
+        parts = [detectors.create(detector, threads=2).count_nodes(y[i:i + 13], h[i:i + 13],
+                                                                   noise_var)
+                 for i in range(0, 101, 13)]
+        np.testing.assert_array_equal(np.concatenate(parts), whole)
+
+
+@pytest.mark.parametrize("backend", ["cpu", "reference"])
+def test_counting_erases_too(backend):
+    y, h, noise_var, _ = problem(9, 2, 2, "qpsk", 18)
+    h[4] = np.nan
+    for name in SPHERE:
+        det = detectors.create(name, num_tx=2, num_rx=2, constellation="qpsk", backend=backend)
+        nodes = det.count_nodes(y, h, noise_var)
+        assert det.erasures == 1 and not nodes[4].any() and np.all(nodes[:4].any(axis=-1))
+
+
+def test_counts_without_noise():
+    """The first leaf is the one that was sent, and nothing else is inside: SD goes straight down
+    and looks at one sibling per level, ASD expands one node per level, PSD does one round per
+    stage."""
+    for name, num_tx in (("qpsk", 2), ("qam16", 3), ("qam64", 4)):
+        y, h, _, _ = problem(40, num_tx, num_tx + 2, name, 300, seed=4)
+        common = {"num_tx": num_tx, "num_rx": num_tx + 2, "constellation": name}
+        side = constellation.get(name).square_qam.side
+        assert np.all(detectors.SD(**common).count_nodes(y, h, 0.1) == 4 * num_tx)
+        assert np.all(detectors.ASD(**common).count_nodes(y, h, 0.1) == 2 * num_tx * side)
+        det = detectors.PSD(**common, team_size=3)
+        nodes = det.count_nodes(y, h, 0.1)
+        assert np.all(nodes.sum(axis=1) == sum(det.evaluations))
+        for thread in range(3):
+            assert np.all(nodes[:, thread] == sum(len(range(thread, e, 3))
+                                                  for e in det.evaluations))
+
+
+def test_order_of_counts():
+    """A smaller first radius leaves nodes out and adds none. What ASD expands, SD expands too."""
+    y, h, noise_var, _ = problem(3000, 4, 4, "qam16", 12)
+    infinite, zero_forcing = (detectors.SD(radius=radius).count_nodes(y, h, noise_var)
+                              for radius in ("infinite", "zf"))
+    assert np.all(zero_forcing <= infinite) and zero_forcing.sum() < infinite.sum()
+    expanded = detectors.ASD().count_nodes(y, h, noise_var) / 4
+    assert np.all(expanded <= infinite + 1)
+    sorted_, stacked = (detectors.SD(ordering=ordering).count_nodes(y, h, noise_var).mean()
+                        for ordering in ("sorted", "stacked"))
+    assert sorted_ < stacked
+
+
+def test_figure_of_node_counts(tmp_path):
+    """bench/node_counts.py: what a thread does is its share of all, and more in more noise."""
+    subprocess.run([sys.executable, ROOT / "bench" / "node_counts.py", "--vectors", "60", "--snr",
+                    "10,25", "--output", "counts.json", "--picture", "counts.png"],
+                   cwd=tmp_path, check=True, capture_output=True, timeout=60)
+    results = json.loads((tmp_path / "counts.json").read_text())
+    rows = {(row["search"], row["num_tx"], row["constellation"], row["snr_db"]): row
+            for row in results["results"]}
+    assert len(rows) == 4 * 6 * 2 and results["machine"]["command"].startswith("node_counts.py")
+    for (search, num_tx, constellation_, snr), row in rows.items():
+        assert row["nodes_per_thread"] * row["threads"] == pytest.approx(row["nodes"])
+        assert row["nodes_per_thread"] <= row["nodes_busiest_thread"] <= row["nodes"]
+        if snr == 25:
+            assert row["nodes"] <= rows[search, num_tx, constellation_, 10]["nodes"]
+    assert rows["PSD", 4, "qam64", 10]["threads"] == 128
+    assert (tmp_path / "counts.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_team_shares_the_nodes():
+    y, h, noise_var, _ = problem(200, 4, 4, "qam16", 10)
+    alone = detectors.PSD(preset="table5", team_size=1).count_nodes(y, h, noise_var)
+    team = detectors.PSD(preset="table5").count_nodes(y, h, noise_var)
+    assert alone.shape == (200, 1) and team.shape == (200, 64)
+    np.testing.assert_array_equal(team.sum(axis=1), alone[:, 0])
+    assert np.all(team == alone // 64)    # every round has 64 nodes
+
+
+@pytest.mark.parametrize("backend", ["cpu", "reference"])
+@pytest.mark.parametrize("detector", SPHERE)
+def test_erased_vectors_visit_nothing(detector, backend):
+    y, h, _, bits = problem(12, 2, 2, "qpsk", 10)
+    noise_var = np.full(12, 0.1, np.float32)
+    prior = np.zeros(bits.shape, np.float32)
+    y[1, 0] = np.nan
+    h[3, :, 1] = 2j * h[3, :, 0]
+    noise_var[5] = -1
+    prior[7, 2] = np.inf
+    det = detectors.create(detector, num_tx=2, num_rx=2, constellation="qpsk", backend=backend)
+    nodes = det.count_nodes(y, h, noise_var, prior).reshape(12, -1).sum(axis=1)
+    assert np.flatnonzero(nodes == 0).tolist() == [1, 3, 5, 7]
+    with pytest.raises(ValueError, match=r"y: got shape \(12, 1\)"):
+        det.count_nodes(y[:, :1].copy(), h, noise_var)
+
+
+def test_best_first_search_that_outgrows_its_store():
+    """Hard cases, 256-QAM in strong noise: it goes on depth first, and both are counted."""
+    y, h, noise_var, _ = problem(16, 5, 5, "qam256", 5, seed=1)
+    common = {"num_tx": 5, "num_rx": 5, "constellation": "qam256"}
+    nodes = detectors.ASD(**common).count_nodes(y, h, noise_var)
+    assert np.any(nodes > 2**21) and np.any(nodes < 2**21)
+    np.testing.assert_array_equal(detectors.ASD(**common).detect(y, h, noise_var),
+                                  detectors.SD(**common).detect(y, h, noise_var))
+
+
+def test_larger_sizes_agree():
+    for name, num_tx, snr in (("qpsk", 16, 16), ("qam16", 8, 24), ("qam64", 6, 32)):
+        y, h, noise_var, _ = problem(200, num_tx, num_tx, name, snr, seed=9)
+        common = {"num_tx": num_tx, "num_rx": num_tx, "constellation": name}
+        solutions = [detectors.create(detector, **common).detect(y, h, noise_var)
+                     for detector in SPHERE]
+        np.testing.assert_array_equal(solutions[0], solutions[1])
+        np.testing.assert_array_equal(solutions[0], solutions[2])
+
+
+def test_shapes_of_the_paper():
+    """eval of 004 table 2, configurations 1, 2, 4 and 6 (its 3 and 5 contradict its table 1), and
+    table 5, where rounds fill the threads."""
+    for num_tx, name, levels, expansions, evaluations in (
+            (2, "qpsk", (2, 1), (4,), (8, 8)), (2, "qam16", (2, 1), (4,), (64, 16)),
+            (4, "qam16", (6, 4, 1), (4, 2), (64, 64, 128)),
+            (4, "qam64", (7, 6, 2, 1), (2, 3, 4), (64, 16, 12288, 32))):
+        det = detectors.PSD(num_tx, num_tx, name, levels=levels, expansions=expansions)
+        assert det.evaluations == evaluations
+    assert detectors.PSD(preset="table5").evaluations == (64, 64, 64)
+    large = detectors.PSD(constellation="qam64", preset="table5")
+    assert large.evaluations == (64, 256, 256, 128) and large.team_size == 128
+
+
+def test_automatic_shapes_are_valid():
+    for name in ("qpsk", "qam16", "qam64", "qam256"):
+        for num_tx in range(1, 17):
+            det = detectors.PSD(num_tx, num_tx, name)
+            assert det.levels[-1] == 1 and len(det.expansions) == len(det.levels) - 1
+
+
+@pytest.mark.parametrize("detector, arguments, message", [
+    ("sd", {"radius": "large"}, "radius: got 'large', allowed are infinite, zf"),
+    ("asd", {"ordering": "norm"}, "ordering: got 'norm', allowed are sorted, stacked"),
+    ("psd", {"preset": "table6"}, "preset: got 'table6', allowed are auto, table5"),
+    ("psd", {"preset": "table5", "num_tx": 3}, "preset: got 'table5' for 3 layers of 16-QAM"),
+    ("psd", {"expansions": [1]}, "expansions: got some without levels"),
+    ("psd", {"levels": 7}, "levels: got 7, must be a list of integers"),
+    ("psd", {"levels": []}, "levels: got [], must fall from 8 or below to 1"),
+    ("psd", {"levels": [9, 1]}, "levels: got [9, 1], must fall from 8"),
+    ("psd", {"levels": [5, 5, 1]}, "levels: got [5, 5, 1], must fall"),
+    ("psd", {"levels": [5, 3]}, "levels: got [5, 3], must fall from 8 or below to 1"),
+    ("psd", {"levels": [7, 1], "expansions": [1, 1]}, "expansions: got [1, 1], must be 1, one"),
+    ("psd", {"levels": [7, 1], "expansions": [17]}, "expansions: got 17 on level 7, allowed are "
+                                                    "1 to 16"),
+    ("psd", {"levels": [7, 1], "expansions": [0]}, "expansions: got 0 on level 7"),
+    ("psd", {"levels": [7, 1], "expansions": [1.5]}, "expansions: got [1.5], must be a list of"),
+    ("psd", {"levels": [4, 1], "constellation": "qam256"}, "levels: a round on level 4 would "
+                                                           "evaluate 1.05e+06 nodes"),
+    ("psd", {"levels": [1], "constellation": "qam256"}, "levels: a round on level 1 would "
+                                                        "evaluate 4.29e+09 nodes"),
+    ("psd", {"team_size": 0}, "team_size: got 0, allowed are 1 to 1024")])
+def test_bad_parameters(detector, arguments, message):
+    with pytest.raises(ValueError) as caught:
+        detectors.create(detector, **arguments)
+    assert message in str(caught.value)

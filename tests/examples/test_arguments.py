@@ -1,0 +1,32 @@
+# SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Examples without windows: what they refuse."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+from source_tree import PACKAGES, ROOT
+
+
+@pytest.mark.parametrize("name, arguments, said", [
+    ("wifi_recording", ["cap.dat"], "no recording cap.dat"),
+    ("wifi_recording", ["--detector", "foo"], "detector: got 'foo', allowed are auto, zf, mmse"),
+    ("wifi_loopback", ["--detectors", "foo"], "detector: got 'foo', allowed are auto, zf, mmse"),
+    ("wifi_loopback", ["--mcs", "40"], "--mcs: got 40, allowed are 8 to 15"),
+    ("wifi_live_soapy", ["foo"], "device: got 'foo', must be driver=NAME"),
+    ("wifi_live_soapy", ["driver=foo"], "device: no device for 'driver=foo'; SoapySDRUtil"),
+    ("wifi_live_uhd", ["type=foo"], "address: UHD finds no device 'type=foo'; uhd_find_devices"),
+    ("iterative_receiver", ["--code", "foo"], "code: got 'foo'"),
+    ("iterative_receiver", ["--iterations", "0"], "iterations: got 0, allowed are 1 to")])
+def test_a_wrong_argument_is_refused_in_a_sentence(tmp_path, name, arguments, said):
+    done = subprocess.run(
+        [sys.executable, ROOT / "examples" / f"{name}_headless.py", *arguments], cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(PACKAGES), "HOME": str(tmp_path)},
+        capture_output=True, text=True, timeout=60)
+    assert done.returncode == 2, done.stdout + done.stderr
+    assert "Traceback" not in done.stderr
+    # UHD logs on a thread of its own, which can be later.
+    error, = (line for line in done.stderr.splitlines() if "_headless.py: error: " in line)
+    assert f"{name}_headless.py: error: " in error and said in error

@@ -1,0 +1,113 @@
+# SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The examples' flowgraphs compile and run; their twins without windows too."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+from flowgraphs import run
+from gnuradio.mimopack import recording
+from source_tree import PACKAGES, ROOT
+
+EXAMPLES = sorted((ROOT / "examples").glob("*.grc"))
+# These need a radio: examples/test_wifi_live_*.py run what can be run without.
+LIVE = {"wifi_live_soapy", "wifi_live_uhd", "wifi_live_view"}
+
+
+# Opens the windows off screen until some packets, or codewords, were counted, and prints how many,
+# and how many of them were lost.
+WATCH = """
+import importlib, sys
+from PyQt5 import Qt
+name, counter, lost, arguments = *sys.argv[1:4], sys.argv[4:]
+application = Qt.QApplication(sys.argv)
+graph = getattr(importlib.import_module(name), name)(*arguments)
+watch, deadline = Qt.QTimer(), Qt.QTimer()
+def count(path):
+    block, getter = path.split(".")
+    return getattr(getattr(graph, block), getter)()
+watch.timeout.connect(lambda: count(counter) >= 50 and application.quit())
+deadline.timeout.connect(application.quit)
+watch.start(50)
+deadline.start(60000)
+graph.start()
+graph.show()
+application.exec_()
+graph.stop()
+graph.wait()
+print(count(counter), count(lost))
+"""
+COUNTERS = {"iterative_receiver": ("meter.codewords", "receiver.undecoded"),
+            "wifi_loopback": ("meter.frames", "meter.lost"),
+            "wifi_recording": ("meter.frames", "meter.lost")}
+PLAYED = {"wifi_recording": "wifi_4x4_ht"}
+
+
+@pytest.mark.parametrize("path", [path for path in EXAMPLES if path.stem not in LIVE],
+                         ids=lambda path: path.name)
+def test_example_compiles_and_runs(companion, tmp_path, path):
+    companion.compiled(path, tmp_path)
+    arguments = ([str(ROOT / f"examples/recordings/{PLAYED[path.stem]}.sigmf-meta")]
+                 if path.stem in PLAYED else [])
+    counters = COUNTERS[path.stem]
+    ran = subprocess.run(
+        [sys.executable, "-c", WATCH, path.stem, *counters, *arguments], cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": f"{PACKAGES}{os.pathsep}{tmp_path}",
+             "HOME": str(tmp_path), "XDG_RUNTIME_DIR": str(tmp_path),
+             "QT_QPA_PLATFORM": "offscreen"}, capture_output=True, text=True, timeout=120)
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    packets, lost = map(int, ran.stdout.split()[-2:])
+    assert packets >= 50
+    assert lost < packets / 2
+
+
+def test_iterative_example_takes_codes_that_do_not_fill_their_vectors(companion, tmp_path):
+    text = (ROOT / "examples/iterative_receiver.grc").read_text(encoding="utf-8")
+    path = tmp_path / "iterative_receiver.grc"
+    path.write_text(text.replace("wimax:2304:1/2", "wifi:648:1/2"), encoding="utf-8")
+    assert "wifi:648" in path.read_text(encoding="utf-8")
+    companion.compiled(path, tmp_path)
+
+
+def headless(name, folder, *arguments):
+    """Lines that an example without windows prints."""
+    return run(ROOT / "examples" / f"{name}_headless.py", folder, *arguments).splitlines()
+
+
+def test_every_example_has_a_headless_twin():
+    assert EXAMPLES
+    for path in EXAMPLES:
+        assert path.with_name(f"{path.stem}_headless.py").exists()
+
+
+def test_wifi_loopback_without_windows(tmp_path):
+    lines = headless("wifi_loopback", tmp_path, "--frames", "40", "--snr", "35")
+    assert lines[-2:] == ["mmse: 40 found, 40 decoded", "nway: 40 found, 40 decoded"]
+    lines = headless("wifi_loopback", tmp_path, "--frames", "150", "--snr", "24", "--mcs", "13")
+    decoded = {line.split(":")[0]: int(line.split()[-2]) for line in lines[-2:]}
+    assert decoded["nway"] > decoded["mmse"] > 50
+
+
+def test_wifi_recording_without_windows(tmp_path):
+    played = recording.Reader(ROOT / "examples/recordings/wifi_4x4_ht.sigmf-meta")
+    sent = len(played.annotations)
+    decoded = {}
+    for name in ("mmse", "nway"):
+        # GNU Radio's own log lines may stand between them.
+        lines = headless("wifi_recording", tmp_path, "--detector", name)
+        frames = [line for line in lines if line.startswith("sample ")]
+        assert len(frames) == sent
+        decoded[name] = sum(line.endswith("1 of 1 MPDUs right") for line in frames)
+        assert lines[-1] == f"{sent} frames, {decoded[name]} decoded, {decoded[name]} MPDUs"
+    assert decoded["mmse"] + 10 < decoded["nway"] <= sent
+
+
+def test_iterative_receiver_without_windows(tmp_path):
+    lines = headless("iterative_receiver", tmp_path, "--codewords", "150", "--snr", "11",
+                     "--iterations", "3")
+    assert lines[-5] == "150 codewords, SNR 11 dB, mmsepic"
+    rates = [float(line.split()[-1]) for line in lines[-4:-1]]
+    assert rates[0] > 2 * rates[1] > 4 * rates[2]
+    assert lines[-1].endswith("passes on average")

@@ -1,0 +1,181 @@
+# SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The blocks in GNU Radio Companion: the detectors' generated YAML, menus, refusals."""
+
+import importlib.util
+import re
+from importlib import import_module
+
+import pytest
+import yaml
+from flowgraphs import block, run, save
+from gnuradio import mimopack
+from gnuradio.mimopack import channel, coding, constellation, detectors, recording, wifi
+from gnuradio.mimopack.detectors import parameters as declared
+from source_tree import ROOT
+
+BLOCKS = sorted((ROOT / "grc").glob("*.block.yml"))
+GENERATED = {f"mimopack_{name}_detector" for name in detectors.REGISTRY}
+
+_POINTS = [f'"{name}"' for name in constellation.BUILT_IN]
+# What the code accepts where a menu of a block written by hand offers values; a function says it of
+# one value where there is no list.
+ACCEPTED = {
+    "aggregated": ("False", "True"),
+    "backend": declared.BACKENDS,
+    "bad_fcs": ("False", "True"),
+    "bandwidth_mhz": [str(width) for width in wifi.carriers.BANDWIDTHS],
+    "clip": ("True", "False"),
+    "code": coding.get,
+    "coding": lambda name: wifi.HT(0, 1, coding=name),
+    "datatype": recording.DATATYPES,
+    "detector": detectors.REGISTRY,
+    ("mimopack_wifi_receiver", "detector"): ("auto", *detectors.REGISTRY),
+    "fcs": ("append", "included"),
+    "format": import_module("gnuradio.mimopack.blocks.wifi_transmitter").FORMATS,
+    "greenfield": ("False", "True"),
+    "layout": recording.LAYOUTS,
+    "llr_output": ("False", "True"),
+    "llr_type": declared.LLR_TYPES,
+    "num_carriers": ("64", "128", "256"),
+    "num_streams": [str(n) for n in range(1, wifi.transmitter.MAX_ANTENNAS + 1)],
+    "num_tx": [str(n) for n in range(1, wifi.transmitter.MAX_ANTENNAS + 1)],
+    "overload": recording.OVERLOADS,
+    "overwrite": ("True", "False"),
+    "profile": channel.PROFILES,
+    "repeat": ("True", "False"),
+    "sample_rate_mhz": [str(width) for width in wifi.carriers.BANDWIDTHS],
+    "short_gi": ("False", "True"),
+    "smoothing": ("True", "False"),
+    "stbc": lambda extra: wifi.HT(8, 1, stbc=int(extra)),
+    "time_tags": ("True", "False"),
+    "timestamp": ("True", "False"),
+    "whitening": wifi.whitening.WHITENINGS,
+    "early_stop": ("True", "False"),
+    "history_output": ("False", "True"),
+    ("mimopack_codeword_modulator", "constellation"): _POINTS,
+    ("mimopack_iterative_receiver", "backend"): coding.soft_decoder.BACKENDS,
+    ("mimopack_iterative_receiver", "constellation"): _POINTS,
+    ("mimopack_fec_decoder", "backend"): coding.soft_decoder.BACKENDS,
+    ("mimopack_fec_decoder_pdu", "backend"): coding.soft_decoder.BACKENDS,
+}
+MENUS = [(path, parameter) for path in BLOCKS
+         for parameter in yaml.safe_load(path.read_text(encoding="utf-8"))["parameters"]
+         if "options" in parameter and path.name.removesuffix(".block.yml") not in GENERATED]
+
+
+def detector_flowgraph(name, output, period=3, **parameters):
+    """Zero vectors through a detector block into a file: 2 transmit, 3 receive antennas.
+
+    Returns blocks, connections and the file's size.
+    """
+    bits = 2 * period * int(parameters.pop("bits", 4))
+    kind = "byte" if parameters.get("llr_type") == "int8" else "float"
+    count = 1000
+
+    def source(label, dtype, vlen):
+        return [block(f"{label}_source", "blocks_null_source", type=dtype, vlen=str(vlen)),
+                block(f"{label}_head", "blocks_head", type=dtype, vlen=str(vlen),
+                      num_items=str(count))]
+
+    blocks = [*source("y", "complex", 3 * period), *source("h", "complex", 6),
+              block("sigma2", "variable", value="0.05"),
+              block("points", "variable", value="[1, 1j, -1, -1j]"),
+              block("detector", f"mimopack_{name}_detector", num_tx="2", num_rx="3",
+                    symbols_per_channel=str(period), noise_var="sigma2", **parameters),
+              block("sink", "blocks_file_sink", type=kind, vlen=str(bits), file=str(output))]
+    labels = ["y", "h"]
+    if parameters.get("prior_input") == "True":
+        blocks += source("prior", "float", bits)
+        labels.append("prior")
+    connections = [["detector", "0", "sink", "0"]]
+    for port, label in enumerate(labels):
+        connections += [[f"{label}_source", "0", f"{label}_head", "0"],
+                        [f"{label}_head", "0", "detector", str(port)]]
+    size = count * bits * (1 if kind == "byte" else 4)
+    return blocks, connections, size
+
+
+def test_detector_blocks_are_up_to_date():
+    spec = importlib.util.spec_from_file_location("generate_grc", ROOT / "scripts/generate_grc.py")
+    generator = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(generator)
+    changed = generator.out_of_date(write=False)
+    assert not changed, "run scripts/generate_grc.py"
+
+
+@pytest.mark.parametrize("path", BLOCKS, ids=lambda path: path.name)
+def test_block_description(path):
+    description = yaml.safe_load(path.read_text(encoding="utf-8"))
+    assert f"{description['id']}.block.yml" == path.name
+    name = description["id"].removeprefix("mimopack_")
+    assert name in mimopack.blocks.__all__
+    assert description["category"].startswith("[MIMO]/")
+    assert len(description["documentation"]) > 100
+    # Every parameter reaches the block, and every setter named here exists.
+    passed = re.findall(r"\{(\w+)", description["templates"]["make"])
+    assert sorted(passed) == sorted(p["id"] for p in description["parameters"])
+    for callback in description["templates"].get("callbacks", []):
+        setter = re.match(r"(?:self\.\$\{id\}\.)?(\w+)\(", callback).group(1)
+        assert callable(getattr(getattr(mimopack, name), setter)), callback
+
+
+def test_every_block_is_in_companion():
+    assert {path.name.removeprefix("mimopack_").removesuffix(".block.yml") for path in BLOCKS} \
+        == set(mimopack.blocks.__all__)
+
+
+@pytest.mark.parametrize(
+    ("path", "parameter"), MENUS,
+    ids=[f"{path.name.split('.')[0]}-{parameter['id']}" for path, parameter in MENUS])
+def test_menus_offer_what_the_code_accepts(path, parameter):
+    name = parameter["id"]
+    accepted = ACCEPTED.get((path.name.removesuffix(".block.yml"), name)) or ACCEPTED[name]
+    options = parameter["options"]
+    assert all(map(accepted, options)) if callable(accepted) else options == list(accepted)
+    assert parameter["default"] in options
+    assert len(parameter.get("option_labels", options)) == len(options)
+
+
+@pytest.mark.parametrize(("name", "parameters"), [
+    *((name, {}) for name in detectors.REGISTRY),
+    ("mla", {"prior_input": "True"}),
+    ("omap", {"prior_input": "True", "llr_type": "int8", "llr_scale": "4.0"}),
+    ("zf", {"llr_type": "int8"}),
+    ("zf", {"device": "[0, 1]"}),
+    ("zf", {"device": "1"}),
+    ("mmse", {"constellation": "digital.constellation_8psk().base()", "bits": "3"}),
+    ("mla", {"constellation": "points", "bits": "2"}),
+    ("nway", {"constellation": '"wlan_qam64"', "bits": "6", "num_passes": "1",
+              "llr_clip": "10.0"}),
+])
+def test_detector_in_a_compiled_flowgraph(companion, tmp_path, name, parameters):
+    blocks, connections, size = detector_flowgraph(name, tmp_path / "llr", **parameters)
+    if "digital" in parameters.get("constellation", ""):
+        blocks.append(block("imported", "import", imports="from gnuradio import digital"))
+    script = companion.compiled(save(tmp_path, blocks, connections), tmp_path)
+    assert "self.detector.set_noise_var(self.sigma2)" in script.read_text()
+    run(script, tmp_path)
+    assert (tmp_path / "llr").stat().st_size == size
+
+
+@pytest.mark.parametrize(("name", "parameters", "said"), [
+    ("mmse", {"noise_var": "0.0"}, "noise_var"),
+    ("mmse", {"num_rx": "1"}, "num_tx <= num_rx"),
+    ("mmse", {"constellation": '"qam32"'}, "qam32"),
+    ("mla", {"num_tx": "17", "num_rx": "17"}, "num_tx"),
+    ("nway", {"constellation": '"bpsk"'}, "square_qam"),
+    ("mla", {"threads": "-1"}, "threads"),
+    ("zf", {"device": "-1"}, "device >= 0"),
+    ("kbest", {"k": "257"}, "1 <= k <= 256"),
+    ("nway", {"num_passes": "5"}, "1 <= num_passes <= num_tx"),
+    ("sfsd", {"levels": "0"}, "1 <= levels <= num_tx"),
+    ("ep", {"smoothing": "1.0"}, "0 <= smoothing < 1"),
+    ("mmsepic", {"num_iterations": "0"}, "1 <= num_iterations"),
+])
+def test_companion_refuses(companion, tmp_path, name, parameters, said):
+    blocks, connections, _ = detector_flowgraph(name, tmp_path / "llr")
+    detector = next(b for b in blocks if b["name"] == "detector")
+    detector["parameters"].update(parameters)
+    refusals = companion.refusals(save(tmp_path, blocks, connections), tmp_path)
+    assert said in refusals

@@ -1,0 +1,284 @@
+# SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The loop of detector and decoder."""
+
+from contextlib import nullcontext
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from coded_vectors import CODE, INTERLEAVER, MATRIX, POINTS, receiver, transmitted
+from gnuradio.mimopack import channel, coding, detectors, iterative
+from gnuradio.mimopack.coding import ldpc
+
+
+class TestLoop:
+    @pytest.mark.parametrize("name, snr_db", [("mmsepic", 11.5), ("ep", 10), ("nway", 11),
+                                              ("softsphere", 10), ("mla", 10), ("kbest", 11),
+                                              ("bitflip", 13)])
+    def test_feedback_helps(self, name, snr_db):
+        """Over 96 codewords; the first pass is that of a receiver without feedback."""
+        bits, _, y, h, noise_var = transmitted(96, snr_db)
+        received = receiver(name).receive(y, h, noise_var, keep_history=True)
+        wrong = np.mean(np.any(received.history != bits, axis=2), axis=1)
+        assert wrong[0] > 0.2 and wrong[3] < 0.6 * wrong[0]
+        once = receiver(name, iterations=1).receive(y, h, noise_var)
+        np.testing.assert_array_equal(once.bits, received.history[0])
+        np.testing.assert_array_equal(once.detected, received.detected)
+        np.testing.assert_array_equal(received.bits, received.history[-1])
+
+    def test_many_passes_stay_right(self):
+        """The LLRs of max-log decoders, that are far too sure, may not grow from pass to pass."""
+        code = coding.get("turbo:512")
+        decoder = code.decoder(iterations=8, early_stop=False, backend="cpu")
+        interleaver = coding.RandomInterleaver(code.num_bits, 1)
+        detector = detectors.BitFlip(extrinsic=True, backend="cpu")
+        receiver = iterative.IterativeReceiver(detector, decoder, interleaver, 8, False, 1.0)
+        rng = np.random.default_rng(1)
+        bits = rng.integers(0, 2, (16, 512), np.uint8)
+        x = detector.constellation.modulate(receiver.layout.spread(code.encode(bits)))
+        h, noise_var = channel.flat_rayleigh(len(x), 4, 4, rng), 4 / 10**1.5
+        y = np.einsum("nij,nj->ni", h, x) + channel.awgn((len(x), 4), noise_var, rng)
+        history = receiver.receive(y.astype(np.complex64), h, noise_var, keep_history=True).history
+        assert np.all(history[1:] == bits)
+
+    def test_by_hand(self):
+        """Two passes, spelled out with the parts."""
+        _, _, y, h, noise_var = transmitted(20, 10.5)
+        detector = detectors.NWay(extrinsic=True)
+        order = np.random.default_rng(3).permutation(648)
+        shape = 20, 41 * 16
+        llr, coded = detector.detect(y, h, noise_var).reshape(shape), np.empty((20, 648), "f")
+        coded[:, order] = llr[:, :648]
+        decoder = ldpc.LdpcDecoder(MATRIX, 10)
+        extrinsic = decoder.decode(coded) - coded
+        prior = np.full(shape, -100, np.float32)
+        prior[:, :648] = np.float32(0.6) * extrinsic[:, order]
+        llr = detector.detect(y, h, noise_var, prior.reshape(-1, 16)).reshape(shape)
+        coded[:, order] = llr[:, :648]
+        received = receiver("nway", 2, early_stop=False).receive(y, h, noise_var)
+        np.testing.assert_allclose(received.posterior, decoder.decode(coded), rtol=1e-5, atol=1e-4)
+        np.testing.assert_array_equal(received.found, decoder.found)
+
+    def test_perfect_feedback_leaves_single_layers(self):
+        """A decoder that knows the codewords: the detector's extrinsic LLRs, of each layer without
+        the others, have their errors at once at an SNR where without feedback one bit of eight is
+        wrong."""
+        _, words, y, h, noise_var = transmitted(32, 9)
+
+        class Knowing:
+            num_bits, iterations_taken = 648, 1
+
+            def decode(self, llr):
+                self.found = np.zeros(len(llr), bool)
+                self.given = llr
+                return (llr + 1000 * (2 * words.astype(np.float32) - 1)).astype(np.float32)
+
+        decoder = Knowing()
+        received = receiver("mmsepic", 2, decoder=decoder, feedback_scale=1).receive(
+            y, h, noise_var)
+        before, after = (np.mean((llr > 0) != words)
+                         for llr in (received.detected, decoder.given))
+        alone = []
+        x = POINTS.modulate(iterative.CodewordLayout(648, 16, INTERLEAVER).spread(words))
+        for layer in range(4):
+            one = detectors.MLA(1, 4)
+            others = np.delete(np.arange(4), layer)
+            left = y - np.einsum("nij,nj->ni", h[:, :, others], x[:, others])
+            alone.append(one.detect(left.astype(np.complex64),
+                                    np.ascontiguousarray(h[:, :, layer:layer + 1]), noise_var))
+        # a bit whose companions in its symbol are known has at least as many right
+        unknown = np.mean((np.concatenate(alone, axis=1) > 0)
+                          != iterative.CodewordLayout(648, 16, INTERLEAVER).spread(words))
+        assert before > 0.1 and after <= unknown < 0.5 * before
+
+    @pytest.mark.parametrize("name", ["mmsepic", "bitflip"])
+    @pytest.mark.parametrize("per_channel", [1, 4, 41])
+    def test_early_stop(self, name, per_channel):
+        """Codewords that leave are those that would have been found at that pass; those that stay
+        do not notice."""
+        snr_db = {"mmsepic": 12, "bitflip": 14}[name]
+        bits, _, y, h, noise_var = transmitted(48, snr_db, per_channel=per_channel, seed=2)
+        noise = np.full(len(y), noise_var, np.float32)
+        early = receiver(name).receive(y, h, noise, keep_history=True)
+        late = receiver(name, early_stop=False).receive(y, h, noise, keep_history=True)
+        assert 1 <= early.iterations.min() < early.iterations.max() == 4
+        assert np.all(late.iterations == 4)
+        assert early.decoder_iterations.sum() < late.decoder_iterations.sum()
+        for i in range(48):
+            at = early.iterations[i] - 1
+            np.testing.assert_array_equal(early.bits[i], late.history[at, i])
+            for index in range(4):
+                np.testing.assert_array_equal(early.history[index, i],
+                                              late.history[min(index, at), i])
+        both = early.found & late.found
+        assert both.any()
+        np.testing.assert_array_equal(early.bits[both], late.bits[both])
+
+    def test_bit_flipping_takes_the_decisions_of_zfsic_and_of_the_decoder(self):
+        _, words, y, h, noise_var = transmitted(8, 12)
+        seen = []
+
+        class Watched(detectors.BitFlip):
+            name = "bitflip"
+
+            def detect(self, y, h, noise_var, prior=None, out=None, hard=None):
+                seen.append(hard)
+                return super().detect(y, h, noise_var, prior, out, hard)
+
+        watched = Watched(extrinsic=True)
+        loop = iterative.IterativeReceiver(watched, ldpc.LdpcDecoder(MATRIX), INTERLEAVER, 3, False)
+        first = iterative.IterativeReceiver(detectors.BitFlip(extrinsic=True),
+                                            ldpc.LdpcDecoder(MATRIX), INTERLEAVER, 1)
+        loop.receive(y, h, noise_var)
+        assert seen[0] is None and [len(hard) for hard in seen[1:]] == [2, 3]
+        zfsic = detectors.ZFSIC().detect(y, h, noise_var) > 0
+        decided = loop.layout.spread(first.receive(y, h, noise_var).bits)
+        np.testing.assert_array_equal(seen[2][0], zfsic)
+        np.testing.assert_array_equal(seen[2][:2], seen[1])
+        np.testing.assert_array_equal(seen[1][1], decided)
+
+    def test_kept_messages(self):
+        """Two decoder iterations a pass: going on from the messages finds more. The next batch
+        does not see them."""
+        bits, _, y, h, noise_var = transmitted(48, 12)
+        errors = []
+        for keep in (False, True):
+            loop = receiver(decoder=CODE.decoder(iterations=2, keep_messages=keep),
+                            early_stop=False)
+            received = loop.receive(y, h, noise_var)
+            np.testing.assert_array_equal(loop.receive(y, h, noise_var).posterior,
+                                          received.posterior)
+            errors.append(np.count_nonzero(received.bits != bits))
+        assert errors[1] < errors[0]
+
+    @pytest.mark.parametrize("iterations", [1, 3])
+    @pytest.mark.parametrize("early_stop", [True, False])
+    def test_last_decoder(self, iterations, early_stop):
+        """Its turn is the last pass, for those that are left then."""
+        bits, _, y, h, noise_var = transmitted(96, 10.5)
+        decoder = CODE.decoder(iterations=10)
+        listed = coding.ListDecoder(decoder, 3)
+        detector = detectors.NWay(extrinsic=True)
+        alone, loop = (
+            iterative.IterativeReceiver(detector, decoder, INTERLEAVER, iterations, early_stop,
+                                        last_decoder=last)
+            .receive(y, h, noise_var, keep_history=True) for last in (None, listed))
+        assert np.all(loop.found >= alone.found) and loop.found.sum() > alone.found.sum()
+        np.testing.assert_array_equal(loop.history[:-1], alone.history[:-1])
+        np.testing.assert_array_equal(loop.bits[alone.found], alone.bits[alone.found])
+        np.testing.assert_array_equal(loop.bits[loop.found], bits[loop.found])
+        np.testing.assert_array_equal(loop.decoder_iterations > alone.decoder_iterations,
+                                      ~alone.found)
+        if iterations == 1:
+            np.testing.assert_array_equal(loop.posterior, listed.decode(loop.detected))
+
+    def test_last_decoder_of_another_code(self):
+        with pytest.raises(ValueError, match="last_decoder: got one of 576 bits, must be of 648"):
+            iterative.IterativeReceiver(detectors.MMSE(), CODE.decoder(), iterations=1,
+                                        last_decoder=coding.get("wimax:576:1/2").decoder())
+
+    def test_all_leave(self):
+        bits, words, y, h, noise_var = transmitted(5, 30)
+        received = receiver().receive(y, h, noise_var, keep_history=True)
+        assert received.found.all() and np.all(received.iterations == 1)
+        np.testing.assert_array_equal(received.bits, bits)
+        np.testing.assert_array_equal(received.posterior > 0, words)
+        assert received.history.shape == (4, 5, 324) and received.erasures == 0
+        np.testing.assert_array_equal(received.history, [bits] * 4)
+
+    def test_what_cannot_be_detected_is_an_erasure(self):
+        bits, _, y, h, noise_var = transmitted(4, 25)
+        y = y.copy()
+        y[3], y[41:82] = np.nan, np.inf
+        received = receiver().receive(y, h, noise_var)
+        assert received.erasures == 42
+        np.testing.assert_array_equal(received.found, [True, False, True, True])
+        assert np.all(np.isfinite(received.posterior)) and not received.posterior[1].any()
+        np.testing.assert_array_equal(received.bits[[0, 2, 3]], bits[[0, 2, 3]])
+
+    @pytest.mark.parametrize("early_stop", [True, False])
+    def test_llrs_that_are_known_already(self, early_stop):
+        """The first pass takes them: those of the same detector change nothing, others do."""
+        _, _, y, h, noise_var = transmitted(16, 11.5)
+        loop = receiver(early_stop=early_stop)
+        first = detectors.MMSEPIC().detect(y, h, noise_var)
+        plain = loop.receive(y, h, noise_var)
+        given = loop.receive(y, h, noise_var, first=first)
+        for name in ("posterior", "found", "iterations", "detected"):
+            np.testing.assert_array_equal(getattr(given, name), getattr(plain, name))
+        known = np.where(first > 0, np.float32(20), np.float32(-20))
+        other = loop.receive(y, h, noise_var, first=known)
+        np.testing.assert_array_equal(other.detected, loop.layout.gather(known))
+        assert not np.array_equal(other.posterior, plain.posterior) and other.erasures == 0
+        with pytest.raises(ValueError, match=r"first: got shape \(3, 16\), must be \(656, 16\)"):
+            loop.receive(y, h, noise_var, first=first[:3])
+
+    def test_no_codewords(self):
+        received = receiver().receive(np.zeros((0, 4), np.complex64),
+                                      np.zeros((0, 4, 4), np.complex64), 0.1, keep_history=True)
+        assert received.bits.shape == (0, 324) and received.history.shape == (4, 0, 324)
+
+    @pytest.mark.parametrize("name, arguments, message", [
+        ("mmse", {}, "detector: mmse takes no a-priori LLRs; allowed are iterations=1, or"),
+        ("sd", {}, "detector: sd decides hard; allowed are iterations=1, or"),
+        ("nway", {"iterations": 0}, "iterations: got 0, allowed are 1 to 1000"),
+        ("nway", {"feedback_scale": 0}, "feedback_scale: got 0"),
+        ("nway", {"early_stop": 1}, "early_stop: got 1, must be True or False"),
+        ("nway", {"llr_type": "int8"}, "detector: got nway with llr_type=int8, must be float32"),
+        ("nway", {"interleaver": coding.RandomInterleaver(600)}, "interleaver: got one of 600"),
+        ("nway", {"decoder": CODE.decoder(keep_messages=True)},
+         "decoder: got keep_messages=True, allowed with early_stop=False")])
+    def test_refusals(self, name, arguments, message):
+        if name == "sd":    # it has no extrinsic output to ask for
+            with pytest.raises(ValueError, match=message):
+                iterative.IterativeReceiver(detectors.SD(), CODE.decoder())
+            return
+        with pytest.raises(ValueError, match=message):
+            receiver(name, **arguments)
+
+    def test_a_posteriori_output_is_refused(self):
+        with pytest.raises(ValueError, match="got nway with extrinsic=False, must be extrinsic"):
+            iterative.IterativeReceiver(detectors.NWay(), CODE.decoder())
+
+    def test_one_pass_of_any_detector(self):
+        bits, _, y, h, noise_var = transmitted(6, 25)
+        for name in ("mmse", "zfsic"):
+            received = receiver(name, iterations=1).receive(y, h, noise_var)
+            np.testing.assert_array_equal(received.bits, bits)
+
+    def test_parts_of_codewords_are_refused(self):
+        with pytest.raises(ValueError, match=r"y: got shape \(40, 4\), must be \(n \* 41, nr\)"):
+            receiver().receive(np.zeros((40, 4), np.complex64), np.zeros((40, 4, 4), "c8"), 0.1)
+
+
+class TestWhatIsRecorded:
+    def test_batches(self):
+        """Each codeword, of 41 vectors, has matrices of its own, for as many vectors each."""
+        graphs = iterative.graphs.Graphs(receiver().layout, 1)
+        assert all(graphs.takes(n, matrices) for n, matrices in (
+            (1, 1), (1, 41), (512, 512), (512, 512 * 41)))
+        assert not any(graphs.takes(n, matrices) for n, matrices in (
+            (0, 0), (2, 1), (513, 513), (2, 3), (2, 4)))
+
+    def test_what_cannot_be_recorded_is_called(self, monkeypatch):
+        def failing(*_):
+            raise RuntimeError("injected")
+
+        stream = SimpleNamespace(synchronize=lambda: None)
+        fake = SimpleNamespace(cuda=SimpleNamespace(get_current_stream=lambda: stream))
+        monkeypatch.setattr(iterative.graphs, "cupy", lambda: fake)
+        monkeypatch.setattr(iterative.graphs, "_Recording", failing)
+        calls = []
+        graphs = iterative.graphs.Graphs(receiver().layout, 1)
+        device = nullcontext()
+        device.id = 0
+        y = SimpleNamespace(shape=(41, 4), device=device)
+        batch = SimpleNamespace(y=y, h=np.zeros((41, 4, 4)))
+        with pytest.warns(RuntimeWarning, match="no CUDA graphs.*injected"):
+            graphs.receive(lambda *call: calls.append(call), batch, 1, (True,))
+        assert calls == [(batch, True)] and not graphs.takes(1, 41)
+
+    def test_graphs_is_a_flag(self):
+        with pytest.raises(ValueError, match="graphs: got 2"):
+            iterative.IterativeReceiver(detectors.EP(extrinsic=True), CODE.decoder(), graphs=2)

@@ -1,0 +1,135 @@
+# SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""An iterative receiver on several threads."""
+
+from functools import partial
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from coded_vectors import CODE, INTERLEAVER, receiver, transmitted
+from gnuradio.mimopack import coding, detectors, iterative
+
+
+class TestSharing:
+    @pytest.mark.parametrize("n, threads, used", [(50, 1, 1), (50, 3, 2), (50, 2, 2), (33, 4, 3),
+                                                  (15, 4, 1), (0, 2, 1)])
+    @pytest.mark.parametrize("per_channel", [1, 41, 82])
+    def test_same_as_one_receiver(self, n, threads, used, per_channel):
+        """82 vectors: two codewords have a matrix together, also of different receivers."""
+        n += n % 2 if per_channel == 82 else 0
+        _, _, y, h, noise_var = transmitted(n, 10.5, per_channel=per_channel)
+        noise = np.full(len(y), noise_var, np.float32)
+        noise[5:] *= 1.1
+        made = []
+
+        def make():
+            made.append(receiver())
+            return made[-1]
+
+        shared = iterative.SharedReceiver(make, threads=threads)
+        y[:41] = np.nan if n else 0
+        for power in (noise_var, noise):
+            expected = receiver().receive(y, h, power, keep_history=True)
+            found = shared.receive(y, h, power, keep_history=True)
+            for name in ("bits", "found", "iterations", "history"):
+                np.testing.assert_array_equal(getattr(found, name), getattr(expected, name))
+            assert found.erasures == expected.erasures == (41 if n else 0)
+            assert found.erased == bool(n)
+        assert len(made) == used and {each.threads for each in made} == {threads // used}
+
+    def test_settings_reach_all(self):
+        made = []
+        shared = iterative.SharedReceiver(lambda: made.append(receiver()) or made[-1], threads=2)
+        _, _, y, h, noise_var = transmitted(40, 25)
+        shared.receive(y, h, noise_var)
+        shared.iterations, shared.threads = 2, 3
+        shared.receive(y, h, noise_var)
+        assert [each.iterations for each in made] == [2, 2, 2] and shared.threads == 3
+        with pytest.raises(ValueError, match="threads: got -1"):
+            shared.threads = -1
+        with pytest.raises(ValueError, match=r"y: got shape \(40, 4\), must be"):
+            shared.receive(y[:40], h[:40], noise_var)
+
+    def test_shares_of_what_does_not_go_together(self):
+        _, _, y, h, noise_var = transmitted(32, 20)
+        shared = iterative.SharedReceiver(receiver, threads=2)
+        for matrices in (h[:1000], h[:0], np.concatenate([h, h]), None):
+            with pytest.raises(ValueError, match=r"h: got \d+ matrices for 1312 vectors"):
+                shared.receive(y, matrices, noise_var)
+        with pytest.raises(ValueError, match=r"noise_var: got shape \(5,\), must be .*1312"):
+            shared.receive(y, h, np.full(5, noise_var))
+        with pytest.raises(ValueError, match="devices: got"):
+            iterative.SharedReceiver(receiver, devices=[])
+
+    def test_codewords_without_llrs_are_counted(self):
+        """By the decoder of the last pass, which may be a list's."""
+        _, _, y, h, noise_var = transmitted(40, 20)
+        y[:82] = np.nan
+        for passes, early_stop in ((1, True), (3, False)):
+            decoder = CODE.decoder()
+            made = partial(iterative.IterativeReceiver, receiver().detector, decoder, INTERLEAVER,
+                           passes, early_stop, last_decoder=coding.ListDecoder(decoder, 2))
+            found = iterative.SharedReceiver(made, threads=1).receive(y, h, noise_var)
+            assert found.erased == 2 and found.erasures == 82
+
+    def test_each_gpu_has_its_share(self, monkeypatch):
+        """Stand-ins: the CPU's receivers, which say that they are of GPUs. A number for all
+        vectors stays here, in whatever form."""
+        log, uploaded = [], []
+
+        class Device:
+            def __init__(self, number):
+                log.append(number)
+
+            def __enter__(self):
+                pass
+
+            def __exit__(self, *_):
+                pass
+
+        fake = SimpleNamespace(asnumpy=np.asarray, cuda=SimpleNamespace(Device=Device))
+        monkeypatch.setattr(iterative.sharing, "cupy", lambda: fake)
+        monkeypatch.setattr(iterative.sharing, "Upload",
+                            lambda: lambda array, threads: uploaded.append(array.ndim) or array)
+
+        def make(device):
+            made = receiver()
+            made.detector.backend, made.detector.device = "cuda", device
+            made.detector.detect = detectors.create("mmsepic", extrinsic=True).detect
+            return made
+
+        shared = iterative.SharedReceiver(make, [0, 3])
+        _, _, y, h, noise_var = transmitted(7, 10.5)
+        found = shared.receive(y, h, np.full(len(y), noise_var, np.float32))
+        np.testing.assert_array_equal(found.bits, receiver().receive(y, h, noise_var).bits)
+        assert sorted(log) == [0, 3] and found.history is None
+        assert sorted(uploaded) == [1, 1, 2, 2, 3, 3]
+        log.clear()
+        shared.receive(y[:41], h[:41], noise_var)
+        assert log == [0]
+        np.testing.assert_array_equal(
+            shared.receive(y[:41], h[:41], np.array(noise_var, np.float32)).bits, found.bits[:1])
+        assert sorted(uploaded[6:]) == [2, 2, 3, 3]
+
+    def test_a_failure_waits_for_the_others(self):
+        made, done = [], []
+
+        def make():
+            each = receiver()
+            receive = each.receive
+            made.append(each)
+
+            def slow(*arguments):
+                if each is made[0]:
+                    raise RuntimeError("injected")
+                receive(*arguments)
+                done.append(each)
+
+            each.receive = slow
+            return each
+
+        _, _, y, h, noise_var = transmitted(32, 10.5)
+        with pytest.raises(RuntimeError, match="injected"):
+            iterative.SharedReceiver(make, threads=2).receive(y, h, noise_var)
+        assert done == [made[1]]

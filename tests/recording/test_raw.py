@@ -1,0 +1,77 @@
+# SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Bare samples, without metadata."""
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+from gnuradio.mimopack import recording
+from recordings import exact_samples
+
+
+def _raw(path, samples, datatype):
+    """Write samples (channels, n) interleaved, without metadata."""
+    recording.get_datatype(datatype).encode(samples)[0].tofile(path)
+    return path
+
+
+@pytest.mark.parametrize("datatype", recording.DATATYPES)
+def test_bare_samples_are_read_as_a_recording_with_metadata_is(tmp_path, datatype):
+    samples = exact_samples(3, 701, datatype)
+    path = _raw(tmp_path / f"r.{datatype}", samples, datatype)
+    reader = recording.RawReader(path, num_channels=3, sample_rate=20e6, frequency=5.18e9)
+    assert (reader.num_channels, reader.num_samples, reader.datatype) == (3, 701, datatype)
+    assert (reader.sample_rate, reader.frequency, reader.notes) == (20e6, 5.18e9, [])
+    assert np.array_equal(reader.read(), samples)
+    assert np.array_equal(np.concatenate(list(reader.pieces(300)), axis=1), samples)
+    # A file of several pages, some of which were released before they are read again.
+    assert np.array_equal(reader.read(), samples)
+
+
+def test_pieces_leave_the_memory_of_the_process(tmp_path):
+    path = tmp_path / "r.ci16"
+    with path.open("wb") as handle:
+        handle.truncate(1 << 28)
+    reader = recording.RawReader(path)
+
+    def resident():
+        return int(re.search(r"VmRSS:\s+(\d+)", Path("/proc/self/status").read_text())[1]) << 10
+
+    before, most = resident(), 0
+    for piece in reader.pieces(1 << 20):
+        assert not piece.any()
+        most = max(most, resident() - before)
+    assert most < 1 << 26
+
+
+@pytest.mark.parametrize(("name", "datatype"), [
+    ("a.cf32", "cf32_le"), ("a.cfile", "cf32_le"), ("a.CS16", "ci16_le"), ("a.cu8", "cu8"),
+    ("a.ci16_be", "ci16_be")])
+def test_the_name_of_a_bare_file_says_its_format(tmp_path, name, datatype):
+    path = _raw(tmp_path / name, np.ones((1, 9)), datatype)
+    assert recording.open_recording(path).datatype == datatype
+
+
+def test_bare_samples_that_cannot_be_read_are_refused(tmp_path):
+    path = _raw(tmp_path / "r.bin", np.ones((1, 9)), "ci16_le")
+    for options, said in [
+            ({}, r"datatype: the name of .*r\.bin does not say it, allowed are cf32_le"),
+            ({"datatype": "q7"}, "datatype: got 'q7', allowed are cf32_le"),
+            ({"datatype": "ci16", "num_channels": 0}, "num_channels: got 0, allowed are 1"),
+            ({"datatype": "ci16", "sample_rate": -1.0}, "sample_rate: got -1.0"),
+            ({"datatype": "ci16", "frequency": np.nan}, "frequency: got nan"),
+            ({"datatype": "cf32", "num_channels": 8}, "holds no samples")]:
+        with pytest.raises(ValueError, match=said):
+            recording.open_recording(path, **options)
+    with pytest.raises(FileNotFoundError):
+        recording.open_recording(tmp_path / "nothing.cf32")
+
+
+def test_surplus_bytes_of_bare_samples_are_noted(tmp_path):
+    path = tmp_path / "r.ci16"
+    path.write_bytes(bytes(8 * 5 + 3))
+    reader = recording.open_recording(path, num_channels=2)
+    assert reader.num_samples == 5
+    assert reader.notes == ["r.ci16 ends within a sample: its last 3 bytes are left out"]

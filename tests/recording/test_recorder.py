@@ -1,0 +1,224 @@
+# SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Recordings of live streams: what a slow or full disk leaves, and their metadata."""
+
+import errno
+import resource
+import signal
+import subprocess
+import sys
+import threading
+
+import numpy as np
+import pytest
+from gnuradio.mimopack import recording
+from gnuradio.mimopack.recording.timeline import between
+
+RATE = 20e6
+
+
+def _samples(channels, n, seed=0):
+    parts = np.random.default_rng(seed).uniform(-0.9, 0.9, (channels, n, 2))
+    return parts.astype(np.float32).view(np.complex64)[..., 0]
+
+
+class _Disk:
+    """A ``Writer`` whose disk stands still until it is let go."""
+
+    def __init__(self, writer, monkeypatch):
+        self.go = threading.Event()
+        write = writer.write_block
+
+        def wait_and_write(*arguments):
+            self.go.wait()
+            write(*arguments)
+
+        monkeypatch.setattr(writer, "write_block", wait_and_write)
+
+
+@pytest.mark.parametrize("layout", recording.LAYOUTS)
+def test_nothing_is_lost_where_the_stream_waits(tmp_path, monkeypatch, layout):
+    samples = _samples(2, 3_000_000)      # 48 MB through a buffer of 16
+    writer = recording.Writer(tmp_path / "r", 2, RATE, layout=layout)
+    disk = _Disk(writer, monkeypatch)
+    threading.Timer(0.2, disk.go.set).start()
+    with recording.Recorder(writer, buffer_mib=16) as recorder:
+        for start in range(0, samples.shape[1], 70_000):
+            piece = samples[:, start:start + 70_000]
+            assert recorder.write(piece) == piece.shape[1]
+    assert (recorder.dropped, recorder.drops) == (0, 0)
+    reader = recording.Reader(writer.path, verify=True)
+    assert np.array_equal(reader.read(), samples)
+    assert len(reader.segments) == 1
+
+
+def test_what_a_slow_disk_cannot_take_is_a_counted_gap(tmp_path, monkeypatch):
+    piece, total = 50_000, 60
+    samples = _samples(2, piece * total)
+    writer = recording.Writer(tmp_path / "r", 2, RATE, checksum=False)
+    disk = _Disk(writer, monkeypatch)
+    recorder = recording.Recorder(writer, "drop", buffer_mib=16)
+    recorder.timeline.add_frequency(0, 5e9)
+    recorder.timeline.add_time(0, 1000, 0.25)
+    taken = []
+    for index in range(total):
+        if index == 45:
+            disk.go.set()
+            recorder.flush()
+        part = samples[:, index * piece:(index + 1) * piece]
+        taken.append(recorder.write(part))
+        recorder.annotate(index * piece, piece, label=str(index))
+    recorder.close()
+    kept = [index for index, count in enumerate(taken) if count == piece]
+    assert kept == [*range(20), *range(45, 60)]
+    assert (recorder.dropped, recorder.drops) == (total * piece - sum(taken), 1)
+    reader = recording.Reader(writer.path)
+    before = sum(taken[:45])
+    assert reader.num_samples == sum(taken)
+    assert np.array_equal(reader.read(0, before), samples[:, :before])
+    assert np.array_equal(reader.read(before), samples[:, 45 * piece:])
+    first, second = reader.segments
+    assert (second.start, second.frequency) == (before, 5e9)
+    assert round(between(first.time, second.time) * RATE) == 45 * piece
+    assert first.time == (1000, 0.25)
+    assert reader.captures[1]["core:global_index"] == 45 * piece
+    # Whole pieces keep their annotation, where their samples now are.
+    found = {entry["core:label"]: entry["core:sample_start"] for entry in reader.annotations}
+    assert sorted(found, key=int) == [str(index) for index in kept]
+    for label, start in found.items():
+        assert np.array_equal(reader.read(start, piece),
+                              samples[:, int(label) * piece:(int(label) + 1) * piece])
+    assert recorder.annotations_left_out == 25
+
+
+def test_a_second_stream_goes_on_in_the_same_recording(tmp_path):
+    samples = _samples(1, 400)
+    recorder = recording.Recorder(recording.Writer(tmp_path / "r", 1, RATE))
+    recorder.timeline.add_time(7, 1000)
+    recorder.write(samples[:, :100], start=7)
+    recorder.annotate(17, 10, label="first")
+    recorder.annotate(0, 10, label="before")
+    recorder.annotate(-5, 20, label="begun before")
+    recorder.restart()
+    recorder.timeline.add_time(0, 2000)
+    recorder.timeline.add_time(150, 2001)
+    recorder.write(samples[:, 100:])
+    recorder.annotate(17, 10, label="second")
+    recorder.close()
+    reader = recording.Reader(tmp_path / "r")
+    assert np.array_equal(reader.read(), samples)
+    assert [(one.start, one.time) for one in reader.segments] == [
+        (0, (1000, 0.0)), (100, (2000, 0.0)), (250, (2001, 0.0))]
+    assert [(one["core:label"], one["core:sample_start"]) for one in reader.annotations] == [
+        ("first", 10), ("second", 117)]
+    assert recorder.annotations_left_out == 2
+    with pytest.raises(ValueError, match="closed"):
+        recorder.write(samples)
+
+
+def test_wrong_arguments_of_the_recorder_are_named(tmp_path):
+    writer = recording.Writer(tmp_path / "r", 1, RATE)
+    with pytest.raises(ValueError, match="overload: got 'lose', allowed are wait, drop"):
+        recording.Recorder(writer, "lose")
+    with pytest.raises(ValueError, match="buffer_mib: got 1, allowed are 16 to"):
+        recording.Recorder(writer, buffer_mib=1)
+    recorder = recording.Recorder(writer)
+    recorder.write(np.ones((1, 10)))
+    with pytest.raises(ValueError, match="start: got 3, must not be before 10"):
+        recorder.write(np.ones((1, 10)), start=3)
+    with pytest.raises(ValueError, match=r"samples: got shape \(2, 10\), must be \(1, n\)"):
+        recorder.write(np.ones((2, 10)))
+    with pytest.raises(ValueError, match=r"samples: got shape \(1, 2, 3\), must be \(1, n\)"):
+        recorder.write([np.ones((2, 3))])
+    recorder.close()
+
+
+@pytest.fixture
+def small_disk():
+    """Files may not grow beyond a size, as on a disk that is full; a write is cut there."""
+    old = resource.getrlimit(resource.RLIMIT_FSIZE)
+    handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    yield lambda size: resource.setrlimit(resource.RLIMIT_FSIZE, (size, old[1]))
+    resource.setrlimit(resource.RLIMIT_FSIZE, old)
+    signal.signal(signal.SIGXFSZ, handler)
+
+
+@pytest.mark.parametrize("layout", recording.LAYOUTS)
+def test_what_a_full_disk_took_is_a_valid_recording(tmp_path, small_disk, layout):
+    samples = _samples(3, 50_000)
+    writer = recording.Writer(tmp_path / "r", 3, RATE, layout=layout)
+    writer.write(samples[:, :10_000])
+    size = 8 if layout == "collection" else 24
+    small_disk(20_000 * size + 5)
+    with pytest.raises(OSError):
+        writer.write(samples[:, 10_000:])
+    writer.close()
+    reader = recording.Reader(writer.path, verify=True)
+    assert reader.notes == []
+    assert np.array_equal(reader.read(), samples[:, :20_000])
+
+
+@pytest.mark.parametrize("overload", recording.OVERLOADS)
+def test_a_full_disk_ends_the_recording_and_is_counted(tmp_path, small_disk, overload):
+    samples = _samples(2, 2_000_000)
+    writer = recording.Writer(tmp_path / "r", 2, RATE)
+    recorder = recording.Recorder(writer, overload, buffer_mib=16)
+    small_disk(5_000_001)
+    failed = 0
+    for start in range(0, 2_000_000, 100_000):
+        try:
+            recorder.write(samples[:, start:start + 100_000])
+        except OSError:
+            failed += 1
+        recorder.flush()
+    recorder.annotate(0, 10, label="there")
+    recorder.annotate(1_500_000, 10, label="lost")
+    recorder.close()
+    kept = 5_000_001 // 16
+    assert bool(failed) == (overload == "wait")
+    assert recorder.error.errno == errno.EFBIG
+    assert recorder.dropped == 2_000_000 - kept
+    reader = recording.Reader(writer.path, verify=True)
+    assert np.array_equal(reader.read(), samples[:, :kept])
+    assert [entry["core:label"] for entry in reader.annotations] == ["there"]
+
+
+def test_samples_make_room_for_metadata_on_a_full_disk(tmp_path, monkeypatch):
+    from gnuradio.mimopack.recording import writer as module
+    samples = _samples(2, 100_000)
+    writer = recording.Writer(tmp_path / "r", 2, RATE)
+    writer.write(samples)
+    writer.annotate_later([(at, module.annotation_text(at, 10)) for at in (5, 99_000)])
+    dump, refused = module._dump_to, []
+
+    def full(metadata, handle, annotations):
+        if len(refused) < 2:
+            refused.append(handle.name)
+            handle.write("{")
+            raise OSError(errno.ENOSPC, "No space left on device")
+        dump(metadata, handle, annotations)
+
+    monkeypatch.setattr(module, "_dump_to", full)
+    writer.close()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["r.sigmf-data", "r.sigmf-meta"]
+    reader = recording.Reader(tmp_path / "r", verify=True)
+    # 64 KiB, then four times that.
+    assert reader.num_samples == 100_000 - 5 * 2**16 // 16
+    assert np.array_equal(reader.read(), samples[:, :reader.num_samples])
+    assert [one["core:sample_start"] for one in reader.annotations] == [5]
+    assert reader.notes == []
+
+
+def test_metadata_is_that_of_the_library(tmp_path):
+    """Annotations are written one by one; the library would write the same bytes."""
+    fields = {"x:y": {"annotations": []},
+              "core:extensions": [{"name": "x", "version": "1.0.0", "optional": True}]}
+    with recording.Writer(tmp_path / "r", 1, RATE, fields=fields) as writer:
+        writer.write(np.zeros((1, 100)))
+        writer.annotate(7, 3, label="\u00e4 \"annotations\": []", **{"mimopack:b": [1, {"c": 2}]})
+        writer.annotate(5, 3)
+    script = ("import sys, sigmf, warnings; warnings.simplefilter('ignore');"
+              "print(sigmf.fromfile(sys.argv[1]).dumps())")
+    again = subprocess.run([sys.executable, "-c", script, writer.path], check=True,
+                           capture_output=True, text=True).stdout
+    assert writer.path.read_text() == again

@@ -1,0 +1,221 @@
+# SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The NumPy references of the tree, list and iterative detectors: oracles and known relations."""
+
+import numpy as np
+import pytest
+from gnuradio.mimopack import constellation
+from gnuradio.mimopack.reference import (
+    ep,
+    fsd,
+    kbest,
+    mla,
+    mmse,
+    mmsepic,
+    sic,
+    sphere,
+    tree,
+    trellis,
+)
+from gnuradio.mimopack.reference.exhaustive import candidates
+from simulated import problem
+from source_tree import DATA
+
+FILES = sorted(DATA.glob("*.npz"))
+NAMES = {4: "qpsk", 16: "qam16", 64: "qam64", 256: "qam256"}
+
+
+def vectors(n, num_tx, name, snr, seed=0):
+    """Yields (y, h, noise_var, bits) in double precision."""
+    y, h, noise_var, bits = problem(n, num_tx, num_tx, name, snr, seed=seed)
+    for i in range(n):
+        yield y[i].astype(complex), h[i].astype(complex), noise_var, bits[i]
+
+
+def error_rate(detector, n=150, **parameters):
+    points = constellation.get("qam16")
+    wrong = [(detector(y, h, noise_var, points, **parameters) > 0) != bits
+             for y, h, noise_var, bits in vectors(n, 4, "qam16", 20)]
+    return np.mean(wrong)
+
+
+@pytest.mark.parametrize("with_prior", [False, True])
+@pytest.mark.parametrize("detector, parameters", [
+    (fsd.sfsd, {"levels": 3, "num_paths": 2}), (kbest, {"k": 64, "llr_clip": None})])
+def test_complete_lists_are_max_log(detector, parameters, with_prior):
+    points = constellation.get("qpsk")
+    rng = np.random.default_rng(4)
+    for y, h, noise_var, _ in vectors(20, 3, "qpsk", 8):
+        prior = {"prior": rng.normal(0, 3, 6)} if with_prior else {}
+        np.testing.assert_allclose(detector(y, h, noise_var, points, **parameters, **prior),
+                                   mla(y, h, noise_var, points, **prior), atol=1e-9)
+
+
+@pytest.mark.parametrize("detector, parameters", [
+    (fsd.hfsd, {"levels": 1}), (fsd.sfsd, {"levels": 1, "num_paths": 4}), (fsd.fpfsd, {}),
+    (kbest, {"k": 16, "llr_clip": 50.0}), (trellis, {}), (sic.bitflip, {}),
+    (sic.zfsic, {})])
+def test_one_layer_is_max_log(detector, parameters):
+    """With one antenna every list is complete; hard detectors agree in sign."""
+    points = constellation.get("qam16")
+    hard = detector in (fsd.hfsd, sic.zfsic)
+    for y, h, noise_var, _ in vectors(20, 1, "qam16", 12):
+        expected = mla(y, h, noise_var, points)
+        found = detector(y, h, noise_var, points, **parameters)
+        if detector is sic.bitflip:    # one flip of each bit, not all symbols
+            np.testing.assert_array_equal(found > 0, expected > 0)
+        else:
+            np.testing.assert_allclose(found, np.sign(expected) if hard else
+                                       np.clip(expected, -50, 50) if "llr_clip" in parameters
+                                       else expected, atol=1e-9)
+
+
+def test_fsd_order_of_barbero_and_thompson():
+    """Orthogonal columns of different norms: the expanded level takes the weakest layer."""
+    h = np.diag([3.0, 1.0, 4.0, 2.0]).astype(complex)
+    assert fsd.fsd_order(h, 1) == [3, 0, 2, 1]     # top: weakest; below it strongest first
+    assert fsd.fsd_order(h, 0) == [1, 3, 0, 2]
+    assert fsd.fsd_order(h, 2)[-2:] == [3, 1]
+
+
+def test_fpfsd_orders_are_those_of_table_1():
+    """000 table 1: norm-based ordering {2, 4, 3, 1} and the four that follow from it."""
+    h = np.diag([1.0, 4.0, 2.0, 3.0]).astype(complex)
+    detection = [[layer + 1 for layer in fsd.norm_order(h, top)[::-1]] for top in range(4)]
+    assert detection == [[1, 2, 4, 3], [2, 4, 3, 1], [3, 2, 4, 1], [4, 2, 3, 1]]
+
+
+def test_number_of_paths_is_the_paper_s():
+    """000 §4.2.1: M^L + N_iter m (nt - L)."""
+    points = constellation.get("qam16")
+    y, h, noise_var, _ = next(vectors(1, 4, "qam16", 20))
+    search = tree.Tree(y, h, noise_var, points, fsd.fsd_order(h, 1))
+    paths, metric = fsd.hfsd_list(search, 1)
+    best = paths[np.argsort(metric)[:4]]
+    assert len(paths) == 16 and len(fsd.extension(search, best, 1)) == 4 * 4 * 3
+
+
+def test_bit_flipping_list():
+    """002 fig. 6: the hard solution and one branch per bit; QPSK, four layers: 9 candidates."""
+    points = constellation.get("qpsk")
+    y, h, noise_var, _ = next(vectors(1, 4, "qpsk", 10))
+    search = tree.Tree(y, h, noise_var, points, sic.sic_order(h, "none"))
+    start = np.array([0b00, 0b01, 0b11, 0b10])
+    paths = sic.flipped(search, start)
+    assert len(paths) == 9 and np.array_equal(paths[0], start)
+    for branch, (level, bit) in zip(paths[1:], [(i, k) for i in (3, 2, 1, 0) for k in (2, 1)],
+                                    strict=True):
+        assert np.array_equal(branch[level + 1:], start[level + 1:])
+        assert branch[level] == start[level] ^ bit
+
+
+def test_bit_flipping_lists_grow():
+    """More starts only add candidates: both sides' metrics can only fall."""
+    points = constellation.get("qam16")
+    for y, h, noise_var, bits in vectors(20, 4, "qam16", 18):
+        sent = bits.reshape(4, 4) @ [8, 4, 2, 1]
+        search = tree.Tree(y, h, noise_var, points, sic.sic_order(h, "sinr"))
+        one = search.labels(search.complete(np.zeros((1, 4), int), 3))
+        few = sic.bitflip(y, h, noise_var, points, starts=one)
+        np.testing.assert_allclose(few, sic.bitflip(y, h, noise_var, points), atol=1e-9)
+        more = sic.bitflip(y, h, noise_var, points, starts=np.stack([one[0], sent]))
+        exact = mla(y, h, noise_var, points)
+        agree = np.mean((more > 0) == (exact > 0))
+        assert agree >= np.mean((few > 0) == (exact > 0)) - 1e-12
+
+
+def test_error_rates_are_ordered():
+    exact = error_rate(mla, 60)
+    rates = {name: error_rate(detector, 60, **own) for name, detector, own in (
+        ("zfsic", sic.zfsic, {}), ("unordered", sic.zfsic, {"ordering": "none"}),
+        ("hfsd", fsd.hfsd, {}), ("sfsd", fsd.sfsd, {}), ("fpfsd", fsd.fpfsd, {}),
+        ("kbest", kbest, {"k": 64, "llr_clip": 50.0}))}
+    assert rates["unordered"] > rates["zfsic"] > rates["hfsd"]
+    for near in ("sfsd", "fpfsd", "kbest"):
+        assert rates[near] <= exact + 0.005
+
+
+@pytest.mark.parametrize("with_prior", [False, True])
+@pytest.mark.parametrize("ordering", sphere.ORDERINGS)
+@pytest.mark.parametrize("name, num_tx, snr, levels, expansions", [
+    ("qpsk", 2, 5, [3, 1], [1]), ("qam16", 2, 12, [3, 1], [2]), ("qpsk", 4, 8, [7, 4, 1], [2, 3]),
+    ("qam64", 1, 20, [2, 1], [3]), ("qam16", 2, 12, [1], []),
+    ("qam16", 2, 12, [4, 3, 2, 1], [3, 5, 2]), ("wlan_qam64", 1, 15, [1], [])])
+def test_sphere_detectors_find_the_ml_solution(name, num_tx, snr, levels, expansions, ordering,
+                                               with_prior):
+    """Against exhaustive search; every fourth channel is ill-conditioned, some of rank 1 or 0."""
+    points = constellation.get(name)
+    symbols, bits = candidates(points, num_tx)
+    rng = np.random.default_rng(1)
+    for i, (y, h, noise_var, _) in enumerate(vectors(40, num_tx, name, snr)):
+        if num_tx > 1 and i % 4 == 0:
+            h[:, 1] = h[:, 0] * (1 + (1e-4 if i % 8 else 0))
+        if i == 36:
+            h[:] = 0
+        prior = rng.normal(0, 3, bits.shape[1]) if with_prior else np.zeros(bits.shape[1])
+        metric = np.sum(np.abs(y - symbols @ h.T) ** 2, axis=1) - noise_var * (bits @ prior)
+        search = sphere.RealTree(y, h, points, noise_var, prior if with_prior else None, ordering)
+        for path in (sphere.sd_search(search)[0], sphere.sd_search(search, "zf")[0],
+                     sphere.asd_search(search)[0],
+                     sphere.psd_search(search, levels, expansions, team_size=5)[0]):
+            found = np.flatnonzero(np.all(bits == search.bits(path), axis=1))[0]
+            assert metric[found] == pytest.approx(metric.min(), abs=1e-9)
+
+
+def test_node_counts():
+    """Counts are evaluated nodes: ASD, which expands the fewest, stays within twice those of SD,
+    which stops a level's evaluation early; PSD's threads share its work without adding to it."""
+    points = constellation.get("qpsk")
+    for y, h, _, _ in vectors(30, 4, "qpsk", 10):
+        search = sphere.RealTree(y, h, points)
+        depth_first = sphere.sd_search(search)[1]
+        assert sphere.asd_search(search)[1] <= 2 * depth_first
+        per_thread = sphere.psd_search(search, [7, 4, 1], [1, 1], team_size=8)[1]
+        assert len(per_thread) == 8
+        assert per_thread.sum() == sphere.psd_search(search, [7, 4, 1], [1, 1], team_size=1)[1][0]
+
+
+def test_sorted_qr_order():
+    """Least residual first: of 3, 1 and 2 along different axes, and a fourth that is the first
+    but for a small part, which is what projection leaves of it."""
+    h = np.diag([3.0, 1.0, 2.0, 0.5]).astype(complex)
+    h[0, 3] = 3.0
+    assert sphere.sorted_qr_order(h) == [1, 2, 0, 3]
+    assert np.allclose(np.diag(sphere.RealTree(h[0], h, constellation.get("qpsk"),
+                                               ordering="sorted").r[::2, 1::2]), 0)
+
+
+def test_search_shapes_of_the_paper_are_counted():
+    """004 algorithm 3: a round evaluates exp nodes' children whether these lie inside or not, and
+    one thread of the team each; 5 levels of PAM-4, no noise: a round per stage."""
+    points = constellation.get("qam16")
+    y, h, _, _ = next(vectors(1, 2, "qam16", 200))
+    per_thread = sphere.psd_search(sphere.RealTree(y, h, points), [3, 2, 1], [3, 5], team_size=7)[1]
+    assert per_thread.tolist() == [sum(len(range(k, nodes, 7)) for nodes in (16, 12, 20))
+                                   for k in range(7)]
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_other_implementation(path):
+    """MMSE-PIC (extrinsic) and EP of tests/data. That EP starts from Gaussians whose variance is
+    the sample variance of the PAM points, side / (side - 1) times too large; so does this test."""
+    with np.load(path) as data:
+        points = constellation.get(NAMES[len(data["points"])])
+        y, h = data["y"].astype(complex), data["h"].astype(complex)
+        noise_var, prior = float(data["noise_var"]), data["prior"].astype(float)
+        expected = {"pic": data["llr_mmse_pic_maxlog_prior"], "ep": data["llr_ep10"]}
+    side = points.square_qam.side
+    for i in range(len(y)):
+        found = mmsepic(y[i], h[i], noise_var, points, prior[i]) - prior[i]
+        scale = np.abs(expected["pic"][i]).max()
+        assert np.max(np.abs(found - expected["pic"][i])) < 2e-7 * scale
+        found = ep(y[i], h[i], noise_var, points, initial_variance=0.5 * side / (side - 1))
+        scale = np.abs(expected["ep"][i]).max()
+        assert np.max(np.abs(found - expected["ep"][i])) < 2e-5 * scale
+
+
+def test_pic_without_prior_is_mmse():
+    points = constellation.get("qam16")
+    for y, h, noise_var, _ in vectors(20, 3, "qam16", 15):
+        np.testing.assert_allclose(mmsepic(y, h, noise_var, points),
+                                   mmse(y, h, noise_var, points), rtol=1e-8, atol=1e-8)

@@ -1,0 +1,46 @@
+# SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Codes of simulated links."""
+
+import pytest
+from gnuradio.mimopack import sim
+from gnuradio.mimopack.coding import ldpc
+from gnuradio.mimopack.sim.codes import make_code
+
+LDPC = "wifi:648:1/2"
+
+
+class TestCodes:
+    @pytest.mark.parametrize("text, num_info, rate", [
+        ("wimax:576:3/4A", 432, 3 / 4), (LDPC, 324, 1 / 2), ("nr:2:20", 200, 1 / 5),
+        ("nr:1:16,factor=0.7", 352, 1 / 3), ("nr_matched:100:240:4:2", 100, 5 / 12),
+        ("none:7", 112, 1), ("turbo:40", 40, 40 / 132), ("conv:60:3/4:margin=5", 60, 60 / 88)])
+    def test_sizes(self, text, num_info, rate):
+        code = make_code(text, 16)
+        assert code.num_info == num_info and code.rate == pytest.approx(rate)
+
+    @pytest.mark.parametrize("text", [LDPC, "nr:2:9:factor=0.7", "wimax:672:5/6",
+                                      "turbo:512:extrinsic_scale=0.7",
+                                      "nr_matched:300:640:4,algorithm=offset",
+                                      "conv:100:1/2", "conv:100:3/4:algorithm=viterbi"])
+    def test_no_errors_at_high_snr(self, text):
+        """With punctured bits and padded vectors."""
+        link = sim.Link(3, 4, "qam64", text)
+        row, = sim.Simulation(link, ["nway:iterations=2"]).run([30], max_frames=64)
+        assert row["fer"] == [0, 0] and row["mean_passes"] == 1 and row["frames"] == 64
+        assert row["ber_before_decoding"] < 0.02
+
+    def test_alist_file(self, tmp_path):
+        path = tmp_path / "code.alist"
+        ldpc.write_alist(ldpc.wifi(648, "2/3"), path)
+        code = make_code(f"{path}:algorithm=offset", 16)
+        assert (code.num_info, code.num_bits) == (432, 648)
+        assert code.make_decoder(7, 1).algorithm == "offset"
+
+    @pytest.mark.parametrize("text", ["ldpc", "wimax:2304", "wimax:x:1/2", "wimax:2304:7/8",
+                                      "none:0", "none:1:2", "/nowhere", "nr:1:1", "turbo:41",
+                                      "turbo", "conv:100", "conv:100:1/3", "conv:100:1/2:factor=1",
+                                      "wifi:648:1/2:speed=3", "wifi:648:1/2:factor=-1"])
+    def test_refusals(self, text):
+        with pytest.raises(ValueError, match="code: got .* allowed are none"):
+            sim.Link(code=text)

@@ -1,0 +1,82 @@
+# SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The detector blocks in flowgraphs: what they are fed, and what they give."""
+
+import numpy as np
+import pmt
+from gnuradio import gr, mimopack
+from gnuradio.mimopack.blocks.streams import vector
+
+
+class Source(gr.sync_block):
+    """Items of an array, at most `step` at a time, with tags (item, key, value)."""
+
+    def __init__(self, items, tags=(), step=None):
+        items = np.ascontiguousarray(items).reshape(len(items), -1)
+        gr.sync_block.__init__(self, "source", None, [(items.dtype.type, items.shape[1])])
+        self._items, self._tags, self._step, self._at = items, tags, step, 0
+
+    def work(self, input_items, output_items):
+        n = min(len(output_items[0]), len(self._items) - self._at, self._step or 2**30)
+        if n == 0:
+            return -1
+        output_items[0][:n] = self._items[self._at:self._at + n].reshape(
+            output_items[0][:n].shape)
+        for item, key, value in self._tags:
+            if self._at <= item < self._at + n:
+                self.add_item_tag(0, item, pmt.intern(key), pmt.to_pmt(value))
+        self._at += n
+        return n
+
+
+class Sink(gr.sync_block):
+    """Collects items and tags."""
+
+    def __init__(self, dtype, width):
+        gr.sync_block.__init__(self, "sink", [vector(dtype, width)], None)
+        self.parts, self.tags = [], []
+
+    def work(self, input_items, output_items):
+        n = len(input_items[0])
+        self.parts.append(input_items[0].reshape(n, -1).copy())
+        self.tags += [(tag.offset, pmt.to_python(tag.key), pmt.to_python(tag.value))
+                      for tag in self.get_tags_in_window(0, 0, n)]
+        return n
+
+    def items(self):
+        return np.concatenate(self.parts)
+
+
+def make(name, **parameters):
+    return getattr(mimopack, f"{name}_detector")(**parameters)
+
+
+def play(block, y, h, period=1, prior=None, tags=(), step=None, dtype=np.float32):
+    """Run the arrays through the block; the LLRs as (n, nt*m), and the sink."""
+    tb = gr.top_block()
+    width = block.output_signature().sizeof_stream_item(0) // np.dtype(dtype).itemsize
+    ends = [Source(y.reshape(len(y) // period, -1), tags, step), Source(h, (), step)]
+    if prior is not None:
+        ends.append(Source(prior.reshape(len(y) // period, -1), (), step))
+    sink = Sink(dtype, width)
+    for port, source in enumerate(ends):
+        tb.connect(source, (block, port))
+    tb.connect(block, sink)
+    tb.run()
+    return sink.items().reshape(len(y), -1), sink
+
+
+class Hungry(gr.basic_block):
+    """A reader that wants many items at once, as decoders of long blocks do."""
+
+    def __init__(self, items, width):
+        gr.basic_block.__init__(self, "hungry", [(np.float32, width)], None)
+        self._items, self.taken = items, 0
+
+    def forecast(self, noutput_items, ninputs):
+        return [self._items] * ninputs
+
+    def general_work(self, input_items, output_items):
+        self.consume(0, self._items)
+        self.taken += self._items
+        return 0

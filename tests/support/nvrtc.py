@@ -1,0 +1,50 @@
+# SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""NVIDIA's run-time compiler, from the package nvidia-cuda-nvrtc: it needs no GPU."""
+
+import ctypes
+import re
+import site
+import sys
+from functools import cache
+from pathlib import Path
+
+
+@cache
+def library():
+    folders = [*site.getsitepackages(), site.getusersitepackages(), *sys.path]
+    for folder in folders:
+        for path in sorted(Path(folder).glob("nvidia/*/lib/libnvrtc.so.*")):
+            return ctypes.CDLL(str(path))
+    raise FileNotFoundError("libnvrtc.so: pip install nvidia-cuda-nvrtc")
+
+
+class Program:
+    """A compiled program: ``error`` (None or the compiler's log), and by kernel ``registers``,
+    ``stack`` and ``spills`` (bytes)."""
+
+    def __init__(self, source, architecture, options):
+        nvrtc, program = library(), ctypes.c_void_p()
+        if nvrtc.nvrtcCreateProgram(ctypes.byref(program), source.encode(), b"program.cu", 0,
+                                    None, None):
+            raise RuntimeError("nvrtcCreateProgram failed")
+        flags = [f"-arch={architecture}", "-Xptxas=-v", *options]
+        status = nvrtc.nvrtcCompileProgram(
+            program, len(flags), (ctypes.c_char_p * len(flags))(*map(str.encode, flags)))
+        size = ctypes.c_size_t()
+        nvrtc.nvrtcGetProgramLogSize(program, ctypes.byref(size))
+        log = ctypes.create_string_buffer(size.value)
+        nvrtc.nvrtcGetProgramLog(program, log)
+        nvrtc.nvrtcDestroyProgram(ctypes.byref(program))
+        text = log.value.decode()
+        self.error = text if status else None
+        self.registers, self.stack, self.spills = {}, {}, {}
+        for name, stack, spilled, registers in re.findall(
+                r"Compiling entry function '(\w+)' .*?Function properties for \1\n[^\n]*?"
+                r"(\d+) bytes stack frame, (\d+) bytes spill.*?Used (\d+) registers", text,
+                re.DOTALL):
+            self.stack[name], self.spills[name] = int(stack), int(spilled)
+            self.registers[name] = int(registers)
+
+
+ARCHITECTURES = ("sm_75", "sm_80", "sm_90", "sm_100")

@@ -1,0 +1,20 @@
+# SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Samples for recordings."""
+
+import numpy as np
+from gnuradio.mimopack import recording
+
+
+def exact_samples(channels, n, datatype, seed=0):
+    """Random samples (channels, n) that the datatype holds without rounding."""
+    rng = np.random.default_rng(seed)
+    largest = recording.get_datatype(datatype).largest
+    if largest is not None:
+        # Of 32 bits float32 holds the upper 24.
+        steps = min(round(1 / (1 - largest)), 1 << 23)
+        parts = rng.integers(-steps, steps, (channels, n, 2)) / np.float32(steps)
+        parts[0, 0] = (-1.0, 1 - 1 / steps)
+    else:
+        parts = rng.standard_normal((channels, n, 2))
+    return parts.astype(np.float32).view(np.complex64)[..., 0]

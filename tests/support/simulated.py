@@ -1,0 +1,34 @@
+# SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Random detection problems for the tests."""
+
+import numpy as np
+from gnuradio.mimopack import channel, constellation
+
+
+def problem(n, num_tx, num_rx, name, snr_db, per_channel=1, seed=0):
+    """(y, h, noise_var, bits): i.i.d. Rayleigh, SNR per receive antenna."""
+    rng = np.random.default_rng(seed)
+    points = constellation.get(name)
+    noise_var = num_tx * 10 ** (-snr_db / 10)
+    h = channel.flat_rayleigh(n // per_channel, num_rx, num_tx, rng)
+    bits = rng.integers(0, 2, (n, num_tx * points.bits_per_symbol), np.uint8)
+    x = points.modulate(bits)
+    y = np.einsum("nij,nj->ni", np.repeat(h, per_channel, axis=0), x)
+    y = (y + channel.awgn(y.shape, noise_var, rng)).astype(np.complex64)
+    return y, h, noise_var, bits
+
+
+def assert_close(llr, expected, tolerance=1e-3):
+    """Equal within ``tolerance`` of each vector's largest LLR."""
+    scale = np.max(np.abs(expected), axis=1)
+    error = np.max(np.abs(llr - expected), axis=1)
+    assert np.all(error <= tolerance * scale + 1e-6), np.max(error / (scale + 1e-30))
+
+
+def calibrated(n, mean=4.0, seed=1):
+    """(LLRs, bits): by Bayes' rule calibrated LLRs of BPSK in Gaussian noise."""
+    rng = np.random.default_rng(seed)
+    bits = rng.integers(0, 2, n, np.uint8)
+    llr = (2.0 * bits - 1) * mean + rng.normal(0, np.sqrt(2 * mean), n)
+    return llr, bits

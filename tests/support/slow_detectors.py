@@ -1,0 +1,47 @@
+# SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Detectors that take more time than there is."""
+
+import time
+
+from gnuradio.mimopack import detectors
+
+
+class SlowDetector:
+    """N-way, which takes its time."""
+
+    def __init__(self, unknowns, rows, constellation):
+        self._detector = detectors.NWay(num_tx=unknowns, num_rx=rows, constellation=constellation)
+        self.candidates = self._detector.candidates
+
+    def detect(self, y, h, noise_var):
+        self.pass_time()
+        return self._detector.detect(y, h, noise_var)
+
+    @staticmethod
+    def pass_time():
+        """Take 20 ms of a processor."""
+        end = time.thread_time() + 0.02
+        while time.thread_time() < end:
+            pass
+
+
+class WaitingDetector(SlowDetector):
+    """N-way, which waits for what others have."""
+
+    waited = 0.0
+
+    @staticmethod
+    def pass_time():
+        """Wait for 20 ms, without Python's lock."""
+        begun = time.monotonic()
+        time.sleep(0.02)
+        WaitingDetector.waited += time.monotonic() - begun
+
+
+class SlowNWay(detectors.NWay):
+    """N-way in Python, which takes more time than there is."""
+
+    def detect(self, *arguments, **options):
+        SlowDetector.pass_time()
+        return super().detect(*arguments, **options)

@@ -1,0 +1,37 @@
+# SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The command line in a terminal of a given size."""
+
+import os
+import pty
+import signal
+import subprocess
+import sys
+
+import pytest
+
+
+def in_terminal(width, height, *arguments, interrupt=None):
+    """What the command writes to a terminal of a size, and its exit status; with SIGINT when a
+    text has been seen."""
+    pytest.importorskip("rich")
+    outer, inner = pty.openpty()
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "TERM": "xterm-256color",
+                   "COLUMNS": str(width), "LINES": str(height)}
+    process = subprocess.Popen(
+        [sys.executable, "-c",
+         "from gnuradio.mimopack.apps.cli import main; main(prog_name='mimopack')",
+         "wifi", *map(str, arguments)], stdin=inner, stdout=inner, stderr=inner, env=environment)
+    os.close(inner)
+    parts = []
+    while True:
+        try:
+            parts.append(os.read(outer, 65536))
+        except OSError:    # the process has ended
+            break
+        if interrupt is not None and interrupt in b"".join(parts).decode(errors="replace"):
+            process.send_signal(signal.SIGINT)
+            interrupt = None
+    os.close(outer)
+    # What gr-soapy prints, such as "sO", can fall into the middle of a character.
+    return b"".join(parts).decode(errors="replace"), process.wait(timeout=60)

@@ -1,0 +1,49 @@
+# SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Received Wi-Fi frames, made without samples."""
+
+import struct
+
+from gnuradio.mimopack.wifi import mac
+from gnuradio.mimopack.wifi.formats import HT, VHT, NonHT
+from gnuradio.mimopack.wifi.frame import ReceivedFrame
+
+
+def mpdu_bytes(sequence=0, size=40, fcs_ok=True, control=b"\x08\x00",
+               addresses=("020000000001", "020000000002", "020000000003")):
+    """An MPDU of a data frame, with its frame check sequence."""
+    body = control + bytes(2) + b"".join(map(bytes.fromhex, addresses[:3]))
+    body += struct.pack("<H", sequence << 4) + b"".join(map(bytes.fromhex, addresses[3:]))
+    body += bytes(i & 0xFF for i in range(size))
+    check = mac.fcs(body)
+    return body + (check if fcs_ok else bytes(byte ^ 0x55 for byte in check))
+
+
+def received(fmt, mpdus=None, antennas=1, **fields):
+    """A frame in that format, with MPDUs (bytes)."""
+    mpdus = [mpdu_bytes()] if mpdus is None else mpdus
+    parts = tuple(mac.Mpdu(data, mac.fcs(data[:-4]) == data[-4:], 0) for data in mpdus)
+    return ReceivedFrame(**{
+        "start": 4000, "num_samples": 1000, "sample_rate": 20e6, "frequency": 5180e6,
+        "format": fmt, "problem": "", "cfo_hz": -1234.5, "snr_db": 30.0,
+        "antenna_snr_db": (30.0,) * antennas, "level_dbfs": tuple(-20.0 - 3 * i for i in
+                                                                  range(antennas)),
+        "noise_dbfs": tuple(-50.0 - i for i in range(antennas)), "mpdus": parts, **fields})
+
+
+HT_FRAMES = [
+    HT(0, 100), HT(7, 100, short_gi=True), HT(8, 100, bandwidth_mhz=40, coding="ldpc"),
+    HT(15, 100, stbc=1), HT(15, 100, stbc=2), HT(12, 100, greenfield=True, short_gi=True),
+    HT(31, 100, bandwidth_mhz=40, short_gi=True, coding="ldpc"), HT(32, 100, bandwidth_mhz=40),
+    HT(2, 100, stbc=1, coding="ldpc", aggregated=True)]
+VHT_FRAMES = [
+    VHT(0, 10), VHT(9, 10, num_streams=2, bandwidth_mhz=80, short_gi=True),
+    VHT(4, 10, num_streams=4, bandwidth_mhz=40, coding="ldpc", group_id=63, partial_aid=511),
+    VHT(3, 10, num_streams=2, stbc=2), VHT(8, 10, stbc=1, coding="ldpc", extra_symbol=True),
+    VHT(7, 10, num_streams=3, beamformed=True, partial_aid=256)]
+
+
+FRAMES = [received(NonHT(54, 44), antennas=2), received(NonHT(9, 44), sample_rate=5e6),
+          *map(received, HT_FRAMES), *map(received, VHT_FRAMES),
+          received(HT(3, 200, aggregated=True), [mpdu_bytes(1), mpdu_bytes(2, fcs_ok=False)]),
+          received(NonHT(6, 44), frequency=None), received(None)]

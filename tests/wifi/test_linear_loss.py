@@ -1,0 +1,152 @@
+# SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Decibels left on the table, against simulated frames over the same channels."""
+
+import importlib.util
+from dataclasses import replace
+from functools import cache
+
+import numpy as np
+import pytest
+from gnuradio.mimopack import recording, wifi
+from gnuradio.mimopack.wifi.linear_loss import information, linear_loss, threshold
+from source_tree import ROOT
+
+BER = 1e-4
+# mcs, coding, antennas, correlation of neighbouring antennas on both sides, seed
+CASES = [(9, "bcc", 2, 0.5, 0), (11, "bcc", 2, 0.0, 1), (11, "bcc", 2, 0.7, 0),
+         (13, "ldpc", 2, 0.6, 1), (15, "bcc", 3, 0.0, 1), (19, "bcc", 3, 0.7, 2),
+         (27, "bcc", 4, 0.0, 1), (27, "ldpc", 4, 0.7, 2), (29, "bcc", 4, 0.0, 2)]
+
+
+_spec = importlib.util.spec_from_file_location("_bench", ROOT / "bench" / "wifi_linear_loss.py")
+bench = importlib.util.module_from_spec(_spec)
+_spec.loader.exec_module(bench)
+
+
+@cache
+def measured(case):
+    """(link, SNRs that N-way, MMSE and ZF need)."""
+    mcs, coding, num_rx, correlation, seed = case
+    link = bench.Link(wifi.HT(mcs, 500, coding=coding),
+                      bench.multipath(num_rx, mcs // 8 + 1, correlation, seed))
+    return link, *(link.needed_db(name, BER) for name in ("nway", "mmse", "zf"))
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_losses_are_those_of_simulated_frames_at_equal_bit_error_rates(case):
+    link, strong, mmse, zf = measured(case)
+    found = linear_loss(link.format, link.state)
+    assert found.mmse_db == pytest.approx(mmse - strong, abs=0.5 + 0.15 * (mmse - strong))
+    assert found.zf_db == pytest.approx(zf - strong, abs=1.0 + 0.25 * (zf - strong))
+    assert found.detector == "nway"
+
+
+def test_losses_are_right_on_average():
+    errors = []
+    for case in CASES:
+        link, strong, mmse, _ = measured(case)
+        errors.append(linear_loss(link.format, link.state).mmse_db - (mmse - strong))
+    assert np.sqrt(np.mean(np.square(errors))) < 0.5
+    assert abs(np.mean(errors)) < 0.3
+
+
+@pytest.mark.parametrize("case", CASES[::2], ids=str)
+def test_the_margin_is_the_distance_to_what_the_detector_needs(case):
+    link, _, _, _ = measured(case)
+    needed = link.needed_db("nway", 0.1, kind=1)
+    found = linear_loss(link.format, link.state)    # of noise 1
+    assert -found.margin_db == pytest.approx(needed, abs=1.0)
+    # Ten times the noise takes 10 dB.
+    noisier = linear_loss(link.format, replace(link.state, noise=10 * link.state.noise))
+    assert noisier.margin_db == pytest.approx(found.margin_db - 10, abs=0.1)
+    assert noisier.mmse_db == pytest.approx(found.mmse_db, abs=0.1)
+
+
+@pytest.mark.parametrize("mcs", [8, 11, 15, 27, 29])
+def test_nothing_is_left_on_orthogonal_channels(mcs):
+    f = wifi.HT(mcs, 100)
+    rng = np.random.default_rng(mcs)
+    n, streams = f.plan.used.size, f.num_streams
+    shape = (n, streams + 1, streams)
+    h = np.linalg.qr(rng.standard_normal(shape) + 1j * rng.standard_normal(shape))[0]
+    # Streams of unlike strength, and antennas of unlike noise that whitening makes equal.
+    noise = np.linspace(1, 3, streams + 1)
+    h = h * np.linspace(1, 2, streams) * np.sqrt(noise)[:, None]
+    found = linear_loss(f, wifi.ChannelState(f.plan.used, h.astype(np.complex64), noise))
+    # N-way passes over real-valued layers and clips LLRs: not the same numbers to the last digit.
+    assert abs(found.mmse_db) < 0.1 and abs(found.zf_db) < 0.1
+
+
+@pytest.mark.parametrize("f", [wifi.NonHT(54, 100), wifi.HT(7, 100), wifi.HT(3, 100, stbc=1),
+                               wifi.VHT.of_length(8, 100, 1)], ids=lambda f: f.describe())
+def test_nothing_is_left_with_one_stream(f):
+    rng = np.random.default_rng(1)
+    shape = (f.plan.used.size, 2, f.num_space_time_streams)
+    h = (rng.standard_normal(shape) + 1j * rng.standard_normal(shape)).astype(np.complex64)
+    found = linear_loss(f, wifi.ChannelState(f.plan.used, h, np.ones(2)))
+    assert abs(found.mmse_db) < 0.1 and abs(found.zf_db) < 0.1
+
+
+def test_streams_in_one_direction_are_lost_to_linear_detectors():
+    f = wifi.HT(9, 100)
+    h = np.ones((f.plan.used.size, 2, 2), np.complex64) * np.array([1, 0.4j])
+    h[:, 1, 1] *= 1.001    # not quite of rank 1
+    found = linear_loss(f, wifi.ChannelState(f.plan.used, h, np.ones(2)))
+    assert found.mmse_db > 10 and found.zf_db > 20 and np.isfinite(found.margin_db)
+
+
+def test_what_is_compared():
+    link = measured(CASES[1])[0]
+    assert linear_loss(link.format, link.state, "mla").detector == "mla"
+    for name in ("mmse", "zf", "sd", "bitflip", "a user's own"):
+        assert linear_loss(link.format, link.state, name) == linear_loss(link.format, link.state)
+    # 64-QAM on four streams: more candidates than a figure is worth.
+    link = measured(CASES[-1])[0]
+    assert linear_loss(link.format, link.state, "mla").detector == "nway"
+    # More streams than antennas.
+    state = replace(link.state, matrices=link.state.matrices[:, :1], noise=np.ones(1))
+    assert linear_loss(link.format, state) is None
+
+
+@pytest.mark.parametrize(("mcs", "coding"), [(8, "bcc"), (13, "bcc"), (14, "bcc"), (15, "bcc"),
+                                             (11, "ldpc"), (13, "ldpc"), (12, "ldpc"),
+                                             (15, "ldpc")])
+def test_thresholds(mcs, coding):
+    """At the SNR at which one frame in ten is lost the margin is 0."""
+    f = wifi.HT(mcs, 500, coding=coding)
+    link = bench.Link(f, bench.multipath(3, 2, 0.3, 4), frames=100)
+    noise_var = 10 ** (-link.needed_db("mmse" if mcs == 8 else "nway", 0.1, kind=1) / 10)
+    found = linear_loss(f, replace(link.state, noise=noise_var * link.state.noise))
+    assert found.margin_db == pytest.approx(0, abs=1.0)
+    numerator, denominator = map(int, f.code_rate.split("/"))
+    assert 0.02 < threshold(f.coding, f.code_rate) - numerator / denominator < 0.25
+
+
+def test_information_grows_with_the_snr():
+    link = measured(CASES[1])[0]
+    values = [information(link.format, link.state, "nway", change)
+              for change in (-30, 0, 5, 10, 60)]
+    assert values == sorted(values) and abs(values[0]) < 0.05 and values[-1] > 0.999
+    with pytest.raises(ValueError, match="detector: omap takes no VHT MCS 8"):
+        f = wifi.VHT.of_length(8, 100, 4)
+        information(f, wifi.ChannelState(f.plan.used, np.ones((56, 4, 4), np.complex64),
+                                         np.ones(4)), "omap")
+
+
+def test_it_foretells_which_frames_of_the_demo_are_decoded():
+    """80 simulated frames over channels of their own: the channel matrices that N-way's receiver
+    found tell which ones the other detectors decode."""
+    reader = recording.Reader(ROOT / "examples/recordings/wifi_4x4_ht.sigmf-meta")
+    samples = next(reader.pieces(reader.num_samples))
+    decoded, found = {}, []
+    for name in ("nway", "mmse", "zf"):
+        receiver = wifi.Receiver(reader.num_channels, detector=name)
+        frames = receiver.process(samples) + receiver.finish()
+        found = found or [linear_loss(one.format, one.channel) for one in frames]
+        decoded[name] = np.array([one.complete for one in frames])
+    for name, margin in (("nway", [one.margin_db for one in found]),
+                         ("mmse", [one.margin_db - one.mmse_db for one in found]),
+                         ("zf", [one.margin_db - one.zf_db for one in found])):
+        assert np.mean((np.array(margin) > 0) == decoded[name]) >= 0.9
+        assert 10 < np.count_nonzero(decoded[name]) < 75

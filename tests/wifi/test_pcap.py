@@ -1,0 +1,377 @@
+# SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Capture files as tshark and scapy read them: every field of every format; FIFOs."""
+
+import contextlib
+import itertools
+import math
+import os
+import shutil
+import struct
+import subprocess
+import threading
+
+import pytest
+from gnuradio.mimopack.wifi.formats import HT, VHT, NonHT
+from gnuradio.mimopack.wifi.pcap import PcapWriter, Radio, radiotap
+from scapy.layers.dot11 import Dot11, Dot11FCS, RadioTap
+from scapy.utils import RawPcapReader
+from tshark import numbers, tshark
+from wifi_frames import HT_FRAMES, VHT_FRAMES, mpdu_bytes, received
+
+HEADER = struct.pack("<IHHiIII", 0xA1B23C4D, 2, 4, 0, 0, 262144, 127)
+
+
+def written(folder, *frames, **options):
+    path = folder / "frames.pcap"
+    with PcapWriter(path, **options) as writer:
+        for frame in frames:
+            writer.write(frame)
+    return path
+
+
+FLAGS = ["fcs", "badfcs", "shortgi", "cfp", "preamble", "wep", "frag", "datapad"]
+CHANNEL = ["freq", "flags.ofdm", "flags.2ghz", "flags.5ghz", "flags.half", "flags.quarter",
+           "flags.turbo", "flags.cck", "flags.passive", "flags.dynamic", "flags.gfsk"]
+
+
+def flag_names():
+    return [f"radiotap.flags.{name}" for name in FLAGS]
+
+
+def channel_names():
+    return [f"radiotap.channel.{name}" for name in CHANNEL]
+
+
+def test_file_header_and_record(tmp_path):
+    path = written(tmp_path, received(NonHT(6, 100), start=20_000_001))
+    data = path.read_bytes()
+    assert data[:24] == HEADER
+    seconds, nanoseconds, captured, original = struct.unpack("<IIII", data[24:40])
+    assert (seconds, nanoseconds) == (1, 50)
+    assert captured == original == len(data) - 40
+    assert data[40:].endswith(mpdu_bytes())
+
+
+def test_every_field_of_a_non_ht_frame(tmp_path):
+    data = [mpdu_bytes(7), mpdu_bytes(8, fcs_ok=False)]
+    path = written(tmp_path, *(received(NonHT(54, len(one)), [one]) for one in data))
+    rows = numbers(path, "radiotap.version", "radiotap.length", "radiotap.mactime",
+                   "radiotap.datarate", "radiotap.dbm_antsignal", "radiotap.dbm_antnoise",
+                   "radiotap.antenna", "frame.time_epoch", "wlan.seq", "wlan.fcs.status",
+                   *flag_names(), *channel_names())
+    for row, sequence, ok in zip(rows, (7, 8), (1, 0), strict=True):
+        assert row[:8] == [0, 25, 200, 54, -20, -50, 0, 0.0002]
+        assert row[8:10] == [sequence, ok]
+        assert row[10:18] == [1, 1 - ok, 0, 0, 0, 0, 0, 0]
+        assert row[18:] == [5180, 1, 0, 1, 0, 0, 0, 0, 0, 0, 0]
+    assert tshark(path, "wlan.ta", "wlan.ra") == 2 * [[["02:00:00:00:00:02"],
+                                                       ["02:00:00:00:00:01"]]]
+
+
+@pytest.mark.parametrize("sample_rate, half, quarter", [
+    (20e6, 0, 0), (10e6, 1, 0), (5e6, 0, 1), (40e6, 0, 0), (80e6, 0, 0)])
+def test_rates_of_narrow_channels(tmp_path, sample_rate, half, quarter):
+    rates = (6, 9, 12, 18, 24, 36, 48, 54)
+    path = written(tmp_path, *(received(NonHT(rate, 44), sample_rate=sample_rate,
+                                        frequency=5890e6) for rate in rates))
+    rows = numbers(path, "radiotap.datarate", "radiotap.channel.freq",
+                   "radiotap.channel.flags.half", "radiotap.channel.flags.quarter",
+                   "radiotap.mactime", "radiotap.present.mcs", "radiotap.present.vht")
+    scale = min(1, sample_rate / 20e6)
+    for rate, row in zip(rates, rows, strict=True):
+        assert row == [math.ceil(rate * scale * 2) / 2, 5890, half, quarter,
+                       4000 / sample_rate * 1e6, 0, 0]
+
+
+@pytest.mark.parametrize("frequency, shown", [
+    (2412e6, [2412, 1, 0]), (2484e6, [2484, 1, 0]), (5180.4e6, [5180, 0, 1]),
+    (5885e6, [5885, 0, 1]), (6115e6, [6115, 0, 1]), (868e6, [868, 0, 0]),
+    (None, None), (0.0, None), (-5e9, None), (70e9, None)])
+def test_frequencies(tmp_path, frequency, shown):
+    path = written(tmp_path, received(NonHT(6, 44), frequency=frequency))
+    row, = numbers(path, "radiotap.present.channel", "radiotap.channel.freq",
+                   "radiotap.channel.flags.2ghz", "radiotap.channel.flags.5ghz",
+                   "radiotap.dbm_antsignal", "wlan.fcs.status")
+    assert row == ([1, *shown] if shown else [0, None, None, None]) + [-20, 1]
+
+
+def test_every_field_of_ht(tmp_path):
+    # Wireshark takes frames of one time for parts of one A-MPDU, with one rate.
+    path = written(tmp_path, *(received(f, start=20_000 * i) for i, f in enumerate(HT_FRAMES)))
+    names = ["known", "index", "bw", "gi", "format", "fec", "stbc", "have_bw", "have_index",
+             "have_gi", "have_format", "have_fec", "have_stbc", "have_ness", "ness_bit0"]
+    rows = numbers(path, *(f"radiotap.mcs.{name}" for name in names), "radiotap.flags.shortgi",
+                   "radiotap.present.rate", "radiotap.present.vht", "radiotap.present.ampdu",
+                   "wlan_radio.phy", "wlan.fcs.status")
+    for f, row in zip(HT_FRAMES, rows, strict=True):
+        assert row == [0x7F, f.mcs, f.bandwidth_mhz == 40, f.short_gi, f.greenfield,
+                       f.coding == "ldpc", f.stbc, *[1] * 7, 0, f.short_gi, 0, 0, f.aggregated,
+                       7, 1], f
+    rates = numbers(path, "wlan_radio.data_rate")
+    for f, (rate,) in zip(HT_FRAMES, rates, strict=True):
+        # For MCS 32, Wireshark 4.0 has 6.2 instead of 6 Mbit/s.
+        assert rate == pytest.approx(f.rate_mbps, abs=0.25 if f.mcs == 32 else 0.06), f
+
+
+def test_every_field_of_vht(tmp_path):
+    path = written(tmp_path, *(received(f, start=20_000 * i) for i, f in enumerate(VHT_FRAMES)))
+    names = ["have_stbc", "have_gi", "have_beamformed", "have_txop_ps", "have_sgi_nsym_da",
+             "stbc", "gi", "beamformed", "ldpc_extra", "bw", "nss.0", "nsts.0", "mcs.0",
+             "coding.0", "gid", "paid"]
+    rows = numbers(path, *(f"radiotap.vht.{name}" for name in names), "radiotap.mcs.have_gid",
+                   "radiotap.mcs.have_paid", "radiotap.flags.shortgi", "radiotap.present.rate",
+                   "radiotap.present.mcs", "radiotap.present.ampdu", "wlan_radio.phy")
+    for f, row in zip(VHT_FRAMES, rows, strict=True):
+        # tshark has one name for "extra symbol known" and "extra symbol".
+        assert row == [
+            1, 1, 1, 0, 0, bool(f.stbc), f.short_gi, f.beamformed, [1, f.extra_symbol],
+            {20: 0, 40: 1, 80: 4}[f.bandwidth_mhz], f.num_streams, f.num_space_time_streams, f.mcs,
+            f.coding == "ldpc", f.group_id, f.partial_aid, 1, 1, f.short_gi, 0, 0, 1, 8], f
+    rates = numbers(path, "wlan_radio.data_rate")
+    for f, (rate,) in zip(VHT_FRAMES, rates, strict=True):
+        assert rate == pytest.approx(f.rate_mbps, abs=0.06), f
+
+
+@pytest.mark.parametrize("fmt", [HT(7, 400, aggregated=True), VHT(5, 20)])
+def test_aggregates(tmp_path, fmt):
+    three = [mpdu_bytes(1), mpdu_bytes(2, fcs_ok=False), mpdu_bytes(3)]
+    frames = [received(fmt, three), received(NonHT(6, 44), [mpdu_bytes(4)], start=8000),
+              received(fmt, [], start=9000), received(fmt, [mpdu_bytes(5)], start=12_000)]
+    path = tmp_path / "frames.pcap"
+    with PcapWriter(path) as writer:
+        assert [writer.write(frame) for frame in frames] == [3, 1, 0, 1]
+        assert writer.records == 5
+    names = ["reference", "flags.lastknown", "flags.last", "flags.delim_crc_error",
+             "flags.report_zerolen", "flags.is_zerolen", "delim_crc"]
+    rows = numbers(path, "wlan.seq", "radiotap.flags.badfcs",
+                   *(f"radiotap.ampdu.{name}" for name in names))
+    assert rows == [[1, 0, 0, 1, 0, 0, 0, 0, None], [2, 1, 0, 1, 0, 0, 0, 0, None],
+                    [3, 0, 0, 1, 1, 0, 0, 0, None], [4, 0, *[None] * 7],
+                    [5, 0, 1, 1, 1, 0, 0, 0, None]]
+
+
+def test_antennas(tmp_path):
+    nan, infinite = math.nan, -math.inf
+    frames = [
+        received(NonHT(6, 44), level_dbfs=(-20.4, -3.6, -30.0), noise_dbfs=(-50.0, -60.0, -55.0)),
+        received(VHT(0, 5), level_dbfs=(-20.0, nan), noise_dbfs=(infinite, -60.0)),
+        received(HT(0, 44), level_dbfs=(nan, nan), noise_dbfs=()),
+        received(NonHT(6, 44), level_dbfs=(nan,), noise_dbfs=(-60.0,)),
+        received(NonHT(6, 44), level_dbfs=(), noise_dbfs=()),
+        received(NonHT(6, 44), level_dbfs=(-400.0, 300.0), noise_dbfs=(-400.0, 300.0))]
+    path = written(tmp_path, *frames)
+    rows = numbers(path, "radiotap.dbm_antsignal", "radiotap.dbm_antnoise", "radiotap.antenna",
+                   "wlan.fcs.status")
+    # The antenna with the strongest signal first, then all of them in order.
+    assert rows == [[[-4, -20, -4, -30], [-60, -50, -60, -55], [0, 1, 2], 1],
+                    [[-20, -20], -60, [0, 1], 1], [None, None, [0, 1], 1],
+                    [None, -60, 0, 1], [None, None, None, 1],
+                    [[127, -128, 127], [127, -128, 127], [0, 1], 1]]
+    words = tshark(path, "radiotap.present.word")
+    assert [len(row[0]) for row in words] == [4, 3, 3, 1, 1, 3]
+    path = written(tmp_path, frames[0], dbm_full_scale=-27.5)
+    assert numbers(path, "radiotap.dbm_antsignal", "radiotap.dbm_antnoise") == [
+        [[-31, -48, -31, -58], [-88, -78, -88, -82]]]
+
+
+def test_256_antennas(tmp_path):
+    path = written(tmp_path, received(VHT(0, 5), antennas=256, level_dbfs=(-70.0,) * 256))
+    row, = numbers(path, "radiotap.antenna", "radiotap.dbm_antsignal", "wlan.fcs.status")
+    assert row == [list(range(256)), [-70] * 257, 1]
+
+
+def test_every_set_of_fields_is_aligned(tmp_path):
+    # Each combination of fields puts those behind it elsewhere.
+    choices = itertools.product(
+        (None, 1.5), (None, 5180e6), (None, "non-ht", "ht", "vht"), (None, (70000, 1, 2)),
+        ((), (-40.0,), (-40.0, -40.0), (-40.0,) * 3), (False, True))
+    radios = [Radio(time=t, frequency=frequency, format=fmt, mcs=9 if fmt != "ht" else 3,
+                    ampdu=ampdu, level_dbfs=levels, noise_dbfs=levels[:1], short_gi=short,
+                    group_id=33, partial_aid=259)
+              for t, frequency, fmt, ampdu, levels, short in choices]
+    path = tmp_path / "frames.pcap"
+    with path.open("wb") as file:
+        file.write(HEADER)
+        for radio in radios:
+            data = radiotap(radio) + mpdu_bytes()[:-4]
+            file.write(struct.pack("<IIII", 0, 0, len(data), len(data)) + data)
+    rows = numbers(path, "radiotap.mactime", "radiotap.channel.freq", "radiotap.datarate",
+                   "radiotap.mcs.index", "radiotap.vht.mcs.0", "radiotap.vht.paid",
+                   "radiotap.ampdu.reference", "radiotap.antenna", "radiotap.flags.shortgi",
+                   "wlan.seq")
+    assert len(rows) == 256
+    for radio, row in zip(radios, rows, strict=True):
+        antennas = [float(i) for i in range(len(radio.level_dbfs))]
+        assert row == [
+            radio.time and 1.5e6, radio.frequency and 5180,
+            # tshark shows the rate of an MCS under the same name.
+            {"non-ht": 9, "ht": 28.8889 if radio.short_gi else 26}.get(radio.format),
+            3 if radio.format == "ht" else None,
+            *((9, 259) if radio.format == "vht" else (None, None)), radio.ampdu and 70000,
+            antennas[0] if len(antennas) == 1 else antennas or None, radio.short_gi, 0], radio
+
+
+def test_scapy_reads_the_same(tmp_path):
+    frames = [received(NonHT(24, 44), frequency=2437e6, antennas=2),
+              # scapy puts the MCS field on even places: two antennas put it there anyway.
+              received(HT(13, 44, bandwidth_mhz=40, short_gi=True, coding="ldpc", stbc=1),
+                       antennas=2),
+              received(VHT(4, 10, num_streams=2, bandwidth_mhz=80, partial_aid=300, group_id=1),
+                       [mpdu_bytes(3)])]
+    with RawPcapReader(str(written(tmp_path, *frames))) as reader:
+        assert (reader.linktype, reader.nano) == (127, True)
+        legacy, ht, vht = (RadioTap(data) for data, _ in reader)
+    assert (legacy.mac_timestamp, legacy.Rate, legacy.ChannelFrequency) == (200, 24.0, 2437)
+    assert str(legacy.ChannelFlags) == "OFDM+2GHz" and str(legacy.Flags) == "FCS"
+    assert (legacy.dBm_AntSignal, legacy.dBm_AntNoise) == (-20, -50)
+    assert (ht.MCS_index, ht.MCS_bandwidth, ht.guard_interval) == (13, 1, 1)
+    assert (ht.HT_format, ht.FEC_type, ht.STBC_streams) == (0, 1, 1)
+    # scapy takes the partial AID for big-endian.
+    assert (vht.A_MPDU_ref, vht.VHT_bandwidth, vht.PartialAID, vht.GroupID) == (0, 4, 0x2C01, 1)
+    assert vht.mcs_nss == b"\x42\0\0\0\0"
+    assert [Dot11FCS in packet or Dot11 in packet for packet in (legacy, ht, vht)] == [True] * 3
+    assert [packet.addr2 for packet in (legacy, ht, vht)] == ["02:00:00:00:00:02"] * 3
+    assert vht.SC >> 4 == 3
+
+
+def test_time_keeps_nanoseconds(tmp_path):
+    path = tmp_path / "frames.pcap"
+    with PcapWriter(path) as writer:
+        writer.write(received(NonHT(6, 44), start=3), time=1_700_000_000.25)
+        writer.write(received(NonHT(6, 44), start=20_000_000 * 100_000 + 1), time=1_700_000_000)
+        writer.write(received(NonHT(6, 44), start=-7))
+    assert [row[0][0] for row in tshark(path, "frame.time_epoch")] == [
+        "1700000000.250000150", "1700100000.000000050", "0.000000000"]
+    assert [row[0] for row in numbers(path, "radiotap.mactime")] == [0, 1e11, 0]
+
+
+def test_frames_without_format_and_short_mpdus(tmp_path):
+    frames = [received(None), received(HT(7, 400, aggregated=True), [b"abc", b"abcd"]),
+              received(None, [])]
+    path = written(tmp_path, *frames)
+    with RawPcapReader(str(path)) as reader:
+        records = [data for data, _ in reader]
+    assert len(records) == 3 and records[0].endswith(mpdu_bytes())
+    lengths = [int.from_bytes(record[2:4], "little") for record in records]
+    flags = [record[16] for record in records]    # behind a word of presence bits and the TSFT
+    assert [record[length:] for record, length in zip(records[1:], lengths[1:], strict=True)] \
+        == [b"abc", b"abcd"]
+    assert flags == [0x10, 0x40, 0x50]
+    path = written(tmp_path, frames[0])
+    assert numbers(path, "radiotap.present.rate", "radiotap.present.mcs", "radiotap.present.vht",
+                   "radiotap.channel.freq", "radiotap.dbm_antsignal") == [[0, 0, 0, 5180, -20]]
+
+
+class TestFiles:
+    def test_a_file_that_was_given_stays_open(self, tmp_path):
+        path = tmp_path / "frames.pcap"
+        with path.open("wb") as file:
+            with PcapWriter(file) as writer:
+                writer.write(received(NonHT(6, 44)))
+                assert len(path.read_bytes()) > 24    # flushed
+            assert writer.closed and not file.closed
+        assert numbers(path, "wlan.fcs.status") == [[1]]
+
+    def test_fifo_is_read_live(self, tmp_path):
+        path = tmp_path / "live.pcap"
+        os.mkfifo(path)
+        if shutil.which("tshark") is None:
+            pytest.fail("tshark is missing: scripts/setup.sh --tests installs it")
+        with subprocess.Popen(["tshark", "-i", path, "-l", "-T", "fields", "-e", "wlan.seq"],
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as reader:
+            with PcapWriter(path) as writer:
+                for sequence in range(3):
+                    writer.write(received(NonHT(6, 44), [mpdu_bytes(sequence)]))
+                    # It is read before the next one is written.
+                    assert reader.stdout.readline() == f"{sequence}\n"
+            assert reader.wait(timeout=30) == 0
+
+    def test_reader_that_goes_away(self, tmp_path):
+        path = tmp_path / "live.pcap"
+        os.mkfifo(path)
+        heads = []
+
+        def read():
+            with path.open("rb", buffering=0) as file:
+                heads.append(file.read(24))
+
+        thread = threading.Thread(target=read)
+        thread.start()
+        writer = PcapWriter(path)
+        thread.join(30)
+        assert heads == [HEADER]
+        with writer:
+            with pytest.raises(BrokenPipeError, match="the reader has gone away.*live.pcap"):
+                writer.write(received(NonHT(6, 44)))
+            assert writer.closed and writer.records == 0
+            with pytest.raises(ValueError, match="live.pcap: writing has ended"):
+                writer.write(received(NonHT(6, 44)))
+
+    @pytest.mark.parametrize("size", [1500, 10000])    # a pipe takes 4096 bytes at once or not
+    def test_reader_that_stands_still(self, tmp_path, size):
+        path = tmp_path / "live.pcap"
+        os.mkfifo(path)
+        reader = os.open(path, os.O_RDWR | os.O_NONBLOCK)
+        got, lost = b"", []
+
+        def read():
+            parts = []
+            with contextlib.suppress(BlockingIOError):
+                while True:
+                    parts.append(os.read(reader, 1 << 16))
+            return b"".join(parts)
+
+        with PcapWriter(path, patience=0.01) as writer:
+            for sequence in range(200):
+                if sequence == 100:
+                    got += read()
+                try:
+                    writer.write(received(NonHT(6, 44), [mpdu_bytes(sequence, size)]))
+                except TimeoutError as error:
+                    assert "live.pcap: the reader stands still" in str(error)
+                    lost.append(sequence)
+            assert 0 < len(lost) == 200 - writer.records
+            assert not writer.closed
+            got += read()
+        got += read()
+        os.close(reader)
+        (tmp_path / "read.pcap").write_bytes(got)
+        written = [sequence for sequence in range(200) if sequence not in lost]
+        assert 100 in written and written[-1] < 199
+        assert numbers(tmp_path / "read.pcap", "wlan.seq", "wlan.fcs.status") \
+            == [[sequence, 1] for sequence in written]
+
+    def test_full_disk(self, tmp_path):
+        with pytest.raises(OSError, match="No space left"):
+            PcapWriter("/dev/full")
+
+    def test_missing_folder(self, tmp_path):
+        with pytest.raises(FileNotFoundError, match="nowhere"):
+            PcapWriter(tmp_path / "nowhere/frames.pcap")
+
+
+@pytest.mark.parametrize("call, message", [
+    (lambda w: PcapWriter(3), "path_or_file: got 3, must be a path or a binary file"),
+    (lambda w: PcapWriter(w, "loud"), "dbm_full_scale: got 'loud', must be a number"),
+    (lambda w: PcapWriter(w, math.nan), "dbm_full_scale: got nan, must be finite"),
+    (lambda w: PcapWriter(w, patience=-1), "patience: got -1, allowed are 0 to 10^6 seconds"),
+    (lambda w: PcapWriter(w, patience=math.nan), "patience: got nan, allowed are 0 to 10^6"),
+    (lambda w: PcapWriter(w, patience="long"), "patience: got 'long', must be a number"),
+    (lambda w: w.write(b"frame"), "frame: got bytes, must be a ReceivedFrame"),
+    (lambda w: w.write(received(NonHT(6, 44)), time=-1), "time: got -1.0 and"),
+    (lambda w: w.write(received(NonHT(6, 44)), time=math.nan), "time: got nan and"),
+    (lambda w: w.write(received(NonHT(6, 44)), time="now"), "time: got 'now', must be a number"),
+    (lambda w: w.write(received(NonHT(6, 44)), time=2**32), "time: got 4294967296.0 and"),
+    (lambda w: w.write(received(NonHT(6, 44), antennas=257)), "level_dbfs: got 257 antennas"),
+    (lambda w: w.write_pdu({}, "text"), "blob: got str, must be bytes"),
+    (lambda w: w.write_pdu({}, bytes(262144)), "blob: got 262144 bytes, allowed are 0 to 2621"),
+])
+def test_refusals(tmp_path, call, message):
+    with PcapWriter(tmp_path / "frames.pcap") as writer:
+        with pytest.raises(ValueError) as caught:
+            call(writer)
+        assert str(caught.value).startswith(message)
+        assert writer.records == 0 and not writer.closed
+        writer.write(received(NonHT(6, 44)))
+    assert numbers(tmp_path / "frames.pcap", "wlan.fcs.status") == [[1]]

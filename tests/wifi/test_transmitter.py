@@ -1,0 +1,127 @@
+# SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Spatial mapping of the Wi-Fi transmitter."""
+
+import numpy as np
+import pytest
+from gnuradio.mimopack import wifi
+from gnuradio.mimopack.wifi import carriers
+from wifi_air import data_mpdu
+from wifi_blocks import receive_arrays
+
+MPDU = data_mpdu(150, 7)
+# Samples at 20 MS/s of L-STF, L-LTF, L-SIG, and HT-SIG or VHT-SIG-A
+LEGACY = 160 + 160 + 80 + 160
+FORMATS = {
+    "ht": (3, lambda n: wifi.HT(9, n, smoothing=False)),
+    "greenfield": (3, lambda n: wifi.HT(9, n, greenfield=True)),
+    "stbc": (4, lambda n: wifi.HT(1, n, stbc=1)),
+    "one stream": (4, lambda n: wifi.HT(4, n)),
+    "vht": (4, lambda n: wifi.VHT.of_length(3, n, 2, beamformed=True)),
+    "vht40": (2, lambda n: wifi.VHT.of_length(3, n, 2, 40))}
+each_format = pytest.mark.parametrize("name", FORMATS)
+
+
+def orthonormal(num_tx, streams, *shape, seed=1):
+    """Random matrices (*shape, num_tx, streams) with orthonormal columns."""
+    matrices = np.random.default_rng(seed).standard_normal((*shape, num_tx, streams, 2)) @ [1, 1j]
+    return np.linalg.qr(matrices)[0]
+
+
+def frames(name, mapping):
+    """(format, samples without the mapping, samples with it, first sample that is mapped); mapping
+    makes the matrices of so many antennas, streams and subcarriers."""
+    num_tx, frame_format_of = FORMATS[name]
+    f, _ = wifi.pack(frame_format_of, [MPDU])
+    matrix = mapping(num_tx, f.num_space_time_streams,
+                     carriers.high_throughput(f.bandwidth_mhz).used.size)
+    plain, mapped = (
+        wifi.Transmitter(num_tx, f.bandwidth_mhz, mapping=one).mpdu(frame_format_of, [MPDU])[1]
+        for one in (None, matrix))
+    return f, matrix, plain, mapped, 0 if f.greenfield else LEGACY * f.bandwidth_mhz // 20
+
+
+@each_format
+def test_a_matrix_mixes_the_streams(name):
+    f, matrix, plain, mapped, first = frames(
+        name, lambda num_tx, streams, _: orthonormal(num_tx, streams))
+    assert np.array_equal(mapped[:, :first], plain[:, :first])
+    streams = f.num_space_time_streams
+    np.testing.assert_allclose(mapped[:, first:], matrix @ plain[:streams, first:], atol=1e-5)
+    assert np.mean(np.abs(mapped)**2) == pytest.approx(np.mean(np.abs(plain)**2), rel=1e-4)
+    assert np.abs(mapped - plain)[:, first:].max() > 0.3
+
+
+@each_format
+def test_each_subcarrier_has_a_matrix_of_its_own(name):
+    """In the spectrum of each symbol of data."""
+    f, matrices, plain, mapped, first = frames(
+        name, lambda num_tx, streams, size: orthonormal(num_tx, streams, size))
+    assert np.array_equal(mapped[:, :first], plain[:, :first])
+    symbol, size = (n * f.bandwidth_mhz // 20 for n in (80, 64))
+    before, after = (
+        np.fft.fft(samples[:, -f.num_symbols * symbol:].reshape(len(samples), -1, symbol)
+                   [..., symbol - size:]) / size for samples in (plain, mapped))
+    used = carriers.high_throughput(f.bandwidth_mhz).used
+    wanted = np.einsum("kts,snk->tnk", matrices,
+                       before[:f.num_space_time_streams][..., used % size])
+    np.testing.assert_allclose(after[..., used % size], wanted, atol=1e-6)
+    assert np.abs(wanted).max() > 0.05
+
+
+@each_format
+def test_mapped_frames_are_received(name):
+    f, _, _, mapped, _ = frames(name, lambda num_tx, streams, _: orthonormal(num_tx, streams))
+    frame, = receive_arrays(mapped, sample_rate=f.bandwidth_mhz * 1e6)
+    assert [mpdu.data for mpdu in frame.mpdus] == [MPDU]
+
+
+@pytest.mark.parametrize(("mapping", "said"), [
+    (np.ones((3, 2)), r"got shape \(3, 2\), must be \(2, N_STS\) or \(subcarriers, 2, N_STS\)"),
+    (np.ones((2, 3)), r"got shape \(2, 3\), must be .* N_STS 1 to 2"),
+    (np.ones((2, 0)), r"got shape \(2, 0\)"), (np.ones(2), r"got shape \(2,\)"),
+    (np.ones((1, 1, 2, 2)), r"got shape \(1, 1, 2, 2\)"),
+    (np.ones((64, 2, 2)), r"got shape \(64, 2, 2\), must be .* subcarriers 56 or 114"),
+    (np.ones((242, 2, 2)), r"got shape \(242, 2, 2\)"),
+    ([[1, np.nan], [0, 1]], "got values that are not finite"),
+    ([[1, 2], [3]], "got another type"), ("dft", "got another type"), (3, r"got shape \(\)")])
+def test_mappings_that_are_none(mapping, said):
+    with pytest.raises(ValueError, match=f"^mapping: {said}"):
+        wifi.Transmitter(2, 40, mapping=mapping)
+
+
+@pytest.mark.parametrize(("arguments", "f", "said"), [
+    ({"mapping": np.ones((2, 1))}, wifi.HT(8, 9), r"mapping: got shape \(2, 1\), the frame needs "
+     r"\(2, 2\) or \(56, 2, 2\)"),
+    ({"mapping": np.ones((56, 2, 1)), "sample_rate_mhz": 40}, wifi.HT(0, 9, bandwidth_mhz=40),
+     r"mapping: got shape \(56, 2, 1\), the frame needs \(2, 1\) or \(114, 2, 1\)"),
+    ({}, wifi.HT(16, 9), "num_tx: got 2, the frame has 3 space-time streams"),
+    ({}, wifi.HT(0, 9, bandwidth_mhz=40), "sample_rate_mhz: got 20, the frame has 40 MHz"),
+    ({"sample_rate_mhz": 40, "centre": -40}, wifi.NonHT(6, 9), "centre: got -40, 20 MHz there"),
+    ({}, wifi.VHT(0, 1, coding="ldpc"), r"frame_format: got VHT MCS 0, 1 stream, 20 MHz, LDPC of 1 "
+     "symbols: VHT-SIG-A and L-SIG disagree"),
+    ({}, wifi.VHT(0, 3, stbc=1), "frame_format: got .* of 3 symbols: an odd number of symbols")])
+def test_formats_that_a_transmitter_refuses(arguments, f, said):
+    transmitter = wifi.Transmitter(2, **arguments)
+    for call in (transmitter.check, lambda f: transmitter.frame(f, bytes(f.length))):
+        with pytest.raises(ValueError, match=f"^{said}"):
+            call(f)
+
+
+@pytest.mark.parametrize(("kind", "arguments", "said"), [
+    (wifi.NonHT, {"mcs": 6.0, "length": 9}, "mcs: got 6.0"),
+    (wifi.NonHT, {"mcs": 6, "length": 9, "bandwidth_mhz": 20.0}, "bandwidth_mhz: got 20.0"),
+    (wifi.HT, {"mcs": 0, "length": 9, "bandwidth_mhz": 20.0}, "bandwidth_mhz: got 20.0"),
+    (wifi.VHT, {"mcs": 0, "num_symbols": 4, "bandwidth_mhz": 20.0}, "bandwidth_mhz: got 20.0"),
+    (wifi.VHT, {"mcs": 0, "num_symbols": 4, "stbc": 1.0}, "stbc: got 1.0"),
+    (wifi.VHT, {"mcs": 0, "num_symbols": 4, "stbc": True}, "stbc: got True"),
+    (wifi.VHT, {"mcs": 0, "num_symbols": 4, "stbc": "1"}, "stbc: got '1'")])
+def test_fields_of_formats_are_integers(kind, arguments, said):
+    with pytest.raises(ValueError, match=f"^{said}, must be an integer"):
+        kind(**arguments)
+
+
+def test_a_sample_rate_may_be_a_whole_float():
+    f = wifi.NonHT(6, len(MPDU))
+    wanted = wifi.Transmitter(1, 40).frame(f, MPDU)
+    assert np.array_equal(wifi.Transmitter(1, 40e6 / 1e6).frame(f, MPDU), wanted)
