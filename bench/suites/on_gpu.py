@@ -9,10 +9,12 @@ where it is less than the GPU's own.
 from functools import cached_property
 
 import numpy as np
+from gnuradio.mimopack.apps.bench.detector import DetectorRun
+from gnuradio.mimopack.apps.bench.measuring import Run
+from gnuradio.mimopack.cuda.device import cupy
 
-from ...cuda.device import cupy
-from .limits import bytes_per_vector, count, nodes_per_vector
-from .measuring import DetectorRun, Fragile, Run
+from .failures import Fragile
+from .limits import bytes_per_vector, instructions_per_vector
 
 PILOT_VECTORS = 2**14    # fewer would leave multiprocessors idle
 LONG_SECONDS = 0.1       # of a call
@@ -237,7 +239,6 @@ class DeviceLimits:
                 "copy_bytes_per_s": self.copy.bytes_per_s}
 
     def of(self, case, detector, data):
-        nodes = nodes_per_vector(case.create(backend="cpu"), data.host)
-        instructions = count(case, 1, nodes).instructions()
+        instructions = instructions_per_vector(case.create(backend="cpu"), data.host, lanes=1)
         return {"arithmetic": self.arithmetic.instructions_per_s / instructions,
                 "memory": self.copy.bytes_per_s / bytes_per_vector(data.setting)}, instructions

@@ -9,10 +9,17 @@ from functools import cached_property
 from pathlib import Path
 
 import numpy as np
+from gnuradio.mimopack.apps.bench.measuring import Run, measure
+from gnuradio.mimopack.coding import (
+    ConvolutionalDecoder,
+    ConvolutionalEncoder,
+    ViterbiDecoder,
+    ldpc,
+    turbo,
+)
+from gnuradio.mimopack.cuda.device import cupy
 
-from ...coding import ConvolutionalDecoder, ConvolutionalEncoder, ViterbiDecoder, ldpc, turbo
 from . import peers
-from .measuring import Run, take_turns
 from .on_gpu import QueuedRun
 
 LANES = 64    # full groups of lanes with every instruction set
@@ -131,8 +138,8 @@ def _row(run, case, words, **beyond):
             "ber": float(np.mean(decided != words[:len(decided), :decided.shape[1]]))}
 
 
-def run(options, store, progress):
-    """Rows of ours and IT++'s, for the JSON file."""
+def run(options, store):
+    """Return the rows of our decoders and IT++'s for the JSON file."""
     vectors = max(LANES, options.vectors - options.vectors % LANES)
     data = {case: case.simulate(vectors) for case in CASES}
     compared = [case for case in CASES if case.target]
@@ -142,9 +149,7 @@ def run(options, store, progress):
                    for case in CASES for own in case.decoders]
         itpp = {case: ItppRun(program, folder, data[case][1])
                 for case, (program, folder) in programs.items()}
-        runs = [*(timed for _, timed, _ in planned), *itpp.values()]
-        with progress(len(runs) * (options.rounds + 1)) as tick:
-            take_turns(runs, options.seconds, options.rounds, tick)
+        measure([*(timed for _, timed, _ in planned), *itpp.values()], options)
         peer_rows = {case: _row(timed, case, data[case][0], peer=timed.program.name)
                      for case, timed in itpp.items()}
     rows = []
@@ -163,8 +168,6 @@ class GpuDecoderRun(QueuedRun):
     """On LLRs of the device."""
 
     def __init__(self, decoder, llr, copies):
-        from ...cuda.device import cupy
-
         self.decoder, self._words = decoder, len(llr)
         self.llr = cupy().tile(cupy().asarray(llr), (copies, 1))
         self.out = cupy().empty_like(self.llr)
@@ -181,8 +184,6 @@ class GpuDecisionsRun(QueuedRun):
     """The Viterbi decoder's decisions on LLRs of the device."""
 
     def __init__(self, case, llr, copies):
-        from ...cuda.device import cupy
-
         self.decoder, self._words = ViterbiDecoder(case.encoder.num_info, "1/2"), len(llr)
         sent = np.ascontiguousarray(llr[:, case.not_sent:])
         self.llr = cupy().tile(cupy().asarray(sent), (copies, 1))
@@ -195,8 +196,8 @@ class GpuDecisionsRun(QueuedRun):
         return self.decoder.bits[:self._words].get()
 
 
-def run_gpu(options, store, progress):
-    """Rows for the JSON file: all iterations, and with early stop."""
+def run_gpu(options, store):
+    """Return the rows of all iterations, and with early stop, for the JSON file."""
     data = {case: case.simulate(LANES * 16) for case in CASES}
     planned = []
     for case in CASES:
@@ -207,8 +208,7 @@ def run_gpu(options, store, progress):
         if case.code.startswith("conv"):
             planned.append((case, GpuDecisionsRun(case, data[case][1], copies), False,
                             {"algorithm": "viterbi"}))
-    with progress(len(planned) * (options.rounds + 1)) as tick:
-        take_turns([timed for _, timed, *_ in planned], options.seconds, options.rounds, tick)
+    measure([timed for _, timed, *_ in planned], options)
     rows = []
     for case, timed, early, own in planned:
         row = _row(timed, case, data[case][0], backend="cuda", early_stop=early, **own,

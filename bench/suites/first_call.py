@@ -10,8 +10,9 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from multiprocessing import get_context
 
-from .data import Data
-from .measuring import reason
+from gnuradio.mimopack.apps.bench.data import Data
+
+from .failures import reason
 
 VECTORS = 1400
 LIMIT_SECONDS = 240
@@ -82,5 +83,3 @@ def all_of(cases, tick=lambda: None, function=call):
 
     with ThreadPoolExecutor(min(MOST_PROCESSES, os.cpu_count() or 1)) as pool:
         return list(pool.map(one, cases))
-
-

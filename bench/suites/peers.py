@@ -18,9 +18,10 @@ from signal import SIGKILL
 from threading import Timer
 
 import numpy as np
+from gnuradio.mimopack.apps.bench.measuring import Run
 
-from .data import Setting
-from .measuring import Fragile, Run
+from .cases import QAM16, QAM64
+from .failures import Fragile
 
 # A framework's calls are slow to start: fewer vectors would not show what it can do.
 BATCH, LARGEST = 1000, 20_000
@@ -35,7 +36,6 @@ PREPARE_SECONDS, START_SECONDS = 120, 90
 # What a Python has in its environment that another one must not see.
 PYTHONS_OWN = ("PYTHONHOME", "PYTHONPATH", "LD_LIBRARY_PATH")
 NOT_ASKED = "not asked for: --peers bench/peers of the source tree"
-QAM16, QAM64 = Setting(constellation="qam16"), Setting(constellation="qam64")
 
 
 class Program:
