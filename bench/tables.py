@@ -43,7 +43,7 @@ def gpu_profile(results):
     """What Nsight Compute said of each kernel, by bench/ncu.py."""
     columns = results["columns"]
     return [Table(
-        ["case", "", *columns, "warps wait for, cycles of an instruction"],
+        ["case", "constellation", *columns, "warps wait for, cycles of an instruction"],
         [[row["label"], NAMES[row["constellation"]],
           *(number(row["values"].get(name)) for name in columns),
           ", ".join(f"{why.replace('_', ' ')} {number(cycles)}"
@@ -71,7 +71,7 @@ def psd_distribution(results):
             found.setdefault((row["constellation"], row["team_size"], row["distribution"]), {})[
                 row["launches"], row["streams"]] = row["mbit_per_s"]
     columns = sorted({column for rates in found.values() for column in rates})
-    return [Table(["", "threads of a vector", "distribution",
+    return [Table(["constellation", "threads of a vector", "distribution",
                    *(f"{launches} launches, {streams} streams" if streams > 1
                      else f"{launches} launches" if launches > 1 else "one launch"
                      for launches, streams in columns)],
@@ -87,7 +87,7 @@ def psd_by_snr(results):
         if (row["launches"], row["distribution"]) == (1, "dynamic") and row["team_size"] in (1, 64):
             found.setdefault((row["constellation"], row["team_size"]), {})[row["snr_db"]] = row
     snrs = sorted({snr for rows in found.values() for snr in rows})
-    return [Table(["", "threads of a vector", *(f"{snr:.0f} dB" for snr in snrs)],
+    return [Table(["constellation", "threads of a vector", *(f"{snr:.0f} dB" for snr in snrs)],
                   [[NAMES[constellation], str(team),
                     *(number(rows[snr]["mbit_per_s"]) if snr in rows else "-" for snr in snrs)]
                    for (constellation, team), rows in found.items()])]

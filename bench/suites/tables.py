@@ -11,6 +11,7 @@ from gnuradio.mimopack.apps.bench.table import (
     duration,
     number,
     percent,
+    thread_count,
 )
 
 # Our detector that a peer's method is compared with.
@@ -42,7 +43,8 @@ def four_by_four(rows):
 def targets(results):
     rows = [row for row in best_isa(results) if "target_mbit_per_s" in row]
     return [Table(
-        ["case", "", "Mbit/s", "at least", "reached", "limit", "share of it", "vectors/s"],
+        ["case", "constellation", "Mbit/s", "target, Mbit/s", "share of target", "limit, Mbit/s",
+         "share of limit", "vectors/s"],
         [[row["label"], NAMES[row["constellation"]], number(row["mbit_per_s"]),
           number(row["target_mbit_per_s"]), percent(row["of_target"]),
           number(row["limit_mbit_per_s"][row["limited_by"]])
@@ -51,7 +53,7 @@ def targets(results):
 
 
 def detectors(results):
-    """All of them by falling rate, three settings side by side."""
+    """All detectors by falling rate, three settings side by side."""
     settings = ((4, "qam16"), (4, "qam64"), (8, "qam16"))
     found = {}
     for row in best_isa(results):
@@ -69,8 +71,8 @@ def detectors(results):
             row = found[name].get(setting)
             line += [number(row["mbit_per_s"]), bit_error_rate(row)] if row else ["", ""]
         lines.append(line)
-    return [Table(["detector", "16-QAM Mbit/s", "bit error rate", "64-QAM Mbit/s",
-                   "bit error rate", "8x8 16-QAM Mbit/s", "bit error rate"], lines)]
+    return [Table(["detector", "16-QAM, Mbit/s", "bit error rate", "64-QAM, Mbit/s",
+                   "bit error rate", "8x8 16-QAM, Mbit/s", "bit error rate"], lines)]
 
 
 def isas(results):
@@ -80,7 +82,7 @@ def isas(results):
         key = row["label"], row["constellation"]
         found.setdefault(key, {})[row["isa"]] = row["mbit_per_s"]
     names = list(dict.fromkeys(row["isa"] for row in results["results"]))
-    return [Table(["case", "", *names],
+    return [Table(["case", "constellation", *(f"{name}, Mbit/s" for name in names)],
                   [[label, NAMES[constellation], *(number(rates[name]) for name in names)]
                    for (label, constellation), rates in found.items() if len(rates) > 1])]
 
@@ -98,12 +100,12 @@ def peers(results):
                       f"`{mine['label']}`", number(mine["mbit_per_s"]), bit_error_rate(mine),
                       number(mine["mbit_per_s"] / row["mbit_per_s"] * threads
                              / results["threads"])])
-    return [Table(["peer", "", "threads", "Mbit/s", "bit error rate", "ours", "Mbit/s",
-                   "bit error rate", "times, per thread"], lines), *missing(results)]
+    return [Table(["peer", "constellation", "threads", "Mbit/s", "bit error rate", "our detector",
+                   "Mbit/s", "bit error rate", "speed-up per thread"], lines), *missing(results)]
 
 
 def rates(results):
-    """What the limits are made from."""
+    """The measured rates behind the limits."""
     measured = results["rates"]
     issued = ", ".join(f"{isa} {rate / 1e9:.1f}"
                        for isa, rate in measured["simd_instructions_per_s"].items())
@@ -121,8 +123,8 @@ def threads(results):
         alone = rows[1].get("mbit_per_s")
         lines.append([label, NAMES[constellation], number(alone),
                       *(percent(rows[count]["of_linear"]) for count in counts[1:])])
-    return [Table(["case", "", "Mbit/s with one thread",
-                   *(f"{count} threads" for count in counts[1:])], lines)]
+    return [Table(["case", "constellation", "1 thread, Mbit/s",
+                   *(f"{count} threads, share of linear" for count in counts[1:])], lines)]
 
 
 def antennas(results):
@@ -137,7 +139,7 @@ def antennas(results):
             row = found[(*kind, count)]
             line.append(f"{number(1e7 / row['vectors_per_s'])} ({number(row['speedup'])})")
         lines.append(line)
-    return [Table(["antennas", *(f"{name} {NAMES[constellation]}"
+    return [Table(["antennas", *(f"{name} {NAMES[constellation]}, ms (speed-up)"
                                  for name, constellation in kinds)], lines)]
 
 
@@ -149,15 +151,13 @@ def batch(results):
         rows = [found[(*kind, size)] for kind in kinds]
         lines.append([str(size), *(f"{duration(row['seconds'])}, {number(row['mbit_per_s'])}"
                                    for row in rows)])
-    return [Table(["vectors", *(f"{label}, {count} thread{'s' * (count > 1)}"
+    return [Table(["vectors", *(f"{label}, {thread_count(count)}: time, Mbit/s"
                                 for label, count in kinds)], lines)]
 
 
 def flowgraph(results):
     def place(row):
-        if row.get("backend") == "cuda":
-            return "GPU"
-        return f"{row['threads']} thread{'s' * (row['threads'] > 1)}"
+        return "GPU" if row.get("backend") == "cuda" else thread_count(row["threads"])
 
     def wanted(row):
         rate = row.get("target_vectors_per_s")
@@ -165,8 +165,8 @@ def flowgraph(results):
             f" and {number(rate / 1e6)} Mvectors/s" if rate else "")
 
     return [Table(
-        ["block", "on", "Mvectors/s", "of the no-op", "at least",
-         "on arrays, Mvectors/s", "of the slower of both"],
+        ["block", "on", "Mvectors/s", "share of no-op", "target", "arrays, Mvectors/s",
+         "share of the slower"],
         [[row["label"], place(row), number(row["vectors_per_s"] / 1e6),
           percent(row.get("of_no_op")), wanted(row),
           number(row["arrays_vectors_per_s"] / 1e6) if "arrays_vectors_per_s" in row else "-",
@@ -175,7 +175,7 @@ def flowgraph(results):
 
 def codes(results):
     return [Table(
-        ["code", "decoder", "iterations", "codewords/s", "Mbit/s", "x IT++", "at least",
+        ["code", "decoder", "iterations", "codewords/s", "Mbit/s", "speed-up over IT++", "target",
          "bit error rate"],
         [[row["code"], row.get("peer", row.get("precision", row.get("isa"))),
           str(row["iterations"]), number(row["codewords_per_s"]), number(row["mbit_per_s"]),
@@ -188,19 +188,23 @@ def gigabits(row, name="mbit_per_s"):
     return number(row[name] / 1e3) if row.get(name) is not None else "-"
 
 
+KERNEL = ("registers", "local memory, bytes", "blocks of a multiprocessor", "first call, s")
+
+
 def kernel(row):
-    """Cells of what a kernel takes of a multiprocessor, and of the time until it first ran."""
+    """Return a kernel's cells: what it takes of a multiprocessor, and the time of the first call,
+    which compiles it."""
     taken = row["kernel"]
     return [str(taken[name]) for name in ("registers", "local_bytes", "blocks_per_processor")] + [
-        f"{row['first_call_seconds']:.1f} s"]
+        f"{row['first_call_seconds']:.1f}"]
 
 
 def gpu(results):
     """The cases with targets."""
     rows = [row for row in results["results"] if "target_mbit_per_s" in row]
     return [Table(
-        ["case", "", "Gbit/s", "at least", "reached", "limit", "share of it", "registers",
-         "local memory, bytes", "blocks of a multiprocessor", "first call"],
+        ["case", "constellation", "Gbit/s", "target, Gbit/s", "share of target", "limit, Gbit/s",
+         "share of limit", *KERNEL],
         [[row["label"], NAMES[row["constellation"]], gigabits(row),
           gigabits(row, "target_mbit_per_s"), percent(row["of_target"]),
           f"{number(row['limit_mbit_per_s'][row['limited_by']] / 1e3)} ({row['limited_by']})",
@@ -211,8 +215,8 @@ def gpu_detectors(results):
     rows = sorted(results["results"], key=lambda row: (
         row["num_tx"], NAMES[row["constellation"]], -row["mbit_per_s"]))
     return [Table(
-        ["detector", "", "Gbit/s", "vectors/s", "bit error rate", "limit", "share of it",
-         "registers", "local memory, bytes", "blocks of a multiprocessor", "first call"],
+        ["detector", "antennas and constellation", "Gbit/s", "vectors/s", "bit error rate", "limit",
+         "share of limit", *KERNEL],
         [[row["label"], f"{row['num_tx']}x{row['num_rx']} {NAMES[row['constellation']]}",
           gigabits(row), f"{row['vectors_per_s']:.2e}", bit_error_rate(row), row["limited_by"],
           percent(row["of_limit"]), *kernel(row)] for row in rows])]
@@ -230,12 +234,12 @@ def gpu_peers(results):
             NAMES[row["constellation"]], f"{row['vectors']}", gigabits(row), bit_error_rate(row),
             *([f"`{mine['label']}`", gigabits(mine), bit_error_rate(mine),
                number(mine["mbit_per_s"] / row["mbit_per_s"])] if mine else ["-"] * 4)])
-    return [Table(["peer", "", "vectors of a call", "Gbit/s", "bit error rate", "ours", "Gbit/s",
-                   "bit error rate", "times"], lines)]
+    return [Table(["peer", "constellation", "vectors of a call", "Gbit/s", "bit error rate",
+                   "our detector", "Gbit/s", "bit error rate", "speed-up"], lines)]
 
 
 def gpu_rates(results):
-    """What the limits are made from."""
+    """The measured rates behind the limits."""
     measured = results["rates"]
     return [f"Limits from {measured['thread_instructions_per_s'] / 1e12:.1f}e12 instructions of "
             f"threads a second and {measured['copy_bytes_per_s'] / 1e9:.0f} GB/s of a copy, read "
@@ -263,13 +267,13 @@ def gpu_batch(results):
                 for row in rows)])
         names = {"device": "data on the GPU"} | {
             where: f"{where} memory" for where in ("pinned", "ordinary")}
-        parts.append(Table([f"{label}, vectors", *(names.get(where, where) for where in places)],
-                           lines))
+        parts.append(Table([f"{label}, vectors", *(
+            f"{names.get(where, where)}: time, Mbit/s" for where in places)], lines))
     return parts + missing(results)
 
 
 def gpu_crossover(results):
-    """The smallest of the sizes from which on a GPU's call takes less time than a CPU's."""
+    """The smallest size from which on a GPU's call takes less time than a CPU's."""
     lines = []
     for label, places in by_size(results).items():
         for rival in (where for where in places if where.endswith("threads")):
@@ -281,15 +285,15 @@ def gpu_crossover(results):
                 later = [size for size in places[rival] if size > max(slower, default=0)]
                 line.append(str(min(later)) if later else f"over {max(slower)}")
             lines.append(line)
-    return [Table(["detector", "CPU", "data on the GPU", "pinned memory", "ordinary memory"],
-                  lines)]
+    return [Table(["detector", "CPU", *(f"vectors with {where}" for where in (
+        "data on the GPU", "pinned memory", "ordinary memory"))], lines)]
 
 
 def gpu_slot(results):
     """Tables I to III of 001 beside our times."""
     return [Table(
-        ["antennas", "", "N", "kernel", "001: QR and detection", "times", "with transport, pinned",
-         "ordinary memory", "001: total", "times"],
+        ["antennas", "constellation", "N", "kernel: time, rate", "001: QR and detection",
+         "speed-up", "pinned memory", "ordinary memory", "001: total", "speed-up"],
         [[f"{row['num_tx']}x{row['num_tx']}", NAMES[row["constellation"]], str(row["passes"]),
           f"{duration(row['seconds'])}, {gigabits(row)} Gbit/s", duration(row["paper_seconds"]),
           number(row["paper_seconds"] / row["seconds"]),
@@ -303,8 +307,9 @@ def gpu_exact(results):
     """Table 2 of 000 beside our times."""
     threads = results["exact"][0]["threads"] if results["exact"] else 0
     return [Table(
-        ["detector", "one plain thread", f"{threads} threads", "GPU", "GPU, data there",
-         "000: sequential", "000: 48 threads", "000: GPU"],
+        ["detector", *(f"{way} (speed-up)" for way in (
+            "one plain thread", f"{threads} threads", "GPU", "GPU, data there",
+            "000: sequential", "000: 48 threads", "000: GPU"))],
         [[row["label"], *(f"{duration(seconds)} ({number(row['seconds'][0] / seconds)})"
                           for seconds in row["seconds"]),
           *(f"{seconds} s ({number(row['paper_seconds'][0] / seconds)})"
@@ -313,7 +318,7 @@ def gpu_exact(results):
 
 def gpu_link(results):
     return [Table(
-        ["detector", "memory", "Mvectors/s", "the link alone, Mvectors/s", "of it", "at least"],
+        ["detector", "memory", "Mvectors/s", "link alone, Mvectors/s", "share of link", "target"],
         [[row["label"], row["where"], number(row["vectors_per_s"] / 1e6),
           number(row["link_vectors_per_s"] / 1e6), percent(row["of_link"]),
           percent(row.get("target_of_link"))] for row in results["results"]]), *missing(results)]
@@ -321,7 +326,8 @@ def gpu_link(results):
 
 def gpu_devices(results):
     return [Table(
-        ["detector", "first GPU, Gbit/s", "second GPU", "both", "times the first", "at least"],
+        ["detector", "first GPU, Gbit/s", "second GPU, Gbit/s", "both, Gbit/s", "speed-up",
+         "target"],
         [[row["label"], *(number(rate / 1e3) for rate in row["single_mbit_per_s"]), gigabits(row),
           f"{row['speedup']:.2f}", number(row["target_speedup"])]
          for row in results["results"]]), *missing(results)]
@@ -329,7 +335,8 @@ def gpu_devices(results):
 
 def gpu_codes(results):
     return [Table(
-        ["code", "iterations", "taken", "codewords/s", "Mbit/s", "at least", "bit error rate"],
+        ["code", "iterations", "iterations taken", "codewords/s", "Mbit/s", "target, Mbit/s",
+         "bit error rate"],
         [[", ".join(filter(None, (row["code"], row.get("algorithm")))),
           str(row["iterations"]), number(row["iterations_taken"]),
           number(row["codewords_per_s"]), number(row["mbit_per_s"]),

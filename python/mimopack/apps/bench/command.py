@@ -14,7 +14,7 @@ from ..machine import describe, describe_gpu
 from .data import Setting
 from .single import chosen
 from .suite import Options, find
-from .table import text
+from .table import text, thread_count
 
 # Options of the command without a suite, and of suites alone.
 OF_SETTING = ("num_tx", "num_rx", "constellation", "snr", "symbols_per_channel", "names",
@@ -105,7 +105,7 @@ def bench_command(context, num_tx, num_rx, constellation, snr, symbols_per_chann
         machine["gpu"] = _describe_gpu(suite_name)
     click.echo(f"{suite.what}, simulated data; "
                + (f"{machine['gpu']['name']}; " if suite.gpu else "") + f"{machine['processor']}, "
-               f"{options.threads or machine['threads']} threads")
+               + thread_count(options.threads or machine["threads"]))
     results = suite.run(options)
     if output:
         Path(output).write_text(json.dumps({"what": suite.what, "machine": machine, **results},

@@ -64,7 +64,7 @@ def _run(setting, names, backends, options):
 
 def _tables(results):
     return [Table(
-        ["detector", "backend", "vectors/s", "Mbit/s", "bit error rate", "x reference"],
+        ["detector", "backend", "vectors/s", "Mbit/s", "bit error rate", "speed-up over reference"],
         [[row["label"], f"{row['backend']} {row['isa'] or ''}".rstrip(),
           f"{row['vectors_per_s']:.2e}", number(row["mbit_per_s"]), bit_error_rate(row),
           number(row.get("ratio_to_reference"))] for row in results["results"]])]

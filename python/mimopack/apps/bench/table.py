@@ -61,6 +61,10 @@ def duration(seconds):
     return f"{number(1e6 * seconds)} us" if seconds < 1e-3 else f"{number(1e3 * seconds)} ms"
 
 
+def thread_count(count):
+    return "1 thread" if count == 1 else f"{count} threads"
+
+
 def bit_error_rate(row):
     """Return the rate, or its limit where there was no error; "-" where vectors are too few."""
     if row["vectors_compared"] < ENOUGH_VECTORS:
