@@ -27,15 +27,20 @@ LANES = 64    # full groups of lanes with every instruction set
 
 @dataclass(frozen=True, eq=False)
 class Case:
-    """A code, how many iterations, how many times as fast as IT++ it has to be (None: it is not
-    compared), and the Mbit/s that a GPU has to reach (None: it has none)."""
+    """A code and its decoders.
+
+    Attributes:
+        target: speed-up over IT++ that it should reach; None where it is not compared.
+        gpu_target: Mbit/s that a GPU should reach, or None.
+        decoders: the parameters of each decoder, which its row repeats.
+    """
 
     code: str
     iterations: int
     ebn0_db: float
     target: float | None
     gpu_target: float | None
-    decoders: tuple    # of each what its row says beyond the code
+    decoders: tuple
 
     @cached_property
     def encoder(self):
@@ -46,12 +51,12 @@ class Case:
 
     @property
     def not_sent(self):
-        """Bits of a codeword, its first."""
+        """How many bits at the start of a codeword are not sent."""
         return self.encoder.num_info if self.code.startswith("conv") else 0
 
     @property
     def coded_bits(self):
-        """Bits of a codeword that are sent."""
+        """How many bits of a codeword are sent."""
         return self.encoder.num_bits - self.not_sent
 
     @cached_property
@@ -68,7 +73,7 @@ class Case:
         return ldpc.LdpcDecoder(self._matrix, **parameters, **common)
 
     def itpp_arguments(self, folder):
-        """Of ``itpp_codes``; files go into a folder."""
+        """Return the arguments of ``itpp_codes``, which reads files of the folder."""
         if self.code.startswith("turbo"):
             return "turbo", 6144, self.iterations, 0.75
         path = Path(folder) / "code.alist"
@@ -76,7 +81,7 @@ class Case:
         return "ldpc", path, self.iterations
 
     def simulate(self, n, seed=1):
-        """(codewords, LLRs) over AWGN with BPSK."""
+        """Return (codewords, LLRs) over AWGN with BPSK."""
         rng = np.random.default_rng(seed)
         encoder = self.encoder
         words = encoder.encode(rng.integers(0, 2, (n, encoder.num_info), np.uint8))
@@ -96,7 +101,7 @@ CASES = (Case("ldpc 802.16e (2304, 1152)", 20, 2.0, 60, 4000, ({},)),
 
 
 class DecoderRun(Run):
-    """A unit is a codeword."""
+    """A decoder; a unit is a codeword."""
 
     least = step = LANES
 
@@ -111,12 +116,12 @@ class DecoderRun(Run):
         return time.perf_counter() - start
 
     def decided(self):
-        """Of the last call."""
+        """Return the bits that the last call decided."""
         return self.out[:self.units] > 0
 
 
 class ItppRun(peers.PeerRun):
-    """IT++'s decoder; it gives decisions of all bits of a codeword, or of its first ones."""
+    """IT++'s decoder, which decides all bits of a codeword or only its first ones."""
 
     def __init__(self, program, folder, llr):
         self.decisions = Path(folder) / "decisions"
@@ -165,7 +170,7 @@ def run(options, store):
 
 
 class GpuDecoderRun(QueuedRun):
-    """On LLRs of the device."""
+    """A decoder on LLRs of the device; a unit is a codeword."""
 
     def __init__(self, decoder, llr, copies):
         self.decoder, self._words = decoder, len(llr)

@@ -62,7 +62,8 @@ class QueuedRun(Run):
 
 
 class HostData:
-    """A ``Data`` repeated up to so many vectors, in arrays that ``room(shape, dtype)`` makes."""
+    """A ``Data`` repeated up to a number of vectors, in arrays that ``room(shape, dtype)``
+    makes."""
 
     def __init__(self, host, vectors, room=np.empty, llr_type=np.float32):
         self.host, self.setting, self.bits = host, host.setting, host.bits
@@ -98,7 +99,7 @@ class HostData:
 
 
 class DeviceData(HostData):
-    """The same in arrays of a GPU."""
+    """A ``Data`` repeated in arrays of a GPU."""
 
     def __init__(self, host, vectors, device=0):
         super().__init__(host, vectors)
@@ -137,7 +138,7 @@ class DeviceRun(Fragile, QueuedRun, DetectorRun):
         super().__init__(detector, data)
         self.device = data.device
         self.error_vectors = data.host.vectors
-        # Whole matrices' vectors
+        # A call takes whole channel matrices.
         self.step = self.period
         self.most = data.vectors
         self.least = min(self.most, PILOT_VECTORS - PILOT_VECTORS % self.period)
@@ -225,7 +226,7 @@ class DeviceCopyRun(QueuedRun):
 
 
 class DeviceLimits:
-    """As ``limits.Limits``, for a GPU: its threads are the lanes."""
+    """``limits.Limits`` for a GPU, whose threads are the lanes."""
 
     def __init__(self, data):
         self.arithmetic, self.copy = DeviceArithmeticRun(), DeviceCopyRun(data)

@@ -64,8 +64,8 @@ def rotate(nt, nr):
 
 
 def nearest(p):
-    """Squared distance to the nearest point added to a metric, which point being of no interest:
-    up to four levels on an axis, folded onto one another."""
+    """Squared distance to the nearest point, added to a metric; the point itself is not needed. Up
+    to four levels of an axis are folded onto one another."""
     if p.side > 4:
         return SLICE + DISTANCE
     return 2 * (FMA + (2 if p.side == 2 else 4) * OTHER)

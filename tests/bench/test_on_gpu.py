@@ -26,7 +26,7 @@ from suites.on_gpu import ARITHMETIC, CHAINS, HostData
 from suites.operations import count
 from suites.rows import add_targets
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 GPU_SUITES = [name for name, suite in SUITES.items() if suite.gpu]
 
 
