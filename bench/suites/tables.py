@@ -139,8 +139,8 @@ def antennas(results):
             row = found[(*kind, count)]
             line.append(f"{number(1e7 / row['vectors_per_s'])} ({number(row['speedup'])})")
         lines.append(line)
-    return [Table(["antennas", *(f"{name} {NAMES[constellation]}, ms (speed-up)"
-                                 for name, constellation in kinds)], lines)]
+    return [Table(["antennas: ms (speed-up)", *(f"{name} {NAMES[constellation]}"
+                                                for name, constellation in kinds)], lines)]
 
 
 def batch(results):
@@ -151,8 +151,8 @@ def batch(results):
         rows = [found[(*kind, size)] for kind in kinds]
         lines.append([str(size), *(f"{duration(row['seconds'])}, {number(row['mbit_per_s'])}"
                                    for row in rows)])
-    return [Table(["vectors", *(f"{label}, {thread_count(count)}: time, Mbit/s"
-                                for label, count in kinds)], lines)]
+    return [Table(["vectors: time, Mbit/s", *(f"{label}, {thread_count(count)}"
+                                              for label, count in kinds)], lines)]
 
 
 def flowgraph(results):
@@ -267,8 +267,8 @@ def gpu_batch(results):
                 for row in rows)])
         names = {"device": "data on the GPU"} | {
             where: f"{where} memory" for where in ("pinned", "ordinary")}
-        parts.append(Table([f"{label}, vectors", *(
-            f"{names.get(where, where)}: time, Mbit/s" for where in places)], lines))
+        parts.append(Table([f"{label}, vectors: time, Mbit/s",
+                            *(names.get(where, where) for where in places)], lines))
     return parts + missing(results)
 
 
@@ -307,9 +307,8 @@ def gpu_exact(results):
     """Table 2 of 000 beside our times."""
     threads = results["exact"][0]["threads"] if results["exact"] else 0
     return [Table(
-        ["detector", *(f"{way} (speed-up)" for way in (
-            "one plain thread", f"{threads} threads", "GPU", "GPU, data there",
-            "000: sequential", "000: 48 threads", "000: GPU"))],
+        ["detector: time (speed-up)", "one plain thread", f"{threads} threads", "GPU",
+         "GPU, data there", "000: sequential", "000: 48 threads", "000: GPU"],
         [[row["label"], *(f"{duration(seconds)} ({number(row['seconds'][0] / seconds)})"
                           for seconds in row["seconds"]),
           *(f"{seconds} s ({number(row['paper_seconds'][0] / seconds)})"
