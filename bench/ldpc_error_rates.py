@@ -24,9 +24,9 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
-from gnuradio.mimopack.apps.bench.peers import Program, build_itpp
 from gnuradio.mimopack.apps.machine import describe
 from gnuradio.mimopack.coding import ldpc
+from suites.peers import Program, build_itpp
 
 # Code: (share of the blocks, Eb/N0 in dB)
 CASES = {"wimax:2304:1/2": (1, (1.25, 1.4, 1.55, 1.7, 1.85)),

@@ -20,12 +20,11 @@ import sys
 import tempfile
 from pathlib import Path
 
-from gnuradio.mimopack.apps.bench import cases, first_call
 from gnuradio.mimopack.apps.bench.data import Store
-from gnuradio.mimopack.apps.bench.measuring import reason
-from gnuradio.mimopack.apps.bench.on_gpu import DeviceStore
-from gnuradio.mimopack.apps.bench.rows import missing_row
 from gnuradio.mimopack.apps.machine import describe, describe_gpu
+from suites import cases, first_call
+from suites.failures import missing_row, reason
+from suites.on_gpu import DeviceStore
 
 LIMIT_SECONDS = 300
 SECTIONS = ("SpeedOfLight", "ComputeWorkloadAnalysis", "LaunchStats", "Occupancy",

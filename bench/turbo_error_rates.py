@@ -17,9 +17,9 @@ import tempfile
 from pathlib import Path
 
 import numpy as np
-from gnuradio.mimopack.apps.bench.peers import Program, build_itpp
 from gnuradio.mimopack.apps.machine import describe
 from gnuradio.mimopack.coding import turbo
+from suites.peers import Program, build_itpp
 
 ITERATIONS, SCALES, OTHER_SCALES = 6, (1.0, 0.75), (0.65, 0.7, 0.8, 0.85)
 # K: (share of the blocks, Eb/N0 in dB)

@@ -12,9 +12,9 @@ from detector_blocks import Hungry, Sink, Source, make, play
 from flowgraphs import Messages
 from gnuradio import blocks, gr, mimopack
 from gnuradio.mimopack import _core, detectors
-from gnuradio.mimopack.apps.bench.flowgraph import repeat_into
 from gnuradio.mimopack.cuda import device
 from simulated import problem
+from suites.flowgraph import repeat_into
 
 ALL = list(detectors.REGISTRY)
 

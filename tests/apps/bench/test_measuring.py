@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""How mimopack bench measures times and error rates."""
+"""Runs take turns, and bit errors become a rate."""
 
 import numpy as np
 import pytest

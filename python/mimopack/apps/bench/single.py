@@ -2,14 +2,27 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """``mimopack bench`` without a suite: chosen detectors and backends on one setting."""
 
+from functools import partial
+
+import click
+
 from ... import detectors
-from .cases import Case
-from .measuring import DetectorRun, take_turns
-from .rows import detector_row
+from .data import Store
+from .detector import Case, DetectorRun, detector_row
+from .measuring import measure
+from .suite import Suite
+from .table import Table, bit_error_rate, number
+
+
+def chosen(setting, names, backends):
+    """Return the suite of the named detectors, or of all, on a setting."""
+    return Suite("detectors on arrays", partial(_run, setting, names, backends), _tables,
+                 vectors=200_000, seconds=3.0, rounds=7)
 
 
 def make_cases(names, backends, setting, isas=("auto",), threads=0):
-    """[(case, detector)] for each detector, variant and backend, and why others were left out."""
+    """Return [(case, detector)] of all detectors, variants and backends, and why some are left
+    out."""
     made, refused = [], []
     for name in names:
         passes = sorted({n for n in (1, 2, setting.num_tx) if n <= setting.num_tx})
@@ -27,19 +40,31 @@ def make_cases(names, backends, setting, isas=("auto",), threads=0):
     return made, refused
 
 
-def run(made, options, store, progress):
-    """One row for each of ``make_cases``, with the ratio to the reference backend."""
-    runs = [DetectorRun(detector, store.get(case.setting)) for case, detector in made]
-    with progress(len(runs) * (options.rounds + 1)) as tick:
-        take_turns(runs, options.seconds, options.rounds, tick)
-    rows = [detector_row(case, timed) for (case, _), timed in zip(made, runs, strict=True)]
+def _run(setting, names, backends, options):
+    made, refused = make_cases(names or detectors.REGISTRY, backends, setting, options.isas,
+                               options.threads)
+    for line in refused:
+        click.echo(f"left out: {line}", err=True)
+    if not made:
+        raise click.UsageError("no detector is left to be timed")
+    store = Store(options.vectors)
+    runs = [DetectorRun(detector, store.get(setting)) for _, detector in made]
+    measure(runs, options)
+    rows = [detector_row(case, run) for (case, _), run in zip(made, runs, strict=True)]
     reference = {row["label"]: row["vectors_per_s"]
                  for row in rows if row["backend"] == "reference"}
     for row in rows:
         if row["backend"] != "reference" and row["label"] in reference:
             row["ratio_to_reference"] = row["vectors_per_s"] / reference[row["label"]]
-    return {"results": rows}
+    return {"case": {"num_tx": setting.num_tx, "num_rx": setting.num_rx,
+                     "constellation": setting.points.name, "snr_db": setting.snr_db,
+                     "noise_var": setting.noise_var, "symbols_per_channel": setting.per_channel,
+                     "threads": options.threads}, "results": rows}
 
 
-def all_names():
-    return list(detectors.REGISTRY)
+def _tables(results):
+    return [Table(
+        ["detector", "backend", "vectors/s", "Mbit/s", "bit error rate", "speed-up over reference"],
+        [[row["label"], f"{row['backend']} {row['isa'] or ''}".rstrip(),
+          f"{row['vectors_per_s']:.2e}", number(row["mbit_per_s"]), bit_error_rate(row),
+          number(row.get("ratio_to_reference"))] for row in results["results"]])]

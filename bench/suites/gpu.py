@@ -5,11 +5,15 @@ Sionna on the same vectors."""
 
 from functools import partial
 
+import click
+from gnuradio.mimopack.apps.bench.detector import detector_row
+from gnuradio.mimopack.apps.bench.measuring import measure
+
 from . import first_call, peers
 from .cases import GPU_OTHERS, GPU_TARGETS, QAM16
-from .measuring import take_turns
+from .failures import attempt, missing_row
 from .on_gpu import DeviceLimits, DeviceRun, DeviceStore
-from .rows import add_limits, add_targets, attempt, detector_row, missing_row, peer_row
+from .rows import add_limits, add_targets, peer_row
 
 
 def _row(case, first, run, limits):
@@ -18,14 +22,14 @@ def _row(case, first, run, limits):
     return row
 
 
-def run(options, store, progress):
-    """The suite's rows, rates, peers and what is missing, for the JSON file."""
+def run(options, store):
+    """Return the rows, rates, peers and what is missing for the JSON file."""
     cases = (*GPU_TARGETS, *GPU_OTHERS)
     rows, missing, peer_rows = [], [], []
     with (peers.start_on_gpu(options.peers, options.sionna_python, store) as (
             peer_runs, peers_missing), first_call.empty_cache()):
-        with progress(len(cases), "compiling") as tick:
-            compiled = first_call.all_of(cases, tick)
+        with click.progressbar(length=len(cases), label="compiling") as bar:
+            compiled = first_call.all_of(cases, lambda: bar.update(1))
         peers.prepared(peer_runs)
         there = DeviceStore(store, options.vectors)
         limits = DeviceLimits(there.get(QAM16))
@@ -36,9 +40,7 @@ def run(options, store, progress):
             else:
                 detector = case.create(backend="cuda")
                 runs.append((case, first, DeviceRun(detector, there.get(case.setting))))
-        everything = [*limits.runs, *(run for *_, run in runs), *peer_runs]
-        with progress(len(everything) * (options.rounds + 1)) as tick:
-            take_turns(everything, options.seconds, options.rounds, tick)
+        measure([*limits.runs, *(run for *_, run in runs), *peer_runs], options)
         for run in peer_runs:    # they still answer
             row, why = attempt(partial(peer_row, run), run)
             if row:

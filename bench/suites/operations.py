@@ -12,51 +12,28 @@ What depends on H alone is shared by the vectors of a channel matrix. Sorting is
 comparison and selection for each value looked at. Searches whose length depends on the data are
 counted by the nodes that they visit on these data, where the detector tells them (``sd``, ``asd``,
 ``psd``); ``softsphere`` does not, see there.
+
+Sizes, parameters and their defaults are those of the detector object. A count is a pair: fused
+multiply-adds, and other instructions.
 """
 
-from dataclasses import dataclass
 from math import ceil, sqrt
 
-
-@dataclass(frozen=True)
-class Operations:
-    """SIMD instructions: fused multiply-adds, and others."""
-
-    fma: float = 0.0
-    other: float = 0.0
-
-    def __add__(self, more):
-        return Operations(self.fma + more.fma, self.other + more.other)
-
-    def __mul__(self, times):
-        return Operations(self.fma * times, self.other * times)
-
-    __rmul__ = __mul__
-
-    def instructions(self, per_fma=1):
-        """All of them, where an FMA takes so many."""
-        return per_fma * self.fma + self.other
+import numpy as np
 
 
-@dataclass(frozen=True)
 class Problem:
-    """Sizes: nt layers, nr antennas, M points, T vectors per channel matrix."""
+    """A detector on vectors of which T share a channel matrix: nt layers, nr antennas, M points."""
 
-    num_tx: int
-    num_rx: int
-    points: int
-    per_channel: int = 1
-
-    @property
-    def bits(self):
-        return (self.points - 1).bit_length()
-
-    @property
-    def side(self):
-        return round(sqrt(self.points))
+    def __init__(self, detector, per_channel):
+        self.detector, self.per_channel = detector, per_channel
+        self.num_tx, self.num_rx = detector.num_tx, detector.num_rx
+        self.points = detector.constellation.size
+        self.bits = detector.constellation.bits_per_symbol
+        self.side = round(sqrt(self.points))
 
 
-FMA, OTHER = Operations(fma=1), Operations(other=1)
+FMA, OTHER = np.eye(2)
 COMPLEX_FMA = 4 * FMA
 ROOT = FMA + 4 * OTHER              # 1 / sqrt(x): an estimate and a Newton step
 SLICE = 2 * FMA + 4 * OTHER         # both axes
@@ -87,8 +64,8 @@ def rotate(nt, nr):
 
 
 def nearest(p):
-    """Squared distance to the nearest point added to a metric, which point being of no interest:
-    up to four levels on an axis, folded onto one another."""
+    """Squared distance to the nearest point, added to a metric; the point itself is not needed. Up
+    to four levels of an axis are folded onto one another."""
     if p.side > 4:
         return SLICE + DISTANCE
     return 2 * (FMA + (2 if p.side == 2 else 4) * OTHER)
@@ -97,8 +74,8 @@ def nearest(p):
 def sic(above, layers):
     """One path through `layers` more levels: interference of all above, slice, distance, and the
     symbol added to a word of them."""
-    return sum((k * COMPLEX_FMA + SLICE + DISTANCE + 2 * FMA
-                for k in range(above, above + layers)), Operations())
+    return sum(k * COMPLEX_FMA + SLICE + DISTANCE + 2 * FMA
+               for k in range(above, above + layers))
 
 
 def collect(candidates, layers, bits):
@@ -158,8 +135,8 @@ def tree(p):
 
 def expansion(p, levels):
     """All points on the first levels: increments, so that a node costs no multiplication by R."""
-    return sum((p.points**(level + 1) * (DISTANCE + 2 * (p.num_tx - level - 1) * OTHER)
-                for level in range(levels)), Operations())
+    return sum(p.points**(level + 1) * (DISTANCE + 2 * (p.num_tx - level - 1) * OTHER)
+               for level in range(levels))
 
 
 def zf(p):
@@ -184,8 +161,12 @@ def reordered(p):
     return once * (1 / p.per_channel) + turns * turn
 
 
-def nway(p, num_passes=None):
-    passes = p.num_tx if num_passes is None else num_passes
+def nway(p):
+    return rotated_passes(p, p.detector.num_passes)
+
+
+def rotated_passes(p, passes):
+    """N-way's passes, in each of which another layer is expanded."""
     below = p.num_tx - 1
     candidates = p.points * (OTHER + 2 * below * OTHER + sic(0, below))
     one = candidates + collect(p.points, below, p.bits) + collect_top(p)
@@ -193,33 +174,26 @@ def nway(p, num_passes=None):
 
 
 def fpfsd(p):
-    return nway(p) + norm_order(p) * (1 / p.per_channel)
+    return rotated_passes(p, p.num_tx) + norm_order(p) * (1 / p.per_channel)
 
 
-def fsd_levels(nt):
-    """L >= sqrt(nt) - 1 (000 eq. 15), at least 1."""
-    return max(1, ceil(sqrt(nt)) - 1)
-
-
-def hfsd(p, levels=None):
-    expanded = min(levels or fsd_levels(p.num_tx), p.num_tx)
+def hfsd(p):
+    expanded = p.detector.levels
     paths = p.points**expanded
     search = expansion(p, expanded) + paths * sic(0, p.num_tx - expanded)
     best = paths * (2 + p.num_tx - 1) * OTHER
     return inversion_order(p) * (1 / p.per_channel) + tree(p) + search + best
 
 
-def sfsd(p, levels=None, num_paths=None):
+def sfsd(p):
     """HFSD, then each bit of the N_iter best paths negated below the expanded levels."""
-    nt = p.num_tx
-    expanded = min(levels or fsd_levels(nt), nt)
-    best = num_paths or {2: 2, 4: 4, 6: 6}.get(p.bits, p.bits)
+    nt, expanded, best = p.num_tx, p.detector.levels, p.detector.num_paths
     choose = p.points**expanded * 4 * best * OTHER
-    extension = sum(((2 * OTHER + DISTANCE + sic(level, nt - level - 1))
-                     for level in range(expanded, nt)), Operations()) * (best * p.bits)
+    extension = sum(2 * OTHER + DISTANCE + sic(level, nt - level - 1)
+                    for level in range(expanded, nt)) * (best * p.bits)
     paths = p.points**expanded + best * p.bits * (nt - expanded)
     tops = expanded * (collect_top(p) + best * (4 + 2 * p.bits) * OTHER)
-    return (hfsd(p, expanded) + choose + extension + collect(paths, nt - expanded, p.bits) + tops
+    return (hfsd(p) + choose + extension + collect(paths, nt - expanded, p.bits) + tops
             + finish(p))
 
 
@@ -229,24 +203,24 @@ def zfsic(p):
 
 def bitflip(p):
     nt = p.num_tx
-    flips = sum(((2 * OTHER + DISTANCE + sic(level, nt - level - 1)) for level in range(nt)),
-                Operations()) * p.bits
+    flips = sum(2 * OTHER + DISTANCE + sic(level, nt - level - 1) for level in range(nt)) * p.bits
     return zfsic(p) + flips + collect(1 + nt * p.bits, nt, p.bits) + finish(p)
 
 
 def _full(p, leaf):
     """Inner nodes cost a distance and one update of each bit; leaves cost ``leaf``."""
-    inner = sum((p.points**level * (DISTANCE + 2 * OTHER + (1 + p.bits) * OTHER)
-                 for level in range(1, p.num_tx)), Operations())
+    inner = sum(p.points**level * (DISTANCE + 2 * OTHER + (1 + p.bits) * OTHER)
+                for level in range(1, p.num_tx))
     return tree(p) + inner + p.points**p.num_tx * leaf + finish(p)
 
 
-def mla(p, method="sliced"):
+def mla(p):
+    method = p.detector.method
     if method == "sliced":     # two column orders, so that each layer is once not the last
         orders = 2 if p.num_tx > 1 else 1
         parents = p.points**(p.num_tx - 1)
-        above = sum((p.points**level * (DISTANCE + (3 + p.bits) * OTHER)
-                     for level in range(1, p.num_tx - 1)), Operations())
+        above = sum(p.points**level * (DISTANCE + (3 + p.bits) * OTHER)
+                    for level in range(1, p.num_tx - 1))
         leaf = 2 * OTHER + nearest(p) + OTHER
         return orders * (tree(p) + above + parents * leaf) + finish(p)
     # 000 kernels 1 and 3: each path by itself, compared with the hypotheses of all its bits
@@ -254,7 +228,7 @@ def mla(p, method="sliced"):
     terms = nt * (nt + 1) // 2
     product = 4 * FMA if method == "plain" else 2 * OTHER      # algorithm 1 looks it up
     path = terms * product + nt * 2 * FMA + nt * p.bits * OTHER
-    table = 4 * terms * p.points * OTHER if method == "table" else Operations()
+    table = 4 * terms * p.points * OTHER if method == "table" else 0
     return tree(p) + table + p.points**nt * path + finish(p)
 
 
@@ -268,14 +242,14 @@ def omap(p):
 SOFTSPHERE_NODES = {16: (9.6, 23.9), 64: (26.3, 78.1)}
 
 
-def softsphere(p, llr_clip=None):
+def softsphere(p):
     """N-way with all passes, then a search in each of two column orders.
 
     The search is counted for 4x4 channels with the mean of the nodes that it visits at 20 dB, the
     suites' setting; for other sizes the start alone is, which is a limit from above.
     """
     if p.num_tx != 4 or p.points not in SOFTSPHERE_NODES:
-        return nway(p)
+        return rotated_passes(p, p.num_tx)
     parents, finished = SOFTSPHERE_NODES[p.points]
     compare = nearest(p) + 3 * OTHER          # with what the next level adds at least
     top = p.points * (3 * COMPLEX_FMA + 4 * FMA + compare)
@@ -283,7 +257,7 @@ def softsphere(p, llr_clip=None):
     leaf = OTHER + COMPLEX_FMA + nearest(p) + OTHER
     last = 4 * COMPLEX_FMA + SLICE + 2 * FMA + 4 * leaf + 2 * OTHER
     search = top + parents * p.points * child + finished * last
-    return nway(p) + 2 * (tree(p) + search)
+    return rotated_passes(p, p.num_tx) + 2 * (tree(p) + search)
 
 
 def sd(p, nodes):
@@ -302,41 +276,41 @@ def psd(p, nodes):
     return tree(p) + nodes * (2 * FMA + 2 * OTHER)
 
 
-def kbest(p, k=16, llr_clip=None):
+def kbest(p):
     kept, total = 1, tree(p) + norm_order(p) * (1 / p.per_channel)
     for level in range(p.num_tx):
         children = kept * p.points
         total += kept * (level * COMPLEX_FMA + 2 * p.side * 2 * OTHER) + children * 3 * OTHER
-        kept = min(k, children)
+        kept = min(p.detector.k, children)
     return total + collect(kept, p.num_tx, p.bits) + finish(p)
 
 
 def trellis(p):
     """nt passes of nt stages, in which M^2 paths arrive at M vertices."""
-    stages = sum(((p.points if level else 1) * (level * COMPLEX_FMA + 4 * p.side * OTHER)
-                  + (p.points**2 if level else p.points) * 3 * OTHER
-                  for level in range(p.num_tx)), Operations())
+    stages = sum((p.points if level else 1) * (level * COMPLEX_FMA + 4 * p.side * OTHER)
+                 + (p.points**2 if level else p.points) * 3 * OTHER
+                 for level in range(p.num_tx))
     one = tree(p) + stages + collect(p.points, p.num_tx - 1, p.bits) + collect_top(p)
     return p.num_tx * one + finish(p)
 
 
-def ep(p, num_iterations=10):
+def ep(p):
     """On the real model, 2 nt axes: an inverse and the moments of a PAM symbol per axis."""
     axes = 2 * p.num_tx
     inverse = axes**3 / 2 * FMA + axes * ROOT + 2 * axes**2 * FMA
     moments = axes * (p.side * (EXPONENTIAL + 2 * OTHER + 2 * FMA) + 12 * OTHER)
     once = gram(p) * (1 / p.per_channel)
-    return (once + rotate(p.num_tx, p.num_rx) + num_iterations * (inverse + moments)
-            + demap_axes(p))
+    return (once + rotate(p.num_tx, p.num_rx)
+            + p.detector.num_iterations * (inverse + moments) + demap_axes(p))
 
 
-def mmsepic(p, num_iterations=1):
+def mmsepic(p):
     """Soft symbols, cancellation, one filter for all layers, demapping with the prior."""
-    nt = p.num_tx
+    nt, iterations = p.num_tx, p.detector.num_iterations
     soft = 2 * nt * p.side * (EXPONENTIAL + 3 * FMA)
     matrix = hermitian_inverse(nt) + nt * nt * 3 * COMPLEX_FMA
-    one = soft * (num_iterations > 1) + matrix + 8 * nt * OTHER + demap_axes(p)
-    return gram(p) * (1 / p.per_channel) + rotate(nt, p.num_rx) + num_iterations * one
+    one = soft * (iterations > 1) + matrix + 8 * nt * OTHER + demap_axes(p)
+    return gram(p) * (1 / p.per_channel) + rotate(nt, p.num_rx) + iterations * one
 
 
 COUNTED = {function.__name__: function for function in (
@@ -344,12 +318,15 @@ COUNTED = {function.__name__: function for function in (
     trellis, ep, mmsepic)}
 
 
-def count(detector, problem, lanes, parameters, nodes=None):
-    """``Operations`` of a detector of the registry with its parameters.
+def count(detector, per_channel, lanes, nodes=None):
+    """Return the instructions for a vector as (fused multiply-adds, others).
 
     Args:
+        per_channel: vectors that share a channel matrix.
         lanes: of a SIMD register.
-        nodes: what a search visits for a vector in the mean, of those that say so.
+        nodes: mean number of nodes that a search visits for a vector, for detectors that count
+            them.
     """
-    own = parameters if nodes is None else {"nodes": nodes}
-    return COUNTED[detector](problem, **own) + layout(problem, lanes)
+    problem = Problem(detector, per_channel)
+    own = () if nodes is None else (nodes,)
+    return COUNTED[detector.name](problem, *own) + layout(problem, lanes)

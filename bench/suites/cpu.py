@@ -3,15 +3,17 @@
 """``--suite cpu``: every detector beside its target, the machine's limits, its other instruction
 sets and the detectors of other projects."""
 
+from gnuradio.mimopack.apps.bench.detector import DetectorRun, detector_row
+from gnuradio.mimopack.apps.bench.measuring import measure
+
 from . import peers
 from .cases import OTHERS, QAM16, TARGETS
 from .limits import Limits
-from .measuring import DetectorRun, take_turns
-from .rows import add_limits, add_targets, detector_row, peer_row
+from .rows import add_limits, add_targets, peer_row
 
 
-def run(options, store, progress):
-    """The suite's rows, rates and missing peers, for the JSON file."""
+def run(options, store):
+    """Return the rows, rates and missing peers for the JSON file."""
     first, others = options.isas[0], options.isas[1:]
     planned = [(case, first) for case in (*TARGETS, *OTHERS)]
     planned += [(case, isa) for isa in others for case in TARGETS]
@@ -20,9 +22,7 @@ def run(options, store, progress):
         limits = Limits(options.isas, options.threads, store.get(QAM16))
         runs = [DetectorRun(case.create(threads=options.threads, isa=isa, backend="cpu"),
                             store.get(case.setting)) for case, isa in planned]
-        everything = [*limits.runs, *runs, *peer_runs]
-        with progress(len(everything) * (options.rounds + 1)) as tick:
-            take_turns(everything, options.seconds, options.rounds, tick)
+        measure([*limits.runs, *runs, *peer_runs], options)
         peer_rows = [peer_row(run) for run in peer_runs]    # they still answer
     rows = []
     for (case, _), timed in zip(planned, runs, strict=True):

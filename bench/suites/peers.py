@@ -18,9 +18,10 @@ from signal import SIGKILL
 from threading import Timer
 
 import numpy as np
+from gnuradio.mimopack.apps.bench.measuring import Run
 
-from .data import Setting
-from .measuring import Fragile, Run
+from .cases import QAM16, QAM64
+from .failures import Fragile
 
 # A framework's calls are slow to start: fewer vectors would not show what it can do.
 BATCH, LARGEST = 1000, 20_000
@@ -30,19 +31,18 @@ SIONNA_METHODS = ("kbest16", "kbest64", "ep", "mmsepic", "lmmse")
 # On a GPU: vectors of a call, about where more are not faster.
 SIONNA_BATCHES = {"kbest16": 100_000, "kbest64": 50_000, "ep": 100_000, "mmsepic": 100_000,
                   "lmmse": 500_000}
-# Compiling may take so long, and importing PyTorch many times at once so long.
+# Limits for compiling, and for importing PyTorch many times at once.
 PREPARE_SECONDS, START_SECONDS = 120, 90
-# What a Python has in its environment that another one must not see.
+# Environment variables of our Python that another one must not see.
 PYTHONS_OWN = ("PYTHONHOME", "PYTHONPATH", "LD_LIBRARY_PATH")
 NOT_ASKED = "not asked for: --peers bench/peers of the source tree"
-QAM16, QAM64 = Setting(constellation="qam16"), Setting(constellation="qam64")
 
 
 class Program:
     """A peer's program that waits for requests."""
 
     def __init__(self, command, limit=None):
-        """limit: seconds until it must have said its name."""
+        """limit: seconds after which it must have said its name."""
         self._said = tempfile.TemporaryFile("w+")    # a pipe that nobody reads would fill up
         self._process = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._said, text=True,
@@ -59,7 +59,7 @@ class Program:
         return self.finish()
 
     def begin(self, request):
-        """Sends a request; ``finish`` waits for all that were sent, and returns the last answer."""
+        """Send a request, of which several may wait."""
         if self._end:
             raise OSError(self._end)
         self._process.stdin.write(request + "\n")
@@ -67,7 +67,10 @@ class Program:
         self._waiting += 1
 
     def finish(self, limit=None):
-        """limit: seconds after which it is ended."""
+        """Wait for the answers to all requests and return the last one.
+
+        limit: seconds after which the program is ended.
+        """
         timer = Timer(limit or 0, self._process.kill)
         if limit:
             timer.start()
@@ -104,7 +107,7 @@ class Program:
 class PeerRun(Run):
     """One of a peer's methods; a unit is a vector."""
 
-    extra = {}    # what its row says beyond
+    extra = {}    # more keys of its row
 
     def __init__(self, program, method, setting, request, threads, least, most):
         self.program, self.method, self.setting = program, method, setting
@@ -118,7 +121,7 @@ class PeerRun(Run):
         return self.answer["seconds"]
 
     def error_rate(self):
-        """As ``measuring.error_rate``; of so many vectors as take about three seconds."""
+        """Return what ``measuring.error_rate`` does, of the vectors of about three seconds."""
         self.time(min(self.most, max(self.units, int(3 * self.rate))))
         n, errors = self.answer["vectors"], self.answer["errors"]
         variance = max(0.0, self.answer["errors_squared"] / n - (errors / n) ** 2)
@@ -137,7 +140,7 @@ class DevicePeerRun(Fragile, PeerRun):
 
 
 def build_itpp(folder, into, name="itpp"):
-    """Compiles one of the folder's programs that need IT++."""
+    """Compile one of the folder's programs that need IT++; return its path."""
     program = Path(into) / name
     subprocess.run(["g++", "-O3", "-march=native", str(Path(folder) / f"{name}.cc"), "-litpp",
                     "-o", str(program)], check=True, capture_output=True)
@@ -197,7 +200,7 @@ def _sionna(folder, python, scratch, stack, settings, store, threads):
 
 @contextmanager
 def start(folder, sionna_python, store, threads, settings=(QAM16, QAM64), itpp_settings=(QAM16,)):
-    """(runs, {peer: why it is not there}) of the peers whose programs lie in ``folder``."""
+    """Yield (runs, {peer: why it is missing}) of the peers whose programs lie in ``folder``."""
     runs, missing = [], {}
     if not folder:
         yield runs, {"IT++": NOT_ASKED, "Sionna": NOT_ASKED}
@@ -218,7 +221,8 @@ def start(folder, sionna_python, store, threads, settings=(QAM16, QAM64), itpp_s
 
 @contextmanager
 def start_codes(folder, cases):
-    """({case: (IT++'s decoder of its code, a folder for files)}, {"IT++": why it is not there})"""
+    """Yield ({case: (IT++'s decoder of its code, a folder for files)}, {"IT++": why it is
+    missing})."""
     if not folder:
         yield {}, {"IT++": NOT_ASKED}
         return
@@ -240,10 +244,10 @@ def start_codes(folder, cases):
 
 @contextmanager
 def start_on_gpu(folder, sionna_python, store, settings=(QAM16, QAM64)):
-    """As ``start``: Sionna on the GPU, as it is and through torch.compile.
+    """Yield as ``start`` does: Sionna on the GPU, as it is and through torch.compile.
 
-    Each compiled method has a program of its own, and all prepare at the same time, while this
-    goes on; ``prepared`` waits for them.
+    Each compiled method has a program of its own. All prepare at the same time, and this does not
+    wait for them: ``prepared`` does.
     """
     if not folder:
         yield [], {"Sionna": NOT_ASKED}
@@ -276,7 +280,7 @@ def start_on_gpu(folder, sionna_python, store, settings=(QAM16, QAM64)):
 
 
 def _start(command):
-    """The program, or why there is none."""
+    """Return the program, or the exception that says why there is none."""
     try:
         return Program(command, START_SECONDS)
     except OSError as error:

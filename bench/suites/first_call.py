@@ -10,8 +10,9 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from multiprocessing import get_context
 
-from .data import Data
-from .measuring import reason
+from gnuradio.mimopack.apps.bench.data import Data
+
+from .failures import reason
 
 VECTORS = 1400
 LIMIT_SECONDS = 240
@@ -20,7 +21,7 @@ MOST_PROCESSES = 16
 
 @contextmanager
 def empty_cache():
-    """CuPy's cache of compiled programs, for a while an empty one of our own."""
+    """Give CuPy an empty cache of compiled programs for a while."""
     before = os.environ.get("CUPY_CACHE_DIR")
     with tempfile.TemporaryDirectory() as folder:
         os.environ["CUPY_CACHE_DIR"] = folder
@@ -33,7 +34,7 @@ def empty_cache():
 
 
 def call(case):
-    """Seconds of the first call, and what its kernel takes."""
+    """Return the seconds of the first call, and what its kernel takes of a multiprocessor."""
     import cupy
 
     data = Data(case.setting, VECTORS)
@@ -55,7 +56,7 @@ def _answer(pipe, function, case):
 
 
 def _in_process(function, case):
-    """What function(case) returns in a new process; a str says why nothing."""
+    """Return function(case) of a new process, or a str that says why there is nothing."""
     context = get_context("spawn")
     receiver, sender = context.Pipe(duplex=False)
     process = context.Process(target=_answer, args=(sender, function, case), daemon=True)
@@ -73,7 +74,7 @@ def _in_process(function, case):
 
 
 def all_of(cases, tick=lambda: None, function=call):
-    """function(case) of each, several at a time: [dict, or str that says why not]."""
+    """Return function(case) of each, several at a time; a str says why there is nothing."""
     def one(case):
         try:
             return _in_process(function, case)
@@ -82,5 +83,3 @@ def all_of(cases, tick=lambda: None, function=call):
 
     with ThreadPoolExecutor(min(MOST_PROCESSES, os.cpu_count() or 1)) as pool:
         return list(pool.map(one, cases))
-
-

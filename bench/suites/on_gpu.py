@@ -9,10 +9,12 @@ where it is less than the GPU's own.
 from functools import cached_property
 
 import numpy as np
+from gnuradio.mimopack.apps.bench.detector import DetectorRun
+from gnuradio.mimopack.apps.bench.measuring import Run
+from gnuradio.mimopack.cuda.device import cupy
 
-from ...cuda.device import cupy
-from .limits import bytes_per_vector, count, nodes_per_vector
-from .measuring import DetectorRun, Fragile, Run
+from .failures import Fragile
+from .limits import bytes_per_vector, instructions_per_vector
 
 PILOT_VECTORS = 2**14    # fewer would leave multiprocessors idle
 LONG_SECONDS = 0.1       # of a call
@@ -60,7 +62,8 @@ class QueuedRun(Run):
 
 
 class HostData:
-    """A ``Data`` repeated up to so many vectors, in arrays that ``room(shape, dtype)`` makes."""
+    """A ``Data`` repeated up to a number of vectors, in arrays that ``room(shape, dtype)``
+    makes."""
 
     def __init__(self, host, vectors, room=np.empty, llr_type=np.float32):
         self.host, self.setting, self.bits = host, host.setting, host.bits
@@ -96,7 +99,7 @@ class HostData:
 
 
 class DeviceData(HostData):
-    """The same in arrays of a GPU."""
+    """A ``Data`` repeated in arrays of a GPU."""
 
     def __init__(self, host, vectors, device=0):
         super().__init__(host, vectors)
@@ -135,7 +138,7 @@ class DeviceRun(Fragile, QueuedRun, DetectorRun):
         super().__init__(detector, data)
         self.device = data.device
         self.error_vectors = data.host.vectors
-        # Whole matrices' vectors
+        # A call takes whole channel matrices.
         self.step = self.period
         self.most = data.vectors
         self.least = min(self.most, PILOT_VECTORS - PILOT_VECTORS % self.period)
@@ -223,7 +226,7 @@ class DeviceCopyRun(QueuedRun):
 
 
 class DeviceLimits:
-    """As ``limits.Limits``, for a GPU: its threads are the lanes."""
+    """``limits.Limits`` for a GPU, whose threads are the lanes."""
 
     def __init__(self, data):
         self.arithmetic, self.copy = DeviceArithmeticRun(), DeviceCopyRun(data)
@@ -237,7 +240,6 @@ class DeviceLimits:
                 "copy_bytes_per_s": self.copy.bytes_per_s}
 
     def of(self, case, detector, data):
-        nodes = nodes_per_vector(case.create(backend="cpu"), data.host)
-        instructions = count(case, 1, nodes).instructions()
+        instructions = instructions_per_vector(case.create(backend="cpu"), data.host, lanes=1)
         return {"arithmetic": self.arithmetic.instructions_per_s / instructions,
                 "memory": self.copy.bytes_per_s / bytes_per_vector(data.setting)}, instructions

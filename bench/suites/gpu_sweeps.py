@@ -8,14 +8,15 @@ from functools import partial
 
 import click
 import numpy as np
+from gnuradio.mimopack.apps.bench.data import Data, Setting
+from gnuradio.mimopack.apps.bench.detector import Case
+from gnuradio.mimopack.apps.bench.measuring import Run, measure
+from gnuradio.mimopack.cuda.device import cupy, pinned_empty
 
-from ...cuda.device import cupy, pinned_empty
 from . import first_call
-from .cases import OF_LINK, QAM16, SECOND_GPU, Case, shared
-from .data import Data, Setting
-from .measuring import Fragile, Run, take_turns
+from .cases import OF_LINK, QAM16, SECOND_GPU, shared
+from .failures import Fragile, attempt, missing_row
 from .on_gpu import DeviceData, DeviceRun, GraphRun, HostData
-from .rows import attempt, missing_row
 from .sweeps import CallRun, GrowingRun
 
 BATCH_CASES = tuple(Case(name, parameters, QAM16) for name, parameters in (
@@ -60,8 +61,13 @@ class WaitingRun(HostRun):
         return llr
 
 
+def _runs(timed):
+    return [run for _, *runs in timed for run in runs]
+
+
 def _rows(timed, make):
-    """The rows that make(*key, run, ...) gives of (case, ..., run, ...), and those missing."""
+    """Return the rows that make(*key, *runs) returns for each (key, *runs), and those missing;
+    a key starts with the case."""
     rows, missing = [], []
     for key, *runs in timed:
         row, why = attempt(partial(make, *key, *runs), *runs)
@@ -72,20 +78,14 @@ def _rows(timed, make):
     return {"results": rows, "missing": missing}
 
 
-def _measure(timed, options, progress):
-    everything = [run for _, *runs in timed for run in runs]
-    with progress(len(everything) * (options.rounds + 1)) as tick:
-        take_turns(everything, options.seconds, options.rounds, tick)
-
-
 def _speed(case, n, seconds):
     return {"seconds": seconds, "vectors": n, "vectors_per_s": n / seconds,
             "mbit_per_s": n / seconds * case.setting.bits_per_vector / 1e6}
 
 
-def run_batch(options, store, progress):
-    """Time of a call and rate over its vectors: data on the device, in pinned and in ordinary
-    memory, and the CPU with two threads and with all."""
+def run_batch(options, store):
+    """Measure the time of a call and the rate over the vectors in it: data on the device, in pinned
+    and in ordinary memory, and the CPU with two threads and with all."""
     sizes = [size for size in BATCHES if size <= options.vectors]
     timed = []
     host = store.get(QAM16)
@@ -104,7 +104,7 @@ def run_batch(options, store, progress):
             if size <= CPU_LARGEST:
                 timed += [((case, where, size), HostRun(cpu, near["ordinary"], size))
                           for where, cpu in cpus.items()]
-    _measure(timed, options, progress)
+    measure(_runs(timed), options)
 
     def row(case, where, size, calls, queued=None):
         seconds, late = map(float, np.quantile(calls.seconds, (0.5, 0.99)))
@@ -118,9 +118,9 @@ def run_batch(options, store, progress):
     return _rows(timed, row)
 
 
-def run_slot(options, store, progress):
-    """Tables II and III of 001, N-way on the vectors of one LTE slot, and table 2 of 000, exact
-    LLRs of 10000 vectors, each beside the paper's figures."""
+def run_slot(options, store):
+    """Measure N-way on the vectors of one LTE slot (001, tables II and III) and exact LLRs of 10000
+    vectors (000, table 2), each beside the paper's figures."""
     slots, exact = [], []
     for (antennas, constellation), (_, total) in PAPER_001.items():
         data = Data(Setting(antennas, antennas, constellation), SLOT_VECTORS)
@@ -139,7 +139,7 @@ def run_slot(options, store, progress):
             HostRun(detector, data, EXACT_VECTORS),
             WaitingRun(detector, DeviceData(data, EXACT_VECTORS), EXACT_VECTORS)))
     first_call.all_of([case for (case,), *_ in (*slots, *exact)])    # compiles, several at a time
-    _measure([*slots, *exact], options, progress)
+    measure(_runs([*slots, *exact]), options)
 
     def slot_row(case, kernel, *transported):
         setting, at = case.setting, case.parameters["num_passes"] - 1
@@ -184,8 +184,8 @@ class LinkRun(Fragile, Run):
         return time.perf_counter() - start
 
 
-def run_link(options, store, progress):
-    """From the host's memory and back, beside the link's own rate."""
+def run_link(options, store):
+    """Measure calls from the host's memory and back beside the link's own rate."""
     timed = []
     for case in LINK_CASES:
         detector, host = case.create(backend="cuda"), store.get(case.setting)
@@ -193,7 +193,7 @@ def run_link(options, store, progress):
             data = HostData(host, options.vectors, room, np.int8)
             timed.append(((case, where), HostRun(detector, data, data.vectors),
                           LinkRun(data)))
-    _measure(timed, options, progress)
+    measure(_runs(timed), options)
 
     def row(case, where, run, link):
         found = {"label": case.label, "where": where, **_speed(
@@ -236,8 +236,8 @@ class DevicesRun(Fragile, Run):
         return len(self.runs) * super().rate
 
 
-def run_devices(options, store, progress):
-    """Two GPUs beside one, data on the devices."""
+def run_devices(options, store):
+    """Measure two GPUs beside one, data on the devices."""
     if cupy().cuda.runtime.getDeviceCount() < 2:
         raise click.UsageError("suite gpu-devices: this machine has one GPU")
     timed = []
@@ -247,7 +247,7 @@ def run_devices(options, store, progress):
                                      device))
                 for device in range(2)]
         timed.append(((case,), *(DevicesRun([run]) for run in runs), DevicesRun(runs)))
-    _measure(timed, options, progress)
+    measure(_runs(timed), options)
 
     def row(case, *runs):
         *single, both = runs

@@ -1,25 +1,12 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What runs gave, as rows of the JSON file."""
+"""Limits, targets and peers in the rows of the JSON file."""
 
 from dataclasses import replace
 
 import numpy as np
 
-from .measuring import Fragile, error_rate, reason
-
-
-def detector_row(case, run):
-    """What one run gave, as a row of the JSON file."""
-    rate = run.rate
-    return {"label": case.label, "detector": case.detector, "parameters": case.parameters,
-            "num_tx": run.data.setting.num_tx, "num_rx": run.data.setting.num_rx,
-            "constellation": run.data.setting.points.name,
-            "symbols_per_channel": run.period, "backend": run.detector.backend,
-            "isa": run.detector.isa, "vectors": run.units, "calls": run.calls,
-            "seconds": float(np.median(run.seconds)), "vectors_per_s": rate,
-            "mbit_per_s": rate * run.detector.bits_per_vector / 1e6,
-            **error_rate(run.bit_errors(), run.detector.bits_per_vector)}
+from .cases import Target
 
 
 def add_limits(row, case, run, limits):
@@ -32,6 +19,7 @@ def add_limits(row, case, run, limits):
 
 
 def peer_row(run):
+    """Return a peer's finished run as a row."""
     rate = run.rate
     return {"peer": run.program.name, "method": run.method,
             "num_tx": run.setting.num_tx, "num_rx": run.setting.num_rx,
@@ -42,11 +30,11 @@ def peer_row(run):
 
 
 def add_targets(rows, cases):
-    """For rows that were made of these cases, one of each."""
+    """Add each case's target to its row; rows and cases are in the same order."""
     for row, case in zip(rows, cases, strict=True):
-        if case.target is None:
+        if not isinstance(case, Target):
             continue
-        target = case.target
+        target = case.rate
         if case.relative_to:
             base = next(other for other, known in zip(rows, cases, strict=True)
                         if known.label == case.relative_to
@@ -55,20 +43,3 @@ def add_targets(rows, cases):
             target *= base["mbit_per_s"]
         row["target_mbit_per_s"] = target
         row["of_target"] = row["mbit_per_s"] / target
-
-
-def missing_row(case, why):
-    """In the place of a row that could not be measured."""
-    return {"label": case.label, "constellation": case.setting.points.name,
-            "num_tx": case.setting.num_tx, "num_rx": case.setting.num_rx, "reason": why}
-
-
-def attempt(make, *runs):
-    """(what make() returns of these runs, None), or (None, why there is nothing)."""
-    for run in runs:
-        if isinstance(run, Fragile) and run.failure:
-            return None, run.failure
-    try:
-        return make(), None
-    except Exception as error:
-        return None, reason(error)

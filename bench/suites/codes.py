@@ -9,10 +9,17 @@ from functools import cached_property
 from pathlib import Path
 
 import numpy as np
+from gnuradio.mimopack.apps.bench.measuring import Run, measure
+from gnuradio.mimopack.coding import (
+    ConvolutionalDecoder,
+    ConvolutionalEncoder,
+    ViterbiDecoder,
+    ldpc,
+    turbo,
+)
+from gnuradio.mimopack.cuda.device import cupy
 
-from ...coding import ConvolutionalDecoder, ConvolutionalEncoder, ViterbiDecoder, ldpc, turbo
 from . import peers
-from .measuring import Run, take_turns
 from .on_gpu import QueuedRun
 
 LANES = 64    # full groups of lanes with every instruction set
@@ -20,15 +27,20 @@ LANES = 64    # full groups of lanes with every instruction set
 
 @dataclass(frozen=True, eq=False)
 class Case:
-    """A code, how many iterations, how many times as fast as IT++ it has to be (None: it is not
-    compared), and the Mbit/s that a GPU has to reach (None: it has none)."""
+    """A code and its decoders.
+
+    Attributes:
+        target: speed-up over IT++ that it should reach; None where it is not compared.
+        gpu_target: Mbit/s that a GPU should reach, or None.
+        decoders: the parameters of each decoder, which its row repeats.
+    """
 
     code: str
     iterations: int
     ebn0_db: float
     target: float | None
     gpu_target: float | None
-    decoders: tuple    # of each what its row says beyond the code
+    decoders: tuple
 
     @cached_property
     def encoder(self):
@@ -39,12 +51,12 @@ class Case:
 
     @property
     def not_sent(self):
-        """Bits of a codeword, its first."""
+        """How many bits at the start of a codeword are not sent."""
         return self.encoder.num_info if self.code.startswith("conv") else 0
 
     @property
     def coded_bits(self):
-        """Bits of a codeword that are sent."""
+        """How many bits of a codeword are sent."""
         return self.encoder.num_bits - self.not_sent
 
     @cached_property
@@ -61,7 +73,7 @@ class Case:
         return ldpc.LdpcDecoder(self._matrix, **parameters, **common)
 
     def itpp_arguments(self, folder):
-        """Of ``itpp_codes``; files go into a folder."""
+        """Return the arguments of ``itpp_codes``, which reads files of the folder."""
         if self.code.startswith("turbo"):
             return "turbo", 6144, self.iterations, 0.75
         path = Path(folder) / "code.alist"
@@ -69,7 +81,7 @@ class Case:
         return "ldpc", path, self.iterations
 
     def simulate(self, n, seed=1):
-        """(codewords, LLRs) over AWGN with BPSK."""
+        """Return (codewords, LLRs) over AWGN with BPSK."""
         rng = np.random.default_rng(seed)
         encoder = self.encoder
         words = encoder.encode(rng.integers(0, 2, (n, encoder.num_info), np.uint8))
@@ -89,7 +101,7 @@ CASES = (Case("ldpc 802.16e (2304, 1152)", 20, 2.0, 60, 4000, ({},)),
 
 
 class DecoderRun(Run):
-    """A unit is a codeword."""
+    """A decoder; a unit is a codeword."""
 
     least = step = LANES
 
@@ -104,12 +116,12 @@ class DecoderRun(Run):
         return time.perf_counter() - start
 
     def decided(self):
-        """Of the last call."""
+        """Return the bits that the last call decided."""
         return self.out[:self.units] > 0
 
 
 class ItppRun(peers.PeerRun):
-    """IT++'s decoder; it gives decisions of all bits of a codeword, or of its first ones."""
+    """IT++'s decoder, which decides all bits of a codeword or only its first ones."""
 
     def __init__(self, program, folder, llr):
         self.decisions = Path(folder) / "decisions"
@@ -131,8 +143,8 @@ def _row(run, case, words, **beyond):
             "ber": float(np.mean(decided != words[:len(decided), :decided.shape[1]]))}
 
 
-def run(options, store, progress):
-    """Rows of ours and IT++'s, for the JSON file."""
+def run(options, store):
+    """Return the rows of our decoders and IT++'s for the JSON file."""
     vectors = max(LANES, options.vectors - options.vectors % LANES)
     data = {case: case.simulate(vectors) for case in CASES}
     compared = [case for case in CASES if case.target]
@@ -142,9 +154,7 @@ def run(options, store, progress):
                    for case in CASES for own in case.decoders]
         itpp = {case: ItppRun(program, folder, data[case][1])
                 for case, (program, folder) in programs.items()}
-        runs = [*(timed for _, timed, _ in planned), *itpp.values()]
-        with progress(len(runs) * (options.rounds + 1)) as tick:
-            take_turns(runs, options.seconds, options.rounds, tick)
+        measure([*(timed for _, timed, _ in planned), *itpp.values()], options)
         peer_rows = {case: _row(timed, case, data[case][0], peer=timed.program.name)
                      for case, timed in itpp.items()}
     rows = []
@@ -160,11 +170,9 @@ def run(options, store, progress):
 
 
 class GpuDecoderRun(QueuedRun):
-    """On LLRs of the device."""
+    """A decoder on LLRs of the device; a unit is a codeword."""
 
     def __init__(self, decoder, llr, copies):
-        from ...cuda.device import cupy
-
         self.decoder, self._words = decoder, len(llr)
         self.llr = cupy().tile(cupy().asarray(llr), (copies, 1))
         self.out = cupy().empty_like(self.llr)
@@ -181,8 +189,6 @@ class GpuDecisionsRun(QueuedRun):
     """The Viterbi decoder's decisions on LLRs of the device."""
 
     def __init__(self, case, llr, copies):
-        from ...cuda.device import cupy
-
         self.decoder, self._words = ViterbiDecoder(case.encoder.num_info, "1/2"), len(llr)
         sent = np.ascontiguousarray(llr[:, case.not_sent:])
         self.llr = cupy().tile(cupy().asarray(sent), (copies, 1))
@@ -195,8 +201,8 @@ class GpuDecisionsRun(QueuedRun):
         return self.decoder.bits[:self._words].get()
 
 
-def run_gpu(options, store, progress):
-    """Rows for the JSON file: all iterations, and with early stop."""
+def run_gpu(options, store):
+    """Return the rows of all iterations, and with early stop, for the JSON file."""
     data = {case: case.simulate(LANES * 16) for case in CASES}
     planned = []
     for case in CASES:
@@ -207,8 +213,7 @@ def run_gpu(options, store, progress):
         if case.code.startswith("conv"):
             planned.append((case, GpuDecisionsRun(case, data[case][1], copies), False,
                             {"algorithm": "viterbi"}))
-    with progress(len(planned) * (options.rounds + 1)) as tick:
-        take_turns([timed for _, timed, *_ in planned], options.seconds, options.rounds, tick)
+    measure([timed for _, timed, *_ in planned], options)
     rows = []
     for case, timed, early, own in planned:
         row = _row(timed, case, data[case][0], backend="cuda", early_stop=early, **own,

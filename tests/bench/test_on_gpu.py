@@ -6,23 +6,27 @@ import importlib.util
 import json
 import os
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
 from click.testing import CliRunner
 from gnuradio.mimopack import detectors
-from gnuradio.mimopack.apps.bench import bench_command, cases, first_call, gpu_sweeps, printing
-from gnuradio.mimopack.apps.bench.command import SUITES
+from gnuradio.mimopack.apps.bench import bench_command
 from gnuradio.mimopack.apps.bench.data import Setting, Store
-from gnuradio.mimopack.apps.bench.limits import count
-from gnuradio.mimopack.apps.bench.measuring import DetectorRun, Fragile, take_turns
-from gnuradio.mimopack.apps.bench.on_gpu import ARITHMETIC, CHAINS, HostData
-from gnuradio.mimopack.apps.bench.rows import add_targets, attempt, detector_row, missing_row
+from gnuradio.mimopack.apps.bench.detector import Case, DetectorRun, detector_row
+from gnuradio.mimopack.apps.bench.measuring import take_turns
+from gnuradio.mimopack.apps.bench.table import number, text
 from gnuradio.mimopack.cuda import source
 from gnuradio.mimopack.cuda.device import check_device
 from nvrtc import Program
-from source_tree import ROOT
+from suites import SUITES, cases, first_call, gpu_sweeps, tables
+from suites.failures import Fragile, attempt, missing_row
+from suites.on_gpu import ARITHMETIC, CHAINS, HostData
+from suites.operations import count
+from suites.rows import add_targets
 
+ROOT = Path(__file__).parents[2]
 GPU_SUITES = [name for name, suite in SUITES.items() if suite.gpu]
 
 
@@ -57,7 +61,7 @@ def test_cases_have_programs_and_limits(case):
     assert "detect.h" in source.program(detector.plan(), 100, matrix_each=case.setting.per_channel
                                         == 1)
     nodes = 10 if hasattr(detector, "count_nodes") else None
-    assert "llr_type" in case.parameters or count(case, 1, nodes).instructions() > 0
+    assert count(detector, case.setting.per_channel, 1, nodes).sum() > 0
 
 
 def test_every_detector_is_timed_and_no_case_twice():
@@ -83,7 +87,7 @@ class _Breaks(Fragile, DetectorRun):
 
 @pytest.mark.parametrize("call", [1, 2, 5, 10**9])
 def test_a_failure_leaves_the_others_alone(call):
-    case = cases.Case("zf", {}, Setting(2, 2))
+    case = Case("zf", {}, Setting(2, 2))
     data = Store(64).get(case.setting)
     runs = [_Breaks(case.create(), data, at) for at in (call, 10**9)]
     take_turns(runs, 1e-3, 3)
@@ -130,38 +134,44 @@ def sample():
             "vectors_compared": 5000, "bits_compared": 80000}
     return {"rates": {"thread_instructions_per_s": 3e13, "copy_bytes_per_s": 4e12},
             "results": rows, "peers": [peer], "peers_missing": {"Sionna ep": "not today"},
-            "missing": [missing_row(cases.Case("omap"), "RuntimeError: gone")]}
+            "missing": [missing_row(Case("omap"), "RuntimeError: gone")]}
 
 
-def test_tables(capsys):
-    tables = script("bench", "tables.py")
+def test_tables():
     results = sample()
-    printing.print_gpu(results)
-    printed = capsys.readouterr()
-    assert "Sionna 2.2.0 lmmse, compiled" in printed.out and "Sionna ep: not today" in printed.out
-    assert "missing: omap qam16 4x4: RuntimeError: gone" in printed.err
-    text = tables.gpu(results)
+    shown = text(SUITES["gpu"].tables(results))
+    assert "Sionna 2.2.0 lmmse, compiled" in shown and "Missing: Sionna ep, not today." in shown
+    assert "Missing: omap 16-QAM, RuntimeError: gone." in shown
+    targets, *missing = tables.gpu(results)
     mmse = results["results"][-1]
-    assert mmse["target_mbit_per_s"] == 200e3 and "| 200 |" in text
-    assert "| 40 | 0 | 16 | 1.5 s |" in text and "RuntimeError: gone" in text
-    assert tables.gpu_detectors(results).count("\n") == 1 + len(results["results"])
-    line = tables.gpu_peers(results).splitlines()[-1]
-    assert "`mmse`" in line and line.endswith(f" {tables.number(mmse['mbit_per_s'] / 8)} |")
-    assert tables.render("gpu", "no-such.json").startswith("Not measured yet")
+    assert mmse["target_mbit_per_s"] == 200e3 and "200" in targets.rows[-1]
+    assert targets.rows[-1][-4:] == ["40", "0", "16", "1.5"] and len(missing) == 2
+    [every] = tables.gpu_detectors(results)
+    assert len(every.rows) == len(results["results"])
+    [peers] = tables.gpu_peers(results)
+    assert peers.rows[-1][-4] == "`mmse`" and peers.rows[-1][-1] == number(mmse["mbit_per_s"] / 8)
+
+
+def test_documents_say_what_is_not_measured():
+    documents = script("bench", "tables.py")
+    assert documents.render("gpu", "no-such.json").startswith("Not measured yet")
 
 
 def test_where_a_gpu_overtakes():
-    tables = script("bench", "tables.py")
     seconds = {"device": (9, 9, 9, 9), "pinned": (9, 30, 50, 60), "ordinary": (50, 300, 900, 2000),
                "2 threads": (5, 20, 60, 500)}
     rows = [{"label": "mmse", "where": where, "vectors": size, "seconds": time * 1e-6,
              "seconds_99": time * 1e-6, "mbit_per_s": 1.0}
             for where, times in seconds.items() for size, time in zip(
                 (10, 100, 1000, 10_000), times, strict=True)]
-    line = tables.gpu_crossover({"results": rows}).splitlines()[-1]
-    assert line == "| mmse | 2 threads | 100 | 1000 | over 10000 |"
-    assert "| 10 | 9 us, 1 | 9 us, 1 | 50 us, 1 | 5 us, 1 |" in tables.gpu_batch(
-        {"results": rows, "missing": []})
+    [crossover] = tables.gpu_crossover({"results": rows})
+    assert crossover.rows == [["mmse", "2 threads", "100", "1000", "over 10000"]]
+    [calls] = tables.gpu_batch({"results": rows})
+    assert calls.rows[0] == ["10", "9 us, 1", "9 us, 1", "50 us, 1", "5 us, 1"]
+    del rows[1]    # 100 vectors on the device failed
+    [crossover] = tables.gpu_crossover({"results": rows})
+    [calls] = tables.gpu_batch({"results": rows})
+    assert crossover.rows[0][2] == "1000" and calls.rows[1][1] == ""
 
 
 def test_what_ncu_writes_is_read():

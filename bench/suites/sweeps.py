@@ -3,11 +3,13 @@
 """``--suite threads``, ``antennas`` and ``batch``: how the detectors' rates grow."""
 
 import numpy as np
+from gnuradio.mimopack import _core
+from gnuradio.mimopack.apps.bench.data import Setting
+from gnuradio.mimopack.apps.bench.detector import Case, DetectorRun
+from gnuradio.mimopack.apps.bench.measuring import measure
 
-from ... import _core
-from .cases import OF_LINEAR, QAM16, QAM64, SINGLE_VECTOR, Case
-from .data import Setting
-from .measuring import ArithmeticRun, DetectorRun, take_turns
+from .cases import OF_LINEAR, QAM16, QAM64, SINGLE_VECTOR
+from .limits import ArithmeticRun
 
 THREADS_CASES = (
     Case("mmse", {}, QAM16), Case("nway", {"num_passes": 1}, QAM16),
@@ -24,20 +26,18 @@ BATCHES = (1, 4, 16, 64, 256, 1024, 4096, 16384, 65536, 262144, 1_000_000)
 
 
 def thread_counts(most):
-    """1, 2, 4 ... and the most itself."""
+    """Return 1, 2, 4 ... and the most itself."""
     return sorted({1 << i for i in range(most.bit_length())} | {most})
 
 
-def run_threads(options, store, progress):
-    """Rates with 1 thread to options.threads, beside the machine's own: arithmetic alone."""
+def run_threads(options, store):
+    """Measure rates with 1 thread to options.threads, beside the machine's arithmetic alone."""
     isa, counts = options.isas[0], thread_counts(options.threads)
     plain = [(None, ArithmeticRun(isa, count), count) for count in counts]
     runs = [(case, DetectorRun(case.create(threads=count, isa=isa, backend="cpu"),
                                store.get(case.setting)), count)
             for case in THREADS_CASES for count in counts]
-    everything = [run for _, run, _ in (*plain, *runs)]
-    with progress(len(everything) * (options.rounds + 1)) as tick:
-        take_turns(everything, options.seconds, options.rounds, tick)
+    measure([run for _, run, _ in (*plain, *runs)], options)
     rows, alone = [], None
     for case, run, count in (*plain, *runs):
         rate = run.rate if case else run.instructions_per_s    # a turn is one of each thread
@@ -57,16 +57,16 @@ def run_threads(options, store, progress):
 
 
 class GrowingRun(DetectorRun):
-    """A detector whose vectors may take milliseconds each: starts with a register of them."""
+    """A detector whose vectors may take milliseconds each: it starts with a register of them."""
 
     def __init__(self, detector, data):
         super().__init__(detector, data)
         self.least = self.step = _core.lanes(detector.isa) * detector.threads
 
 
-def run_antennas(options, store, progress):
-    """Times over the antennas, as figures 3 and 4 of 000: SFSD and FPFSD with nt = nr, and the
-    gain over one thread without SIMD extensions (there: a sequential program).
+def run_antennas(options, store):
+    """Measure SFSD and FPFSD over the antennas, nt = nr, as figures 3 and 4 of 000, and the gain
+    over one thread without SIMD extensions (there: a sequential program).
 
     000 times 10000 vectors; a round here takes fewer where they last too long.
     """
@@ -80,9 +80,7 @@ def run_antennas(options, store, progress):
                 pairs.append((case, *(
                     GrowingRun(case.create(threads=threads, isa=build, backend="cpu"), data)
                     for threads, build in ((options.threads, isa), (1, "baseline")))))
-    runs = [run for _, *both in pairs for run in both]
-    with progress(len(runs) * (options.rounds + 1)) as tick:
-        take_turns(runs, options.seconds, options.rounds, tick)
+    measure([run for _, *both in pairs for run in both], options)
     return {"results": [
         {"detector": case.detector, "constellation": case.setting.constellation,
          "num_tx": case.setting.num_tx, "threads": options.threads, "isa": isa,
@@ -103,8 +101,8 @@ class CallRun(DetectorRun):
         self.seconds += [self.time(self.units) for _ in range(self.calls)]
 
 
-def run_batch(options, store, progress):
-    """Time of a call over the number of vectors in it, with one thread and with several."""
+def run_batch(options, store):
+    """Measure the time of a call over the vectors in it, with one thread and with several."""
     isa = options.isas[0]
     sizes = [size for size in BATCHES if size <= store.vectors]
     runs = [(case, threads, size,
@@ -112,8 +110,7 @@ def run_batch(options, store, progress):
                       store.get(case.setting), size))
             for case in BATCH_CASES for threads in sorted({1, options.threads})
             for size in sizes]
-    with progress(len(runs) * (options.rounds + 1)) as tick:
-        take_turns([run for *_, run in runs], options.seconds, options.rounds, tick)
+    measure([run for *_, run in runs], options)
     rows = []
     for case, threads, size, run in runs:
         seconds, late = np.quantile(run.seconds, (0.5, 0.99))

@@ -8,10 +8,11 @@ from functools import partial
 
 import numpy as np
 from gnuradio import blocks, gr, mimopack
+from gnuradio.mimopack.apps.bench.detector import Case, DetectorRun
+from gnuradio.mimopack.apps.bench.measuring import Run, measure
 
-from .cases import OF_NO_OP, QAM16, WITH_SHARED_MATRICES, Case, shared
-from .measuring import DetectorRun, Fragile, Run, take_turns
-from .rows import attempt, missing_row
+from .cases import OF_NO_OP, QAM16, WITH_SHARED_MATRICES, shared
+from .failures import Fragile, attempt, missing_row
 
 # Sources, detector and sink share the cores: on arrays a detector has them for itself, and must be
 # so much faster than the no-op block for the CPU not to be the limit.
@@ -20,12 +21,12 @@ CASES = tuple(Case(name, parameters, setting) for setting in (
     QAM16, shared(QAM16)) for name, parameters in (
     ("zf", {}), ("mmse", {}), ("nway", {"num_passes": 1}), ("nway", {"num_passes": 4})))
 GPU_CASES = tuple(case for case in CASES if case.detector != "zf")
-SOURCE_VECTORS = 14 * 2000    # the sources repeat so many
+SOURCE_VECTORS = 14 * 2000    # that the sources repeat
 
 
 def repeat_into(top_block, block, arrays, items):
     """Connect sources that repeat the arrays' items, ``items`` of them in all, to the block's
-    ports; returns the sources and the heads that count the items."""
+    ports; return the sources and the heads that count the items."""
     ends = []
     for port, array in enumerate(arrays):
         width = array[0].size
@@ -37,7 +38,8 @@ def repeat_into(top_block, block, arrays, items):
 
 
 class BlockRun(Fragile, Run):
-    """A block in a flowgraph of its own; a unit is a vector. No-op where ``idle``."""
+    """A block in a flowgraph of its own, or with ``idle`` one that does nothing; a unit is a
+    vector."""
 
     def __init__(self, case, data, threads, most, idle=False, backend="cpu"):
         self.backend = backend
@@ -59,7 +61,7 @@ class BlockRun(Fragile, Run):
         self.sources, self.heads = repeat_into(self.top_block, self.block, arrays, items)
         self.sink = blocks.null_sink(gr.sizeof_float * setting.bits_per_vector * self.period)
         self.top_block.connect(self.block, self.sink)
-        # So many that the flowgraph's start does not show in the rate.
+        # Enough that the flowgraph's start does not show in the rate.
         self.most = most - most % self.period
         self.least = self.step = min(self.most, 2**16 * 14)
 
@@ -87,20 +89,20 @@ class ArraysRun(Fragile, DetectorRun):
     """A detector on arrays of the host."""
 
 
-def run(options, store, progress):
-    """Rates of blocks, of the no-op with the same ports, and of the detectors on arrays.
+def run(options, store):
+    """Measure blocks, of the no-op with the same ports, and of the detectors on arrays.
 
     Where arrays are much faster than the no-op block, the flowgraph is the limit and not the
     detector: there a block must come close to the no-op.
     """
-    return _run(options, store, progress, CASES,
+    return _run(options, store, CASES,
                 [("cpu", threads) for threads in sorted({1, options.threads})])
 
 
-def run_gpu(options, store, progress):
-    """The same on a GPU, the CPU beside it. What a GPU's block must reach with a matrix for several
-    vectors is said in vectors a second as well."""
-    results = _run(options, store, progress, GPU_CASES, [("cpu", options.threads), ("cuda", 0)])
+def run_gpu(options, store):
+    """Measure the same on a GPU beside the CPU. Where several vectors share a matrix, a GPU's block
+    has a target in vectors/s as well."""
+    results = _run(options, store, GPU_CASES, [("cpu", options.threads), ("cuda", 0)])
     for row in results["results"]:
         if row["backend"] == "cuda" and "of_no_op" in row:
             row["target_of_no_op"] = OF_NO_OP
@@ -109,7 +111,7 @@ def run_gpu(options, store, progress):
     return results
 
 
-def _run(options, store, progress, cases, ways):
+def _run(options, store, cases, ways):
     """ways: (backend, threads); each backend has a no-op, since its blocks choose their batch."""
     def block(case, backend, threads, **keywords):
         return BlockRun(case, store.get(case.setting), threads, options.vectors, backend=backend,
@@ -120,9 +122,8 @@ def _run(options, store, progress, cases, ways):
     timed = [(case, backend, threads, block(case, backend, threads),
               ArraysRun(case.create(threads=threads, backend=backend), store.get(case.setting)))
              for case in cases for backend, threads in ways]
-    everything = [*idle.values(), *(run for *_, block, arrays in timed for run in (block, arrays))]
-    with progress(len(everything) * (options.rounds + 1)) as tick:
-        take_turns(everything, options.seconds, options.rounds, tick)
+    measure([*idle.values(), *(run for *_, block, arrays in timed for run in (block, arrays))],
+            options)
 
     rows, missing = [], []
     for (setting, _), run in idle.items():

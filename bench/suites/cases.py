@@ -1,0 +1,109 @@
+# SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The one table of the suites' cases and targets.
+
+Targets are Mbit/s of coded bits, QR and layout conversion included: of the CPU with two threads of
+an AVX-512 Xeon at 2.6 to 3.85 GHz, y, H and LLRs in ordinary arrays; of the GPU on one H200, all
+arrays on the device.
+"""
+
+from dataclasses import dataclass, replace
+
+from gnuradio.mimopack.apps.bench.data import Setting
+from gnuradio.mimopack.apps.bench.detector import Case
+
+
+@dataclass(frozen=True)
+class Target(Case):
+    """A case and the rate that it should reach.
+
+    Attributes:
+        rate: in Mbit/s, or a factor where ``relative_to`` is given.
+        relative_to: label of the case whose measured rate is multiplied with ``rate``.
+    """
+
+    rate: float = 0.0
+    relative_to: str | None = None
+
+
+# What the other suites should reach.
+OF_LINEAR = {16: 0.85}          # threads: share of linear growth
+SINGLE_VECTOR = {"nway": 20e-6}    # seconds of a call with one vector
+OF_NO_OP = 0.8                  # a block, beside one that does nothing, the CPU not the limit
+WITH_SHARED_MATRICES = 60e6     # vectors/s of a block on a GPU, a matrix for 14 vectors
+OF_LINK = 0.9                   # a GPU from pinned memory, of the link's own rate
+SECOND_GPU = 1.95               # two GPUs over one, data on the devices
+
+QPSK, QAM16, QAM64, QAM256 = (Setting(constellation=name)
+                              for name in ("qpsk", "qam16", "qam64", "qam256"))
+QAM16_8X8 = Setting(8, 8)
+
+
+def shared(setting):
+    """Return the setting with a matrix for 14 vectors, as many as an LTE subframe has symbols."""
+    return replace(setting, per_channel=14)
+
+
+def _passes(n):
+    return {"num_passes": n}
+
+
+TARGETS = (
+    Target("nway", _passes(1), QAM16, 1000), Target("nway", _passes(2), QAM16, 550),
+    Target("nway", _passes(4), QAM16, 290),
+    Target("nway", _passes(1), QAM64, 420), Target("nway", _passes(4), QAM64, 110),
+    Target("fpfsd", {}, QAM16, 250), Target("fpfsd", {}, QAM64, 100),
+    Target("sfsd", {}, QAM16, 250), Target("sfsd", {}, QAM64, 180),
+    Target("mla", {}, QAM16, 10),
+    Target("softsphere", {}, QAM16, 60), Target("softsphere", {}, QAM64, 10),
+    Target("mmse", {}, QAM16, 800), Target("mmse", {}, QAM64, 700),
+    Target("psd", {}, QPSK, 300), Target("psd", {}, QAM16, 60),
+    Target("nway", _passes(4), shared(QAM16), 1.1, "nway(N=4)"),
+)
+
+# For completeness; the exact enumerations of 64-QAM would take seconds for a vector.
+OTHERS = (
+    Case("zf", {}, QAM16), Case("zf", {}, QAM64),
+    Case("omap", {}, QAM16),
+    *(Case("mla", {"method": method}, QAM16) for method in ("plain", "table")),
+    Case("hfsd", {}, QAM16), Case("hfsd", {}, QAM64),
+    Case("ep", {}, QAM16), Case("ep", {}, QAM64),
+    Case("mmsepic", {}, QAM16), Case("mmsepic", {}, QAM64),
+    Case("sd", {}, QAM16), Case("asd", {}, QAM16),
+    Case("zfsic", {}, QAM16), Case("bitflip", {}, QAM16),
+    *(Case("kbest", {"k": k}, setting) for k in (16, 64) for setting in (QAM16, QAM64)),
+    Case("trellis", {}, QAM16),
+    *(Case(name, parameters, QAM16_8X8) for name, parameters in (
+        ("zf", {}), ("mmse", {}), ("nway", _passes(8)), ("fpfsd", {}),
+        ("sfsd", {}), ("hfsd", {}), ("ep", {}), ("psd", {}), ("zfsic", {}), ("bitflip", {}))),
+)
+
+GPU_TARGETS = (
+    Target("nway", _passes(1), QAM16, 150e3), Target("nway", _passes(2), QAM16, 85e3),
+    Target("nway", _passes(4), QAM16, 45e3),
+    Target("nway", _passes(1), QAM64, 60e3), Target("nway", _passes(4), QAM64, 15e3),
+    Target("fpfsd", {}, QAM16, 45e3), Target("fpfsd", {}, QAM64, 15e3),
+    Target("sfsd", {}, QAM16, 50e3), Target("sfsd", {}, QAM64, 30e3),
+    Target("kbest", {"k": 16}, QAM16, 15e3),
+    Target("mla", {}, QAM16, 2e3),
+    Target("softsphere", {}, QAM16, 8e3), Target("softsphere", {}, QAM64, 1e3),
+    Target("omap", {}, QAM16, 0.9e3),
+    Target("psd", {}, QPSK, 20e3), Target("psd", {}, QAM16, 8e3),
+    Target("mmse", {}, QAM16, 200e3),
+)
+
+
+def _same(case):
+    return case.detector, sorted(case.parameters.items()), case.setting
+
+
+GPU_OTHERS = (
+    Case("nway", _passes(3), QAM16), Case("mmse", {}, QAM64),
+    *(Case("softsphere", {"llr_clip": 8.0}, setting) for setting in (QAM16, QAM64)),
+    Case("nway", _passes(4), shared(QAM16)), Case("nway", _passes(4), shared(QAM64)),
+    Case("mmse", {}, shared(QAM16)),
+    *(case for case in OTHERS if _same(case) not in map(_same, GPU_TARGETS)),
+    Case("nway", _passes(4), QAM256), Case("fpfsd", {}, QAM256),
+    Case("nway", _passes(6), Setting(6, 6)),
+    Case("nway", _passes(8), Setting(8, 8, "qam64")),
+)

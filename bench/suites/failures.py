@@ -1,0 +1,45 @@
+# SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What cannot be measured is reported with its reason, and leaves the other runs alone."""
+
+
+def reason(error):
+    """Return one line about an exception."""
+    text = str(error).strip().partition("\n")[0][:200]
+    return f"{type(error).__name__}: {text}"
+
+
+class Fragile:
+    """Mixed into a ``Run``: notes the first failure, and does nothing from then on."""
+
+    failure = None
+
+    def plan(self, seconds):
+        self._attempt(super().plan, seconds)
+
+    def round(self):
+        self._attempt(super().round)
+
+    def _attempt(self, step, *arguments):
+        if self.failure is None:
+            try:
+                step(*arguments)
+            except Exception as error:
+                self.failure = reason(error)
+
+
+def attempt(make, *runs):
+    """Return (what make() returns of these runs, None), or (None, why there is nothing)."""
+    for run in runs:
+        if isinstance(run, Fragile) and run.failure:
+            return None, run.failure
+    try:
+        return make(), None
+    except Exception as error:
+        return None, reason(error)
+
+
+def missing_row(case, why):
+    """Return the row of the JSON file that names a case which could not be measured."""
+    return {"label": case.label, "constellation": case.setting.points.name,
+            "num_tx": case.setting.num_tx, "num_rx": case.setting.num_rx, "reason": why}

@@ -1,0 +1,343 @@
+# SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The tables of the suites' results, for the terminal and, by ``bench/tables.py``, for documents.
+
+Each takes the results, as in the JSON file, and returns ``Table`` objects and lines of text.
+"""
+
+from gnuradio.mimopack.apps.bench.table import (
+    Table,
+    bit_error_rate,
+    duration,
+    number,
+    percent,
+    thread_count,
+)
+
+# Our detector that a peer's method is compared with.
+COUNTERPARTS = {
+    "FULL_ENUM_MAXLOG": "mla", "FULL_ENUM_LOGMAP": "omap", "ZF_LOGMAP": "zf",
+    "kbest16": "kbest(k=16)", "kbest64": "kbest(k=64)", "ep": "ep", "mmsepic": "mmsepic",
+    "lmmse": "mmse"}
+NAMES = {"qpsk": "QPSK", "qam16": "16-QAM", "qam64": "64-QAM", "qam256": "256-QAM", "": ""}
+
+
+def missing(results):
+    """Return lines that name what could not be measured, and why."""
+    lines = [f"Missing: {row['label']} {NAMES[row['constellation']]}, {row['reason']}."
+             for row in results.get("missing", ())]
+    return lines + [f"Missing: {name}, {why}."
+                    for name, why in results.get("peers_missing", {}).items()]
+
+
+def best_isa(results):
+    return [row for row in results["results"] if row["isa"] == results["results"][0]["isa"]]
+
+
+def four_by_four(rows):
+    """Return the rows with 4x4 antennas and one matrix per vector."""
+    return [row for row in rows if row["num_tx"] == row["num_rx"] == 4
+            and row["symbols_per_channel"] == 1]
+
+
+def targets(results):
+    rows = [row for row in best_isa(results) if "target_mbit_per_s" in row]
+    return [Table(
+        ["case", "constellation", "Mbit/s", "target, Mbit/s", "share of target", "limit, Mbit/s",
+         "share of limit", "vectors/s"],
+        [[row["label"], NAMES[row["constellation"]], number(row["mbit_per_s"]),
+          number(row["target_mbit_per_s"]), percent(row["of_target"]),
+          number(row["limit_mbit_per_s"][row["limited_by"]])
+          + ("" if row["limited_by"] == "arithmetic" else f" ({row['limited_by']})"),
+          percent(row["of_limit"]), f"{row['vectors_per_s']:.2e}"] for row in rows])]
+
+
+def detectors(results):
+    """All detectors by falling rate, three settings side by side."""
+    settings = ((4, "qam16"), (4, "qam64"), (8, "qam16"))
+    found = {}
+    for row in best_isa(results):
+        if row["symbols_per_channel"] == 1:
+            # N-way with all passes has another N with 8 antennas
+            full = row["parameters"].get("num_passes") == row["num_tx"]
+            name = "nway, all passes" if full else row["label"]
+            found.setdefault(name, {})[row["num_tx"], row["constellation"]] = row
+    order = sorted((name for name in found if settings[0] in found[name]),
+                   key=lambda name: -found[name][settings[0]]["mbit_per_s"])
+    lines = []
+    for name in order:
+        line = [name]
+        for setting in settings:
+            row = found[name].get(setting)
+            line += [number(row["mbit_per_s"]), bit_error_rate(row)] if row else ["", ""]
+        lines.append(line)
+    return [Table(["detector", "16-QAM, Mbit/s", "bit error rate", "64-QAM, Mbit/s",
+                   "bit error rate", "8x8 16-QAM, Mbit/s", "bit error rate"], lines)]
+
+
+def isas(results):
+    """The cases with targets, one column for each instruction set."""
+    found = {}
+    for row in four_by_four(results["results"]):
+        key = row["label"], row["constellation"]
+        found.setdefault(key, {})[row["isa"]] = row["mbit_per_s"]
+    names = list(dict.fromkeys(row["isa"] for row in results["results"]))
+    return [Table(["case", "constellation", *(f"{name}, Mbit/s" for name in names)],
+                  [[label, NAMES[constellation], *(number(rates[name]) for name in names)]
+                   for (label, constellation), rates in found.items() if len(rates) > 1])]
+
+
+def peers(results):
+    """Each method of another project beside our detector."""
+    ours = {(row["label"], row["constellation"]): row
+            for row in four_by_four(best_isa(results))}
+    lines = []
+    for row in results["peers"]:
+        mine = ours[COUNTERPARTS[row["method"]], row["constellation"]]
+        threads = row["threads"]
+        lines.append([f"{row['peer'].split(',')[0]} {row['method']}", NAMES[row["constellation"]],
+                      str(threads), number(row["mbit_per_s"]), bit_error_rate(row),
+                      f"`{mine['label']}`", number(mine["mbit_per_s"]), bit_error_rate(mine),
+                      number(mine["mbit_per_s"] / row["mbit_per_s"] * threads
+                             / results["threads"])])
+    return [Table(["peer", "constellation", "threads", "Mbit/s", "bit error rate", "our detector",
+                   "Mbit/s", "bit error rate", "speed-up per thread"], lines), *missing(results)]
+
+
+def rates(results):
+    """The measured rates behind the limits."""
+    measured = results["rates"]
+    issued = ", ".join(f"{isa} {rate / 1e9:.1f}"
+                       for isa, rate in measured["simd_instructions_per_s"].items())
+    return [f"Limits from 1e9 SIMD instructions a second ({issued}) and "
+            f"{measured['copy_bytes_per_s'] / 1e9:.1f} GB/s of a copy, read and written together."]
+
+
+def threads(results):
+    counts = sorted({row["threads"] for row in results["results"]})
+    found = {}
+    for row in results["results"]:
+        found.setdefault((row["label"], row["constellation"]), {})[row["threads"]] = row
+    lines = []
+    for (label, constellation), rows in found.items():
+        alone = rows[1].get("mbit_per_s")
+        lines.append([label, NAMES[constellation], number(alone),
+                      *(percent(rows[count]["of_linear"]) for count in counts[1:])])
+    return [Table(["case", "constellation", "1 thread, Mbit/s",
+                   *(f"{count} threads, share of linear" for count in counts[1:])], lines)]
+
+
+def antennas(results):
+    kinds = list(dict.fromkeys((row["detector"], row["constellation"])
+                               for row in results["results"]))
+    found = {(row["detector"], row["constellation"], row["num_tx"]): row
+             for row in results["results"]}
+    lines = []
+    for count in sorted({row["num_tx"] for row in results["results"]}):
+        line = [str(count)]
+        for kind in kinds:
+            row = found[(*kind, count)]
+            line.append(f"{number(1e7 / row['vectors_per_s'])} ({number(row['speedup'])})")
+        lines.append(line)
+    return [Table(["antennas: ms (speed-up)", *(f"{name} {NAMES[constellation]}"
+                                                for name, constellation in kinds)], lines)]
+
+
+def batch(results):
+    kinds = list(dict.fromkeys((row["label"], row["threads"]) for row in results["results"]))
+    found = {(row["label"], row["threads"], row["vectors"]): row for row in results["results"]}
+    lines = []
+    for size in sorted({row["vectors"] for row in results["results"]}):
+        rows = [found[(*kind, size)] for kind in kinds]
+        lines.append([str(size), *(f"{duration(row['seconds'])}, {number(row['mbit_per_s'])}"
+                                   for row in rows)])
+    return [Table(["vectors: time, Mbit/s", *(f"{label}, {thread_count(count)}"
+                                              for label, count in kinds)], lines)]
+
+
+def flowgraph(results):
+    def place(row):
+        return "GPU" if row.get("backend") == "cuda" else thread_count(row["threads"])
+
+    def wanted(row):
+        rate = row.get("target_vectors_per_s")
+        return percent(row.get("target_of_no_op")) + (
+            f" and {number(rate / 1e6)} Mvectors/s" if rate else "")
+
+    return [Table(
+        ["block", "on", "Mvectors/s", "share of no-op", "target", "arrays, Mvectors/s",
+         "share of the slower"],
+        [[row["label"], place(row), number(row["vectors_per_s"] / 1e6),
+          percent(row.get("of_no_op")), wanted(row),
+          number(row["arrays_vectors_per_s"] / 1e6) if "arrays_vectors_per_s" in row else "-",
+          percent(row.get("of_slower"))] for row in results["results"]]), *missing(results)]
+
+
+def codes(results):
+    return [Table(
+        ["code", "decoder", "iterations", "codewords/s", "Mbit/s", "speed-up over IT++", "target",
+         "bit error rate"],
+        [[row["code"], row.get("peer", row.get("precision", row.get("isa"))),
+          str(row["iterations"]), number(row["codewords_per_s"]), number(row["mbit_per_s"]),
+          number(row.get("times_itpp")), number(row.get("target_times_itpp")),
+          f"{row['ber']:.1e}"] for row in (*results["results"], *results["peers"])]),
+        *missing(results)]
+
+
+def gigabits(row, name="mbit_per_s"):
+    return number(row[name] / 1e3) if row.get(name) is not None else "-"
+
+
+KERNEL = ("registers", "local memory, bytes", "blocks of a multiprocessor", "first call, s")
+
+
+def kernel(row):
+    """Return a kernel's cells: what it takes of a multiprocessor, and the time of the first call,
+    which compiles it."""
+    taken = row["kernel"]
+    return [str(taken[name]) for name in ("registers", "local_bytes", "blocks_per_processor")] + [
+        f"{row['first_call_seconds']:.1f}"]
+
+
+def gpu(results):
+    """The cases with targets."""
+    rows = [row for row in results["results"] if "target_mbit_per_s" in row]
+    return [Table(
+        ["case", "constellation", "Gbit/s", "target, Gbit/s", "share of target", "limit, Gbit/s",
+         "share of limit", *KERNEL],
+        [[row["label"], NAMES[row["constellation"]], gigabits(row),
+          gigabits(row, "target_mbit_per_s"), percent(row["of_target"]),
+          f"{number(row['limit_mbit_per_s'][row['limited_by']] / 1e3)} ({row['limited_by']})",
+          percent(row["of_limit"]), *kernel(row)] for row in rows]), *missing(results)]
+
+
+def gpu_detectors(results):
+    rows = sorted(results["results"], key=lambda row: (
+        row["num_tx"], NAMES[row["constellation"]], -row["mbit_per_s"]))
+    return [Table(
+        ["detector", "antennas and constellation", "Gbit/s", "vectors/s", "bit error rate", "limit",
+         "share of limit", *KERNEL],
+        [[row["label"], f"{row['num_tx']}x{row['num_rx']} {NAMES[row['constellation']]}",
+          gigabits(row), f"{row['vectors_per_s']:.2e}", bit_error_rate(row), row["limited_by"],
+          percent(row["of_limit"]), *kernel(row)] for row in rows])]
+
+
+def gpu_peers(results):
+    """Sionna's methods beside our detectors."""
+    ours = {(row["label"], row["constellation"]): row
+            for row in four_by_four(results["results"])}
+    lines = []
+    for row in results["peers"]:
+        mine = ours.get((COUNTERPARTS[row["method"]], row["constellation"]))
+        lines.append([
+            f"{row['peer'].split(',')[0]} {row['method']}, {row['mode']}",
+            NAMES[row["constellation"]], f"{row['vectors']}", gigabits(row), bit_error_rate(row),
+            *([f"`{mine['label']}`", gigabits(mine), bit_error_rate(mine),
+               number(mine["mbit_per_s"] / row["mbit_per_s"])] if mine else ["-"] * 4)])
+    return [Table(["peer", "constellation", "vectors of a call", "Gbit/s", "bit error rate",
+                   "our detector", "Gbit/s", "bit error rate", "speed-up"], lines)]
+
+
+def gpu_rates(results):
+    """The measured rates behind the limits."""
+    measured = results["rates"]
+    return [f"Limits from {measured['thread_instructions_per_s'] / 1e12:.1f}e12 instructions of "
+            f"threads a second and {measured['copy_bytes_per_s'] / 1e9:.0f} GB/s of a copy, read "
+            "and written together."]
+
+
+def by_size(results):
+    """Return the rows as {label: {where: {vectors: row}}}."""
+    found = {}
+    for row in results["results"]:
+        found.setdefault(row["label"], {}).setdefault(row["where"], {})[row["vectors"]] = row
+    return found
+
+
+def gpu_batch(results):
+    """Time of a call and Mbit/s, a table for each detector."""
+    parts = []
+    for label, places in by_size(results).items():
+        lines = []
+        for size in sorted(set().union(*places.values())):
+            rows = [rows.get(size) for rows in places.values()]
+            lines.append([str(size), *(
+                f"{duration(row['seconds'])}, "
+                f"{number(row.get('queued_mbit_per_s', row['mbit_per_s']))}" if row else ""
+                for row in rows)])
+        names = {"device": "data on the GPU"} | {
+            where: f"{where} memory" for where in ("pinned", "ordinary")}
+        parts.append(Table([f"{label}, vectors: time, Mbit/s",
+                            *(names.get(where, where) for where in places)], lines))
+    return parts + missing(results)
+
+
+def gpu_crossover(results):
+    """The smallest size from which on a GPU's call takes less time than a CPU's."""
+    lines = []
+    for label, places in by_size(results).items():
+        for rival in (where for where in places if where.endswith("threads")):
+            line = [label, rival]
+            for where in ("device", "pinned", "ordinary"):
+                rows = places.get(where, {})
+                slower = [size for size, row in places[rival].items()
+                          if size not in rows or rows[size]["seconds"] >= row["seconds"]]
+                later = [size for size in places[rival] if size > max(slower, default=0)]
+                line.append(str(min(later)) if later else f"over {max(slower)}")
+            lines.append(line)
+    return [Table(["detector", "CPU", *(f"vectors with {where}" for where in (
+        "data on the GPU", "pinned memory", "ordinary memory"))], lines)]
+
+
+def gpu_slot(results):
+    """Tables I to III of 001 beside our times."""
+    return [Table(
+        ["antennas", "constellation", "N", "kernel: time, rate", "001: QR and detection",
+         "speed-up", "pinned memory", "ordinary memory", "001: total", "speed-up"],
+        [[f"{row['num_tx']}x{row['num_tx']}", NAMES[row["constellation"]], str(row["passes"]),
+          f"{duration(row['seconds'])}, {gigabits(row)} Gbit/s", duration(row["paper_seconds"]),
+          number(row["paper_seconds"] / row["seconds"]),
+          duration(row["total_seconds"]["pinned"]), duration(row["total_seconds"]["ordinary"]),
+          duration(row["paper_total_seconds"]),
+          number(row["paper_total_seconds"] / row["total_seconds"]["pinned"])]
+         for row in results["results"]]), *missing(results)]
+
+
+def gpu_exact(results):
+    """Table 2 of 000 beside our times."""
+    threads = results["exact"][0]["threads"] if results["exact"] else 0
+    return [Table(
+        ["detector: time (speed-up)", "one plain thread", f"{threads} threads", "GPU",
+         "GPU, data there", "000: sequential", "000: 48 threads", "000: GPU"],
+        [[row["label"], *(f"{duration(seconds)} ({number(row['seconds'][0] / seconds)})"
+                          for seconds in row["seconds"]),
+          *(f"{seconds} s ({number(row['paper_seconds'][0] / seconds)})"
+            for seconds in row["paper_seconds"])] for row in results["exact"]])]
+
+
+def gpu_link(results):
+    return [Table(
+        ["detector", "memory", "Mvectors/s", "link alone, Mvectors/s", "share of link", "target"],
+        [[row["label"], row["where"], number(row["vectors_per_s"] / 1e6),
+          number(row["link_vectors_per_s"] / 1e6), percent(row["of_link"]),
+          percent(row.get("target_of_link"))] for row in results["results"]]), *missing(results)]
+
+
+def gpu_devices(results):
+    return [Table(
+        ["detector", "first GPU, Gbit/s", "second GPU, Gbit/s", "both, Gbit/s", "speed-up",
+         "target"],
+        [[row["label"], *(number(rate / 1e3) for rate in row["single_mbit_per_s"]), gigabits(row),
+          f"{row['speedup']:.2f}", number(row["target_speedup"])]
+         for row in results["results"]]), *missing(results)]
+
+
+def gpu_codes(results):
+    return [Table(
+        ["code", "iterations", "iterations taken", "codewords/s", "Mbit/s", "target, Mbit/s",
+         "bit error rate"],
+        [[", ".join(filter(None, (row["code"], row.get("algorithm")))),
+          str(row["iterations"]), number(row["iterations_taken"]),
+          number(row["codewords_per_s"]), number(row["mbit_per_s"]),
+          number(row.get("target_mbit_per_s")), f"{row['ber']:.1e}"]
+         for row in results["results"]])]

@@ -1,0 +1,72 @@
+# SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Tables of results: the same cells for the terminal and for documents."""
+
+from dataclasses import dataclass
+
+# Bit errors come several to a vector; fewer vectors than this say nothing of a rate.
+ENOUGH_VECTORS = 2000
+
+
+@dataclass(frozen=True)
+class Table:
+    """Lines of cells, which are strings as documents write them."""
+
+    header: list
+    rows: list
+
+    def markdown(self):
+        lines = [self.header, ["---"] * len(self.header), *self.rows]
+        return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+    def text(self):
+        """Return aligned columns for a terminal: numbers to the right, all others to the left."""
+        lines = [[cell.replace("`", "") for cell in line] for line in (self.header, *self.rows)]
+        columns = list(zip(*lines, strict=True))
+        widths = [max(map(len, column)) for column in columns]
+        numeric = [all(map(_is_number, column[1:])) for column in columns]
+        return "\n".join(
+            "  ".join(cell.rjust(width) if right else cell.ljust(width)
+                      for cell, width, right in zip(line, widths, numeric, strict=True)).rstrip()
+            for line in lines)
+
+
+def text(parts):
+    """Return ``Table`` objects and lines as text for a terminal."""
+    return "\n\n".join(part if isinstance(part, str) else part.text() for part in parts)
+
+
+def markdown(parts):
+    """Return ``Table`` objects and lines as text for a document."""
+    return "\n\n".join(part if isinstance(part, str) else part.markdown() for part in parts)
+
+
+def _is_number(cell):
+    return not cell.strip("0123456789.e+-%<x ") and (cell in ("", "-")
+                                                     or any(map(str.isdigit, cell)))
+
+
+def number(value):
+    """Three digits, in plain notation; "-" for None."""
+    if value is None:
+        return "-"
+    return f"{value:.0f}" if value >= 100 else f"{value:.3g}"
+
+
+def percent(value):
+    return "-" if value is None else f"{100 * value:.0f} %"
+
+
+def duration(seconds):
+    return f"{number(1e6 * seconds)} us" if seconds < 1e-3 else f"{number(1e3 * seconds)} ms"
+
+
+def thread_count(count):
+    return "1 thread" if count == 1 else f"{count} threads"
+
+
+def bit_error_rate(row):
+    """Return the rate, or its limit where there was no error; "-" where vectors are too few."""
+    if row["vectors_compared"] < ENOUGH_VECTORS:
+        return "-"
+    return f"{row['ber']:.1e}" if row["ber"] else f"< {3 / row['bits_compared']:.0e}"
