@@ -62,7 +62,7 @@ def main():
     parser.add_argument("--feedback-scale", type=float, default=0.6, help="default 0.6")
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
-    # As many passes within the detector as reach a good error rate (docs/coding.md).
+    # As many passes within the detector as reach a good error rate (docs/iterative.md).
     own = {"num_iterations": 2} if options.detector == "mmsepic" else None
     try:
         graph = iterative_receiver_headless(
