@@ -21,7 +21,6 @@ import numpy as np
 from gnuradio.mimopack import detectors
 from gnuradio.mimopack.apps.bench.data import Data, Setting
 from gnuradio.mimopack.apps.machine import describe, describe_gpu
-from gnuradio.mimopack.cuda import source
 
 CONSTELLATIONS, TABLE_5_TEAM = ("qpsk", "qam16"), 64
 SNRS, TEAMS, STREAMS = (5, 10, 15, 20, 25), (1, 2, 4, 8, 16, 32, 64), (1, 2, 4, 8)
@@ -34,12 +33,12 @@ PAPER = {"qpsk": {"one_stream": 169, "streams": 218}, "qam16": {"one_stream": 12
 @contextmanager
 def distribution(name):
     """Programs that are written meanwhile distribute vectors so."""
-    before = source.UNEQUAL
-    source.UNEQUAL = before | {"psd"} if name == "dynamic" else before - {"psd"}
+    before = detectors.PSD.UNEQUAL_TIME
+    detectors.PSD.UNEQUAL_TIME = name == "dynamic"
     try:
         yield
     finally:
-        source.UNEQUAL = before
+        detectors.PSD.UNEQUAL_TIME = before
 
 
 class OnDevice:

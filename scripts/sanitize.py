@@ -122,7 +122,7 @@ def several_rounds(detector, period, has_prior):
 
     y, h, bits = simulate(ROUNDS, detector.num_tx, detector.num_rx, detector.constellation,
                           NOISE_VAR, period)
-    detector._gpu.programs[0]._processors = 1
+    detector.gpus.programs[0]._processors = 1
     detector.detect(cupy.asarray(y), cupy.asarray(h), NOISE_VAR,
                     cupy.zeros(bits.shape, np.float32) if has_prior else None)
     if detector.erasures:

@@ -12,7 +12,7 @@ from detector_blocks import Hungry, Sink, Source, make, play
 from flowgraphs import Messages
 from gnuradio import blocks, gr, mimopack
 from gnuradio.mimopack import _core, detectors
-from gnuradio.mimopack.cuda import device
+from gnuradio.mimopack.detectors import backends
 from simulated import problem
 from suites.flowgraph import repeat_into
 
@@ -187,14 +187,13 @@ class FailingGpu:
     calls_left = 0
 
     def __init__(self, plan, devices, candidates):
-        plan = dict(plan)
-        self._core = _core.Detector(plan.pop("name"), isa="auto", **plan)
+        self._core = _core.Detector(plan)
 
-    def detect(self, *arguments, **keywords):
+    def detect(self, call):
         if FailingGpu.calls_left == 0:
             raise RuntimeError("the GPU has fallen off the bus")
         FailingGpu.calls_left -= 1
-        return self._core.detect(*arguments, **keywords)
+        return self._core.detect(*call)
 
     def pin(self, *arrays):
         return True
@@ -208,7 +207,7 @@ class FailingGpu:
 
 @pytest.mark.parametrize("calls", [0, 1, 7])
 def test_a_gpu_that_fails_is_replaced_by_the_cpu(calls, monkeypatch, capfd):
-    monkeypatch.setattr(device, "Gpus", FailingGpu)
+    monkeypatch.setattr(backends, "Gpus", FailingGpu)
     FailingGpu.calls_left = calls
     y, h, noise_var, _ = problem(3001, 4, 4, "qam16", 18)
     block = make("nway", backend="cuda", noise_var=noise_var, num_passes=2, threads=1)

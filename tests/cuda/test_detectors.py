@@ -117,7 +117,7 @@ def test_many_rounds_of_few_threads(name, parameters, period, with_prior):
              if with_prior else None)
     det = detectors.create(name, backend="cuda", **parameters)
     expected = det.detect(y, h, noise_var, prior)
-    det._gpu.programs[0]._processors = 1
+    det.gpus.programs[0]._processors = 1
     np.testing.assert_array_equal(det.detect(y, h, noise_var, prior), expected)
 
 
@@ -230,17 +230,15 @@ def test_teams_of_psd(own):
 @pytest.mark.parametrize("period", [1, 14])
 def test_any_distribution_gives_the_same(name, own, period, monkeypatch):
     """Static and dynamic, with one multiprocessor's threads and with all."""
-    from gnuradio.mimopack.cuda import source
-
     size = own.get("num_tx", 4)
     y, h, noise_var, _ = problem(14 * 1500, size, size, "qam16", 15, period)
     found = []
-    for unequal in ((), (name,)):
-        monkeypatch.setattr(source, "UNEQUAL", set(unequal))
+    for unequal in (False, True):
+        monkeypatch.setattr(detectors.REGISTRY[name], "UNEQUAL_TIME", unequal)
         for few in (False, True):
             det = detectors.create(name, backend="cuda", **own)
             if few:
-                det._gpu.programs[0]._processors = 1
+                det.gpus.programs[0]._processors = 1
             found.append(det.detect(y, h, noise_var))
     for llr in found[1:]:
         np.testing.assert_array_equal(llr, found[0])
@@ -281,7 +279,7 @@ def test_a_list_of_devices_gives_the_same(name, period, monkeypatch):
     expected = detectors.create(name, backend="cuda").detect(y, h, noise_var)
     det = detectors.create(name, backend="cuda", device=range(device.count()))
     for programs in (1, 3):
-        det._gpu._pipeline = transfer.Pipeline([*det._gpu.programs.values()] * programs)
+        det.gpus._pipeline = transfer.Pipeline([*det.gpus.programs.values()] * programs)
         for least in (2**14, 2**21):
             monkeypatch.setattr(transfer, "LEAST_PART_BYTES", least)
             np.testing.assert_array_equal(det.detect(y, h, noise_var), expected)
@@ -419,7 +417,7 @@ class TestFailures:
         def failing(*arguments, **keywords):
             calls.append(block._detector.last_backend)
             if len(calls) == 3:
-                block._detector._gpu._pipeline._slots = None    # as if a larger batch came
+                block._detector.gpus._pipeline._slots = None    # as if a larger batch came
                 little_memory()
             return detect(*arguments, **keywords)
 
@@ -569,4 +567,4 @@ class TestTwoGpus:
         llr, _ = play(block, y, h, period)
         np.testing.assert_array_equal(llr, detectors.NWay(backend="cuda").detect(y, h, noise_var))
         assert block.erasures() == block.failures() == 0 and block._detector.backend == "cuda"
-        assert not block._detector._lost_gpu
+        assert not block._detector._backend.lost

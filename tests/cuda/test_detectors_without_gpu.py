@@ -153,7 +153,7 @@ def test_passes_of_many_antennas_and_bits(name, points, num_tx, num_rx, method, 
 A_TEAM_FITS = """
 using namespace mimopack::device;
 static_assert(team_fits<asked::fixed_tx, asked::fixed_rx, asked::width,
-                        asked::options().psd_threads>());
+                        asked::options().team_size>());
 """
 
 
@@ -243,7 +243,7 @@ def test_teams(own, tmp_path, monkeypatch):
     for number, (counts, prior, dynamic) in enumerate(calls[:2 if det.team_size > 64 else 3]):
         folder = tmp_path / str(number)
         folder.mkdir()
-        monkeypatch.setattr(source, "UNEQUAL", {"psd"} if dynamic else set())
+        monkeypatch.setattr(detectors.PSD, "UNEQUAL_TIME", dynamic)
         compare(det, launcher(det, folder, A_TEAM_FITS, matrix_each=False, counts=counts,
                               has_prior=prior),
                 chunk=2, period=14, counts=counts, known=3 * prior, n=140)
@@ -252,7 +252,7 @@ def test_teams(own, tmp_path, monkeypatch):
 @pytest.mark.parametrize("name, dynamic", [("nway", True), ("sd", True), ("sd", False)])
 def test_distribution(name, dynamic, tmp_path, monkeypatch):
     """With rows through shared memory, and without; searches in steps, and whole."""
-    monkeypatch.setattr(source, "UNEQUAL", {name} if dynamic else set())
+    monkeypatch.setattr(detectors.REGISTRY[name], "UNEQUAL_TIME", dynamic)
     det = detectors.create(name, backend="cpu")
     compare(det, launcher(det, tmp_path), chunk=1, period=1)
 

@@ -178,7 +178,8 @@ def test_a_block_pins_while_it_runs(backend, launches, gpu, monkeypatch):
         return
     assert max(most) == 3 and block.last_backend() == ("cuda" if launches < 0 else "cpu")
     assert {device for what, device in Fake.log if what in ("pin", "unpin")} == {gpu}
-    assert block._detector._lost_gpu == (launches > 0) and block.erasures() == block.failures() == 0
+    assert block._detector._backend.lost == (launches > 0)
+    assert block.erasures() == block.failures() == 0
     if launches < 0:
         assert len(staged) > 3 and staged[1] > 0 and set(staged[2:]) == {0}
 

@@ -118,8 +118,8 @@ class TestMeasuring:
         """Stand-ins that take so many seconds."""
         sizes = []
         return sizes, *(SimpleNamespace(detect=detect) for detect in (
-            lambda y, *_, **__: (sizes.append(len(y)), time.sleep(cpu_vector * len(y))),
-            lambda y, *_, **__: time.sleep(gpu_call + gpu_vector * len(y))))
+            lambda call: (sizes.append(call.n), time.sleep(cpu_vector * call.n)),
+            lambda call: time.sleep(gpu_call + gpu_vector * call.n)))
 
     def test_it_ends_when_the_gpu_wins(self):
         _, core, gpus = self.backends(2e-5, 4e-3)
@@ -144,10 +144,10 @@ class TestMeasuring:
     @pytest.mark.parametrize("n, period", [(16, 1), (14, 14), (2800, 7), (5000, 5000)])
     def test_problems_are_those_of_the_detector(self, name, n, period):
         det = detectors.create(name, num_tx=2, num_rx=3, constellation="qpsk", backend="cpu")
-        arguments, keywords = calibration.problem(det, n, period, det.SUPPORTS_PRIOR,
-                                                  2 if name == "bitflip" else 0)
-        assert det._core.detect(*arguments, **keywords) == 0
-        y, h, noise_var = arguments[:3]
+        call = calibration.problem(det, n, period, det.SUPPORTS_PRIOR,
+                                   2 if name == "bitflip" else 0)
+        assert det._backend.detect(call) == 0
+        y, h, noise_var = call[:3]
         assert y.shape == (n, 3) and h.shape == (n // period, 3, 2)
         rest = y.reshape(-1, period, 3) - np.einsum(
             "mij,mtj->mti", h, detectors.PSD(2, 3, "qpsk", backend="cpu").constellation.modulate(
@@ -246,7 +246,7 @@ class TestChoice:
             warnings.simplefilter("error")
             np.testing.assert_array_equal(det.detect(y, h, noise_var), expected)
             Fake.launches_left = -1
-            det._gpus()    # as arrays of the GPU do, which are tried there
+            assert det.gpus    # made anew, as arrays of the GPU are still tried there
             np.testing.assert_array_equal(det.detect(y, h, noise_var), expected)
         assert det.last_backend == "cpu"
 

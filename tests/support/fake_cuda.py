@@ -12,6 +12,7 @@ from types import SimpleNamespace
 import numpy as np
 from gnuradio.mimopack import _core
 from gnuradio.mimopack.cuda import device
+from gnuradio.mimopack.cuda import program as programs
 
 
 def _view(at, dtype, *shape):
@@ -118,10 +119,10 @@ class Fake:
     @staticmethod
     def compile(program, variant):
         """In place of ``Program._compile``."""
-        plan = dict(program._plan)
-        core = _core.Detector(plan.pop("name"), isa="auto", **plan)
+        plan = program._plan
+        core = _core.Detector(plan)
         Fake.kernels.append((core, plan, variant))
-        return device._Compiled(None, len(Fake.kernels) - 1, 0, 2, 64)
+        return programs._Compiled(None, len(Fake.kernels) - 1, 0, 2, 64)
 
     @staticmethod
     def _launch(function, *rest):
@@ -134,7 +135,7 @@ class Fake:
         core, plan, variant = Fake.kernels[function]
         places = _view(arguments, np.uint64, 16)
         (n, _, chunk, per_matrix, y, h, noise, common, prior, out, scale, hard, nodes, width, _,
-         counters) = device._ARGUMENTS.unpack(b"".join(ctypes.string_at(int(at), 8)
+         counters) = programs._ARGUMENTS.unpack(b"".join(ctypes.string_at(int(at), 8)
                                                      for at in places))
         nt, nr = plan["num_tx"], plan["num_rx"]
         bits = nt * len(plan["bit_source"])
@@ -160,10 +161,10 @@ def install(monkeypatch, count=1):
     monkeypatch.setattr(Fake, "registered", {})
     fake = Fake()
     monkeypatch.setattr(device, "cupy", lambda: fake)
-    for module in ("transfer", "pinning"):
+    for module in ("transfer", "pinning", "program", "gpus"):
         monkeypatch.setattr(f"gnuradio.mimopack.cuda.{module}.cupy", lambda: fake)
     monkeypatch.setattr(device, "count", lambda: Fake.count)
-    monkeypatch.setattr(device.Program, "_compile", Fake.compile)
+    monkeypatch.setattr(programs.Program, "_compile", Fake.compile)
     monkeypatch.setattr(Fake, "count", count)
     monkeypatch.setattr(Fake, "launches_left", -1)
     monkeypatch.setattr(Fake, "log", [])

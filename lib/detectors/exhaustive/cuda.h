@@ -5,7 +5,7 @@
 #include "detectors/exhaustive/enumeration.h"
 #include "detectors/exhaustive/kernel.h"
 #include "detectors/exhaustive/sliced.h"
-#include "detectors/nway/cuda.h"
+#include "detectors/nway/cuda_passes.h"
 
 namespace mimopack {
 namespace MIMOPACK_ISA {

@@ -215,6 +215,12 @@ class Detector:
         plain = own.detect is Detector.detect and own._detect is Detector._detect
         return self._backend.core if plain and self.llr_dtype == np.float32 else None
 
+    @property
+    def gpus(self):
+        """``cuda.Gpus``, the detector's programs on GPUs, for measurements; None where it has no
+        use for any."""
+        return self._backend.gpus() if self.backend in ("auto", "cuda") else None
+
     def prepare(self, n, per_channel=1, has_prior=False):
         """Does ahead of many batches what the first ``detect`` would do first where there is a GPU:
         choose (backend "auto"), compile. Takes seconds, or next to nothing when that is known.
