@@ -205,7 +205,7 @@ def test_examples_and_documentation_are_installed(tmp_path):
     examples = tmp_path / "share/gnuradio/examples/mimopack"
     wanted = {path.name for path in (ROOT / "examples").glob("*.grc")}
     wanted |= {name.replace(".grc", "_headless.py") for name in wanted}
-    assert {path.name for path in examples.iterdir()} == wanted | {"recordings"}
+    assert {path.name for path in examples.iterdir()} == wanted | {"recordings", "detector"}
     done = subprocess.run(
         [sys.executable, examples / "wifi_recording_headless.py"], cwd=tmp_path, text=True,
         capture_output=True, timeout=60,

@@ -21,8 +21,12 @@
     static const detector_entry entries[] = { __VA_ARGS__, { nullptr, nullptr } }; \
     }                                                                              \
     }                                                                              \
-    extern "C" const mimopack::detector_module mimopack_detectors = {              \
+    extern "C" {                                                                   \
+    __attribute__((visibility(                                                     \
+        "default"))) extern const mimopack::detector_module mimopack_detectors;    \
+    const mimopack::detector_module mimopack_detectors = {                         \
         mimopack::module_version,                                                  \
         MIMOPACK_STRING(MIMOPACK_ISA),                                             \
         mimopack::MIMOPACK_ISA::entries                                            \
-    };
+    };                                                                             \
+    }

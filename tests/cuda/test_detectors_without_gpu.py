@@ -3,50 +3,13 @@
 """What GPUs have of their own (lib/cuda) gives the CPU's LLRs: their programs, compiled by g++,
 with a block's threads taking turns."""
 
-import ctypes
 
 import numpy as np
 import pytest
 from gnuradio.mimopack import detectors
 from gnuradio.mimopack.cuda import source
 from simulated import assert_close, problem
-from without_gpu import compiled
-
-LAUNCH = """
-static struct {
-    unsigned long long n;
-    unsigned chunk, per_matrix;
-    const float *y, *h;
-    float noise_var;
-    const float* prior;
-    void* llr;
-    unsigned *nodes, team;
-    unsigned long long* counters;
-} call;
-
-extern "C" void launch(unsigned blocks, unsigned long long n, unsigned chunk, unsigned per_matrix,
-                       const float* y, const float* h, float noise_var, const float* prior,
-                       void* llr, unsigned* nodes, unsigned team, unsigned long long* counters)
-{
-    call = { n, chunk, per_matrix, y, h, noise_var, prior, llr, nodes, team, counters };
-    gridDim.x = blocks;
-    for (blockIdx.x = 0; blockIdx.x < blocks; ++blockIdx.x)
-        turns::run(MIMOPACK_THREADS, [] {
-            detect(call.n, call.n / call.chunk, call.chunk, call.per_matrix, call.y, call.h,
-                   nullptr, call.noise_var, call.prior, call.llr, 1.0f, nullptr, call.nodes,
-                   call.team, nullptr, call.counters);
-        });
-}
-"""
-
-
-def launcher(det, folder, more="", **call):
-    """The program's launch(); more: a text; call: what ``source.program`` takes of it."""
-    sizes = (ctypes.c_ulonglong * 2)()
-    compiled(source.program(det.plan(), **call), folder / "size.so").arena_size(sizes)
-    assert sizes[0] <= source.LARGEST_LOCAL_ARENA    # there is no scratch here
-    return compiled(source.program(det.plan(), sizes[0], **call) + LAUNCH + more,
-                    folder / "program.so").launch
+from without_gpu import detect, launcher
 
 
 @pytest.mark.parametrize("name, own", [
@@ -255,19 +218,6 @@ def test_distribution(name, dynamic, tmp_path, monkeypatch):
     monkeypatch.setattr(detectors.REGISTRY[name], "UNEQUAL_TIME", dynamic)
     det = detectors.create(name, backend="cpu")
     compare(det, launcher(det, tmp_path), chunk=1, period=1)
-
-
-def detect(det, launch, y, h, noise_var, prior=None, blocks=1, chunk=1, nodes=None):
-    """(LLRs, vectors erased) of the program."""
-    def pointer(array):
-        return ctypes.c_void_p(None if array is None else array.ctypes.data)
-
-    n, matrices = len(y), len(h)
-    llr, counters = np.full((n, det.bits_per_vector), np.nan, np.float32), np.zeros(2, np.uint64)
-    launch(blocks, ctypes.c_ulonglong(n), chunk, n // matrices // chunk, pointer(y), pointer(h),
-           ctypes.c_float(noise_var), pointer(prior), pointer(llr), pointer(nodes),
-           0 if nodes is None else nodes.shape[1], pointer(counters))
-    return llr, counters[0]
 
 
 def compare(det, launch, chunk, period, n=420, snr_db=15, known=0, counts=False, ties=0):

@@ -6,9 +6,36 @@ import ctypes
 import subprocess
 from pathlib import Path
 
+import numpy as np
 from gnuradio.mimopack.cuda import source
 
 HEADER = Path(__file__).parent / "without_gpu.h"
+LAUNCH = """
+static struct {
+    unsigned long long n;
+    unsigned chunk, per_matrix;
+    const float *y, *h;
+    float noise_var;
+    const float* prior;
+    void* llr;
+    unsigned *nodes, team;
+    unsigned long long* counters;
+} call;
+
+extern "C" void launch(unsigned blocks, unsigned long long n, unsigned chunk, unsigned per_matrix,
+                       const float* y, const float* h, float noise_var, const float* prior,
+                       void* llr, unsigned* nodes, unsigned team, unsigned long long* counters)
+{
+    call = { n, chunk, per_matrix, y, h, noise_var, prior, llr, nodes, team, counters };
+    gridDim.x = blocks;
+    for (blockIdx.x = 0; blockIdx.x < blocks; ++blockIdx.x)
+        turns::run(MIMOPACK_THREADS, [] {
+            detect(call.n, call.n / call.chunk, call.chunk, call.per_matrix, call.y, call.h,
+                   nullptr, call.noise_var, call.prior, call.llr, 1.0f, nullptr, call.nodes,
+                   call.team, nullptr, call.counters);
+        });
+}
+"""
 
 
 def compiled(text, path, *more):
@@ -23,3 +50,22 @@ def compiled(text, path, *more):
 
 def pointer(array):
     return ctypes.c_void_p(0 if array is None else array.ctypes.data)
+
+
+def launcher(det, folder, more="", **call):
+    """The program's launch(); more: a text; call: what ``source.program`` takes of it."""
+    sizes = (ctypes.c_ulonglong * 2)()
+    compiled(source.program(det.plan(), **call), folder / "size.so").arena_size(sizes)
+    assert sizes[0] <= source.LARGEST_LOCAL_ARENA    # there is no scratch here
+    return compiled(source.program(det.plan(), sizes[0], **call) + LAUNCH + more,
+                    folder / "program.so").launch
+
+
+def detect(det, launch, y, h, noise_var, prior=None, blocks=1, chunk=1, nodes=None):
+    """(LLRs, vectors erased) of the program."""
+    n, matrices = len(y), len(h)
+    llr, counters = np.full((n, det.bits_per_vector), np.nan, np.float32), np.zeros(2, np.uint64)
+    launch(blocks, ctypes.c_ulonglong(n), chunk, n // matrices // chunk, pointer(y), pointer(h),
+           ctypes.c_float(noise_var), pointer(prior), pointer(llr), pointer(nodes),
+           0 if nodes is None else nodes.shape[1], pointer(counters))
+    return llr, counters[0]

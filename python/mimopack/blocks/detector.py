@@ -221,4 +221,10 @@ def _make(detector):
                    f"{inspect.cleandoc(detector.__doc__)}"})
 
 
+def make_detector_block(detector):
+    """The block of a detector that ``detectors.register`` was given: a class, as those of this
+    module."""
+    return _make(detector)
+
+
 DETECTOR_BLOCKS = {f"{d.name}_detector": _make(d) for d in detectors.REGISTRY.values()}

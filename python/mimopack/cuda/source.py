@@ -36,6 +36,14 @@ def headers():
     return digest.hexdigest()
 
 
+def _outside(folder):
+    """A digest of the headers in a folder that is not in INCLUDE."""
+    digest = hashlib.sha256()
+    for path in sorted(Path(folder).glob("*.h") if Path(folder).is_absolute() else ()):
+        digest.update(path.read_bytes())
+    return digest.hexdigest()[:16]
+
+
 def number(value):
     """A C++ literal."""
     if isinstance(value, (bool, np.bool_)):
@@ -68,8 +76,8 @@ def program(plan, arena=None, has_prior=False, matrix_each=True, as_int8=False, 
     family, options = plan["family"], plan["options"]
     lists = {name: value for name, value in options.items() if isinstance(value, list)}
     members = (len(points), len(plan["bit_source"]), plan["width"])
-    return f"""// {headers()}
-#include "detectors/{family}/kernel.h"
+    return f"""// {headers()} {_outside(plan["folder"])}
+#include "{plan["folder"]}/kernel.h"
 #define MIMOPACK_THREADS {plan["gpu_threads"]}
 #define MIMOPACK_BLOCKS {BLOCKS}
 {"#define MIMOPACK_SIZE_ONLY" if arena is None else f"#define MIMOPACK_ARENA {arena}"}
@@ -101,7 +109,7 @@ __device__ constexpr constellation points = {{
 }}
 }}
 }}
-#include "detectors/{family}/cuda.h"
+#include "{plan["folder"]}/cuda.h"
 #define MIMOPACK_MAKE make_{plan["name"]}
 #include "cuda/detect.h"
 """

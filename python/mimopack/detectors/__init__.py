@@ -14,6 +14,7 @@ from .fsd import HFSD, SFSD
 from .iterative import EP, MMSEPIC
 from .linear import MMSE, ZF
 from .nway import FPFSD, NWay
+from .outside import compile_module, register
 from .sic import ZFSIC, BitFlip
 from .softsphere import SoftSphere
 from .sphere import ASD, PSD, SD
@@ -37,4 +38,4 @@ def hard_decisions(llr):
 
 __all__ = ["ASD", "EP", "FPFSD", "HFSD", "MLA", "MMSE", "MMSEPIC", "OMAP", "PSD", "REGISTRY", "SD",
            "SFSD", "ZF", "ZFSIC", "BitFlip", "Detector", "KBest", "NWay", "SoftSphere", "Trellis",
-           "create", "hard_decisions"]
+           "compile_module", "create", "hard_decisions", "register"]

@@ -40,6 +40,7 @@ class Detector:
     # lib/detectors that has its kernels (the name if None).
     name = ""
     family = None
+    FOLDER = None               # with kernel.h and cuda.h, where these are not the family's
     summary = ""
     PARAMETERS = ()             # beyond the common ones
     REFERENCE = None            # a staticmethod; None takes ``reference.<name>``
@@ -288,9 +289,9 @@ class Detector:
         """The detector as compiled backends take it.
 
         Returns:
-            dict: name, family, num_tx, num_rx, points, width, scale, bit_source, bit_sign (see
-            lib/common/config.h), extrinsic, options (of the family), and for GPUs unequal and
-            gpu_threads.
+            dict: name, family, folder (with kernel.h and cuda.h), num_tx, num_rx, points, width,
+            scale, bit_source, bit_sign (see lib/common/config.h), extrinsic, options (of the
+            family), and for GPUs unequal and gpu_threads.
         """
         qam = self.constellation.square_qam
         bits = self.constellation.bits_per_symbol
@@ -302,6 +303,7 @@ class Detector:
         else:
             source, sign = list(range(bits)), [1.0] * bits
         return {"name": self.name, "family": self.family or self.name,
+                "folder": str(self.FOLDER or f"detectors/{self.family or self.name}"),
                 "num_tx": self.num_tx, "num_rx": self.num_rx,
                 "points": list(self.constellation.points.astype(np.complex64)),
                 "width": bits // 2 if canonical else 0, "scale": qam.scale if qam else 1.0,
