@@ -7,7 +7,7 @@ from typing import Any
 
 from .. import coding
 from ..checks import integer
-from .specs import parse
+from ..specs import parse
 
 ALLOWED = (f"none[:VECTORS], {', '.join(coding.FORMS)}; with parameters of the decoder behind them "
            "(wimax:2304:1/2:factor=0.75)")

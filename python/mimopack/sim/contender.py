@@ -9,7 +9,7 @@ from ..coding import ListDecoder
 from ..cuda import array_module, is_device_array
 from ..cuda.device import cupy
 from ..iterative import IterativeReceiver
-from .specs import parse
+from ..specs import parse
 from .tally import Counts
 
 
