@@ -65,7 +65,7 @@ def measure(name, mimo, first, step, blocks):
         bits = rng.integers(0, 2, (blocks, code.num_info), np.uint8)
         llr = (over_mimo if mimo else over_awgn)(code, code.encode(bits), points[-1], rng)
         for algorithm, parameters in ALGORITHMS.items():
-            decoder = code.decoder(iterations=ITERATIONS, **parameters)
+            decoder = code.decoder(iterations=ITERATIONS, backend="cpu", **parameters)
             decoder.decode(llr)
             wrong[algorithm].append(np.any(decoder.bits != bits, axis=1))
     return points, {algorithm: np.array(of) for algorithm, of in wrong.items()}

@@ -88,7 +88,7 @@ def turbo_cases(arguments):
     for size, ebn0s in TURBO:
         code, rng = coding.get(f"turbo:{size}"), np.random.default_rng(size)
         for ebn0 in ebn0s:
-            decoders = [coding.ListDecoder(code.decoder(iterations=8, threads=1), q,
+            decoders = [coding.ListDecoder(code.decoder(iterations=8, threads=1, backend="cpu"), q,
                                            lambda bits: crc.check(bits)[1])
                         for q in (0, *LIST_BITS)]
             wrong, undetected, seconds = (np.zeros(len(decoders)) for _ in range(3))

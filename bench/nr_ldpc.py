@@ -74,7 +74,8 @@ def measure(k, e, ebn0_db, frames, sionna, folder):
     np.savez(folder / "llr.npz", llr=llr, info_bits=k, bits_per_symbol=DEPTH)
     found = {}
     for ours, theirs in PAIRS:
-        decoder = ldpc.LdpcDecoder(matching.code, ITERATIONS, ours, early_stop=False)
+        decoder = ldpc.LdpcDecoder(matching.code, ITERATIONS, ours, early_stop=False,
+                                   backend="cpu")
         found[ours] = errors(decoder.decode(matching.recover(llr))[:, :k] > 0, bits)
         found[f"sionna {theirs}"] = errors(sionna.decode(folder / "llr.npz", theirs), bits)
     return found

@@ -51,7 +51,7 @@ class Itpp:
 
 class Ours:
     def __init__(self, size, scale, precision):
-        self._decoder = turbo.TurboDecoder(size, ITERATIONS, extrinsic_scale=scale,
+        self._decoder = turbo.TurboDecoder(size, ITERATIONS, backend="cpu", extrinsic_scale=scale,
                                            early_stop=False, precision=precision)
         self._size = size
 

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Write what GRC shows of the detectors: their blocks, and the menus of the receivers.
+"""Write what GRC shows of detectors and codes: the detectors' blocks, and menus of other blocks.
 
-grc/mimopack_<name>_detector.block.yml is written for every registered detector; in the receivers'
-files, which are written by hand, the names of detectors and backends are.
+grc/mimopack_<name>_detector.block.yml is written for every registered detector. In the files of
+receivers, encoders and decoders, which are written by hand, the menus of detectors, backends and
+codes are written, and what they say of the names of codes.
 
     PYTHONPATH=build/python .venv/bin/python scripts/generate_grc.py [--check]
 
@@ -18,15 +19,23 @@ import sys
 from pathlib import Path
 
 import yaml
-from gnuradio.mimopack import constellation, detectors
+from gnuradio.mimopack import coding, constellation, detectors
+from gnuradio.mimopack.backends import BACKENDS
 from gnuradio.mimopack.blocks import DETECTOR_BLOCKS
-from gnuradio.mimopack.detectors.parameters import BACKENDS, Parameter
+from gnuradio.mimopack.detectors.parameters import Parameter
 
 GRC = Path(__file__).resolve().parent.parent / "grc"
-# Receivers with the menus that name what there is.
-RECEIVERS = {"mimopack_wifi_receiver.block.yml": ("detector", "backend"),
-             "mimopack_wifi_decoder.block.yml": ("detector", "backend"),
-             "mimopack_iterative_receiver.block.yml": ("detector",)}
+# Blocks written by hand, with their menus that name what there is.
+BY_HAND = {"mimopack_wifi_receiver.block.yml": ("detector", "backend"),
+           "mimopack_wifi_decoder.block.yml": ("detector", "backend"),
+           "mimopack_iterative_receiver.block.yml": ("code", "detector", "backend"),
+           "mimopack_codeword_modulator.block.yml": ("code",),
+           "mimopack_fec_encoder.block.yml": ("code",),
+           "mimopack_fec_encoder_pdu.block.yml": ("code",),
+           "mimopack_fec_decoder.block.yml": ("code", "backend"),
+           "mimopack_fec_decoder_pdu.block.yml": ("code", "backend")}
+# Of these, the blocks that explain the names of codes.
+EXPLAINING = tuple(name for name in BY_HAND if "fec" in name)
 # Receivers that choose a detector by themselves where they are told to.
 CHOOSING = ("mimopack_wifi_receiver.block.yml",)
 
@@ -171,21 +180,36 @@ def block_yaml(detector):
         for part in (head, *({key: value} for key, value in sections.items())))
 
 
-def receiver_yaml(name):
-    """A receiver's .block.yml with the detectors and backends that there are."""
+def completed_yaml(name):
+    """A .block.yml that is written by hand, with the detectors, backends and codes that there
+    are."""
     text = (GRC / name).read_text(encoding="utf-8")
     chosen = {"auto": "Auto"} if name in CHOOSING else {}
     names = chosen | {one: kind.__name__ for one, kind in detectors.REGISTRY.items()}
-    menus = {"detector": {"options": names, "option_labels": names.values()},
+    codes = [f"'{code}'" for family in coding.FAMILIES.values() for code in family.examples]
+    menus = {"code": {"options": codes},
+             "detector": {"options": names, "option_labels": names.values()},
              "backend": {"options": BACKENDS}}
-    for parameter in RECEIVERS[name]:
+    for parameter in BY_HAND[name]:
         for key, values in menus[parameter].items():
             text, count = re.subn(
                 rf"(-   id: {parameter}\n(?:    .*\n)*?    {key}: )\[.*\]",
                 lambda match, values=values: f"{match[1]}[{', '.join(values)}]", text)
             if count != 1:
                 raise ValueError(f"{name}: {key} of {parameter} found {count} times")
+    if name in EXPLAINING:
+        text, count = re.subn(r"(?m)^    Code: .*$", lambda _: f"    Code: {code_names()}", text)
+        if count != 1:
+            raise ValueError(f"{name}: a line that begins with Code: found {count} times")
     return text
+
+
+def code_names():
+    """What there is to say of the names of codes."""
+    known = [f"{family.form} ({family.summary})" for family in coding.FAMILIES.values()]
+    return (f"{', '.join(known[:-1])}, or {known[-1]}. Any other name than those in the menu can "
+            "be typed, and options of the decoder behind it, as in "
+            "conv:1000:1/2:algorithm=viterbi.")
 
 
 class _Dumper(yaml.SafeDumper):
@@ -203,7 +227,7 @@ def out_of_date(write):
     """Names of the files that differ from what they should be; they are rewritten if asked."""
     wanted = {f"mimopack_{d.name}_detector.block.yml": block_yaml(d)
               for d in detectors.REGISTRY.values()}
-    wanted |= {name: receiver_yaml(name) for name in RECEIVERS}
+    wanted |= {name: completed_yaml(name) for name in BY_HAND}
     changed = [path.name for path in GRC.glob("mimopack_*_detector.block.yml")
                if path.name not in wanted]
     if write:

@@ -9,7 +9,7 @@ import sys
 
 import pytest
 from flowgraphs import Companion
-from gnuradio.mimopack import detectors
+from gnuradio.mimopack import crossover, detectors
 from gnuradio.mimopack.cuda import device
 from gnuradio.mimopack.detectors import calibration
 from slow_detectors import SlowNWay
@@ -51,6 +51,8 @@ def slow_nway(monkeypatch):
 def calibrations(request, tmp_path, monkeypatch):
     """Nothing of the user's cache is read or written; and backend "auto" takes no GPU, but in
     tests of it, so that others do not depend on what is faster here."""
-    monkeypatch.setattr(calibration, "folder", lambda: tmp_path / "calibration")
+    for module in (calibration, crossover):
+        monkeypatch.setattr(module, "folder", lambda: tmp_path / "calibration")
+    monkeypatch.setattr(crossover, "_known", {})
     if "gpu" not in request.keywords:
         monkeypatch.setattr(device, "count", lambda: 0)

@@ -9,10 +9,11 @@ from functools import cache
 import numpy as np
 import pmt
 import pytest
+import stand_in
 from detector_blocks import Hungry, Sink, Source
 from flowgraphs import Messages, block, run, save
 from gnuradio import blocks, gr, mimopack
-from gnuradio.mimopack import coding
+from gnuradio.mimopack import coding, crossover
 from gnuradio.mimopack.coding import ldpc, turbo
 
 CODE = "wifi:648:1/2"
@@ -185,7 +186,7 @@ class TestDecoder:
             np.testing.assert_allclose(on_gpu[1].items(), on_cpu[1].items(), rtol=1e-3, atol=0.05)
         for tested in blocks_of.values():
             assert (tested.codewords(), tested.erasures(), tested.failures()) == (3000, 1, 0)
-        assert blocks_of["cuda"]._backend == "cuda"    # it has not failed
+        assert blocks_of["cuda"].last_backend() == "cuda"    # it has not failed
 
     @pytest.mark.parametrize("step", [None, 53])
     def test_decisions_alone(self, step):
@@ -300,32 +301,25 @@ class TestDecoder:
         np.testing.assert_array_equal(sink.items()[lost.stop:], bits[lost.stop:])
         assert "injected" in "".join(capfd.readouterr())
 
-    def test_a_gpu_that_fails_is_replaced_by_the_cpu(self, monkeypatch, capfd):
-        """Stands in for a GPU: the CPU's decoder, until it is lost in the second call."""
-        calls = []
-
-        class FailingGpu(ldpc.LdpcDecoder):
-            def __init__(self, code, backend="auto", **parameters):
-                super().__init__(code, backend="cpu", **parameters)
-                self.backend = backend
-
-            def decode(self, llr, out=None):
-                calls.append(self.backend)
-                if self.backend == "cuda" and len(calls) == 2:
-                    raise RuntimeError("the GPU has fallen off the bus")
-                return self._decode(llr, np.empty_like(llr))
-
-        _, _, llr = received(CODE, 300)
-        expected = coding.get(CODE).decoder(iterations=4)
-        expected.decode(llr)
-        monkeypatch.setattr(ldpc, "LdpcDecoder", FailingGpu)
-        coding.codes._of_standard.cache_clear()
-        tested = mimopack.fec_decoder(CODE, backend="cuda", threads=1)
+    @pytest.mark.parametrize("backend", ["cuda", "auto"])
+    @pytest.mark.parametrize("name, llr_output", [
+        (CODE, False), (CODE, True), ("turbo:512", False), ("conv:300:1/2", True)])
+    def test_a_gpu_that_fails_is_replaced_by_the_cpu(self, monkeypatch, capfd, name, llr_output,
+                                                     backend):
+        """It fails with its second batch; a measurement has said that it is faster."""
+        _, _, llr = received(name, 300)
+        expected = coding.get(name).decoder(iterations=4)
+        posterior = expected.decode(llr)
+        monkeypatch.setattr(crossover, "measure", lambda problem: [(16, 2.0, 1.0)])
+        batches = stand_in.install(monkeypatch, fails_at=2)
+        tested = mimopack.fec_decoder(name, backend=backend, threads=1, llr_output=llr_output)
         tested.set_iterations(4)
-        sink, = play(tested, llr, step=50)
-        coding.codes._of_standard.cache_clear()
-        np.testing.assert_array_equal(sink.items(), expected.bits)
-        assert calls[:3] == ["cuda", "cuda", "cpu"] and set(calls[3:]) == {"cpu"}
+        assert tested.last_backend() is None
+        sinks = play(tested, llr, step=50, outputs=(np.uint8, np.float32)[:1 + llr_output])
+        np.testing.assert_array_equal(sinks[0].items(), expected.bits)
+        if llr_output:
+            np.testing.assert_array_equal(sinks[1].items(), posterior)
+        assert len(batches) == 2 and tested.last_backend() == "cpu"
         assert tested.erasures() == tested.failures() == 0
         assert (tested.iterations(), tested.threads(), tested.codewords()) == (4, 1, 300)
         said = "".join(capfd.readouterr())
@@ -436,7 +430,7 @@ class TestPdus:
     ({"iterations": 0}, "iterations: got 0, allowed are 1 to"),
     ({"llr_scale": 0}, "llr_scale: got 0.0, must be positive"),
     ({"llr_output": 1}, "llr_output: got 1, must be True or False"),
-    ({"backend": "fpga"}, "backend: got 'fpga', allowed are auto, cuda, cpu, reference"),
+    ({"backend": "fpga"}, "backend: got 'fpga', allowed are auto, cpu, cuda, reference"),
     ({"threads": -1}, "threads: got -1, allowed are 0 to"),
     ({"options": 5}, "options: got 5, must be a dictionary"),
     ({"options": {"keep_messages": True}}, "options: got 'keep_messages', allowed are parameters"),

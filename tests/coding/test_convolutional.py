@@ -242,7 +242,7 @@ class TestBadInput:
         ({"margin": np.nan}, "margin: got nan, allowed are numbers from 0"),
         ({"precision": "int8"}, "precision: got 'int8', allowed are float32, int16"),
         ({"iterations": 0}, "iterations: got 0, allowed are 1"),
-        ({"backend": "gpu"}, "backend: got 'gpu', allowed are auto, cuda, cpu, reference"),
+        ({"backend": "gpu"}, "backend: got 'gpu', allowed are auto, cpu, cuda, reference"),
         ({"threads": -1}, "threads: got -1, allowed are 0 to"),
         ({"isa": "mmx"}, "isa: got mmx")])
     def test_parameters(self, parameters, message):
@@ -250,7 +250,7 @@ class TestBadInput:
             coding.ConvolutionalDecoder(100, **parameters)
 
     @pytest.mark.parametrize("parameters, message", [
-        ({"backend": "gpu"}, "backend: got 'gpu', allowed are auto, cuda, cpu"),
+        ({"backend": "gpu"}, "backend: got 'gpu', allowed are auto, cpu, cuda"),
         ({"iterations": 0}, "iterations: got 0, allowed are 1"),
         ({"threads": -1}, "threads: got -1, allowed are 0 to"), ({"isa": "mmx"}, "isa: got mmx")])
     def test_parameters_of_the_viterbi_decoder(self, parameters, message):

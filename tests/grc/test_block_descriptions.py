@@ -54,10 +54,10 @@ ACCEPTED = {
     "early_stop": ("True", "False"),
     "history_output": ("False", "True"),
     ("mimopack_codeword_modulator", "constellation"): _POINTS,
-    ("mimopack_iterative_receiver", "backend"): coding.soft_decoder.BACKENDS,
+    ("mimopack_iterative_receiver", "backend"): declared.BACKENDS,
     ("mimopack_iterative_receiver", "constellation"): _POINTS,
-    ("mimopack_fec_decoder", "backend"): coding.soft_decoder.BACKENDS,
-    ("mimopack_fec_decoder_pdu", "backend"): coding.soft_decoder.BACKENDS,
+    ("mimopack_fec_decoder", "backend"): declared.BACKENDS,
+    ("mimopack_fec_decoder_pdu", "backend"): declared.BACKENDS,
 }
 MENUS = [(path, parameter) for path in BLOCKS
          for parameter in yaml.safe_load(path.read_text(encoding="utf-8"))["parameters"]

@@ -7,8 +7,9 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+import stand_in
 from coded_vectors import CODE, INTERLEAVER, receiver, transmitted
-from gnuradio.mimopack import coding, detectors, iterative
+from gnuradio.mimopack import coding, crossover, detectors, iterative
 
 
 class TestSharing:
@@ -111,6 +112,71 @@ class TestSharing:
         np.testing.assert_array_equal(
             shared.receive(y[:41], h[:41], np.array(noise_var, np.float32)).bits, found.bits[:1])
         assert sorted(uploaded[6:]) == [2, 2, 3, 3]
+
+    @pytest.fixture
+    def on_gpus(self, monkeypatch):
+        """A function that makes a shared receiver for stand-ins of two GPUs, which fail in a batch
+        of a decoder; and the batches that they were given."""
+        def make_shared(backend, fails_at=0):
+            batches = stand_in.install(monkeypatch, fails_at, gpus=2)
+            stand_in.receive_on_cpu(monkeypatch, iterative.sharing)
+
+            def make(*device):
+                where = "cuda" if device else "cpu"
+                return receiver(backend=where, decoder=CODE.decoder(iterations=10, backend=where))
+
+            return iterative.SharedReceiver(make, [0, 1], 1, backend), batches
+
+        return make_shared
+
+    def test_auto_takes_the_faster_one(self, on_gpus, monkeypatch):
+        """The GPUs win from 20 codewords on."""
+        problems = []
+
+        def measure(problem):
+            for function in problem(16):
+                decided = function()
+                assert decided.found.all() and not decided.bits.any() and not decided.erased
+            problems.append(problem(2**20))
+            return [(10, 1.0, 2.0), (30, 3.0, 2.0)]
+
+        monkeypatch.setattr(crossover, "measure", measure)
+        shared, batches = on_gpus("auto")
+        shared.iterations = 2
+        shared.prepare(20)
+        assert problems == [None] and sorted(batches) == [8, 8] and shared.last_backend is None
+        _, _, y, h, noise_var = transmitted(24, 11)
+        for n, backend in ((24, "cuda"), (19, "cpu")):
+            found = shared.receive(y[:41 * n], h[:41 * n], noise_var)
+            expected = receiver(iterations=2).receive(y[:41 * n], h[:41 * n], noise_var)
+            np.testing.assert_array_equal(found.bits, expected.bits)
+            np.testing.assert_array_equal(found.iterations, expected.iterations)
+            assert shared.last_backend == backend
+        assert max(expected.iterations) == 2 and batches[2:4] == [12, 12]
+
+    def test_gpus_that_fail(self, on_gpus, monkeypatch):
+        """The CPU receives what is at hand and all after it, where somebody is told."""
+        _, _, y, h, noise_var = transmitted(10, 12)
+        shared, batches = on_gpus("cuda", fails_at=2)
+        with pytest.raises(RuntimeError, match="off the bus"):
+            shared.receive(y, h, noise_var)
+        shared, batches = on_gpus("cuda", fails_at=2)
+        told = []
+        shared.on_gpu_failure = told.append
+        expected = receiver().receive(y, h, noise_var)
+        for _ in range(2):
+            np.testing.assert_array_equal(shared.receive(y, h, noise_var).bits, expected.bits)
+        assert len(told) == 1 and shared.last_backend == "cpu"
+
+    def test_bad_arguments_are_no_failure_of_a_gpu(self, on_gpus):
+        _, _, y, h, noise_var = transmitted(4, 12)
+        shared, batches = on_gpus("cuda")
+        shared.on_gpu_failure = pytest.fail
+        for wrong in ((y.astype(complex), h, noise_var), (y, h[:3], noise_var), (y, h, -1.0)):
+            with pytest.raises(ValueError, match=": got"):
+                shared.receive(*wrong)
+        shared.receive(y, h, noise_var)
+        assert shared.last_backend == "cuda"
 
     def test_a_failure_waits_for_the_others(self):
         made, done = [], []

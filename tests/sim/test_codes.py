@@ -35,7 +35,7 @@ class TestCodes:
         ldpc.write_alist(ldpc.wifi(648, "2/3"), path)
         code = make_code(f"{path}:algorithm=offset", 16)
         assert (code.num_info, code.num_bits) == (432, 648)
-        assert code.make_decoder(7, 1).algorithm == "offset"
+        assert code.decoder().algorithm == "offset"
 
     @pytest.mark.parametrize("text", ["ldpc", "wimax:2304", "wimax:x:1/2", "wimax:2304:7/8",
                                       "none:0", "none:1:2", "/nowhere", "nr:1:1", "turbo:41",

@@ -266,13 +266,13 @@ def check_gpu():
 def check_calibration():
     """What backend "auto" has measured and kept; nothing where it has not."""
     try:
-        folder, kept = probe("import json; from gnuradio.mimopack.detectors import calibration; "
-                             "print(json.dumps([str(calibration.folder()), calibration.kept()]))")
+        folder, kept = probe("import json; from gnuradio.mimopack import crossover; "
+                             "print(json.dumps([str(crossover.folder()), crossover.kept()]))")
     except ProbeError:
         return []    # whatever it is, another check says it
     if not kept:
         return []
-    gpu = sum(gpu_from is not None for _, gpu_from in kept)
+    gpu = sum(gpu_from is not None for gpu_from in kept)
     return [Finding("backend auto", "ok",
                     f"{len(kept)} configurations measured, {gpu} of which the GPU wins with large "
                     f"batches: {folder} (delete it to have them measured anew)")]

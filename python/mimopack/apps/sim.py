@@ -80,7 +80,7 @@ def _table(rows):
               help="With parameters, as nway:num_passes=2; may be given several times: all see the "
                    "same frames. iterations=, feedback_scale= and list_bits= (of a list decoder in "
                    "the last pass) here hold for this one.")
-@click.option("--code", default="none", show_default=True, help=f"{codes.ALLOWED}.")
+@click.option("--code", default="none", show_default=True, help=f"{codes.allowed()}.")
 @click.option("--channel", default="rayleigh", show_default=True, help=f"{channels.ALLOWED}.")
 @click.option("--constellation", default="qam16", show_default=True)
 @click.option("--num-tx", default=4, show_default=True, help="Transmit antennas.")

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What blocks that decode share: counts and their messages, the CPU for a GPU that fails."""
+"""What blocks that decode share: counts and their messages."""
 
 import time
 
@@ -13,14 +13,14 @@ from .streams import REPORT_SECONDS, BlockLog
 class Decoding(Controlled):
     """A block with a decoder, or a receiver, in ``_engine``.
 
-    A subclass has ``_make(backend)``, which makes one, and ``_run(*arguments)``, which lets it
-    decode a batch.
+    A subclass has ``_run(*arguments)``, which lets the decoder decode a batch.
     """
 
     ERASED = "NaN, Inf, nothing but 0, or a failure"
 
-    def _begin(self, backend):
-        self._backend, self._engine = backend, self._make(backend)
+    def _begin(self, engine):
+        self._engine = engine
+        engine.on_gpu_failure = self._on_gpu_failure
         self._log = BlockLog(self)
         self._codewords = self._undecoded = self._erasures = self._failures = 0
         self._iterations_taken = 0
@@ -47,11 +47,15 @@ class Decoding(Controlled):
         """Iterations that a codeword took, on average since the block was made."""
         return self._iterations_taken / max(self._codewords, 1)
 
+    def last_backend(self):
+        """What the last codewords were decoded by, "cpu", "cuda" or "reference"; None before."""
+        return self._engine.last_backend
+
     def _decoded(self, n, *arguments):
-        """What ``_run`` gives of n codewords, on the CPU from when the GPU fails; None where it
-        fails: the stream goes on, these codewords are erased, and said."""
+        """What ``_run`` gives of n codewords; None where it fails: the stream goes on, these
+        codewords are erased, and said."""
         try:
-            result, found, taken, erased = self._on_any(*arguments)
+            result, found, taken, erased = self._run(*arguments)
         except Exception as error:
             result, found, taken, erased = None, 0, 0, n
             self._failures += 1
@@ -62,17 +66,8 @@ class Decoding(Controlled):
         self._iterations_taken += taken
         return result
 
-    def _on_any(self, *arguments):
-        try:
-            return self._run(*arguments)
-        except Exception as error:
-            if self._backend != "cuda":
-                raise
-            self._log.error(f"the GPU failed, going on with the CPU: {error!r}")
-        settings = {name: value for name, value in self._settings().items() if name != "noise_var"}
-        self._backend, self._engine = "cpu", self._make("cpu")
-        self._apply(settings)
-        return self._run(*arguments)
+    def _on_gpu_failure(self, error):
+        self._log.error(f"the GPU failed, going on with the CPU: {error!r}")
 
     def _report(self, final=False):
         now = time.monotonic()

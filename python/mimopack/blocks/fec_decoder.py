@@ -30,8 +30,7 @@ class _LlrDecoding(Decoding):
         given = options_dict("options", options, RESERVED)
         if iterations is not None:
             given = {**given, "iterations": iterations}
-        self._make = lambda backend: self._code.decoder(**given, backend=backend, threads=threads)
-        self._begin(backend)
+        self._begin(self._code.decoder(**given, backend=backend, threads=threads))
 
     def set_iterations(self, iterations):
         """Iterations at most; None leaves them as they are."""
@@ -58,12 +57,12 @@ class _LlrDecoding(Decoding):
 
     def _run(self, llr):
         decoder = self._engine
-        if hasattr(decoder, "decide") and not self._llr_output:
-            decoder.decide(llr)
-            posterior = None
-        else:
+        if self._llr_output:
             posterior = decoder.decode(llr)
-        return ((decoder.bits, posterior), int(decoder.found.sum()),
+            bits = decoder.decisions(posterior)
+        else:
+            bits, posterior = decoder.decide(llr), None
+        return ((bits, posterior), int(decoder.found.sum()),
                 int(decoder.iterations_taken.sum()), decoder.erasures)
 
 
@@ -80,6 +79,9 @@ class fec_decoder(_LlrDecoding, batched_block):
             and ``failures``, and ``mean_iterations``, once a second at most; after the end
             the getters have them.
 
+    What a GPU needs at first, compiling and, for backend "auto", a comparison with the CPU, takes
+    seconds in start().
+
     Each item leaves as one item, with its tags; the bits and LLRs of an erased codeword are 0. The
     bits of one that the decoder gave up (undecoded) are its last decisions. Convolutional codes
     have no checks: see ``coding.ConvolutionalDecoder``.
@@ -90,8 +92,8 @@ class fec_decoder(_LlrDecoding, batched_block):
         llr_type: "float32" or "int8".
         llr_scale: int8 only: steps that an LLR of 1 has become, as at the detector.
         llr_output: whether there is a second output.
-        backend, threads: as of the code's decoder; with "cuda" a GPU that fails while the
-            flowgraph runs is said once, and the CPU decodes what is at hand and all after it.
+        backend, threads: as of the code's decoder. With "cuda" and "auto" a GPU that fails while
+            the flowgraph runs is reported once; the CPU decodes what is at hand and all after it.
         options: its other keyword arguments, such as {"algorithm": "offset"}.
 
     Raises:
@@ -121,6 +123,10 @@ class fec_decoder(_LlrDecoding, batched_block):
             output_items[1][...] = posterior.reshape(output_items[1].shape)
         self._report()
         return n
+
+    def start(self):
+        self._engine.prepare(self._batch)
+        return batched_block.start(self)
 
     def stop(self):
         self._finish()

@@ -2,13 +2,11 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Block: detector and decoder that tell each other what they find."""
 
-from functools import partial
-
 import numpy as np
 
 from .. import coding, detectors
+from ..backends import BACKENDS
 from ..checks import choice, flag, integer
-from ..coding.soft_decoder import BACKENDS
 from ..iterative import IterativeReceiver, SharedReceiver
 from .codeword_modulator import interleaver
 from .decoding import Decoding, options_dict
@@ -47,8 +45,9 @@ class iterative_receiver(Decoding, NoisePower, batched_block):
     cannot be detected (NaN, Inf, rank of H) has no LLRs; a codeword without any is erased, its bits
     are 0.
 
-    With backend "cuda" vectors go to the GPU once, and bits come back. Should it fail while the
-    flowgraph runs, that is said once, and the CPU takes the codewords at hand and all after them.
+    Vectors go to a GPU once, and bits come back. If it fails while the flowgraph runs, this is
+    reported once, and the CPU takes the codewords at hand and all after them. What a GPU needs at
+    first, compiling and, for backend "auto", a comparison with the CPU, takes seconds in start().
 
     Args:
         num_tx, num_rx, constellation: as of the detectors.
@@ -66,8 +65,8 @@ class iterative_receiver(Decoding, NoisePower, batched_block):
         symbols_per_channel: T, which divides the vectors of a codeword.
         history_output: whether there is a fourth output. ``iterations`` can then be set to no more
             than it was made with.
-        backend: "cpu", "cuda", "reference" (NumPy, slow), "auto" (the CPU). threads: of the CPU, 0
-            takes all cores.
+        backend: "auto", "cpu", "cuda", "reference" (NumPy, slow), see ``backends``.
+        threads: of the CPU, 0 takes all cores.
 
     Raises:
         ValueError: an argument is not as above, or does not go together with the others.
@@ -92,27 +91,25 @@ class iterative_receiver(Decoding, NoisePower, batched_block):
             of_decoder = {**of_decoder, "iterations": decoder_iterations}
         permutation = interleaver(interleaver_seed, self._code.num_bits)
 
-        def make_receiver(backend, *device):
+        backend = choice("backend", backend, BACKENDS)
+
+        def make_receiver(*device):
             own = {**of_detector, **({"device": device[0]} if device else {})}
+            where = "cuda" if device else "reference" if backend == "reference" else "cpu"
             try:
                 found = detectors.create(detector, num_tx=num_tx, num_rx=num_rx,
-                                         constellation=constellation, backend=backend, **own)
+                                         constellation=constellation, backend=where, **own)
             except TypeError as error:
                 raise ValueError(f"detector_options: {error}") from None
-            decoder = self._code.decoder(device=found.devices[0], backend=backend, **of_decoder)
+            decoder = self._code.decoder(device=found.devices[0], backend=where, **of_decoder)
             return IterativeReceiver(found, decoder, permutation, iterations, early_stop,
                                      feedback_scale)
 
-        def make(backend):
-            device = of_detector.get("device", 0)
-            devices = device if isinstance(device, list | tuple) else [device]
-            return SharedReceiver(partial(make_receiver, backend),
-                                  devices if backend == "cuda" else None, threads)
-
-        self._make = make
+        device = of_detector.get("device", 0)
+        devices = device if isinstance(device, list | tuple) else [device]
+        self._begin(SharedReceiver(make_receiver, devices if backend in ("auto", "cuda") else None,
+                                   threads, backend))
         self._erased_vectors = 0
-        backend = choice("backend", backend, BACKENDS)
-        self._begin("cpu" if backend == "auto" else backend)
         self.set_noise_var(noise_var)
         self._most = iterations if flag("history_output", history_output) else 1000
         self._shape = num_rx, num_tx
@@ -178,6 +175,10 @@ class iterative_receiver(Decoding, NoisePower, batched_block):
 
     def _status(self):
         return {**super()._status(), "erased_vectors": self._erased_vectors}
+
+    def start(self):
+        self._engine.prepare(self._batch, self._period)
+        return batched_block.start(self)
 
     def stop(self):
         self._finish()

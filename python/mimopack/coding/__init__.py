@@ -1,14 +1,24 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Error-correcting codes, scramblers, interleavers and CRCs: of the IEEE 802.11 data field, of LTE
-and 5G NR; LDPC codes are in ``coding.ldpc``."""
+"""Error-correcting codes by name, scramblers, interleavers and CRCs: of the IEEE 802.11 data field,
+of LTE and 5G NR.
 
-from .codes import FORMS, Code, Decoder, get
+    code = coding.get("conv:1000:3/4")
+    words, decoder = code.encode(bits), code.decoder()
+
+``families`` has an entry for each family of codes, ``register`` adds one. LDPC codes are in
+``coding.ldpc``, turbo codes in ``coding.turbo``.
+"""
+
+from .codes import Code, CodeDecoder, get
 from .convolutional import CODE_RATES, ConvolutionalCode, ConvolutionalEncoder
 from .convolutional_decoder import ConvolutionalDecoder
 from .crc import CRCS, Crc
+from .decoder import Decoder, HardDecoder
+from .families import BUILT_IN
 from .list_decoder import ListDecoder
 from .permutation import Interleaver, RandomInterleaver
+from .registry import FAMILIES, Family, forms, register
 from .scrambler import (
     gold_scramble,
     gold_sequence,
@@ -18,10 +28,21 @@ from .scrambler import (
 )
 from .segmentation import LteSegmentation, NrSegmentation
 from .selection import Selection
+from .soft_decoder import SoftDecoder
 from .viterbi_decoder import ViterbiDecoder
 
-__all__ = ["CODE_RATES", "CRCS", "Code", "ConvolutionalCode", "ConvolutionalDecoder",
-           "ConvolutionalEncoder", "Crc", "Decoder", "FORMS", "Interleaver", "ListDecoder",
-           "LteSegmentation", "NrSegmentation", "RandomInterleaver", "Selection", "ViterbiDecoder",
-           "get", "gold_scramble", "gold_sequence", "scramble", "scrambler_sequence",
+__all__ = ["CODE_RATES", "CRCS", "FAMILIES", "FORMS", "Code", "CodeDecoder", "ConvolutionalCode",
+           "ConvolutionalDecoder", "ConvolutionalEncoder", "Crc", "Decoder", "Family",
+           "HardDecoder", "Interleaver", "ListDecoder", "LteSegmentation", "NrSegmentation",
+           "RandomInterleaver", "Selection", "SoftDecoder", "ViterbiDecoder", "get",
+           "gold_scramble", "gold_sequence", "register", "scramble", "scrambler_sequence",
            "seed_from_service"]
+
+for _family in BUILT_IN:
+    register(_family)
+
+
+def __getattr__(name):
+    if name == "FORMS":    # of names, which families that are registered add to
+        return forms()
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,18 +1,15 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Codes of any family by a name, as blocks take them: bits to what is sent, LLRs to bits."""
+"""Codes of any family by a name: bits to what is sent, LLRs to bits."""
 
-from functools import lru_cache, partial
-from pathlib import Path
+from copy import copy
+from functools import lru_cache
 
 import numpy as np
 
 from ..cuda import Constant, array_module
-from . import ldpc, turbo
-from .convolutional import ConvolutionalEncoder
-from .convolutional_decoder import ConvolutionalDecoder
-from .selection import Selection
-from .viterbi_decoder import ViterbiDecoder
+from .decoder import DecoderAround, HardDecoder, as_decoder
+from .registry import look_up
 
 
 class Code:
@@ -20,29 +17,38 @@ class Code:
 
     Args:
         encoder: has num_info, num_bits, information and encode(bits), as :class:`ldpc.LdpcEncoder`.
-        make_decoder: called with keyword arguments, makes what has the attributes and methods of
-            :class:`ldpc.LdpcDecoder`, or of :class:`Decoder`.
-        matching: what is sent of its codewords, :class:`Selection` or another with its attributes
-            and methods, such as :class:`ldpc.NrRateMatching`; None for all of them. One with
-            ``information`` says itself where the information bits are in a codeword.
+        make_decoder: called with keyword arguments, makes a :class:`HardDecoder` of what is sent,
+            or another :class:`Decoder`, of whole codewords.
+        matching: what is sent of its codewords, a :class:`Selection`, such as
+            :class:`ldpc.NrRateMatching`; None for all of them.
 
     Attributes:
         num_info: information bits of a codeword.
         num_bits: bits sent of it.
+        options: of its decoders, where ``decoder`` is given no others; a name can give them.
     """
 
     def __init__(self, encoder, make_decoder, matching=None):
         self._encoder, self._make_decoder, self._matching = encoder, make_decoder, matching
         self.num_info, self.num_bits = encoder.num_info, encoder.num_bits
+        information = encoder.information
         if matching:
             self.num_info, self.num_bits = matching.info_bits, matching.coded_bits
-        self._information = Constant(getattr(matching, "information",
-                                             encoder.information[:self.num_info]))
+            information = (information[:self.num_info] if matching.information is None
+                           else matching.information)
+        self._information = _Columns(information)
+        self.options = {}
 
     @property
     def rate(self):
         """Information bits per bit sent."""
         return self.num_info / self.num_bits
+
+    def with_options(self, options):
+        """Return the same code with other ``options``."""
+        code = copy(self)
+        code.options = dict(options)
+        return code
 
     def encode(self, bits):
         """uint8 (n, num_info), 0 or 1, to uint8 (n, num_bits)."""
@@ -51,47 +57,48 @@ class Code:
         words = self._encoder.encode(self._matching.with_filler(bits))
         return self._matching.match(words)
 
-    def decoder(self, **parameters):
-        """A :class:`Decoder`; parameters are those of the family's decoder.
+    def decoder(self, **options):
+        """Make a :class:`Decoder` of LLRs of what is sent, with ``bits``.
+
+        Args:
+            options: those of the family's decoder, see its class; they come before ``options`` of
+                the code.
 
         Raises:
-            ValueError: a parameter that it refuses or does not have.
+            ValueError: an option that it refuses or does not have.
         """
         try:
-            decoder = self._make_decoder(**parameters)
+            decoder = self._make_decoder(**self.options | options)
         except TypeError as error:
             what = str(error).partition("() ")[2]    # without the name of a constructor
             raise ValueError(f"parameters: {what or error}") from None
-        if hasattr(decoder, "bits"):
+        if isinstance(decoder, HardDecoder):
             return decoder
-        return Decoder(decoder, self.num_bits, self._information, self._matching)
+        return CodeDecoder(as_decoder(decoder), self.num_bits, self._information, self._matching)
 
 
-def _of_decoder(name):
-    return property(lambda self: getattr(self.decoder, name),
-                    lambda self, value: setattr(self.decoder, name, value))
-
-
-class Decoder:
-    """The decoder of a :class:`Code`, for one thread at a time.
-
-    What is not below it takes from ``decoder``: found, iterations_taken and erasures of the last
-    call, reset(), keep_messages, backend.
+class CodeDecoder(DecoderAround):
+    """The decoder of a :class:`Code`, around one of whole codewords. Members of that one, such as
+    ``algorithm`` and ``isa``, are members of this one too.
 
     Attributes:
         decoder: that of the code's family.
-        iterations, threads: of it; they may be changed.
         num_bits: bits sent of a codeword.
         bits: (n, num_info) uint8, decisions of the last call on the information bits.
     """
 
-    iterations, threads = _of_decoder("iterations"), _of_decoder("threads")
-
     def __init__(self, decoder, num_bits, information, matching):
-        self.decoder, self.num_bits = decoder, num_bits
+        super().__init__(decoder, num_bits)
         self._information, self._matching = information, matching
+        self.keep_messages, self.queues_only = decoder.keep_messages, decoder.queues_only
+
+    found = property(lambda self: self.decoder.found)
+    iterations_taken = property(lambda self: self.decoder.iterations_taken)
+    erasure_count = property(lambda self: self.decoder.erasure_count)
 
     def __getattr__(self, name):
+        if name == "decoder":    # not made yet
+            raise AttributeError(name)
         return getattr(self.decoder, name)
 
     def decode(self, llr):
@@ -107,113 +114,52 @@ class Decoder:
         if self._matching:
             llr = self._matching.recover(llr)
         posterior = self.decoder.decode(llr)
-        information = self._information.beside(posterior)
-        decided = array_module(posterior).take(posterior, information, axis=1) > 0
-        self.bits = decided.view(np.uint8)
+        self.bits = (self._information.of(posterior) > 0).view(np.uint8)
         return self._matching.match(posterior) if self._matching else posterior
 
 
-def _ldpc(name):
-    matrix = ldpc.get(name)
-    return Code(ldpc.LdpcEncoder(matrix), partial(ldpc.LdpcDecoder, matrix))
+class _Columns:
+    """Columns of arrays of the host or a GPU, as a view where they are neighbours."""
 
+    def __init__(self, columns):
+        columns = np.asarray(columns)
+        first, count = (int(columns[0]), len(columns)) if len(columns) else (0, 0)
+        neighbours = np.array_equal(columns, np.arange(first, first + count))
+        self._range = slice(first, first + count) if neighbours else None
+        self._columns = Constant(columns)
 
-def _nr(name):
-    """Without the bits that are never sent, TS 38.212 §5.3.2."""
-    matrix = ldpc.get(name)
-    sent = np.arange(ldpc.NR_PUNCTURED_COLUMNS * matrix.size, matrix.num_bits)
-    return Code(ldpc.LdpcEncoder(matrix), partial(ldpc.LdpcDecoder, matrix),
-                Selection(matrix.num_info, matrix.num_bits, sent))
-
-
-def _nr_matched(info_bits, coded_bits, bits_per_symbol=1, redundancy_version=0):
-    matching = ldpc.NrRateMatching(info_bits, coded_bits, bits_per_symbol=bits_per_symbol,
-                                   redundancy_version=redundancy_version)
-
-    def make_decoder(**parameters):
-        usual = {} if "factor" in parameters else {"algorithm": "offset"}
-        return ldpc.LdpcDecoder(matching.code, **usual | parameters)
-
-    return Code(ldpc.LdpcEncoder(matching.code), make_decoder, matching)
-
-
-def _turbo(size):
-    return Code(turbo.TurboEncoder(size), partial(turbo.TurboDecoder, size))
-
-
-def _turbo_matched(info_bits, coded_bits, redundancy_version=0):
-    matching = turbo.RateMatching(info_bits, coded_bits, redundancy_version)
-    return Code(turbo.TurboEncoder(matching.size), partial(turbo.TurboDecoder, matching.size),
-                matching)
-
-
-def _convolutional(info_bits, rate):
-    encoder = ConvolutionalEncoder(info_bits, rate)
-
-    def make_decoder(algorithm="max-log", **parameters):
-        if algorithm == "viterbi":
-            return ViterbiDecoder(info_bits, rate, **parameters)
-        return ConvolutionalDecoder(info_bits, rate, algorithm=algorithm, **parameters)
-
-    return Code(encoder, make_decoder, Selection(info_bits, encoder.num_bits,
-                                                 np.arange(info_bits, encoder.num_bits)))
-
-
-# Beside what ldpc.get knows; sizes are integers, but for rates.
-_FAMILIES = {"conv": _convolutional, "nr_matched": _nr_matched, "turbo": _turbo,
-             "turbo_matched": _turbo_matched}
-FORMS = (*ldpc.FORMS[:-1], "conv:INFO_BITS:RATE", "turbo:INFO_BITS",
-         "turbo_matched:INFO_BITS:CODED_BITS[:VERSION]",
-         "nr_matched:INFO_BITS:CODED_BITS[:BITS_PER_SYMBOL[:VERSION]]", ldpc.FORMS[-1])
+    def of(self, values):
+        if self._range:
+            return values[:, self._range]
+        return array_module(values).take(values, self._columns.beside(values), axis=1)
 
 
 def get(name):
     """The code that a name stands for.
 
     Args:
-        name: one that :func:`ldpc.get` knows, such as "wimax:2304:1/2", "nr:1:384" (without
-            its first 2 * 384 bits, which 5G NR never sends) or the path of an alist file;
-            "conv:1000:3/4", IEEE 802.11's convolutional code: information bits, then six zeros, and
-            the rate without them; its decoder's algorithm is "max-log", or "viterbi", which makes a
-            :class:`ViterbiDecoder`; "turbo:6144", LTE's turbo code of so many information bits;
-            "turbo_matched:1000:2000:0", what LTE sends of a code block: its information bits, bits
-            sent and redundancy version (0); or "nr_matched:1000:2000:4:0", what 5G NR sends of one:
-            its information bits, bits sent, bits per symbol of the interleaver (1) and redundancy
-            version (0). The algorithm of nr_matched's decoder is "offset", which loses fewer blocks
-            at low rates, unless a factor is given.
+        name: a name of one of the forms in ``FORMS``, such as "wimax:2304:1/2",
+            "nr_matched:1000:2000:4", "turbo:6144" or "conv:1000:3/4"; ``FAMILIES`` says what each
+            stands for, and docs/coding.md. Or the path of an alist file. Behind either there may be
+            options of the decoder: "conv:1000:3/4:algorithm=viterbi".
 
     Returns:
-        :class:`Code`; the same object for the same name, but for a file.
+        :class:`Code`; the same object for the same name, but for a file, or with options.
 
     Raises:
-        ValueError: a name of another form, or sizes that there are not.
+        ValueError: a name of another form, sizes that there are not, or an option that no decoder
+            of the code has.
         OSError: a file that cannot be read.
     """
-    if not isinstance(name, str | Path):
-        raise ValueError(f"code: got {name!r}, allowed are {', '.join(FORMS)}")
-    return _ldpc(name) if Path(name).is_file() else _of_standard(str(name))
+    family, sizes, options = look_up(name)
+    try:
+        family.check(options)
+        code = family.make(*sizes) if family.in_files else _made(family, sizes)
+    except ValueError as error:
+        raise ValueError(f"code: got {str(name)!r}; {error}") from None
+    return code.with_options(options) if options else code
 
 
 @lru_cache(maxsize=32)
-def _of_standard(name):
-    family, *sizes = name.split(":")
-    if family in ldpc.FAMILIES:
-        return _nr(name) if family == "nr" else _ldpc(name)
-    if family not in _FAMILIES:
-        raise ValueError(f"code: got {name!r}, which is no file, allowed are {', '.join(FORMS)}")
-    try:
-        return _FAMILIES[family](*map(_size, sizes))
-    except TypeError:
-        form = next(form for form in FORMS if form.startswith(f"{family}:"))
-        raise ValueError(f"code: got {name!r}, must be {form}") from None
-    except ValueError as error:
-        raise ValueError(f"code: got {name!r}; {error}") from None
-
-
-def _size(text):
-    """An integer, or a rate; TypeError where it is neither."""
-    if text.isdecimal():
-        return int(text)
-    if "/" not in text:
-        raise TypeError
-    return text
+def _made(family, sizes):
+    return family.make(*sizes)

@@ -37,8 +37,8 @@ class ConvolutionalDecoder(SoftDecoder):
         precision: of the CPU. "int16" has twice the lanes of "float32". A codeword's LLRs then
             become multiples of 1/32 of their mean magnitude (of those that are not 0), up to 8
             times the mean.
-        backend: "cpu" (all instruction sets), "cuda" (float32), "auto" (arrays of a GPU there,
-            those of the host on the CPU) or "reference" (NumPy, float64).
+        backend: "cpu" (all instruction sets), "cuda" (float32), "auto" (``backends``; with
+            precision "int16" the CPU takes arrays of the host) or "reference" (NumPy, float64).
         device: number of the GPU.
         threads: of the CPU, 0 takes all cores.
         isa: as for detectors.
@@ -56,7 +56,8 @@ class ConvolutionalDecoder(SoftDecoder):
         code = ConvolutionalEncoder(num_info, rate)
         self.num_info, self.rate = code.num_info, rate
         super().__init__(code.num_bits, 0, iterations, early_stop=False, keep_messages=False,
-                         backend=backend, device=device, threads=threads)
+                         backend=backend, device=device, threads=threads,
+                         measures=precision != "int16")
         self.algorithm = choice("algorithm", algorithm, ALGORITHMS)
         self.precision = choice("precision", precision, PRECISIONS)
         self.margin = number("margin", margin)
@@ -65,12 +66,16 @@ class ConvolutionalDecoder(SoftDecoder):
         if algorithm == "log-map" and backend != "reference":
             raise ValueError(f"algorithm: got 'log-map' with backend {backend!r}, allowed is "
                              "max-log, or backend='reference'")
-        if self.backend in ("auto", "cpu"):
-            self._core = _core.ConvolutionalDecoder(
-                num_info=self.num_info, rate=rate, margin=self.margin,
-                int16=precision == "int16", isa=isa)
-        if self.backend == "cuda":
-            self._gpu = self._program()
+        self._isa = isa
+        self._begin()
+
+    def configuration(self):
+        return {**super().configuration(), "precision": self.precision}
+
+    def _make_core(self):
+        return _core.ConvolutionalDecoder(
+            num_info=self.num_info, rate=self.rate, margin=self.margin,
+            int16=self.precision == "int16", isa=self._isa)
 
     def _core_options(self):
         return {}

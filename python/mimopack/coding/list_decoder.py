@@ -6,13 +6,14 @@ import numpy as np
 
 from ..checks import integer
 from ..cuda import array_module
+from .decoder import DecoderAround, as_decoder
 
 # Candidates in a call of the decoder: enough for its lanes, little enough for memory.
 _LANES = 4096
 _MOST_BITS = 10
 
 
-class ListDecoder:
+class ListDecoder(DecoderAround):
     """Decodes codewords that a decoder has not found again, with bits taken to be known.
 
     Of a codeword that is not found one doubtful bit is taken to be 0, and to be 1; the decoder
@@ -36,43 +37,30 @@ class ListDecoder:
     With arrays of a GPU the host waits for each level.
 
     Args:
-        decoder: ``coding.get(name).decoder()``, or any object that ``IterativeReceiver`` takes as
-            one; without ``keep_messages``.
+        decoder: ``coding.get(name).decoder()``, or what ``IterativeReceiver`` takes as one; without
+            ``keep_messages``.
         list_bits: levels of the tree, 0 to 10.
         check: called with the decoder's ``bits``, those of information, (n, k) uint8, says which
             rows are right, (n,) bool, such as ``lambda bits: crc.check(bits)[1]``; it takes the
             place of the decoder's ``found``, which for turbo codes means little. None: none.
 
     Attributes, of the last ``decode``:
-        bits, found, iterations_taken: as the decoder's (bits: all, where it has none); iterations
-            of all candidates together.
-        erasures: codewords whose LLRs were useless, as the decoder's.
+        bits, found, iterations_taken, erasures: as the decoder's (bits: of all bits sent, where it
+            has none); iterations of all candidates together.
 
     Raises:
         ValueError: an argument is not as above.
     """
 
     def __init__(self, decoder, list_bits=4, check=None):
-        if getattr(decoder, "keep_messages", False):
+        super().__init__(as_decoder(decoder))
+        if self.decoder.keep_messages:
             raise ValueError("decoder: got keep_messages=True, must be False, as it decodes "
                              "candidates between the calls")
-        self.decoder = decoder
         self.list_bits = integer("list_bits", list_bits, 0, _MOST_BITS)
-        self.num_bits = decoder.num_bits
         if check is not None and not callable(check):
             raise ValueError(f"check: got {check!r}, must be callable, or None")
         self._check = check
-        self.found, self.iterations_taken = np.zeros(0, bool), np.zeros(0, np.int32)
-        self.erasures = 0
-
-    @property
-    def threads(self):
-        """The decoder's; may be changed."""
-        return self.decoder.threads
-
-    @threads.setter
-    def threads(self, threads):
-        self.decoder.threads = threads
 
     def decode(self, llr):
         """A-posteriori LLRs of all bits: the decoder's, of the chosen candidates where there are.
@@ -89,7 +77,7 @@ class ListDecoder:
         posterior, bits, found, taken = (of.copy() for of in self._decode(llr))
         lost = array_module(llr).flatnonzero(~found)
         usable = posterior[lost].any(axis=1)
-        self.erasures = len(lost) - int(usable.sum())
+        self.erasure_count = len(lost) - int(usable.sum())
         lost = lost[usable]
         step = max(1, _LANES >> self.list_bits)
         for at in range(0, len(lost), step):
@@ -103,8 +91,7 @@ class ListDecoder:
     def _decode(self, llr):
         """(posterior, bits, found, iterations taken)"""
         posterior, found = self.decoder.decode(llr), self.decoder.found
-        bits = (self.decoder.bits if hasattr(self.decoder, "bits")
-                else (posterior > 0).view(np.uint8))
+        bits = self.decoder.decisions(posterior)
         if self._check:
             right = self._check(bits)
             if getattr(right, "shape", None) != (len(bits),) or right.dtype != bool:

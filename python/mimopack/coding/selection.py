@@ -21,10 +21,14 @@ class Selection:
     Attributes:
         info_bits, num_bits: see above.
         coded_bits: bits sent.
+        information: (info_bits,) where the information bits are in a codeword; None where they are
+            the first ones of the encoder's.
 
     Raises:
         ValueError: sent are no positions.
     """
+
+    information = None
 
     def __init__(self, info_bits, num_bits, sent):
         self.info_bits, self.num_bits = info_bits, integer("num_bits", num_bits, 1, 2**31 - 1)

@@ -4,49 +4,47 @@
 
 import numpy as np
 
-from ..checks import array, choice, flag, integer
-from ..cuda import is_device_array
-
-BACKENDS = ("auto", "cuda", "cpu", "reference")
+from ..checks import array, flag
+from .placed_decoder import PlacedDecoder
 
 
-class SoftDecoder:
+class SoftDecoder(PlacedDecoder):
     """LLRs in, a-posteriori LLRs out, messages kept between calls where asked for.
 
-    A subclass sets ``_core``, its decoder in C++, where that is to be used, whose decode() also
-    takes what ``_core_options`` returns; it has ``_reference``, and ``_program`` for a GPU.
+    A subclass has ``_make_core()``, which makes its decoder in C++, whose decode() also takes what
+    ``_core_options`` returns; ``_reference``; and ``_program`` for a GPU. Its constructor ends with
+    ``_begin``.
 
     Args:
         num_bits: of a codeword.
         num_messages: numbers that the reference keeps for a codeword.
+        measures: see :class:`PlacedDecoder`; False where the CPU works with another precision.
     """
 
-    _core = _gpu = None
+    _core = None
 
     def __init__(self, num_bits, num_messages, iterations, early_stop, keep_messages, backend,
-                 device, threads):
+                 device, threads, measures=True):
         self.num_bits = num_bits
         self._num_messages = num_messages
-        self.iterations = integer("iterations", iterations, 1, 10_000)
         self.early_stop = flag("early_stop", early_stop)
         self.keep_messages = flag("keep_messages", keep_messages)
-        self.backend = choice("backend", backend, BACKENDS)
-        self.device = integer("device", device, 0, 1023)
-        self.threads = integer("threads", threads, 0, 1024)
+        # Messages stay where they are.
+        super().__init__(iterations, backend, device, threads,
+                         measures=measures and not keep_messages)
         self.reset()
-        self.found, self.iterations_taken = np.zeros(0, bool), np.zeros(0, np.int32)
-        self._erased = 0
+
+    def _begin(self):
+        """Make what the backend needs at once, which refuses what it does not have."""
+        if self.backend in ("auto", "cpu"):
+            self._core = self._make_core()
+        if self.backend == "cuda":
+            self._gpu_program()
 
     @property
-    def erasures(self):
-        """How many codewords of the last ``decode`` had an LLR that is NaN or infinite, or only
-        zeros; their LLRs are 0. Waits for the GPU where it has to."""
-        return int(self._erased)
-
-    @property
-    def erasure_count(self):
-        """``erasures``, or what int() makes that of, waiting for the GPU."""
-        return self._erased
+    def isa(self):
+        """The instruction set in use; None where the CPU has decoded nothing."""
+        return self._core.isa if self._core else None
 
     def reset(self):
         """Forgets kept messages: the next call begins anew."""
@@ -66,9 +64,9 @@ class SoftDecoder:
 
         Raises:
             ValueError: an argument is not as above.
-            Exception: what CuPy raises where a GPU fails.
+            Exception: what CuPy raises where a GPU fails, unless the CPU goes on (``backends``).
         """
-        on_gpu = self.backend in ("auto", "cuda") and is_device_array(llr)
+        on_gpu = self._placement.is_on_gpu(llr)
         gpu = self.device if on_gpu else None
         llr = array("llr", llr, np.float32, ("n", self.num_bits), gpu)
         if out is not None:
@@ -77,13 +75,22 @@ class SoftDecoder:
             return self._decode_there(llr, out)
         if out is None:
             out = np.empty_like(llr)
-        return self._send(llr, out) if self.backend == "cuda" else self._decode(llr, out)
+        elif self.backend in ("auto", "cuda") and np.may_share_memory(llr, out):
+            llr = llr.copy()    # where a GPU fails the CPU needs it again
+        return self._on_any(llr, out)
+
+    def _ways(self, llr, out=None):
+        if out is None:
+            out = np.empty_like(llr)
+        return lambda: self._decode(llr, out), lambda: self._send(llr, out)
 
     def _decode(self, llr, out):
         """Arrays of the host, there."""
         n = len(llr)
         found, taken = np.zeros(n, bool), np.zeros(n, np.int32)
-        if self._core:
+        if self.backend != "reference":
+            if self._core is None:    # a GPU has failed
+                self._core = self._make_core()
             messages = (self._kept(n, np.zeros, self._core.num_messages(n), np.float32)
                         if self.keep_messages else None)
             self._erased = self._core.decode(
@@ -102,14 +109,13 @@ class SoftDecoder:
 
     def _decode_there(self, llr, out):
         """Arrays of the GPU."""
-        self._gpu = self._gpu or self._program()
-        out, self.found, self.iterations_taken, self._erased = self._gpu.decode(
+        out, self.found, self.iterations_taken, self._erased = self._gpu_program().decode(
             llr, out, self._kept_there(len(llr)), self.iterations)
         return out
 
     def _send(self, llr, out):
         """Arrays of the host to the GPU and back."""
-        self.found, self.iterations_taken, self._erased = self._gpu.decode_from_host(
+        self.found, self.iterations_taken, self._erased = self._gpu_program().decode_from_host(
             llr, out, self._kept_there(len(llr)), self.iterations, self.threads)
         return out
 

@@ -4,12 +4,15 @@
 
 import numpy as np
 
-from ..checks import array, choice, integer
-from ..cuda import is_device_array
+from ..checks import array
 from .convolutional import PUNCTURING, TAIL, ConvolutionalCode, ConvolutionalEncoder
+from .decoder import HardDecoder
+from .placed_decoder import PlacedDecoder
+
+BACKENDS = ("auto", "cpu", "cuda")
 
 
-class ViterbiDecoder:
+class ViterbiDecoder(HardDecoder, PlacedDecoder):
     """:class:`ConvolutionalCode`'s Viterbi decoder with the interface of the soft decoders: several
     times as fast, for where decisions are enough. On a GPU LLRs are not rounded, but limited to
     +-10^4.
@@ -17,7 +20,7 @@ class ViterbiDecoder:
     Args:
         num_info, rate: as of :class:`ConvolutionalEncoder`.
         iterations: of no effect.
-        backend: "cpu", "cuda", or "auto" (arrays of a GPU there, those of the host on the CPU).
+        backend: "cpu", "cuda" or "auto", see ``backends``.
         threads: of the CPU, 0 takes all cores.
         isa: as for detectors.
         device: number of the GPU.
@@ -32,37 +35,20 @@ class ViterbiDecoder:
         ValueError: an argument is not as above.
     """
 
-    keep_messages = False
-
     def __init__(self, num_info, rate="1/2", iterations=1, backend="auto", threads=0, isa="auto",
                  device=0):
         self.num_info = ConvolutionalEncoder(num_info, rate).num_info
         self._code = ConvolutionalCode(rate, isa)
         self.num_bits = self._code.coded_length(self.num_info + TAIL)
-        self.iterations = integer("iterations", iterations, 1, 10_000)
-        self.backend = choice("backend", backend, ("auto", "cuda", "cpu"))
-        self.device = integer("device", device, 0, 1023)
-        self.threads = integer("threads", threads, 0, 1024)
+        super().__init__(iterations, backend, device, threads, BACKENDS)
         self.bits = np.zeros((0, self.num_info), np.uint8)
-        self.found, self.iterations_taken = np.zeros(0, bool), np.zeros(0, np.int32)
-        self._erased = 0
-        self._gpu = self._program() if backend == "cuda" else None
+        if self.backend == "cuda":
+            self._gpu_program()
 
     @property
     def isa(self):
         """The instruction set that the decoder uses on the CPU."""
         return self._code.isa
-
-    @property
-    def erasures(self):
-        """How many codewords of the last call had an LLR that is NaN or infinite, or only zeros.
-        Waits for the GPU where it has to."""
-        return int(self._erased)
-
-    @property
-    def erasure_count(self):
-        """``erasures``, or what int() makes that of, waiting for the GPU."""
-        return self._erased
 
     def decide(self, llr):
         """Decisions alone.
@@ -76,20 +62,20 @@ class ViterbiDecoder:
 
         Raises:
             ValueError: llr is no such array.
-            Exception: what CuPy raises where a GPU fails.
+            Exception: what CuPy raises where a GPU fails, unless the CPU goes on (``backends``).
         """
-        if self._is_there(llr):
+        if self._placement.is_on_gpu(llr):
             llr = array("llr", llr, np.float32, ("n", self.num_bits), self.device)
-            self._gpu = self._gpu or self._program()
-            self.bits, self.found, self.iterations_taken, self._erased = self._gpu.decode(
-                llr, None, None, 1)
+            self.bits, self.found, self.iterations_taken, self._erased = (
+                self._gpu_program().decode(llr, None, None, 1))
             return self.bits
-        llr = array("llr", llr, np.float32, ("n", self.num_bits))
-        if self.backend == "cuda":
-            self.bits = np.empty((len(llr), self.num_info), np.uint8)
-            self.found, self.iterations_taken, self._erased = self._gpu.decode_from_host(
-                llr, self.bits, None, 1, self.threads)
-            return self.bits
+        return self._on_any(array("llr", llr, np.float32, ("n", self.num_bits)))
+
+    def _ways(self, llr):
+        return lambda: self._decide(llr), lambda: self._send(llr)
+
+    def _decide(self, llr):
+        """Arrays of the host, there."""
         usable = np.isfinite(llr).all(axis=1) & llr.any(axis=1)
         bits = self._code.decode_batch(llr.ravel(), np.full(len(llr), self.num_info), self.threads)
         self.bits = bits.reshape(len(llr), self.num_info)
@@ -97,6 +83,14 @@ class ViterbiDecoder:
         self.found, self.iterations_taken = usable, usable.astype(np.int32)
         self._erased = len(llr) - int(usable.sum())
         return self.bits
+
+    def _send(self, llr):
+        """Arrays of the host to the GPU, and bits back."""
+        bits = np.empty((len(llr), self.num_info), np.uint8)
+        self.found, self.iterations_taken, self._erased = self._gpu_program().decode_from_host(
+            llr, bits, None, 1, self.threads)
+        self.bits = bits
+        return bits
 
     def decode(self, llr):
         """The codewords decided for, as LLRs of +-1, which say nothing of how sure they are.
@@ -111,15 +105,12 @@ class ViterbiDecoder:
             As :meth:`decide`.
         """
         bits = self.decide(llr)
-        if self._is_there(llr):
+        if self._placement.is_on_gpu(llr):
             return self._gpu.encode(bits, self.found)
         words = self._code.encode(np.pad(bits, ((0, 0), (0, TAIL))))
         posterior = np.float32(2) * words - np.float32(1)
         posterior[~self.found] = 0
         return posterior
-
-    def _is_there(self, llr):
-        return self.backend != "cpu" and is_device_array(llr)
 
     def _program(self):
         from ..cuda.viterbi import ViterbiProgram

@@ -29,6 +29,9 @@ class DecoderProgram:
         num_bits, num_messages: of a codeword.
         threads: of a block.
         words: codewords of a block.
+
+    Attributes:
+        text: of the program.
     """
 
     def __init__(self, device, num_bits, num_messages, threads, words=1):
@@ -43,6 +46,7 @@ class DecoderProgram:
 
     def _compile(self, text, shared):
         """shared: bytes that a block has of shared memory."""
+        self.text = text
         self._shared = shared
         self._kernel = kernel(text, "decode", self.device)
         if shared > ORDINARY_SHARED:

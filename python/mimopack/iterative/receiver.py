@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..checks import flag, integer, positive
+from ..coding.decoder import as_decoder
 from ..cuda import array_module, is_device_array
 from ..detectors import ZFSIC, BitFlip, hard_decisions
 from .batch import Batch, take_rows
@@ -64,12 +65,12 @@ class IterativeReceiver:
     Args:
         detector: of ``detectors``; for more than one pass one that takes a-priori LLRs, with
             ``extrinsic=True``. float32 LLRs.
-        decoder: ``coding.get(name).decoder()``, or any object with ``num_bits``, ``decode(llr)``
-            (LLRs of all bits sent, (n, num_bits) float32, to a-posteriori ones) and, of the last
-            ``decode``, ``found`` and ``iterations_taken``, (n,) each, and maybe ``bits``, (n, k)
-            uint8, the information bits; all arrays of the same kind. With ``keep_messages`` it goes
-            on from its messages from pass to pass, for which early_stop
-            must be False.
+        decoder: ``coding.get(name).decoder()``, another :class:`coding.Decoder`, or any object with
+            ``num_bits``, ``decode(llr)`` (LLRs of all bits sent, (n, num_bits) float32, to
+            a-posteriori ones) and, of the last ``decode``, ``found`` and ``iterations_taken``, (n,)
+            each, and maybe ``bits``, (n, k) uint8, the information bits; all arrays of the same
+            kind. With ``keep_messages`` it goes on from its messages from pass to pass, for which
+            early_stop must be False.
         interleaver: see :class:`CodewordLayout`. Zeros that fill a codeword's last vector
             are known to the detector from the second pass on.
         iterations: passes, at most; 1 decodes without feedback.
@@ -95,18 +96,18 @@ class IterativeReceiver:
 
     def __init__(self, detector, decoder, interleaver=None, iterations=4, early_stop=True,
                  feedback_scale=0.6, last_decoder=None, graphs=True):
-        self.detector, self.decoder = detector, decoder
+        self.detector, self.decoder = detector, as_decoder(decoder)
         self.iterations = iterations
         if detector.llr_dtype != np.float32:
             raise ValueError(f"detector: got {detector.name} with llr_type={detector.llr_dtype}, "
                              "must be float32")
         self.early_stop = flag("early_stop", early_stop)
-        self._keeps = getattr(decoder, "keep_messages", False)
+        self._keeps = self.decoder.keep_messages
         if self._keeps and self.early_stop:
             raise ValueError("decoder: got keep_messages=True, allowed with early_stop=False: its "
                              "messages are of the same codewords in each pass")
         self.feedback_scale = positive("feedback_scale", feedback_scale)
-        self.last_decoder = decoder if last_decoder is None else last_decoder
+        self.last_decoder = self.decoder if last_decoder is None else as_decoder(last_decoder)
         if self.last_decoder.num_bits != decoder.num_bits:
             raise ValueError(f"last_decoder: got one of {self.last_decoder.num_bits} bits, must "
                              f"be of {decoder.num_bits}, as decoder is")
@@ -172,14 +173,14 @@ class IterativeReceiver:
             self.detector.checked(y, h, noise_var, None)
             arrays, counts = self._graphs.receive(
                 self._passes, batch, n, (keep_history,), self.iterations, self.feedback_scale,
-                getattr(self.decoder, "iterations", None), self.detector, self.decoder)
+                self.decoder.iterations, self.detector, self.decoder)
         else:
             arrays, counts = self._passes(batch, keep_history, first)
         return Received(*arrays, *map(int, counts))
 
     def _may_record(self, batch, n):
         return (self._graphs and not self.early_stop and not self._keeps and self._first is None
-                and self.last_decoder is self.decoder and hasattr(self.decoder, "erasure_count")
+                and self.last_decoder is self.decoder and self.decoder.queues_only
                 and n and self._graphs.takes(n, len(batch.h)))
 
     def _passes(self, batch, keep_history, first=None):
@@ -197,7 +198,7 @@ class IterativeReceiver:
             decoder = self.decoder if index + 1 < self.iterations else self.last_decoder
             decoded = decoder.decode(llr)
             if index == 0:
-                detected, posterior, bits = llr, decoded, _bits(decoder, decoded)
+                detected, posterior, bits = llr, decoded, decoder.decisions(decoded)
                 erasures = None
                 if given is not None:
                     erasures = 0
@@ -206,7 +207,7 @@ class IterativeReceiver:
                 if keep_history:
                     history = xp.empty((self.iterations, *bits.shape), np.uint8)
             else:
-                posterior[left], bits[left] = decoded, _bits(decoder, decoded)
+                posterior[left], bits[left] = decoded, decoder.decisions(decoded)
             found[left] = decoder.found
             passes[left] += 1
             taken[left] += decoder.iterations_taken
@@ -231,9 +232,8 @@ class IterativeReceiver:
             hard = self._candidates(batch, posterior, left, hard)
         if erasures is None:
             erasures = self.detector.erasure_count
-        erased = (decoder.erasure_count if hasattr(decoder, "erasure_count")
-                  else getattr(decoder, "erasures", 0))
-        return (posterior, bits, found, passes, taken, detected, history), (erasures, erased)
+        return ((posterior, bits, found, passes, taken, detected, history),
+                (erasures, decoder.erasure_count))
 
     def _detect(self, batch, prior, hard):
         extras = {} if hard is None else {"hard": hard}
@@ -247,10 +247,6 @@ class IterativeReceiver:
         if hard is None:
             hard = hard_decisions(self._first.detect(batch.y, batch.h, batch.noise_var))[None]
         return xp.concatenate([hard, self.layout.spread(hard_decisions(posterior[left]))[None]])
-
-
-def _bits(decoder, decoded):
-    return decoder.bits if hasattr(decoder, "bits") else hard_decisions(decoded)
 
 
 def _check_feedback(detector):

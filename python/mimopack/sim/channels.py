@@ -8,8 +8,8 @@ import numpy as np
 
 from ..channel import awgn, exponential_correlation, flat_rayleigh, power_delay_profile
 from ..checks import integer, number
+from ..specs import parse
 from ..wifi.carriers import FFT_20, high_throughput
-from .specs import parse
 
 ALLOWED = ("rayleigh, block (these with rho_tx=, rho_rx=; block also with length=VECTORS), tdl_a, "
            "tdl_b, tdl_c (with delay_spread_ns=) or awgn")

@@ -1,55 +1,63 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Codes by name."""
+"""The code of a link, by name."""
 
 from dataclasses import dataclass
-from typing import Any
 
 from .. import coding
 from ..checks import integer
-from .specs import parse
+from ..specs import parse
 
-ALLOWED = (f"none[:VECTORS], {', '.join(coding.FORMS)}; with parameters of the decoder behind them "
-           "(wimax:2304:1/2:factor=0.75)")
 UNCODED_VECTORS = 100
 
 
+def allowed():
+    """Say what ``make_code`` takes."""
+    return (f"none[:VECTORS], {', '.join(coding.FORMS)}; with parameters of the decoder behind "
+            "them (wimax:2304:1/2:factor=0.75)")
+
+
 @dataclass(frozen=True)
-class LinkCode:
-    """What a link has of a code; a frame is a codeword.
+class Uncoded:
+    """In place of a :class:`coding.Code`: bits that are sent as they are. There is no decoder.
 
     Attributes:
-        num_info, num_bits, encode: as of ``coding.Code``.
-        make_decoder: of (iterations, threads); None where the bits are not coded.
+        num_info: bits of a frame.
     """
 
     num_info: int
-    num_bits: int
-    encode: Any
-    make_decoder: Any
+    rate = 1.0
 
     @property
-    def rate(self):
-        """Information bits per bit sent."""
-        return self.num_info / self.num_bits
+    def num_bits(self):
+        """Bits sent of a frame: all."""
+        return self.num_info
+
+    def encode(self, bits):
+        """The bits."""
+        return bits
 
 
 def make_code(text, bits_per_vector):
-    """The :class:`LinkCode` that text names: a name for ``coding.get`` and parameters of the
-    decoder, or "none", frames of 100 vectors, or as many as it says.
+    """The code of which a frame is a codeword.
+
+    Args:
+        text: a name for ``coding.get``; or "none", frames of 100 vectors, or as many as it says.
+        bits_per_vector: bits that a vector carries.
+
+    Returns:
+        :class:`coding.Code` or :class:`Uncoded`.
 
     Raises:
         ValueError: text names none.
     """
     try:
-        name, positional, keywords = parse(text)
-        if name == "none" and len(positional) <= 1 and not keywords:
-            vectors = int(positional[0]) if positional else UNCODED_VECTORS
-            size = integer("vectors", vectors, 1, 10**6) * bits_per_vector
-            return LinkCode(size, size, lambda bits: bits, None)
-        code = coding.get(":".join([name, *positional]))
-        code.decoder(**keywords)    # refuses what it does not know
+        spec = parse(text)
+        if spec.name == "none" and len(spec.positional) <= 1 and not spec.keywords:
+            vectors = int(spec.positional[0]) if spec.positional else UNCODED_VECTORS
+            return Uncoded(integer("vectors", vectors, 1, 10**6) * bits_per_vector)
+        code = coding.get(text)
+        code.decoder()    # refuses values of options
+        return code
     except (ValueError, OSError) as error:
-        raise ValueError(f"code: got {text!r} ({error}), allowed are {ALLOWED}") from None
-    return LinkCode(code.num_info, code.num_bits, code.encode, lambda iterations, threads:
-                    code.decoder(**{"iterations": iterations, "threads": threads, **keywords}))
+        raise ValueError(f"code: got {text!r} ({error}), allowed are {allowed()}") from None

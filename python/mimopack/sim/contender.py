@@ -9,7 +9,7 @@ from ..coding import ListDecoder
 from ..cuda import array_module, is_device_array
 from ..cuda.device import cupy
 from ..iterative import IterativeReceiver
-from .specs import parse
+from ..specs import parse
 from .tally import Counts
 
 
@@ -25,7 +25,7 @@ class Contender:
             ``IterativeReceiver``.
         decoder_iterations: at most.
         backend, threads: of the detector, threads also of the decoder. With "cuda" a decoder that
-            takes arrays of a GPU works there too.
+            takes arrays of a GPU works there too; with "reference" it is the CPU's.
 
     Raises:
         ValueError: what it is told does not go together.
@@ -39,7 +39,7 @@ class Contender:
         self.iterations = keywords.pop("iterations", iterations)
         feedback_scale = keywords.pop("feedback_scale", feedback_scale)
         list_bits = keywords.pop("list_bits", 0)
-        self._link, self._code = link, link.coding
+        self._code = link.coding
         cls = detectors.REGISTRY.get(name)
         if cls and cls.SUPPORTS_PRIOR and not cls.HARD:
             keywords["extrinsic"] = True
@@ -48,8 +48,8 @@ class Contender:
                 name, num_tx=link.num_tx, num_rx=link.num_rx, constellation=link.points,
                 backend=backend, threads=threads, **keywords)
             self._receiver, self._on_gpu = None, False
-            if self._code.make_decoder:
-                decoder = self._code.make_decoder(decoder_iterations, threads)
+            if link.is_coded:
+                decoder = self._decoder(decoder_iterations, backend, threads)
                 self._on_gpu = backend == "cuda" and decoder.backend == "auto"
                 self._receiver = IterativeReceiver(
                     self._detector, decoder, link.permutation, self.iterations, early_stop,
@@ -60,6 +60,13 @@ class Contender:
             raise ValueError(f"iterations: got {self.iterations} without a code, must be 1")
         if self._receiver is None and list_bits != 0:
             raise ValueError(f"list_bits: got {list_bits} without a code, must be 0")
+
+    def _decoder(self, iterations, backend, threads):
+        """The code's decoder; options that come with the code's name come before others. Behind a
+        detector on a GPU it takes arrays where they are."""
+        usual = {"iterations": iterations, "threads": threads,
+                 "backend": "auto" if backend in ("auto", "cuda") else "cpu"}
+        return self._code.decoder(**usual | self._code.options)
 
     def count(self, frames):
         """``Counts`` of ``Frames``."""

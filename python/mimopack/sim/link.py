@@ -14,7 +14,7 @@ from ..checks import choice, integer, number
 from ..coding import RandomInterleaver
 from ..iterative import CodewordLayout
 from .channels import make_channel
-from .codes import make_code
+from .codes import Uncoded, make_code
 
 BLOCK = 16    # frames that have a seed of their own
 SNR_KINDS = ("snr", "ebn0")
@@ -57,7 +57,7 @@ class Link:
             thousandth of a dB) and the block's number alone.
 
     Attributes:
-        coding: the ``LinkCode``.
+        coding: the :class:`coding.Code`, or :class:`codes.Uncoded`.
 
     Raises:
         ValueError: an argument is not as above.
@@ -89,11 +89,16 @@ class Link:
     def bits_per_vector(self):
         return self.num_tx * self.points.bits_per_symbol
 
+    @property
+    def is_coded(self):
+        """Whether there is a code."""
+        return not isinstance(self.coding, Uncoded)
+
     @cached_property
     def permutation(self):
         """The interleaver, or None."""
         return (RandomInterleaver(self.coding.num_bits, self.seed)
-                if self.interleaver == "random" and self.coding.make_decoder else None)
+                if self.interleaver == "random" and self.is_coded else None)
 
     @cached_property
     def layout(self):

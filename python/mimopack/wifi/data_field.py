@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .. import _core
+from .. import _core, coding
 from ..coding import ConvolutionalCode, ldpc, scramble, scrambler_sequence, seed_from_service
 from ..coding.convolutional import LARGEST_MEAN
 from . import mac
@@ -58,8 +58,8 @@ class DataField:
     Args:
         frame_format: a :class:`formats.FrameFormat`; all frames have its ``key``.
         threads: of the decoders, 0 takes all cores.
-        ldpc_decoders: dictionary of LDPC decoders by (codeword's length, rate), which the fields of
-            one thread share and add to; None makes its own.
+        ldpc_decoders: dictionary of (LDPC code, its decoder) by the code's name, which the fields
+            of one thread share and add to; None makes its own.
 
     Attributes:
         order: where each coded bit of a symbol is sent, see :func:`interleaving.bit_order`.
@@ -78,12 +78,16 @@ class DataField:
         self._threads = threads
         if f.coding == "ldpc":
             matching = f.ldpc_matching
-            self._encoder = _ldpc_encoder(matching.code.num_bits, f.code_rate)
+            name = f"wifi:{matching.code.num_bits}:{f.code_rate}"
             kept = {} if ldpc_decoders is None else ldpc_decoders
-            code = matching.code.num_bits, f.code_rate
-            if code not in kept:
-                kept[code] = ldpc.LdpcDecoder(matching.code, LDPC_ITERATIONS, threads=threads)
-            self.decoder = ldpc.WifiFrameDecoder(matching, kept[code])
+            if name not in kept:
+                code = coding.get(name)
+                # Batches are those of a few frames: too small for a GPU.
+                kept[name] = code, code.decoder(iterations=LDPC_ITERATIONS, threads=threads,
+                                                backend="cpu")
+            self._code, decoder = kept[name]
+            # Of whole codewords: the payload's bits are taken from frames.
+            self.decoder = ldpc.WifiFrameDecoder(matching, decoder.decoder)
         else:
             self._code = ConvolutionalCode(f.code_rate)
             # Input bits of each encoder that are followed by zeros only, or by padding.
@@ -135,7 +139,7 @@ class DataField:
         """
         f, n = self.frame_format, len(bits)
         if f.coding == "ldpc":
-            coded = np.stack([f.ldpc_matching.encode(np.ascontiguousarray(one), self._encoder)
+            coded = np.stack([f.ldpc_matching.encode(np.ascontiguousarray(one), self._code)
                               for one in bits])
             return coded.reshape(n, f.num_symbols, -1)
         bits = bits.copy()
@@ -231,8 +235,3 @@ class DataField:
 @lru_cache(maxsize=4096)
 def _crc_of(bits):
     return crc8(bits).tobytes()
-
-
-@lru_cache
-def _ldpc_encoder(length, rate):
-    return ldpc.LdpcEncoder(ldpc.wifi(length, rate))

@@ -5,6 +5,7 @@
 import numpy as np
 
 from .. import coding
+from ..coding import Decoder
 from ..coding.convolutional import MOST_BITS
 from ..detectors import REGISTRY
 from ..iterative import IterativeReceiver
@@ -68,7 +69,7 @@ class Iterations:
         return self._decoder.payloads
 
 
-class _FrameDecoder:
+class _FrameDecoder(Decoder):
     """A decoder to which a frame is found when all its MPDUs are, whatever its parity bits say.
 
     Attributes:
@@ -99,7 +100,7 @@ class _FrameDecoder:
         return posterior
 
 
-class _ConvolutionalDecoder:
+class _ConvolutionalDecoder(Decoder):
     """Soft decoder of frames with the convolutional code, the counterpart of
     ``ldpc.WifiFrameDecoder``. The code has no checks: ``found`` is None for each frame."""
 
@@ -108,7 +109,7 @@ class _ConvolutionalDecoder:
         self.num_bits = f.num_symbols * f.coded_bits_per_symbol
         # Bits of each encoder in front of its tail.
         code = coding.get(f"conv:{f.tail_position // f.num_encoders}:{f.code_rate}")
-        self._decoder = code.decoder(threads=1)
+        self._decoder = code.decoder(threads=1, backend="cpu")
 
     def decode(self, llr):
         """A-posteriori LLRs (n, num_bits); those behind the tails stay as they came."""

@@ -148,7 +148,7 @@ def test_output_may_be_given():
     ({"algorithm": "sum-product"}, "algorithm: got 'sum-product' with backend 'auto', allowed"),
     ({"factor": 0}, "factor: got 0.0, must be positive"), ({"offset": -1}, "offset: got -1, must"),
     ({"early_stop": 1}, "early_stop: got 1, must be True or False"),
-    ({"backend": "fpga"}, "backend: got 'fpga', allowed are auto, cuda, cpu, reference"),
+    ({"backend": "fpga"}, "backend: got 'fpga', allowed are auto, cpu, cuda, reference"),
     ({"isa": "mmx"}, "isa: got mmx, this machine has")])
 def test_bad_parameters(parameters, message):
     with pytest.raises(ValueError, match=message):

@@ -167,7 +167,7 @@ class TestDecoder:
         ({"precision": "int8"}, "precision: got 'int8', allowed are float32, int16"),
         ({"precision": "int16", "extrinsic_scale": 1.5}, "extrinsic_scale: got 1.5, allowed with"),
         ({"early_stop": 1}, "early_stop: got 1, must be True or False"),
-        ({"backend": "fpga"}, "backend: got 'fpga', allowed are auto, cuda, cpu, reference"),
+        ({"backend": "fpga"}, "backend: got 'fpga', allowed are auto, cpu, cuda, reference"),
         ({"isa": "mmx"}, "isa: got mmx, this machine has")])
     def test_bad_parameters(self, parameters, message):
         with pytest.raises(ValueError, match=message):

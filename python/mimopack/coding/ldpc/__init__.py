@@ -6,7 +6,7 @@ encoder and decoder."""
 from .alist import read_alist, write_alist
 from .decoder import LdpcDecoder
 from .encoder import LdpcEncoder
-from .names import FAMILIES, FORMS, get
+from .names import families, get, matrix_forms
 from .nr_rate_matching import (
     NR_PUNCTURED_COLUMNS,
     NrRateMatching,
@@ -31,3 +31,10 @@ __all__ = ["FAMILIES", "FORMS", "NR_LIFTING_SIZES", "NR_PUNCTURED_COLUMNS", "WIF
            "NrRateMatching", "ParityChecks", "Prototype", "WifiFrameDecoder", "WifiRateMatching",
            "get", "nr", "nr_base_graph", "nr_lifting_size", "read_alist", "wifi", "wimax",
            "write_alist"]
+
+
+def __getattr__(name):
+    """FAMILIES and FORMS of the names that ``get`` takes, which ``coding.register`` adds to."""
+    if name in ("FAMILIES", "FORMS"):
+        return families() if name == "FAMILIES" else matrix_forms()
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -35,8 +35,8 @@ class LdpcDecoder(SoftDecoder):
         keep_messages: whether the next call goes on from the messages of the last one, as
             iterative receivers do, while it has as many codewords; ``reset`` forgets them.
         backend: "cpu" (float32, all instruction sets), "cuda" (float32, the same but for rounding),
-            "auto" (arrays of a GPU there, those of the host on the CPU) or "reference" (NumPy,
-            float64).
+            "auto" (``backends``; with keep_messages the CPU takes arrays of the host) or
+            "reference" (NumPy, float64).
         device: number of the GPU.
         threads: of the CPU, 0 takes all cores.
         isa: as for detectors.
@@ -62,13 +62,14 @@ class LdpcDecoder(SoftDecoder):
             raise ValueError(f"algorithm: got 'sum-product' with backend {backend!r}, allowed are "
                              "normalized, offset, or backend='reference'")
         self._rule = (self.factor, 0.0) if algorithm == "normalized" else (1.0, self.offset)
-        if self.backend in ("auto", "cpu"):
-            counts = np.bincount(self._rows, minlength=code.num_checks)
-            first = np.concatenate([[0], np.cumsum(counts[counts > 0])])
-            self._core = _core.LdpcDecoder(num_bits=code.num_bits, first=first.tolist(),
-                                           columns=self._columns.tolist(), isa=isa)
-        if self.backend == "cuda":
-            self._gpu = self._program()
+        self._isa = isa
+        self._begin()
+
+    def _make_core(self):
+        counts = np.bincount(self._rows, minlength=self._code.num_checks)
+        first = np.concatenate([[0], np.cumsum(counts[counts > 0])])
+        return _core.LdpcDecoder(num_bits=self.num_bits, first=first.tolist(),
+                                 columns=self._columns.tolist(), isa=self._isa)
 
     def _core_options(self):
         factor, offset = self._rule

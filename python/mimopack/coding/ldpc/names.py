@@ -1,15 +1,18 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Codes by a name, as command lines and blocks take it."""
+"""Parity-check matrices by the names of their codes."""
 
-from pathlib import Path
+from ..registry import FAMILIES, forms, look_up
 
-from .alist import read_alist
-from .standards import nr, wifi, wimax
 
-FORMS = ("wimax:N:RATE", "wifi:N:RATE", "nr:BASE_GRAPH:LIFTING_SIZE",
-         "the path of a file in alist form")
-FAMILIES = {"wimax": (wimax, int, str), "wifi": (wifi, int, str), "nr": (nr, int, int)}
+def families():
+    """Return the families of LDPC codes whose names stand for a matrix, by name."""
+    return {name: family for name, family in FAMILIES.items() if family.matrix}
+
+
+def matrix_forms():
+    """Return the forms of the names that ``get`` takes."""
+    return forms(families().values())
 
 
 def get(name):
@@ -27,19 +30,10 @@ def get(name):
             is not of alist form.
         OSError: the file cannot be read.
     """
-    family, *sizes = str(name).split(":")
-    if family not in FAMILIES:
-        if not Path(name).is_file():
-            raise ValueError(f"code: got {str(name)!r}, which is no file, allowed are "
-                             + ", ".join(FORMS))
-        return read_alist(name)
-    make, *types = FAMILIES[family]
+    family, sizes, options = look_up(name, families().values())
+    if options:
+        raise ValueError(f"code: got {str(name)!r}, must be {family.form}")
     try:
-        values = [kind(size) for kind, size in zip(types, sizes, strict=True)]
-    except ValueError:
-        form = next(form for form in FORMS if form.startswith(f"{family}:"))
-        raise ValueError(f"code: got {name!r}, must be {form}") from None
-    try:
-        return make(*values)
+        return family.matrix(*sizes)
     except ValueError as error:
-        raise ValueError(f"code: got {name!r}; {error}") from None
+        raise ValueError(f"code: got {str(name)!r}; {error}") from None

@@ -5,6 +5,7 @@
 import numpy as np
 
 from ...checks import array, choice, integer
+from ..decoder import DecoderAround
 from .nr_rate_matching import CERTAIN
 from .standards import WIFI_LENGTHS, WIFI_RATES, wifi
 
@@ -90,7 +91,7 @@ class WifiRateMatching:
 
         Args:
             bits: (payload_bits,) uint8, 0 or 1.
-            encoder: an :class:`LdpcEncoder` of ``code``.
+            encoder: an :class:`LdpcEncoder` of ``code``, or its :class:`coding.Code`.
 
         Returns:
             (num_coded,) uint8.
@@ -133,14 +134,14 @@ class WifiRateMatching:
         return out
 
 
-class WifiFrameDecoder:
+class WifiFrameDecoder(DecoderAround):
     """A decoder of whole frames: LLRs of what is sent to a-posteriori LLRs of the same bits.
 
     An object serves one thread at a time.
 
     Args:
         matching: :class:`WifiRateMatching`.
-        decoder: an :class:`LdpcDecoder` of ``matching.code``.
+        decoder: a :class:`Decoder` of ``matching.code``.
 
     Attributes, of the last ``decode``:
         bits: (n, payload_bits) uint8, decisions on the payload's bits.
@@ -149,8 +150,8 @@ class WifiFrameDecoder:
     """
 
     def __init__(self, matching, decoder):
-        self._matching, self._decoder = matching, decoder
-        self.num_bits = matching.num_coded
+        super().__init__(decoder, matching.num_coded)
+        self._matching = matching
 
     def decode(self, llr):
         """A-posteriori LLRs; a bit that is sent more than once has all that its copies say in each.
@@ -169,12 +170,12 @@ class WifiFrameDecoder:
         words = np.empty((len(llr), m.num_codewords, m.code.num_bits), np.float32)
         for frame, own in zip(llr, words, strict=True):
             own[:] = m.recover(frame)
-        posterior = self._decoder.decode(words.reshape(-1, m.code.num_bits)).reshape(words.shape)
+        posterior = self.decoder.decode(words.reshape(-1, m.code.num_bits)).reshape(words.shape)
         out = np.empty_like(llr)
         for frame, own in zip(out, posterior, strict=True):
             frame[:] = m.match(own)
         self.bits = (out[:, m.information] > 0).view(np.uint8)
         shape = words.shape[:2]
-        self.found = self._decoder.found.reshape(shape).all(axis=1)
-        self.iterations_taken = self._decoder.iterations_taken.reshape(shape).max(axis=1)
+        self.found = self.decoder.found.reshape(shape).all(axis=1)
+        self.iterations_taken = self.decoder.iterations_taken.reshape(shape).max(axis=1)
         return out

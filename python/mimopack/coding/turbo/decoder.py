@@ -38,10 +38,11 @@ class TurboDecoder(SoftDecoder):
             A codeword's LLRs then become multiples of 1/32 of their mean magnitude (of those that
             are not 0), up to 8 times the mean, extrinsic ones up to 16 times: bits that are known
             must not be given LLRs far beyond the others'.
-        backend: "cpu" (all instruction sets), "cuda" (float32), "auto" (arrays of a GPU there,
-            those of the host on the CPU) or "reference" (NumPy, float64). A GPU's threads share a
-            codeword, windows of 48 bits and more; what a window does not know of its neighbours it
-            has from the iteration before, which is as good, but no result is the CPU's to the bit.
+        backend: "cpu" (all instruction sets), "cuda" (float32), "auto" (``backends``; with
+            keep_messages or precision "int16" the CPU takes arrays of the host) or "reference"
+            (NumPy, float64). A GPU's threads share a codeword, windows of 48 bits and more; what a
+            window does not know of its neighbours it has from the iteration before, which is as
+            good, but no result is the CPU's to the bit.
         device: number of the GPU.
         threads: of the CPU, 0 takes all cores.
         isa: as for detectors.
@@ -57,7 +58,7 @@ class TurboDecoder(SoftDecoder):
                  device=0, threads=0, isa="auto"):
         self.size = turbo_size(size)
         super().__init__(3 * (size + NUM_TAIL + 1), size, iterations, early_stop, keep_messages,
-                         backend, device, threads)
+                         backend, device, threads, measures=precision != "int16")
         self.algorithm = choice("algorithm", algorithm, ALGORITHMS)
         self.extrinsic_scale = positive("extrinsic_scale", extrinsic_scale)
         self._interleaver = qpp_interleaver(size)
@@ -68,11 +69,15 @@ class TurboDecoder(SoftDecoder):
         if precision == "int16" and not self.extrinsic_scale <= 1:
             raise ValueError(f"extrinsic_scale: got {extrinsic_scale}, allowed with "
                              "precision='int16' are numbers up to 1")
-        if self.backend in ("auto", "cpu"):
-            self._core = _core.TurboDecoder(interleaver=self._interleaver.tolist(),
-                                            int16=precision == "int16", isa=isa)
-        if self.backend == "cuda":
-            self._gpu = self._program()
+        self._isa = isa
+        self._begin()
+
+    def configuration(self):
+        return {**super().configuration(), "precision": self.precision}
+
+    def _make_core(self):
+        return _core.TurboDecoder(interleaver=self._interleaver.tolist(),
+                                  int16=self.precision == "int16", isa=self._isa)
 
     def _core_options(self):
         return {"scale": self.extrinsic_scale}

@@ -1,13 +1,35 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Names with parameters, as a command line takes them: "nway:num_passes=4", "wimax:2304:1/2"."""
+"""Names with parameters, as users write them: "nway:num_passes=4", "wimax:2304:1/2:factor=0.75"."""
+
+from typing import NamedTuple
 
 _WORDS = {"true": True, "false": False, "none": None}
 
 
+class Spec(NamedTuple):
+    """A name taken apart.
+
+    Attributes:
+        name: the part before the first colon.
+        positional: the parts without "=", as text.
+        keywords: values by key: numbers, True, False or None where they look like them.
+    """
+
+    name: str
+    positional: list
+    keywords: dict
+
+
 def parse(text):
-    """("name", ["2304", "1/2"], {"key": value}) of "name:2304:1/2:key=value"; commas separate as
-    colons do. Values of keys become numbers, True, False or None where they look like them."""
+    """Take apart "name:2304:1/2:key=value"; commas separate as colons do.
+
+    Returns:
+        :class:`Spec`
+
+    Raises:
+        ValueError: a key is given twice.
+    """
     name, *parts = text.replace(",", ":").split(":")
     positional, keywords = [], {}
     for part in parts:
@@ -18,7 +40,7 @@ def parse(text):
             raise ValueError(f"{key} is given twice")
         else:
             keywords[key] = _value(value)
-    return name, positional, keywords
+    return Spec(name, positional, keywords)
 
 
 def _value(text):

@@ -1,0 +1,304 @@
+# SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Families of codes: those built in, and one that is registered here, from outside."""
+
+from functools import partial
+
+import numpy as np
+import pmt
+import pytest
+from click.testing import CliRunner
+from detector_blocks import Sink, Source
+from gnuradio import gr, mimopack
+from gnuradio.mimopack import channel, coding, constellation, sim
+from gnuradio.mimopack.apps.sim import sim_command
+from gnuradio.mimopack.coding import ldpc
+from gnuradio.mimopack.coding.registry import look_up
+from source_tree import ROOT
+
+
+class RepetitionEncoder:
+    """Each bit so many times, first all bits once."""
+
+    def __init__(self, info_bits, times):
+        if not times:
+            raise ValueError("times: got 0, must be positive")
+        self.num_info, self.num_bits = info_bits, info_bits * times
+        self.information = np.arange(info_bits)
+        self._times = times
+
+    def encode(self, bits):
+        return np.tile(bits, self._times)
+
+
+class RepetitionDecoder(coding.Decoder):
+    """Adds what is known of a bit; found are codewords whose bits are all surer than ``sure``."""
+
+    def __init__(self, info_bits, times, iterations=1, sure=0.0, backend="auto", threads=0,
+                 device=0):
+        self.num_bits, self._times = info_bits * times, times
+        self.iterations, self.threads, self.sure = iterations, threads, sure
+
+    def decode(self, llr):
+        sums = llr.reshape(len(llr), self._times, -1).sum(axis=1)
+        self.found = np.abs(sums).min(axis=1) > self.sure
+        self.iterations_taken = np.ones(len(llr), np.int32)
+        return np.tile(sums, self._times)
+
+
+class MajorityDecoder(coding.HardDecoder):
+    """Decides for what most of a bit's LLRs say."""
+
+    def __init__(self, info_bits, times, iterations=1, backend="auto", threads=0, device=0):
+        self.num_bits, self._times = info_bits * times, times
+        self.iterations, self.threads = iterations, threads
+
+    def decide(self, llr):
+        ones = (llr > 0).reshape(len(llr), self._times, -1).sum(axis=1)
+        self.bits = (2 * ones > self._times).view(np.uint8)
+        self.found, self.iterations_taken = (np.ones(len(llr), kind) for kind in (bool, np.int32))
+        return self.bits
+
+    def decode(self, llr):
+        return np.tile(np.float32(2) * self.decide(llr) - np.float32(1), self._times)
+
+
+def make_repetition(info_bits, times=3):
+    def make_decoder(algorithm="sum", **options):
+        kind = {"sum": RepetitionDecoder, "majority": MajorityDecoder}[algorithm]
+        return kind(info_bits, times, **options)
+
+    return coding.Code(RepetitionEncoder(info_bits, times), make_decoder)
+
+
+@pytest.fixture
+def repetition():
+    """The family, known during a test."""
+    family = coding.Family("repetition:INFO_BITS[:TIMES]", "each bit TIMES times (3)",
+                           make_repetition, examples=("repetition:100",))
+    coding.register(family)
+    yield family
+    del coding.FAMILIES["repetition"]
+
+
+def received(name, n=200, sigma=0.9, seed=1):
+    """(bits, LLRs) of codewords over AWGN with BPSK; simulated."""
+    rng, code = np.random.default_rng(seed), coding.get(name)
+    bits = rng.integers(0, 2, (n, code.num_info), np.uint8)
+    y = 2.0 * code.encode(bits) - 1 + rng.normal(0, sigma, (n, code.num_bits))
+    return bits, (2 * y / sigma**2).astype(np.float32)
+
+
+def play(tested, items, width, dtype=np.uint8):
+    tb = gr.top_block()
+    source, sink = Source(items), Sink(dtype, width)
+    tb.connect(source, tested, sink)
+    tb.run()
+    return sink.items()
+
+
+class TestFamilyFromOutside:
+    def test_by_name(self, repetition):
+        code = coding.get("repetition:50:5")
+        assert (code.num_info, code.num_bits, code.rate) == (50, 250, 0.2)
+        assert coding.get("repetition:50").num_bits == 150
+        assert coding.get("repetition:50:5") is code
+        assert repetition.form in coding.FORMS and "repetition" not in ldpc.FAMILIES
+        bits, llr = received("repetition:50:5", sigma=0.3)
+        for algorithm in ("sum", "majority"):
+            decoder = code.decoder(algorithm=algorithm)
+            np.testing.assert_array_equal(decoder.decide(llr), bits)
+            np.testing.assert_array_equal(decoder.decode(llr) > 0, code.encode(bits))
+            np.testing.assert_array_equal(decoder.bits, bits)
+
+    def test_a_name_with_options(self, repetition):
+        plain, sure = (coding.get(f"repetition:50:3{more}").decoder() for more in ("", ":sure=9"))
+        assert (plain.sure, sure.sure) == (0.0, 9)
+        assert coding.get("repetition:50:3:sure=9").decoder(sure=2.0).sure == 2.0
+        with pytest.raises(ValueError, match="parameters: .*colour"):
+            coding.get("repetition:50:3:colour=1").decoder()
+
+    @pytest.mark.parametrize("name, message", [
+        ("repetition", "must be repetition:INFO_BITS"), ("repetition:1:2:3", "must be repetition:"),
+        ("repetition:x", "must be repetition:"), ("repetition:5:0", "; times: got 0, must be")])
+    def test_names_of_no_code(self, repetition, name, message):
+        with pytest.raises(ValueError) as caught:
+            coding.get(name)
+        assert str(caught.value).startswith(f"code: got {name!r}") and message in str(caught.value)
+
+    def test_a_name_is_registered_once(self, repetition):
+        with pytest.raises(ValueError, match="family: got 'repetition', which is registered"):
+            coding.register(repetition)
+        with pytest.raises(ValueError, match="family: got 'conv', which is registered already"):
+            coding.register(coding.Family("conv:X", "", make_repetition))
+
+    @pytest.mark.parametrize("options", [{}, {"sure": 1.0}, {"algorithm": "majority"}])
+    def test_fec_blocks(self, repetition, options):
+        name = "repetition:60:3"
+        bits, llr = received(name)
+        np.testing.assert_array_equal(play(mimopack.fec_encoder(name), bits, 180),
+                                      coding.get(name).encode(bits))
+        decoder = coding.get(name).decoder(**options)
+        expected = decoder.decide(llr)
+        tested = mimopack.fec_decoder(name, options=options)
+        np.testing.assert_array_equal(play(tested, llr, 60), expected)
+        assert np.mean(expected != bits) < 0.1 and tested.failures() == tested.erasures() == 0
+        assert tested.undecoded() == 200 - decoder.found.sum()
+
+    def test_fec_blocks_for_pdus(self, repetition):
+        name = "repetition:60:3"
+        bits, llr = received(name, 4)
+        tested, sent = mimopack.fec_decoder_pdu(name), []
+        tested.message_port_pub = lambda port, message: sent.append(message)
+        tested._take(pmt.cons(pmt.PMT_NIL, pmt.init_f32vector(llr.size, llr.ravel().tolist())))
+        assert pmt.u8vector_elements(pmt.cdr(sent[0])) == list(
+            coding.get(name).decoder().decide(llr).ravel())
+
+    def test_simulation(self, repetition):
+        link = sim.Link(2, 2, "qpsk", "repetition:100:4:sure=6")
+        rows = sim.Simulation(link, ["mmse", "nway:iterations=3"], early_stop=False).run(
+            [2], max_frames=160)
+        alone = sim.Simulation(sim.Link(2, 2, "qpsk", "none"), ["mmse"]).run([2], max_frames=160)
+        assert rows[0]["ber"][0] < 0.5 * alone[0]["ber"][0]
+        assert len(rows[1]["ber"]) == 3 and rows[1]["ber"][2] < 0.7 * rows[1]["ber"][0]
+
+    def test_command(self, repetition):
+        done = CliRunner().invoke(sim_command, [
+            "-d", "mmse", "--snr", "30", "--code", "repetition:96", "--max-frames", "16", "-q"])
+        assert done.exit_code == 0 and "repetition:96" in done.output
+        done = CliRunner().invoke(sim_command, ["-d", "mmse", "--snr", "30", "--code", "x"])
+        assert done.exit_code == 1 and "repetition:INFO_BITS[:TIMES]" in done.output
+
+    def test_iterative_receiver(self, repetition):
+        """Enough copies of a bit for errors to be few."""
+        name = "repetition:60:12"
+        code, rng = coding.get(name), np.random.default_rng(1)
+        bits = rng.integers(0, 2, (30, 60), np.uint8)
+        modulator = mimopack.codeword_modulator(name, 2, "qpsk")
+        x = play(modulator, bits, 2 * modulator.vectors(), np.complex64).reshape(-1, 2)
+        assert len(x) == 30 * code.num_bits // (2 * constellation.get("qpsk").bits_per_symbol)
+        h = channel.flat_rayleigh(len(x), 2, 2, rng)
+        y = np.einsum("nij,nj->ni", h, x) + channel.awgn(x.shape, 0.5, rng)
+        tested = mimopack.iterative_receiver(2, 2, "qpsk", name, noise_var=0.5)
+        found = tested._run(y.astype(np.complex64), h, 0.5, False)[0]
+        np.testing.assert_array_equal(found[0], bits)
+
+
+class TestFamilies:
+    @pytest.mark.parametrize("name", [
+        example for family in coding.FAMILIES.values() for example in family.examples])
+    def test_examples(self, name):
+        """What is encoded is decoded, with the options that a family says it has."""
+        code, (bits, llr) = coding.get(name), received(name, 4, 0.1)
+        family, _, options = look_up(name)
+        assert not options and name.startswith(f"{family.name}:")
+        decoder = code.decoder()
+        np.testing.assert_array_equal(decoder.decide(llr), bits)
+        assert {"iterations", "threads", "backend"} <= set(family.options)
+        assert not {"info_bits", "rate", "size", "code"} & set(family.options)
+
+    def test_every_family_says_what_it_is(self):
+        for family in coding.FAMILIES.values():
+            assert family.summary and family.form in coding.FORMS
+            assert family.examples or family.in_files
+        assert coding.FORMS[-1] == ldpc.FORMS[-1] == "the path of a file in alist form"
+        assert set(ldpc.FAMILIES) == {"wimax", "wifi", "nr", ldpc.FORMS[-1]}
+
+    def test_the_documents_name_every_family(self):
+        text = (ROOT / "docs/coding.md").read_text(encoding="utf-8")
+        for family in coding.FAMILIES.values():
+            form = family.form if family.in_files else f"`{family.form}`"
+            assert f"| {form} | {family.summary} |\n" in text
+
+    @pytest.mark.parametrize("name, options", [
+        ("wimax:576:1/2:factor=0.7", {"factor": 0.7}),
+        ("nr_matched:300:640:4,algorithm=normalized", {"algorithm": "normalized"}),
+        ("turbo:40:precision=int16,iterations=3", {"precision": "int16", "iterations": 3})])
+    def test_options_in_a_name(self, name, options):
+        code = coding.get(name)
+        assert code.options == options
+        decoder = code.decoder()
+        assert {key: getattr(decoder, key) for key in options} == options
+
+    def test_options_of_a_file(self, tmp_path):
+        path = tmp_path / "code.alist"
+        ldpc.write_alist(ldpc.wifi(648, "2/3"), path)
+        code = coding.get(f"{path}:algorithm=offset")
+        assert code.num_info == 432 and code.decoder().algorithm == "offset"
+
+    @pytest.mark.parametrize("name, message", [
+        ("wimax:576:1/2:speed=3", "'wimax:576:1/2:speed=3'; speed: no decoder of wimax:N:RATE has"),
+        ("conv:100:1/2:factor=1", "factor: no decoder of conv:INFO_BITS:RATE has it, allowed are "),
+        ("turbo:40:iterations=3:iterations=4", "iterations is given twice"),
+        (5, "code: got 5, allowed are wimax:N:RATE")])
+    def test_refusals(self, name, message):
+        with pytest.raises(ValueError) as caught:
+            coding.get(name)
+        assert message in str(caught.value)
+
+    def test_matrices_have_no_options(self):
+        with pytest.raises(ValueError, match="got 'wifi:648:1/2:factor=1', must be wifi:N:RATE"):
+            ldpc.get("wifi:648:1/2:factor=1")
+
+
+class Plain:
+    """An object that is no ``coding.Decoder``, as receivers take it."""
+
+    num_bits = 6
+
+    def __init__(self, **members):
+        vars(self).update(members)
+
+    def decode(self, llr):
+        self.found, self.iterations_taken = np.ones(len(llr), bool), np.ones(len(llr), np.int32)
+        return 2 * llr
+
+
+class TestDecoders:
+    @pytest.mark.parametrize("make", [
+        *(coding.get(name).decoder for name in ("wifi:648:1/2", "turbo:40", "conv:40:1/2")),
+        partial(coding.get("conv:40:1/2").decoder, algorithm="viterbi"),
+        lambda: coding.ListDecoder(coding.get("turbo:40").decoder()),
+        lambda: ldpc.LdpcDecoder(ldpc.wifi(648, "1/2"))])
+    def test_all_offer_the_same(self, make):
+        decoder = make()
+        llr = np.random.default_rng(1).normal(0, 3, (20, decoder.num_bits)).astype(np.float32)
+        llr[3] = 0
+        posterior = decoder.decode(llr)
+        bits = decoder.decisions(posterior).copy()
+        assert isinstance(decoder, coding.Decoder)
+        assert posterior.shape == llr.shape and not posterior[3].any() and not bits[3].any()
+        assert decoder.found.shape == decoder.iterations_taken.shape == (20,)
+        assert decoder.erasures == int(decoder.erasure_count) == 1
+        np.testing.assert_array_equal(decoder.decide(llr), bits)
+        decoder.reset()
+        decoder.prepare(100)
+        decoder.threads = 1
+        assert (decoder.threads, decoder.backend, decoder.last_backend) == (1, "auto", "cpu")
+        assert decoder.configuration()["num_bits"] == decoder.num_bits
+
+    @pytest.mark.parametrize("has_bits", [True, False])
+    def test_other_objects(self, has_bits):
+        members = {"bits": np.ones((5, 2), np.uint8), "erasures": 3} if has_bits else {}
+        plain = Plain(**members)
+        decoder = coding.decoder.as_decoder(plain)
+        llr = np.random.default_rng(1).normal(0, 1, (5, 6)).astype(np.float32)
+        decided = decoder.decide(llr)
+        np.testing.assert_array_equal(decided, plain.bits if has_bits else llr > 0)
+        assert decoder.erasures == (3 if has_bits else 0) and decoder.found.all()
+        decoder.threads = 2
+        assert plain.threads == decoder.threads == 2 and not decoder.keep_messages
+
+    def test_a_decoder_is_taken_as_it_is(self):
+        decoder = coding.get("turbo:40").decoder()
+        assert coding.decoder.as_decoder(decoder) is decoder
+        assert coding.ListDecoder(decoder).decoder is decoder
+
+    def test_kept_messages_of_other_objects(self):
+        forgotten = []
+        decoder = coding.decoder.as_decoder(
+            Plain(keep_messages=True, reset=lambda: forgotten.append(1)))
+        decoder.reset()
+        assert decoder.keep_messages and forgotten == [1]
+        with pytest.raises(ValueError, match="decoder: got keep_messages=True"):
+            coding.ListDecoder(decoder)

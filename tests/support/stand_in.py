@@ -1,0 +1,94 @@
+# SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""GPUs for decoders of codes and iterative receivers, without one: the CPU does the work, and
+fails when asked to."""
+
+from copy import copy
+from types import SimpleNamespace
+
+import numpy as np
+from gnuradio.mimopack import _core, detectors
+from gnuradio.mimopack.backends import Placement
+from gnuradio.mimopack.coding import HardDecoder
+from gnuradio.mimopack.coding.placed_decoder import PlacedDecoder
+from gnuradio.mimopack.cuda import device
+
+
+class Program:
+    """In place of a ``DecoderProgram``, for arrays of the host."""
+
+    text = "the CPU's decoder"
+
+    def __init__(self, decoder, batches, fails_at):
+        self._decoder, self._batches, self._fails_at = copy(decoder), batches, fails_at
+        self._decoder._placement = Placement("cpu")
+
+    def messages(self, n):
+        """Kept messages are not passed on."""
+        return n
+
+    def decode_from_host(self, llr, out, messages, iterations, threads):
+        self._batches.append(len(llr))
+        if len(self._batches) == self._fails_at:
+            out[:len(out) // 2] = 1    # of the parts that came back
+            raise RuntimeError("the GPU has fallen off the bus")
+        decoder = self._decoder
+        decoder.iterations = iterations
+        if isinstance(decoder, HardDecoder):
+            out[...] = decoder.decide(llr)
+        else:
+            decoder.decode(llr, out)
+        return decoder.found, decoder.iterations_taken, decoder.erasures
+
+
+class Gpus:
+    """In place of a detector's ``cuda.gpus.Gpus``, for arrays of the host."""
+
+    def __init__(self, plan, devices, candidates=1):
+        self._core = _core.Detector(plan, "auto")
+
+    def detect(self, call):
+        return self._core.detect(*call)
+
+
+def install(monkeypatch, fails_at=0, gpus=1):
+    """Let detectors and decoders find so many GPUs; of the batches that decoders are given, number
+    fails_at, counted from 1, fails.
+
+    Returns:
+        List of codewords in each of these batches.
+    """
+    monkeypatch.setattr(detectors.backends, "Gpus", Gpus)
+    batches = []
+    for kind in decoders():
+        monkeypatch.setattr(kind, "_program", lambda self: Program(self, batches, fails_at))
+    monkeypatch.setattr(device, "count", lambda: gpus)
+    monkeypatch.setattr(device, "device_name", lambda number: f"stand-in {number}")
+    return batches
+
+
+def decoders(base=PlacedDecoder):
+    """All classes of decoders that have a program."""
+    below = [kind for one in base.__subclasses__() for kind in decoders(one)]
+    return [*([base] if "_program" in vars(base) else []), *below]
+
+
+def receive_on_cpu(monkeypatch, sharing):
+    """Let ``SharedReceiver`` upload nothing; returns the list of shapes that it would send."""
+    sent = []
+
+    class Current:
+        def __init__(self, number):
+            self.number = number
+
+        def __enter__(self):
+            pass
+
+        def __exit__(self, *_):
+            pass
+
+    fake = SimpleNamespace(asnumpy=np.asarray, cuda=SimpleNamespace(Device=Current))
+    monkeypatch.setattr(sharing, "cupy", lambda: fake)
+    monkeypatch.setattr(sharing, "Upload",
+                        lambda: lambda array, threads: (sent.append(array.shape), array)[1])
+    return sent
