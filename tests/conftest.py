@@ -11,7 +11,6 @@ import pytest
 from flowgraphs import Companion
 from gnuradio.mimopack import crossover, detectors
 from gnuradio.mimopack.cuda import device
-from gnuradio.mimopack.detectors import calibration
 from slow_detectors import SlowNWay
 from source_tree import PACKAGES, ROOT
 from wifi_sky import make_sky
@@ -51,8 +50,7 @@ def slow_nway(monkeypatch):
 def calibrations(request, tmp_path, monkeypatch):
     """Nothing of the user's cache is read or written; and backend "auto" takes no GPU, but in
     tests of it, so that others do not depend on what is faster here."""
-    for module in (calibration, crossover):
-        monkeypatch.setattr(module, "folder", lambda: tmp_path / "calibration")
+    monkeypatch.setattr(crossover, "folder", lambda: tmp_path / "calibration")
     monkeypatch.setattr(crossover, "_known", {})
     if "gpu" not in request.keywords:
         monkeypatch.setattr(device, "count", lambda: 0)

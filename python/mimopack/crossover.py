@@ -65,11 +65,12 @@ class Crossover:
         problem: called with a number of items and the parts of a case, returns two functions
             without arguments that work on such a batch, by the CPU and by the GPU; or None where
             it would be too large.
+        done: called without arguments after a measurement, to give memory back; or None.
     """
 
-    def __init__(self, name, devices, configuration, problem):
+    def __init__(self, name, devices, configuration, problem, done=None):
         self._name, self._devices = name, tuple(devices)
-        self._configuration, self._problem = configuration, problem
+        self._configuration, self._problem, self._done = configuration, problem, done
         self._least, self._long = {}, set()
 
     def prefers_gpu(self, n, case=(), many=False):
@@ -102,6 +103,8 @@ class Crossover:
             least = recall(configuration)
             if least is None:
                 rows = measure(lambda n: self._problem(n, *case))
+                if self._done:
+                    self._done()
                 least = crossing(rows)
                 keep(configuration, least, rows)
         return least

@@ -12,7 +12,7 @@ from detector_blocks import Hungry, Sink, Source, make, play
 from flowgraphs import Messages
 from gnuradio import blocks, gr, mimopack
 from gnuradio.mimopack import _core, detectors
-from gnuradio.mimopack.detectors import backends
+from gnuradio.mimopack.detectors import engines
 from simulated import problem
 from suites.flowgraph import repeat_into
 
@@ -207,7 +207,7 @@ class FailingGpu:
 
 @pytest.mark.parametrize("calls", [0, 1, 7])
 def test_a_gpu_that_fails_is_replaced_by_the_cpu(calls, monkeypatch, capfd):
-    monkeypatch.setattr(backends, "Gpus", FailingGpu)
+    monkeypatch.setattr(engines, "Gpus", FailingGpu)
     FailingGpu.calls_left = calls
     y, h, noise_var, _ = problem(3001, 4, 4, "qam16", 18)
     block = make("nway", backend="cuda", noise_var=noise_var, num_passes=2, threads=1)

@@ -11,9 +11,8 @@ import warnings
 import numpy as np
 import pytest
 from detector_blocks import make, play
-from gnuradio.mimopack import detectors
+from gnuradio.mimopack import crossover, detectors
 from gnuradio.mimopack.cuda import device, source, transfer
-from gnuradio.mimopack.detectors import calibration
 from simulated import problem
 from source_tree import DATA
 
@@ -335,7 +334,7 @@ class TestAuto:
         expected = detectors.NWay(backend="cpu").detect(y, h, noise_var)
         det = detectors.NWay()
         assert_agree(det.detect(y, h, noise_var), expected, ties=TIES * 20_000)
-        file, = calibration.folder().iterdir()
+        file, = crossover.folder().iterdir()
         before = file.stat().st_mtime_ns
         kept = json.loads(file.read_text())
         assert all(row["cpu_seconds"] > 0 and row["gpu_seconds"] > 0 for row in kept["measured"])
@@ -346,7 +345,7 @@ class TestAuto:
 
     @pytest.mark.parametrize("name", ALL)
     def test_agrees_with_the_cpu(self, name, monkeypatch):
-        monkeypatch.setattr(calibration, "measure", lambda *_: [(100, 2.0, 1.0)])
+        monkeypatch.setattr(crossover, "measure", lambda *_: [(100, 2.0, 1.0)])
         parameters = {"num_tx": 2, "num_rx": 2, "constellation": "qpsk"}
         cpu, auto = (detectors.create(name, backend=backend, **parameters)
                      for backend in ("cpu", "auto"))
@@ -363,7 +362,7 @@ class TestAuto:
         det = detectors.NWay()
         llr = det.detect(cupy.asarray(y), cupy.asarray(h), noise_var)
         assert isinstance(llr, cupy.ndarray) and det.last_backend == "cuda"
-        assert not calibration.folder().exists()
+        assert not crossover.folder().exists()
         assert_agree(llr.get(), detectors.NWay(backend="cpu").detect(y, h, noise_var))
         nodes = detectors.PSD().count_nodes(cupy.asarray(y), cupy.asarray(h), noise_var)
         assert isinstance(nodes, cupy.ndarray)
@@ -392,7 +391,7 @@ class TestFailures:
 
         y, h, noise_var, _ = problem(20_000, 4, 4, "qam16", 18)
         expected = detectors.NWay(backend="cpu").detect(y, h, noise_var)
-        monkeypatch.setattr(calibration, "measure", lambda *_: [(100, 2.0, 1.0)])
+        monkeypatch.setattr(crossover, "measure", lambda *_: [(100, 2.0, 1.0)])
         auto, gpu = detectors.NWay(), detectors.NWay(backend="cuda")
         first = gpu.detect(y[:100], h[:100], noise_var)
         little_memory()
@@ -409,7 +408,7 @@ class TestFailures:
 
     @pytest.mark.parametrize("backend", ["auto", "cuda"])
     def test_no_memory_in_a_flowgraph(self, backend, little_memory, monkeypatch, capfd):
-        monkeypatch.setattr(calibration, "measure", lambda *_: [(16, 2.0, 1.0)])
+        monkeypatch.setattr(crossover, "measure", lambda *_: [(16, 2.0, 1.0)])
         y, h, noise_var, _ = problem(10_000, 4, 4, "qam16", 18)
         block = make("nway", backend=backend, noise_var=noise_var, device=[0])
         detect, calls = block._detector.detect, []
@@ -446,12 +445,11 @@ LOST_GPU = """
 import sys
 import cupy
 import numpy as np
-from gnuradio.mimopack import detectors
-from gnuradio.mimopack.detectors import calibration
+from gnuradio.mimopack import crossover, detectors
 from simulated import problem
 from detector_blocks import make, play
 
-calibration.measure = lambda *_: [(16, 2.0, 1.0)]
+crossover.measure = lambda *_: [(16, 2.0, 1.0)]
 y, h, noise_var, _ = problem(10_000, 4, 4, "qam16", 18)
 block = make("nway", backend=sys.argv[1], noise_var=noise_var)
 detect, calls = block._detector.detect, []
@@ -477,8 +475,8 @@ print(block.vectors(), "vectors,", block.erasures(), "erased,", block.failures()
 @pytest.mark.parametrize("backend, device", [("cuda", 0), ("cuda", [0]), ("auto", 0)])
 def test_block(period, backend, device, monkeypatch):
     """A flowgraph whose detector works on the GPU."""
-    monkeypatch.setattr(calibration, "measure", lambda *_: [(1, 2.0, 1.0)])
-    monkeypatch.setattr(calibration, "LEAST_VECTORS", 1)
+    monkeypatch.setattr(crossover, "measure", lambda *_: [(1, 2.0, 1.0)])
+    monkeypatch.setattr(crossover, "LEAST_ITEMS", 1)
     y, h, noise_var, _ = problem(14 * 2000, 4, 4, "qam16", 18, period)
     block = make("nway", backend=backend, device=device, noise_var=noise_var,
                  symbols_per_channel=period)
@@ -567,4 +565,4 @@ class TestTwoGpus:
         llr, _ = play(block, y, h, period)
         np.testing.assert_array_equal(llr, detectors.NWay(backend="cuda").detect(y, h, noise_var))
         assert block.erasures() == block.failures() == 0 and block._detector.backend == "cuda"
-        assert not block._detector._backend.lost
+        assert not block._detector._placement.gpu_is_lost

@@ -12,9 +12,8 @@ import numpy as np
 import pytest
 from fake_cuda import Fake
 from gnuradio import blocks, gr, mimopack
-from gnuradio.mimopack import detectors
+from gnuradio.mimopack import crossover, detectors
 from gnuradio.mimopack.cuda import pinning, transfer
-from gnuradio.mimopack.detectors import calibration
 from simulated import problem
 
 
@@ -178,7 +177,7 @@ def test_a_block_pins_while_it_runs(backend, launches, gpu, monkeypatch):
         return
     assert max(most) == 3 and block.last_backend() == ("cuda" if launches < 0 else "cpu")
     assert {device for what, device in Fake.log if what in ("pin", "unpin")} == {gpu}
-    assert block._detector._backend.lost == (launches > 0)
+    assert block._detector._placement.gpu_is_lost == (launches > 0)
     assert block.erasures() == block.failures() == 0
     if launches < 0:
         assert len(staged) > 3 and staged[1] > 0 and set(staged[2:]) == {0}
@@ -210,8 +209,8 @@ def test_two_blocks_share_buffers(monkeypatch):
 def test_it_stays_pinned_when_threads_are_changed(monkeypatch):
     """Backend "auto" then measures again, in work()."""
     fake_cuda.install(monkeypatch)
-    monkeypatch.setattr(calibration, "_known", {})
-    monkeypatch.setattr(calibration, "measure", lambda *_: [(16, 2.0, 1.0)])
+    monkeypatch.setattr(crossover, "_known", {})
+    monkeypatch.setattr(crossover, "measure", lambda *_: [(16, 2.0, 1.0)])
     monkeypatch.setattr("gnuradio.mimopack.blocks.detector.BATCH_VECTORS", 14 * 500)
     y, h, noise_var, _ = problem(14 * 5000, 4, 4, "qam16", 18, 14)
     block = mimopack.nway_detector(noise_var=noise_var, symbols_per_channel=14)

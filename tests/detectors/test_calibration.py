@@ -3,11 +3,7 @@
 """backend="auto": what is measured and kept, and what it chooses."""
 
 import json
-import math
-import threading
-import time
 import warnings
-from pathlib import Path
 from types import SimpleNamespace
 
 import fake_cuda
@@ -15,130 +11,47 @@ import numpy as np
 import pytest
 from detector_blocks import make, play
 from fake_cuda import Fake
-from gnuradio.mimopack import detectors
+from gnuradio.mimopack import crossover, detectors
 from gnuradio.mimopack.cuda import device, transfer
 from gnuradio.mimopack.detectors import calibration
-from gnuradio.mimopack.detectors.calibration import crossing, folder, keep, recall
 from simulated import problem
-
-CONFIGURATION = {"detector": "zf", "threads": 2}
 
 
 @pytest.fixture
 def new_process(monkeypatch):
     """Call it to forget what only the memory holds."""
-    def forget():
-        monkeypatch.setattr(calibration, "_known", {})
-    forget()
-    return forget
+    return lambda: monkeypatch.setattr(crossover, "_known", {})
 
 
 @pytest.fixture
-def measured(monkeypatch, new_process):
+def measured(monkeypatch):
     """Two GPUs that win from 1000 vectors on; a list of what was measured."""
     fake_cuda.install(monkeypatch, 2)
-    cases = []
-    monkeypatch.setattr(calibration, "measure", lambda det, core, gpus, *case: (
-        cases.append((det.name, *case)), [(500, 1.0, 2.0), (1500, 3.0, 2.0)])[1])
+    cases, find = [], crossover.Crossover._find
+
+    def noted(self, case):
+        before = len(sizes)
+        found = find(self, case)
+        if len(sizes) > before:
+            cases.append((self._name, *case[:3]))
+        return found
+
+    sizes = []
+    monkeypatch.setattr(crossover.Crossover, "_find", noted)
+    monkeypatch.setattr(crossover, "measure", lambda problem: (
+        sizes.append(problem), [(500, 1.0, 2.0), (1500, 3.0, 2.0)])[1])
     return cases
 
 
-@pytest.mark.parametrize("rows, least", [
-    ([(16, 1.0, 0.5)], 16), ([(16, 0.5, 1.0)], math.inf),
-    ([(100, 1.0, 3.0), (200, 5.0, 3.0)], 150),
-    ([(100, 1.0, 3.0), (200, 2.0, 3.0)], 300),          # where it would win further on
-    ([(100, 1.0, 3.0), (200, 2.0, 4.0)], math.inf),     # both grow alike
-    ([(100, 1.0, 3.0), (200, 2.0, 3.95)], math.inf),    # what it gains may be chance
-    ([(64, 1.0, 3.0), (256, 0.9, 2.0)], math.inf)])
-def test_crossing(rows, least):
-    assert crossing(rows) == least
-
-
-class TestKept:
-    @pytest.mark.parametrize("least", [16, 4000, math.inf])
-    def test_another_process_finds_it(self, least, new_process):
-        assert recall(CONFIGURATION) is None
-        keep(CONFIGURATION, least, [(16, 1.0, 2.0)])
-        new_process()
-        assert recall(CONFIGURATION) == least
-        assert recall({**CONFIGURATION, "threads": 3}) is None
-        file, = calibration.folder().iterdir()
-        kept = json.loads(file.read_text())
-        assert kept["configuration"] == CONFIGURATION and file.name.startswith("zf-")
-        assert kept["measured"] == [{"vectors": 16, "cpu_seconds": 1.0, "gpu_seconds": 2.0}]
-
-    @pytest.mark.parametrize("text", [
-        "", "{", "[]", "7", "{}", '{"gpu_from": 5}', b"\xff\xfe", '{"gpu_from": "x"}',
-        '{"gpu_from": "5", "configuration": {"detector": "zf", "threads": 2}}',
-        '{"gpu_from": -5, "configuration": {"detector": "zf", "threads": 2}}',
-        '{"gpu_from": 5, "configuration": {"detector": "zf", "threads": 4}}'])
-    def test_what_cannot_be_read_is_measured_again(self, text, new_process):
-        keep(CONFIGURATION, 50, [])
-        file, = calibration.folder().iterdir()
-        file.write_bytes(text if isinstance(text, bytes) else text.encode())
-        new_process()
-        assert recall(CONFIGURATION) is None
-        keep(CONFIGURATION, 60, [])
-        new_process()
-        assert recall(CONFIGURATION) == 60
-
-    @pytest.mark.parametrize("place", ["/proc/mimopack", "/dev/null/mimopack"])
-    def test_where_nothing_can_be_written_this_process_knows(self, place, monkeypatch,
-                                                             new_process):
-        monkeypatch.setattr(calibration, "folder", lambda: Path(place))
-        keep(CONFIGURATION, 50, [])
-        assert recall(CONFIGURATION) == 50
-        new_process()
-        assert recall(CONFIGURATION) is None
-
-    def test_writers_side_by_side(self, new_process):
-        def write(least):
-            for _ in range(100):
-                keep(CONFIGURATION, least, [(16, 1.0, 2.0)] * 100)
-
-        writers = [threading.Thread(target=write, args=(least,)) for least in (100, 200)]
-        keep(CONFIGURATION, 100, [])
-        for writer in writers:
-            writer.start()
-        while any(writer.is_alive() for writer in writers):
-            new_process()
-            assert recall(CONFIGURATION) in (100, 200)
-        assert len(list(calibration.folder().iterdir())) == 1
-
-    def test_folder(self, monkeypatch, tmp_path):
-        monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-        assert folder() == tmp_path / "mimopack/calibration"
-        monkeypatch.delenv("XDG_CACHE_HOME")
-        monkeypatch.setenv("HOME", str(tmp_path))
-        assert folder() == tmp_path / ".cache/mimopack/calibration"
-
-
 class TestMeasuring:
-    def backends(self, cpu_vector, gpu_call, gpu_vector=0.0):
-        """Stand-ins that take so many seconds."""
-        sizes = []
-        return sizes, *(SimpleNamespace(detect=detect) for detect in (
-            lambda call: (sizes.append(call.n), time.sleep(cpu_vector * call.n)),
-            lambda call: time.sleep(gpu_call + gpu_vector * call.n)))
-
-    def test_it_ends_when_the_gpu_wins(self):
-        _, core, gpus = self.backends(2e-5, 4e-3)
-        rows = calibration.measure(detectors.ZF(), core, gpus, 1)
-        assert [row[0] for row in rows] == [16, 64, 256]
-        assert 64 < crossing(rows) <= 256
-
-    @pytest.mark.parametrize("cpu_vector, gpu_vector", [(1e-2, 1.1e-2), (1e-3, 1.2e-3)])
-    def test_it_is_short_with_slow_detectors(self, cpu_vector, gpu_vector):
-        sizes, core, gpus = self.backends(cpu_vector, 1e-3, gpu_vector)
-        start = time.perf_counter()
-        rows = calibration.measure(detectors.ZF(), core, gpus, 1)
-        assert time.perf_counter() - start < 2.5
-        assert max(sizes) < 1000 and crossing(rows) == math.inf
-
     def test_batches_have_a_limit(self):
-        sizes, core, gpus = self.backends(0, 1e-4)
-        calibration.measure(detectors.ZF(32, 64), core, gpus, 1)
-        assert 16 in sizes and max(sizes) * 32 * 64 * 8 <= calibration.LARGEST_BYTES
+        det = detectors.ZF(32, 64, backend="cpu")
+        engines = SimpleNamespace(on_host=lambda call: call, on_gpus=lambda call: call)
+        problem = calibration.crossover(det, engines)._problem
+        case = calibration.case(det, 1)
+        sizes = [n for n in crossover.SIZES if problem(n, *case)]
+        assert 16 in sizes and crossover.SIZES[-1] not in sizes
+        assert max(sizes) * 32 * 64 * 8 <= calibration.LARGEST_BYTES
 
     @pytest.mark.parametrize("name", list(detectors.REGISTRY))
     @pytest.mark.parametrize("n, period", [(16, 1), (14, 14), (2800, 7), (5000, 5000)])
@@ -146,7 +59,7 @@ class TestMeasuring:
         det = detectors.create(name, num_tx=2, num_rx=3, constellation="qpsk", backend="cpu")
         call = calibration.problem(det, n, period, det.SUPPORTS_PRIOR,
                                    2 if name == "bitflip" else 0)
-        assert det._backend.detect(call) == 0
+        assert det._engines.on_host(call) == 0
         y, h, noise_var = call[:3]
         assert y.shape == (n, 3) and h.shape == (n // period, 3, 2)
         rest = y.reshape(-1, period, 3) - np.einsum(
@@ -188,14 +101,14 @@ class TestChoice:
 
     def test_small_batches_do_not_look_for_a_gpu(self, measured, monkeypatch):
         monkeypatch.setattr(device, "count", lambda: pytest.fail("looked for GPUs"))
-        monkeypatch.setattr(calibration, "LONG_SECONDS", 1e9)
+        monkeypatch.setattr(crossover, "LONG_SECONDS", 1e9)
         y, h, noise_var, _ = problem(4000, 4, 4, "qam16", 18)
         det = detectors.NWay()
         for n in (1, 15, 16, 1000, 4000):
             det.detect(y[:n], h[:n], noise_var)
 
     def test_small_batches_that_take_long_do(self, measured, monkeypatch):
-        monkeypatch.setattr(calibration, "LONG_SECONDS", 0)
+        monkeypatch.setattr(crossover, "LONG_SECONDS", 0)
         y, h, noise_var, _ = problem(1200, 4, 4, "qam16", 18)
         det = detectors.NWay()
         det.detect(y[:15], h[:15], noise_var)
@@ -223,7 +136,7 @@ class TestChoice:
         with warnings.catch_warnings():
             warnings.simplefilter("error")
             det.detect(y, h, noise_var)
-        assert det.last_backend == "cpu" and not calibration.folder().exists()
+        assert det.last_backend == "cpu" and not crossover.folder().exists()
 
     def test_nodes_are_counted_on_the_cpu(self, measured):
         y, h, noise_var, _ = problem(5000, 4, 4, "qpsk", 18)
@@ -264,7 +177,7 @@ class TestChoice:
         det = detectors.NWay()
         with pytest.warns(RuntimeWarning, match="the GPU failed"):
             det.detect(y, h, noise_var)
-        assert det.last_backend == "cpu" and not calibration.folder().exists()
+        assert det.last_backend == "cpu" and not crossover.folder().exists()
 
     @pytest.mark.parametrize("pins", [False, True])
     def test_measured_in_earnest(self, pins, monkeypatch, new_process):
@@ -281,7 +194,7 @@ class TestChoice:
         assert sum(staged) in (0, one) if pins else sum(staged) > 10 * one
         np.testing.assert_array_equal(det.detect(y, h, noise_var),
                                       detectors.NWay(backend="cpu").detect(y, h, noise_var))
-        file, = calibration.folder().iterdir()
+        file, = crossover.folder().iterdir()
         kept = json.loads(file.read_text())
         assert kept["measured"] and kept["configuration"]["gpus"] == ["Fake 0"]
         assert kept["configuration"]["pinned"] == pins
@@ -292,7 +205,7 @@ class TestBlock:
     @pytest.mark.parametrize("period, measured_period", [(1, 1), (14, 8)])
     @pytest.mark.parametrize("gpus", [0, [0, 1]])
     def test_on_gpus(self, backend, period, measured_period, gpus, measured, monkeypatch):
-        monkeypatch.setattr(calibration, "crossing", lambda rows: 100)
+        monkeypatch.setattr(crossover, "crossing", lambda rows: 100)
         y, h, noise_var, _ = problem(14 * 300, 4, 4, "qam16", 18, period)
         block = make("nway", backend=backend, device=gpus, noise_var=noise_var,
                      symbols_per_channel=period)
@@ -303,7 +216,7 @@ class TestBlock:
         assert any(what == "launch" for what, _ in Fake.log)
 
     def test_stop_and_start_again(self, measured, monkeypatch):
-        monkeypatch.setattr(calibration, "crossing", lambda rows: 16)
+        monkeypatch.setattr(crossover, "crossing", lambda rows: 16)
         y, h, noise_var, _ = problem(5000, 4, 4, "qam16", 18)
         expected = detectors.NWay(backend="cpu").detect(y, h, noise_var)
         block = make("nway", noise_var=noise_var)
@@ -316,7 +229,7 @@ class TestBlock:
 
     @pytest.mark.parametrize("launches", [0, 1, 2, 5])
     def test_a_gpu_that_fails_loses_no_vector(self, launches, measured, monkeypatch, capfd):
-        monkeypatch.setattr(calibration, "crossing", lambda rows: 16)
+        monkeypatch.setattr(crossover, "crossing", lambda rows: 16)
         Fake.launches_left = launches
         y, h, noise_var, _ = problem(3001, 4, 4, "qam16", 18)
         block = make("nway", noise_var=noise_var, device=[1, 0], threads=1)
@@ -329,7 +242,7 @@ class TestBlock:
 
 def test_an_empty_batch_that_takes_long(monkeypatch):
     """On a machine that does something else meanwhile."""
-    monkeypatch.setattr(calibration, "LONG_SECONDS", 0)
+    monkeypatch.setattr(crossover, "LONG_SECONDS", 0)
     det = detectors.ZF(backend="auto")
     assert det.detect(np.zeros((0, 4), np.complex64), np.zeros((0, 4, 4), np.complex64),
                       0.1).shape == (0, 16)

@@ -36,7 +36,8 @@ def matched(tmp_path_factory):
 
 
 @pytest.mark.parametrize("interference", [0.0, 0.3])
-@pytest.mark.parametrize("size, points", [((2, 4), "qam16"), ((1, 1), "qpsk"), ((3, 8), "wlan_qam64")])
+@pytest.mark.parametrize("size, points", [
+    ((2, 4), "qam16"), ((1, 1), "qpsk"), ((3, 8), "wlan_qam64")])
 def test_reference_and_cpu(matched, size, points, interference):
     y, h, noise_var, _ = problem(999, *size, points, 12, 3)
     llr = [detectors.create("matched", num_tx=size[0], num_rx=size[1], constellation=points,

@@ -58,7 +58,7 @@ def install(monkeypatch, fails_at=0, gpus=1):
     Returns:
         List of codewords in each of these batches.
     """
-    monkeypatch.setattr(detectors.backends, "Gpus", Gpus)
+    monkeypatch.setattr(detectors.engines, "Gpus", Gpus)
     batches = []
     for kind in decoders():
         monkeypatch.setattr(kind, "_program", lambda self: Program(self, batches, fails_at))

@@ -13,8 +13,8 @@ from pathlib import Path
 import numpy as np
 
 from .. import __version__, _core
+from ..crossover import processor
 from ..cuda.device import check_device, cupy, load_nvrtc
-from ..detectors.calibration import processor
 
 
 def _commit():

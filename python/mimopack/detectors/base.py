@@ -8,10 +8,12 @@ import numpy as np
 
 from .. import constellation as constellations
 from .. import reference as references
+from ..backends import Placement
 from ..checks import array, choice, flag, integer, positive
-from ..cuda import is_device_array
-from . import backends
+from ..cuda import device, is_device_array
+from . import calibration
 from .call import Call
+from .engines import Engines
 from .parameters import BACKENDS, COMMON, ISAS, LLR_TYPES, PRIOR
 
 
@@ -89,13 +91,16 @@ class Detector:
         for parameter in self.PARAMETERS:
             value = own.get(parameter.name, parameter.default)
             setattr(self, parameter.name, parameter.checked(value, self))
-        self.on_gpu_failure = None
         self.pins_buffers = False
-        self.last_backend = None
         self._erased = 0
-        self._isa = isa
         self._complete()
-        self._backend = backends.make(self, isa)
+        self._engines = Engines(self, isa)
+        self._placement = Placement(self.backend, calibration.crossover(self, self._engines))
+        # What is missing is told now, not by the first call.
+        if self.backend in ("auto", "cpu"):
+            self._engines.core()
+        elif self.backend == "cuda":
+            self._engines.gpus()
 
     def __repr__(self):
         own = "".join(f", {p.name}={getattr(self, p.name)!r}" for p in self.PARAMETERS)
@@ -141,7 +146,23 @@ class Detector:
     @property
     def isa(self):
         """The instruction set in use; None where it is not the CPU's."""
-        return getattr(self._backend, "isa", None)
+        return self._engines.isa
+
+    @property
+    def last_backend(self):
+        """What the last ``detect`` ran on: "cpu", "cuda" or "reference"; None before the first."""
+        return self._placement.last
+
+    @property
+    def on_gpu_failure(self):
+        """As ``Placement.on_failure``: called, once, with the exception of a GPU that failed with
+        arrays of the host, before the CPU takes that batch and all that follow. If it is None,
+        backend "auto" warns, and backend "cuda" raises the exception."""
+        return self._placement.on_failure
+
+    @on_gpu_failure.setter
+    def on_gpu_failure(self, report):
+        self._placement.on_failure = report
 
     def detect(self, y, h, noise_var, prior=None, out=None):
         """LLRs of a batch of received vectors.
@@ -196,17 +217,26 @@ class Detector:
             if gpu is None and not out.flags.writeable:
                 raise ValueError("out: got a read-only array, must be writable")
         elif gpu is not None:
-            out = self._backend.gpus().empty(shape, self.llr_dtype, gpu)
+            out = self._engines.gpus().empty(shape, self.llr_dtype, gpu)
         else:
             out = np.empty(shape, self.llr_dtype)
         return Call(y, h, noise_var, prior, out, self.llr_scale, self._threads, **extras)
 
     def _detect(self, call):
         """Run a call; returns its out."""
-        there = self._gpu_of(call.y) is not None
-        detect = self._backend.detect_there if there else self._backend.detect
-        self._erased = detect(call)
-        self.last_backend = self._backend.last
+        placement, engines = self._placement, self._engines
+        if placement.is_on_gpu(call.y):
+            self._erased, placement.last = engines.on_gpus(call), "cuda"
+            return call.out
+        if call.nodes is not None and self.backend == "auto":    # nobody counts nodes for speed
+            self._erased, placement.last = engines.on_host(call), "cpu"
+            return call.out
+        was_lost = placement.gpu_is_lost
+        self._erased = placement.run(
+            call.n, lambda: engines.on_host(call), lambda: engines.on_gpus(call),
+            calibration.case(self, call.per_channel, call.has_prior, call.num_hard))
+        if placement.gpu_is_lost and not was_lost:
+            engines.forget_gpus()
         return call.out
 
     @property
@@ -214,13 +244,15 @@ class Detector:
         """The C++ detector, for C++ that calls it; None where ``detect`` may do something else."""
         own = type(self)
         plain = own.detect is Detector.detect and own._detect is Detector._detect
-        return self._backend.core if plain and self.llr_dtype == np.float32 else None
+        always = self.backend == "cpu" or self.backend == "auto" and (
+            self._placement.gpu_is_lost or not device.count())
+        return self._engines.core() if plain and always and self.llr_dtype == np.float32 else None
 
     @property
     def gpus(self):
         """``cuda.Gpus``, the detector's programs on GPUs, for measurements; None where it has no
         use for any."""
-        return self._backend.gpus() if self.backend in ("auto", "cuda") else None
+        return self._engines.gpus() if self.backend in ("auto", "cuda") else None
 
     def prepare(self, n, per_channel=1, has_prior=False):
         """Does ahead of many batches what the first ``detect`` would do first where there is a GPU:
@@ -231,7 +263,15 @@ class Detector:
             per_channel: T, those that share a matrix.
             has_prior: whether it has a-priori LLRs.
         """
-        self._backend.prepare(n, per_channel, has_prior)
+        def start():
+            period = min(per_channel, 2)    # one program for all that are more than 1
+            self._engines.on_gpus(calibration.problem(self, period * len(self.devices), period,
+                                                      has_prior))
+
+        was_lost = self._placement.gpu_is_lost
+        self._placement.prepare(n, start, calibration.case(self, per_channel, has_prior))
+        if self._placement.gpu_is_lost and not was_lost:
+            self._engines.forget_gpus()
 
     def pin(self, *arrays):
         """Pins the buffers of GNU Radio's that arrays of the host are in, until ``release``: a GPU
@@ -240,12 +280,12 @@ class Detector:
         Returns:
             Whether all are pinned now.
         """
-        return self._backend.pin(*arrays)
+        return self._engines.pin(*arrays)
 
     def release(self):
         """Gives back the GPUs' buffers, of which the next ``detect`` takes new ones, and what was
         pinned. What is compiled stays."""
-        self._backend.release()
+        self._engines.release()
 
     def _gpu_of(self, y):
         """The number of the GPU on which arrays must be; None for arrays of the host."""

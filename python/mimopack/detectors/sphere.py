@@ -57,7 +57,7 @@ class _Sphere(Detector):
             shape = (len(y) if np.ndim(y) else 0, width)
             gpu = self._gpu_of(y)
             nodes = (np.zeros(shape, np.uint32) if gpu is None
-                     else self._backend.gpus().zeros(shape, np.uint32, gpu))
+                     else self._engines.gpus().zeros(shape, np.uint32, gpu))
             self._detect(self._call(y, h, noise_var, prior, None, nodes=nodes))
             return nodes
         y, h, noise_var, prior = self.checked(y, h, noise_var, prior)
