@@ -19,8 +19,8 @@ import sys
 import time
 import warnings
 
+from .arrays import is_device_array
 from .checks import choice
-from .cuda import is_device_array
 
 BACKENDS = ("auto", "cpu", "cuda", "reference")
 

@@ -7,7 +7,7 @@ import operator
 
 import numpy as np
 
-from .cuda import is_device_array
+from .arrays import is_device_array
 
 # What float32 holds, with room for what is computed of it.
 SMALLEST, LARGEST = 1e-37, 1e37

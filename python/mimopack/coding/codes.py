@@ -7,7 +7,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from ..cuda import Constant, array_module
+from ..arrays import Constant, array_module
 from .decoder import DecoderAround, HardDecoder, as_decoder
 from .registry import look_up
 

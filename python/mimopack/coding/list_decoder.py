@@ -4,8 +4,8 @@
 
 import numpy as np
 
+from ..arrays import array_module
 from ..checks import integer
-from ..cuda import array_module
 from .decoder import DecoderAround, as_decoder
 
 # Candidates in a call of the decoder: enough for its lanes, little enough for memory.

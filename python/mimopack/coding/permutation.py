@@ -4,8 +4,8 @@
 
 import numpy as np
 
+from ..arrays import Constant, array_module
 from ..checks import integer
-from ..cuda import Constant, array_module
 
 
 class Interleaver:

@@ -4,8 +4,8 @@
 
 import numpy as np
 
+from ..arrays import Constant, array_module, is_device_array
 from ..checks import array, integer
-from ..cuda import Constant, array_module, is_device_array
 
 
 class Selection:

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """A detector's programs on its GPUs."""
 
-from . import is_device_array
+from ..arrays import is_device_array
 from .device import cupy, pinned_empty
 from .pinning import Pins
 from .program import Program

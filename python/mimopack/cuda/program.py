@@ -10,7 +10,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from . import is_device_array, source
+from ..arrays import is_device_array
+from . import source
 from .device import Count, address, check_device, cupy, kernel
 
 # Where a thread's arrays are in global memory, they take at most this, and an eighth of what is

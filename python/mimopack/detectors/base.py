@@ -8,9 +8,10 @@ import numpy as np
 
 from .. import constellation as constellations
 from .. import reference as references
+from ..arrays import is_device_array
 from ..backends import Placement
 from ..checks import array, choice, flag, integer, positive
-from ..cuda import device, is_device_array
+from ..cuda import device
 from . import calibration
 from .call import Call
 from .engines import Engines

@@ -4,7 +4,7 @@
 
 import numpy as np
 
-from ..cuda import array_module
+from ..arrays import array_module
 
 
 class Batch:

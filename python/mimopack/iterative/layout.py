@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Where the bits of codewords lie in transmitted vectors."""
 
+from ..arrays import array_module
 from ..checks import integer
-from ..cuda import array_module
 
 
 class CodewordLayout:

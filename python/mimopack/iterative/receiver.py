@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from ..arrays import array_module, is_device_array
 from ..checks import flag, integer, positive
 from ..coding.decoder import as_decoder
-from ..cuda import array_module, is_device_array
 from ..detectors import ZFSIC, BitFlip, hard_decisions
 from .batch import Batch, take_rows
 from .graphs import Graphs

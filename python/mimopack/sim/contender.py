@@ -5,8 +5,8 @@
 import numpy as np
 
 from .. import detectors
+from ..arrays import array_module, is_device_array
 from ..coding import ListDecoder
-from ..cuda import array_module, is_device_array
 from ..cuda.device import cupy
 from ..iterative import IterativeReceiver
 from ..specs import parse

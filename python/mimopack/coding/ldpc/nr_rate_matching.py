@@ -4,8 +4,8 @@
 
 import numpy as np
 
+from ...arrays import array_module
 from ...checks import array, choice, flag, integer
-from ...cuda import array_module
 from ..selection import Selection
 from .parity_checks import Prototype
 from .standards import NR_BASE_GRAPHS, NR_LIFTING_SIZES, nr
