@@ -49,7 +49,7 @@ def test_reference_and_cpu(matched, size, points, interference):
 
 def test_in_a_block(matched):
     y, h, noise_var, _ = problem(2000, 2, 4, "qam16", 12)
-    block = mimopack.make_detector_block(matched)(2, 4, noise_var=noise_var, interference=0.1)
+    block = mimopack.blocks.make_detector_block(matched)(2, 4, noise_var=noise_var, interference=0.1)
     llr, _ = play(block, y, h)
     expected = matched(2, 4, interference=0.1).detect(y, h, noise_var)
     np.testing.assert_array_equal(llr, expected)
