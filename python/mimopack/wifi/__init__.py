@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Wi-Fi: frames of IEEE 802.11a/g/p, n and ac, from samples to MPDUs and back, on arrays."""
+"""Wi-Fi frames of IEEE 802.11a/g/p, n and ac: receive them into MPDUs, and transmit MPDUs."""
 
 from .formats import HT, VHT, FrameFormat, NonHT, Unsupported
 from .frame import ChannelState, ReceivedFrame

@@ -11,25 +11,25 @@ from ..detectors.exhaustive import sliced_candidates
 from .iterations import ITERATING
 
 AUTO = "auto"
-# Strongest first. Zero forcing is not among them: the whole receiver is no faster with it than with
+# Strongest first. Zero forcing is missing because the whole receiver is no faster with it than with
 # MMSE.
 LADDER = ("mla", "nway", "mmse")
 START = "nway"
-# Time that detection takes, over MMSE's, where it was not measured: two to four streams of 16- and
-# 64-QAM took 3 to 15 with N-way, and 2 to 65 with MLA.
+# Assumed detection time relative to MMSE, for a detector without a measurement. With two to four
+# streams of 16-QAM and 64-QAM, N-way took 3 to 15 times as long as MMSE, and MLA 2 to 65 times.
 _COST = {"mla": 20.0, "nway": 7.0, "mmse": 1.0}
-# Candidates per vector up to which MLA is taken: 4x4 16-QAM.
+# Use MLA up to this number of candidates per vector: 4x4 16-QAM.
 _MOST_CANDIDATES = 8192
 
-# Loads are seconds of work for each second of samples.
-_FULL = 0.9        # with a higher one, lost samples are the load's fault
-_FITS = 0.9        # what a weaker detector is expected to need at most
-_CLIMB = 0.7       # likewise a stronger one
-_GAIN = 0.9        # a weaker detector is of use below this share of the present load
-_SHORTEST = 0.5    # seconds of an interval that is judged
-_PATIENCE = 10.0, 640.0    # seconds of calm before a climb: at first, and at most
-_HELD = 10         # a detector held for so many times its patience was no mistake
-_REMEMBERED = 600.0    # seconds after which a detector's measured cost is no longer trusted
+# A load is the seconds of work per second of samples.
+_FULL = 0.9        # above this load, lost samples are blamed on the load
+_FITS = 0.9        # highest expected load of an acceptable weaker detector
+_CLIMB = 0.7       # highest expected load of an acceptable stronger detector
+_GAIN = 0.9        # a weaker detector helps if it lowers the load to this share or less
+_SHORTEST = 0.5    # shorter intervals (seconds) are not judged
+_PATIENCE = 10.0, 640.0    # seconds without losses before a climb: initial value and maximum
+_HELD = 10         # holding a detector for this many times its patience proves the climb right
+_REMEMBERED = 600.0    # seconds until the measured cost of a detector expires
 
 
 @dataclass(frozen=True)
@@ -37,9 +37,9 @@ class Switch:
     """A change of the detector.
 
     Attributes:
-        time: seconds of the stream's intervals before it.
+        time: duration in seconds of all intervals up to the change.
         before, after: names of the detectors.
-        reason: why, in words.
+        reason: why the detector was changed, in words.
     """
 
     time: float
@@ -52,26 +52,27 @@ class Switch:
 
 
 class AutoDetector:
-    """Choose from ``LADDER`` by what a receiver tells of each second.
+    """Choose a detector from ``LADDER`` by the load that a receiver reports for each second.
 
-    Loads are seconds of work for each second of samples. A switch of detector changes a load by
-    the time of detection alone; that is expected to be the demodulation's time, multiplied by
-    the detector's ratio of the two when it was last in use.
+    A load is the seconds of work per second of samples. A change of the detector is assumed to
+    change only the time of detection. The expected time is the time of demodulation, multiplied by
+    the ratio of detection to demodulation time that was last measured with the new detector.
 
-    Down: samples were lost, or half of the buffer waits, at a load above 0.9 or for the second
-    time in a row. The strongest weaker detector whose expected load is below 0.9 takes over,
-    or the weakest. Where that would save less than a tenth, the detector is not what takes the
-    time, and stays.
+    Step down: samples were lost, or half of the buffer is waiting, and either the load exceeds 0.9
+    or this happened in the previous interval too. The choice is the strongest weaker detector with
+    an expected load of at most 0.9, or else the weakest one. If even the weakest detector would
+    save less than a tenth of the load, detection is not the bottleneck, and the detector stays.
 
-    Up, one step: nothing was lost for the time of patience, 10 s at first, and in none of its
-    seconds would the stronger detector's load have exceeded 0.7. Each time a detector is left for
-    a weaker one its patience doubles, up to 640 s, unless it had been held for ten times as long.
+    Step up by one: nothing was lost during the patience of the stronger detector, and its expected
+    load never exceeded 0.7 in that time. The patience is 10 s at first. It doubles, up to 640 s,
+    each time the detector has to be left for a weaker one. It returns to 10 s if the detector had
+    been held for more than ten times its patience.
 
     Args:
-        buffer_seconds: seconds of samples that may wait before some are dropped.
-        iterations: of detector and decoder; more than 1 leaves out detectors that take no
-            a-priori LLRs.
-        start: name of the first detector; one that is not on the ladder stands for N-way.
+        buffer_seconds: seconds of samples that the buffer holds before samples are dropped.
+        iterations: number of iterations between detector and decoder; more than 1 excludes
+            detectors without a-priori LLRs.
+        start: name of the first detector; N-way replaces a name that is not on the ladder.
 
     Attributes:
         detector: name of the detector to use.
@@ -82,22 +83,23 @@ class AutoDetector:
         self._half = buffer_seconds / 2
         self.detector = start if start in self._ladder else START
         self._time, self._since = 0.0, 0.0
-        self._costs = {}       # {name: (time, seconds of detection for one of demodulation)}
+        self._costs = {}       # {name: (time, detection time / demodulation time)}
         self._patience = dict.fromkeys(self._ladder, _PATIENCE[0])
         self._calm, self._calm_seconds = deque(), 0.0
         self._lost_before = False
 
     def tell(self, told, sample_rate):
-        """Take what a receiver tells of an interval.
+        """Judge one interval of the receiver's status.
 
         Args:
-            told: dictionary with ``seconds``, ``load`` (share of them in which the receiver
-                worked), ``samples`` (searched), ``dropped``, ``waiting`` (seconds of samples), and
-                ``stages``, {stage: seconds that it took, of all threads}.
+                told: dictionary with ``seconds``, ``load`` (share of these seconds in which the
+                    receiver worked), ``samples`` (number of searched samples), ``dropped``,
+                    ``waiting`` (seconds of samples), and ``stages`` ({stage: seconds, summed over all
+                    threads}).
             sample_rate: samples per second.
 
         Returns:
-            :class:`Switch`, or None.
+            :class:`Switch`, or None if the detector stays.
         """
         self._time += told["seconds"]
         streamed = told["samples"] / sample_rate
@@ -134,7 +136,7 @@ class AutoDetector:
             return None
         name = self._ladder[index - 1]
         patience = self._patience[name]
-        # Only the last seconds count: a long time ago the traffic was another.
+        # Judge only the last seconds: earlier traffic may have been different.
         while self._calm_seconds - self._calm[0].seconds >= patience:
             self._calm_seconds -= self._calm.popleft().seconds
         if self._calm_seconds < patience or any(
@@ -157,8 +159,8 @@ class AutoDetector:
         self._calm_seconds = 0.0
 
     def _expected(self, name, second):
-        """Load of a second with another detector."""
-        if second.cost is None:    # no frames: nothing would change
+        """Return the expected load in a past interval, had another detector been used."""
+        if second.cost is None:    # no frames, so the detector makes no difference
             return second.load
         measured, cost = self._costs.get(name, (0.0, None))
         if cost is None or self._time - measured > _REMEMBERED:
@@ -168,8 +170,11 @@ class AutoDetector:
 
 @dataclass(frozen=True)
 class _Second:
-    """An interval: its length, its load, the shares of all stages' time that demodulation and
-    detection took, and their ratio, None where there was next to nothing to demodulate."""
+    """An interval of the status.
+
+    ``demodulation`` and ``detection`` are shares of the time of all stages. ``cost`` is their ratio
+    detection / demodulation, or None if hardly anything was demodulated.
+    """
 
     seconds: float
     load: float
@@ -188,25 +193,29 @@ class _Second:
 
 
 def ladder(iterations=1):
-    """Names of the detectors to choose from, strongest first; for iterations > 1 those that take
-    a-priori LLRs."""
+    """Return the names of the detectors to choose from, strongest first.
+
+    With iterations > 1, only detectors that take a-priori LLRs are included.
+    """
     return tuple(name for name in LADDER if iterations == 1 or name in ITERATING)
 
 
 def strongest(backend="auto", threads=1):
-    """Return a function that makes the strongest detector whose time is bounded, for
-    ``wifi.Receiver``: exact max-log (MLA) up to 8192 candidates per vector, as 4x4 16-QAM has, and
-    N-way beyond.
+    """Return a function that makes the strongest detector of bounded complexity.
+
+    The function suits ``wifi.Receiver``. It makes an exact max-log detector (MLA) up to 8192
+    candidates per vector, which covers 4x4 16-QAM, and an N-way detector beyond.
 
     Args:
-        backend: of the detectors.
-        threads: of the receiver, 0 for all cores; with others than 1 each detector has one.
+        backend: backend of the detectors.
+        threads: threads of the receiver, 0 for all cores. Unless this is 1, each detector uses one
+            thread.
     """
     def make(unknowns, rows, constellation, **options):
         points = get_constellation(constellation)
         if unknowns == 1:    # maximum ratio combining is exact
             kind = detectors.MMSE
-        elif (points.square_qam is None    # BPSK: N-way does not take it, and candidates are few
+        elif (points.square_qam is None    # BPSK: too few candidates to need N-way
               or sliced_candidates(points.size, unknowns) <= _MOST_CANDIDATES):
             kind = detectors.MLA
         else:

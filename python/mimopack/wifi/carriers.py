@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Subcarriers of IEEE 802.11 OFDM: which carry data and pilots, and how 20 MHz channels join.
+"""Subcarriers of IEEE 802.11 OFDM: data and pilot positions, and how 20 MHz channels combine.
 
-A subcarrier has the number k of its distance from the centre of the channel, in units of the
-carrier spacing (312.5 kHz at 20 MS/s). Arrays run in ascending k.
+Subcarrier k lies k carrier spacings above the centre of the channel (312.5 kHz each at 20 MS/s).
+Arrays are in ascending order of k.
 """
 
 from dataclasses import dataclass
@@ -11,19 +11,19 @@ from functools import cached_property, lru_cache
 
 import numpy as np
 
-FFT_20 = 64    # FFT size that one 20 MHz channel takes
+FFT_20 = 64    # FFT size of a 20 MHz channel
 BANDWIDTHS = (20, 40, 80)
 
 
 @dataclass(frozen=True)
 class CarrierPlan:
-    """Subcarriers of a symbol.
+    """Subcarriers of an OFDM symbol.
 
     Attributes:
-        bandwidth_mhz: of the channel.
-        data: numbers of the data subcarriers, ascending.
-        pilots: numbers of the pilot subcarriers, ascending.
-        copies: how often a symbol's data stand side by side: 2 and 4 in a duplicate.
+        bandwidth_mhz: bandwidth of the channel.
+        data: indices k of the data subcarriers, ascending.
+        pilots: indices k of the pilot subcarriers, ascending.
+        copies: number of copies of the data in frequency: 2 or 4 in a duplicate frame.
     """
 
     bandwidth_mhz: int
@@ -33,22 +33,22 @@ class CarrierPlan:
 
     @cached_property
     def used(self):
-        """int64 array: data and pilots, ascending."""
+        """Indices k of data and pilot subcarriers, ascending: int64 array."""
         return np.array(sorted(self.data + self.pilots))
 
     @cached_property
     def data_index(self):
-        """int64 array: the places of the data subcarriers in ``used``."""
+        """Positions of the data subcarriers in ``used``: int64 array."""
         return np.searchsorted(self.used, self.data)
 
     @cached_property
     def pilot_index(self):
-        """int64 array: the places of the pilot subcarriers in ``used``."""
+        """Positions of the pilot subcarriers in ``used``: int64 array."""
         return np.searchsorted(self.used, self.pilots)
 
     @cached_property
     def num_data(self):
-        """N_SD: data subcarriers of one copy."""
+        """N_SD, the number of data subcarriers in one copy."""
         return len(self.data) // self.copies
 
 
@@ -69,33 +69,34 @@ _HIGH_THROUGHPUT = {
 
 
 def subchannels(bandwidth_mhz):
-    """Centres of a channel's 20 MHz subchannels: (0,), (-32, 32) or (-96, -32, 32, 96)."""
+    """Return the centres of the 20 MHz subchannels: (0,), (-32, 32) or (-96, -32, 32, 96)."""
     count = bandwidth_mhz // 20
     return tuple(FFT_20 * i - FFT_20 // 2 * (count - 1) for i in range(count))
 
 
 @lru_cache
 def legacy(bandwidth_mhz=20):
-    """The plan of non-HT symbols: 48 data subcarriers, the same again in each 20 MHz."""
+    """Return the plan of non-HT symbols: 48 data subcarriers, repeated in each 20 MHz."""
     centres = subchannels(bandwidth_mhz)
     return CarrierPlan(bandwidth_mhz, tuple(c + k for c in centres for k in _LEGACY.data),
                        tuple(c + k for c in centres for k in _LEGACY.pilots), len(centres))
 
 
 def high_throughput(bandwidth_mhz):
-    """The plan of HT and VHT symbols: 52, 108 or 234 data subcarriers."""
+    """Return the plan of HT and VHT symbols: 52, 108 or 234 data subcarriers."""
     return _HIGH_THROUGHPUT[bandwidth_mhz]
 
 
 def rotation(bandwidth_mhz, k):
-    """gamma_k: how the parts of a wide channel are turned (§19.3.9.3.2, §21.3.7.5).
+    """Return gamma_k, the phase rotation of the parts of a wide channel (§19.3.9.3.2, §21.3.7.5).
 
     Args:
         bandwidth_mhz: 20, 40 or 80.
-        k: subcarriers, an array.
+        k: array of subcarrier indices.
 
     Returns:
-        complex128, as k: 1; j above the centre of 40 MHz; -1 above the lowest 20 of 80 MHz.
+        complex128 array of the shape of k. It is j from the centre of 40 MHz upwards, -1 above the
+        lowest 20 of 80 MHz, and 1 elsewhere.
     """
     k = np.asarray(k)
     if bandwidth_mhz == 40:

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Files of channel state information (CSI): the channel matrices of received frames."""
+"""Files of channel state information (CSI): write and read channel matrices of received frames."""
 
 import math
 import os
@@ -16,47 +16,48 @@ from .frame import ReceivedFrame
 from .mac import parse_header
 
 HDF5_SUFFIXES = (".h5", ".hdf5")
-LAYOUT = 1    # number of the layout below, in each file as "layout"
-_BLOCK = 256    # frames that are written at a time
+LAYOUT = 1    # version of the file layout, stored in each file as "layout"
+_BLOCK = 256    # frames per write
 
-# Columns with a value for each frame, with their types.
+# Columns with one value per frame, and their types.
 _SCALARS = {
     "start": np.int64, "time": np.float64, "frequency": np.float64, "format": "S6",
     "mcs": np.int32, "num_streams": np.int32, "bandwidth_mhz": np.float64, "length": np.int64,
     "snr_db": np.float64, "cfo_hz": np.float64, "source": "S17", "destination": "S17",
     "transmitter": "S17", "sequence_number": np.int32, "fcs_ok": np.bool_}
-_ANTENNAS = ("level_dbfs", "noise")    # columns with a value for each frame and antenna
+_ANTENNAS = ("level_dbfs", "noise")    # columns with one value per frame and antenna
 
 
 @dataclass(frozen=True)
 class CsiRecord:
-    """The channel state of a frame, and what identifies the frame.
+    """The channel state of a frame, and the fields that identify the frame.
 
     Attributes:
-        start: sample of the stream at which the frame begins.
-        time: seconds from the stream's first sample to the frame's.
-        frequency: centre of the frame's channel in Hz; nan where unknown.
-        format: "non-ht", "ht", "vht"; "" where unknown, then mcs and length are -1, num_streams
-            and bandwidth_mhz 0.
-        mcs: modulation and coding scheme; of a non-HT frame its rate in Mbit/s at 20 MHz.
+        start: first sample of the frame, counted from the start of the stream.
+        time: seconds from the first sample of the stream to the first sample of the frame.
+        frequency: centre frequency of the frame's channel in Hz; nan if unknown.
+        format: "non-ht", "ht", "vht"; "" if unknown. For an unknown format, mcs and length are -1,
+            and num_streams and bandwidth_mhz are 0.
+        mcs: modulation and coding scheme; for a non-HT frame the rate in Mbit/s at 20 MHz.
         num_streams: N_SS.
         bandwidth_mhz: width of the channel; 10 or 5 in the narrow channels of 802.11p.
-        length: bytes of the PSDU.
-        snr_db: mean over antennas and subcarriers.
-        cfo_hz: carrier offset of the transmitter against the receiver.
-        level_dbfs: float64 (num_rx,), mean power of the preamble, 0 for a constant of magnitude 1.
-        noise: float64 (num_rx,), noise power of an antenna in one subcarrier, in the unit of
-            ``matrices`` squared.
-        source, destination, transmitter: MAC addresses as "02:00:00:00:00:01", "" where the
-            header does not have them. Of a control frame, destination is the receiver and source
-            the transmitter. They come from the first MPDU whose frame check sequence fits.
-        sequence_number: of that MPDU, -1 where there is none.
-        fcs_ok: whether there are MPDUs and the frame check sequences of all fit.
-        carriers: int64 (n,), numbers of the subcarriers, ascending: distance from the centre of the
-            frame's channel in units of the carrier spacing (312.5 kHz; half or a quarter of that
-            in a channel of 10 or 5 MHz).
-        matrices: complex64 (n, num_rx, N_STS). Y_k = H_k X_k with E|X|^2 = 1 per space-time
-            stream and Y in full scales of the samples: the mean power of antenna r at the input is
+        length: length of the PSDU in bytes.
+        snr_db: mean SNR over antennas and subcarriers.
+        cfo_hz: carrier frequency offset of the transmitter relative to the receiver.
+        level_dbfs: float64 (num_rx,), mean power of the preamble; 0 dBFS is a constant signal of
+            magnitude 1.
+        noise: float64 (num_rx,), noise power per antenna in one subcarrier, in the unit of
+            ``|matrices|^2``.
+        source, destination, transmitter: MAC addresses such as "02:00:00:00:00:01"; "" if the
+            header lacks the address. In a control frame, destination is the receiver and source
+            the transmitter. The addresses come from the first MPDU with a correct FCS.
+        sequence_number: sequence number of the same MPDU, -1 if there is none.
+        fcs_ok: whether the frame has MPDUs and all their FCSs are correct.
+        carriers: int64 (n,), indices of the subcarriers, ascending: distance from the centre of the
+            frame's channel in carrier spacings (312.5 kHz; half or a quarter of that in a 10 or
+            5 MHz channel).
+        matrices: complex64 (n, num_rx, N_STS), in Y_k = H_k X_k with E|X|^2 = 1 per space-time
+            stream and Y relative to full scale. The mean power of antenna r at the input is
             sum_k,i |H_k[r, i]|^2. See :class:`frame.ChannelState`.
     """
 
@@ -103,9 +104,9 @@ class CsiRecord:
 
 
 def _addresses(mpdu, header):
-    """Return (source, destination, transmitter) of an MPDU and its header (§9.3.2.1, Table 9-30).
+    """Return (source, destination, transmitter) of an MPDU with this header (§9.3.2.1, Table 9-30).
 
-    In an A-MSDU the header has the BSSID where it would have an address beyond the access point.
+    The header of an A-MSDU holds the BSSID in place of any address beyond the access point.
     """
     addresses = [*header.addresses, "", "", "", ""][:4]
     to_ds, from_ds = (mpdu[1] & 1, mpdu[1] & 2) if len(mpdu) > 1 and header.type == 2 else (0, 0)
@@ -117,38 +118,38 @@ def _addresses(mpdu, header):
 class CsiWriter:
     """Write the channel matrices of frames into a file.
 
-    A name that ends in .h5 or .hdf5 makes an HDF5 file, any other a NumPy .npz file. Neither keeps
-    more than 256 frames in memory. An .npz file is put together on closing, from temporary files in
-    the same folder, and needs room for twice its size there until then. Both have the same arrays;
-    F is the number of frames:
+    A name that ends in .h5 or .hdf5 selects HDF5; any other name selects NumPy's .npz format. The
+    writer keeps at most 256 frames in memory. It assembles an .npz file on closing, from temporary
+    files in the same folder. Until then, the folder needs room for twice the size of the file.
+
+    Both formats hold the same arrays. F is the number of frames:
 
         start, time, frequency, format, mcs, num_streams, bandwidth_mhz, length, snr_db, cfo_hz,
-        source, destination, transmitter, sequence_number, fcs_ok: (F,), as of :class:`CsiRecord`;
-            text is ASCII in bytes.
+        source, destination, transmitter, sequence_number, fcs_ok: (F,), see :class:`CsiRecord`;
+            text is stored as ASCII bytes.
         level_dbfs, noise: (F, num_rx).
-        csi: complex64, the matrices of all frames after each other, each (n, num_rx, N_STS) in C
-            order.
+        csi: complex64, the concatenated matrices of all frames, each (n, num_rx, N_STS) in C order.
         csi_offset: (F + 1,): the matrices of frame f are csi[csi_offset[f]:csi_offset[f + 1]].
         csi_shape: (F, 3): n, num_rx, N_STS of each frame.
-        carriers: int32, the subcarriers' numbers of all frames after each other.
-        carriers_offset: (F + 1,), the same for ``carriers``.
-        layout: 1, the number of this layout.
+        carriers: int32, the concatenated subcarrier indices of all frames.
+        carriers_offset: (F + 1,), offsets into ``carriers``, as ``csi_offset`` into ``csi``.
+        layout: 1, the version of this layout.
 
-    The file gets its name when it is closed; an older file of that name stays until then. Before
-    that, the data is in a file whose name ends in ".part". A ``with`` block that ends by an
-    exception keeps the frames that were written.
+    The data goes into a file with the suffix ".part" at first. Closing gives the file its final
+    name and replaces an older file of that name. A ``with`` block that ends with an exception
+    keeps the frames written so far.
 
     Args:
-        path: of the file.
+        path: path of the file.
 
     Attributes:
         frames: number of frames written.
-        skipped: number of frames left out, because they have no channel state.
+        skipped: number of frames without a channel state, which are not written.
 
     Raises:
-        ValueError: the path is not one.
-        ImportError: HDF5 is wanted and h5py is missing.
-        OSError: the file cannot be made.
+        ValueError: the path does not name a file.
+        ImportError: the path selects HDF5 and h5py is missing.
+        OSError: the file cannot be created.
     """
 
     def __init__(self, path):
@@ -163,10 +164,10 @@ class CsiWriter:
         self.frames = self.skipped = 0
 
     def write(self, frame):
-        """Take a frame; return whether it has a channel state to write.
+        """Write a frame if it has a channel state; return whether it has one.
 
         Args:
-            frame: :class:`frame.ReceivedFrame`; all frames of a file have the same antennas.
+                frame: :class:`frame.ReceivedFrame`; all frames of a file have equally many antennas.
 
         Raises:
             ValueError: an argument is not as above, or the writer is closed.
@@ -192,10 +193,10 @@ class CsiWriter:
         return True
 
     def close(self):
-        """Complete the file and give it its name.
+        """Complete the file and give it its final name.
 
         Raises:
-            OSError: the file cannot be written; what was written of it is removed.
+            OSError: the file cannot be written. The incomplete file is removed.
         """
         if self._store is None:
             return
@@ -211,7 +212,7 @@ class CsiWriter:
             raise
 
     def discard(self):
-        """Remove what was written; an older file of that name stays."""
+        """Remove the data written so far; an older file of that name stays."""
         if self._store is None:
             return
         store, self._store = self._store, None
@@ -228,15 +229,15 @@ class CsiWriter:
 
 
 class _Columns:
-    """Base of the two kinds of files: takes records and gives their columns on in blocks.
+    """Base of both file formats: collect records and write their columns in blocks.
 
-    A subclass has ``_put(name, first, values)``, which writes the rows of a column from row first
-    on, whatever is there.
+    A subclass has ``_put(name, first, values)``. It writes rows of a column from row ``first`` on
+    and overwrites any rows there.
     """
 
     def __init__(self):
         self._records = []
-        self._rows = {}    # written, of each column
+        self._rows = {}    # number of rows written, by column
 
     def add(self, record):
         self._records.append(record)
@@ -244,7 +245,7 @@ class _Columns:
             self._write_block()
 
     def _finish(self):
-        # Without frames too, for the empty columns.
+        # A file without frames still needs its empty columns.
         if self._records or not self._rows:
             self._write_block()
 
@@ -256,20 +257,20 @@ class _Columns:
             columns[f"{name}_offset"] = ends[1:] if rows else ends
         for name, values in columns.items():
             self._put(name, rows.get(name, 0), values)
-        # A block that an exception breaks off does not count, and is written again.
+        # Only a complete block counts. After an exception, the block is written again.
         self._rows = {name: rows.get(name, 0) + len(values) for name, values in columns.items()}
         self._records = []
 
 
 class _Npz(_Columns):
-    """A zip file takes one array after another: until the end each is in a file of its own."""
+    """A .npz file. A zip archive takes one array at a time, so each one is in a temporary file first."""
 
     def __init__(self, part):
         super().__init__()
-        # Opened now, so that a path that cannot be written is refused before the frames come.
+        # Open the file now, so that an unwritable path fails before any frame arrives.
         self._file = part.open("wb")
         self._folder = part.parent
-        self._spools = {}    # of each column a file, and an array of its type and shape of a row
+        self._spools = {}    # {column: (file, empty array with the type and shape of a row)}
 
     def close(self):
         with self._file:
@@ -296,7 +297,7 @@ class _Npz(_Columns):
 
     def _put(self, name, first, values):
         if name not in self._spools:
-            # It has no name in the folder, so nothing is left of it, whatever ends the program.
+            # A temporary file has no name, so it vanishes however the program ends.
             self._spools[name] = tempfile.TemporaryFile(dir=self._folder), values[:0]
         spool, _ = self._spools[name]
         spool.seek(first * _row_bytes(values))
@@ -319,7 +320,7 @@ class _Hdf5(_Columns):
 
     def _put(self, name, first, values):
         if 0 in values.shape[1:]:
-            self._file[name] = values    # of a file without frames: nothing follows
+            self._file[name] = values    # a file without frames; no rows will follow
             return
         if name not in self._file:
             self._file.create_dataset(
@@ -335,7 +336,7 @@ def _row_bytes(values):
 
 
 def _columns(records):
-    """Return the arrays of a file, but for the offsets, of these records."""
+    """Return the arrays of a file for these records, without the offsets."""
     columns = {name: np.array([getattr(record, name) for record in records], dtype)
                for name, dtype in _SCALARS.items()}
     for name in _ANTENNAS:
@@ -351,12 +352,12 @@ def _columns(records):
 
 
 def read_csi(path):
-    """Return the records of a file that :class:`CsiWriter` wrote: a list of :class:`CsiRecord`.
+    """Read a file of :class:`CsiWriter` into a list of :class:`CsiRecord`.
 
     Raises:
-        ValueError: the file is not one of these.
-        ImportError: it is HDF5 and h5py is missing.
-        OSError: it cannot be read.
+        ValueError: the file is not a complete file of :class:`CsiWriter`.
+        ImportError: the file is HDF5 and h5py is missing.
+        OSError: the file cannot be read.
     """
     try:
         arrays = _load_hdf5(path) if _is_hdf5(path) else _load_npz(path)
@@ -366,7 +367,7 @@ def read_csi(path):
         return _records(arrays)
     except (ValueError, LookupError, TypeError, AttributeError, EOFError,
             zipfile.BadZipFile) as error:
-        raise ValueError(f"path: {path} is no complete file of channel state information: "
+        raise ValueError(f"path: {path} is not a complete file of channel state information: "
                          f"{error}") from error
 
 
@@ -403,6 +404,6 @@ def _h5py():
     try:
         import h5py
     except ImportError as error:
-        raise ImportError("HDF5 files need h5py: install the package python3-h5py with apt, or "
-                          "h5py with pip; a file name that ends in .npz does without") from error
+            raise ImportError("HDF5 files need h5py: install python3-h5py with apt or h5py with "
+                              "pip, or use a file name that ends in .npz") from error
     return h5py

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The data field: PSDU to coded bits in the order of the subcarriers, and LLRs back to PSDUs."""
+"""The data field: encode PSDUs into coded bits per subcarrier, and decode LLRs into PSDUs."""
 
 from functools import lru_cache
 from typing import NamedTuple
@@ -16,8 +16,8 @@ from .interleaving import order_of
 from .signal_fields import crc8, vht_sig_b
 
 LDPC_ITERATIONS = 20
-# Seeds by the first seven scrambled bits, the first one the highest of a number; and a period of
-# each seed's sequence, none for seed 0.
+# _SEEDS: scrambler seed by the first seven scrambled bits, read as a number with the first bit
+# highest. _BY_START: one period of the sequence of that seed; zeros for seed 0.
 _STARTS = np.arange(128)[:, None] >> np.arange(6, -1, -1) & 1
 _SEEDS = [seed_from_service(start) for start in _STARTS]
 _SEED_OF = {start.astype(np.uint8).tobytes(): seed
@@ -31,12 +31,13 @@ class Payload(NamedTuple):
     """Decoded bits of a frame.
 
     Attributes:
-        psdu: bytes.
-        scrambler_seed: found in the SERVICE field; 0 where there was none.
-        checks_hold: whether all checks of the LDPC code hold; None with the convolutional code.
-        scrambled: uint8, the decoded bits from the SERVICE field on, as they were scrambled.
+        psdu: bytes of the PSDU.
+        scrambler_seed: seed found in the SERVICE field; 0 if there is none.
+        checks_hold: whether all parity checks of the LDPC code hold; None with the convolutional
+            code.
+        scrambled: uint8, the decoded bits from the SERVICE field on, still scrambled.
         mpdus: tuple of :class:`mac.Mpdu`.
-        complete: whether these are all MPDUs of the frame, see :func:`mac.split`.
+        complete: whether ``mpdus`` holds all MPDUs of the frame, see :func:`mac.split`.
     """
 
     psdu: bytes
@@ -48,27 +49,28 @@ class Payload(NamedTuple):
 
     @property
     def good(self):
-        """Offsets of the MPDUs whose frame check sequence fits: a frozenset."""
+        """Offsets of the MPDUs with a correct FCS: a frozenset."""
         return frozenset(mpdu.offset for mpdu in self.mpdus if mpdu.fcs_ok)
 
 
 class DataField:
-    """Encoder and decoder of the data fields of one format. For one thread.
+    """Encode and decode the data fields of one format. Use each object in one thread only.
+
+    Follows IEEE 802.11-2020 §17.3.5, §19.3.11 and §21.3.10.
 
     Args:
-        frame_format: a :class:`formats.FrameFormat`; all frames have its ``key``.
-        threads: of the decoders, 0 takes all cores.
-        ldpc_decoders: dictionary of (LDPC code, its decoder) by the code's name, which the fields
-            of one thread share and add to; None makes its own.
+        frame_format: a :class:`formats.FrameFormat`; all frames share its ``key``.
+        threads: threads of the decoders, 0 for all cores.
+        ldpc_decoders: dictionary {code name: (LDPC code, its decoder)}. Several objects in one
+            thread can share it; each adds the decoders that it needs. None makes a new one.
 
     Attributes:
-        order: where each coded bit of a symbol is sent, see :func:`interleaving.bit_order`.
-        source: which coded bit is sent in each place, the inverse of ``order``.
-        decoder: ``ldpc.WifiFrameDecoder`` of an LDPC format.
-        viterbi: C++ decoder of a format with the convolutional code.
+        order: position in which each coded bit of a symbol is sent, see
+            :func:`interleaving.bit_order`.
+        source: coded bit that is sent in each position, the inverse of ``order``.
+        decoder: ``ldpc.WifiFrameDecoder``, for an LDPC format.
+        viterbi: C++ decoder, for a format with the convolutional code.
         descrambler: C++ descrambler.
-
-    IEEE 802.11-2020 §17.3.5, §19.3.11, §21.3.10.
     """
 
     def __init__(self, frame_format, threads=1, ldpc_decoders=None):
@@ -82,15 +84,15 @@ class DataField:
             kept = {} if ldpc_decoders is None else ldpc_decoders
             if name not in kept:
                 code = coding.get(name)
-                # Batches are those of a few frames: too small for a GPU.
+                # A batch holds only a few frames, too few for a GPU.
                 kept[name] = code, code.decoder(iterations=LDPC_ITERATIONS, threads=threads,
                                                 backend="cpu")
             self._code, decoder = kept[name]
-            # Of whole codewords: the payload's bits are taken from frames.
+            # The frame decoder picks the payload bits itself, so it needs whole codewords.
             self.decoder = ldpc.WifiFrameDecoder(matching, decoder.decoder)
         else:
             self._code = ConvolutionalCode(f.code_rate)
-            # Input bits of each encoder that are followed by zeros only, or by padding.
+            # The decoder stops after the tail: only zeros or padding follow it.
             trellis = (f.tail_position + TAIL * f.num_encoders) // f.num_encoders
             self.viterbi = _core.wifi.FrameDecoder(
                 source=self.order, rate=f.code_rate, encoders=f.num_encoders,
@@ -103,22 +105,22 @@ class DataField:
             aggregated=f.aggregated)
 
     def encode(self, psdu, scrambler_seed=93):
-        """Bits as they are sent.
+        """Encode a PSDU into the bits of its data symbols.
 
         Args:
-            psdu: bytes, ``frame_format.length`` of them.
+            psdu: ``frame_format.length`` bytes.
             scrambler_seed: 1..127.
 
         Returns:
-            uint8 (num_symbols, num_data * num_streams * m): subcarriers ascending, stream by
-            stream, most significant bit first.
+            uint8 (num_symbols, num_data * num_streams * m) in transmission order: subcarriers
+            ascending, then streams, then bits with the most significant first.
 
         Raises:
-            ValueError: the PSDU has another length, or the seed is not as above.
+            ValueError: the PSDU has a wrong length, or the seed is out of range.
         """
         f = self.frame_format
         if len(psdu) != f.length:
-            raise ValueError(f"psdu: got {len(psdu)} bytes, the format has {f.length}")
+            raise ValueError(f"psdu: got {len(psdu)} bytes, the format needs {f.length}")
         bits = np.zeros(f.num_scrambled, np.uint8)
         payload = np.unpackbits(np.frombuffer(psdu, np.uint8), bitorder="little")
         bits[SERVICE:SERVICE + payload.size] = payload
@@ -128,14 +130,14 @@ class DataField:
         return np.take(coded, self.source, axis=1)
 
     def code(self, bits):
-        """Coded bits of what the SERVICE field and all behind it are when scrambled.
+        """Encode scrambled bits, from the SERVICE field to the padding.
 
         Args:
             bits: uint8 (n, num_scrambled), as ``Payload.scrambled``.
 
         Returns:
-            uint8 (n, num_symbols, bits) in the order of the code; they are sent in that of
-            ``source``.
+            uint8 (n, num_symbols, bits) in the order of the encoder. Index with ``source`` to get
+            the order of transmission.
         """
         f, n = self.frame_format, len(bits)
         if f.coding == "ldpc":
@@ -153,7 +155,7 @@ class DataField:
 
     @staticmethod
     def carries_crc(payload, sig_b):
-        """Whether the SERVICE field of a VHT frame holds the CRC of its VHT-SIG-B's bits."""
+        """Return whether the SERVICE field of a VHT frame holds the CRC of these VHT-SIG-B bits."""
         sequence = _SEQUENCES[payload.scrambler_seed, 8:SERVICE]
         return (payload.scrambled[8:SERVICE] ^ sequence).tobytes() == _crc_of(sig_b.tobytes())
 
@@ -161,15 +163,15 @@ class DataField:
         """Decode frames.
 
         Args:
-            llr: float32 (n, num_symbols, num_data * num_streams * m) as :meth:`encode` orders
-                bits, ln P(1)/P(0); or (n, num_data, num_symbols, num_streams * m) as detectors
-                order them. What is not finite is an erasure.
+            llr: float32, ln P(1)/P(0). The shape is (n, num_symbols, num_data * num_streams * m) in
+                the order of :meth:`encode`, or (n, num_data, num_symbols, num_streams * m) in the
+                order of detectors. A value that is not finite counts as an erasure.
 
         Returns:
             list of n :class:`Payload`.
 
         Raises:
-            ValueError: another shape.
+            ValueError: the shape is neither of these.
         """
         f = self.frame_format
         symbols, carriers, bits = f.num_symbols, f.plan.num_data, self.order.size
@@ -189,9 +191,9 @@ class DataField:
         """Descramble frames.
 
         Args:
-            scrambled: uint8 (n, num_scrambled), decoded bits; with the convolutional code bits of
-                the tail may be missing at the end, and the padding behind it is filled in.
-            holds: n values for ``checks_hold``.
+            scrambled: uint8 (n, num_scrambled), decoded bits. With the convolutional code, bits of
+                the tail may be missing at the end; the padding after it is filled in.
+            holds: n values of ``Payload.checks_hold``.
 
         Returns:
             list of n :class:`Payload`.
@@ -199,12 +201,12 @@ class DataField:
         return self.taken_apart(*self.descrambler.run(np.ascontiguousarray(scrambled)), holds)
 
     def taken_apart(self, psdus, scrambled, places, holds):
-        """Make payloads of what ``descrambler`` found.
+        """Make payloads from the results of ``descrambler``.
 
         Args:
             psdus: uint8 (n, length).
-            scrambled: uint8 (n, num_scrambled), the bits with padding.
-            places: n pairs of what :func:`mac.at_places` takes behind the PSDU.
+            scrambled: uint8 (n, num_scrambled), scrambled bits with padding.
+            places: n pairs of the arguments (places, complete) of :func:`mac.at_places`.
             holds: as for :meth:`payloads`.
 
         Returns:
@@ -217,12 +219,14 @@ class DataField:
         return found
 
     def merged(self, before, after):
-        """The union of what two attempts made of a frame: the :class:`Payload` ``after``, with the
-        bits of MPDUs that only ``before`` has right."""
+        """Merge the payloads of two attempts to decode a frame.
+
+        Return ``after``, with the bits of those MPDUs added that only ``before`` has correct.
+        """
         if before.good <= after.good:
             return after
         scrambled = after.scrambled.copy()
-        scrambled[:SERVICE] = before.scrambled[:SERVICE]    # the seed must be right
+        scrambled[:SERVICE] = before.scrambled[:SERVICE]    # the seed of a correct MPDU is right
         for mpdu in before.mpdus:
             if mpdu.fcs_ok:
                 begin = mpdu.offset - (mac.DELIMITER if self.frame_format.aggregated else 0)
