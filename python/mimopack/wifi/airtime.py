@@ -43,7 +43,7 @@ class Airtime:
         return self._newest // self._columns
 
     def add(self, start, num_samples):
-        """Count a frame by its first sample and its length; ignore a frame older than the picture."""
+        """Count a frame by its first sample and its length; skip a frame older than the picture."""
         begin, end = start / self._cell, (start + num_samples) / self._cell
         if end <= begin:
             return

@@ -92,10 +92,10 @@ class AutoDetector:
         """Judge one interval of the receiver's status.
 
         Args:
-                told: dictionary with ``seconds``, ``load`` (share of these seconds in which the
-                    receiver worked), ``samples`` (number of searched samples), ``dropped``,
-                    ``waiting`` (seconds of samples), and ``stages`` ({stage: seconds, summed over all
-                    threads}).
+            told: dictionary with ``seconds``, ``load`` (share of these seconds in which the
+                receiver worked), ``samples`` (number of searched samples), ``dropped``,
+                ``waiting`` (seconds of samples), and ``stages`` ({stage: seconds, summed over all
+                threads}).
             sample_rate: samples per second.
 
         Returns:

@@ -167,7 +167,7 @@ class CsiWriter:
         """Write a frame if it has a channel state; return whether it has one.
 
         Args:
-                frame: :class:`frame.ReceivedFrame`; all frames of a file have equally many antennas.
+            frame: :class:`frame.ReceivedFrame`; all frames of a file have equally many antennas.
 
         Raises:
             ValueError: an argument is not as above, or the writer is closed.
@@ -263,7 +263,7 @@ class _Columns:
 
 
 class _Npz(_Columns):
-    """A .npz file. A zip archive takes one array at a time, so each one is in a temporary file first."""
+    """A .npz file, put together on closing: until then each array is in a temporary file."""
 
     def __init__(self, part):
         super().__init__()

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Frames that were found to what is reported of them: demodulation, detection, decoding."""
+"""Decode found frames and report them: demodulation, detection, decoding."""
 
 import logging
 from collections import Counter
@@ -30,35 +30,35 @@ from .whitening import factors, noise_covariance
 from .windows import FrameSamples
 
 _log = logging.getLogger(__name__)
-# Frames of one format that are demodulated together, and their OFDM symbols of 20 MHz and an
-# antenna, which should stay in the cache; and symbols that are worth a batch of their own where
-# threads share the frames, as Python's share of a batch is one thread's at a time.
+# Frames of one format are demodulated in batches of at most _BATCH frames. _SYMBOLS_TOGETHER limits
+# a batch to the cache, in OFDM symbols x antennas x 20 MHz. Threads share the frames in batches of
+# at least _LEAST_SYMBOLS, because the Python part of a batch runs in one thread at a time.
 _BATCH = 64
 _SYMBOLS_TOGETHER = 5120
 _LEAST_SYMBOLS = 2048
 _KEPT_OBJECTS = 256
-# Candidates of all vectors of a batch from which a detector's threads are worth waking, which takes
-# long where other blocks have the cores.
+# A detector uses several threads from this number of candidates per batch on. Waking threads takes
+# long if other blocks occupy the cores.
 _SHARED_WORK = 8_000_000
-# How a problem begins that is an exception.
+# Prefix of a problem that is an exception.
 FAILED = "failed: "
 _LTF_START = training.L_STF + 2 * training.GUARD
-# Functions that make detectors, which may be a user's, are called one at a time.
+# Calls of detector factories take turns, since a factory may be a user's function.
 _MAKING = Lock()
 
 
 @dataclass(frozen=True)
 class Settings:
-    """How frames are decoded.
+    """How to decode frames.
 
     Attributes:
-        num_rx: receive antennas.
+        num_rx: number of receive antennas.
         sample_rate: samples per second.
         scale: sample rate over 20 MS/s.
-        frequency: centre of the samples' band in Hz, or None.
+        frequency: centre frequency of the samples in Hz, or None.
         detector, backend, smoothing, passes, iterations: see :class:`receiver.Receiver`.
-        covariance: whether noise is made white across antennas.
-        detector_threads: of each detector, 0 takes all cores where it has much to do.
+        covariance: whether to whiten noise across antennas.
+        detector_threads: threads of each detector; 0 uses all cores for large batches.
     """
 
     num_rx: int
@@ -75,12 +75,14 @@ class Settings:
 
 
 def batches(found, num_rx, threads):
-    """Indices of frames that are decoded together: lists, of frames of equal format each.
+    """Group frames that are decoded together; return lists of indices into ``found``.
+
+    All frames of a group have the same format.
 
     Args:
         found: list of :class:`synchroniser.Found` with known formats.
-        num_rx: receive antennas.
-        threads: among which they are shared.
+        num_rx: number of receive antennas.
+        threads: number of threads that share the frames.
     """
     groups = {}
     for index, one in enumerate(found):
@@ -92,7 +94,8 @@ def batches(found, num_rx, threads):
         symbols = max(1, f.num_symbols * num_rx * f.bandwidth_mhz // 20)
         size = min(_BATCH, -(-_SYMBOLS_TOGETHER // symbols),
                    max(shared, -(-_LEAST_SYMBOLS // symbols)))
-        # Parts of about the same size: a rest of one frame would cost as much Python as many.
+        # Parts of similar size: a remainder of one frame would cost as much Python time as a full
+        # part.
         parts = -(-len(indices) // size)
         ends = [len(indices) * part // parts for part in range(parts + 1)]
         out += [indices[begin:end] for begin, end in pairwise(ends)]
@@ -100,7 +103,7 @@ def batches(found, num_rx, threads):
 
 
 class FrameDecoder:
-    """Demodulates and decodes frames in batches. For one thread.
+    """Demodulate and decode frames in batches. Use each object in one thread only.
 
     Args:
         settings: :class:`Settings`.
@@ -108,7 +111,8 @@ class FrameDecoder:
 
     Attributes:
         settings: as above; may be replaced.
-        seconds: Counter of what "demodulation", "detection", "decoding", "reporting" took.
+        seconds: Counter of the time spent in "demodulation", "detection", "decoding" and
+            "reporting".
     """
 
     def __init__(self, settings, clock=None):
@@ -117,7 +121,7 @@ class FrameDecoder:
         self.settings = settings
         self.seconds = Counter()
         self._clock, self._lapped = clock, 0.0
-        self._logged = set()    # exceptions
+        self._logged = set()    # exceptions logged so far
 
     @property
     def settings(self):
@@ -130,11 +134,11 @@ class FrameDecoder:
         self._loops.clear()
 
     def decode(self, found, keep_symbols=False):
-        """Decode frames of one format, none of which has a :meth:`problem`.
+        """Decode frames of one format. None of them may have a :meth:`problem`.
 
         Args:
             found: list of :class:`synchroniser.Found`.
-            keep_symbols: whether ``ReceivedFrame.symbols`` is wanted.
+            keep_symbols: whether to fill in ``ReceivedFrame.symbols``.
 
         Returns:
             list of :class:`ReceivedFrame`.
@@ -145,7 +149,7 @@ class FrameDecoder:
             return self._attempt(found)
 
     def problem(self, one):
-        """Why a frame cannot be decoded; "" where it can."""
+        """Return why a frame cannot be decoded; "" if it can."""
         f = one.header.format
         if f is None:
             return one.header.problem
@@ -162,7 +166,7 @@ class FrameDecoder:
         return ""
 
     def failed(self, one, problem):
-        """The report of a frame that was not decoded."""
+        """Return the report of a frame that was not decoded."""
         return ReceivedFrame(**self._found([one])[0], format=one.header.format, problem=problem,
                              announced=one.header.announced)
 
@@ -175,7 +179,7 @@ class FrameDecoder:
             self._lapped = now
 
     def _lap_shared(self, stages, shares):
-        """Add the time since the last call to stages, by their shares."""
+        """Divide the time since the last call among stages in proportion to their shares."""
         if self._clock:
             now = self._clock()
             for stage, share in zip(stages, shares, strict=True):
@@ -183,7 +187,7 @@ class FrameDecoder:
             self._lapped = now
 
     def _attempt(self, group):
-        """:meth:`_decode`; where that fails, one by one, and what fails then is reported."""
+        """Decode a group; if that fails, decode its frames one by one and report failures."""
         try:
             return self._decode(group)
         except Exception as error:
@@ -196,11 +200,11 @@ class FrameDecoder:
         told = type(error), str(error)
         if told not in self._logged:
             self._logged.add(told)
-            _log.error("the frame at sample %d was not decoded; this error is logged once",
+            _log.error("the frame at sample %d was not decoded (logged once per error)",
                        one.preamble.start, exc_info=error)
 
     def _decode(self, group):
-        """Frames of one format: list of :class:`ReceivedFrame`."""
+        """Decode frames of one format: return a list of :class:`ReceivedFrame`."""
         f, centre = group[0].header.format, group[0].header.centre
         demodulator = self._kept(self._demodulators, (f.symbols_key, centre),
                                  lambda: Demodulator(f, self.settings.scale, centre,
@@ -232,8 +236,8 @@ class FrameDecoder:
             payloads = field.taken_apart(*found, [None] * len(group))
             payloads = self._iterated(field, demodulated, payloads)
             self._lap("decoding")
-        # What is reported of a frame: the last pass that found an MPDU more, or the first, as one
-        # that went wrong may have trained on wrong bits.
+        # Report a frame as demodulated in the last pass that found another MPDU, or else in the
+        # first pass: a later pass may have trained on wrong bits.
         reported = demodulated
         left = _incomplete(payloads)
         for _ in range(self.settings.passes - 1):
@@ -241,13 +245,13 @@ class FrameDecoder:
                 break
             before = payloads
             try:
-                # What was decoded is further training.
+                # Decoded bits serve as further training.
                 coded = field.code(np.stack([payloads[i].scrambled for i in left]))
                 refined = demodulator.refine(demodulated.take(left),
                                              known_points(f, coded, field.source))
                 self._lap("demodulation")
                 decoded = self._decoded(refined, detector, field, [payloads[i] for i in left])
-            except Exception as failure:    # what was decoded stays
+            except Exception as failure:    # keep the results of earlier passes
                 self._log_once(failure, group[left[0]])
                 break
             payloads = _put(payloads, left, decoded)
@@ -255,15 +259,15 @@ class FrameDecoder:
             better = [i for i in left if len(payloads[i].good) > len(before[i].good)]
             if better:
                 reported, error = reported.put(better, demodulated.take(better)), None
-            # A frame with good MPDUs to which a pass added none seldom gains by another, and one of
-            # which a pass decided nothing otherwise will not.
+            # Another pass seldom helps a frame that has good MPDUs and gained none in this pass. It
+            # cannot help a frame without good MPDUs whose bits did not change.
             left = [i for i in left if not payloads[i].complete and (i in better or (
                 not payloads[i].good and _differ(before[i], payloads[i])))]
         name = getattr(detector, "name", "") or type(detector).__name__
         return self._reports(group, reported, lower, payloads, name, field, error)
 
     def _behind(self, demodulator, detector, field, frames):
-        """What can follow demodulation in C++ at once: arguments of ``Demodulator.run``."""
+        """Return the arguments of ``Demodulator.run`` for steps that follow at once in C++."""
         core = getattr(detector, "core", None)
         if core is None or not demodulator.chains:
             return {}
@@ -273,13 +277,13 @@ class FrameDecoder:
                 "threads": detector.threads}
 
     def _share_threads(self, detector, vectors):
-        """Let a detector use all cores where a batch is worth it."""
+        """Let a detector use all cores if the batch is large enough."""
         if not self.settings.detector_threads and isinstance(detector, detectors.Detector):
             work = vectors * detector.candidates
             detector.threads = 0 if work > _SHARED_WORK else 1
 
     def _decoded(self, demodulated, detector, field, before=None):
-        """Payloads of demodulated frames, with the MPDUs of payloads that were decoded before."""
+        """Return the payloads of demodulated frames, merged with payloads of earlier passes."""
         llr = self._detect(detector, demodulated)
         self._lap("detection")
         f = field.frame_format
@@ -291,8 +295,10 @@ class FrameDecoder:
         return payloads
 
     def _iterated(self, field, demodulated, payloads, llr=None):
-        """Payloads, incomplete ones after further passes of detector and decoder; llr is what the
-        detector found, or None where that was not kept."""
+        """Iterate between detector and decoder for incomplete payloads; return all payloads.
+
+        ``llr`` is the output of the detector, or None if it was not kept.
+        """
         f = field.frame_format
         left = _incomplete(payloads)
         passes = self.settings.iterations
@@ -305,7 +311,7 @@ class FrameDecoder:
         return _put(payloads, left, found)
 
     def _samples(self, group):
-        """:class:`FrameSamples` of frames, from the first LTF window on."""
+        """Return the :class:`FrameSamples` of frames, from the first LTF window on."""
         samples = [one.samples for one in group]
         first = np.array([one.preamble.window - one.first for one in group])
         cfo = np.array([one.preamble.cfo for one in group])
@@ -330,10 +336,10 @@ class FrameDecoder:
 
     def _registered(self, f, unknowns, rows, **options):
         kind = detectors.REGISTRY[self.settings.detector]
-        if unknowns == 1:    # maximum ratio combining is exact, whatever was asked for
+        if unknowns == 1:    # maximum ratio combining is exact, so any detector may be replaced
             kind = detectors.MMSE
         elif kind.NEEDS_SQUARE_QAM and f.bits_per_carrier == 1:
-            kind = detectors.MLA    # BPSK is no square, and few candidates
+            kind = detectors.MLA    # BPSK is not a square QAM, and has few candidates
         return kind(num_tx=unknowns, num_rx=rows, constellation=f.constellation,
                     backend=self.settings.backend, threads=self.settings.detector_threads,
                     **options)
@@ -355,9 +361,9 @@ class FrameDecoder:
         return kept[key]
 
     def _found(self, group):
-        """Fields of the reports that synchronisation knows: a dictionary for each frame."""
+        """Return the report fields known from synchronisation: one dictionary per frame."""
         fft = carriers.FFT_20 * self.settings.scale
-        # Of the FFT without scaling; the power of samples is the sum over carriers, over N^2.
+        # Powers of an unscaled FFT of size N: the power of the samples is their sum over N^2.
         powers = _core.wifi.powers(
             [one.header.signal for one in group], [one.header.noise for one in group],
             share=[52 * len(one.preamble.subchannels) / fft**2 for one in group])
@@ -375,9 +381,11 @@ class FrameDecoder:
 
     def _reports(self, group, demodulated, lower=None, payloads=None, detector="", field=None,
                  error=None):
-        """Frames of one format that were demodulated: list of :class:`ReceivedFrame`; lower is
-        what undoes the whitening of antennas, error the mean squares of error vectors where they
-        are known."""
+        """Return the list of :class:`ReceivedFrame` of demodulated frames of one format.
+
+        ``lower`` undoes the whitening across antennas. ``error`` holds the mean squared error
+        vectors, or None if they are not known.
+        """
         d, scale = demodulated, self.settings.scale
         f, fft = group[0].header.format, carriers.FFT_20 * scale
         matrices, noise, condition = _core.wifi.channel_states(
@@ -390,7 +398,8 @@ class FrameDecoder:
                 error, symbols = self._equalised(f, d)
             evm = _core.wifi.decibels(error)
         step = (d.phase_step / (2 * np.pi * f.symbol * scale)).tolist()
-        # The demodulator's is positive where the transmitter's clock is slow.
+        # d.sampling_offset is positive for a slow clock of the transmitter; the report, for a fast
+        # one.
         offset = (0.0 - 1e6 * d.sampling_offset).tolist()
         start = ((d.delay - _LTF_START) * scale).tolist()
         non_ht, vht = isinstance(f, NonHT), isinstance(f, VHT)
@@ -401,7 +410,7 @@ class FrameDecoder:
                 "cfo_hz": (one.preamble.cfo + step[i]) * self.settings.sample_rate,
                 "sampling_offset_ppm": offset[i], "condition_db": condition[i],
                 "channel": ChannelState(d.carriers, matrices[i], noise[i])}
-            if not non_ht:    # cyclic shifts hide the first path of the L-LTF
+            if not non_ht:    # cyclic shifts hide the first path in the L-LTF
                 found["start"] = one.preamble.window + start[i]
             if vht and (not payloads or field.carries_crc(payloads[i], d.sig_b_bits[i])):
                 found["format"] = _with_length(found["format"], d.sig_b_bits[i].tobytes())
@@ -418,8 +427,10 @@ class FrameDecoder:
         return frames
 
     def _equalised(self, f, demodulated):
-        """(mean squared error vectors (n, streams); points (n, symbols, carriers, streams) where
-        they are kept, else None)."""
+        """Return (mean squared error vectors (n, streams), equalised points).
+
+        The points have the shape (n, symbols, carriers, streams), or are None if not kept.
+        """
         d, count = demodulated, demodulated.y.shape[2]
         if self._keep_symbols:
             chosen, points = np.arange(count), in_time(mmse_points(d.y, d.h, d.noise_var), f)
@@ -430,7 +441,7 @@ class FrameDecoder:
 
 @lru_cache(maxsize=4096)
 def _with_length(f, sig_b):
-    """A VHT format with the length that the bits of its VHT-SIG-B tell."""
+    """Return a VHT format with the length field of its VHT-SIG-B bits."""
     length = signal_fields.sig_b_length(f, np.frombuffer(sig_b, np.uint8))
     return replace(f, apep_length=length)
 
@@ -440,16 +451,16 @@ def _differ(payload, other):
 
 
 def _incomplete(payloads):
-    """Indices of the payloads in which MPDUs are wrong or missing."""
+    """Return the indices of payloads with missing or incorrect MPDUs."""
     return [i for i, payload in enumerate(payloads) if not payload.complete]
 
 
 class _Refused(Exception):
-    """The detector takes no frames of a format; the text says why."""
+    """The detector does not support the frames of a format; the text says why."""
 
 
 def _refusal(name, f, error):
-    """Why a detector takes no frames of a format, with the limit that its own words tell."""
+    """Explain why a detector does not support a format, with the limit from its own message."""
     points = 2**f.bits_per_carrier
     modulation = {2: "BPSK", 4: "QPSK"}.get(points, f"{points}-QAM")
     stbc = " with a space-time block code" if f.stbc else ""
@@ -458,7 +469,7 @@ def _refusal(name, f, error):
 
 
 def _put(payloads, indices, others):
-    """The payloads with those of some indices replaced by others."""
+    """Return the payloads with those at some indices replaced."""
     payloads = list(payloads)
     for i, payload in zip(indices, others, strict=True):
         payloads[i] = payload

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Frames of one format to what a MIMO detector takes: received vectors, channels, noise."""
+"""Demodulate frames of one format: received vectors, channels and noise for a MIMO detector."""
 
 from dataclasses import dataclass, replace
 
@@ -12,33 +12,38 @@ from .formats import VHT, NonHT
 from .points import axis_of, measured_symbols, space_time_blocks
 from .smoothing import smoother
 
-# From a frame's first sample to the FFT window of the L-LTF's first half, at 20 MS/s.
+# From the first sample of a frame to the FFT window of the first half of the L-LTF, at 20 MS/s.
 _LTF = training.L_STF + 2 * training.GUARD
-_HALVES = np.array([0, carriers.FFT_20])    # of the L-LTF, from there
+_HALVES = np.array([0, carriers.FFT_20])    # the halves of the L-LTF, relative to _LTF
 
 
 @dataclass(frozen=True)
 class Demodulated:
-    """Frames of one format: y = H x + n with E|x_i|^2 = 1, n ~ CN(0, noise_var I).
+    """Demodulated frames of one format.
+
+    The model is y = H x + n with E|x_i|^2 = 1 and n ~ CN(0, noise_var I). n is the number of frames
+    in the shapes below.
 
     Attributes:
-        y: complex64 (n, num_data, T, R): antennas (and copies, and both symbols of a space-time
-            block) R, subcarriers ascending, T symbols or blocks of two.
-        h: complex64 (n, num_data, R, S): S unknowns, streams, or two of each with space-time
-            block codes, the second conjugate.
-        noise_var: float64 (n,), noise and the channel estimate's error.
-        channel: complex64 (n, carriers, num_rx, N_STS): estimates, not whitened, with cyclic
-            shifts and turns taken out.
-        carriers: int64, those of ``channel``.
-        noise: float64 (n, num_rx): noise power of each antenna in a subcarrier.
-        sampling_offset: float64 (n,).
-        phase_step: float64 (n,), mean turn of the pilots from symbol to symbol, radians.
-        delay: int64 (n,), delay of the first path against the L-LTF's FFT window, in samples at
-            20 MS/s.
-        sig_b_bits: uint8 (n, bits), of the VHT-SIG-B without tail; none of other formats.
-        received: complex64 (n, num_rx, num_symbols, used carriers): symbols over the noise, turns
-            of phase and clock taken out.
-        least_squares: complex64, as ``channel``, over the noise and not smoothed.
+        y: complex64 (n, num_data, T, R): subcarriers ascending; T symbols, or blocks of two symbols
+            with a space-time block code; R rows: antennas, times copies, times the two symbols of a
+            block.
+        h: complex64 (n, num_data, R, S): S unknowns. These are the streams, or with a space-time
+            block code two unknowns per stream, the second conjugate.
+        noise_var: float64 (n,), variance of noise and channel estimation error.
+        channel: complex64 (n, carriers, num_rx, N_STS): channel estimates before whitening, without
+            cyclic shifts and phase rotations.
+        carriers: int64, subcarrier indices of ``channel``.
+        noise: float64 (n, num_rx): noise power per antenna in a subcarrier.
+        sampling_offset: float64 (n,), relative sampling clock offset.
+        phase_step: float64 (n,), mean phase change of the pilots per symbol, in radians.
+        delay: int64 (n,), delay of the first path relative to the FFT window of the L-LTF, in
+            samples at 20 MS/s.
+        sig_b_bits: uint8 (n, bits), VHT-SIG-B without tail; no bits for other formats.
+        received: complex64 (n, num_rx, num_symbols, used carriers): symbols divided by the noise
+            deviation, corrected for phase and sampling clock.
+        least_squares: complex64, shaped as ``channel``: estimates divided by the noise deviation,
+            not smoothed.
     """
 
     y: np.ndarray
@@ -55,11 +60,11 @@ class Demodulated:
     least_squares: np.ndarray | None = None
 
     def take(self, indices):
-        """The frames of some indices."""
+        """Return the frames at some indices."""
         return replace(self, **{name: value[indices] for name, value in self._arrays()})
 
     def put(self, indices, others):
-        """The frames with those of some indices replaced by others."""
+        """Return a copy with the frames at some indices replaced."""
         changed = {}
         for name, value in self._arrays():
             changed[name] = value.copy()
@@ -67,28 +72,29 @@ class Demodulated:
         return replace(self, **changed)
 
     def _arrays(self):
-        """Names and values of the arrays with a row for each frame."""
+        """Return names and values of the arrays that have one row per frame."""
         return [(name, value) for name, value in vars(self).items()
                 if isinstance(value, np.ndarray) and name != "carriers"]
 
 
 class Demodulator:
-    """FFT, channel estimation, phase and clock tracking for frames of one format.
+    """Estimate channels and track phase and sampling clock, for frames of one format.
 
-    Channel: least squares over the long training fields, (1 / N) sum_n Y_n[k] P[i, n] L_k since
-    P P^T = N I (IEEE 802.11-2020 §19.3.9.4.6), smoothed over the subcarriers within the delay
-    spread unless the frame forbids it. Noise: half the power of the difference of the L-LTF's
-    halves, antenna by antenna; all is divided by it.
+    The channel estimate is least squares over the long training fields,
+    (1 / N) sum_n Y_n[k] P[i, n] L_k, since P P^T = N I (IEEE 802.11-2020 §19.3.9.4.6). It is then
+    smoothed over the subcarriers within the delay spread, unless the frame forbids smoothing. The
+    noise estimate of an antenna is half the power of the difference of the two L-LTF halves. All
+    symbols are divided by the noise deviation.
 
     Args:
-        frame_format: :class:`formats.FrameFormat`; all frames have its ``key``.
+        frame_format: :class:`formats.FrameFormat`; all frames share its ``key``.
         scale: sample rate over 20 MS/s.
-        centre: of the channel among the samples' carriers.
-        smoothing: whether estimates are smoothed at all.
+        centre: subcarrier index, within the band of the samples, of the channel's centre.
+        smoothing: whether to smooth channel estimates at all.
 
     Attributes:
-        format: as above.
-        plan: dictionary of what the C++ demodulator keeps of the format.
+        format: the frame format.
+        plan: dictionary of the format's constants for the C++ demodulator.
     """
 
     def __init__(self, frame_format, scale, centre=0, smoothing=True):
@@ -99,7 +105,7 @@ class Demodulator:
         plan, streams = f.plan, f.num_space_time_streams
         self._non_ht = isinstance(f, NonHT)
         self._ltf_k = (plan if self._non_ht else carriers.high_throughput(f.bandwidth_mhz)).used
-        # What cyclic shifts and wide channels' turns do to each stream, (carriers, N_STS).
+        # Cyclic shifts and phase rotations of each stream, (carriers, N_STS).
         turn = carriers.rotation(f.bandwidth_mhz, self._ltf_k)[:, None]
         if self._non_ht:
             sequence = training.legacy_long_training(f.bandwidth_mhz)
@@ -108,11 +114,11 @@ class Demodulator:
             turn = turn * training.cyclic_shift(self._ltf_k, training.STREAM_ADVANCE[streams])
         self._turn = turn.astype(np.complex64, "C")
         self._in_ltf = np.searchsorted(self._ltf_k, plan.used)
-        # Of VHT's pilots only a sum over the streams is trained.
+        # VHT pilots train only the sum over the streams.
         self._sums = isinstance(f, VHT) and streams > 1
         self._estimated = plan.data_index if self._sums else np.arange(plan.used.size)
-        # Samples at 20 MS/s from the L-LTF's first window to that of each data symbol, and samples
-        # from the middle of the training fields to that of each data symbol.
+        # _starts: samples at 20 MS/s from the first L-LTF window to the window of each data symbol.
+        # _distance: samples from the middle of the training fields to the middle of each window.
         self._starts = f.data_start + f.guard - _LTF + f.symbol * np.arange(f.num_symbols)
         self._distance = (self._starts + 32.0 - self._training_middle()) * scale
         self._legacy_bins = (centre + carriers.legacy(f.bandwidth_mhz).used) % self._fft
@@ -126,7 +132,7 @@ class Demodulator:
         self._core = _core.wifi.Demodulator(self.plan, self._smoother)
 
     def _plan(self, sequence, at_pilots, centre):
-        """What the C++ demodulator keeps of the format."""
+        """Return the format's constants for the C++ demodulator."""
         f, plan, streams = self.format, self.format.plan, self.format.num_space_time_streams
         pilots = np.ascontiguousarray(f.pilots(f.num_symbols), np.float32)
         pilots = pilots.reshape(-1, len(plan.pilots), streams)
@@ -170,12 +176,12 @@ class Demodulator:
 
     @property
     def samples_needed(self):
-        """Samples from the first LTF window on that a frame takes."""
+        """Number of samples of a frame from the first L-LTF window on."""
         return (self.format.num_samples - _LTF) * self._scale
 
     @property
     def chains(self):
-        """Whether :meth:`run` can detect and decode too: vectors are what a detector takes."""
+        """Whether :meth:`run` can detect and decode too: its vectors suit detectors as they are."""
         f = self.format
         return f.num_symbols > 0 and f.coding == "bcc" and not f.stbc and f.plan.copies == 1
 
@@ -183,17 +189,17 @@ class Demodulator:
         """Demodulate frames.
 
         Args:
-            samples: :class:`FrameSamples` from the L-LTF's first FFT window on: samples_needed,
-                and a guard interval on both sides.
-            behind: where the format ``chains``, what follows at once, without Python's lock:
-                detector (``_core.CpuDetector``), decoder and descrambler (a
-                :class:`data_field.DataField`'s), threads.
+            samples: :class:`FrameSamples` that begin at the first FFT window of the L-LTF. They
+                hold ``samples_needed`` samples and a guard interval on both sides.
+            behind: further steps in C++ without the interpreter lock, if the format ``chains``:
+                detector (a ``_core.CpuDetector``), decoder and descrambler (of a
+                :class:`data_field.DataField`), and threads.
 
         Returns:
-            (:class:`Demodulated`, PSDUs, scrambled bits and MPDUs as
-            :meth:`data_field.DataField.taken_apart` takes them, mean squares of error vectors as of
-            :func:`points.error_vectors`, seconds of demodulation, detection and decoding); the last
-            five are None where nothing was behind.
+            (:class:`Demodulated`; PSDUs, scrambled bits and MPDUs for
+            :meth:`data_field.DataField.taken_apart`; mean squared error vectors, see
+            :func:`points.error_vectors`; seconds of demodulation, detection and decoding). The last
+            five are None without ``behind``.
         """
         f = self.format
         found = self._core.run(samples.samples, rows=len(samples.samples[0]), first=samples.first,
@@ -208,13 +214,13 @@ class Demodulator:
         return Demodulated(y, h, **found, carriers=self._ltf_k), *decoded
 
     def refine(self, before, points):
-        """Demodulate frames again with what was decoded of them as further training.
+        """Demodulate frames again, with their decoded bits as further training.
 
-        Phase and clock are tracked by all subcarriers, and the channel is least squares over
+        All subcarriers serve to track phase and clock. The channel estimate is least squares over
         training fields and data: (N H_0 + sum_s Y_s X_s^H) (N I + sum_s X_s X_s^H)^-1. Bits that
-        were decoded wrong make it worse; most are right where the channel's estimate was what
-        failed. What is left of the symbols tells the noise of each subcarrier, as that of a tone
-        is in few, and how it is correlated between the antennas, as any interferer's is.
+        were decoded wrong degrade the estimate. Most bits are right, however, if the channel
+        estimate was what failed. The residual of the symbols gives the noise of each subcarrier (a
+        tone affects only a few) and its correlation between antennas (any interferer causes one).
 
         Args:
             before: :class:`Demodulated` of the frames.
@@ -247,13 +253,17 @@ class Demodulator:
                        phase_step=before.phase_step + step)
 
     def training_halves(self, samples):
-        """The L-LTF's two halves at the used subcarriers, (n, num_rx, 2, K), of samples as for
-        :meth:`run`."""
+        """Return the two halves of the L-LTF at the used subcarriers, (n, num_rx, 2, K).
+
+        ``samples`` is as for :meth:`run`.
+        """
         return samples.spectra(_HALVES * self._scale, self._fft, self._legacy_bins)
 
     def _smooth(self, estimate, share):
-        """Estimates over the noise smoothed frame by frame, and what that leaves of each one's
-        error variance."""
+        """Smooth noise-normalised estimates frame by frame.
+
+        Return them and the share of the error variance that remains in each frame.
+        """
         rows = estimate
         if self._trained is not None:
             rows = np.take(rows, self._trained, axis=1)
@@ -266,8 +276,10 @@ class Demodulator:
         return smoothed, error
 
     def _training_middle(self):
-        """Middle of the training fields that the channel comes from, counted from the L-LTF's
-        first window, at 20 MS/s."""
+        """Return the middle of the training fields that the channel estimate uses.
+
+        The unit is samples at 20 MS/s, counted from the first window of the L-LTF.
+        """
         f = self.format
         if self._non_ht:
             return 64
@@ -277,11 +289,15 @@ class Demodulator:
         return f.training_start + training.GUARD - _LTF + 32 + fields / 2
 
     def _vectors(self, y, channel):
-        """y (n, num_data, T, R) and h (n, num_data, R, S) of symbols (n, data carriers, symbols,
-        num_rx) and channels (n, data carriers, num_rx, N_STS)."""
+        """Arrange symbols and channels for a detector as y (n, num_data, T, R), h (n, num_data, R,
+        S).
+
+        ``y`` has the shape (n, data carriers, symbols, num_rx), and ``channel`` has the shape
+        (n, data carriers, num_rx, N_STS).
+        """
         f, plan = self.format, self.format.plan
         n, _, symbols, num_rx = y.shape
-        if plan.copies > 1:    # the same points in each 20 MHz: as if from further antennas
+        if plan.copies > 1:    # each 20 MHz copy acts as further antennas
             y = y.reshape(n, plan.copies, plan.num_data, symbols, num_rx)
             y = y.transpose(0, 2, 3, 1, 4).reshape(n, plan.num_data, symbols, -1)
             channel = channel.reshape(n, plan.copies, plan.num_data, num_rx, -1)

@@ -11,7 +11,7 @@ import numpy as np
 from .formats import FrameFormat
 
 TRUNCATED = "truncated: the samples end before the frame does"
-# What only one format's signal fields say.
+# Fields of only one format's signal fields.
 _OWN = {"ht": ("aggregated", "greenfield"),
         "vht": ("aggregated", "beamformed", "group_id", "partial_aid")}
 _NOT_KNOWN = dict.fromkeys(("format", "mcs", "num_streams", "stbc", "bandwidth_mhz", "short_gi",
@@ -24,14 +24,14 @@ class ChannelState:
     """Channel matrices of a frame (CSI).
 
     Attributes:
-        carriers: int64 (n,), numbers of the subcarriers, ascending: distance from the centre of the
-            frame's channel in units of the carrier spacing.
-        matrices: complex64 (n, num_rx, N_STS). Y_k = H_k X_k with E|X|^2 = 1 per space-time
-            stream and Y in full scales of the samples: the mean power of antenna r at the
-            input is sum_k,i |H_k[r, i]|^2. The standard's cyclic shifts and the turns of a
-            wide channel's parts (gamma_k) are taken out; the FFT window begins at the first
-            path or before it.
-        noise: float64 (num_rx,), noise power of an antenna in one subcarrier, in the same unit.
+        carriers: int64 (n,), indices of the subcarriers, ascending: distance from the centre of the
+            frame's channel in carrier spacings.
+        matrices: complex64 (n, num_rx, N_STS), in Y_k = H_k X_k with E|X|^2 = 1 per space-time
+            stream and Y relative to full scale. The mean power of antenna r at the input is
+            sum_k,i |H_k[r, i]|^2. The matrices exclude the standard's cyclic shifts and the phase
+            rotations of a wide channel (gamma_k). The FFT window begins at the first path or
+            before it.
+        noise: float64 (num_rx,), noise power per antenna in one subcarrier, in the same unit.
     """
 
     carriers: np.ndarray
@@ -41,36 +41,39 @@ class ChannelState:
 
 @dataclass
 class ReceivedFrame:
-    """A frame that was found, with what was decoded of it.
+    """A frame that was found, and its decoded contents.
 
     Attributes:
-        start: sample of the stream at which its short training field begins.
-        num_samples: samples that it takes by its signal fields.
+        start: first sample of the short training field, counted from the start of the stream.
+        num_samples: number of samples of the frame according to its signal fields.
         sample_rate: samples per second.
-        frequency: centre of the frame's channel in Hz; None where the stream's is not known.
-        centre_hz: the same against the centre of the samples' band.
-        format: :class:`formats.FrameFormat`; None where it is not known or not supported.
-        problem: why nothing was decoded; "" where something was.
-        cfo_hz: carrier offset of the transmitter against the receiver.
-        sampling_offset_ppm: offset of its sampling clock, positive where it is fast, as cfo_hz is;
-            uncertain by about 10 ppm in frames below 100 us, 0 in frames without payload.
-        snr_db: mean over antennas of signal over noise power, per subcarrier.
-        antenna_snr_db: (num_rx,) the same of each antenna.
-        level_dbfs: (num_rx,) mean power of the frame's preamble, 0 for a constant of magnitude 1.
-        noise_dbfs: (num_rx,) noise power in the band that the frame takes, likewise.
-        condition_db: condition number of the channel matrices, mean over subcarriers of its dB;
-            nan where there are none.
-        evm_db: (num_streams,) error vector magnitude of the equalised points of each stream.
-        detector: name of the detector in use, "" where none was.
-        scrambler_seed: that of the transmitter, 0 where it was not found.
-        psdu: bytes, right or wrong.
+        frequency: centre frequency of the frame's channel in Hz; None if the frequency of the
+            stream is unknown.
+        centre_hz: centre of the frame's channel in Hz, relative to the centre of the samples' band.
+        format: :class:`formats.FrameFormat`; None if unknown or not supported.
+        problem: why the frame was not decoded; "" if it was.
+        cfo_hz: carrier frequency offset of the transmitter relative to the receiver.
+        sampling_offset_ppm: offset of the transmitter's sampling clock, positive for a fast clock,
+            as cfo_hz is. The uncertainty is about 10 ppm in frames shorter than 100 us. The value
+            is 0 in frames without payload.
+        snr_db: ratio of signal to noise power per subcarrier, mean over antennas.
+        antenna_snr_db: (num_rx,), the same ratio per antenna.
+        level_dbfs: (num_rx,), mean power of the preamble; 0 dBFS is a constant signal of
+            magnitude 1.
+        noise_dbfs: (num_rx,), noise power in the band of the frame, in dBFS.
+        condition_db: condition number of the channel matrices in dB, mean over subcarriers; nan
+            without matrices.
+        evm_db: (num_streams,), error vector magnitude of the equalised points per stream.
+        detector: name of the detector used, "" if none was.
+        scrambler_seed: seed of the transmitter, 0 if it was not found.
+        psdu: bytes of the PSDU, correct or not.
         mpdus: tuple of :class:`mac.Mpdu`.
-        complete: whether these are all MPDUs of the frame and their frame check sequences fit: of
-            an A-MPDU no part is left in which another could have been.
-        channel: :class:`ChannelState`; None where there is none.
+        complete: whether ``mpdus`` holds all MPDUs of the frame, each with a correct FCS. An A-MPDU
+            is complete if no remaining part could hold another MPDU.
+        channel: :class:`ChannelState`; None if there is none.
         symbols: complex64 (num_symbols, data subcarriers, num_streams), equalised, or None.
-        announced: what the signal fields say where format is None, with the keys of
-            :meth:`as_json`; empty where they were not read.
+        announced: contents of the signal fields if ``format`` is None, with the keys of
+            :meth:`as_json`; empty if the fields were not read.
     """
 
     start: int
@@ -99,22 +102,22 @@ class ReceivedFrame:
 
     @property
     def time(self):
-        """Seconds from the stream's first sample to the frame's."""
+        """Seconds from the first sample of the stream to the first sample of the frame."""
         return self.start / self.sample_rate
 
     @property
     def fcs_ok(self):
-        """Whether there are MPDUs and the frame check sequences of all that were found fit."""
+        """Whether the frame has MPDUs and the FCSs of all MPDUs found are correct."""
         return bool(self.mpdus) and all(mpdu.fcs_ok for mpdu in self.mpdus)
 
     def as_json(self):
-        """A dictionary of what JSON has; ``format`` is None where it is not known."""
+        """Return the report as a dictionary for JSON; ``format`` is None if unknown."""
         return self.facts() | {
             "psdu": self.psdu.hex(),
             "mpdus": [{"hex": mpdu.data.hex(), "fcs_ok": mpdu.fcs_ok} for mpdu in self.mpdus]}
 
     def facts(self):
-        """:meth:`as_json` without the bytes, the keys psdu and mpdus."""
+        """Return :meth:`as_json` without the bytes, the keys psdu and mpdus."""
         return {
             "start": self.start, "time": self.time, "num_samples": self.num_samples,
             **_NOT_KNOWN, **(self.announced if self.format is None
@@ -129,14 +132,17 @@ class ReceivedFrame:
 
     @property
     def sample_rate_scale(self):
-        """1; 0.5 or 0.25 for the 10 and 5 MHz channels of 802.11p."""
+        """1, or 0.5 or 0.25 for the 10 and 5 MHz channels of 802.11p."""
         return min(1.0, self.sample_rate / 20e6)
 
 
 @lru_cache(maxsize=1024)
 def _of_format(f, scale):
-    """What :meth:`ReceivedFrame.facts` tells of a format; scale of the nominal 20 MS/s."""
-    # Narrow channels divide the rate in Mbit/s, which the MCS of a non-HT frame is.
+    """Return the entries of :meth:`ReceivedFrame.facts` for a format.
+
+    ``scale`` is the sample rate over the nominal one.
+    """
+    # The MCS of a non-HT frame is its rate in Mbit/s, which a narrow channel divides.
     mcs = f.mcs if f.name != "non-ht" or scale == 1 else f.mcs * scale
     return {"format": f.name, "mcs": mcs, "num_streams": f.num_streams, "stbc": f.stbc,
             "bandwidth_mhz": f.bandwidth_mhz * scale, "short_gi": f.short_gi, "coding": f.coding,
@@ -144,7 +150,7 @@ def _of_format(f, scale):
 
 
 def _json(value):
-    """A number that JSON has, None for nan and infinities; tuples element by element."""
+    """Round a number for JSON, or each element of a tuple; nan and infinities become None."""
     if type(value) is tuple:
         return [round(float(one), 3) if math.isfinite(one) else None for one in value]
     return round(float(value), 3) if math.isfinite(value) else None

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Read a frame's signal fields: what makes a preamble a frame of a format."""
+"""Read the signal fields of frames: from a preamble to a frame of a known format."""
 
 from functools import lru_cache
 from typing import NamedTuple
@@ -15,23 +15,24 @@ from .signal_fields import LSig, SignalError
 from .smoothing import smoother
 from .whitening import factors, noise_covariance
 
-# Samples at 20 MS/s from the first LTF's FFT window: all that is looked at here.
+# Samples at 20 MS/s, from the FFT window of the first LTF, that reading the fields takes.
 SAMPLES_NEEDED = 2 * carriers.FFT_20 + 3 * training.SYMBOL
 # Samples at 20 MS/s before the first data or HT-SIG symbol of a non-HT, HT or VHT frame.
 _PREAMBLE = training.L_STF + training.L_LTF + training.SYMBOL
 
-# A frame that is longer than its L-SIG says, by more than rounding: samples at 20 MS/s.
+# A frame this much longer than its L-SIG announces is contradictory, whatever the rounding: samples
+# at 20 MS/s.
 _LONGER = 2 * training.SYMBOL
 # aPPDUMaxTime, 10 ms
 _LONGEST_GREENFIELD = 200_000
-# From the middle of the L-LTF to those of the next three symbols.
+# From the middle of the L-LTF to the middle of each of the next three symbols.
 _DISTANCE = 112.0 + training.SYMBOL * np.arange(3)
 _ORDER = bit_order(48, 1, 1)
 _PILOTS = training.legacy_pilots(0, 3).astype(np.float32)
 _KINDS = _core.wifi.signal_kinds
-# FFT windows behind the first LTF's: its second half, and three symbols.
+# FFT windows relative to the first half of the L-LTF: both halves and the next three symbols.
 _WINDOWS = np.array([0, 64, 144, 224, 304])
-# Signal fields that were parsed are kept: most come again.
+# Parsed signal fields are cached, because most of them recur.
 _KEPT = 4096
 
 
@@ -39,13 +40,13 @@ class Header(NamedTuple):
     """Contents of a frame's signal fields.
 
     Attributes:
-        format: a :class:`FrameFormat`, or None where it is not known or not supported.
-        problem: why there is none, "" otherwise.
-        num_samples: at 20 MS/s, what the frame takes by what was read of it.
-        centre: of the frame's channel among the carriers.
-        noise: (num_rx,) power per carrier and antenna, of the FFT without scaling.
-        signal: (num_rx,) mean power per carrier, noise taken off.
-        announced: what the fields say where there is no format, with the keys of
+        format: a :class:`FrameFormat`, or None if unknown or not supported.
+        problem: why there is no format, "" if there is one.
+        num_samples: samples of the frame at 20 MS/s, according to the fields that were read.
+        centre: subcarrier index, within the band of the samples, of the channel's centre.
+        noise: (num_rx,), noise power per subcarrier and antenna of the unscaled FFT.
+        signal: (num_rx,), mean signal power per subcarrier, without noise.
+        announced: contents of the fields if there is no format, with the keys of
             ``ReceivedFrame.as_json``.
     """
 
@@ -59,7 +60,7 @@ class Header(NamedTuple):
 
 
 class HeaderReader:
-    """Reads L-SIG, HT-SIG and VHT-SIG-A.
+    """Read L-SIG, HT-SIG and VHT-SIG-A.
 
     Args:
         scale: sample rate over 20 MS/s, 1, 2 or 4.
@@ -71,7 +72,7 @@ class HeaderReader:
         self._scale = scale
         self._fft = carriers.FFT_20 * scale
         self._windows = _WINDOWS * scale
-        self._places = {}    # (bins, centre) by subchannels
+        self._places = {}    # {subchannels: (bins, centre)}
         plan = carriers.legacy()
         k = tuple(plan.used.tolist())
         self._core = _core.wifi.HeaderReader(
@@ -81,16 +82,16 @@ class HeaderReader:
         self.samples_needed = SAMPLES_NEEDED * scale
 
     def read(self, samples, subchannels):
-        """Read signal fields of frames that hold the same 20 MHz parts.
+        """Read the signal fields of frames that occupy the same 20 MHz subchannels.
 
         Args:
-            samples: :class:`FrameSamples`, samples_needed of them from the FFT window of the long
-                training field's first half on.
-            subchannels: tuple, which 20 MHz parts hold the frames.
+            samples: :class:`FrameSamples` that begin at the FFT window of the first half of the
+                long training field, ``samples_needed`` of them.
+            subchannels: tuple of the 20 MHz subchannels that the frames occupy.
 
         Returns:
-            list of n :class:`Header`; None where the L-SIG is none and no greenfield frame is
-            there either.
+            list of n :class:`Header`; None where there is neither a valid L-SIG nor a greenfield
+            frame.
         """
         bins, centre = self._place(subchannels)
         white = None
@@ -106,7 +107,7 @@ class HeaderReader:
                                           signal, strict=True)]
 
     def _place(self, subchannels):
-        """(FFT bins, centre) of what the preamble sends in subchannels."""
+        """Return (FFT bins, centre) of the preamble in these subchannels."""
         if subchannels not in self._places:
             centres = np.array(carriers.subchannels(20 * self._scale))[list(subchannels)]
             bins = (centres[:, None] + carriers.legacy().used) % self._fft
@@ -117,13 +118,12 @@ class HeaderReader:
         """Read fields from matched filter outputs.
 
         Args:
-            combined: (n, 3, 52), of the three symbols behind the L-LTF.
-            strength: (n,), their mean at a known symbol: sum of |H|^2 over the noise.
-            bandwidth: in MHz, of the preamble.
+            combined: (n, 3, 52), the three symbols after the L-LTF.
+            strength: (n,), mean output for a known symbol: sum of |H|^2 over the noise.
+            bandwidth: bandwidth of the preamble in MHz.
 
         Returns:
-            list of n (format, problem, num_samples, announced) as :class:`Header` has them, or
-            None.
+            list of n (format, problem, num_samples, announced), see :class:`Header`, or None.
         """
         return self._parsed(self._core.read_symbols(combined, strength), bandwidth)
 
@@ -140,13 +140,13 @@ class HeaderReader:
 
     @staticmethod
     def _legacy(kind, l_sig, signal, bandwidth):
-        """What follows an L-SIG of 24 bits."""
+        """Return the fields that follow an L-SIG of 24 bits."""
         l_sig = _l_sig(l_sig.tobytes())
         if l_sig is None:
             return None
         turned = kind & _KINDS["second_turned"]
         if l_sig.rate == 6 and not l_sig.length % 3 and kind & _KINDS["third_turned"]:
-            # HT-SIG: both symbols are turned; VHT-SIG-A: the second one is.
+            # Both symbols of an HT-SIG are rotated (QBPSK), but only the second one of a VHT-SIG-A.
             parse = _high_throughput if turned else _very_high_throughput
             return parse(signal.tobytes(), l_sig, bandwidth)
         if l_sig.rate == 6 and l_sig.length % 3 and not turned and kind & _KINDS["repeated"]:
@@ -181,7 +181,7 @@ def _very_high_throughput(bits, l_sig, bandwidth):
 
 
 def _announced(parse, l_sig, bandwidth):
-    """Read a format with parse(); where that fails, the L-SIG still tells the frame's length."""
+    """Read a format with parse(). If that fails, the L-SIG still gives the length of the frame."""
     length = _PREAMBLE + l_sig.duration
     try:
         found = parse()
@@ -189,7 +189,7 @@ def _announced(parse, l_sig, bandwidth):
         return None, str(error), length, getattr(error, "announced", {})
     if found.bandwidth_mhz != bandwidth:
         return None, _part_of(found, bandwidth), length, _told(found)
-    # An L-SIG may be longer, to keep others away, but not shorter.
+    # The L-SIG may announce more, to keep other stations silent, but not less.
     if found.num_samples > length + _LONGER:
         return (None, f"{found.name.upper()}-SIG and L-SIG disagree about the length", length,
                 _told(found))
@@ -198,7 +198,7 @@ def _announced(parse, l_sig, bandwidth):
 
 @lru_cache(maxsize=_KEPT)
 def _greenfield(bits, bandwidth):
-    """An HT frame whose HT-SIG follows the long training field at once; None where it does not."""
+    """Read an HT frame whose HT-SIG directly follows the long training field; None without one."""
     try:
         found = signal_fields.parse_ht_sig(np.frombuffer(bits, np.uint8), greenfield=True)
     except SignalError:
@@ -213,14 +213,14 @@ def _greenfield(bits, bandwidth):
 
 
 def _told(found):
-    """What is announced of a format that is not received."""
+    """Return the announced fields of a format that is not received."""
     return {"format": found.name, "mcs": found.mcs, "num_streams": found.num_streams,
             "stbc": found.stbc, "bandwidth_mhz": found.bandwidth_mhz, "short_gi": found.short_gi,
             "coding": found.coding, "length": found.length}
 
 
 def _part_of(found, bandwidth):
-    """Why a frame whose preamble fills another bandwidth is not decoded."""
+    """Return why a frame is not decoded whose preamble occupies another bandwidth."""
     if found.bandwidth_mhz > bandwidth:
-        return f"only {bandwidth} MHz of a frame of {found.bandwidth_mhz} MHz are in the samples"
-    return f"{found.bandwidth_mhz} MHz by its signal field, {bandwidth} MHz by its preamble"
+        return f"the samples hold only {bandwidth} MHz of a {found.bandwidth_mhz} MHz frame"
+    return f"signal field announces {found.bandwidth_mhz} MHz, but the preamble has {bandwidth} MHz"

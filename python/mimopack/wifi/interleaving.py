@@ -1,19 +1,19 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Where coded bits go: stream parser, interleaver or LDPC tone mapper, as one permutation."""
+"""Order of coded bits: stream parser with interleaver or LDPC tone mapper, as one permutation."""
 
 from functools import lru_cache
 
 import numpy as np
 
-# Tables 17-2, 19-17 and 21-17: by data subcarriers, interleaver columns, N_ROT and D_TM.
+# Tables 17-2, 19-17 and 21-17, by number of data subcarriers: interleaver columns, N_ROT and D_TM.
 _COLUMNS = {48: 16, 52: 13, 108: 18, 234: 26}
 _ROTATION = {52: 11, 108: 29, 234: 58}
 _TONE_DISTANCE = {52: 4, 108: 6, 234: 9}
 
 
 def _interleaved(num_carriers, stream, num_streams, bits):
-    """Where bit k of a stream's symbol is sent: §17.3.5.7, §19.3.11.8.3, §21.3.10.8."""
+    """Return where bit k of a stream's symbol is sent: §17.3.5.7, §19.3.11.8.3, §21.3.10.8."""
     coded = num_carriers * bits
     columns = _COLUMNS[num_carriers]
     rows = coded // columns
@@ -28,7 +28,7 @@ def _interleaved(num_carriers, stream, num_streams, bits):
 
 
 def _tone_mapped(num_carriers, bits):
-    """The same for LDPC codes in VHT (§21.3.10.9.2): whole points are spread."""
+    """Return where bit k is sent with LDPC in VHT (§21.3.10.9.2), which spreads whole points."""
     k = np.arange(num_carriers * bits)
     carrier, distance = k // bits, _TONE_DISTANCE[num_carriers]
     spread = distance * (carrier % (num_carriers // distance)) + carrier * distance // num_carriers
@@ -37,22 +37,24 @@ def _tone_mapped(num_carriers, bits):
 
 @lru_cache
 def bit_order(num_carriers, num_streams, bits, num_encoders=1, spread="interleaver"):
-    """Where each coded bit of an OFDM symbol is sent.
+    """Return where each coded bit of an OFDM symbol is sent.
+
+    Follows IEEE 802.11-2020 §19.3.11.7.2 and §21.3.10.6: the stream parser gives s = N_BPSCS / 2
+    bits (at least 1) to each stream in turn, taken from each encoder in turn.
 
     Args:
-        num_carriers: data subcarriers, 48, 52, 108 or 234.
-        num_streams: spatial streams, 1..4.
+        num_carriers: number of data subcarriers, 48, 52, 108 or 234.
+        num_streams: number of spatial streams, 1..4.
         bits: coded bits per subcarrier and stream.
-        num_encoders: convolutional encoders; bit j of the symbol is bit j % share of encoder
-            j // share, with share = N_CBPS / N_ES.
+        num_encoders: number of convolutional encoders. Bit j of the symbol is bit j % share of
+            encoder j // share, with share = N_CBPS / N_ES.
         spread: "interleaver" (convolutional code), "tones" (LDPC in VHT) or "none" (LDPC in HT).
 
     Returns:
-        int64 (num_carriers * num_streams * bits,), read-only: coded bit j is sent as bit order[j]
-        of an array (num_carriers, num_streams, bits), subcarriers ascending, most significant bit
-        first. ``sent[order] = coded`` interleaves and ``coded = sent[order]`` undoes it.
-        IEEE 802.11-2020 §19.3.11.7.2, §21.3.10.6 (s = N_BPSCS / 2 bits, or 1, to each stream in
-        turn, from each encoder in turn).
+        int64 (num_carriers * num_streams * bits,), read-only. Coded bit j is sent as bit order[j]
+        of an array (num_carriers, num_streams, bits), with subcarriers ascending and the most
+        significant bit first. ``sent[order] = coded`` interleaves, and ``coded = sent[order]``
+        deinterleaves.
     """
     s = max(1, bits // 2)
     total = num_carriers * num_streams * bits
@@ -72,7 +74,7 @@ def bit_order(num_carriers, num_streams, bits, num_encoders=1, spread="interleav
 
 
 def order_of(frame_format):
-    """:func:`bit_order` of a frame's data symbols."""
+    """Return :func:`bit_order` for the data symbols of a format."""
     f = frame_format
     spread = "interleaver"
     if f.coding == "ldpc":

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Detector and decoder in turns, for frames that one pass does not decode."""
+"""Iterate between detector and decoder, for frames that a single pass does not decode."""
 
 import numpy as np
 
@@ -10,17 +10,17 @@ from ..coding.convolutional import MOST_BITS
 from ..detectors import REGISTRY
 from ..iterative import IterativeReceiver
 
-# Names of the detectors that can take turns with the decoder.
+# Names of the detectors that can iterate with the decoder.
 ITERATING = tuple(name for name, kind in REGISTRY.items() if kind.SUPPORTS_PRIOR and not kind.HARD)
 
 
 class Iterations:
-    """Iterations over frames of one format that :meth:`takes`: one thread.
+    """Iterate over frames of one format. Use each object in one thread only.
 
     Args:
-        field: :class:`data_field.DataField` of the format.
-        detector: of ``detectors``, with ``extrinsic=True``.
-        iterations: passes of detector and decoder at most, more than 1.
+        field: :class:`data_field.DataField` of a format that :meth:`takes` accepts.
+        detector: detector of ``detectors``, made with ``extrinsic=True``.
+        iterations: maximum number of passes of detector and decoder, more than 1.
         feedback_scale: see :class:`iterative.IterativeReceiver`.
     """
 
@@ -31,16 +31,21 @@ class Iterations:
 
     @staticmethod
     def takes(f):
-        """Whether the detector of a format can take turns with its decoder: several streams, no
-        space-time block code, and no longer blocks than the convolutional code's decoder takes."""
+        """Return whether a format suits iterations between detector and decoder.
+
+        It has several streams, no space-time block code, and blocks that are not too long for the
+        decoder of the convolutional code.
+        """
         if f.num_streams == 1 or f.stbc:
             return False
         return f.coding == "ldpc" or f.tail_position <= MOST_BITS * f.num_encoders
 
     @staticmethod
     def _interleaver(field):
-        """From the order of the code to that of a detector's vectors: subcarrier by subcarrier,
-        all symbols of each."""
+        """Return the permutation from code order to the order of a detector's vectors.
+
+        Vectors are ordered by subcarrier, then by symbol.
+        """
         f = field.frame_format
         coded = np.arange(f.num_symbols * f.coded_bits_per_symbol).reshape(f.num_symbols, -1)
         sent = np.empty_like(coded)
@@ -52,12 +57,12 @@ class Iterations:
         """Decode frames.
 
         Args:
-            y, h, noise_var: as :class:`demodulator.Demodulated` has them.
-            llr: float32 (n, num_data, T, S * m), of the first pass; None detects.
-            payloads: n :class:`data_field.Payload`, what is known of the frames.
+            y, h, noise_var: as in :class:`demodulator.Demodulated`.
+            llr: float32 (n, num_data, T, S * m) from the first pass; None runs the detector.
+            payloads: n :class:`data_field.Payload`, the results so far.
 
         Returns:
-            list of n :class:`data_field.Payload`: MPDUs that any pass decoded are in.
+            list of n :class:`data_field.Payload` with the MPDUs that any pass decoded.
         """
         n, num_data, blocks, rows = y.shape
         noise = np.repeat(noise_var, num_data * blocks).astype(np.float32)
@@ -70,10 +75,10 @@ class Iterations:
 
 
 class _FrameDecoder(Decoder):
-    """A decoder to which a frame is found when all its MPDUs are, whatever its parity bits say.
+    """Decoder that counts a frame as found when all its MPDUs are, whatever the parity checks.
 
     Attributes:
-        payloads: of the frames since ``start``, found or not.
+        payloads: payloads of all frames since ``start``, found or not.
     """
 
     def __init__(self, field):
@@ -83,15 +88,15 @@ class _FrameDecoder(Decoder):
         self.num_bits = self._decoder.num_bits
 
     def start(self, payloads):
-        """Begin with frames of which something is known."""
+        """Begin with the payloads known so far."""
         self.payloads = list(payloads)
         self._left = np.arange(len(self.payloads))
 
     def decode(self, llr):
-        """See :class:`iterative.IterativeReceiver`; llr is of the frames not found before."""
+        """See :class:`iterative.IterativeReceiver`; ``llr`` holds the frames not found before."""
         posterior = self._decoder.decode(llr)
         self.bits, self.iterations_taken = self._decoder.bits, self._decoder.iterations_taken
-        # The loop writes later decisions into the first ones.
+        # Copy, because the loop writes later decisions into the array of the first ones.
         decoded = self._field.payloads(self.bits.copy(), self._decoder.found.tolist())
         for index, payload in zip(self._left, decoded, strict=True):
             self.payloads[index] = self._field.merged(self.payloads[index], payload)
@@ -101,25 +106,27 @@ class _FrameDecoder(Decoder):
 
 
 class _ConvolutionalDecoder(Decoder):
-    """Soft decoder of frames with the convolutional code, the counterpart of
-    ``ldpc.WifiFrameDecoder``. The code has no checks: ``found`` is None for each frame."""
+    """Soft decoder for the convolutional code, the counterpart of ``ldpc.WifiFrameDecoder``.
+
+    ``found`` is None for each frame, because the code has no parity checks.
+    """
 
     def __init__(self, f):
         self._symbols, self._encoders = f.num_symbols, f.num_encoders
         self.num_bits = f.num_symbols * f.coded_bits_per_symbol
-        # Bits of each encoder in front of its tail.
+        # Number of bits of each encoder before its tail.
         code = coding.get(f"conv:{f.tail_position // f.num_encoders}:{f.code_rate}")
         self._decoder = code.decoder(threads=1, backend="cpu")
 
     def decode(self, llr):
-        """A-posteriori LLRs (n, num_bits); those behind the tails stay as they came."""
+        """Return a-posteriori LLRs (n, num_bits); those after the tails stay unchanged."""
         n, used = len(llr), self._decoder.num_bits
-        # Each encoder has its share of each symbol.
+        # Each symbol holds an equal share of each encoder.
         shares = llr.reshape(n, self._symbols, self._encoders, -1).swapaxes(1, 2)
         words = shares.reshape(n * self._encoders, -1).copy()
         words[:, :used] = self._decoder.decode(np.ascontiguousarray(words[:, :used]))
         bits = self._decoder.bits.reshape(n, self._encoders, -1)
-        self.bits = bits.swapaxes(1, 2).reshape(n, -1)    # they take bits in turns
+        self.bits = bits.swapaxes(1, 2).reshape(n, -1)    # encoders take bits in turn
         self.found = np.full(n, None)
         self.iterations_taken = self._decoder.iterations_taken.reshape(n, -1).max(axis=1)
         return words.reshape(n, self._encoders, self._symbols, -1).swapaxes(1, 2).reshape(n, -1)

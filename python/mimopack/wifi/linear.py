@@ -1,26 +1,26 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Many small systems of equations at once."""
+"""Solve many small linear systems at once."""
 
 import numpy as np
 
 
 def solve(a, b):
-    """Solve a x = b by Gauss and Jordan, without pivoting.
+    """Solve a x = b by Gauss-Jordan elimination without pivoting.
 
-    numpy.linalg.solve wakes BLAS's threads for each matrix, which takes four times as long where
-    other threads have the cores.
+    numpy.linalg.solve wakes the threads of BLAS for each matrix, which takes four times as long if
+    other threads occupy the cores.
 
     Args:
         a: (..., s, s), Hermitian and positive definite, or triangular.
         b: (..., s, r).
 
     Returns:
-        x: (..., s, r), of b's type.
+        x: (..., s, r), of the type of b.
     """
     size = a.shape[-1]
     shape = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
-    # (row, column, ...): each step works on long vectors.
+    # Layout (row, column, ...), so that each step works on long vectors.
     work = np.empty((size, size + b.shape[-1], *shape), np.result_type(a, b))
     work[:, :size] = np.moveaxis(np.broadcast_to(a, (*shape, size, size)), (-2, -1), (0, 1))
     work[:, size:] = np.moveaxis(np.broadcast_to(b, (*shape, *b.shape[-2:])), (-2, -1), (0, 1))

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""MPDUs: their frame check sequence, A-MPDUs, and the header's addresses."""
+"""MPDUs: frame check sequences (FCS), A-MPDUs, and the addresses of the MAC header."""
 
 import zlib
 from dataclasses import dataclass
@@ -17,12 +17,12 @@ _SIGNATURE = 0x4E
 
 
 class Mpdu(NamedTuple):
-    """A MAC frame as it was received.
+    """A MAC frame as received.
 
     Attributes:
-        data: bytes, with the four of the frame check sequence.
-        fcs_ok: whether that fits.
-        offset: where it begins in the PSDU.
+        data: bytes, including the four bytes of the FCS.
+        fcs_ok: whether the FCS is correct.
+        offset: position of the first byte in the PSDU.
     """
 
     data: bytes
@@ -32,12 +32,12 @@ class Mpdu(NamedTuple):
 
 @dataclass(frozen=True)
 class MacHeader:
-    """Fields of a MAC header; None where the frame is too short for a field.
+    """Fields of a MAC header; None if the frame is too short for a field.
 
     Attributes:
-        type, subtype: of the frame control field.
-        addresses: up to four, as "02:00:00:00:00:01".
-        sequence_number, fragment: of data and management frames.
+        type, subtype: from the frame control field.
+        addresses: up to four, such as "02:00:00:00:00:01".
+        sequence_number, fragment: present in data and management frames.
     """
 
     type: int
@@ -48,12 +48,12 @@ class MacHeader:
 
 
 def fcs(data):
-    """The frame check sequence of an MPDU without it: 4 bytes (§9.2.4.8)."""
+    """Return the 4-byte FCS of an MPDU given without its FCS (§9.2.4.8)."""
     return zlib.crc32(data).to_bytes(FCS, "little")
 
 
 def delimiter(length, eof=False):
-    """The delimiter before an MPDU of length bytes in an A-MPDU: 4 bytes (§9.7.1).
+    """Return the 4-byte delimiter before an MPDU of this length in an A-MPDU (§9.7.1).
 
     Raises:
         ValueError: the length is not in 0..16383.
@@ -66,15 +66,15 @@ def delimiter(length, eof=False):
 
 
 def aggregate(mpdus, length=None):
-    """An A-MPDU (§9.7).
+    """Join MPDUs into an A-MPDU (§9.7).
 
     Args:
-        mpdus: bytes objects, each with its frame check sequence.
-        length: of the PSDU to be filled as VHT does, with delimiters of length 0 that say that
-            nothing follows; None ends behind the last MPDU.
+        mpdus: bytes objects, each with its FCS.
+        length: length of the PSDU to fill, as in VHT, with delimiters of length 0. These tell the
+            receiver that no MPDU follows. None ends after the last MPDU.
 
     Raises:
-        ValueError: the MPDUs are longer than that.
+        ValueError: the MPDUs are longer than ``length``.
     """
     parts = []
     for index, mpdu in enumerate(mpdus):
@@ -95,9 +95,9 @@ def aggregate(mpdus, length=None):
 
 
 def split(psdu, aggregated):
-    """Find the MPDUs of a PSDU: those of an A-MPDU, or the one that the PSDU is.
+    """Find the MPDUs of a PSDU: the subframes of an A-MPDU, or else the whole PSDU.
 
-    Behind a delimiter whose CRC does not fit, the next one is looked for at multiples of four
+    After a delimiter with a wrong CRC, the search for the next one continues at multiples of four
     bytes (§9.7.3).
 
     Args:
@@ -105,27 +105,27 @@ def split(psdu, aggregated):
         aggregated: whether the PSDU is an A-MPDU.
 
     Returns:
-        (tuple of :class:`Mpdu`, in order; whether these are all that the PSDU holds). They are all
-        where their check sequences fit and nothing else of an A-MPDU has room for another.
-        Delimiters of length 0 hold none, and behind the subframe of the first EOF delimiter there
-        is only padding (§9.7.1), right or wrong.
+        (tuple of :class:`Mpdu`, in order; whether these are all MPDUs of the PSDU). They are all if
+        each FCS is correct and no other part of an A-MPDU has room for an MPDU. A delimiter of
+        length 0 holds no MPDU. Only padding follows the subframe with the first EOF delimiter
+        (§9.7.1), so errors there do not matter.
     """
     return at_places(psdu, *_core.wifi.find_mpdus(psdu, aggregated))
 
 
 def at_places(psdu, places, complete):
-    """What :func:`split` returns, of MPDUs at (offset, length, fcs_ok) of a PSDU."""
+    """Return the result of :func:`split` for MPDUs at (offset, length, fcs_ok) of a PSDU."""
     return tuple(Mpdu(psdu[begin:begin + length], ok, begin)
                  for begin, length, ok in places), complete
 
 
 def parse_header(data):
-    """The :class:`MacHeader` of an MPDU (§9.2.4), with or without its frame check sequence."""
+    """Return the :class:`MacHeader` of an MPDU (§9.2.4), given with or without its FCS."""
     if len(data) < 2:
         return MacHeader(0, 0, (), None, None)
     kind, subtype = data[0] >> 2 & 3, data[0] >> 4
     to_ds, from_ds = data[1] & 1, data[1] >> 1 & 1
-    if kind == 1:    # control: CTS and ACK have one address, all others here two
+    if kind == 1:    # control: CTS and ACK have one address, all others two
         count = 1 if subtype in (0b1100, 0b1101) else 2
     else:
         count = 4 if kind == 2 and to_ds and from_ds else 3

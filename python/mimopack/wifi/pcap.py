@@ -20,16 +20,16 @@ from .pdu import DLT, ENCODINGS, frame_to_pdus
 LINKTYPE = 127    # LINKTYPE_IEEE802_11_RADIOTAP
 SNAPLEN = 262144
 MAX_ANTENNAS = 256
-MAX_TIME = 2.0**32    # of a record, seconds since 1970
+MAX_TIME = 2.0**32    # latest time of a record, seconds since 1970
 _NANOSECOND_MAGIC = 0xA1B23C4D
-_BANDWIDTHS = {20: 0, 40: 1, 80: 4}    # of the VHT field, and the first two of the MCS field
+_BANDWIDTHS = {20: 0, 40: 1, 80: 4}    # in the VHT field; the MCS field has the first two
 _NEEDED = ("mcs", "bandwidth_mhz", "num_streams", "stbc", "short_gi", "coding", "greenfield")
 
-# Numbers of the radiotap fields, and the alignment of those that have one.
+# Numbers of the radiotap fields. _ALIGNMENT lists the fields that need alignment.
 _TSFT, _FLAGS, _RATE, _CHANNEL, _SIGNAL, _NOISE = 0, 1, 2, 3, 5, 6
 _ANTENNA, _MCS, _AMPDU, _VHT = 11, 19, 20, 21
 _ALIGNMENT = {_TSFT: 8, _CHANNEL: 2, _AMPDU: 4, _VHT: 2}
-# The next word of presence bits begins another radiotap namespace; a word follows.
+# Another word of presence bits follows, and it begins another radiotap namespace.
 _NEXT_NAMESPACE = 1 << 29 | 1 << 31
 
 
@@ -38,21 +38,22 @@ class Radio:
     """The facts about an MPDU that a radiotap header states.
 
     Attributes:
-        time: seconds from the stream's first sample to the frame's; None where unknown.
-        has_fcs: the MPDU ends with its frame check sequence.
-        fcs_ok: that fits.
-        frequency: centre of the channel in Hz; None where unknown.
-        format: "non-ht", "ht", "vht"; None where unknown, and then nothing is said of the MCS.
-        mcs: modulation and coding scheme; of a non-HT frame its rate in Mbit/s at 20 MHz.
-        bandwidth_mhz: width of the channel: 20, 40 or 80; less in a stream with a slower clock
-            than 20 MHz: 10 or 5 in the channels of 802.11p.
+        time: seconds from the first sample of the stream to the first sample of the frame; None if
+            unknown.
+        has_fcs: whether the MPDU ends with its FCS.
+        fcs_ok: whether the FCS is correct.
+        frequency: centre frequency of the channel in Hz; None if unknown.
+        format: "non-ht", "ht", "vht"; None if unknown, and then the header states no MCS.
+        mcs: modulation and coding scheme; for a non-HT frame the rate in Mbit/s at 20 MHz.
+        bandwidth_mhz: width of the channel: 20, 40 or 80. It is smaller at sample rates below
+            20 MS/s: 10 or 5 in the channels of 802.11p.
         num_streams: N_SS.
         stbc: N_STS - N_SS.
-        short_gi, greenfield: as of ``FrameFormat``.
+        short_gi, greenfield: see ``FrameFormat``.
         coding: "bcc" or "ldpc".
-        group_id, partial_aid, beamformed, extra_symbol: as of ``VHT``; None where unknown.
+        group_id, partial_aid, beamformed, extra_symbol: see ``VHT``; None if unknown.
         ampdu: (reference, index, count) of an MPDU in an A-MPDU, else None.
-        level_dbfs, noise_dbfs: for each antenna; nan and infinities where unknown.
+        level_dbfs, noise_dbfs: one value per antenna; nan or infinite if unknown.
 
     Raises:
         ValueError: an attribute is not as above.
@@ -118,29 +119,29 @@ class Radio:
 
     @property
     def clock(self):
-        """Clock of the frame over the nominal one: 0.5 in a channel of 10 MHz."""
+        """Clock of the frame relative to the nominal one: 0.5 in a 10 MHz channel."""
         return min(1.0, self.bandwidth_mhz / 20)
 
     @property
     def nominal_bandwidth_mhz(self):
-        """Bandwidth of the format: 20 in all channels that are not wider."""
+        """Bandwidth of the format: 20 for channels of 20 MHz or less."""
         return max(20, self.bandwidth_mhz)
 
     @classmethod
     def from_pdu(cls, info):
-        """Return the facts that a PDU's dictionary has: see :func:`pdu.frame_to_pdus`.
+        """Return the facts in the dictionary of a PDU, see :func:`pdu.frame_to_pdus`.
 
-        PDUs of gr-ieee802-11 work too: where ``format`` is missing, ``encoding`` gives the rate of
-        a non-HT frame at 20 MHz. Other keys are ignored.
+        PDUs of gr-ieee802-11 work too: if ``format`` is missing, ``encoding`` gives the rate of a
+        non-HT frame at 20 MHz. Unknown keys are ignored.
 
         Raises:
-            ValueError: a value is out of range, ``dlt`` is not 105, or there is a ``format``
+            ValueError: a value is out of range, ``dlt`` is not 105, or ``format`` is present
                 without one of the keys that every format has.
         """
         choice("dlt", info.get("dlt", DLT), (DLT,))
         missing = [name for name in _NEEDED if name not in info]
         if "format" in info and missing:
-            raise ValueError(f"{missing[0]}: got none, must be there where format is")
+            raise ValueError(f"{missing[0]}: got none, must be present together with format")
         known = {field.name: info[field.name] for field in fields(cls)
                  if field.name in info and field.name not in ("ampdu", "has_fcs", "frequency")}
         if "format" not in info and "encoding" in info:
@@ -154,34 +155,34 @@ class Radio:
 
     @classmethod
     def from_frame(cls, frame, index=0, ampdu_reference=0):
-        """Return the facts about a frame's MPDU number ``index``."""
+        """Return the facts about MPDU number ``index`` of a frame."""
         return cls.from_pdu(frame_to_pdus(frame, ampdu_reference)[index][0])
 
 
 def radiotap(radio, dbm_full_scale=0.0):
-    """Return the radiotap header of an MPDU: bytes.
+    """Return the radiotap header of an MPDU as bytes.
 
-    The header has these fields, each where it is known:
+    The header has the following fields, as far as their values are known:
 
-        TSFT: microseconds from the stream's first sample to the frame's.
+        TSFT: microseconds from the first sample of the stream to the first sample of the frame.
         Flags: FCS at end, bad FCS, short guard interval.
-        Rate: of non-HT frames, in 500 kbit/s. A rate between two steps (9 Mbit/s in a channel of
-            5 MHz) is rounded up, as Linux does.
-        Channel: centre of the frame's channel in whole MHz; OFDM; 2 GHz or 5 GHz (which means
-            6 GHz too, as in Linux); half or quarter rate in channels of 10 or 5 MHz.
+        Rate: for non-HT frames, in units of 500 kbit/s. A rate between two units (9 Mbit/s in a
+            5 MHz channel) is rounded up, as in Linux.
+        Channel: centre of the frame's channel in whole MHz; OFDM; 2 GHz or 5 GHz (which includes
+            6 GHz, as in Linux); half or quarter rate in 10 or 5 MHz channels.
         Antenna signal and noise: of the antenna with the strongest signal.
-        MCS or VHT: of HT and VHT frames.
+        MCS or VHT: for HT and VHT frames.
         A-MPDU status: the reference number; the last MPDU found is marked as the last subframe.
 
-    With several antennas, each one has signal, noise and its number in a radiotap namespace of its
-    own behind these fields; a single antenna has its number among these fields.
+    With several antennas, the signal, noise and number of each antenna follow in a radiotap
+    namespace of its own. The number of a single antenna is among the fields above.
 
-    A receiver without calibration knows its powers in dBFS only. ``dbm_full_scale`` turns them
-    into dBm; with 0 the numbers named dBm are dBFS. They are whole and limited to -128..127.
+    A receiver without calibration knows its powers only in dBFS. ``dbm_full_scale`` converts them
+    to dBm. If it is 0, the fields named dBm hold dBFS. They are integers in -128..127.
 
     Args:
         radio: :class:`Radio`.
-        dbm_full_scale: power in dBm of a constant of magnitude 1 at the antenna.
+        dbm_full_scale: power at the antenna, in dBm, of a constant signal of magnitude 1.
     """
     powers = _powers(radio, _offset(dbm_full_scale))
     main = {_FLAGS: _flags(radio)}
@@ -209,7 +210,7 @@ def radiotap(radio, dbm_full_scale=0.0):
 
 
 def _header(namespaces):
-    """Lay out a header: for each namespace a dictionary of its fields' bytes."""
+    """Lay out a header from one dictionary {field number: bytes} per namespace."""
     words = [sum(1 << bit for bit in namespace) | _NEXT_NAMESPACE for namespace in namespaces]
     words[-1] &= ~_NEXT_NAMESPACE
     header = bytearray(4) + struct.pack(f"<{len(words)}I", *words)
@@ -235,8 +236,8 @@ def _channel(radio):
 
 
 def _mcs(radio):
-    # Bandwidth, index, guard interval, format, code, STBC; extension streams, of which there are
-    # none, so that Wireshark can tell the duration.
+    # Bandwidth, index, guard interval, format, code, STBC, and extension streams. The latter are
+    # always 0, but Wireshark needs them to compute the duration.
     known = 0x7F
     flags = (_BANDWIDTHS[radio.nominal_bandwidth_mhz] | radio.short_gi << 2
              | radio.greenfield << 3 | (radio.coding == "ldpc") << 4 | radio.stbc << 5)
@@ -256,7 +257,7 @@ def _vht(radio):
 
 
 def _powers(radio, offset):
-    """Return for each antenna the fields of its signal, noise and number."""
+    """Return the fields of signal, noise and number for each antenna."""
     powers = []
     for antenna in range(max(len(radio.level_dbfs), len(radio.noise_dbfs))):
         power = {_ANTENNA: bytes([antenna])}
@@ -275,40 +276,40 @@ def _offset(value):
 
 
 def _whole(seconds, per_second):
-    """Return seconds in whole units; 0 for a frame that began before the stream did."""
-    # In parts: in a float, the nanoseconds since 1970 are exact to 256 only.
+    """Return seconds in whole units; 0 for a frame that began before the stream."""
+    # Split first: as a float, nanoseconds since 1970 are exact only to 256 ns.
     whole, rest = divmod(max(0.0, seconds), 1)
     return int(whole) * per_second + round(rest * per_second)
 
 
 class PcapWriter:
-    """Write MPDUs into a capture file as Wireshark reads it.
+    """Write MPDUs into a capture file for Wireshark.
 
-    The file is a classic pcap file with nanoseconds and link type 127
-    (LINKTYPE_IEEE802_11_RADIOTAP). Each MPDU is one record: a radiotap header, see
-    :func:`radiotap`, and the MPDU with its frame check sequence. MPDUs whose sequence does not fit
-    are written too, and marked. Frames of which no MPDU was found leave no record.
+    The file is a classic pcap file with nanosecond time stamps and link type 127
+    (LINKTYPE_IEEE802_11_RADIOTAP). Each MPDU is one record: a radiotap header (see
+    :func:`radiotap`) and the MPDU with its FCS. MPDUs with a wrong FCS are written too, and marked.
+    Frames without an MPDU leave no record.
 
-    Each call hands its records to the operating system, so that a reader of a FIFO sees them at
+    Each call hands its records to the operating system, so that the reader of a FIFO sees them at
     once::
 
         mkfifo live.pcap; wireshark -k -i live.pcap
 
-    Opening a FIFO waits until it has a reader. Where the reader goes away, or the disk refuses a
-    write, the writer is ``closed`` and the call raises; nothing more can be written then. Where the
-    reader of a FIFO stands still for longer than ``patience``, calls raise TimeoutError at once and
-    their records are lost, until it reads again.
+    Opening a FIFO blocks until it has a reader. If the reader goes away, or a write to the disk
+    fails, the call raises, and the writer is ``closed`` and accepts nothing more. If the reader of
+    a FIFO stalls for longer than ``patience``, calls raise TimeoutError at once and lose their
+    records until it reads again.
 
     Args:
-        path_or_file: path, or a binary file open for writing. The writer closes only what it
-            opened.
-        dbm_full_scale: power in dBm of a constant of magnitude 1 at the antenna: see
+        path_or_file: path, or a binary file open for writing. The writer closes only a file that it
+            opened itself.
+        dbm_full_scale: power at the antenna, in dBm, of a constant signal of magnitude 1, see
             :func:`radiotap`.
-        patience: seconds to wait for a FIFO's reader that stands still; None waits for ever.
+        patience: seconds to wait for a stalled reader of a FIFO; None waits for ever.
 
     Attributes:
         records: number of MPDUs written.
-        closed: whether writing has ended.
+        closed: whether the writer is closed.
 
     Raises:
         ValueError: an argument is not as above.
@@ -320,13 +321,13 @@ class PcapWriter:
         if patience is not None and not 0 <= number("patience", patience) <= 1e6:
             raise ValueError(f"patience: got {patience}, allowed are 0 to 10^6 seconds, or None")
         self._patience, self._full_since = patience, None
-        self._rest = b""    # of a record that a FIFO has taken in part
+        self._rest = b""    # remainder of a record that a FIFO accepted in part
         self.records = 0
         self.closed = False
         self._references = 0
         self._owned = isinstance(path_or_file, (str, os.PathLike))
         if self._owned:
-            # A buffer would keep what a reader refused, and refuse to be closed.
+            # A buffer would keep data that the reader refused, and closing it would fail.
             self._file = open(path_or_file, "wb", buffering=0)
             if patience is not None and stat.S_ISFIFO(os.fstat(self._file.fileno()).st_mode):
                 os.set_blocking(self._file.fileno(), False)
@@ -339,16 +340,16 @@ class PcapWriter:
         self._put(struct.pack("<IHHiIII", _NANOSECOND_MAGIC, 2, 4, 0, 0, SNAPLEN, LINKTYPE))
 
     def write(self, frame, time=None):
-        """Write the MPDUs of a frame; return their number.
+        """Write the MPDUs of a frame; return how many there are.
 
         Args:
             frame: :class:`frame.ReceivedFrame`.
-            time: of the stream's first sample, in seconds since 1970 (UTC); None is 0.
+            time: time of the stream's first sample, in seconds since 1970 (UTC); None means 0.
 
         Raises:
             ValueError: an argument is not as above, or the writer is closed.
             BrokenPipeError: the reader of a FIFO has gone away.
-            TimeoutError: it stands still, see above; the records are lost.
+            TimeoutError: the reader of a FIFO has stalled, see above. The records are lost.
             OSError: the file cannot be written.
         """
         if not isinstance(frame, ReceivedFrame):
@@ -365,19 +366,19 @@ class PcapWriter:
         """Write an MPDU.
 
         Args:
-            info: dictionary as of :func:`pdu.frame_to_pdus`, all of it optional; ``fcs`` is
-                written behind the MPDU.
-            blob: bytes of the MPDU without its frame check sequence.
-            time: as of :meth:`write`.
+            info: dictionary as from :func:`pdu.frame_to_pdus`; every key is optional. ``fcs`` is
+                written after the MPDU.
+            blob: bytes of the MPDU without its FCS.
+            time: as for :meth:`write`.
 
         Raises:
-            ValueError, OSError: as :meth:`write`.
+            ValueError, OSError: as for :meth:`write`.
         """
         self._put(self._record(info, blob, time))
         self.records += 1
 
     def close(self):
-        """End writing. A file that was given stays open."""
+        """End writing; close the file if the writer opened it."""
         if not self.closed:
             self.closed = True
             if self._owned:
@@ -426,20 +427,20 @@ class PcapWriter:
             self.close()
             raise
         if late:
-            raise TimeoutError(f"{self._name}: the reader stands still")
+            raise TimeoutError(f"{self._name}: the reader has stalled")
 
     def _wait_to_write(self, data):
-        """Write; True where a FIFO's reader stands still, and nothing of the data was written."""
+        """Write data; return True if the reader of a FIFO stalls before any of it is written."""
         self._rest = self._rest[self._taken(self._rest):]
         taken = 0 if self._rest else self._taken(data)
         if data and not taken:
             return True
-        # Half a record would spoil all that follow, so the other half has to come first.
+        # A partial record would corrupt all later ones, so the remainder has to go first.
         self._rest = data[taken:]
         return False
 
     def _taken(self, data):
-        """Write, and return how many bytes a FIFO's reader has taken in time."""
+        """Write data; return the number of bytes that a FIFO accepted in time."""
         at = 0
         while at < len(data):
             written = self._file.write(memoryview(data)[at:])
@@ -450,8 +451,7 @@ class PcapWriter:
         return at
 
     def _room(self):
-        """Wait for room in a FIFO that is full; False where the reader stands still for too
-        long."""
+        """Wait for room in a full FIFO; return False if the reader stalls for too long."""
         now = clock.monotonic()
         self._full_since = now if self._full_since is None else self._full_since
         poll = select.poll()

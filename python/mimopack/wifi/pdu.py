@@ -7,11 +7,11 @@ from functools import lru_cache
 from .formats.non_ht import RATES
 from .mac import FCS
 
-DLT = 105    # LINKTYPE_IEEE802_11: an MPDU without a header of the radio
-# The rate of gr-ieee802-11's key "encoding", an index.
+DLT = 105    # LINKTYPE_IEEE802_11: an MPDU without a radio header
+# Rates in Mbit/s, indexed by key "encoding" of gr-ieee802-11.
 ENCODINGS = tuple(RATES)
 
-# Every key of a PDU and the type of its value; a tuple holds floats, one for each antenna.
+# All keys of a PDU and the types of their values. A tuple holds one float per antenna.
 KEYS = {
     "frame_bytes": int, "encoding": int, "snr": float, "freq": float, "freq_offset": float,
     "dlt": int, "format": str, "mcs": int, "num_streams": int, "stbc": int,
@@ -22,41 +22,42 @@ KEYS = {
 
 
 def frame_to_pdus(frame, ampdu_reference=0):
-    """Return the MPDUs of a frame as PDUs: a list of (dictionary, bytes).
+    """Convert the MPDUs of a frame into PDUs: a list of (dictionary, bytes).
 
-    The bytes are the MPDU without its frame check sequence, as gr-ieee802-11 sends them. The
-    dictionary has
+    The bytes are the MPDU without its FCS, as in gr-ieee802-11. The dictionary has these keys:
 
-        frame_bytes: length of the MPDU with its frame check sequence.
-        encoding: rate of a non-HT frame, 0 to 7 for 6 to 54 Mbit/s at 20 MHz. HT and VHT frames
-            have none.
-        snr: in dB, mean over the antennas.
-        freq, freq_offset: centre of the channel, 0 where it is unknown, and carrier offset, in Hz.
+        frame_bytes: length of the MPDU in bytes, including its FCS.
+        encoding: rate of a non-HT frame, 0 to 7 for 6 to 54 Mbit/s at 20 MHz; missing for HT and
+            VHT frames.
+        snr: mean SNR over the antennas in dB.
+        freq: centre frequency of the channel in Hz, 0 if unknown.
+        freq_offset: carrier frequency offset in Hz.
         dlt: 105, LINKTYPE_IEEE802_11.
-        format, mcs, num_streams, stbc, short_gi, coding, greenfield: as of ``FrameFormat``.
+        format, mcs, num_streams, stbc, short_gi, coding, greenfield: see ``FrameFormat``.
         bandwidth_mhz: width of the channel; 10 or 5 in the narrow channels of 802.11p.
-        fcs_ok: whether the frame check sequence fits.
-        fcs: the frame check sequence as received, a little-endian number.
-        time: seconds from the stream's first sample to the frame's.
-        start: the frame's first sample.
-        antenna_snr_db, level_dbfs, noise_dbfs: tuples with a value for each antenna.
-        ampdu_index, ampdu_count: place of the MPDU among those found in its A-MPDU.
+        fcs_ok: whether the FCS is correct.
+        fcs: the received FCS as a little-endian number.
+        time: seconds from the first sample of the stream to the first sample of the frame.
+        start: first sample of the frame, counted from the start of the stream.
+        antenna_snr_db, level_dbfs, noise_dbfs: tuples with one value per antenna.
+        ampdu_index, ampdu_count: position of the MPDU among the MPDUs found in its A-MPDU, and
+            their number.
         ampdu_reference: the argument; the MPDUs of one A-MPDU share it.
-        group_id, partial_aid, beamformed, extra_symbol: of a VHT frame, as of ``VHT``.
+        group_id, partial_aid, beamformed, extra_symbol: see ``VHT``; only for a VHT frame.
 
-    A key is missing where its value is not known or does not apply. An MPDU shorter than a frame
-    check sequence stays whole and has no ``fcs``.
+    A key is missing if its value is unknown or does not apply. An MPDU shorter than an FCS stays
+    whole and has no ``fcs``.
 
     Args:
-        frame: :class:`frame.ReceivedFrame`; one without MPDUs gives an empty list.
-        ampdu_reference: a number that consecutive A-MPDUs do not share, 0..2^32-1.
+        frame: :class:`frame.ReceivedFrame`. Without MPDUs, the list is empty.
+        ampdu_reference: number that tells consecutive A-MPDUs apart, 0..2^32-1.
     """
     common = of_frame(frame) | of_format(frame.format, frame.sample_rate_scale)
     return [(common | own, blob) for own, blob in of_mpdus(frame, ampdu_reference)]
 
 
 def of_frame(frame):
-    """What the dictionaries of a frame's PDUs have in common, but for the format."""
+    """Return the keys that a frame's PDUs share, except those of its format."""
     return {
         "snr": float(frame.snr_db), "freq": float(frame.frequency or 0),
         "freq_offset": float(frame.cfo_hz), "time": float(frame.time), "start": int(frame.start),
@@ -65,7 +66,7 @@ def of_frame(frame):
 
 
 def of_mpdus(frame, ampdu_reference):
-    """The rest: a list of (dictionary, bytes), one for each MPDU."""
+    """Return (dictionary, bytes) of each MPDU, with the keys that its PDU does not share."""
     aggregated = frame.format is not None and frame.format.aggregated
     pdus = []
     for index, mpdu in enumerate(frame.mpdus):
@@ -82,8 +83,10 @@ def of_mpdus(frame, ampdu_reference):
 
 @lru_cache(maxsize=1024)
 def of_format(f, scale):
-    """Return the keys that follow from a frame's format; scale: sample rate over 20 MS/s, at most
-    1."""
+    """Return the keys that follow from a frame's format.
+
+    ``scale`` is the sample rate over 20 MS/s, limited to 1.
+    """
     if f is None:
         return {"dlt": DLT}
     info = {"dlt": DLT} | {name: getattr(f, name) for name in

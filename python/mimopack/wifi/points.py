@@ -1,30 +1,29 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Constellation points of data symbols: bits to points with pilots, space-time block codes, and
-LLRs back to the order of bits."""
+"""Constellation points of data symbols: mapping, space-time block codes, equalisation, EVM."""
 
 import numpy as np
 
 from .. import _core
 from .. import constellation as constellations
 
-# Symbols from which the error vector magnitude is taken.
+# Measure the error vector magnitude on at most this many symbols.
 _EVM_SYMBOLS = 8
 
 
 def known_points(frame_format, coded, order):
-    """All points of frames whose bits are known, pilots too, with space-time block codes.
+    """Map known bits of frames to all their points, including pilots and space-time block codes.
 
     Args:
-        frame_format: of the frames.
+        frame_format: format of the frames.
         coded: uint8 (n, num_symbols, bits), 0 and 1.
-        order: int64 (bits,): the bits in the order in which they are sent, subcarriers ascending,
-            stream by stream, most significant bit first, are ``coded[..., order]``.
+        order: int64 (bits,). ``coded[..., order]`` is in order of transmission: subcarriers
+            ascending, then streams, then bits with the most significant first.
 
     Returns:
-        complex64 (n, N_STS, num_symbols, used carriers). Of stream i < N_STS - N_SS the pair (a, b)
-        of neighbouring symbols is a, b on one space-time stream and -b*, a* on the next (IEEE
-        802.11-2020 Tables 19-18, 21-19).
+        complex64 (n, N_STS, num_symbols, used carriers). Each stream i < N_STS - N_SS is space-time
+        coded: its pair (a, b) of neighbouring symbols is a, b on one space-time stream and -b*, a*
+        on the next (IEEE 802.11-2020 Tables 19-18, 21-19).
     """
     f, plan = frame_format, frame_format.plan
     table = constellations.get(f.constellation).points.astype(np.complex64)
@@ -35,9 +34,9 @@ def known_points(frame_format, coded, order):
 
 
 def space_time_blocks(y, channel, num_streams, stbc):
-    """Blocks of two symbols as vectors (y_0, y_1*) of the unknowns (a_0, a_1*) of each stream.
+    """Arrange blocks of two symbols as vectors (y_0, y_1*) with unknowns (a_0, a_1*) per stream.
 
-    Space-time streams send (a_0, a_1) and (-a_1*, a_0*): y_0 = h_1 a_0 - h_2 a_1*,
+    Space-time streams send (a_0, a_1) and (-a_1*, a_0*), so y_0 = h_1 a_0 - h_2 a_1* and
     y_1* = h_1* a_1* + h_2* a_0 (S. M. Alamouti, IEEE J. Sel. Areas Commun. 16 (8), 1998).
     """
     n, num_carriers, symbols, rows = y.shape
@@ -59,11 +58,11 @@ def space_time_blocks(y, channel, num_streams, stbc):
 
 
 def to_symbols(llr, frame_format):
-    """LLRs of a detector in the order of the data field.
+    """Put the LLRs of a detector into the order of the data field.
 
     Args:
-        llr: (n, carriers, T, S * m) as a detector gives them for ``Demodulated.y``.
-        frame_format: of the frames.
+        llr: (n, carriers, T, S * m), output of a detector for ``Demodulated.y``.
+        frame_format: format of the frames.
 
     Returns:
         (n, num_symbols, carriers * num_streams * m).
@@ -74,16 +73,16 @@ def to_symbols(llr, frame_format):
     if not f.stbc:
         return llr.transpose(0, 2, 1, 3).reshape(n, blocks, -1)
     llr = llr.reshape(n, num_carriers, blocks, f.num_streams, 2, m).copy()
-    if m > 1:    # the second of each pair is conjugate: the sign of the quadrature axis
+    if m > 1:    # the second unknown is conjugate: flip the sign bit of its quadrature axis
         llr[..., 1, m // 2] *= -1
     return llr.transpose(0, 2, 4, 1, 3, 5).reshape(n, 2 * blocks, -1)
 
 
 def mmse_points(y, h, noise_var):
-    """Unbiased linear MMSE estimates: W y / diag(W H), W = (H^H H + noise_var I)^-1 H^H.
+    """Return unbiased linear MMSE estimates W y / diag(W H), W = (H^H H + noise_var I)^-1 H^H.
 
     Args:
-        y, h, noise_var: as :class:`demodulator.Demodulated` has them; T may be less.
+        y, h, noise_var: as in :class:`demodulator.Demodulated`, or a part of the T vectors.
 
     Returns:
         complex64 (n, num_data, T, S); 0 for a stream that is not received.
@@ -91,7 +90,7 @@ def mmse_points(y, h, noise_var):
     adjoint = h.conj().swapaxes(-1, -2)
     gram = adjoint @ h
     noise = noise_var[:, None, None, None].astype(np.float32)
-    # A channel of deficient rank must not become singular beside rounding.
+    # Keep a rank-deficient channel from becoming singular through rounding.
     noise = np.maximum(noise, 1e-6 * np.trace(gram, axis1=2, axis2=3).real[..., None, None])
     inverse = np.linalg.inv(gram + noise * np.eye(h.shape[-1], dtype=np.float32))
     bias = 1 - noise[..., 0] * np.diagonal(inverse, axis1=2, axis2=3).real
@@ -100,8 +99,10 @@ def mmse_points(y, h, noise_var):
 
 
 def axis_of(bits):
-    """(points of an axis, half the distance of neighbours) of a square QAM of so many bits with
-    mean power 1; one point stands for BPSK."""
+    """Return (points per axis, half the distance of neighbours) of a square QAM of mean power 1.
+
+    ``bits`` is the number of bits per point. BPSK counts as one point per axis.
+    """
     if bits == 1:
         return 1, 1.0
     side = 1 << bits // 2
@@ -109,18 +110,18 @@ def axis_of(bits):
 
 
 def measured_symbols(count):
-    """Which of so many symbols the error vector magnitude is taken from."""
+    """Return the indices, among ``count`` symbols, of those that measure the EVM."""
     chosen = np.linspace(0, count - 1, min(count, _EVM_SYMBOLS)).astype(np.int64)
     return np.unique(chosen)
 
 
 def error_vectors(y, h, noise_var, chosen, frame_format):
-    """Mean squared distance of equalised points to the nearest ones.
+    """Return the mean squared distance of equalised points to the nearest constellation points.
 
     Args:
         y, h, noise_var: as for :func:`mmse_points`.
-        chosen: int (m,), those of the T vectors that count.
-        frame_format: of the frames.
+        chosen: int (m,), indices of the T vectors to use.
+        frame_format: format of the frames.
 
     Returns:
         float32 (n, num_streams).
@@ -133,14 +134,14 @@ def error_vectors(y, h, noise_var, chosen, frame_format):
 
 
 def in_time(points, frame_format):
-    """Points of a detector's unknowns as streams send them.
+    """Reorder points of a detector's unknowns into the symbols that the streams send.
 
     Args:
-        points: (n, num_data, T, S) of the unknowns of :class:`demodulator.Demodulated`.
-        frame_format: of the frames.
+        points: (n, num_data, T, S), the unknowns of :class:`demodulator.Demodulated`.
+        frame_format: format of the frames.
 
     Returns:
-        complex64 (n, symbols, num_data, num_streams), T symbols, or 2 T with space-time blocks.
+        complex64 (n, symbols, num_data, num_streams) with T symbols, or 2 T with space-time blocks.
     """
     n, num_data, blocks, _ = points.shape
     if not frame_format.stbc:

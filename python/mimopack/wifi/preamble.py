@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Confirm and time preambles, given roughly where their short training fields lie."""
+"""Confirm and time preambles, given the rough positions of their short training fields."""
 
 from typing import NamedTuple
 
@@ -14,10 +14,10 @@ class Preamble(NamedTuple):
     """A preamble that was found.
 
     Attributes:
-        start: first sample of the short training field, by the first path.
+        start: first sample of the short training field, along the first path.
         window: first sample of the FFT window in the first half of the long training field.
-        cfo: carrier offset in cycles per sample.
-        subchannels: which 20 MHz parts of the band hold it, ascending.
+        cfo: carrier frequency offset in cycles per sample.
+        subchannels: 20 MHz subchannels of the band that hold the preamble, ascending.
     """
 
     start: int
@@ -27,18 +27,19 @@ class Preamble(NamedTuple):
 
 
 class PreambleAcquirer:
-    """Finds the long training field behind a short one.
+    """Find the long training field that follows a short one.
 
-    A candidate's samples, without direct current and without the offset that the short field's
-    correlation tells, must repeat themselves after 3.2 us. The long field is where they correlate
-    most with it; its two halves tell the rest of the offset, must agree subcarrier by subcarrier,
-    and must give a channel as short as channels are. In wide channels that is asked of each 20 MHz
-    part. The timing comes from the channel's paths.
+    The candidate's samples are first corrected for the DC offset, and for the carrier offset that
+    the correlation of the short field gives. They must then repeat after 3.2 us. The long field
+    lies where the correlation with its known waveform is largest. Its two halves give the rest of
+    the carrier offset. They must agree at each subcarrier, and they must give a channel of
+    plausible length. Each 20 MHz subchannel of a wide channel is tested in this way. The timing
+    comes from the paths of the channel.
 
     Args:
         scale: sample rate over 20 MS/s, 1, 2 or 4.
-        turns: the short field tells the offset but for multiples of 1 / (16 scale) cycles per
-            sample; so many are tried to each side.
+        turns: the carrier offset of the short field is ambiguous by multiples of 1 / (16 scale)
+            cycles per sample. This many multiples are tried on each side.
     """
 
     def __init__(self, scale, turns=0):
@@ -60,16 +61,16 @@ class PreambleAcquirer:
 
         Args:
             stream: complex64 (num_rx, m), C-contiguous.
-            origin: sample of the stream at which it begins.
-            starts: int64 (n,), samples of ``stream``: the windows in which the correlation over one
-                period was largest. samples_needed follow.
-            lag16: complex64 (n,), that correlation, sum of x[n] conj(x[n + 16 scale]) with any
-                positive weights of antennas.
+            origin: position of its first sample in the stream of samples.
+            starts: int64 (n,), positions in ``stream`` of the windows with the largest correlation
+                over one period. ``samples_needed`` samples must follow each.
+            lag16: complex64 (n,), this correlation: sum of x[n] conj(x[n + 16 scale]) with any
+                positive weights of the antennas.
 
         Returns:
-            (list of n :class:`Preamble`, or None where no long training field follows, or samples
-            are not finite or too large to be squared; complex64 (n, num_rx): direct current, 0
-            where there is none).
+            (list of n :class:`Preamble` or None; complex64 (n, num_rx), DC offset, 0 where
+            unknown). None means that no long training field follows, or that samples are not finite
+            or too large to be squared.
         """
         *found, direct = _core.wifi.acquire(
             stream, starts=starts, lag=lag16, scale=self._scale, turns=self._turns, bins=self._bins,

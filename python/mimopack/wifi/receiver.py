@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Samples of several antennas to frames with their MPDUs: what blocks and command line drive."""
+"""Receive frames from samples of several antennas; the core of the blocks and the command line."""
 
 import os
 from collections import Counter, deque
@@ -18,39 +18,46 @@ from .synchroniser import Synchroniser
 from .workers import Workers
 
 DEFAULT_DETECTOR = "nway"
-# Samples at 20 MS/s that are searched together while frames of those before are decoded.
+# Samples at 20 MS/s per search; earlier frames are decoded meanwhile.
 _PIECE = 1 << 17
-# Pieces, for each thread, whose frames wait to be read or decoded at most.
+# Limit, per thread, of the pieces whose frames wait to be read or decoded.
 _MOST_WAITING = 4
 
 
 class Receiver:
     """Receive IEEE 802.11a/g/p, n and ac frames in a stream of samples.
 
+    Use an object in one thread at a time.
+
     Args:
-        num_rx: receive antennas, 1..8.
-        sample_rate: 20e6, 40e6 or 80e6: the widest channel received; 5e6 or 10e6 for 802.11p.
-        frequency: centre frequency of the samples in Hz, only for the reports; None if unknown.
+        num_rx: number of receive antennas, 1..8.
+        sample_rate: 20e6, 40e6 or 80e6, which is also the bandwidth of the widest channel received;
+            5e6 or 10e6 for 802.11p.
+        frequency: centre frequency of the samples in Hz, used only in reports; None if unknown.
         detector: name of the MIMO detector, or a function (unknowns, rows, constellation) that
-            makes one (for iterations > 1 with a keyword ``extrinsic``). A space-time block code has
-            two unknowns for a stream and two rows for an antenna, a duplicate a row for each copy.
-        backend: of the detectors, "auto", "cpu", "cuda" or "reference".
-        whitening: "antennas" divides each antenna by its own noise; "covariance" also makes noise
-            white that is correlated between antennas, as an interferer's is.
-        smoothing: whether channel estimates are smoothed over the delay spread.
-        passes: how often a frame is decoded at most; from the second on, what was decoded trains
-            channel, phase and clock. MPDUs that any pass decoded are kept. The last pass is the one
-            that leaves none missing, or adds none to those of a frame that has some.
-        iterations: passes of detector and decoder at most, for frames of several streams (and no
-            space-time block code) that are not decoded at once, likewise. More than 1 with a
-            detector that takes a-priori LLRs.
-        keep_symbols: whether ``ReceivedFrame.symbols`` is wanted.
-        threshold: of the preamble's detection, see :class:`Synchroniser`.
-        threads: that read signal fields and decode frames at the same time, 1..1024; 0 takes all
-            cores. Frames come in the order of the stream all the same. More than 1 pays where most
-            of the samples are frames. With 1 the detectors share the cores. With a GPU it is 1.
-        clock: function that returns seconds, such as ``time.thread_time``, by which ``seconds``
-            counts; None leaves it empty.
+            makes one. With iterations > 1, the function also takes a keyword ``extrinsic``. A
+            space-time block code has two unknowns per stream and two rows per antenna. A duplicate
+            frame has one row per copy and antenna. The function is called from any thread of the
+            receiver, one call at a time.
+        backend: backend of the detectors, "auto", "cpu", "cuda" or "reference".
+        whitening: "antennas" divides each antenna by its own noise. "covariance" also whitens noise
+            that is correlated between antennas, such as interference.
+        smoothing: whether to smooth channel estimates over the delay spread.
+        passes: maximum number of times a frame is decoded. From the second pass on, the decoded
+            bits serve to train channel, phase and clock. MPDUs decoded in any pass are kept. A
+            frame is done when no MPDU is missing, or when it has MPDUs and a pass adds none.
+        iterations: maximum number of iterations between detector and decoder, for frames with
+            several streams that the first iteration does not decode. Frames with space-time block
+            codes are excluded. Values above 1 need a detector that takes a-priori LLRs. MPDUs
+            decoded in any iteration are kept.
+        keep_symbols: whether to fill in ``ReceivedFrame.symbols``.
+        threshold: threshold of preamble detection, see :class:`Synchroniser`.
+        threads: number of threads that read signal fields and decode frames, 1..1024; 0 uses all
+            cores. Frames are returned in the order of the stream in any case. More than 1 pays if
+            frames occupy most of the time. With 1, the detectors share the cores. With a GPU, the
+            receiver always uses 1.
+        clock: function that returns seconds, such as ``time.thread_time``, to measure ``seconds``;
+            None leaves ``seconds`` empty.
 
     Raises:
         ValueError: an argument is not as above, or backend is "cuda" and there is no GPU.
@@ -58,14 +65,11 @@ class Receiver:
 
     Attributes:
         counts: Counter of "samples", "preambles", "frames", "decoded" (frames with at least one
-            MPDU whose frame check sequence fits), "mpdus", "mpdus_ok", and of what was not decoded
-            by its reason; "failures" of them are exceptions.
-        keep_symbols: as above; may be set while running.
-        seconds: Counter of what the stages took: "synchronisation", "demodulation", "detection",
-            "decoding", "reporting", of all threads together.
-
-    An object serves one thread at a time. A function that makes detectors is called by any of its
-    threads, one at a time.
+            MPDU whose FCS is correct), "mpdus" and "mpdus_ok". Frames that were not decoded are
+            counted under their problem; "failures" counts those that raised an exception.
+        keep_symbols: as above; may be set at any time.
+        seconds: Counter of the time spent in "synchronisation", "demodulation", "detection",
+            "decoding" and "reporting", summed over all threads.
     """
 
     def __init__(self, num_rx=1, sample_rate=20e6, frequency=None, detector=DEFAULT_DETECTOR,
@@ -76,7 +80,7 @@ class Receiver:
         self.frequency = None if frequency is None else positive("frequency", frequency)
         self._iterations = integer("iterations", iterations, 1, 1000)
         threads = integer("threads", threads, 0, 1024) or len(os.sched_getaffinity(0))
-        if backend == "cuda":    # what is missing is told now, not for each frame
+        if backend == "cuda":    # fail now, not at each frame
             detectors.MMSE(num_tx=1, num_rx=num_rx, backend=backend)
         if backend in ("auto", "cuda") and device.count():
             threads = 1
@@ -89,18 +93,19 @@ class Receiver:
         for decoder in self._decoders:
             self._free.put(decoder)
         self._workers = Workers(threads)
-        self._stretches = deque()    # (stretch, task) of those that are not settled yet
-        self._jobs = deque()    # what was submitted and is not reported yet
+        self._stretches = deque()    # (stretch, task), not settled yet
+        self._jobs = deque()    # submitted, not reported yet
         self.keep_symbols = flag("keep_symbols", keep_symbols)
-        # The last frame that is not inside another: (end, whether only good MPDUs count inside it,
-        # as it was decoded, or announced what cannot be read).
+        # The last frame that is not nested in another: (end, sure). If sure, only nested frames
+        # with good MPDUs count, because it was decoded, or because it announced an unsupported
+        # format.
         self._parent = None
         self.counts = Counter()
         self._clock, self._searching = clock or _no_time, 0.0
 
     @property
     def detector(self):
-        """Detector of the next frames, as above."""
+        """Detector of the next frames, see the argument."""
         return self._decoders[0].settings.detector
 
     @detector.setter
@@ -121,12 +126,12 @@ class Receiver:
 
     @property
     def in_flight(self):
-        """Whether frames were found that no call has returned yet."""
+        """Whether any frame was found that no call has returned yet."""
         return bool(self._stretches or self._jobs)
 
     @property
     def num_threads(self):
-        """How many threads read signal fields and decode."""
+        """Number of threads that read signal fields and decode."""
         return len(self._decoders)
 
     @property
@@ -138,7 +143,7 @@ class Receiver:
 
     @property
     def threshold(self):
-        """Threshold of the preamble's detection, for the next samples."""
+        """Threshold of preamble detection, for the next samples."""
         return self._sync.threshold
 
     @threshold.setter
@@ -146,21 +151,21 @@ class Receiver:
         self._sync.threshold = threshold
 
     def process(self, samples, wait=True, busy=None):
-        """Take the next samples.
+        """Process the next samples.
 
         Args:
             samples: (num_rx, n) complex, any n.
-            wait: whether to wait until the frames are decoded for which all samples have come.
-                With False, and threads > 1, some of them are returned by later calls; what waits
-                to be decoded is bounded.
-            busy: function that tells whether there is something else to do. Until it does, a call
-                with wait=False decodes frames for which the other threads have no time.
+            wait: whether to wait until all frames are decoded whose samples are complete. With
+                False and threads > 1, later calls return some of the frames. The number of frames
+                that wait to be decoded is limited.
+            busy: function that returns whether other work is waiting. Until it does, a call with
+                wait=False decodes frames for which the other threads have no time.
 
         Returns:
             list of :class:`ReceivedFrame`, in the order of the stream.
 
         Raises:
-            ValueError: another shape.
+            ValueError: the shape is wrong.
         """
         samples = np.asarray(samples)
         piece = _PIECE * max(1, round(self.sample_rate / 20e6))
@@ -174,9 +179,9 @@ class Receiver:
         return self._collected(wait)
 
     def finish(self):
-        """The stream has ended: returns what was still open and starts anew at sample 0.
+        """End the stream: return the remaining frames and start anew at sample 0.
 
-        ``counts`` stay.
+        ``counts`` are kept.
         """
         begun = self._clock()
         stretches = self._sync.scan_end()
@@ -189,7 +194,7 @@ class Receiver:
         return frames
 
     def restart(self, origin=0):
-        """Drop what is open, and take the next samples for the stream's from ``origin`` on."""
+        """Drop frames in progress; the next sample is sample ``origin`` of the stream."""
         self._settle()
         self._stretches.clear()
         self._jobs.clear()
@@ -197,30 +202,31 @@ class Receiver:
         self._parent = None
 
     def decode(self, found):
-        """Demodulate and decode what a :class:`Synchroniser` of the same antennas and sample rate
-        found.
+        """Demodulate and decode the output of a :class:`Synchroniser`.
+
+        The synchroniser must have the same antennas and sample rate.
 
         Args:
             found: list of :class:`Found`, in the order of the stream.
 
         Returns:
-            list of :class:`ReceivedFrame`; without preambles inside of frames that were decoded.
+            list of :class:`ReceivedFrame`, without preambles inside frames that were decoded.
         """
         self._submit(found)
         return self._collected()
 
     def _search(self, samples):
-        """Begin to search samples, and to decode frames that were found."""
+        """Search samples and start to decode the frames found."""
         begun = self._clock()
         stretches = self._sync.scan(samples)
         self._searching += self._clock() - begun
         for stretch in stretches:
             self._follow(stretch)
-        # Bounded, or a stream that is too fast would fill the memory.
+        # Limit the queue, or a stream that is too fast would fill the memory.
         self._advance(_MOST_WAITING * len(self._decoders))
 
     def _follow(self, stretch):
-        """Begin to read the signal fields of a stretch."""
+        """Start to read the signal fields of a stretch."""
         call = self._workers.submit if stretch.chain else self._workers.run
         self._stretches.append((stretch, call(self._timed_follow, stretch)))
 
@@ -229,8 +235,10 @@ class Receiver:
         return self._sync.follow(stretch), self._clock() - begun
 
     def _advance(self, waiting):
-        """Begin to decode the frames of stretches that were read; wait while there are more than
-        so many others."""
+        """Start to decode the frames of stretches whose signal fields were read.
+
+        Wait while more than ``waiting`` later stretches are pending.
+        """
         while self._stretches:
             stretch, read = self._stretches[0]
             if not read.done and len(self._stretches) <= waiting:
@@ -243,13 +251,13 @@ class Receiver:
             self._submit(found)
 
     def _help(self, busy):
-        """Do what the other threads have no time for, until something else is to do."""
+        """Take over work from busy threads until other work is waiting."""
         self._advance(len(self._stretches))
         while not busy() and self._workers.overloaded and self._workers.run_one():
             self._advance(len(self._stretches))
 
     def _submit(self, found):
-        """Begin to decode frames."""
+        """Start to decode frames."""
         job = _Job(found, [None] * len(found), [])
         able = []
         for index, one in enumerate(found):
@@ -275,7 +283,7 @@ class Receiver:
             self._free.put(decoder)
 
     def _settle(self):
-        """Wait until no thread decodes any more."""
+        """Wait until all threads are idle."""
         for _, read in self._stretches:
             self._workers.finish(read)
         for job in self._jobs:
@@ -283,7 +291,7 @@ class Receiver:
                 self._workers.finish(batch)
 
     def _collected(self, wait=True):
-        """Reports of what was submitted, those that count: of all, or of what is done."""
+        """Return the reports of finished frames, or of all submitted frames if ``wait`` is true."""
         if wait:
             self._advance(0)
         self.counts["samples"] = self._sync.samples_seen
@@ -291,7 +299,7 @@ class Receiver:
         frames = []
         while self._jobs:
             job = self._jobs[0]
-            # Bounded, or a stream that is too fast would fill the memory.
+            # Limit the queue, or a stream that is too fast would fill the memory.
             late = len(self._jobs) > _MOST_WAITING * len(self._decoders)
             if not (wait or late or all(batch.done for _, batch in job.begun)):
                 break
@@ -304,11 +312,14 @@ class Receiver:
         return frames
 
     def _counts(self, one, frame):
-        """Count a frame and tell whether it is reported: one inside another frame only where that
-        one failed."""
+        """Count a frame and return whether to report it.
+
+        A frame nested in another is reported only if the outer one failed, or if it has a good
+        MPDU.
+        """
         good = any(mpdu.fcs_ok for mpdu in frame.mpdus)
         if one.inside and not good and self._parent is not None:
-            # One with a good MPDU is there, whatever an L-SIG said: samples may have been lost.
+            # A good MPDU proves the frame, whatever an L-SIG announced: samples may have been lost.
             end, sure = self._parent
             if sure or frame.start < end and (frame.problem or frame.format is None):
                 return False
@@ -330,8 +341,7 @@ def _no_time():
 
 @dataclass(frozen=True)
 class _Job:
-    """Frames that were found, what is reported of them, and (indices, task) of those that are
-    being decoded."""
+    """Frames that were found, their reports, and (indices, task) of those being decoded."""
 
     found: list
     reports: list

@@ -1,44 +1,45 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Hold the latest samples of a stream in arrays that never move."""
+"""Keep the latest samples of a stream in arrays that never move."""
 
 from collections import deque
 
 import numpy as np
 
-# The least size of an array; the system gives large ones in large pages.
+# Minimum size of an array. The operating system backs large arrays with large pages.
 _BYTES = 1 << 22
 
 
 class SampleStore:
     """The latest samples of a stream of several antennas.
 
-    Samples are written once: threads may read those that are there while others are appended. A new
-    array begins when the last one is full, with a copy of what must lie in one piece.
+    Each sample is written once, so threads may read samples while others are appended. When an
+    array is full, a new one begins with a copy of the samples that must stay contiguous with the
+    new ones.
 
     Args:
-        num_rx: receive antennas.
-        origin: sample of the stream at which the samples begin.
+        num_rx: number of receive antennas.
+        origin: position in the stream of the first sample.
 
     Attributes:
-        begin: first sample of the stream that is still there.
-        end: sample of the stream behind the last one.
+        begin: position in the stream of the first sample still kept.
+        end: position in the stream after the last sample.
     """
 
     def __init__(self, num_rx, origin):
         self._num_rx = num_rx
-        self._arrays = deque()    # of (sample of the stream at which it begins, array)
+        self._arrays = deque()    # (position of its first sample in the stream, array)
         self.begin = self.end = origin
 
     def room(self, count, keep):
-        """Make room for so many samples, which count as there from now on.
+        """Make room for new samples. They count as present from now on.
 
         Args:
-            count: samples of each antenna.
-            keep: first sample of the stream that must lie in the same array before them.
+            count: number of new samples per antenna.
+            keep: position in the stream of the first older sample that must lie in the same array.
 
         Returns:
-            (array, the sample of the stream at which it begins, the column of the first new one).
+            (array, position in the stream of its first sample, column of the first new sample).
         """
         end = self.end + count
         if not self._arrays or end - self._arrays[-1][0] > self._arrays[-1][1].shape[1]:
@@ -53,10 +54,12 @@ class SampleStore:
         return array, origin, at
 
     def cut(self, first, stop):
-        """Samples of the stream, complex64 (num_rx, stop - first), perhaps as a view.
+        """Return samples first..stop-1 of the stream, complex64 (num_rx, stop - first).
+
+        The result may be a view.
 
         Args:
-            first, stop: at least ``begin``, at most ``end``.
+            first, stop: positions in the stream, from ``begin`` to ``end``.
         """
         parts = []
         for index in reversed(range(len(self._arrays))):
@@ -70,7 +73,7 @@ class SampleStore:
         return parts[0] if len(parts) == 1 else np.concatenate(parts[::-1], axis=1)
 
     def forget(self, before):
-        """Drop the arrays that hold only samples before one of the stream."""
+        """Drop the arrays that hold only samples before position ``before`` of the stream."""
         while len(self._arrays) > 1 and self._arrays[1][0] <= before:
             self._arrays.popleft()
             self.begin = self._arrays[0][0]

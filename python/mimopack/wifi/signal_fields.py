@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Signal fields: L-SIG, HT-SIG, VHT-SIG-A and VHT-SIG-B, bits to formats and back.
+"""Signal fields: convert L-SIG, HT-SIG, VHT-SIG-A and VHT-SIG-B from bits to formats and back.
 
-Bits are uint8 arrays, first bit sent first. What is read raises :class:`SignalError` where parity
-or CRC do not fit, and ``formats.Unsupported`` where they fit and ask for something else.
+Bits are uint8 arrays in order of transmission. Parsing raises :class:`SignalError` if parity or CRC
+is wrong, and ``formats.Unsupported`` if they are right but the frame is not supported.
 """
 
 from contextlib import contextmanager
@@ -18,7 +18,7 @@ from .formats.base import TAIL
 from .formats.non_ht import MAX_LENGTH, RATES
 from .interleaving import bit_order
 
-# VHT-SIG-B by bandwidth: bits of the length, reserved bits (ones), copies, and what an NDP sends.
+# VHT-SIG-B by bandwidth: length bits, reserved bits (ones), copies, and the contents of an NDP.
 _SIG_B = {20: (17, 3, 1, "00000111010001000010"),
           40: (19, 2, 2, "101001011010001000011"),
           80: (21, 2, 4, "01010011001011111110010")}
@@ -26,21 +26,21 @@ _RATE_OF = {bits: rate for rate, (bits, _, _) in RATES.items()}
 
 
 class SignalError(ValueError):
-    """A signal field that was not received: its parity or CRC does not fit."""
+    """A signal field was received with errors: its parity or CRC is wrong."""
 
 
 def _number(bits):
-    """Return the integer of bits, least significant first."""
+    """Convert bits, least significant first, to an integer."""
     return int(np.asarray(bits, np.int64) @ (1 << np.arange(len(bits))))
 
 
 def _bits(value, count):
-    """The same back: uint8 (count,)."""
+    """Convert an integer to bits, least significant first: uint8 (count,)."""
     return (value >> np.arange(count) & 1).astype(np.uint8)
 
 
 def crc8(bits):
-    """The CRC of HT-SIG, VHT-SIG-A and VHT-SIG-B: uint8 (8,), c7 first (§19.3.9.4.4)."""
+    """Return the CRC of HT-SIG, VHT-SIG-A and VHT-SIG-B: uint8 (8,), c7 first (§19.3.9.4.4)."""
     register = 0xFF
     for bit in bits:
         feedback = (register >> 7) ^ int(bit)
@@ -56,10 +56,10 @@ class LSig:
     length: int
 
     def bits(self):
-        """uint8 (24,).
+        """Return the bits of the field: uint8 (24,).
 
         Raises:
-            ValueError: the length does not fit into its 12 bits.
+            ValueError: the length exceeds the 12-bit field.
         """
         if self.length > MAX_LENGTH:
             raise ValueError(f"length: got {self.length} bytes for the L-SIG, allowed are 1 to "
@@ -70,10 +70,11 @@ class LSig:
 
     @classmethod
     def parse(cls, bits):
-        """Read 24 bits.
+        """Parse 24 bits.
 
         Raises:
-            SignalError: the parity does not fit, the reserved bit is set, or no such rate exists.
+            SignalError: the parity is wrong, the reserved bit is set, the rate does not exist, or
+                the length is 0.
         """
         rate = _RATE_OF.get(_number(bits[:4][::-1]))
         if int(bits[:18].sum()) & 1 or bits[4] or rate is None:
@@ -85,12 +86,12 @@ class LSig:
 
     @property
     def duration(self):
-        """Samples at 20 MS/s that the frame takes behind the L-SIG, as HT and VHT set it."""
+        """Duration that HT and VHT frames announce in the L-SIG, in samples at 20 MS/s after it."""
         return 80 * -(-(self.length + 3) // 3)
 
 
 def ht_sig(frame_format):
-    """HT-SIG of an :class:`HT` frame: uint8 (48,) (Figures 19-6, 19-7)."""
+    """Return the HT-SIG of an :class:`HT` frame: uint8 (48,) (Figures 19-6, 19-7)."""
     f = frame_format
     head = np.concatenate([
         _bits(f.mcs, 7), [f.bandwidth_mhz == 40], _bits(f.length, 16),
@@ -100,10 +101,10 @@ def ht_sig(frame_format):
 
 
 def parse_ht_sig(bits, greenfield=False):
-    """The :class:`HT` format of 48 bits.
+    """Return the :class:`HT` format announced by the 48 bits of an HT-SIG.
 
     Raises:
-        SignalError: the CRC does not fit.
+        SignalError: the CRC is wrong.
         Unsupported: see :class:`HT`.
     """
     _check("HT-SIG CRC", bits, 34)
@@ -118,7 +119,7 @@ def parse_ht_sig(bits, greenfield=False):
 
 
 def vht_sig_a(frame_format):
-    """VHT-SIG-A of a :class:`VHT` frame for one user: uint8 (48,) (Table 21-12)."""
+    """Return the VHT-SIG-A of a :class:`VHT` frame for one user: uint8 (48,) (Table 21-12)."""
     f = frame_format
     head = np.concatenate([
         _bits((20, 40, 80).index(f.bandwidth_mhz), 2), [1, bool(f.stbc)], _bits(f.group_id, 6),
@@ -129,15 +130,17 @@ def vht_sig_a(frame_format):
 
 
 def parse_vht_sig_a(bits, l_sig):
-    """The :class:`VHT` format of 48 bits and the L-SIG, which tells the number of symbols.
+    """Return the :class:`VHT` format announced by the 48 bits of a VHT-SIG-A and by the L-SIG.
+
+    The L-SIG gives the number of symbols.
 
     Raises:
-        SignalError: the CRC does not fit.
-        Unsupported: several users, 160 MHz, or see :class:`VHT`.
+        SignalError: the CRC is wrong, or the fields disagree about the length.
+        Unsupported: the frame is for several users or 160 MHz wide, or see :class:`VHT`.
     """
     _check("VHT-SIG-A CRC", bits, 34)
     group, bandwidth = _number(bits[4:10]), (20, 40, 80, 160)[_number(bits[:2])]
-    if group not in (0, 63):    # the other bits are of several users
+    if group not in (0, 63):    # a multi-user frame has other fields
         with _announcing("vht", {"bandwidth_mhz": bandwidth, "short_gi": bool(bits[24])}):
             raise Unsupported(f"several users (group {group})")
     space_time = _number(bits[10:13]) + 1
@@ -149,7 +152,7 @@ def parse_vht_sig_a(bits, l_sig):
         if bandwidth == 160:
             raise Unsupported("160 MHz")
         if bits[3] and space_time % 2:
-            raise Unsupported(f"STBC with {space_time} space-time streams (left out by the "
+            raise Unsupported(f"STBC with {space_time} space-time streams (excluded by the "
                               "standard)")
         fields = {**told, "group_id": group, "partial_aid": _number(bits[13:22]),
                   "beamformed": bool(bits[32])}
@@ -164,7 +167,7 @@ def parse_vht_sig_a(bits, l_sig):
 
 @contextmanager
 def _announcing(name, told):
-    """What is refused inside tells what was read of it."""
+    """Attach the fields read so far to an Unsupported error raised inside."""
     try:
         yield
     except Unsupported as error:
@@ -178,7 +181,10 @@ def _check(name, bits, covered):
 
 
 def vht_sig_b(frame_format):
-    """VHT-SIG-B without tail and copies: uint8 (20,), (21,) or (23,) (Tables 21-14, 21-15)."""
+    """Return one copy of the VHT-SIG-B without tail: uint8 (20,), (21,) or (23,).
+
+    See Tables 21-14 and 21-15.
+    """
     f = frame_format
     length, reserved, _, ndp = _SIG_B[f.bandwidth_mhz]
     if not f.num_symbols:
@@ -188,13 +194,13 @@ def vht_sig_b(frame_format):
 
 
 def num_sig_b_bits(bandwidth_mhz):
-    """Bits of a copy of the VHT-SIG-B with its tail."""
+    """Return the number of bits in one copy of the VHT-SIG-B, including its tail."""
     length, reserved, _, _ = _SIG_B[bandwidth_mhz]
     return length + reserved + TAIL
 
 
 def sig_b_length(frame_format, bits):
-    """Bytes of the A-MPDU, rounded up to multiples of 4, of the VHT-SIG-B's first bits."""
+    """Return the A-MPDU length of a VHT-SIG-B in bytes, rounded up to a multiple of 4."""
     return 4 * _number(bits[:_SIG_B[frame_format.bandwidth_mhz][0]])
 
 
@@ -204,7 +210,7 @@ def _code():
 
 
 def encode_signal(bits):
-    """Coded and interleaved bits of L-SIG, HT-SIG or VHT-SIG-A: uint8 (symbols, 48)."""
+    """Encode and interleave the bits of L-SIG, HT-SIG or VHT-SIG-A: uint8 (symbols, 48)."""
     coded = _code().encode(bits).reshape(-1, 48)
     out = np.empty_like(coded)
     out[:, bit_order(48, 1, 1)] = coded
@@ -212,15 +218,15 @@ def encode_signal(bits):
 
 
 def sig_b_order(frame_format):
-    """Where the coded bits of the VHT-SIG-B are sent, copy after copy: (int64 array, copies)."""
+    """Return where the coded bits of the VHT-SIG-B copies are sent: (int64 array, copies)."""
     copies = _SIG_B[frame_format.bandwidth_mhz][2]
     coded = 2 * num_sig_b_bits(frame_format.bandwidth_mhz) * copies
-    # At 80 MHz two coded bits are left, of a 0.
+    # At 80 MHz, two positions remain without a coded bit; they send a 0.
     return bit_order(frame_format.plan.num_data, 1, 1)[:coded], copies
 
 
 def encode_sig_b(frame_format):
-    """Coded and interleaved bits of the VHT-SIG-B: uint8 (data subcarriers,) (§21.3.8.3.6)."""
+    """Return the coded, interleaved VHT-SIG-B: uint8 (data subcarriers,) (§21.3.8.3.6)."""
     bits = np.append(vht_sig_b(frame_format), np.zeros(TAIL, np.uint8))
     order, copies = sig_b_order(frame_format)
     out = np.zeros(frame_format.plan.num_data, np.uint8)

@@ -8,31 +8,30 @@ import numpy as np
 
 from .. import _core
 
-# Steps in which spreads, in samples of the channel, and signal to noise ratios are told apart.
+# Resolution of delay spreads, in samples of the channel, and of signal-to-noise ratios.
 _STEP_SAMPLES = 0.5
 _STEP_DB = 4
-# Delays around the mean one in which paths are looked for, in samples at 20 MS/s: a guard interval
-# on both sides.
+# Paths are searched within one guard interval on both sides of the mean delay: samples at 20 MS/s.
 _EARLIEST, _LATEST = -16, 16
-# Beside the outermost paths that are found there may be weaker ones, below the sidelobes: samples
-# at 20 MS/s, and more for each dB above 15.
+# Weaker paths may hide below the sidelobes of the outermost paths found. The margin for them is
+# in samples at 20 MS/s, and grows for each dB above 15.
 _MARGIN = 0.5
 _MARGIN_PER_DB = 0.1
-# Channels longer than that, in samples at 20 MS/s, are not smoothed.
+# Channels longer than this, in samples at 20 MS/s, are not smoothed.
 _LONGEST = 48
 # Sidelobes of the window lie 31 dB below a path.
 _SIDELOBE = 1.5e-3
-# Eigenvalues below this share of a subcarrier's power carry nothing.
+# Eigenvalues below this share of a subcarrier's power are negligible.
 _LEAST = 1e-5
 
 
 def _filter(k, wanted, fft_size, width, level):
-    """(analysis (rank, k), synthesis (wanted, rank), error) for delays that are equally likely
-    within a width, around 0.
+    """Return (analysis (rank, k), synthesis (wanted, rank), error) of a smoothing filter.
 
-    The covariance of subcarriers is then a sinc; its eigenvectors are discrete prolate
-    spheroidal sequences, of which few hold all the power. error is the mean over subcarriers of
-    the estimate's noise and bias, over that of least squares.
+    The filter suits paths with a uniform distribution of delays in an interval around 0 of the
+    given width. The covariance of the subcarriers is then a sinc. Its eigenvectors are discrete
+    prolate spheroidal sequences, and a few of them hold all the power. ``error`` is the mean
+    squared error (noise and bias, mean over subcarriers) relative to least squares.
     """
     spread = max(width, 1) * _STEP_SAMPLES / fft_size
     values, vectors = np.linalg.eigh(np.sinc(spread * (k[:, None] - k)))
@@ -40,7 +39,7 @@ def _filter(k, wanted, fft_size, width, level):
     values, vectors = values[keep], vectors[:, keep]
     noise = 10 ** (-level * _STEP_DB / 10)
     gains = values / (values + noise)
-    # Nystroem: an eigenvector between and beyond the subcarriers that were trained.
+    # Nystroem extension: the eigenvectors between and beyond the trained subcarriers.
     extended = np.sinc(spread * (wanted[:, None] - k)) @ (vectors / values)
     error = gains.sum() / k.size
     return ((gains[:, None] * vectors.T).astype(np.float32, "C"),
@@ -49,11 +48,11 @@ def _filter(k, wanted, fft_size, width, level):
 
 @lru_cache
 def _delay_transform(carriers, fft_size):
-    """(delays in samples at 20 MS/s, windowed inverse Fourier transform to them (k, delays))."""
+    """Return (delays in samples at 20 MS/s, windowed inverse Fourier transform (k, delays))."""
     k = np.array(carriers)
     grid = np.arange(k[0], k[-1] + 1)
-    # Subcarriers that are not used are filled from their neighbours, lest each path leaves
-    # something in all delays.
+    # Interpolate unused subcarriers from their neighbours. Gaps would leak each path into all
+    # delays.
     fill = np.stack([np.interp(grid, k, one) for one in np.eye(k.size)])
     window = 0.5 + 0.5 * np.cos(2 * np.pi * grid / (np.ptp(k) + 2))
     step = _STEP_SAMPLES * 64 / fft_size
@@ -65,22 +64,28 @@ def _delay_transform(carriers, fft_size):
 
 @lru_cache(maxsize=64)
 def smoother(carriers, wanted, bandwidth_mhz):
-    """Linear MMSE smoothing of least squares estimates, for channels whose paths are equally
-    likely between the first and the last one that is found (O. Edfors et al., IEEE Trans. Commun.
-    46 (7), 1998, with the covariance chosen for each frame). Frames do not depend on each other.
+    """Return an object that smooths least squares channel estimates by linear MMSE filtering.
+
+    The filter assumes that paths are equally likely between the first and the last path found
+    (O. Edfors et al., IEEE Trans. Commun. 46 (7), 1998, with the covariance chosen for each frame).
+    Frames are smoothed independently. Objects are cached.
 
     Args:
         carriers: tuple of the k subcarriers of the estimates.
-        wanted: tuple of the subcarriers at which channels are wanted.
-        bandwidth_mhz: of the channel.
+        wanted: tuple of the subcarriers at which to estimate the channel.
+        bandwidth_mhz: bandwidth of the channel.
 
     Returns:
-        An object, kept, whose ``smooth(channel, noise)`` takes complex64 (n, k, rows),
-        C-contiguous: estimates with cyclic shifts and turns taken out, and their noise variance. It
-        returns channels, complex64 (n, wanted, rows); the error's variance over the noise (n,);
-        whether each channel was smoothed (n,), or was too long to be, or not finite: then its rows
-        are 0 and its error is 1; and the power of its paths, float64 (n, 64), at delays -32..31
-        samples at 20 MS/s, mean over rows, 0 where there is no more than noise.
+        An object with a method ``smooth(channel, noise)``. ``channel`` is complex64 (n, k, rows),
+        C-contiguous: estimates without cyclic shifts and phase rotations. ``noise`` is their
+        noise variance. The method returns a tuple of four:
+
+        channels, complex64 (n, wanted, rows);
+        error variance relative to the noise, (n,);
+        whether each channel was smoothed, (n,): if not, it was too long or not finite, its rows
+        are 0 and its error is 1;
+        power of the paths, float64 (n, 64), at delays of -32..31 samples at 20 MS/s, mean over
+        rows, 0 where there is only noise.
     """
     fft_size = 64 * bandwidth_mhz // 20
     k, at = np.array(carriers), np.array(wanted)

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a person at the radio wants to know: figures of the frames that a receiver reports."""
+"""Statistics of received frames, for people who watch a receiver."""
 
 from collections import deque
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from ..checks import integer, positive
 from .airtime import BEACON_INTERVAL, Airtime
 from .linear_loss import linear_loss, scaled_matrices
 
-# Equalised points of a stream that figures have.
+# Maximum number of equalised points per stream.
 _POINTS = 1000
 _SUMMED = ("gaps", "lost", "dropped", "failures")
 
@@ -22,11 +22,12 @@ class Row:
     """Counts of the frames of one kind.
 
     Attributes:
-        frames: announced by a signal field.
-        lost: of these, without an MPDU whose frame check sequence fits, although they carry data.
-        mpdus, mpdus_ok: found, and those whose frame check sequence fits.
-        bytes_ok: of the latter.
-        seconds: that the frames take on the air.
+        frames: number of frames announced by a signal field.
+        lost: number of these frames that carry data, but have no MPDU with a correct FCS.
+        mpdus: number of MPDUs found.
+        mpdus_ok: number of MPDUs with a correct FCS.
+        bytes_ok: length of the MPDUs with a correct FCS, in bytes.
+        seconds: time on the air.
     """
 
     frames: int = 0
@@ -37,45 +38,47 @@ class Row:
     seconds: float = 0.0
 
     def add(self, other):
-        """Add another row's counts; returns this row."""
+        """Add the counts of another row; return this row."""
         for name in vars(self):
             setattr(self, name, getattr(self, name) + getattr(other, name))
         return self
 
     @property
     def fcs_share(self):
-        """Share of the MPDUs found whose frame check sequence fits; nan without MPDUs."""
+        """Share of the MPDUs found that have a correct FCS; nan without MPDUs."""
         return self.mpdus_ok / self.mpdus if self.mpdus else float("nan")
 
 
 @dataclass(frozen=True)
 class Figures:
-    """What is known at a moment.
+    """A snapshot of the statistics.
 
-    A kind of frames is (format, mcs, num_streams): "non-ht", "ht", "vht" or "unknown"; the MCS, of
-    non-HT the rate in Mbit/s, None where unknown; spatial streams.
+    A kind of frames is a tuple (format, mcs, num_streams). The format is "non-ht", "ht", "vht" or
+    "unknown". For non-HT frames, mcs is the rate in Mbit/s. For unknown formats, it is None.
 
     Attributes:
-        seconds: that were searched since the stream's first sample.
-        window: the last seconds, to which rates belong; less at the beginning.
+        seconds: duration of the stream searched so far.
+        window: duration in seconds of the recent part of the stream to which rates refer; shorter
+            at the beginning.
         totals: {kind: :class:`Row`} since the beginning.
-        recent: the same of the window.
-        airtime: share of the window that frames take, 0 to 1; where the receiver drops samples, of
-            the part that it searched.
-        snr_db, level_dbfs, noise_dbfs: float64 (num_rx,), mean of the frames of the window; nan
+        recent: {kind: :class:`Row`} of the window.
+        airtime: share of the window occupied by frames, 0 to 1. If the receiver drops samples, the
+            share of the part that it searched.
+        snr_db, level_dbfs, noise_dbfs: float64 (num_rx,), mean over the frames of the window; nan
             without frames.
-        shown: the frame that ``magnitude_db`` is of, or None. It is the newest among those of the
-            window with the most coded bits in a subcarrier.
-        pointed: the same for ``points``, among frames with equalised points.
-        points: complex64 (num_streams, n), equalised, n at most 1000; None where there are none.
-        carriers: int64 (n,), numbers of the subcarriers of ``shown``.
-        magnitude_db: float64 (n, num_rx, N_STS), 20 log10 |H|, 0 being a signal that fills the full
-            scale of the samples.
-        condition_db: float64 (n,), condition number of each subcarrier's matrix, in dB.
-        picture, row_seconds: of :class:`airtime.Airtime`.
+        shown: the frame of ``magnitude_db``, or None. It is the newest frame of the window among
+            those with the most coded bits per subcarrier.
+        pointed: the frame of ``points``, or None, chosen likewise among frames with equalised
+            points.
+        points: complex64 (num_streams, n), equalised, at most 1000 per stream; None without points.
+        carriers: int64 (n,), indices of the subcarriers of ``shown``.
+        magnitude_db: float64 (n, num_rx, N_STS), 20 log10 |H|; 0 dB is a full-scale signal.
+        condition_db: float64 (n,), condition number of the matrix of each subcarrier, in dB.
+        picture, row_seconds: see :class:`airtime.Airtime`.
         status: the last status of the receiver that covers half a second, or an empty dictionary.
-        gaps, lost, dropped, failures: sums over all of these.
-        losses: :class:`linear_loss.LinearLoss`, or None, see :meth:`Statistics.losses`.
+        gaps, lost, dropped, failures: sums over all statuses.
+        losses: :class:`linear_loss.LinearLoss` of ``shown``, or None, see
+            :meth:`Statistics.figures`.
     """
 
     seconds: float
@@ -103,21 +106,21 @@ class Figures:
 
     @property
     def total(self):
-        """:class:`Row` of all frames since the beginning."""
+        """Sum of all kinds since the beginning: :class:`Row`."""
         return total_of(self.totals)
 
     @property
     def recent_total(self):
-        """:class:`Row` of all frames of the window."""
+        """Sum of all kinds in the window: :class:`Row`."""
         return total_of(self.recent)
 
     def per_second(self, count):
-        """A count of the window as a rate."""
+        """Convert a count of the window to a rate per second."""
         return count / self.window if self.window > 0 else 0.0
 
 
 def total_of(rows):
-    """The sum of {kind: :class:`Row`}."""
+    """Return the sum of {kind: :class:`Row`}."""
     total = Row()
     for row in rows.values():
         total.add(row)
@@ -125,16 +128,16 @@ def total_of(rows):
 
 
 class Statistics:
-    """Figures of the frames and statuses of a receiver.
+    """Collect statistics of the frames and statuses of a receiver.
 
-    Rates are per second of the samples' time, so they are right for a recording that is decoded
-    faster or slower than it was made. Any thread may call any method.
+    Rates are per second of sample time, so they are right for a recording that is decoded faster or
+    slower than it was made. Any thread may call any method.
 
     Args:
-        num_rx: receive antennas, 1..8.
+        num_rx: number of receive antennas, 1..8.
         sample_rate: samples per second.
-        window: seconds to which rates belong.
-        row_seconds, rows, columns: of the picture of the airtime.
+        window: seconds of the stream to which rates refer.
+        row_seconds, rows, columns: size of the airtime picture, see :class:`airtime.Airtime`.
 
     Raises:
         ValueError: an argument is not as above.
@@ -149,17 +152,18 @@ class Statistics:
         self._air = Airtime(sample_rate, row_seconds, columns, rows)
         self._samples = 0
         self._totals = {}
-        # Frames of the window, oldest first: (end, kind, Row, SNR, levels and noise (3, num_rx)).
+        # Frames of the window, oldest first: (end, kind, Row, (SNR, level, noise) as (3, num_rx)
+        # array).
         self._recent = deque()
         self._shown = self._pointed = None
         self._status, self._sums = {}, dict.fromkeys(_SUMMED, 0)
-        self._losses = (None, None)    # frame, its losses
+        self._losses = (None, None)    # (frame, its losses)
 
     def add(self, frame):
         """Count a :class:`frame.ReceivedFrame`.
 
         Raises:
-            ValueError: it is of another number of antennas.
+            ValueError: the frame has a different number of antennas.
         """
         good = [len(mpdu.data) for mpdu in frame.mpdus if mpdu.fcs_ok]
         f = frame.format
@@ -180,12 +184,12 @@ class Statistics:
                 self._pointed = frame
 
     def _is_better(self, frame, shown):
-        """Whether a frame takes the place of the one that is shown."""
+        """Return whether to show a frame in place of the one shown."""
         return (shown is None or _demand(frame) >= _demand(shown)
                 or frame.start > shown.start + self._window * self._rate)
 
     def advance(self, samples):
-        """Tell how many samples have been searched since the beginning."""
+        """Set the number of samples searched since the beginning."""
         with self._lock:
             self._advance(samples)
             self._air.advance(samples)
@@ -197,10 +201,9 @@ class Statistics:
             frames.popleft()
 
     def status(self, told):
-        """Take a status of the receiver, a dictionary as port ``status`` of ``wifi_receiver`` sends
-        it."""
+        """Take a status of the receiver, a dictionary from port ``status`` of ``wifi_receiver``."""
         with self._lock:
-            # That at the end of a stream covers what is left of a second.
+            # The last status of a stream covers only the rest of a second.
             if not self._status or told.get("seconds", 1.0) >= 0.5:
                 self._status = dict(told)
             for name in _SUMMED:
@@ -210,7 +213,7 @@ class Statistics:
         """Return :class:`Figures`.
 
         Args:
-            losses: whether ``Figures.losses`` is wanted, which takes some hundredths of a second
+            losses: whether to compute ``Figures.losses``, which takes some hundredths of a second
                 for each new frame.
         """
         with self._lock:
@@ -246,13 +249,13 @@ class Statistics:
 
 
 def _searched(status):
-    """Share of the samples that the receiver did not drop, by its last status."""
+    """Return the share of the samples that the receiver did not drop, from its last status."""
     dropped = status.get("dropped", 0)
     return status["samples"] / (status["samples"] + dropped) if dropped else 1.0
 
 
 def kind_of(frame):
-    """The kind of a frame: (format, mcs, num_streams), see :class:`Figures`."""
+    """Return the kind of a frame: (format, mcs, num_streams), see :class:`Figures`."""
     f = frame.format
     if f is None:
         return "unknown", None, 0
@@ -261,12 +264,12 @@ def kind_of(frame):
 
 
 def _demand(frame):
-    """Coded bits in a subcarrier: what asks most of the channel is worth seeing."""
+    """Return the coded bits per subcarrier. The most demanding frames show a channel best."""
     return frame.format.num_streams * frame.format.bits_per_carrier
 
 
 def _points(frame):
-    """At most ``_POINTS`` points of each stream, of all subcarriers and symbols."""
+    """Return at most ``_POINTS`` points per stream, spread over subcarriers and symbols."""
     if frame is None:
         return None
     points = frame.symbols.reshape(-1, frame.symbols.shape[-1])
@@ -285,13 +288,15 @@ def _channel(frame):
 
 
 def condition_db(state):
-    """Condition number of each subcarrier's matrix in dB, noise of all antennas made equal.
+    """Return the condition number of the matrix of each subcarrier, in dB.
+
+    The noise of all antennas is normalised first.
 
     Args:
         state: :class:`frame.ChannelState`.
 
     Returns:
-        float64 (n,); 0 with one stream, 300 at most. What is not finite counts as 0.
+        float64 (n,); 0 with one stream, at most 300. Values that are not finite count as 0.
     """
     values = np.linalg.svd(scaled_matrices(state), compute_uv=False)
     largest = np.maximum(values[:, 0], 1e-250)

@@ -21,29 +21,29 @@ from .windows import FrameSamples
 MAX_RX = 8
 SAMPLE_RATES = {5e6: 1, 10e6: 1, 20e6: 1, 40e6: 2, 80e6: 4}
 
-_BLOCK = 16    # at 20 MS/s: a period of the short training field
-# The short training field is ten blocks long; a window of six products spans seven of them.
+_BLOCK = 16    # samples at 20 MS/s: one period of the short training field
+# The short training field has ten blocks. A window of six products spans seven of them.
 _WINDOW = 6
-# After the first window above the threshold, the best is looked for in so many; where it is the
-# last of them, the search goes on from there, so many times in all.
+# The best window is chosen among this number of windows, from the first one above the threshold on.
+# If the best is the last of them, the search continues from there, up to _SEARCHES times in all.
 _REGION = 10
 _SEARCHES = 4
-# The short field is over so many windows later: then the metric must have fallen to a share. That
-# of another periodic signal has not.
+# The short field has ended this number of windows later. By then, the metric must have fallen to
+# this share. The metric of another periodic signal has not.
 _FALL = 12
 _FALLEN = 0.3
-# So many windows behind the best one the next preamble may begin.
+# The next preamble begins at least this number of windows after the best one.
 _NEXT = 13
-# A frame begins at most so many blocks before the window that finds it.
+# A frame begins at most this number of blocks before the window that finds it.
 _EARLIER = 16
-# Headers that are read together.
+# Maximum number of headers that are read together.
 _TOGETHER = 64
-# A preamble is over for the detector when its windows hold nothing but long training.
+# From this distance (samples at 20 MS/s) on, windows hold only the long training field of a
+# preamble.
 _SKIP = training.L_STF + 80
-# Samples that are searched at a time, twice as many where they come faster: frames are decoded in
-# batches of what is found together.
+# Samples per search, doubled at higher sample rates. Frames found together are decoded in batches.
 _SLICE = 1 << 17
-# Preambles inside other frames whose samples are kept at a time.
+# Maximum number of nested preambles whose samples are kept at a time.
 _MOST_INSIDE = 8
 
 
@@ -51,13 +51,14 @@ class Found(NamedTuple):
     """A frame that was found, with its samples.
 
     Attributes:
-        preamble, header: what was read of it; positions of ``preamble`` count the stream's
-            samples.
-        samples: complex64 (num_rx, n) as received, from ``first`` on; perhaps a view of more.
-        first: sample of the stream at which they begin.
+        preamble, header: contents of the preamble and the signal fields. Positions in ``preamble``
+            count samples of the stream.
+        samples: complex64 (num_rx, n) as received; may be a view of a larger array.
+        first: position in the stream of the first of these samples.
         truncated: whether the stream ended before the frame did.
-        inside: whether it began before an earlier frame, by its signal fields, had ended.
-        num_samples: of the stream, from ``preamble.start`` on.
+        inside: whether the frame is nested: it began before an earlier frame had ended according to
+            its signal fields.
+        num_samples: length of the frame in samples of the stream, from ``preamble.start`` on.
     """
 
     preamble: Preamble
@@ -74,16 +75,16 @@ class Stretch(NamedTuple):
 
     Attributes:
         samples: complex64 (num_rx, m), C-contiguous.
-        origin: sample of the stream at which they begin.
-        base: window of the stream that the next three count from.
+        origin: position in the stream of the first of these samples.
+        base: number of the first window of ``lag``, ``metric`` and ``fallen``.
         lag: complex64, correlation of each window.
-        metric: float32, its square.
-        fallen: whether it has fallen when a short training field is over.
+        metric: float32, squared magnitude of the normalised correlation.
+        fallen: whether the metric has fallen by the time a short training field would have ended.
         hits: windows above the threshold, ascending.
-        chain: the best ones of those near each other.
-        next_window: the first one of the next stretch.
-        available: samples of the stream that have come.
-        ends: sample of the stream at which it ends; None if it goes on.
+        chain: best windows, one for each cluster of hits.
+        next_window: first window of the next stretch.
+        available: number of samples of the stream so far.
+        ends: position in the stream at which it ends; None if it goes on.
     """
 
     samples: np.ndarray
@@ -100,32 +101,37 @@ class Stretch(NamedTuple):
 
 
 class Synchroniser:
-    """Find frames in a stream, cut anywhere into chunks, and read their signal fields.
+    """Find frames in a stream, cut into chunks of any size, and read their signal fields.
 
-    Detection: the correlation of the samples with those 0.8 us later, summed over 4.8 us and
-    divided by the energies, mean over antennas, where it exceeds ``threshold`` (Schmidl and Cox,
-    IEEE Trans. Commun. 45 (12), 1997; evaluated every 0.8 us, since the short training field
-    leaves it three of them). The samples' mean, a receiver's direct current, is left out, and
-    9.6 us later the correlation must have fallen, as that of a tone has not. A long training field
-    must follow: its two halves must agree, and the response to it must be as short as a channel's.
-    The carrier offset comes from both fields (to +-600 kHz), the timing from the response. A valid
-    L-SIG (or the HT-SIG of a greenfield frame) makes it a frame.
+    Detection correlates the samples with those 0.8 us later, over 4.8 us. The metric is the
+    correlation divided by the energies, averaged over antennas (Schmidl and Cox, IEEE Trans.
+    Commun. 45 (12), 1997). It is evaluated every 0.8 us, so that three windows fit into a short
+    training field. A candidate is a window with a metric above ``threshold``. The mean of the
+    samples, a DC offset of the receiver, is excluded. The correlation must have fallen 9.6 us
+    later, which excludes tones.
 
-    Preambles inside a frame are followed too, and marked: only decoding tells which of the two it
-    was. Results do not depend on how the stream is cut, nor on the scale of the samples between rms
-    1e-9 and 1e7.
+    A long training field must follow. Its two halves must agree, and the channel response must have
+    a plausible length. The carrier offset comes from both training fields (up to +-600 kHz), and
+    the timing comes from the channel response. A valid L-SIG, or the HT-SIG of a greenfield frame,
+    confirms the frame.
+
+    Preambles inside a frame are followed too, and marked, since only decoding shows which of the
+    two is real. The results do not depend on how the stream is cut. They do not depend on the scale
+    of the samples either, for an rms between 1e-9 and 1e7.
 
     Args:
-        num_rx: receive antennas, 1..8.
+        num_rx: number of receive antennas, 1..8.
         sample_rate: 5e6, 10e6 (802.11p), 20e6, 40e6 or 80e6.
         threshold: 0.2..0.95.
         whitening: see :class:`receiver.Receiver`.
 
+    Attributes:
+        samples_seen: number of samples so far.
+        preambles: number of long training fields found.
+        left_out: number of nested frames that were not followed because there were too many.
+
     Raises:
         ValueError: an argument is not as above.
-
-    ``samples_seen`` counts, ``preambles`` the long training fields found, and ``left_out`` the
-    frames inside others that were too many to be followed.
     """
 
     def __init__(self, num_rx, sample_rate=20e6, threshold=0.35, whitening="antennas"):
@@ -135,11 +141,12 @@ class Synchroniser:
         self.sample_rate = rate
         self.threshold = threshold
         self._block = _BLOCK * self.scale
-        # 40 ppm of 5.8 GHz are 232 kHz: more than half of a 16th of 5 MHz.
+        # 40 ppm at 5.8 GHz are 232 kHz, more than half of 1/16 of 5 MHz: the offset is then
+        # ambiguous.
         self._acquirer = PreambleAcquirer(self.scale, turns=int(rate < 10e6))
         self._reader = HeaderReader(self.scale, choice("whitening", whitening, WHITENINGS))
-        # Blocks that must be there behind a window: those of the search for the best one, and of
-        # a header that begins as late as it can.
+        # Number of blocks that must follow a window. They cover the search for the best window, and
+        # a header at its latest position.
         needed = self._acquirer.samples_needed + self._reader.samples_needed + 32 * self.scale
         self._ahead = _SEARCHES * _REGION + _FALL + _WINDOW + -(-needed // self._block)
         self._scan = _core.wifi.Scan(
@@ -151,7 +158,7 @@ class Synchroniser:
 
     @property
     def threshold(self):
-        """Threshold of the correlation, for the next samples."""
+        """Threshold of the metric, for the next samples."""
         return self._threshold
 
     @threshold.setter
@@ -162,8 +169,8 @@ class Synchroniser:
         self._threshold = threshold
 
     def restart(self, origin=0):
-        """Drop what is open, and take the next samples for the stream's from ``origin`` on."""
-        # Blocks lie on multiples of their length: what is missing of the first one is zeros.
+        """Drop frames in progress; the next sample is sample ``origin`` of the stream."""
+        # Blocks begin at multiples of their length. Zeros fill the missing part of the first one.
         first = origin // self._block
         self._store = SampleStore(self.num_rx, first * self._block)
         self._next_window = first
@@ -171,26 +178,26 @@ class Synchroniser:
         missing = origin - first * self._block
         array, _, at = self._store.room(missing, self._store.begin)
         array[:, at:at + missing] = 0
-        self._last = -1 << 40    # where the last preamble began
-        self._pending = []    # of (preamble, header, end, inside)
-        self._busy = 0        # where the last frame that is not inside another ends
+        self._last = -1 << 40    # start of the last preamble
+        self._pending = []    # (preamble, header, end, inside)
+        self._busy = 0        # end of the last frame that is not nested
 
     def process(self, samples):
-        """Take the next samples.
+        """Process the next samples.
 
         Args:
             samples: (num_rx, n) complex, any n.
 
         Returns:
-            list of :class:`Found` in the order of the stream: those whose samples have all come.
+            list of :class:`Found` in the order of the stream: frames whose samples are complete.
 
         Raises:
-            ValueError: another shape.
+            ValueError: the shape is wrong.
         """
         return self._found(self.scan(samples))
 
     def finish(self):
-        """The stream has ended: returns what was still open and starts anew at sample 0."""
+        """End the stream: return the remaining frames and start anew at sample 0."""
         found = self._found(self.scan_end())
         self.restart()
         return found
@@ -199,8 +206,8 @@ class Synchroniser:
         return [found for stretch in stretches
                 for found in self.settle(stretch, self.follow(stretch))]
 
-    # A stream that is searched by several threads: scan() and settle() belong to one of them and
-    # take samples and stretches in order; follow(), which takes most time, may run anywhere.
+    # Several threads may search one stream. One of them calls scan() and settle(), in order. Any
+    # thread may call follow(), which takes most of the time.
 
     def scan(self, samples):
         """Search the next samples for short training fields.
@@ -209,10 +216,10 @@ class Synchroniser:
             samples: as for :meth:`process`.
 
         Returns:
-            list of :class:`Stretch`, each of which must be settled before the stream restarts.
+            list of :class:`Stretch`. Settle all of them before the stream restarts.
 
         Raises:
-            ValueError: another shape.
+            ValueError: the shape is wrong.
         """
         samples = np.asarray(samples)
         if samples.ndim != 2 or samples.shape[0] != self.num_rx:
@@ -229,15 +236,14 @@ class Synchroniser:
         return stretches
 
     def scan_end(self):
-        """Search what is left when the stream has ended: list of :class:`Stretch`."""
+        """Search the remaining samples when the stream has ended: list of :class:`Stretch`."""
         end = self._store.end
         padding = self._block * (self._ahead + _FALL + _WINDOW + 1)
         stretch = self._searched(np.zeros((self.num_rx, padding), np.complex64))
         return [stretch._replace(ends=end)]
 
     def _searched(self, samples):
-        """The :class:`Stretch` of all windows behind which there are enough samples, with new
-        ones."""
+        """Append samples; return the :class:`Stretch` of all windows that enough samples follow."""
         base = self._next_window
         array, origin, at = self._store.room(samples.shape[1], (base - _EARLIER) * self._block)
         *found, passed = self._scan.take(samples, array, at=at, begin=base * self._block - origin,
@@ -246,10 +252,10 @@ class Synchroniser:
         return Stretch(array, origin, base, *found, self._next_window, self._store.end)
 
     def follow(self, stretch):
-        """Read the signal fields of what begins in a stretch; any thread may call it.
+        """Read the signal fields of the candidates in a stretch; any thread may call it.
 
         Returns:
-            (list of (preamble, header) of frames, how many preambles there were).
+            (list of (preamble, header) of frames, number of preambles).
         """
         hits = stretch.hits
         followed, preambles = [], 0
@@ -274,11 +280,11 @@ class Synchroniser:
         """Cut out frames.
 
         Args:
-            stretch: the next one in order.
-            followed: what :meth:`follow` returned of it.
+            stretch: the next stretch in order.
+            followed: result of :meth:`follow` for it.
 
         Returns:
-            list of :class:`Found` in the order of the stream: those whose samples have all come.
+            list of :class:`Found` in the order of the stream: frames whose samples are complete.
         """
         frames, preambles = followed
         self.preambles += preambles
@@ -291,7 +297,7 @@ class Synchroniser:
 
     def _enqueue(self, preamble, header):
         if preamble.start < self._last + _SKIP * self.scale:
-            return    # the same preamble from another window
+            return    # the same preamble, found from another window
         self._last = preamble.start
         end = preamble.start + header.num_samples * self.scale
         inside = preamble.start < self._busy - self._block
@@ -303,8 +309,7 @@ class Synchroniser:
         self._pending.append((preamble, header, end, inside))
 
     def _tried(self, stretch, windows):
-        """List of (preamble, header) of what begins near windows, None where that is no frame; and
-        how many preambles there were."""
+        """Try candidate windows; return (list of (preamble, header) or None, preamble count)."""
         results = [None] * len(windows)
         tried = [index for index, window in enumerate(windows) if stretch.fallen[window]]
         if not tried:
@@ -332,14 +337,14 @@ class Synchroniser:
         return results, len(preambles) - preambles.count(None)
 
     def _first(self, preamble):
-        # After restart() samples of the short training field may be missing.
+        # The first samples of the short training field may be missing after restart().
         return max(self._store.begin, min(preamble.start, preamble.window))
 
     def _complete(self, stretch):
-        """The frames at the head of the queue whose samples are there."""
+        """Return the frames at the head of the queue whose samples are complete."""
         found = []
         end = stretch.available if stretch.ends is None else stretch.ends
-        # Windows may be shifted by a guard interval.
+        # FFT windows may be shifted by up to a guard interval.
         margin = training.GUARD * self.scale
         while self._pending:
             preamble, header, last, inside = self._pending[0]
@@ -347,7 +352,7 @@ class Synchroniser:
                 break
             self._pending.pop(0)
             first = self._first(preamble)
-            # Behind the end of the stream, padding stands for what a shifted window reaches.
+            # Beyond the end of the stream, padding serves shifted windows.
             samples = self._store.cut(first, min(last + margin, stretch.available))
             if end + margin < preamble.window + SAMPLES_NEEDED * self.scale:
                 header = _without_signal(header)
@@ -357,8 +362,10 @@ class Synchroniser:
 
 
 def _without_signal(header):
-    """A header whose samples end before those of an HT-SIG or VHT-SIG-A would: then the L-SIG of
-    6 Mbit/s, or a CRC that does not fit, does not say what the frame is."""
+    """Mark a header as truncated if its samples end before an HT-SIG or VHT-SIG-A would.
+
+    In that case, an L-SIG of 6 Mbit/s or a wrong CRC does not determine the format.
+    """
     f = header.format
     unknown = isinstance(f, NonHT) and f.mcs == 6 or header.problem.endswith(" CRC")
     return header._replace(format=None, problem=TRUNCATED) if unknown else header

@@ -16,7 +16,7 @@ SYMBOL = carriers.FFT_20 + GUARD
 L_STF = 160
 L_LTF = 160
 
-# (19-23): the long training sequence below and above a centre, from the outside in and on.
+# (19-23): the long training sequence, left and right of a centre, in ascending order of k.
 _LEFT = [1, 1, -1, -1, 1, 1, -1, 1, -1, 1, 1, 1, 1, 1, 1, -1, -1, 1, 1, -1, 1, -1, 1, 1, 1, 1]
 _RIGHT = [1, -1, -1, 1, 1, -1, 1, -1, 1, -1, -1, -1, -1, -1, 1, 1, -1, -1, 1, -1, 1, -1, 1, 1, 1, 1]
 _EDGE = [-1, -1, -1, 1, 1, -1, 1, -1, 1, 1, -1]
@@ -28,16 +28,16 @@ _LONG = {
     80: (_LEFT + [1] + _RIGHT + _EDGE + _LEFT + [1] + _RIGHT + [1, -1, 1, -1, 0, 0, 0, 1, -1, -1, 1]
          + _LEFT + [1] + _RIGHT + _EDGE + _LEFT + [1] + _RIGHT),
 }
-# (17-6): k = -24, -20 ... 24 without 0, times (1 + j) / sqrt(2).
+# (17-6): values at k = -24, -20 ... 24 without 0, to be multiplied by (1 + j) / sqrt(2).
 _SHORT = dict(zip([-24, -20, -16, -12, -8, -4, 4, 8, 12, 16, 20, 24],
                   [1, -1, 1, -1, -1, 1, -1, -1, 1, 1, 1, 1], strict=True))
 
-# (19-27): sign of a space-time stream (row) in a long training field (column).
+# (19-27): sign of each space-time stream (row) in each long training field (column).
 LTF_MAPPING = np.array([[1, -1, 1, 1], [1, 1, -1, 1], [1, 1, 1, -1], [-1, 1, 1, 1]])
 NUM_LTF = {1: 1, 2: 2, 3: 4, 4: 4}
 
-# Tables 19-9, 19-10, 21-10, 21-11: advance of each antenna or space-time stream, in samples at
-# 20 MS/s.
+# Tables 19-9, 19-10, 21-10, 21-11: cyclic advance of each antenna or space-time stream, in samples
+# at 20 MS/s.
 LEGACY_ADVANCE = {1: (0,), 2: (0, 4), 3: (0, 2, 4), 4: (0, 1, 2, 3)}
 STREAM_ADVANCE = {1: (0,), 2: (0, 8), 3: (0, 8, 4), 4: (0, 8, 4, 12)}
 
@@ -65,13 +65,16 @@ def _frozen(array):
 
 
 def _spread(values, k, first):
-    """Values of ``first``, first + 1, ... at the subcarriers k."""
+    """Return the values at subcarriers k; the first value belongs to subcarrier ``first``."""
     return np.asarray(values)[np.asarray(k) - first]
 
 
 @lru_cache
 def short_training(bandwidth_mhz):
-    """The short training sequence in each 20 MHz, complex128 (64 * bandwidth / 20,), |S|^2 = 1."""
+    """Return the short training sequence of each 20 MHz: complex128 (64 * bandwidth / 20,).
+
+    Its used subcarriers have |S|^2 = 1.
+    """
     size = carriers.FFT_20 * bandwidth_mhz // 20
     out = np.zeros(size, complex)
     for centre in carriers.subchannels(bandwidth_mhz):
@@ -82,7 +85,7 @@ def short_training(bandwidth_mhz):
 
 @lru_cache
 def legacy_long_training(bandwidth_mhz=20):
-    """L_k at the subcarriers ``carriers.legacy(bandwidth_mhz).used``, +-1."""
+    """Return L_k at the subcarriers ``carriers.legacy(bandwidth_mhz).used``, +-1."""
     plan = carriers.legacy()
     one = _spread(_LONG["legacy"], plan.used, -26)
     return _frozen(np.tile(one, bandwidth_mhz // 20).astype(float))
@@ -90,27 +93,27 @@ def legacy_long_training(bandwidth_mhz=20):
 
 @lru_cache
 def long_training(bandwidth_mhz):
-    """HT-LTF and VHT-LTF at the subcarriers ``carriers.high_throughput(...).used``, +-1."""
+    """Return the (V)HT-LTF at the subcarriers ``carriers.high_throughput(...).used``, +-1."""
     values = _LONG[bandwidth_mhz]
     k = carriers.high_throughput(bandwidth_mhz).used
     return _frozen(_spread(values, k, -(len(values) // 2)).astype(float))
 
 
 def polarity(first, count):
-    """p_first ... of the pilot polarity sequence (17-25): float64 (count,), +-1."""
+    """Return ``count`` values, from p_first on, of the pilot polarity sequence (17-25), +-1."""
     return _POLARITY[(first + np.arange(count)) % 127]
 
 
 def legacy_pilots(first, count, copies=1):
-    """Pilots of non-HT symbols: (count, 4 * copies), the first symbol with p_first."""
+    """Return the pilots of non-HT symbols: (count, 4 * copies); the first symbol has p_first."""
     return polarity(first, count)[:, None] * np.tile([1.0, 1.0, 1.0, -1.0], copies)
 
 
 def ht_pilots(bandwidth_mhz, num_streams, first, count):
-    """Pilots of HT data symbols, (count, pilots, num_streams) (§19.3.11.10).
+    """Return the pilots of HT data symbols: (count, pilots, num_streams) (§19.3.11.10).
 
     Args:
-        first: index of the first symbol in the polarity sequence, 3 behind a mixed preamble.
+        first: index of the first symbol in the polarity sequence, 3 after a mixed preamble.
     """
     base = np.array(_HT_PILOTS[bandwidth_mhz][num_streams], float)
     n, p = np.arange(count)[:, None], np.arange(base.shape[1])
@@ -119,11 +122,11 @@ def ht_pilots(bandwidth_mhz, num_streams, first, count):
 
 
 def vht_pilots(bandwidth_mhz, first, start, count):
-    """Pilots of VHT symbols, (count, pilots), the same for all streams (§21.3.10.10).
+    """Return the pilots of VHT symbols: (count, pilots), equal for all streams (§21.3.10.10).
 
     Args:
         first: index of the first symbol in the polarity sequence.
-        start: number of the first symbol, by which the pattern is turned.
+        start: number of the first symbol, by which the pilot pattern is rotated.
     """
     base = np.array(_VHT_PILOTS[bandwidth_mhz], float)
     n, p = start + np.arange(count)[:, None], np.arange(base.size)
@@ -131,11 +134,11 @@ def vht_pilots(bandwidth_mhz, first, start, count):
 
 
 def cyclic_shift(k, advance, fft_size=carriers.FFT_20):
-    """Phase of cyclic advances, complex128 (len(k), len(advance)).
+    """Return the phases of cyclic advances: complex128 (len(k), len(advance)).
 
     Args:
-        k: subcarriers.
-        advance: in samples at 20 MS/s.
-        fft_size: samples in which the carrier k = 1 turns once at 20 MS/s.
+        k: subcarrier indices.
+        advance: advances in samples at 20 MS/s.
+        fft_size: period of subcarrier k = 1, in samples at 20 MS/s.
     """
     return np.exp(2j * np.pi / fft_size * np.outer(k, advance))

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""PSDUs to the samples of each transmit antenna."""
+"""Transmit PSDUs: compute the samples of each transmit antenna."""
 
 import numpy as np
 
@@ -14,26 +14,28 @@ MAX_ANTENNAS = 4
 
 
 class Transmitter:
-    """Makes non-HT, HT and VHT frames.
+    """Make non-HT, HT and VHT frames.
+
+    The non-HT part of a preamble has the cyclic shifts of antennas. The fields after it have the
+    cyclic shifts of space-time streams (IEEE 802.11-2020 Tables 19-9, 19-10, 21-10, 21-11). Symbols
+    are not windowed. With a mapping, HT and VHT frames must have N_STS space-time streams. The mean
+    power stays 1 if the columns of the mapping are orthogonal and have norm 1.
 
     Args:
-        num_tx: transmit antennas, 1..4.
-        sample_rate_mhz: 20, 40 or 80, of the samples; frames of narrower channels lie at
-            ``centre``. 802.11p at 5 or 10 MS/s is the signal of 20 played at that rate.
-        centre: of the channel among the samples' carriers, such as -32 for the lower 20 of 40 MHz.
-        mapping: spatial mapping matrix Q, (num_tx, N_STS) complex, of the fields behind the
-            non-HT part, the same for all subcarriers; or (subcarriers, num_tx, N_STS) for those of
-            the frame's (V)HT-LTF, ascending: 56, 114 or 242 at 20, 40 or 80 MHz. None maps each
-            space-time stream to an antenna. Non-HT frames do not use it. With a matrix for each
-            subcarrier a format should say ``smoothing=False`` (HT) or ``beamformed=True`` (VHT).
+        num_tx: number of transmit antennas, 1..4.
+        sample_rate_mhz: sample rate in MS/s: 20, 40 or 80. Frames of narrower channels lie at
+            ``centre``. For 802.11p, play the samples of a 20 MS/s frame at 5 or 10 MS/s.
+        centre: subcarrier index of the channel's centre in the band of the samples, such as -32 for
+            the lower 20 of 40 MHz.
+        mapping: spatial mapping matrix Q, complex, of the fields after the non-HT part. The shape
+            is (num_tx, N_STS) for the same matrix at all subcarriers. It is (subcarriers, num_tx,
+            N_STS) for one matrix per subcarrier of the frame's (V)HT-LTF, ascending: 56, 114 or
+            242 at 20, 40 or 80 MHz. None sends each space-time stream from its own antenna. Non-HT
+            frames do not use the mapping. With one matrix per subcarrier, the format should have
+            ``smoothing=False`` (HT) or ``beamformed=True`` (VHT).
 
     Raises:
         ValueError: an argument is not as above.
-
-    The fields behind the non-HT preamble have the cyclic shifts of space-time streams, those of the
-    preamble the shifts of antennas (IEEE 802.11-2020 Tables 19-9, 19-10, 21-10, 21-11). Symbols
-    are not windowed. With a mapping, HT and VHT frames have N_STS space-time streams; columns of
-    norm 1, orthogonal to each other, keep the mean power of 1.
     """
 
     def __init__(self, num_tx=1, sample_rate_mhz=20, centre=0, mapping=None):
@@ -49,8 +51,8 @@ class Transmitter:
         try:
             matrix = np.array(mapping, complex)
         except (TypeError, ValueError):
-            raise ValueError("mapping: got another type, must be an array of complex numbers or "
-                             "None") from None
+            raise ValueError("mapping: got an unsupported type, must be an array of complex "
+                             "numbers or None") from None
         sizes = [carriers.high_throughput(bandwidth).used.size for bandwidth in carriers.BANDWIDTHS
                  if bandwidth <= self.sample_rate_mhz]
         if (matrix.ndim not in (2, 3) or matrix.shape[-2] != self.num_tx
@@ -65,21 +67,23 @@ class Transmitter:
         return matrix
 
     def check(self, frame_format):
-        """Raise ValueError where :meth:`frame` cannot make a frame of this format.
+        """Check that :meth:`frame` can make a frame of this format.
 
-        It is wider than the samples, or has more space-time streams than there are antennas, or
-        another number of streams or subcarriers than the mapping; or no frame has its fields.
+        Raises:
+            ValueError: the frame is wider than the samples, or has more space-time streams than
+                there are antennas, or does not match the streams or subcarriers of the mapping, or
+                its fields contradict each other.
         """
         f, num_tx = frame_format, self.num_tx
         if f.contradiction:
-            raise ValueError(f"frame_format: got {f.describe()} of {f.num_symbols} symbols: "
+            raise ValueError(f"frame_format: got {f.describe()} with {f.num_symbols} symbols: "
                              f"{f.contradiction}")
         if f.bandwidth_mhz > self.sample_rate_mhz:
-            raise ValueError(f"sample_rate_mhz: got {self.sample_rate_mhz}, the frame has "
-                             f"{f.bandwidth_mhz} MHz")
+            raise ValueError(f"sample_rate_mhz: got {self.sample_rate_mhz}, the frame is "
+                             f"{f.bandwidth_mhz} MHz wide")
         if f.bandwidth_mhz // 2 + abs(self.centre) * 5 // 16 > self.sample_rate_mhz // 2:
-            raise ValueError(f"centre: got {self.centre}, {f.bandwidth_mhz} MHz there do not fit "
-                             f"into samples of {self.sample_rate_mhz} MS/s")
+            raise ValueError(f"centre: got {self.centre}, a frame of {f.bandwidth_mhz} MHz there "
+                             f"does not fit into samples at {self.sample_rate_mhz} MS/s")
         streams = f.num_space_time_streams
         if streams > num_tx:
             raise ValueError(f"num_tx: got {num_tx}, the frame has {streams} space-time streams")
@@ -91,19 +95,19 @@ class Transmitter:
                              f"({num_tx}, {streams}) or ({size}, {num_tx}, {streams})")
 
     def frame(self, frame_format, psdu=b"", scrambler_seed=93):
-        """The samples of a frame.
+        """Return the samples of a frame.
 
         Args:
             frame_format: :class:`NonHT`, :class:`HT` or :class:`VHT`.
-            psdu: bytes, ``frame_format.length`` of them.
+            psdu: ``frame_format.length`` bytes.
             scrambler_seed: 1..127.
 
         Returns:
             complex64 (num_tx, n). The mean power of all antennas together is 1.
 
         Raises:
-            ValueError: the PSDU has another length, or the format is none for this transmitter,
-                see :meth:`check`.
+            ValueError: the PSDU has a wrong length, or this transmitter cannot make the format, see
+                :meth:`check`.
         """
         f = frame_format
         self.check(f)
@@ -112,15 +116,15 @@ class Transmitter:
         if f.num_symbols:
             parts.append(self._data(f, psdu, scrambler_seed))
         elif psdu:
-            raise ValueError(f"psdu: got {len(psdu)} bytes, the format has 0")
+            raise ValueError(f"psdu: got {len(psdu)} bytes, the format takes none")
         return np.concatenate(parts, axis=1).astype(np.complex64)
 
     def mpdu(self, frame_format_of, mpdus, scrambler_seed=93):
-        """The samples of a frame with MPDUs.
+        """Return the samples of a frame that carries MPDUs.
 
         Args:
-            frame_format_of: called with the bytes of the PSDU, makes its format.
-            mpdus: list of bytes with their frame check sequences.
+            frame_format_of: function that makes the format for a PSDU length in bytes.
+            mpdus: list of bytes, each with its FCS.
 
         Returns:
             (format, samples), see :meth:`frame`.
@@ -129,24 +133,24 @@ class Transmitter:
         return f, self.frame(f, psdu, scrambler_seed)
 
     def _symbols(self, values, k, guard):
-        """(num_tx, symbols * (64 + guard)) samples of (symbols, len(k), num_tx) carriers."""
+        """Modulate (symbols, len(k), num_tx) into samples (num_tx, symbols * (64 + guard))."""
         spectrum = np.zeros((values.shape[0], self._fft, self.num_tx), complex)
         spectrum[:, (np.asarray(k) + self.centre) % self._fft] = values
         samples = np.fft.ifft(spectrum, axis=1) * self._fft
         guard *= self._scale
-        # A guard interval may be longer than half a symbol: the L-LTF's.
+        # Not samples[:, -guard:], which would be the whole symbol for a guard interval of 0.
         samples = np.concatenate([samples[:, self._fft - guard:], samples], axis=1)
         return samples.transpose(2, 0, 1).reshape(self.num_tx, -1)
 
     def _per_antenna(self, values, k, bandwidth):
-        """Non-HT symbols (symbols, len(k)) on all antennas with their cyclic shifts."""
+        """Map non-HT symbols (symbols, len(k)) to all antennas with their cyclic shifts."""
         shift = training.cyclic_shift(k, training.LEGACY_ADVANCE[self.num_tx])
         turned = values * carriers.rotation(bandwidth, k)
         scale = 1 / np.sqrt(self.num_tx * len(k))
         return turned[:, :, None] * shift * scale
 
     def _from_streams(self, values, k, f):
-        """(symbols, len(k), N_STS) on all antennas: rotation, cyclic shifts, mapping."""
+        """Map streams (symbols, len(k), N_STS) to antennas: rotation, cyclic shifts, mapping."""
         streams = f.num_space_time_streams
         shift = training.cyclic_shift(k, training.STREAM_ADVANCE[streams])
         turned = values * (carriers.rotation(f.bandwidth_mhz, k)[:, None] * shift)
@@ -162,7 +166,7 @@ class Transmitter:
         return sequence[sequence != 0], k
 
     def _legacy_preamble(self, f):
-        """L-STF, L-LTF and L-SIG."""
+        """Return L-STF, L-LTF and L-SIG."""
         bandwidth = f.bandwidth_mhz
         plan = carriers.legacy(bandwidth)
         values, k = self._short_training(bandwidth)
@@ -176,7 +180,7 @@ class Transmitter:
         return np.concatenate([short, long, self._signal(f, bits, 0, [1])], axis=1)
 
     def _signal(self, f, bits, first, phases):
-        """Symbols of L-SIG, HT-SIG or VHT-SIG-A on the antennas."""
+        """Return the samples of L-SIG, HT-SIG or VHT-SIG-A on the antennas."""
         copies = f.bandwidth_mhz // 20
         plan = carriers.legacy(f.bandwidth_mhz)
         points = self._signal_points(bits, first, phases, plan, copies)
@@ -185,7 +189,7 @@ class Transmitter:
 
     @staticmethod
     def _signal_points(bits, first, phases, plan, copies):
-        """(symbols, used) points of a signal field, phases 1 (BPSK) or j (QBPSK)."""
+        """Return the points (symbols, used) of a signal field; phases are 1 (BPSK) or j (QBPSK)."""
         coded = 2.0 * signal_fields.encode_signal(bits) - 1
         points = np.zeros((len(coded), plan.used.size), complex)
         points[:, plan.data_index] = np.tile(coded, copies) * np.array(phases)[:, None]
@@ -193,13 +197,13 @@ class Transmitter:
         return points
 
     def _long_training(self, f, first, last):
-        """HT-LTFs or VHT-LTFs, carriers (last - first, used, N_STS)."""
+        """Return HT-LTFs or VHT-LTFs first..last-1."""
         bandwidth, streams = f.bandwidth_mhz, f.num_space_time_streams
         plan = carriers.high_throughput(bandwidth)
         mapping = training.LTF_MAPPING[:streams, first:last].T
         values = (training.long_training(bandwidth)[None, :, None]
                   * mapping[:, None, :]).astype(complex)
-        if isinstance(f, VHT):    # R: pilots are the same for all streams (21-46)
+        if isinstance(f, VHT):    # matrix R: pilots are equal for all streams (21-46)
             values[:, plan.pilot_index] = (
                 training.long_training(bandwidth)[plan.pilot_index][None, :, None]
                 * training.LTF_MAPPING[0, first:last][:, None, None])
@@ -215,7 +219,7 @@ class Transmitter:
         return np.tile(symbol, 3)[:, :samples * self._scale]
 
     def _high_throughput_preamble(self, f):
-        """HT-SIG or VHT-SIG-A to the field before the data; nothing of a non-HT frame."""
+        """Return the fields from HT-SIG or VHT-SIG-A to the data; nothing for a non-HT frame."""
         if isinstance(f, NonHT):
             return np.zeros((self.num_tx, 0))
         vht = isinstance(f, VHT)
@@ -236,7 +240,7 @@ class Transmitter:
         return self._symbols(self._from_streams(points, plan.used, f), plan.used, training.GUARD)
 
     def _greenfield(self, f):
-        """HT-GF-STF, HT-LTF1, HT-SIG, further HT-LTFs (Figure 19-1)."""
+        """Return HT-GF-STF, HT-LTF1, HT-SIG and further HT-LTFs (Figure 19-1)."""
         streams = f.num_space_time_streams
         first = self._long_training(f, 0, 1)[:, training.GUARD * self._scale:]
         first = np.tile(first, 3)[:, 32 * self._scale:][:, :training.L_LTF * self._scale]
@@ -266,22 +270,23 @@ class Transmitter:
 
 
 def pack(frame_format_of, mpdus):
-    """MPDUs as the PSDU of a format.
+    """Pack MPDUs into the PSDU of a format.
 
     Args:
-        frame_format_of: called with the number of bytes, makes a :class:`formats.FrameFormat`.
-        mpdus: bytes with their frame check sequences; several only where the format aggregates.
+        frame_format_of: function that makes a :class:`formats.FrameFormat` for a PSDU length in
+            bytes.
+        mpdus: list of bytes, each with its FCS; several only if the format aggregates.
 
     Returns:
         (format, PSDU)
 
     Raises:
-        ValueError: several MPDUs, and the format does not aggregate.
+        ValueError: there are several MPDUs, but the format does not aggregate.
     """
     probe = frame_format_of(4)
     if not probe.aggregated:
         if len(mpdus) != 1:
-            raise ValueError(f"mpdus: got {len(mpdus)}, a frame that is no A-MPDU takes one")
+            raise ValueError(f"mpdus: got {len(mpdus)}, a frame without A-MPDU carries exactly one")
         return frame_format_of(len(mpdus[0])), mpdus[0]
     if probe.name == "vht":
         f = frame_format_of(len(mac.aggregate(mpdus)))

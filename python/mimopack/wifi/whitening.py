@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Noise that is correlated between antennas."""
+"""Whiten noise that is correlated between antennas."""
 
 import numpy as np
 
@@ -10,14 +10,15 @@ WHITENINGS = ("antennas", "covariance")
 
 
 def noise_covariance(halves):
-    """Covariance of the noise of antennas, from the two halves of the L-LTF.
+    """Estimate the noise covariance of antennas from the two halves of the L-LTF.
 
-    C = sum_k d_k d_k^H / (2 K), d = Y_1 - Y_2: the transmitted signal drops out. Off its diagonal
-    it is shrunk by R / K, which keeps the estimate from K subcarriers well-conditioned (O. Ledoit,
-    M. Wolf, J. Multivar. Anal. 88 (2), 2004, towards the diagonal).
+    C = sum_k d_k d_k^H / (2 K) with d = Y_1 - Y_2, from which the transmitted signal cancels. The
+    elements off the diagonal are reduced by the factor 1 - R / K. This keeps the estimate from K
+    subcarriers well-conditioned (O. Ledoit, M. Wolf, J. Multivar. Anal. 88 (2), 2004, shrinkage
+    towards the diagonal).
 
     Args:
-        halves: complex (n, R, 2, K): used subcarriers of R antennas.
+        halves: complex (n, R, 2, K), used subcarriers of R antennas.
 
     Returns:
         complex128 (n, R, R).
@@ -27,14 +28,17 @@ def noise_covariance(halves):
     covariance = difference @ difference.conj().swapaxes(1, 2) / (2 * count)
     diagonal = np.einsum("nrr->nr", covariance).real.copy()
     covariance *= 1 - min(0.5, rows / count)
-    # An antenna without noise counts as one of 70 dB below the signal.
+    # Floor the noise of each antenna at 70 dB below its signal.
     power = np.mean(np.abs(halves)**2, axis=(2, 3))
     np.einsum("nrr->nr", covariance)[:] = np.maximum(diagonal, 1e-7 * power + 1e-30)
     return covariance
 
 
 def factors(covariance):
-    """(L, L^-1) of C = L L^H: complex64 (n, R, R). L^-1 y has noise of power 1 on each antenna."""
+    """Return (L, L^-1) of C = L L^H, complex64 (n, R, R).
+
+    L^-1 y has uncorrelated noise of unit power on each antenna.
+    """
     usable = np.isfinite(covariance).all(axis=(1, 2))
     lower = np.linalg.cholesky(np.where(usable[:, None, None], covariance,
                                         np.eye(covariance.shape[1])))

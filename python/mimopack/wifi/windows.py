@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Spectra of windows of frames' samples."""
+"""Spectra of FFT windows in the samples of frames."""
 
 from dataclasses import dataclass, replace
 
@@ -11,15 +11,16 @@ from .. import _core
 
 @dataclass(frozen=True)
 class FrameSamples:
-    """Samples of frames as received, and what is taken out of them.
+    """Samples of frames as received, and the corrections to apply to them.
 
     Attributes:
-        samples: list of n complex64 arrays (num_rx, length), C-contiguous, each with a frame; one
-            may hold several.
-        first: int64 (n,), samples of the arrays from which windows count.
-        cfo: float64 (n,), carrier offsets in cycles per sample.
-        direct: complex64 (n, num_rx), direct current; None where it is still to be found.
-        white: complex64 (n, num_rx, num_rx), what spectra are multiplied with; None for nothing.
+        samples: list of n complex64 arrays (num_rx, length), C-contiguous, one per frame. Several
+            frames may share an array.
+        first: int64 (n,), positions in the arrays from which windows count.
+        cfo: float64 (n,), carrier frequency offsets in cycles per sample.
+        direct: complex64 (n, num_rx), DC offsets; None if not yet known.
+        white: complex64 (n, num_rx, num_rx), whitening matrices to multiply spectra with; None for
+            no whitening.
     """
 
     samples: list
@@ -29,18 +30,18 @@ class FrameSamples:
     white: np.ndarray | None = None
 
     def spectra(self, starts, fft, bins, scale=None):
-        """FFTs of windows.
+        """Compute FFTs of windows.
 
         Args:
-            starts: int (n, windows), or (windows,) for all frames alike: first samples. Windows
-                that reach beyond the samples are moved inside.
-            fft: samples of a window.
-            bins: int (K,), wanted ones.
-            scale: float32 (n, num_rx), factors of the spectra; None for 1.
+            starts: int (n, windows), or (windows,) for all frames alike: positions of the first
+                samples. Windows that reach beyond the samples are moved inside.
+            fft: number of samples in a window.
+            bins: int (K,), FFT bins to return.
+            scale: float32 (n, num_rx), factors to multiply the spectra with; None means 1.
 
         Returns:
-            complex64 (n, num_rx, windows, K), without scaling by the length. A frame's spectra do
-            not depend on the others.
+            complex64 (n, num_rx, windows, K), not scaled by the FFT length. The spectra of a frame
+            do not depend on the other frames.
         """
         direct = self.found_direct(fft)
         last = np.array([one.shape[1] - fft for one in self.samples])
@@ -57,14 +58,14 @@ class FrameSamples:
         return out
 
     def found_direct(self, fft):
-        """Direct current, complex64 (n, num_rx), of frames whose symbols have so many samples."""
+        """Return the DC offsets, complex64 (n, num_rx), for symbols of ``fft`` samples."""
         if self.direct is not None:
             return self.direct
         return _core.wifi.direct_current(self.samples, rows=len(self.samples[0]), cfo=self.cfo,
                                          fft=fft)
 
     def take(self, which):
-        """Samples of the frames of some indices, or where a mask is true."""
+        """Return the samples of the frames at some indices, or where a mask is true."""
         indices = np.arange(len(self.samples))[which]
         white = None if self.white is None else self.white[indices]
         return replace(self, samples=[self.samples[i] for i in indices], first=self.first[indices],

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Threads that share tasks with the thread that waits for them."""
+"""Threads that share tasks with the thread that waits for the results."""
 
 import threading
 import weakref
@@ -8,7 +8,7 @@ from queue import Empty, SimpleQueue
 
 
 class Task:
-    """A call that a thread of :class:`Workers` makes, or the thread that waits for its result."""
+    """A function call that a thread of :class:`Workers` makes, or the thread that waits for it."""
 
     def __init__(self, function, arguments):
         self._function, self._arguments = function, arguments
@@ -25,7 +25,7 @@ class Task:
         """Make the call."""
         try:
             self._value = self._function(*self._arguments)
-        except BaseException as error:    # who asks for the result gets it
+        except BaseException as error:    # raised again by value()
             self._error = error
         finally:
             self._function = self._arguments = None
@@ -38,14 +38,14 @@ class Task:
 
     @property
     def interrupted(self):
-        """Whether Ctrl-C has ended the call, and nobody knows yet."""
+        """Whether Ctrl-C has ended the call and value() has not raised it yet."""
         return self._error is not None and not isinstance(self._error, Exception)
 
     def value(self):
-        """Return what the call returned, once it is done, or raise what it raised."""
+        """Return the result of a finished call, or raise its exception."""
         error = self._error
         if self.interrupted:
-            # One Ctrl-C is one KeyboardInterrupt, whoever asks again.
+            # Raise one KeyboardInterrupt per Ctrl-C, however often the value is asked for.
             self._error = RuntimeError("a task was interrupted")
         if error is not None:
             raise error
@@ -53,7 +53,7 @@ class Task:
 
 
 def _serve(tasks, at_work, index):
-    """Make calls until there is None in place of a task; say when."""
+    """Run tasks until None arrives; mark in ``at_work`` when this thread is busy."""
     while (task := tasks.get()) is not None:
         at_work[index] = True
         task.run()
@@ -67,14 +67,14 @@ def _close(tasks, threads):
 
 
 class Workers:
-    """Threads for tasks. The thread that waits for a task runs others meanwhile: so as many threads
-    work as were asked for.
+    """Run tasks in threads. A thread that waits for a task runs other tasks meanwhile.
 
-    Nobody is woken but who has something to do: what each one wakes for costs Python's lock.
+    This way, the requested number of threads does the work. A thread is woken only if it has
+    something to do, since each wake-up competes for the interpreter lock.
 
     Args:
-        threads: how many, 1 or more, the one that waits included. With 1, :meth:`submit` runs the
-            task.
+        threads: number of threads, at least 1, including the one that waits. With 1,
+            :meth:`submit` runs the task itself.
     """
 
     def __init__(self, threads):
@@ -82,13 +82,13 @@ class Workers:
         self._alone = threads == 1
         self._at_work = [False] * (threads - 1)
         for index in range(threads - 1):
-            # They do not hold the object, so that it ends them.
+            # The threads hold no reference to this object, so that its end can finish them.
             threading.Thread(target=_serve, args=(self._tasks, self._at_work, index),
                              name=f"wifi_worker_{index}", daemon=True).start()
         weakref.finalize(self, _close, self._tasks, threads - 1)
 
     def submit(self, function, *arguments):
-        """Have a function called by any of the threads; return the :class:`Task`."""
+        """Let any of the threads call a function; return the :class:`Task`."""
         if self._alone:
             return self.run(function, *arguments)
         task = Task(function, arguments)
@@ -97,30 +97,30 @@ class Workers:
 
     @staticmethod
     def run(function, *arguments):
-        """Call a function now; return the :class:`Task`, done."""
+        """Call a function now; return the finished :class:`Task`."""
         task = Task(function, arguments)
         task.run()
         return task
 
     def finish(self, task):
-        """Wait until a task is done, and run others that nobody has begun meanwhile.
+        """Wait until a task is done, and run pending tasks meanwhile.
 
         Raises:
             KeyboardInterrupt: Ctrl-C has ended the task's call.
         """
         while not task.done:
-            if not self.run_one():    # somebody runs it
+            if not self.run_one():    # another thread runs the task
                 task.wait()
         if task.interrupted:
             task.value()
 
     @property
     def overloaded(self):
-        """Whether more tasks wait than there are idle threads."""
+        """Whether more tasks wait than threads are idle."""
         return self._tasks.qsize() > self._at_work.count(False)
 
     def run_one(self):
-        """Run a task that nobody has begun; return whether there was one."""
+        """Run a pending task; return whether there was one."""
         try:
             task = self._tasks.get_nowait()
         except Empty:
@@ -129,6 +129,6 @@ class Workers:
         return True
 
     def result(self, task):
-        """Wait until a task is done; return what its call returned, or raise what it raised."""
+        """Wait until a task is done; return its result or raise its exception."""
         self.finish(task)
         return task.value()

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Frame formats: each is declared in its own module, and everything else asks the frame."""
+"""Frame formats, one module each. All other code asks the frame for what depends on the format."""
 
 from .base import FrameFormat, Unsupported
 from .ht import HT

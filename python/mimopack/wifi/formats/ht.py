@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""HT (802.11n), clause 19: mixed and greenfield frames with equal modulation of all streams."""
+"""HT frames (802.11n, clause 19): mixed and greenfield, equal modulation of all streams."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -10,8 +10,8 @@ from .. import carriers, training
 from .base import MCS, SERVICE, TAIL, FrameFormat, Unsupported
 
 MAX_LENGTH = 65535
-DUPLICATE = 32    # MCS 32: 6 Mbit/s, the same in both halves of 40 MHz
-_FASTEST_ENCODER = 300    # Mbit/s of one convolutional encoder
+DUPLICATE = 32    # MCS 32: 6 Mbit/s, sent in both halves of 40 MHz
+_FASTEST_ENCODER = 300    # Mbit/s, the most for one convolutional encoder
 
 
 @dataclass(frozen=True)
@@ -20,19 +20,20 @@ class HT(FrameFormat):
 
     Args:
         mcs: 0..31, or 32 (a duplicate, at 40 MHz only).
-        length: bytes of the PSDU, 0..65535; 0 is a frame without data, for sounding.
+        length: length of the PSDU in bytes, 0..65535. 0 is a frame without data, for sounding.
         bandwidth_mhz: 20 or 40.
-        short_gi: data symbols with the short guard interval.
+        short_gi: whether data symbols have the short guard interval.
         coding: "bcc" or "ldpc".
         stbc: N_STS - N_SS, 0..2.
-        aggregated: the PSDU is an A-MPDU.
-        greenfield: the preamble has no non-HT part.
-        smoothing: neighbouring subcarriers may be smoothed in channel estimation.
-        sounding: the frame is sent to be sounded.
-        extension_streams: 0, long training fields of more dimensions are not supported.
+        aggregated: whether the PSDU is an A-MPDU.
+        greenfield: whether the preamble has no non-HT part.
+        smoothing: whether channel estimation may smooth over neighbouring subcarriers.
+        sounding: whether the frame is a sounding frame.
+        extension_streams: 0; extension long training fields are not supported.
 
     Raises:
-        Unsupported: an MCS above 32 (unequal modulation), or extension long training fields.
+        Unsupported: the MCS is above 32 (unequal modulation), extension long training fields are
+            announced, or the combination of fields is not supported.
         ValueError: another argument is not as above.
     """
 
@@ -66,7 +67,7 @@ class HT(FrameFormat):
                               "(extension HT-LTFs)")
         if self.mcs == DUPLICATE and (self.bandwidth_mhz != 40 or self.stbc
                                       or self.coding != "bcc"):
-            raise Unsupported("MCS 32 other than BCC at 40 MHz without STBC")
+            raise Unsupported("MCS 32 that is not BCC at 40 MHz without STBC")
         if self.num_streams + self.stbc > 4 or self.stbc > self.num_streams:
             raise Unsupported(f"{self.num_streams} streams with STBC {self.stbc}")
         if self.greenfield and self.short_gi and self.num_space_time_streams == 1:
@@ -107,7 +108,7 @@ class HT(FrameFormat):
 
     @cached_property
     def training_start(self):
-        """See :class:`FrameFormat`. Of a greenfield frame that of the second HT-LTF."""
+        """See :class:`FrameFormat`. In a greenfield frame, the position of the second HT-LTF."""
         behind = self.signal_start + 2 * training.SYMBOL
         return behind if self.greenfield else behind + training.SYMBOL
 
@@ -141,7 +142,7 @@ class HT(FrameFormat):
         return self.num_symbols * self.data_bits_per_symbol
 
     def pilots(self, count):
-        """Pilots of the data symbols: (count, pilots, N_STS)."""
+        """Return the pilots of the data symbols: (count, pilots, N_STS)."""
         first = 2 if self.greenfield else 3
         if self.mcs == DUPLICATE:
             return training.legacy_pilots(first, count, 2)[..., None]
@@ -149,7 +150,7 @@ class HT(FrameFormat):
 
     @cached_property
     def legacy_length(self):
-        """LENGTH of the L-SIG of a mixed frame (9-13): tells others how long the frame is."""
+        """LENGTH of the L-SIG of a mixed frame (9-13). It tells other stations the duration."""
         return -(-(self.num_samples - 400) // 80) * 3 - 3
 
     def describe(self):

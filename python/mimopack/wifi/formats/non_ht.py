@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Non-HT OFDM (802.11a/g/p), clause 17, and its duplicate in wider channels."""
+"""Non-HT OFDM frames (802.11a/g/p, clause 17), and their duplicates in wider channels."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -9,7 +9,7 @@ from ...checks import integer, integer_choice
 from .. import carriers, training
 from .base import SERVICE, TAIL, FrameFormat
 
-# Table 17-4 and 17-6: Mbit/s to (RATE bits R1..R4 as sent, constellation, code rate).
+# Tables 17-4 and 17-6: {Mbit/s: (RATE bits R1..R4 as sent, constellation, code rate)}.
 RATES = {6: (0b1101, "wlan_bpsk", "1/2"), 9: (0b1111, "wlan_bpsk", "3/4"),
          12: (0b0101, "wlan_qpsk", "1/2"), 18: (0b0111, "wlan_qpsk", "3/4"),
          24: (0b1001, "wlan_qam16", "1/2"), 36: (0b1011, "wlan_qam16", "3/4"),
@@ -23,8 +23,8 @@ class NonHT(FrameFormat):
 
     Args:
         mcs: data rate in Mbit/s at 20 MHz: 6, 9, 12, 18, 24, 36, 48 or 54.
-        length: bytes of the PSDU, 1..4095.
-        bandwidth_mhz: 20; 40 or 80 for a duplicate in each 20 MHz.
+        length: length of the PSDU in bytes, 1..4095.
+        bandwidth_mhz: 20; 40 or 80 for a frame duplicated in each 20 MHz.
 
     Raises:
         ValueError: an argument is not as above.
@@ -77,7 +77,7 @@ class NonHT(FrameFormat):
         return self.num_symbols * self.data_bits_per_symbol
 
     def pilots(self, count):
-        """Pilots of the data symbols: (count, pilots, 1)."""
+        """Return the pilots of the data symbols: (count, pilots, 1)."""
         return training.legacy_pilots(1, count, self.plan.copies)[..., None]
 
     def describe(self):

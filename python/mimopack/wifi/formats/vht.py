@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""VHT (802.11ac), clause 21: single-user frames of up to four space-time streams."""
+"""VHT frames (802.11ac, clause 21) for a single user, with up to four space-time streams."""
 
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
@@ -10,33 +10,33 @@ from ...coding.ldpc import WifiRateMatching
 from .. import carriers, training
 from .base import MCS, SERVICE, TAIL, FrameFormat, Unsupported, ratio
 
-_BITS_OF_ENCODER = 2160    # N_DBPS of 600 Mbit/s with short guard interval
+_BITS_OF_ENCODER = 2160    # N_DBPS at 600 Mbit/s with the short guard interval
 
-MAX_SYMBOLS = 1512    # with short guard intervals, of the longest L-SIG
+MAX_SYMBOLS = 1512    # limit of the L-SIG, with short guard intervals
 
 
 @dataclass(frozen=True)
 class VHT(FrameFormat):
-    """A VHT frame for one user. Its PSDU is an A-MPDU, padded to fill its symbols.
+    """A VHT frame for one user. The PSDU is an A-MPDU, padded to fill the symbols.
 
     Args:
         mcs: 0..9.
-        num_symbols: OFDM data symbols; 0 is a null data packet (NDP), for sounding.
-        num_streams: spatial streams, 1..4.
+        num_symbols: number of OFDM data symbols; 0 is a null data packet (NDP), for sounding.
+        num_streams: number of spatial streams, 1..4.
         bandwidth_mhz: 20, 40 or 80.
-        short_gi: data symbols with the short guard interval.
+        short_gi: whether data symbols have the short guard interval.
         coding: "bcc" or "ldpc".
         stbc: N_STS - N_SS: 0, or num_streams (1 or 2).
-        extra_symbol: LDPC coding took a symbol (two with STBC) more than the bits need, as the
-            signal field says. Where that cannot be and its opposite can, the opposite counts.
+        extra_symbol: whether LDPC coding added a symbol (two with STBC), as the signal field
+            announces. If only the opposite value fits num_symbols, the opposite is used.
         group_id: 0 or 63 in frames for one user.
         partial_aid: 0..511.
-        beamformed: the streams were steered, so neighbouring subcarriers may differ.
-        apep_length: bytes of the A-MPDU before padding, to multiples of 4, from the VHT-SIG-B;
-            None where that was not read.
+        beamformed: whether the streams are beamformed, so that neighbouring subcarriers may differ.
+        apep_length: length of the A-MPDU before padding in bytes, a multiple of 4, from the
+            VHT-SIG-B; None if unknown.
 
     Raises:
-        Unsupported: what the standard leaves out, or this receiver does not decode.
+        Unsupported: the standard excludes the combination, or this receiver does not support it.
         ValueError: another argument is not as above.
     """
 
@@ -71,18 +71,20 @@ class VHT(FrameFormat):
             flag(name, getattr(self, name))
         integer("group_id", self.group_id, 0, 63)
         integer("partial_aid", self.partial_aid, 0, 511)
-        # §21.5: an encoder's share of a symbol is whole, before and after puncturing.
+        # §21.5: the share of an encoder in a symbol is whole, before and after puncturing.
         numerator, denominator = ratio(self.code_rate)
         share, rest = divmod(self.coded_bits_per_symbol, self._num_bcc_encoders * denominator)
         if rest or (share * numerator * self._num_bcc_encoders
                     != self.coded_bits_per_symbol * numerator // denominator):
             raise Unsupported(f"VHT MCS {self.mcs} with {self.num_streams} streams at "
-                              f"{self.bandwidth_mhz} MHz (left out by the standard)")
+                              f"{self.bandwidth_mhz} MHz (excluded by the standard)")
     @classmethod
     def of_length(cls, mcs, apep_length, num_streams=1, bandwidth_mhz=20, short_gi=False,
                   coding="bcc", stbc=0, **fields):
-        """The format that carries an A-MPDU of apep_length bytes (§21.3.10.3; (21-60) to
-        (21-67)): as many symbols as it needs, none for 0 bytes."""
+        """Return the format for an A-MPDU of apep_length bytes (§21.3.10.3; (21-60) to (21-67)).
+
+        It has as many symbols as the A-MPDU needs, none for 0 bytes.
+        """
         probe = cls(mcs, 0, num_streams, bandwidth_mhz, short_gi, coding, stbc)
         block = probe.symbols_per_code_block
         bits = SERVICE + 8 * apep_length + (0 if coding == "ldpc" else TAIL * probe.num_encoders)
@@ -135,18 +137,20 @@ class VHT(FrameFormat):
 
     @cached_property
     def _initial_symbols(self):
-        """N_SYM,init, symbols that the bits fill ((21-62), (21-65)): as extra_symbol says, unless
-        only its opposite makes num_symbols."""
+        """N_SYM,init, the number of symbols before LDPC's extra symbol ((21-62), (21-65)).
+
+        It follows extra_symbol, unless only the opposite value fits num_symbols.
+        """
         shorter = self.num_symbols - self.symbols_per_code_block
         choices = [shorter, self.num_symbols] if self.extra_symbol else [self.num_symbols, shorter]
         return next(filter(self._makes_all, choices), choices[0])
 
     def _makes_all(self, initial):
-        """Tell whether a number of symbols that the bits fill makes num_symbols."""
+        """Return whether N_SYM,init = initial leads to num_symbols."""
         return initial > 0 and self._ldpc_symbols(initial) == self.num_symbols
 
     def _ldpc_symbols(self, initial):
-        """Symbols that LDPC coding makes of so many that the bits fill."""
+        """Return the number of symbols that LDPC coding makes of N_SYM,init = initial."""
         block = self.symbols_per_code_block
         return block * _coded_symbols(initial * self.data_bits_per_symbol, self.code_rate,
                                       block * self.coded_bits_per_symbol)
@@ -159,7 +163,7 @@ class VHT(FrameFormat):
         if (self.coding == "bcc" or not self.num_symbols
                 or self._makes_all(self._initial_symbols)):
             return ""
-        return "VHT-SIG-A and L-SIG disagree: no LDPC frame has that number of symbols"
+        return "VHT-SIG-A and L-SIG disagree: no LDPC frame has this number of symbols"
 
     @cached_property
     def num_scrambled(self):
@@ -169,7 +173,7 @@ class VHT(FrameFormat):
 
     @cached_property
     def tail_position(self):
-        """See :class:`FrameFormat`: the tail is the last there is."""
+        """See :class:`FrameFormat`. The tail comes last, after the padding."""
         return self.num_scrambled - (TAIL * self.num_encoders if self.coding == "bcc" else 0)
 
     @cached_property
@@ -178,13 +182,13 @@ class VHT(FrameFormat):
         return max(0, (self.tail_position - SERVICE) // 8)
 
     def pilots(self, count):
-        """Pilots of the data symbols: (count, pilots, N_STS), the same for all streams."""
+        """Return the pilots of the data symbols: (count, pilots, N_STS), equal for all streams."""
         one = training.vht_pilots(self.bandwidth_mhz, 4, 0, count)
         return one[..., None].repeat(self.num_space_time_streams, axis=2)
 
     @cached_property
     def legacy_length(self):
-        """LENGTH of the L-SIG (21-24)."""
+        """LENGTH field of the L-SIG (21-24)."""
         return -(-(self.num_samples - 400) // 80) * 3 - 3
 
     def describe(self):
@@ -197,5 +201,5 @@ class VHT(FrameFormat):
 
 @lru_cache(maxsize=4096)
 def _coded_symbols(payload_bits, code_rate, symbol_bits):
-    """OFDM symbols that LDPC codewords with the payload fill."""
+    """Return the number of OFDM symbols that the LDPC codewords of the payload fill."""
     return WifiRateMatching(payload_bits, code_rate, symbol_bits).num_symbols
