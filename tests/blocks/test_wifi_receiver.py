@@ -352,7 +352,7 @@ def test_receiver_goes_on_after_a_control_message(name):
     ("wifi_transmitter", {"tag": ""}, "tag: got ''"),
     ("wifi_transmitter", {"centre": 16}, "centre: got 16"),
     ("wifi_transmitter", {"mapping": [[1], [1]]}, r"mapping: got shape \(2, 1\)"),
-    ("wifi_transmitter", {"mapping": "dft"}, "mapping: got another type"),
+    ("wifi_transmitter", {"mapping": "dft"}, "mapping: got an unsupported type"),
     ("wifi_transmitter", {"num_tx": 2, "format": "ht", "mcs": 8, "mapping": [[1], [1]]},
      r"mapping: got shape \(2, 1\), the frame needs \(2, 2\) or \(56, 2, 2\)"),
     ("wifi_symbols", {"num_streams": 5}, "num_streams: got 5"),

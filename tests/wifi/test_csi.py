@@ -390,7 +390,7 @@ def changed(name, value):
 def test_reader_refuses(tmp_path, spoil):
     path = written(tmp_path / "frames.npz", FRAMES)
     spoil(path)
-    with pytest.raises(ValueError, match="frames.npz is no complete file of channel state"):
+    with pytest.raises(ValueError, match="frames.npz is not a complete file of channel state"):
         read_csi(path)
 
 
@@ -403,5 +403,5 @@ def test_reader_of_missing_and_spoilt_hdf5(tmp_path):
         read_csi(tmp_path / "frames.h5")
     with h5py.File(tmp_path / "other.h5", "w") as file:
         file["layout"] = 1
-    with pytest.raises(ValueError, match="other.h5 is no complete file"):
+    with pytest.raises(ValueError, match="other.h5 is not a complete file"):
         read_csi(tmp_path / "other.h5")

@@ -128,7 +128,7 @@ def test_information_grows_with_the_snr():
     values = [information(link.format, link.state, "nway", change)
               for change in (-30, 0, 5, 10, 60)]
     assert values == sorted(values) and abs(values[0]) < 0.05 and values[-1] > 0.999
-    with pytest.raises(ValueError, match="detector: omap takes no VHT MCS 8"):
+    with pytest.raises(ValueError, match="detector: omap does not support VHT MCS 8"):
         f = wifi.VHT.of_length(8, 100, 4)
         information(f, wifi.ChannelState(f.plan.used, np.ones((56, 4, 4), np.complex64),
                                          np.ones(4)), "omap")

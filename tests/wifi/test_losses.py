@@ -298,7 +298,7 @@ class TestExtraSymbol:
                             lambda f: sig_a(replace(f, coding="ldpc")))
         f = VHT(0, 13)
         frames, counts = receive(stream(f, mac.aggregate([data_mpdu(4)], f.length), 1))
-        problem = "VHT-SIG-A and L-SIG disagree: no LDPC frame has that number of symbols"
+        problem = "VHT-SIG-A and L-SIG disagree: no LDPC frame has this number of symbols"
         assert [(frame.problem, frame.format.num_symbols) for frame in frames] == [(problem, 13)]
         assert counts[problem] == 1 and not caplog.records
 

@@ -329,7 +329,7 @@ class TestFiles:
                 try:
                     writer.write(received(NonHT(6, 44), [mpdu_bytes(sequence, size)]))
                 except TimeoutError as error:
-                    assert "live.pcap: the reader stands still" in str(error)
+                    assert "live.pcap: the reader has stalled" in str(error)
                     lost.append(sequence)
             assert 0 < len(lost) == 200 - writer.records
             assert not writer.closed

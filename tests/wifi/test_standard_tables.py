@@ -352,7 +352,7 @@ class TestRates:
     def test_vht_encoders(self, bandwidth, streams, coding):
         for mcs, expected in enumerate(self.VHT_ENCODERS[bandwidth, streams]):
             if expected == "x":
-                with pytest.raises(Unsupported, match="left out by the standard"):
+                with pytest.raises(Unsupported, match="excluded by the standard"):
                     VHT(mcs, 1, streams, bandwidth, coding=coding)
                 continue
             f = VHT(mcs, 1, streams, bandwidth, coding=coding)

@@ -84,7 +84,8 @@ def test_mapped_frames_are_received(name):
     (np.ones((64, 2, 2)), r"got shape \(64, 2, 2\), must be .* subcarriers 56 or 114"),
     (np.ones((242, 2, 2)), r"got shape \(242, 2, 2\)"),
     ([[1, np.nan], [0, 1]], "got values that are not finite"),
-    ([[1, 2], [3]], "got another type"), ("dft", "got another type"), (3, r"got shape \(\)")])
+    ([[1, 2], [3]], "got an unsupported type"), ("dft", "got an unsupported type"),
+    (3, r"got shape \(\)")])
 def test_mappings_that_are_none(mapping, said):
     with pytest.raises(ValueError, match=f"^mapping: {said}"):
         wifi.Transmitter(2, 40, mapping=mapping)
@@ -96,11 +97,12 @@ def test_mappings_that_are_none(mapping, said):
     ({"mapping": np.ones((56, 2, 1)), "sample_rate_mhz": 40}, wifi.HT(0, 9, bandwidth_mhz=40),
      r"mapping: got shape \(56, 2, 1\), the frame needs \(2, 1\) or \(114, 2, 1\)"),
     ({}, wifi.HT(16, 9), "num_tx: got 2, the frame has 3 space-time streams"),
-    ({}, wifi.HT(0, 9, bandwidth_mhz=40), "sample_rate_mhz: got 20, the frame has 40 MHz"),
-    ({"sample_rate_mhz": 40, "centre": -40}, wifi.NonHT(6, 9), "centre: got -40, 20 MHz there"),
-    ({}, wifi.VHT(0, 1, coding="ldpc"), r"frame_format: got VHT MCS 0, 1 stream, 20 MHz, LDPC of 1 "
-     "symbols: VHT-SIG-A and L-SIG disagree"),
-    ({}, wifi.VHT(0, 3, stbc=1), "frame_format: got .* of 3 symbols: an odd number of symbols")])
+    ({}, wifi.HT(0, 9, bandwidth_mhz=40), "sample_rate_mhz: got 20, the frame is 40 MHz wide"),
+    ({"sample_rate_mhz": 40, "centre": -40}, wifi.NonHT(6, 9),
+     "centre: got -40, a frame of 20 MHz there does not fit "),
+    ({}, wifi.VHT(0, 1, coding="ldpc"), "frame_format: got VHT MCS 0, 1 stream, 20 MHz, LDPC with "
+     "1 symbols: VHT-SIG-A and L-SIG disagree"),
+    ({}, wifi.VHT(0, 3, stbc=1), "frame_format: got .* with 3 symbols: an odd number of symbols")])
 def test_formats_that_a_transmitter_refuses(arguments, f, said):
     transmitter = wifi.Transmitter(2, **arguments)
     for call in (transmitter.check, lambda f: transmitter.frame(f, bytes(f.length))):

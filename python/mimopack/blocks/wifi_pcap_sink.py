@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Block: MPDUs into a capture file for Wireshark."""
+"""Block that writes MPDUs into a capture file for Wireshark."""
 
 import time as clock
 
@@ -12,28 +12,28 @@ from . import wifi_pdus
 from .fec_encoder import IN
 from .streams import BlockLog, remaining
 
-# Seconds to wait for a FIFO's reader: a flowgraph cannot be stopped meanwhile.
+# Seconds to wait for the reader of a FIFO. The flowgraph cannot be stopped in the meantime.
 _PATIENCE = 2.0
 
 
 class wifi_pcap_sink(gr.basic_block):
-    """Write MPDUs into a capture file, or a FIFO that Wireshark reads live.
+    """Write MPDUs into a capture file, or into a FIFO that Wireshark reads live.
 
-    Message port "in": PDUs of MPDUs (u8vector) with the metadata that ``wifi.pdu.frame_to_pdus``
-    lists; PDUs of gr-ieee802-11 work too. Each becomes a record with a radiotap header, see
-    ``wifi.pcap``. A message that is no such PDU is left out, counted, and reported in the log.
+    Message port "in" takes PDUs of MPDUs (u8vector) with the metadata listed in
+    ``wifi.pdu.frame_to_pdus``. PDUs of gr-ieee802-11 work too. Each PDU becomes a record with a
+    radiotap header, see ``wifi.pcap``. Other messages are skipped, counted and logged.
 
-    Opening a FIFO waits until it has a reader, here in the constructor. Each record is in the file
-    before the next one is taken. An error of the disk, or a reader that goes away, ends the file
-    but not the flowgraph: the error is reported once, and later PDUs are counted as lost. While a
-    FIFO's reader stands still for more than 2 seconds, PDUs are lost too. Started again, the block
-    goes on where it stopped.
+    The constructor opens the file. Opening a FIFO blocks until it has a reader. Each record reaches
+    the file before the next PDU is processed. A disk error, or a reader that goes away, ends the
+    file but not the flowgraph: the error is logged once, and later PDUs are counted as lost. PDUs
+    are also lost while the reader of a FIFO stalls for more than 2 seconds. After a restart, the
+    block continues the same file.
 
     Args:
-        path: of the file or FIFO; an existing file is replaced.
-        dbm_full_scale: power in dBm of a constant of magnitude 1 at the antenna.
-        time: of the stream's first sample, in seconds since 1970; None is 0. A PDU that has no
-            ``time`` gets that of its arrival.
+        path: path of the file or FIFO; an existing file is replaced.
+        dbm_full_scale: power at the antenna, in dBm, of a constant signal of magnitude 1.
+        time: time of the stream's first sample, in seconds since 1970; None means 0. A PDU without
+            ``time`` gets the time of its arrival.
 
     Raises:
         ValueError: an argument is not as above.
@@ -52,23 +52,23 @@ class wifi_pcap_sink(gr.basic_block):
         self.set_msg_handler(IN, self._take)
 
     def records(self):
-        """MPDUs written."""
+        """Number of MPDUs written."""
         return self._writer.records
 
     def refused(self):
-        """PDUs left out."""
+        """Number of messages skipped because they are not PDUs of MPDUs."""
         return self._log.failures
 
     def lost(self):
-        """PDUs that came after the file ended, or ended it, or while a reader stood still."""
+        """Number of PDUs lost to a stalled reader, to an error that ended the file, or after it."""
         return self._lost
 
     def close(self):
-        """End the file. PDUs that come later are lost."""
+        """End the file. Later PDUs are lost."""
         self._writer.close()
 
     def start(self):
-        # GNU Radio 3.10 does not forget by itself that an earlier run has ended.
+        # GNU Radio 3.10 does not reset the finished state of an earlier run by itself.
         self.to_basic_block().clear_finished()
         return gr.basic_block.start(self)
 

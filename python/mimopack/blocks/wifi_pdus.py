@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""PDUs of Wi-Fi frames as PMTs, and back."""
+"""Convert PDUs of Wi-Fi frames to PMTs and back."""
 
 from functools import lru_cache
 
@@ -11,32 +11,34 @@ from .. import _runtime
 from ..wifi.pdu import KEYS, of_format, of_frame, of_mpdus
 from .fec_encoder import pdu_parts
 
-# gr-ieee802-11 sends two keys as uint64, and others may read them as that.
+# gr-ieee802-11 sends two keys as uint64, and other blocks may expect that type.
 _KINDS = KEYS | dict.fromkeys(("frame_bytes", "encoding"), np.uint64) | {"rx_time": pmt.pmt_base}
 
 
 def to_pmt(info, blob):
-    """Return a PDU as a PMT, a pair of a dictionary and a u8vector.
+    """Return a PDU as a PMT: a pair of a dictionary and a u8vector.
 
     Args:
-        info: dictionary with keys of ``wifi.pdu.KEYS``, and rx_time, a PMT; None leaves a key out.
+        info: dictionary with keys of ``wifi.pdu.KEYS``, and rx_time, a PMT. A key with the value
+            None is left out.
         blob: bytes.
 
     Raises:
-        ValueError: a key that is none of these, or a value of another type.
+        ValueError: a key is unknown, or a value has a wrong type.
     """
     return _runtime.to_pdu(info, blob, _KINDS)
 
 
 def frame_to_pmts(frame, ampdu_reference, bad_fcs=False, **extra):
-    """Return the MPDUs of a frame as a list of PMTs, as :func:`to_pmt` makes them.
+    """Return the MPDUs of a frame as a list of PMTs, see :func:`to_pmt`.
 
     Args:
-        frame, ampdu_reference: as of ``wifi.pdu.frame_to_pdus``.
-        bad_fcs: whether MPDUs whose frame check sequence does not fit are wanted too.
-        extra: keys that are added, or take the place of those of ``wifi.pdu.of_frame``.
+        frame, ampdu_reference: as for ``wifi.pdu.frame_to_pdus``.
+        bad_fcs: whether to include MPDUs with a wrong FCS.
+        extra: keys to add to those of ``wifi.pdu.of_frame``, or to replace.
     """
-    # A PMT's dictionary is a list: those of a frame share its end, and those of a format.
+    # A PMT dictionary is a linked list. The MPDUs of a frame share its tail; frames share a
+    # format's.
     common = _runtime.to_pmt_dict(of_frame(frame) | extra, _KINDS,
                                    _of_format(frame.format, frame.sample_rate_scale))
     return [_runtime.to_pdu(info, blob, _KINDS, common)
@@ -49,14 +51,14 @@ def _of_format(f, scale):
 
 
 def from_pmt(message):
-    """Return (dictionary, bytes) of a PDU; keys that are not in ``wifi.pdu.KEYS`` are left out.
+    """Return (dictionary, bytes) of a PDU, without keys that are not in ``wifi.pdu.KEYS``.
 
     Raises:
-        ValueError: the message is no PDU of bytes, or a key has a value of another type.
+        ValueError: the message is not a PDU of bytes, or a value has a wrong type.
     """
     told, blob = pdu_parts(message)
     if not pmt.is_u8vector(blob):
-        raise ValueError("it holds no u8vector")
+        raise ValueError("the message has no u8vector")
     info = _runtime.to_python_dict(told, KEYS)
     for name, value in info.items():
         if type(value) is not KEYS[name]:
@@ -70,6 +72,6 @@ def _converted(name, value):
         return float(value)
     if kind is tuple and isinstance(value, np.ndarray) and value.dtype == np.float32:
         return tuple(value.tolist())
-    # The value is not shown: a deeply nested one would exhaust the stack.
-    raise ValueError(f"{name}: got another type, must be "
+    # Do not show the value: a deeply nested one would exhaust the stack.
+    raise ValueError(f"{name}: got a value of the wrong type, must be "
                      f"{'an f32vector' if kind is tuple else kind.__name__}")

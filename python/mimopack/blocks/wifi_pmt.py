@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Frames, channel matrices and symbols of ``wifi`` as PMTs, and frames that were cut out."""
+"""Convert frames, channel matrices and symbols of ``wifi`` to PMTs, and found frames also back."""
 
 import math
 from dataclasses import fields
@@ -19,15 +19,17 @@ from .fec_encoder import pdu_parts
 from .settings import scalar
 
 _FORMATS = {kind.name: kind for kind in (formats.NonHT, formats.HT, formats.VHT)}
-_FIELD = "format_"    # before the names of a format's arguments
-_ANNOUNCED = "announced_"    # before those of what is known where there is no format
+_FIELD = "format_"    # prefix of the arguments of a format
+_ANNOUNCED = "announced_"    # prefix of the known fields if there is no format
 _MAY_BE_ANNOUNCED = ("format", "mcs", "num_streams", "stbc", "bandwidth_mhz", "short_gi", "coding",
                      "length")
 
 
 def frame_to_pmt(frame, **extra):
-    """Return the dictionary of a ``ReceivedFrame``: ``facts()``, num_mpdus and num_mpdus_ok; extra
-    adds keys or replaces them."""
+    """Return the dictionary of a ``ReceivedFrame``: ``facts()``, num_mpdus and num_mpdus_ok.
+
+    ``extra`` adds or replaces keys.
+    """
     told = frame.facts()
     told["num_mpdus"] = len(frame.mpdus)
     told["num_mpdus_ok"] = sum([mpdu.fcs_ok for mpdu in frame.mpdus])
@@ -37,9 +39,9 @@ def frame_to_pmt(frame, **extra):
 def csi_to_pmt(frame, **extra):
     """Return the PDU of a frame's channel matrices.
 
-    The dictionary has the keys of ``wifi.csi.CsiRecord`` but for the matrices, and num_rx,
-    num_space_time_streams, coding and detector; the vector is the matrices, carrier by carrier,
-    antenna by antenna.
+    The dictionary has the keys of ``wifi.csi.CsiRecord`` except the matrices, and num_rx,
+    num_space_time_streams, coding and detector. The vector holds the matrices, ordered by carrier,
+    then antenna, then space-time stream.
     """
     told = dict(vars(CsiRecord.from_frame(frame)))
     matrices = told.pop("matrices")
@@ -56,12 +58,14 @@ def csi_to_pmt(frame, **extra):
 
 
 def symbols_to_pmt(frame, most):
-    """Return the PDU of a frame's equalised points: at most so many of each stream, all of one
-    stream after each other."""
+    """Return the PDU of a frame's equalised points, ordered by stream.
+
+    ``most`` is the maximum number of points per stream.
+    """
     f = frame.format
     points = frame.symbols.reshape(-1, frame.symbols.shape[-1])
     step = -(-len(points) // most)
-    # Otherwise the same few subcarriers of all symbols.
+    # Otherwise, the points would all come from the same few subcarriers.
     while math.gcd(step, frame.symbols.shape[1]) > 1:
         step += 1
     points = points[::step].T
@@ -72,8 +76,10 @@ def symbols_to_pmt(frame, most):
 
 
 def found_to_pmt(found, sample_rate, **extra):
-    """Return the PDU of a frame that ``Synchroniser`` has found: what is known of it, and its
-    samples as they were received, antenna by antenna."""
+    """Return the PDU of a frame found by ``Synchroniser``.
+
+    It holds the known fields of the frame, and its samples as received, ordered by antenna.
+    """
     preamble, header, f = found.preamble, found.header, found.header.format
     told = {
         "start": preamble.start, "time": preamble.start / sample_rate,
@@ -94,14 +100,15 @@ def found_to_pmt(found, sample_rate, **extra):
 
 
 def found_from_pmt(message, num_rx, sample_rate):
-    """Return the ``Found`` of a PDU as :func:`found_to_pmt` makes it.
+    """Return the ``Found`` of a PDU made by :func:`found_to_pmt`.
 
     Raises:
-        ValueError: it is none, or of another number of antennas or sample rate.
+        ValueError: the PDU is not one of these, or has another number of antennas or sample
+            rate.
     """
     told, samples = pdu_parts(message)
     if not pmt.is_c32vector(samples):
-        raise ValueError("it holds no c32vector")
+        raise ValueError("the message has no c32vector")
     if _number(told, "sample_rate") != sample_rate:
         raise ValueError(f"sample_rate: got {_number(told, 'sample_rate')}, must be {sample_rate}")
     if _whole(told, "num_rx") != num_rx:
@@ -117,7 +124,7 @@ def found_from_pmt(message, num_rx, sample_rate):
                         _number(told, "cfo"), subchannels)
     signal, noise = _reals(told, "signal", num_rx), _reals(told, "noise", num_rx)
     if not (noise > 0).all() or not (signal >= 0).all():
-        raise ValueError("signal, noise: got a power that is none")
+        raise ValueError("signal, noise: got an invalid power")
     num_samples = _whole(told, "num_samples")
     header = Header(_format(told), _text(told, "problem"),
                     num_samples // max(1, round(sample_rate / 20e6)), _whole(told, "centre"),
@@ -129,12 +136,12 @@ def found_from_pmt(message, num_rx, sample_rate):
 
 
 def _format(told):
-    """The frame format of a dictionary, None where it has none."""
+    """Return the frame format in a dictionary, or None if there is none."""
     name = pmt.dict_ref(told, pmt.intern("format"), pmt.PMT_NIL)
     if pmt.is_null(name):
         return None
     if not pmt.is_symbol(name) or pmt.symbol_to_string(name) not in _FORMATS:
-        raise ValueError(f"format: got another value, allowed are {', '.join(_FORMATS)}")
+        raise ValueError(f"format: got an unknown value, allowed are {', '.join(_FORMATS)}")
     kind = _FORMATS[pmt.symbol_to_string(name)]
     arguments = {}
     for field in fields(kind):
@@ -157,27 +164,32 @@ def _announced(told):
 
 
 def moment(name, value):
-    """Return (seconds, fraction) of a PMT tuple, as rx_time and tx_time are; ValueError where it
-    is none."""
+    """Return (seconds, fraction) of a PMT tuple such as rx_time or tx_time.
+
+    Raises:
+        ValueError: the PMT is not such a tuple.
+    """
     if not (pmt.is_tuple(value) and pmt.length(value) == 2):
-        raise ValueError(f"{name}: got no tuple of seconds and a fraction")
+        raise ValueError(f"{name}: must be a tuple of seconds and a fraction")
     seconds, fraction = (scalar(name, pmt.tuple_ref(value, index)) for index in range(2))
     return integer(name, seconds, 0, 2**63 - 1), share(name, fraction)
 
 
 def moment_to_pmt(time):
-    """Return the PMT of (seconds, fraction)."""
+    """Return (seconds, fraction) as a PMT."""
     return pmt.make_tuple(pmt.from_uint64(time[0]), pmt.from_double(time[1]))
 
 
 def times(time):
-    """Return the keys that tell a message's time, (seconds, fraction), if it is known: time, which
-    has it to a quarter of a microsecond, and rx_time."""
+    """Return the keys of a message's time, (seconds, fraction), if it is known.
+
+    ``time`` has a resolution of a quarter of a microsecond; ``rx_time`` is exact.
+    """
     return {} if time is None else {"time": sum(time), "rx_time": moment_to_pmt(time)}
 
 
 def lookup(told, name):
-    """Return the PMT of a key; ValueError where it is missing."""
+    """Return the PMT of a key; raise ValueError if it is missing."""
     value = pmt.dict_ref(told, pmt.intern(name), pmt.PMT_NIL)
     if pmt.is_null(value):
         raise ValueError(f"{name}: is missing")
@@ -215,7 +227,7 @@ def _text(told, name):
 def _vector(told, name, is_one, elements):
     value = lookup(told, name)
     if not is_one(value):
-        raise ValueError(f"{name}: got another type")
+        raise ValueError(f"{name}: got a value of the wrong type")
     return elements(value)
 
 

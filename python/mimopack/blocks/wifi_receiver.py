@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Blocks: Wi-Fi frames of antennas, whole or in two parts that users may put something between."""
+"""Wi-Fi receiver blocks: one for the whole receiver, and two for its halves."""
 
 import time
 
@@ -32,47 +32,47 @@ _PORTS = ("out", "frames", "csi", "symbols")
 _RX_TIME = pmt.intern("rx_time")
 _COUNTS = ("samples", "preambles", "frames", "decoded", "mpdus", "mpdus_ok", "failures")
 _POINTS_INTERVAL = 0.1    # seconds between batches of a radio's frames whose points are shown
-# Seconds of samples up to which a call waits for what they hold: while the receiver has time, a
-# radio's come in such pieces.
+# If the receiver keeps up, a radio delivers samples in pieces of up to this duration in seconds.
+# The search waits for the frames of such a short piece.
 _SHORT = 1.5e-3
-# Points of a stream that port symbols carries of a frame.
+# Maximum number of points per stream that port symbols carries for a frame.
 _POINTS = 1000
 
 
 class _Messages:
-    """Makes the messages of the frames that an engine reports.
+    """Make the messages of the frames that an engine reports.
 
     Args:
-        bad_fcs: as of ``wifi_receiver``.
-        send: function (port, *messages) that sends them.
-        listeners: function (port) that returns how many blocks take them.
+        bad_fcs: see ``wifi_receiver``.
+        send: function (port, *messages) that sends messages.
+        listeners: function (port) that returns the number of connected blocks.
     """
 
     def __init__(self, bad_fcs, send, listeners):
         self._bad_fcs = flag("bad_fcs", bad_fcs)
         self._send, self._listeners = send, listeners
-        self._made = {}    # {port: messages that wait} of ports that somebody is connected with
+        self._made = {}    # {connected port: pending messages}
         self._ampdus = 0
         self.on_frame = None
 
     def look_who_listens(self):
-        """Find out for which ports the next messages are made."""
+        """Find out which ports are connected, to make messages only for these."""
         self._made = {port: [] for port in _PORTS if self._listeners(port)}
 
     def send(self):
-        """Send what was made; together, as each call waits for the lock of Python."""
+        """Send the pending messages together, since each call waits for the interpreter lock."""
         for port, messages in self._made.items():
             if messages:
                 self._made[port] = []
                 self._send(port, *messages)
 
     def make(self, frame, frequency, time):
-        """Make what is asked for of a frame.
+        """Make the messages of a frame.
 
         Args:
             frame: ``wifi.ReceivedFrame``; its ``frequency`` is filled in here.
-            frequency: centre of the samples' band in Hz, or None.
-            time: (seconds, fraction) since 1970 of the frame's first sample, or None.
+            frequency: centre frequency of the samples in Hz, or None.
+            time: time (seconds, fraction) since 1970 of the frame's first sample, or None.
         """
         if frequency is not None:
             frame.frequency = frequency + frame.centre_hz
@@ -97,78 +97,81 @@ class _Messages:
 class wifi_receiver(sample_block):
     """Receive IEEE 802.11a/g/p, n and ac frames: from samples of several antennas to MPDUs.
 
-    Inputs are the samples of num_rx antennas. Nothing about the frames need be known: each
-    announces its format in its signal fields. See ``wifi.Receiver``.
+    The inputs are the samples of num_rx antennas. The format of the frames need not be known, as
+    each frame announces it in its signal fields. See ``wifi.Receiver``.
 
     Message ports out, in the order of the stream:
-        ``out``: a PDU for each MPDU whose frame check sequence fits: a dictionary (keys in
-            ``wifi.pdu.frame_to_pdus``) and a u8vector of the MPDU without that sequence, as
-            gr-ieee802-11 sends it.
-        ``frames``: a dictionary for each frame that was announced, decoded or not: the keys of
-            ``wifi.ReceivedFrame.as_json`` without the bytes, and num_mpdus and num_mpdus_ok. Where
-            nothing was decoded, ``problem`` says why.
-        ``csi``: a PDU for each frame with channel matrices: a dictionary with the keys of
-            ``wifi.csi.CsiRecord``, num_rx, num_space_time_streams, coding and detector, and a
-            c32vector of the matrices: subcarrier after subcarrier as ``carriers`` has them, in each
-            antenna after antenna, in each space-time stream after stream.
-        ``symbols``: for views, a PDU for each decoded frame: a dictionary with num_streams,
-            num_points, constellation and evm_db, and a c32vector of at most 1000 equalised points
-            of each stream, stream after stream. With overload "drop" only some frames have one.
-        ``status``: each second in which samples come, and at the end, a dictionary of what was
-            counted since the last one: samples, frames, decoded, mpdus, mpdus_ok, gaps, lost,
-            dropped and failures as of ``counts``; seconds, how long that was; load, the share of it
-            in which the receiver worked; waiting, seconds of samples that wait for it; stages, a
-            dictionary of the CPU seconds that each took on all threads together (with a GPU,
-            seconds by the clock); slowest, the stage that took most time, and slowest_share, its
-            share of all stages; detector, the name of the one in use from then on, and switch, why
-            detector "auto" has just changed it, "" otherwise.
+        ``out``: a PDU for each MPDU with a correct FCS. It is a dictionary (keys in
+            ``wifi.pdu.frame_to_pdus``) and a u8vector with the MPDU without its FCS, as in
+            gr-ieee802-11.
+        ``frames``: a dictionary for each announced frame, decoded or not. It has the keys of
+            ``wifi.ReceivedFrame.as_json`` without the bytes, and num_mpdus and num_mpdus_ok. If
+            the frame was not decoded, ``problem`` says why.
+        ``csi``: a PDU for each frame with channel matrices. The dictionary has the keys of
+            ``wifi.csi.CsiRecord``, num_rx, num_space_time_streams, coding and detector. The
+            c32vector holds the matrices, ordered by subcarrier (as in ``carriers``), then antenna,
+            then space-time stream.
+        ``symbols``: a PDU for each decoded frame, for displays. The dictionary has num_streams,
+            num_points, constellation and evm_db. The c32vector holds at most 1000 equalised points
+            per stream, ordered by stream. With overload "drop", only some frames have such a PDU.
+        ``status``: a dictionary for each second with samples, and one at the end. It has samples,
+            frames, decoded, mpdus, mpdus_ok, gaps, lost, dropped and failures, as in ``counts``
+            but since the last status; seconds, the duration since then; load, the share of this
+            time in which the receiver worked; waiting, the seconds of samples in the queue;
+            stages, a dictionary of the CPU seconds of each stage over all threads (wall-clock
+            seconds with a GPU); slowest, the stage with the most time, and slowest_share, its
+            share of all stages; detector, the name of the detector in use from now on; and switch,
+            the reason why detector "auto" has just changed it, or "".
 
-    What a port sends is only made where something is connected with it. Frames that are still open
-    when the input ends are sent too. When a flowgraph is stopped from outside, they are sent to
-    blocks that have been stopped, and arrive when it starts again. Where the flowgraph is changed
-    while it runs (lock, unlock), an open frame is lost, which ``frames`` reports, and so are the
-    samples in GNU Radio's buffers; samples are then counted from 0 again.
+    The block makes messages only for connected ports. Frames in progress are sent when the input
+    ends. If a flowgraph is stopped from outside, its other blocks have stopped already and receive
+    these frames after a restart. If a flowgraph is changed while it runs (lock, unlock), a frame in
+    progress is lost, and ``frames`` reports it. The samples in GNU Radio's buffers are lost too,
+    and samples are then counted from 0 again.
 
-    Message port in ``control``: a dictionary or pair with ``detector`` and ``threshold``.
+    Message port in: ``control`` takes a dictionary or pair with ``detector`` and ``threshold``.
 
-    Tags: rx_time (a tuple of seconds and a fraction) makes ``time`` that of the tag, otherwise it
-    counts from the first sample; the key ``rx_time`` then holds the exact pair. rx_freq takes the
-    place of ``frequency`` from its sample on. An rx_rate other than sample_rate is a warning.
+    Tags: with rx_time (a tuple of seconds and a fraction), ``time`` is absolute, and the key
+    ``rx_time`` holds the exact pair. Without it, ``time`` counts from the first sample. rx_freq
+    replaces ``frequency`` from its sample on. An rx_rate that differs from sample_rate causes a
+    warning.
 
-    Gaps: an rx_time that differs by more than half a sample from what the one before and the rate
-    say begins anew there. The frame in which the gap falls is reported as truncated, no other is
-    affected. Seconds with gaps are lines in the log.
+    Gaps: a gap is an rx_time that differs by more than half a sample from the time expected from
+    the previous tag and the rate. The receiver starts anew there. It reports the frame with the gap
+    as truncated; other frames are not affected. The log has a line for each second with gaps.
 
-    An exception inside costs the samples at hand and the frames that other threads decode, is
-    counted and logged, and the stream goes on. Samples that are NaN or infinite hold no frames.
+    An exception inside the receiver is counted and logged. The current samples and the frames that
+    other threads decode are lost, and the stream goes on. NaN or infinite samples hold no frames.
 
     Args:
-        num_rx: receive antennas, 1..8.
-        sample_rate: 20e6, 40e6 or 80e6: the widest channel received; 5e6 or 10e6 for 802.11p.
-        frequency: centre frequency of the samples in Hz, for the reports; None if unknown.
-        detector: name of the MIMO detector, or "auto": with overload="drop" the strongest of mla,
-            nway and mmse that keeps up with the samples, chosen each second anew from the load, see
-            ``wifi.auto_detector.AutoDetector``; with overload="wait" mla, as nothing is lost
-            there. N-way stands in for mla where that would take more than 8192 candidates per
-            vector (4x4 16-QAM). Any other name ends "auto", by message too.
-        backend: of the detectors, "auto", "cpu", "cuda" or "reference".
-        whitening: "antennas" divides each antenna by its own noise; "covariance" also makes noise
-            white that is correlated between antennas, as an interferer's is.
-        smoothing: whether channel estimates are smoothed over the delay spread.
-        threshold: of the preamble's detection, 0.2 to 0.95.
-        passes: how often a frame is decoded at most, until all its MPDUs are good.
-        iterations: passes of detector and decoder at most, for frames of several streams that are
-            not decoded at once; more than 1 with a detector that takes a-priori LLRs.
-        bad_fcs: whether port ``out`` has MPDUs too whose frame check sequence does not fit, marked
-            fcs_ok false.
-        threads: how many decode frames at the same time, the block's own included, 1..1024; 0
-            takes all cores. More than 1 pays where most of the samples are frames.
-        overload: what to do where the machine is too slow. A thread of the block's own decodes.
-            "wait" stops the blocks in front until there is room, as files need it. "drop" is for
-            radios: when ``buffer_seconds`` of samples wait, new ones are dropped in whole spans,
-            counted, and logged with the stage that takes most time. The block then holds up the
-            blocks in front for a millisecond at most. Their buffers have room for that by default.
-        buffer_seconds: with "drop", how many seconds of samples may wait. Memory: 8 bytes for each
+        num_rx: number of receive antennas, 1..8.
+        sample_rate: 20e6, 40e6 or 80e6, which is also the bandwidth of the widest channel received;
+            5e6 or 10e6 for 802.11p.
+        frequency: centre frequency of the samples in Hz, used only in reports; None if unknown.
+        detector: name of the MIMO detector, or "auto". With overload="drop", "auto" uses the
+            strongest of mla, nway and mmse that keeps up with the samples. It decides each second
+            by the load, see ``wifi.auto_detector.AutoDetector``. With overload="wait", "auto" uses
+            mla, as no samples can be lost. N-way replaces mla above 8192 candidates per vector
+            (4x4 16-QAM). Choosing another name, also by message, ends "auto".
+        backend: backend of the detectors, "auto", "cpu", "cuda" or "reference".
+        whitening: "antennas" divides each antenna by its own noise. "covariance" also whitens noise
+            that is correlated between antennas, such as interference.
+        smoothing: whether to smooth channel estimates over the delay spread.
+        threshold: threshold of preamble detection, 0.2 to 0.95.
+        passes: maximum number of times a frame is decoded until all its MPDUs are good.
+        iterations: maximum number of iterations between detector and decoder, for frames with
+            several streams that the first iteration does not decode. Values above 1 need a detector
+            that takes a-priori LLRs.
+        bad_fcs: whether port ``out`` also sends MPDUs with a wrong FCS. Their fcs_ok is false.
+        threads: number of threads that decode frames, including the block's own, 1..1024; 0 uses
+            all cores. More than 1 pays if frames occupy most of the time.
+        overload: what to do if the machine is too slow. The block decodes in a thread of its own.
+            "wait" stops the upstream blocks until there is room, which suits files. "drop" suits
+            radios. If ``buffer_seconds`` of samples are waiting, it drops new samples in whole
+            spans, counts them, and logs the stage that takes the most time. The block then holds up
+            the upstream blocks for a millisecond at most, and their buffers have room for that by
+            default.
+        buffer_seconds: with "drop", seconds of samples that may wait. The memory is 8 bytes per
             antenna and sample.
 
     Raises:
@@ -188,35 +191,35 @@ class wifi_receiver(sample_block):
             buffer_seconds))
 
     def counts(self):
-        """Dictionary of what was counted since the block was made.
+        """Dictionary of counts since the block was made.
 
-        Keys: ``samples`` (of each antenna, searched), ``preambles``, ``frames``, ``decoded`` (with
-        an MPDU whose frame check sequence fits), ``mpdus``, ``mpdus_ok``, reasons why frames were
-        not decoded, ``gaps`` and ``lost`` (by the tags rx_time: how many, and the samples of each
-        antenna that these say are missing), ``dropped`` (samples of each antenna, because the
-        receiver was too slow), ``switches`` (of the detector, by "auto"), ``failures``
+        Keys: ``samples`` (searched, per antenna), ``preambles``, ``frames``, ``decoded`` (frames
+        with an MPDU whose FCS is correct), ``mpdus``, ``mpdus_ok``, the problems of frames that
+        were not decoded, ``gaps`` (number of gaps by the tags rx_time), ``lost`` (samples per
+        antenna missing in these gaps), ``dropped`` (samples per antenna dropped because the
+        receiver was too slow), ``switches`` (changes of the detector by "auto"), ``failures``
         (exceptions).
         """
         return sample_block.counts(self)
 
     def listen(self, on_frame, on_status=None, symbols=False):
-        """Call Python functions beside the message ports; before the flowgraph starts.
+        """Call Python functions in addition to the message ports. Call before the flowgraph starts.
 
         Args:
-            on_frame: called with each ``wifi.ReceivedFrame`` and its time, (seconds, fraction)
-                since 1970 by the tags rx_time, or None.
-            on_status: called with a dictionary of what port ``status`` sends, in place of the log's
-                lines about it; or None.
-            symbols: whether ``ReceivedFrame.symbols`` is wanted.
+            on_frame: function called with each ``wifi.ReceivedFrame`` and its time, (seconds,
+                fraction) since 1970 by the tags rx_time, or None.
+            on_status: function called with the dictionary that port ``status`` sends. It replaces
+                the status lines in the log. Or None.
+            symbols: whether to fill in ``ReceivedFrame.symbols``.
 
-        They are called on the thread that decodes, one at a time. What they raise is counted and
-        logged as a failure.
+        The functions run in the decoding thread, one call at a time. An exception that they raise
+        is counted and logged as a failure.
         """
         self._sink.listen(on_frame, symbols)
         self._sink.listen_status(on_status)
 
     def want_symbols(self, wanted):
-        """Set ``symbols`` of :meth:`listen`, from the next samples on."""
+        """Set the argument ``symbols`` of :meth:`listen`, from the next samples on."""
         self._sink.want_symbols(wanted)
 
     def detector(self):
@@ -224,11 +227,11 @@ class wifi_receiver(sample_block):
         return self._sink.detector()
 
     def detector_in_use(self):
-        """Name of the MIMO detector, with "auto" that of the one chosen."""
+        """Name of the MIMO detector in use; with "auto", the detector chosen."""
         return self._sink.detector_in_use()
 
     def switches(self):
-        """What "auto" has changed: list of ``wifi.auto_detector.Switch``."""
+        """Changes of the detector by "auto": list of ``wifi.auto_detector.Switch``."""
         return list(self._sink.switches)
 
     def set_detector(self, detector):
@@ -253,7 +256,7 @@ class _ReceiverSink(DetectorChoice, SampleSink):
         self._messages = _Messages(bad_fcs, self.outlet.send, self.outlet.listeners)
 
     def detector_in_use(self):
-        """Name of the detector, with "auto" that of the one chosen."""
+        """Name of the detector in use; with "auto", the detector chosen."""
         auto = self._auto
         if self._detector != AUTO:
             return self._detector
@@ -269,7 +272,7 @@ class _ReceiverSink(DetectorChoice, SampleSink):
             self._detector = AUTO
 
     def _begin_auto(self):
-        """Choose from now on, from the detector in use; where samples wait there is no choice."""
+        """Start to choose the detector, from the one in use on. With "wait", there is no choice."""
         if self._buffer_seconds is not None:
             self._auto = AutoDetector(self._buffer_seconds, self._iterations, self._detector)
 
@@ -288,8 +291,8 @@ class _ReceiverSink(DetectorChoice, SampleSink):
                else name, self._symbols or self._shows_points())
 
     def _shows_points(self):
-        """Whether a display wants the next frames' points."""
-        # They take as long as decoding: of a radio's frames some have to do.
+        """Return whether a display wants the points of the next frames."""
+        # Points take as long as decoding, so only some of a radio's frames have them.
         return self.outlet.listeners("symbols") and (
             not self._drops or time.monotonic() >= self._next_points)
 
@@ -306,8 +309,8 @@ class _ReceiverSink(DetectorChoice, SampleSink):
         SampleSink._send_status(self, told)
 
     def _search(self, samples):
-        # One thread waits for its frames unless more samples wait. Of several threads the others
-        # decode while the next samples are searched, if there is enough to do.
+        # Wait for the frames of these samples, unless more samples wait. With several threads, and
+        # enough to do, the others decode while this one searches the next samples.
         busy = self.engine.num_threads > 1 and (
             self.engine.in_flight or samples.shape[1] > _SHORT * self._rate)
         return self.engine.process(samples, wait=not (busy or self._is_behind()),
@@ -336,19 +339,20 @@ class _ReceiverSink(DetectorChoice, SampleSink):
 def _clock(backend):
     """Return the clock of a receiver's stages.
 
-    What a stage takes is the time of its thread: waiting for Python's lock, or for a processor,
-    would count for the stage in which it happens to fall. A thread that waits for a GPU sleeps.
+    The time of a stage is CPU time of the thread. Time spent waiting for the interpreter lock or a
+    processor would count for a random stage. With a GPU it is wall-clock time, since a thread that
+    waits for a GPU sleeps.
     """
     return time.perf_counter if backend != "cpu" and device.count() else time.thread_time
 
 
 def _counts_of(engine):
-    """Return the counts of a ``wifi.Receiver``, zeros included."""
+    """Return the counts of a ``wifi.Receiver``, including zeros."""
     return dict.fromkeys(_COUNTS, 0) | engine.counts
 
 
 def _apply(engine, detector, listeners):
-    """Settings of a block to its engine."""
+    """Apply the settings of a block to its engine."""
     engine.keep_symbols = bool(listeners)
     if engine.detector != detector:
         engine.detector = detector
@@ -357,29 +361,30 @@ def _apply(engine, detector, listeners):
 class wifi_synchroniser(sample_block):
     """Find IEEE 802.11a/g/p, n and ac frames and cut them out: the first half of ``wifi_receiver``.
 
-    Inputs are the samples of num_rx antennas. Message port ``frames`` sends a PDU for each frame
-    whose signal fields could be read, in the order of the stream: a c32vector of its samples as
-    they were received, antenna after antenna, and a dictionary with
+    The inputs are the samples of num_rx antennas. Message port ``frames`` sends a PDU for each
+    frame whose signal fields could be read, in the order of the stream. The c32vector holds the
+    frame's samples as received, ordered by antenna. The dictionary has these keys:
 
-        start: number of its first sample in the stream.
-        first: number of the first sample of the vector, start or a few samples earlier.
-        num_samples: how long it is by its signal fields.
+        start: first sample of the frame, counted from the start of the stream.
+        first: first sample of the vector, the same as start or a few samples earlier.
+        num_samples: length of the frame according to its signal fields.
         num_rx, sample_rate: of the samples.
-        time, freq, rx_time: as at ``wifi_receiver``; freq is that of the samples.
-        cfo_hz, snr_db: carrier offset, and SNR by the preamble.
-        format, mcs, num_streams, bandwidth_mhz, short_gi, coding, length: of the frame, none of
-            them where the format is not known or not supported.
-        problem: why it is not, "" where it is.
-        truncated, inside: whether the stream ended first, and whether it began inside an earlier
-            frame; only decoding tells which of the two it was.
+        time, freq, rx_time: as in ``wifi_receiver``; freq is the centre frequency of the samples.
+        cfo_hz, snr_db: carrier frequency offset and SNR from the preamble.
+        format, mcs, num_streams, bandwidth_mhz, short_gi, coding, length: format of the frame. The
+            keys are missing if the format is unknown or not supported.
+        problem: why the format is unknown or not supported, or "".
+        truncated: whether the stream ended before the frame did.
+        inside: whether the frame began inside an earlier frame. Only decoding shows which of the
+            two is real.
 
-    and others that ``wifi_decoder`` needs. What stands between the two may change the samples,
-    leave frames out, or keep them in a file. See ``wifi.Synchroniser``.
+    ``wifi_decoder`` needs some further keys. Blocks between the two may change the samples, drop
+    frames, or record them. See ``wifi.Synchroniser``.
 
-    Message port in ``control``: a dictionary or pair with ``threshold``.
+    Message port in: ``control`` takes a dictionary or pair with ``threshold``.
 
     Args:
-        num_rx, sample_rate, frequency, whitening, threshold: as of ``wifi_receiver``.
+        num_rx, sample_rate, frequency, whitening, threshold: see ``wifi_receiver``.
 
     Raises:
         ValueError: an argument is not as above.
@@ -413,18 +418,17 @@ class _SynchroniserSink(SampleSink):
 class wifi_decoder(DetectorChoice, Controlled, gr.basic_block):
     """Decode frames that were cut out: the second half of ``wifi_receiver``.
 
-    Message port ``in`` takes the PDUs of ``wifi_synchroniser``, in the order of the stream; what is
-    none is left out, counted and logged. The ports out are those of ``wifi_receiver``.
+    Message port ``in`` takes the PDUs of ``wifi_synchroniser``, in the order of the stream. Other
+    messages are skipped, counted and logged. The output ports are those of ``wifi_receiver``.
 
-    Message port in ``control``: a dictionary or pair with ``detector``.
+    Message port in: ``control`` takes a dictionary or pair with ``detector``.
 
     Args:
-        num_rx, sample_rate: as of the ``wifi_synchroniser``.
-        detector, backend, whitening, smoothing, passes, iterations, bad_fcs: as of
-            ``wifi_receiver``.
+        num_rx, sample_rate: as for the ``wifi_synchroniser``.
+        detector, backend, whitening, smoothing, passes, iterations, bad_fcs: see ``wifi_receiver``.
 
     Raises:
-        ValueError: an argument is not as of ``wifi_receiver``.
+        ValueError: an argument is not as in ``wifi_receiver``.
     """
 
     CONTROLS = ("detector",)
@@ -447,12 +451,12 @@ class wifi_decoder(DetectorChoice, Controlled, gr.basic_block):
         self._register_control()
 
     def counts(self):
-        """Dictionary of what was counted since the block was made."""
+        """Dictionary of counts since the block was made."""
         counts = _counts_of(self._engine)
         return counts | {"failures": counts["failures"] + self._log.failures}
 
     def failures(self):
-        """Messages left out because they were no frames, or could not be decoded."""
+        """Number of messages skipped because they hold no frame or could not be decoded."""
         return self.counts()["failures"]
 
     def start(self):
@@ -485,7 +489,7 @@ class wifi_decoder(DetectorChoice, Controlled, gr.basic_block):
 
 
 def _freq_and_time(told):
-    """The samples' frequency, and the exact time, of a PDU's dictionary; None where missing."""
+    """Return the samples' frequency and the exact time in a PDU's dictionary; None if missing."""
     base = pmt.dict_ref(told, pmt.intern("freq"), pmt.PMT_NIL)
     time = pmt.dict_ref(told, _RX_TIME, pmt.PMT_NIL)
     base = pmt.to_double(base) if pmt.is_real(base) else None

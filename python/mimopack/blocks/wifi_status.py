@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a receiver counts in each second, and whether it keeps up."""
+"""Report once a second what a receiver counted and whether it keeps up."""
 
 import time
 
@@ -10,12 +10,12 @@ _COUNTED = ("samples", "frames", "decoded", "mpdus", "mpdus_ok", "gaps", "lost",
 
 
 class StatusReport:
-    """Tell each second what was counted in it.
+    """Report once a second what was counted since the last report.
 
     Args:
         sample_rate: samples per second.
-        threads: among which the receiver shares its work.
-        log: ``BlockLog`` that gets a line for a second with gaps or drops.
+        threads: number of threads that share the receiver's work.
+        log: ``BlockLog`` that gets a line for each second with gaps or drops.
         send: function that takes the dictionary, see ``wifi_receiver``.
 
     Attributes:
@@ -28,11 +28,11 @@ class StatusReport:
         self.begin({})
 
     def begin(self, counts):
-        """A stream begins; what was counted before does not belong to it."""
+        """Begin a stream; earlier counts do not belong to it."""
         self._last, self._counts, self._busy = time.monotonic(), counts, 0.0
 
     def add_busy(self, seconds):
-        """The receiver has worked for so long."""
+        """Add time in which the receiver worked."""
         self._busy += seconds
 
     def is_due(self):
@@ -40,12 +40,12 @@ class StatusReport:
         return time.monotonic() - self._last >= _INTERVAL
 
     def tell(self, counts, stages, waiting):
-        """Tell what has changed since the last time.
+        """Report the changes since the last report.
 
         Args:
-            counts: dictionary, counted since the block was made.
-            stages: {stage: seconds that it took} since the block was made.
-            waiting: seconds of samples that wait for the receiver.
+            counts: dictionary of counts since the block was made.
+            stages: {stage: seconds} since the block was made.
+            waiting: seconds of samples in the receiver's queue.
         """
         now = time.monotonic()
         told = {name: counts.get(name, 0) - self._counts.get(name, 0) for name in _COUNTED}
@@ -53,7 +53,7 @@ class StatusReport:
         taken = {name: took - self._stages.get(name, 0.0) for name, took in stages.items()}
         slowest = max(taken, key=taken.get, default="")
         share = taken[slowest] / sum(taken.values()) if slowest and sum(taken.values()) > 0 else 0.0
-        # The thread that searches can be idle while the others are not.
+        # The searching thread may be idle while the others are busy.
         load = max(self._busy, sum(taken.values()) / self._threads) / seconds
         told |= {"seconds": seconds, "load": load, "waiting": waiting,
                  "stages": taken, "slowest": slowest, "slowest_share": share}
@@ -66,9 +66,9 @@ class StatusReport:
         seconds, slowest = told["seconds"], told["slowest"]
         if told["gaps"]:
             self._log.warn(None, f"{told['gaps']} gaps in the samples in {seconds:.1f} s, "
-                           f"{told['lost']} samples of each antenna are missing")
+                           f"{told['lost']} samples per antenna are missing")
         if told["dropped"]:
-            self._log.warn(None, f"too slow: {told['dropped']} samples of each antenna dropped in "
-                           f"{seconds:.1f} s" + (f", most time goes to {slowest} "
+            self._log.warn(None, f"too slow: {told['dropped']} samples per antenna dropped in "
+                           f"{seconds:.1f} s" + (f", slowest stage: {slowest} "
                                                  f"({100 * told['slowest_share']:.0f} %)"
                                                  if slowest else ""))

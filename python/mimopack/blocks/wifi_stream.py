@@ -25,27 +25,27 @@ from .settings import CONTROL, Controlled
 from .streams import BlockLog
 from .wifi_status import StatusReport
 
-# Samples at 20 MS/s to aim at per call: the buffers in front hold at least twice as many.
+# Preferred number of samples at 20 MS/s per call. The upstream buffers hold at least twice as many.
 BATCH = 131072
-# So many batches may wait for the thread that decodes, where samples need not be dropped.
+# Maximum number of batches that wait for the decoding thread, if samples need not be dropped.
 _WAITING_BATCHES = 3
-# Samples for which the tags of the past are kept, times threads: more than a frame lasts at 80
-# MS/s, and than there are in frames that wait to be decoded.
+# Keep past tags for this number of samples, times threads. This exceeds a frame at 80 MS/s, and the
+# frames that wait to be decoded.
 _KEPT = 1 << 22
-# Seconds between calls of the block that hands samples over, as a radio would make thousands of
-# small ones: at least, and at most while the thread is busy anyway. The buffers in front hold more
-# than twice as much at 80 MS/s.
+# Seconds between calls of the block that hands over samples: the minimum, and the maximum while the
+# thread is busy. Without pacing, a radio would cause thousands of small calls. At 80 MS/s, the
+# upstream buffers hold more than twice the maximum.
 _PACE = 3e-4, 1e-3
-# Seconds for which frames that other threads decode wait for further samples: a radio may be silent
-# for long.
+# Seconds to wait for further samples before sending frames that other threads decode. A radio may
+# be silent for a long time.
 _PATIENCE = 1e-3
 
 
 class StreamTimes(Timeline):
-    """Times and frequencies of a receiver's samples, and where they do not continue.
+    """Times and frequencies of a receiver's samples, and the gaps between them.
 
     Args:
-        sample_rate: that the receiver was made for.
+        sample_rate: sample rate that the receiver was made for.
         log: ``BlockLog``.
     """
 
@@ -55,42 +55,42 @@ class StreamTimes(Timeline):
         Timeline.__init__(self, sample_rate)
 
     def add_rate(self, sample, rate):
-        """The sample rate from a sample on; one that is far from the receiver's is a warning."""
+        """Set the sample rate from a sample on; warn if it is far from the receiver's."""
         rate = number("rx_rate", rate)
         if abs(rate - self._made_for) < 1e-3 * self._made_for:
             Timeline.add_rate(self, sample, rate)
         else:
-            self._log.warn("sample rates", f"the samples come at {rate:g} per second by "
-                           f"their tag rx_rate, the block was made for {self._made_for:g}")
+            self._log.warn("sample rates", f"the tag rx_rate announces {rate:g} samples/s, "
+                           f"but the block was made for {self._made_for:g}")
 
     def add_frequency(self, sample, frequency):
-        """The centre frequency in Hz from a sample on, positive."""
+        """Set the centre frequency in Hz (positive) from a sample on."""
         Timeline.add_frequency(self, sample, positive("rx_freq", frequency))
 
     def add_time(self, sample, seconds, fraction=0.0):
-        """The time of a sample; returns whether there is a gap before it."""
+        """Set the time of a sample; return whether there is a gap before it."""
         gap = Timeline.add_time(self, sample, seconds, fraction)
         if gap:
             self._gaps_at.append(sample)
         return gap
 
     def take_gaps(self):
-        """Samples that do not continue those before, of the tags since the last call."""
+        """Return the samples after gaps, from the tags since the last call."""
         gaps, self._gaps_at = self._gaps_at, []
         return gaps
 
     def time(self, sample):
-        """(seconds, fraction) of a sample; None without tags of it."""
+        """Return (seconds, fraction) of a sample; None without tags."""
         time = self._segment(sample).time_at(sample)
-        # A PMT has no time before 0.
+        # A PMT cannot hold a time before 0.
         return None if time is None else max((0, 0.0), time)
 
     def frequency(self, sample):
-        """The frequency at a sample; None without tags of it."""
+        """Return the frequency at a sample; None without tags."""
         return self._segment(sample).frequency
 
     def _segment(self, sample):
-        # A frame can begin before the samples do.
+        # A frame may begin before the samples do.
         return self.segment(sample) or self.segments[0]
 
 
@@ -99,27 +99,27 @@ _running = weakref.WeakSet()
 
 @atexit.register
 def _abandon_all():
-    # A thread that comes back from C++ when Python has gone ends the process.
+    # A thread that returns from C++ after the end of the interpreter would end the process.
     for sink in list(_running):
         sink.abandon()
 
 
 class SampleSink(Controlled):
-    """Base of what takes the samples: a thread of Python behind a block in C++.
+    """Take samples from a C++ block and process them in a Python thread; base class.
 
-    A subclass has ``_send(item)``, which sends one item of what the engine returns, and
-    ``_counts()``, a dictionary.
+    A subclass has ``_send(item)``, which sends one item of the engine's output, and ``_counts()``,
+    which returns a dictionary.
 
     Args:
-        name: of the block.
+        name: name of the block.
         engine: ``wifi.Receiver`` or ``wifi.Synchroniser``.
         frequency: centre frequency in Hz, or None.
-        ports: names of the message ports of ``outlet``; "status" gets what was counted each second.
-        overload: "wait" or "drop", as of ``wifi_receiver``.
-        buffer_seconds: likewise.
+        ports: names of the message ports of ``outlet``; "status" carries the counts of each second.
+        overload: "wait" or "drop", see ``wifi_receiver``.
+        buffer_seconds: see ``wifi_receiver``.
 
     Attributes:
-        block: with num_rx inputs and the message port ``control``.
+        block: GNU Radio block with num_rx inputs and the message port ``control``.
         outlet: ``message_outlet``.
     """
 
@@ -135,9 +135,9 @@ class SampleSink(Controlled):
         self._queue = _runtime.SampleQueue(
             self.num_rx, most if drops else _WAITING_BATCHES * batch, batch, drops)
         self._thread = None
-        # The block finds this object through a weak reference, and holds it while it runs only:
-        # two that hold each other would stay for ever. It keeps the outlet, which GNU Radio does
-        # not.
+        # The block has a weak reference to this object and a strong one only while it runs: two
+        # strong references would form a cycle that is never freed. The block keeps the outlet
+        # alive, which GNU Radio does not.
         self.block = _runtime.sample_sink(name, self._queue, *_PACE,
                                           pmt.symbol_to_string(CONTROL), weakref.ref(self),
                                           self.outlet)
@@ -146,19 +146,19 @@ class SampleSink(Controlled):
         self._threads = getattr(engine, "num_threads", 1)
         self._status = StatusReport(self._rate, self._threads, self._log, self._send_status)
         self._on_status = None
-        # The sample behind the last one taken; None before the first.
+        # Position after the last sample taken; None before the first.
         self._next = None
 
     def frequency(self):
-        """Centre frequency of the samples in Hz where no tag has it; None if unknown."""
+        """Centre frequency of the samples in Hz without a tag; None if unknown."""
         return self._frequency
 
     def set_frequency(self, frequency):
-        """Set the centre frequency in Hz, None if unknown."""
+        """Set the centre frequency in Hz, or None if unknown."""
         self._frequency = None if frequency is None else positive("frequency", frequency)
 
     def threshold(self):
-        """Threshold of the preamble's detection."""
+        """Threshold of preamble detection."""
         return self._threshold
 
     def set_threshold(self, threshold):
@@ -169,20 +169,22 @@ class SampleSink(Controlled):
         self._threshold = threshold
 
     def counts(self):
-        """Dictionary of what the engine has counted, of gaps and drops, and of failures."""
+        """Dictionary of the engine's counts, gaps, dropped samples and failures."""
         counts = self._counts()
         return {**counts, "gaps": self.timeline.gaps, "lost": self.timeline.lost,
                 "dropped": self._queue.dropped,
                 "failures": counts.get("failures", 0) + self._log.failures}
 
     def listen_status(self, function):
-        """Call a function, on the thread that decodes, with each status as a dictionary; it takes
-        the place of the log's lines."""
+        """Call a function with each status as a dictionary, in the decoding thread.
+
+        The function replaces the status lines in the log.
+        """
         self._on_status = function
         self._status.logs = function is None
 
     def begin(self):
-        """The block starts: take its samples."""
+        """Start of the block: begin to take its samples."""
         self.timeline.restart()
         self._next = None
         self._status.begin(self.counts())
@@ -193,10 +195,10 @@ class SampleSink(Controlled):
         _running.add(self)
 
     def end(self, done):
-        """The block stops, and its queue is closed: send what is still open.
+        """Stop of the block, with its queue closed: send what is in progress.
 
         Args:
-            done: whether the flowgraph has ended, and was not only changed.
+            done: whether the flowgraph has ended rather than being changed.
         """
         try:
             self._thread.join()
@@ -208,16 +210,16 @@ class SampleSink(Controlled):
             _running.discard(self)
             self._handover.end()
             self._log.flush()
-            # Where the flowgraph was stopped from outside, the receivers are to live on.
+            # If the flowgraph was stopped from outside, keep the receiving blocks alive.
             if done:
                 self.outlet.end()
 
     def control(self, message):
-        """Take a message of the port ``control``."""
+        """Handle a message of port ``control``."""
         self._on_control(message)
 
     def abandon(self):
-        """Take no more samples, and wait until no thread is at work."""
+        """Take no more samples, and wait until all threads are idle."""
         self._queue.abandon()
         self._thread.join()
         with self._log.guard("what was open"):
@@ -226,14 +228,14 @@ class SampleSink(Controlled):
     def _take_all(self):
         try:
             self._take_each()
-        except BaseException as error:    # such as SystemExit, from whom the frames are for
-            self._log.error(f"the receiver takes no more samples: {error!r}")
+        except BaseException as error:    # such as SystemExit from a listener
+            self._log.error(f"the receiver has stopped taking samples: {error!r}")
         finally:
             self._queue.abandon()
 
     def _take_each(self):
         while True:
-            # What other threads decode goes out with the next samples, if these come soon.
+            # Frames from other threads go out with the next samples, if these come soon.
             if self._in_flight() and not self._queue.wait(_PATIENCE):
                 with self._guard("frames that were being decoded", self._next):
                     self._send_all(self._rest())
@@ -245,15 +247,15 @@ class SampleSink(Controlled):
                 self._take(first, samples, tags)
 
     def _take(self, first, samples, tags):
-        """Search samples, (num_rx, n), the first of which has this number in the stream."""
+        """Search samples (num_rx, n); the first one is sample ``first`` of the stream."""
         begun = time.monotonic()
         end = first + samples.shape[1]
         if self._next is None:
-            # Not from 0 on where a flowgraph was changed while it ran.
+            # After a change of the running flowgraph, do not restart at 0.
             self.engine.restart(first)
         self.timeline.begin(first)
         read_tags(tags, self.timeline, self._log)
-        # Tags can belong to samples that were dropped.
+        # A tag may belong to a dropped sample, so a gap is not before the first sample.
         cuts = {max(first, sample) for sample in self.timeline.take_gaps()}
         if self._next not in (None, first):
             cuts.add(first)
@@ -264,7 +266,7 @@ class SampleSink(Controlled):
                     self._prepare()
                     self._send_all(self._search(samples[:, at - first:cut - first]))
             if cut in cuts:
-                # What is behind the gap would not fit to what is open.
+                # Samples after the gap do not continue the frames in progress.
                 with self._guard("what was open at a gap", cut):
                     self._send_all(self.engine.finish())
                     self.engine.restart(cut)
@@ -288,29 +290,29 @@ class SampleSink(Controlled):
 
     @contextmanager
     def _guard(self, what, end):
-        """After an exception nobody knows what state the engine is in: begin anew at a sample."""
+        """Guard a step; after an exception, restart the engine, whose state is unknown."""
         with (self._log.guard(what, lambda: self.engine.restart(end)),
               np.errstate(all="ignore")):
             yield
 
     def _search(self, samples):
-        """What the engine finds in samples."""
+        """Return what the engine finds in samples."""
         return self.engine.process(samples)
 
     def _in_flight(self):
-        """Whether other threads still decode what the engine has found."""
+        """Whether other threads still decode frames."""
         return False
 
     def _rest(self):
-        """Wait for the frames that other threads decode, and return them."""
+        """Wait for the frames that other threads decode; return them."""
         return []
 
     def _is_behind(self):
-        """Whether more samples wait already."""
+        """Whether more samples are waiting."""
         return self._queue.has_more
 
     def _prepare(self):
-        """Settings reach the engine, on the thread that it serves."""
+        """Pass settings to the engine, in the thread that uses it."""
         self.engine.threshold = self._threshold
 
     def _send_all(self, items):
@@ -320,22 +322,22 @@ class SampleSink(Controlled):
 
 
 class DetectorChoice:
-    """The detector of a receiver, which can change while it runs; ``_iterations`` is there."""
+    """Mixin for a detector that can change while the receiver runs; uses ``_iterations``."""
 
     def detector(self):
         """Name of the MIMO detector."""
         return self._detector
 
     def set_detector(self, detector):
-        """Use another detector, from the next samples on."""
+        """Use another detector from the next samples on."""
         choice("detector", detector, tuple(REGISTRY))
-        # An engine on another thread must not be the first to refuse it.
+        # Refuse a bad name here: the engine in the other thread could not tell the caller.
         Receiver(detector=detector, iterations=self._iterations)
         self._detector = detector
 
 
 class sample_block(gr.hier_block2):
-    """Base of the blocks that users see: the block of a ``SampleSink`` and its outlet."""
+    """Base of the public blocks: a hierarchical block of a ``SampleSink`` and its outlet."""
 
     def __init__(self, name, sink):
         ports = sink.num_rx
@@ -350,15 +352,15 @@ class sample_block(gr.hier_block2):
         self._outlet.join(self)
 
     def counts(self):
-        """Dictionary of what was counted since the block was made."""
+        """Dictionary of counts since the block was made."""
         return self._sink.counts()
 
     def failures(self):
-        """Exceptions, each of which cost the samples at hand, a message or a tag."""
+        """Number of exceptions. Each lost the current samples, a message or a tag."""
         return self._sink.counts()["failures"]
 
     def frequency(self):
-        """Centre frequency of the samples in Hz where no tag has it; None if unknown."""
+        """Centre frequency of the samples in Hz without a tag; None if unknown."""
         return self._sink.frequency()
 
     def set_frequency(self, frequency):
@@ -366,7 +368,7 @@ class sample_block(gr.hier_block2):
         self._sink.set_frequency(frequency)
 
     def threshold(self):
-        """Threshold of the preamble's detection."""
+        """Threshold of preamble detection."""
         return self._sink.threshold()
 
     def set_threshold(self, threshold):

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Block: MPDUs to Wi-Fi frames, one stream of samples per antenna."""
+"""Block that makes Wi-Fi frames of MPDUs, as one stream of samples per antenna."""
 
 from itertools import accumulate, pairwise
 
@@ -22,7 +22,7 @@ _FRAME = pmt.intern("frame")
 _TX_TIME = pmt.intern("tx_time")
 _CRC_INCLUDED = pmt.intern("crc_included")
 _AMPDU = pmt.intern("ampdu")
-# What a frame may set: the defaults of a format.
+# Settings that a frame may have, with the defaults of each format.
 _DEFAULTS = {
     "non-ht": {"mcs": 6, "bandwidth_mhz": 20},
     "ht": {"mcs": 0, "bandwidth_mhz": 20, "short_gi": False, "coding": "bcc", "stbc": 0,
@@ -37,58 +37,61 @@ _MAX_BYTES = 2**20
 class wifi_transmitter(message_source):
     """Make IEEE 802.11a/g/p, n and ac frames of MPDUs: one stream of samples per antenna.
 
-    Message port ``in`` takes PDUs: a dictionary, or nothing, and a u8vector of an MPDU. Each makes
-    a frame; an empty u8vector makes an HT or VHT frame without data, for sounding (NDP). The
-    dictionary may have any of
+    Message port ``in`` takes PDUs: a dictionary, or nothing, and a u8vector with an MPDU. Each PDU
+    makes a frame. An empty u8vector makes an HT or VHT frame without data, for sounding (NDP). The
+    dictionary may have any of these keys:
 
-        format, mcs, num_streams, bandwidth_mhz, short_gi, coding, stbc, aggregated, greenfield: of
-            this frame, instead of the block's. With another format than the block's, what is not
-            given has the least value, not the block's. A bandwidth of 5 or 10 MHz is one of 20
-            whose samples are to be played at that rate.
-        encoding: of a non-HT frame instead of mcs, 0 to 7 for 6 to 54 Mbit/s, as in gr-ieee802-11.
-        ampdu: an s32vector of lengths: the u8vector holds so many MPDUs after each other, which
-            make an A-MPDU.
-        crc_included: whether the MPDUs end with their frame check sequences, instead of ``fcs``.
-        scrambler_seed: of this frame.
-        tx_time: a tuple of whole seconds and a fraction of one, which becomes a tag of that name.
+        format, mcs, num_streams, bandwidth_mhz, short_gi, coding, stbc, aggregated, greenfield:
+            settings of this frame in place of the block's. If the format differs from the block's,
+            missing settings have their smallest value. A bandwidth of 5 or 10 MHz makes a 20 MHz
+            frame, whose samples are to be played at that rate.
+        encoding: rate of a non-HT frame in place of mcs, 0 to 7 for 6 to 54 Mbit/s, as in
+            gr-ieee802-11.
+        ampdu: an s32vector of lengths. The u8vector holds that many MPDUs one after another, which
+            form an A-MPDU.
+        crc_included: whether the MPDUs end with their FCS, in place of ``fcs``.
+        scrambler_seed: scrambler seed of this frame.
+        tx_time: a tuple of whole seconds and a fraction. It becomes a tag of that name.
 
-    Other keys are passed over, so PDUs of ``wifi_receiver`` can be sent again as they came. A
-    message that makes no frame is left out, counted (``refused``) and logged, and so is what comes
-    while 1000 wait (``dropped``). The streams end, once everything is sent, after the message
-    PMT_EOF or with the block that sends the messages.
+    Other keys are ignored, so PDUs of ``wifi_receiver`` can be sent again unchanged. A message that
+    makes no frame is skipped, counted (``refused``) and logged. At most 1000 messages wait; further
+    ones are dropped and counted (``dropped``). The streams end, once everything is sent, after the
+    message PMT_EOF or when the block that sends the messages ends.
 
-    Where the flowgraph is stopped, or changed while it runs (lock, unlock), PDUs that wait are sent
-    when it starts again. The burst that is being sent is cut (``dropped``), and what GNU Radio's
-    buffers hold behind this block is lost: its tag then promises more samples than come.
+    If the flowgraph is stopped, or changed while it runs (lock, unlock), waiting PDUs are sent
+    after the restart. The burst in progress is cut (``dropped``). The part of it in GNU Radio's
+    buffers after this block is lost, so its tag announces more samples than arrive.
 
-    The first sample of a frame carries on each output the tags named ``tag`` (samples of frame and
-    gap together) and "frame" (its number). Between frames nothing is sent: the streams wait. See
-    ``wifi.Transmitter`` for the waveform.
+    The first sample of a frame carries two tags on each output: the length tag named ``tag``, with
+    the number of samples of frame and gap together, and "frame", with the number of the frame.
+    Nothing is sent between frames: the streams wait. See ``wifi.Transmitter`` for the waveform.
 
     Args:
-        num_tx: transmit antennas, 1..4.
+        num_tx: number of transmit antennas, 1..4.
         format: "non-ht", "ht" or "vht".
         mcs: rate in Mbit/s (non-HT: 6, 9, 12, 18, 24, 36, 48, 54), MCS 0..32 (HT) or 0..9 (VHT).
-        num_streams: spatial streams of VHT, 1..4; with the other formats the MCS has them.
-        bandwidth_mhz: 20; 40 and 80 for VHT, 40 for HT, both as non-HT duplicates.
-        short_gi, coding, stbc, aggregated, greenfield: as of ``wifi.HT`` and ``wifi.VHT``; formats
-            that have none of them pass over it.
-        sample_rate_mhz: 20, 40 or 80.
-        centre: of the channel among the samples' subcarriers, see ``wifi.Transmitter``.
-        fcs: "append" where MPDUs come without frame check sequence, "included" where with it.
-        gap: samples of silence behind each frame.
-        backoff_db: how far the mean power of all antennas together lies below full scale, which is
-            1. At 12 dB about one sample in 10^7 of one antenna is larger than 1; ``peak`` says what
-            was reached.
-        clip: whether real and imaginary parts beyond full scale are limited to it, counted
-            (``clipped``) and logged: many radios turn them into the other sign. Without it, samples
-            are what the back-off makes of them, as simulations need it.
-        scrambler_seed: 1..127, or 0 for another one in each frame.
-        tag: name of the tag with a burst's length.
+        num_streams: number of spatial streams of VHT, 1..4; in the other formats, the MCS
+            determines it.
+        bandwidth_mhz: 20; 40 for HT; 40 or 80 for VHT and for non-HT duplicates.
+        short_gi, coding, stbc, aggregated, greenfield: see ``wifi.HT`` and ``wifi.VHT``; ignored by
+            formats without them.
+        sample_rate_mhz: sample rate in MS/s: 20, 40 or 80.
+        centre: subcarrier index of the channel's centre in the band of the samples, see
+            ``wifi.Transmitter``.
+        fcs: "append" if MPDUs come without their FCS, "included" if they come with it.
+        gap: number of zero samples after each frame.
+        backoff_db: mean power of all antennas together, in dB below full scale. Full scale is 1. At
+            12 dB, about one sample in 10^7 of an antenna exceeds 1. ``peak`` returns the largest
+            magnitude so far.
+        clip: whether to limit real and imaginary parts to full scale. Clipped samples are counted
+            (``clipped``) and logged. Many radios would change the sign of larger values. False
+            leaves the samples as they are, which suits simulations.
+        scrambler_seed: 1..127, or 0 for a different seed in each frame.
+        tag: name of the length tag of a burst.
         mapping: spatial mapping matrix of HT and VHT frames, (num_tx, N_STS) or (subcarriers,
-            num_tx, N_STS), as of ``wifi.Transmitter``; a frame with another number of space-time
-            streams is refused. Frames with a matrix for each subcarrier say that receivers must not
-            smooth over subcarriers. None sends each space-time stream from an antenna of its own.
+            num_tx, N_STS), see ``wifi.Transmitter``. Frames with another number of space-time
+            streams are refused. With one matrix per subcarrier, frames tell receivers not to
+            smooth over subcarriers. None sends each space-time stream from its own antenna.
 
     Raises:
         ValueError: an argument is not as above, or no such frame exists.
@@ -122,19 +125,19 @@ class wifi_transmitter(message_source):
                                 multiple=16384)
 
     def frames(self):
-        """Frames made."""
+        """Number of frames made."""
         return self._frames
 
     def peak(self):
-        """The largest magnitude of a sample so far, before clipping; full scale is 1."""
+        """Largest magnitude of a sample so far, before clipping; full scale is 1."""
         return self._peak
 
     def clipped(self):
-        """Samples so far whose real or imaginary part was beyond full scale and limited."""
+        """Number of samples clipped so far because a real or imaginary part exceeded full scale."""
         return self._clipped
 
     def backoff_db(self):
-        """How far the mean power of all antennas together lies below full scale."""
+        """Mean power of all antennas together, in dB below full scale."""
         return self._backoff_db
 
     def set_backoff_db(self, backoff_db):
@@ -145,7 +148,7 @@ class wifi_transmitter(message_source):
         self._backoff_db = backoff_db
 
     def mcs(self):
-        """The modulation and coding scheme of frames that do not say another."""
+        """Modulation and coding scheme of frames that do not set their own."""
         return self._settings["mcs"]
 
     def set_mcs(self, mcs):
@@ -153,13 +156,15 @@ class wifi_transmitter(message_source):
         self._set(self._settings | {"mcs": mcs})
 
     def _set(self, settings):
-        """Take settings with which a frame can be made."""
+        """Adopt settings if a frame can be made with them."""
         self._frame(settings, [b"\0" * mac.FCS])
         self._settings = settings
 
     def _frame(self, settings, mpdus):
-        """(format, PSDU) of MPDUs with their frame check sequences; none make a frame
-        without data."""
+        """Return (format, PSDU) for MPDUs that include their FCS.
+
+        Without MPDUs, it is a frame without data.
+        """
         name = settings["format"]
         own = {key: settings[key] for key in _DEFAULTS[name]}
         if name == "ht":
@@ -178,10 +183,10 @@ class wifi_transmitter(message_source):
         self._send(*self._read(message))
 
     def _read(self, message):
-        """(format, PSDU, scrambler seed or None, tx_time or None) of a PDU."""
+        """Return (format, PSDU, scrambler seed or None, tx_time or None) of a PDU."""
         told, blob = pdu_parts(message)
         if not pmt.is_u8vector(blob):
-            raise ValueError("it holds no u8vector")
+            raise ValueError("the message has no u8vector")
         if pmt.length(blob) > _MAX_BYTES:
             raise ValueError(f"got {pmt.length(blob)} bytes, allowed are {_MAX_BYTES}")
         data = to_python(blob)
@@ -212,7 +217,7 @@ class wifi_transmitter(message_source):
         encoding = _value(told, "encoding")
         if encoding is not None and name == "non-ht" and "mcs" not in given:
             given["mcs"] = ENCODINGS[integer("encoding", encoding, 0, 7)]
-        # Receivers of slower clocks say how wide their channels are.
+        # Receivers at lower sample rates report the actual width of the channel.
         if given.get("bandwidth_mhz") in (5, 10):
             given["bandwidth_mhz"] = 20
         for key in ("short_gi", "aggregated", "greenfield"):
@@ -234,31 +239,31 @@ class wifi_transmitter(message_source):
 
 
     def _limit(self, samples):
-        """Limit real and imaginary parts, in place, and count the samples."""
+        """Clip real and imaginary parts in place, and count the clipped samples."""
         parts = samples.view(np.float32).reshape(*samples.shape, 2)
         beyond = int(np.count_nonzero((np.abs(parts) > 1).any(axis=-1)))
         if beyond:
             np.clip(parts, -1, 1, out=parts)
             self._clipped += beyond
-            self._log.warn("clipping", f"{beyond} samples of a frame were beyond full scale and "
+            self._log.warn("clipping", f"{beyond} samples of a frame exceeded full scale and were "
                            f"clipped: backoff_db is {self._backoff_db:g}")
 
 
 def _cut(told, data):
-    """The MPDUs that a PDU's bytes hold."""
+    """Return the MPDUs in the bytes of a PDU."""
     lengths = pmt.dict_ref(told, _AMPDU, pmt.PMT_NIL)
     if pmt.is_null(lengths):
         return [data] * bool(data)
     if not pmt.is_s32vector(lengths):
-        raise ValueError("ampdu: got another type, must be an s32vector")
+        raise ValueError("ampdu: got a value of the wrong type, must be an s32vector")
     lengths = pmt.s32vector_elements(lengths)
     if not lengths or min(lengths) < 1 or sum(lengths) != len(data):
-        raise ValueError(f"ampdu: got lengths of {sum(lengths)} bytes together, there are "
+        raise ValueError(f"ampdu: got lengths of {sum(lengths)} bytes in total, the PDU has "
                          f"{len(data)}")
     return [data[begin:end] for begin, end in pairwise(accumulate(lengths, initial=0))]
 
 
 def _value(told, name):
-    """A setting of a dictionary, None where it has none."""
+    """Return a setting of a dictionary, None if it is missing."""
     value = pmt.dict_ref(told, pmt.intern(name), pmt.PMT_NIL)
     return None if pmt.is_null(value) else setting(name, value)

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Blocks: what displays show of Wi-Fi frames, as streams."""
+"""Blocks that turn Wi-Fi frames into streams for displays."""
 
 import time
 from collections import deque
@@ -19,10 +19,10 @@ from .message_stream import message_source
 from .settings import scalar
 from .wifi_pmt import lookup
 
-# Messages that wait for a display; a newer one takes the place of the oldest.
+# Maximum number of messages that wait for a display. A newer one replaces the oldest.
 _MOST = 50
 _MAX_POINTS = 10**6
-_WIDTHS = (64, 128, 256)    # subcarriers of 20, 40 and 80 MHz
+_WIDTHS = (64, 128, 256)    # number of subcarriers at 20, 40 and 80 MHz
 
 
 def _whole(told, name, most):
@@ -32,25 +32,30 @@ def _whole(told, name, most):
 def _points(message):
     told, values = pdu_parts(message)
     if not pmt.is_c32vector(values):
-        raise ValueError("it holds no c32vector")
+        raise ValueError("the message has no c32vector")
     if pmt.length(values) > _MAX_POINTS:
         raise ValueError(f"got {pmt.length(values)} values, allowed are {_MAX_POINTS}")
     return told, to_python(values)
 
 
 def _shown(vectors):
-    """Items of outputs, arrays (2, width) of each vector: GNU Radio 3.10's vector sink shows the
-    second item of those at hand, and what lies in the buffer from long ago where there is one."""
+    """Return output items, arrays (2, width) with each vector twice.
+
+    GNU Radio 3.10's vector sink shows the second of the available items. With only one item, it
+    shows old data from the buffer.
+    """
     return [np.repeat(vector[None], 2, axis=0) for vector in vectors]
 
 
 def _channel(message):
-    """(dictionary, subcarriers (n,), matrices (n, num_rx, streams), noise (num_rx,)) of a PDU of
-    port ``csi``."""
+    """Unpack a PDU of port ``csi``.
+
+    Return (dictionary, subcarriers (n,), matrices (n, num_rx, streams), noise (num_rx,)).
+    """
     told, values = _points(message)
     carriers = lookup(told, "carriers")
     if not pmt.is_s32vector(carriers):
-        raise ValueError("carriers: got another type, must be an s32vector")
+        raise ValueError("carriers: got a value of the wrong type, must be an s32vector")
     carriers = to_python(carriers)
     shape = (_whole(told, "num_rx", 8), _whole(told, "num_space_time_streams", 8))
     if values.size != carriers.size * shape[0] * shape[1] or not values.size:
@@ -63,11 +68,11 @@ def _channel(message):
 
 
 class _Choosing:
-    """Which PDUs of port ``csi`` are shown.
+    """Select the PDUs of port ``csi`` to show.
 
     Args:
-        least_streams: frames with fewer space-time streams are not, 1..4.
-        interval: least time between two that are, in seconds, 0..3600.
+        least_streams: frames with fewer space-time streams are skipped, 1..4.
+        interval: minimum time in seconds between two frames shown, 0..3600.
     """
 
     def __init__(self, least_streams, interval):
@@ -78,38 +83,38 @@ class _Choosing:
         self._next = 0.0
 
     def takes(self, message):
-        """Whether a PDU is shown; cheap, as most are not where many frames come."""
+        """Return whether to show a PDU. This is cheap, as busy channels make many PDUs."""
         told, _ = pdu_parts(message)
         return (_whole(told, "num_space_time_streams", 8) >= self._least
                 and time.monotonic() >= self._next)
 
     def done(self):
-        """One has been shown."""
+        """Note that a PDU has been shown."""
         self._next = time.monotonic() + self._interval
 
 
 def _reals(told, name):
     values = lookup(told, name)
     if not pmt.is_f64vector(values):
-        raise ValueError(f"{name}: got another type, must be an f64vector")
+        raise ValueError(f"{name}: got a value of the wrong type, must be an f64vector")
     return to_python(values)
 
 
 def _is_dictionary(message):
     if not pmt.is_dict(message) or pmt.is_null(message):
-        raise ValueError("it is no dictionary")
+        raise ValueError("the message is not a dictionary")
 
 
 class wifi_symbols(message_source):
-    """Equalised points of Wi-Fi frames, one stream of them for each spatial stream.
+    """Output the equalised points of Wi-Fi frames, one output per spatial stream.
 
-    Message port ``symbols`` takes the PDUs of ``wifi_receiver``. Output i are the points of spatial
-    stream i, frame after frame; of a frame with fewer streams the others are zeros. Where the
-    display cannot keep up, frames are left out (``dropped``).
+    Message port ``symbols`` takes the PDUs of ``wifi_receiver``. Output i carries the points of
+    spatial stream i, frame by frame. For a frame with fewer streams, the other outputs carry zeros.
+    If the display cannot keep up, frames are dropped and counted (``dropped``).
 
     Args:
-        num_streams: outputs, 1..4.
-        least_streams: frames with fewer spatial streams are left out, 1..4.
+        num_streams: number of outputs, 1..4.
+        least_streams: frames with fewer spatial streams are skipped, 1..4.
 
     Raises:
         ValueError: an argument is not as above.
@@ -135,21 +140,21 @@ class wifi_symbols(message_source):
 
 
 class wifi_channel_view(message_source):
-    """Magnitude of the channel in dB over the subcarriers, one output for each antenna and stream.
+    """Output the channel magnitude in dB over the subcarriers, per antenna and stream.
 
-    Message port ``csi`` takes the PDUs of ``wifi_receiver``. Output i * num_streams + j is a
-    vector for each frame, sent twice for GNU Radio's vector sink: 20 log10 |H| from stream j to
-    antenna i on the subcarriers -num_carriers / 2 to num_carriers / 2 - 1, 0 dB being a signal
-    that fills the full scale of the samples. Subcarriers that are not used, and paths that the
-    frame does not have, are at ``floor_db``.
+    Message port ``csi`` takes the PDUs of ``wifi_receiver``. Output i * num_streams + j carries a
+    vector per frame, sent twice for GNU Radio's vector sink. The vector is 20 log10 |H| from stream
+    j to antenna i on the subcarriers -num_carriers / 2 to num_carriers / 2 - 1. 0 dB is a
+    full-scale signal. Unused subcarriers, and paths that the frame does not have, are at
+    ``floor_db``.
 
     Args:
-        num_rx: receive antennas, 1..8.
-        num_streams: space-time streams shown, 1..4.
-        num_carriers: 64, 128 or 256 for 20, 40 or 80 MHz.
-        floor_db: the least value, -1000 to 1000.
-        least_streams: frames with fewer space-time streams are left out, 1..4.
-        interval: least time between two frames that are shown, in seconds, 0..3600.
+        num_rx: number of receive antennas, 1..8.
+        num_streams: number of space-time streams shown, 1..4.
+        num_carriers: number of subcarriers: 64, 128 or 256 at 20, 40 or 80 MHz.
+        floor_db: smallest value shown, -1000 to 1000.
+        least_streams: frames with fewer space-time streams are skipped, 1..4.
+        interval: minimum time in seconds between two frames shown, 0..3600.
 
     Raises:
         ValueError: an argument is not as above.
@@ -187,16 +192,20 @@ class wifi_channel_view(message_source):
 
 
 class wifi_meter(message_source):
-    """Count Wi-Fi frames, and show the last ones as curves.
+    """Count Wi-Fi frames, and output the last ones as curves.
 
-    Message port ``frames`` takes the dictionaries of ``wifi_receiver``. With each of them the
-    outputs give a vector, twice for GNU Radio's vector sink, with a value for each of the last
-    ``length`` frames, newest last, zeros before the first: 0 the SNR in dB, 1 the error vector
-    magnitude of the worst stream in dB, 2 whether the frame was lost (1: no MPDU had a fitting
-    frame check sequence). ``text`` has the totals in a line, for a function probe.
+    Message port ``frames`` takes the dictionaries of ``wifi_receiver``. For each of them, the
+    outputs carry a vector, sent twice for GNU Radio's vector sink. It has one value for each of the
+    last ``length`` frames, the newest last, and zeros before the first frame:
+
+        output 0: SNR in dB.
+        output 1: error vector magnitude of the worst stream in dB.
+        output 2: 1 for a lost frame (no MPDU with a correct FCS), else 0.
+
+    ``text`` returns the totals as a line, for a function probe.
 
     Args:
-        length: frames shown, 1..100000.
+        length: number of frames shown, 1..100000.
 
     Raises:
         ValueError: an argument is not as above.
@@ -211,26 +220,26 @@ class wifi_meter(message_source):
                                 if length > 1 else [np.float32] * 3, _MOST, newest=True)
 
     def frames(self):
-        """Frames since the block was made."""
+        """Number of frames since the block was made."""
         return self.messages()
 
     def lost(self):
-        """How many of them brought no MPDU with a fitting frame check sequence."""
+        """Number of frames without an MPDU whose FCS is correct."""
         return self._lost
 
     def mpdus(self):
-        """MPDUs with a fitting frame check sequence."""
+        """Number of MPDUs with a correct FCS."""
         return self._mpdus
 
     def text(self):
-        """The totals in a line."""
+        """Return the totals as a line of text."""
         kinds = ", ".join(f"{count} {name}" for name, count in sorted(self._formats.items()))
         share = 100 * self._lost / max(self.frames(), 1)
         return (f"{self.frames()} frames ({kinds or 'none'}), {self._lost} lost ({share:.1f} %), "
                 f"{self._mpdus} MPDUs")
 
     def history(self):
-        """The curves as an array (3, length)."""
+        """Return the curves as an array (3, length)."""
         return np.array(self._history, np.float32).T
 
     def _accept(self, message):
@@ -244,7 +253,7 @@ class wifi_meter(message_source):
         values = np.array([pmt.to_double(snr_db) if pmt.is_real(snr_db) else 0.0, worst,
                            float(mpdus == 0)], np.float32)
         name = pmt.dict_ref(message, pmt.intern("format"), pmt.PMT_NIL)
-        name = pmt.symbol_to_string(name) if pmt.is_symbol(name) else "not known"
+        name = pmt.symbol_to_string(name) if pmt.is_symbol(name) else "unknown"
         if len(self._formats) > 100:
             self._formats.clear()
         self._formats[name] = self._formats.get(name, 0) + 1
@@ -255,17 +264,17 @@ class wifi_meter(message_source):
 
 
 class wifi_condition_view(message_source):
-    """Condition number of the channel matrices in dB over the subcarriers.
+    """Output the condition number of the channel matrices in dB over the subcarriers.
 
-    Message port ``csi`` takes the PDUs of ``wifi_receiver``. The output is a vector for each
-    frame, sent twice for GNU Radio's vector sink, on the subcarriers -num_carriers / 2 to
-    num_carriers / 2 - 1; the noise of all antennas is made equal. It is 0 with one stream, and
-    where there is no subcarrier.
+    Message port ``csi`` takes the PDUs of ``wifi_receiver``. The output carries a vector per frame,
+    sent twice for GNU Radio's vector sink, for the subcarriers -num_carriers / 2 to
+    num_carriers / 2 - 1. The noise of all antennas is normalised first. The value is 0 with one
+    stream, and at unused subcarriers.
 
     Args:
-        num_carriers: 64, 128 or 256 for 20, 40 or 80 MHz.
-        least_streams: frames with fewer space-time streams are left out, 1..4.
-        interval: least time between two frames that are shown, in seconds, 0..3600.
+        num_carriers: number of subcarriers: 64, 128 or 256 at 20, 40 or 80 MHz.
+        least_streams: frames with fewer space-time streams are skipped, 1..4.
+        interval: minimum time in seconds between two frames shown, 0..3600.
 
     Raises:
         ValueError: an argument is not as above.
@@ -290,13 +299,13 @@ class wifi_condition_view(message_source):
 
 
 class wifi_levels(message_source):
-    """SNR and level of each antenna, an item for each Wi-Fi frame.
+    """Output the SNR and level of each antenna, one item per Wi-Fi frame.
 
-    Message port ``frames`` takes the dictionaries of ``wifi_receiver``. Outputs 0 to num_rx - 1 are
-    the SNR of each antenna in dB, the next num_rx the levels in dBFS.
+    Message port ``frames`` takes the dictionaries of ``wifi_receiver``. Outputs 0 to num_rx - 1
+    carry the SNR of each antenna in dB. The next num_rx outputs carry the levels in dBFS.
 
     Args:
-        num_rx: receive antennas, 1..8.
+        num_rx: number of receive antennas, 1..8.
 
     Raises:
         ValueError: an argument is not as above.
@@ -318,18 +327,18 @@ class wifi_levels(message_source):
 
 
 class wifi_airtime(message_source):
-    """When the air was busy: rows of shares, 0 to 1, for a QT GUI Time Raster Sink.
+    """Output the channel occupancy over time, as rows for a QT GUI Time Raster Sink.
 
     Message port ``frames`` takes the dictionaries of ``wifi_receiver``. The output is a stream of
-    floats, ``columns`` of them for each row, each the share of its piece of time that frames took.
-    A row comes out when a frame begins behind it. Where more than 64 rows pass without one, the
-    newest 64 do.
+    floats, ``columns`` per row. Each is the share, 0 to 1, of a time interval that frames occupied.
+    A row is sent when a frame begins after it. If more than 64 rows pass without a frame, only the
+    newest 64 are sent.
 
     Args:
-        sample_rate: of the receiver, samples per second.
-        columns: of a row, 1..4096.
-        row_seconds: time of a row; by default the usual beacon interval, so that an access point's
-            beacons stand below each other.
+        sample_rate: samples per second of the receiver.
+        columns: number of columns in a row, 1..4096.
+        row_seconds: duration of a row. The default is the usual beacon interval, which lines up
+            the beacons of an access point in a column.
 
     Raises:
         ValueError: an argument is not as above.
@@ -337,7 +346,7 @@ class wifi_airtime(message_source):
 
     def __init__(self, sample_rate=20e6, columns=64, row_seconds=BEACON_INTERVAL):
         self._air = Airtime(sample_rate, row_seconds, columns)
-        self._told = 0    # rows
+        self._told = 0    # number of rows sent
         message_source.__init__(self, "wifi_airtime", "frames", [np.float32], _MOST, newest=True)
 
     def _accept(self, message):
@@ -346,7 +355,7 @@ class wifi_airtime(message_source):
         integer("start", start, -2**20, 2**62)
         integer("num_samples", length, 0, 2**31)
         self._air.add(start, length)
-        # A frame that began before may still reach into the newest row but one.
+        # A frame that began earlier may still reach into the last row but one.
         rows = self._air.row - self._told
         if rows > 0:
             self._told += rows
@@ -355,22 +364,26 @@ class wifi_airtime(message_source):
 
 
 class wifi_linear_loss(message_source):
-    """Decibels left on the table: how much more SNR linear detectors need on the frames' channels.
+    """Output the loss of linear detectors: how much more SNR they need on the frames' channels.
 
-    Message port ``csi`` takes the PDUs of ``wifi_receiver``. With each frame that is compared
-    the outputs give a vector, twice for GNU Radio's vector sink, with a value for each of the
-    last ``length`` of them, newest last, zeros before the first: 0 what MMSE and 1 what zero
-    forcing loses in dB, 40 at most, against the detector in use, 2 how far the SNR is above
-    what that needs. Where it is linear itself, or a frame was not decoded, N-way takes its
-    place. See ``wifi.linear_loss``. ``text`` has the last values in a line, for a function
+    Message port ``csi`` takes the PDUs of ``wifi_receiver``. For each frame compared, the outputs
+    carry a vector, sent twice for GNU Radio's vector sink. It has one value for each of the last
+    ``length`` frames compared, the newest last, and zeros before the first frame:
+
+        output 0: loss of MMSE in dB, at most 40, against the detector in use.
+        output 1: loss of zero forcing in dB, at most 40, against the detector in use.
+        output 2: margin of the SNR in dB over what the detector in use needs.
+
+    If the detector in use is linear, or the frame was not decoded, N-way replaces it in the
+    comparison. See ``wifi.linear_loss``. ``text`` returns the last values as a line, for a function
     probe.
 
     Args:
-        length: frames shown, 1..100000.
-        interval: least time between two frames that are compared, in seconds, 0..3600: each takes
+        length: number of frames shown, 1..100000.
+        interval: minimum time in seconds between two frames compared, 0..3600. A comparison takes
             some hundredths of a second.
-        least_streams: frames with fewer space-time streams are left out, 1..4: with one stream
-            nothing is lost.
+        least_streams: frames with fewer space-time streams are skipped, 1..4. With one stream, no
+            detector loses anything.
 
     Raises:
         ValueError: an argument is not as above.
@@ -384,14 +397,14 @@ class wifi_linear_loss(message_source):
                                 if length > 1 else [np.float32] * 3, _MOST, newest=True)
 
     def text(self):
-        """The last values in a line."""
+        """Return the last values as a line of text."""
         if self._last is None:
             return "no frame compared yet"
         return (f"MMSE {self._last.mmse_db:.1f} dB, ZF {self._last.zf_db:.1f} dB worse than "
                 f"{self._last.detector}, margin {self._last.margin_db:.1f} dB")
 
     def history(self):
-        """The curves as an array (3, length)."""
+        """Return the curves as an array (3, length)."""
         return np.array(self._history, np.float32).T
 
     def _accept(self, message):
@@ -411,8 +424,7 @@ class wifi_linear_loss(message_source):
 
 
 def _frame_format(told, space_time_streams):
-    """A frame format with the constellation, code and subcarriers that a PDU of port ``csi``
-    tells."""
+    """Return a frame format with the constellation, code and subcarriers of a ``csi`` PDU."""
     name, coding = (_text(told, key) for key in ("format", "coding"))
     mcs = scalar("mcs", lookup(told, "mcs"))
     if name == "non-ht":
@@ -425,7 +437,7 @@ def _frame_format(told, space_time_streams):
 
 
 def _wide(told):
-    """The bandwidth of a format; channels of 10 and 5 MHz are narrow ones of 20."""
+    """Return the bandwidth of a format; 10 and 5 MHz channels have the format of 20 MHz."""
     return {"bandwidth_mhz": max(20, round(scalar("bandwidth_mhz", lookup(told, "bandwidth_mhz"))))}
 
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Formulas of the Wi-Fi receiver's C++ loops."""
+"""Reference of the Wi-Fi receiver's C++ loops: the same formulas in plain NumPy."""
 
 import zlib
 
@@ -8,59 +8,59 @@ import numpy as np
 
 from .. import constellation as constellations
 
-# Around the best window of the short training field, the long one may begin so much earlier or
-# later than behind ten periods, in samples at 20 MS/s.
+# The long field nominally begins after ten periods of the short one. These are the largest
+# deviations before and after, around the best window: samples at 20 MS/s.
 _EARLY, _LATE = 14, 64
 _GUARD = 16
-_LTF_START = 192    # of the first FFT window, behind the short field's beginning
-# Paths past the first one that count when the long training field is searched.
+_LTF_START = 192    # from the start of the short field to the first FFT window
+# Number of path delays after the first path that the search for the long training field includes.
 _SEARCH_DELAY = 8
 _LAG64_THRESHOLD = 0.3
-# The same for subcarriers, without those that hold noise only
+# The same threshold for subcarriers, without those that hold only noise.
 _INSIDE_THRESHOLD = 0.4
-# Energy of the mean over the power that makes it a direct current, where a signal with an unknown
-# carrier offset would be seldom so strong.
+# A mean counts as a DC offset above this ratio of its energy to the power. A signal with an unknown
+# carrier offset seldom has such a strong mean.
 _LEAST_DIRECT = 8.0
 _ADVANCE = 4    # largest cyclic advance of an antenna in the non-HT preamble
 
-# Delays that the 64 taps of a channel stand for, and where an inverse FFT has them.
+# Delays of the 64 taps of a channel. A negative delay is an index from the end of an inverse FFT.
 _DELAYS = np.arange(-32, 32)
 _NEAR = np.abs(_DELAYS) <= _GUARD + 8
-# Power that all taps of noise together put into the taps of a channel, and that of a channel.
+# Share of the total power that noise puts into the taps of a channel, and that a channel must put.
 _WIDTH = _ADVANCE + _GUARD + 1
 _TAPS = np.arange(-_ADVANCE - 4, _GUARD - 3)
 _CONCENTRATED = _WIDTH / 64 + 0.35 * (1 - _WIDTH / 64)
-# Subcarriers of a legacy preamble
+# Subcarriers of a legacy preamble.
 _CARRIERS = np.delete(np.arange(-26, 27), 26)
 
-# Deviation of sampling clocks that is expected without a measurement.
+# A-priori standard deviation of sampling clock offsets.
 _CLOCK_DEVIATION = 25e-6
-# Symbols in which the sampling clock is looked for first: over more, phases could turn round.
+# Estimate the clock offset over the first symbols before more of them. Over more, phases may wrap.
 _SPANS = (24, 96, 384, 1 << 20)
-# Mean squares of correlations over those of independent noise that tell an interferer.
+# Ratio of mean squared correlations to those of independent noise that reveals an interferer.
 _CORRELATED = 4
-# A pilot with more than so many times the usual noise of a frame's pilots counts less.
+# A pilot with more than this multiple of the usual pilot noise of a frame counts less.
 _PILOT_EXCESS = 2.5
-# Where an interferer makes noise so many times stronger, a subcarrier's channel comes from its
+# Where an interferer raises the noise by this factor, interpolate a subcarrier's channel from its
 # neighbours.
 _INTERFERENCE = 4
-# Least variance of an oscillator's phase from symbol to symbol, rad^2.
+# Minimum variance of an oscillator's phase change per symbol, rad^2.
 _LEAST_WANDER = 1e-6
 
 
 def sampling_offset(pilots, carriers, distance, fft_size):
-    """Offset of the sampling clock of frames.
+    """Estimate the sampling clock offset of frames.
 
-    A clock that is slower by epsilon makes a symbol come later by epsilon * distance, which turns
-    subcarrier k by -2 pi k epsilon distance / fft_size. Pairs of pilots tell it free of the common
-    phase; maximum a posteriori with a deviation of 25 ppm.
+    A clock that is slower by epsilon delays a symbol by epsilon * distance. This rotates subcarrier
+    k by -2 pi k epsilon distance / fft_size. Products of pilot pairs are free of the common phase.
+    The estimate is maximum a posteriori with a standard deviation of 25 ppm.
 
     Args:
-        pilots: complex (n, symbols, pilots): received times the conjugate of what is expected,
-            over the noise: mean and variance are both that pilot's SNR.
-        carriers: (pilots,) their subcarriers.
-        distance: (symbols,) samples from the middle of the training fields.
-        fft_size: samples of a symbol without guard interval.
+        pilots: complex (n, symbols, pilots), received pilots times the conjugate of the expected
+            ones, over the noise. Mean and variance are both equal to the SNR of the pilot.
+        carriers: (pilots,), subcarriers of the pilots.
+        distance: (symbols,), samples from the middle of the training fields.
+        fft_size: number of samples in a symbol without guard interval.
 
     Returns:
         float64 (n,): epsilon.
@@ -78,10 +78,10 @@ def sampling_offset(pilots, carriers, distance, fft_size):
         turned = part * np.exp(-1j * epsilon[:, None, None] * arm)
         slope = np.sum(turned.imag * arm, axis=(1, 2))
         weight = np.sum(size * arm**2, axis=(1, 2))
-        variance = np.sum(size**1.5 * arm**2, axis=(1, 2))    # of slope
+        variance = np.sum(size**1.5 * arm**2, axis=(1, 2))    # variance of slope
         gain = weight / np.maximum(weight + variance / np.maximum(weight, 1e-30)
                                    / _CLOCK_DEVIATION**2, 1e-30)
-        # What was found over a shorter span is not to be shrunk again.
+        # The estimate from a shorter span must not be shrunk twice.
         step = slope / np.maximum(weight, 1e-30)
         epsilon = gain * (epsilon + step)
         if span >= pairs.shape[1]:
@@ -90,24 +90,24 @@ def sampling_offset(pilots, carriers, distance, fft_size):
 
 
 def common_phase(total):
-    """Phase of each symbol from the sum over its pilots.
+    """Estimate the phase of each symbol from the sum over its pilots.
 
-    A line is fitted, the rest smoothed with the strength that its own wander asks for: the
-    exponential kernel of a random walk seen in white noise.
+    A line is fitted, and the remainder is smoothed according to its own phase noise. The smoother
+    is the exponential kernel for a random walk in white noise.
 
     Args:
-        total: complex (n, symbols): sums over pilots and antennas as ``pilots`` above; mean and
-            variance are the SNR of a symbol's pilots together.
+        total: complex (n, symbols), sums over pilots and antennas of ``pilots`` in
+            :func:`sampling_offset`. Mean and variance are the SNR of all pilots of a symbol.
 
     Returns:
-        float64 (n, symbols): radians.
+        float64 (n, symbols): phase in radians.
     """
     total = total.astype(complex)
     symbols = total.shape[1]
     if symbols == 1:
         return np.angle(total)
     index = np.arange(symbols)
-    # The frequency that is left: the peak of a spectrum, between bins by its neighbours' phase.
+    # Residual frequency: the bin with the spectral peak. The line below refines it between bins.
     size = 1 << int(4 * symbols - 1).bit_length()
     spectrum = np.fft.fft(total, size, axis=1)
     step = 2 * np.pi * np.argmax(np.abs(spectrum), axis=1) / size
@@ -123,8 +123,8 @@ def common_phase(total):
     line = offset[:, None] + slope[:, None] * arm
     rest = rest - line
     noise = 1 / (2 * np.maximum(np.mean(weight, axis=1), 1e-3))
-    # Steps have the variance of the wander and twice the noise's, which must not be taken for
-    # wander: two deviations of the estimate are left to it.
+    # The variance of a phase step is that of the random walk plus twice that of the noise. To keep
+    # noise from passing as random walk, subtract two standard deviations of the estimate as well.
     steps = np.mean(np.diff(rest, axis=1)**2, axis=1)
     wander = np.maximum(steps - 2 * noise * (1 + 2 * np.sqrt(3 / symbols)), _LEAST_WANDER)
     rest = _smoothed(rest, wander / noise)
@@ -132,8 +132,10 @@ def common_phase(total):
 
 
 def _smoothed(values, ratio):
-    """Steady state of the smoother for random walks (n, symbols); ratio (n,) of their steps' to the
-    noise's variance."""
+    """Smooth random walks (n, symbols) with the steady-state smoother.
+
+    ``ratio`` (n,) is the variance of a random walk's steps over the variance of the noise.
+    """
     ratio = np.nan_to_num(ratio)
     decay = np.clip(1 + ratio / 2 - np.sqrt(ratio + ratio**2 / 4), 1e-9, 1 - 1e-9)
     reach = np.where(decay < 0.02, 0, np.ceil(np.log(0.01) / np.log(decay)))
@@ -144,17 +146,17 @@ def _smoothed(values, ratio):
 
 
 def acquire(samples, lag16, scale, bins, sequence):
-    """Find preambles as ``_core.wifi.acquire`` does, candidate by candidate.
+    """Find preambles as ``_core.wifi.acquire`` does, one candidate at a time.
 
     Args:
         samples: (n, num_rx, 334 scale), from the best window of the short training field on.
-        lag16: (n,), its correlation over 16 scale samples.
+        lag16: (n,), correlation of this window over 16 scale samples.
         scale: sample rate over 20 MS/s.
-        bins: (parts, 52), of the parts' subcarriers in an FFT of 64 scale.
+        bins: (parts, 52), FFT bins (size 64 scale) of the subcarriers of each 20 MHz part.
         sequence: (52,), the long training field.
 
     Returns:
-        list of n (part's bits, start, window, cfo), None where there is no preamble.
+        list of n (bit mask of parts, start, window, cfo), or None without a preamble.
     """
     return [_acquire(np.asarray(one, complex), lag, scale, bins, sequence)
             for one, lag in zip(samples, lag16, strict=True)]
@@ -173,7 +175,7 @@ def _acquire(x, lag16, w, bins, sequence):
     if not np.isfinite(power).all() or not power.any():
         return None
     tail /= np.sqrt(np.where(power > 0, power, 1))[:, None]
-    # The long training field of all parts, twice
+    # Correlate with the long training field of each part, repeated twice.
     total = np.zeros(tail.shape[1] - 2 * fft + 1)
     for row in bins:
         spectrum = np.zeros(fft)
@@ -191,7 +193,7 @@ def _acquire(x, lag16, w, bins, sequence):
     size = np.sqrt(np.sum(np.abs(early)**2, axis=1) * np.sum(np.abs(late)**2, axis=1))
     if np.abs(lag64.sum()) <= _LAG64_THRESHOLD * size.sum():
         return None
-    # Antennas weighted by their SNR, of which the correlation tells.
+    # Weight antennas by their SNR, which follows from the correlation.
     weight = 1 / np.maximum(size - np.abs(lag64), 0.05 * size + 1e-30)
     residual = -np.angle(np.sum(weight * lag64)) / (2 * np.pi * fft)
     halves = tail[:, place:place + 2 * fft] * np.exp(-2j * np.pi * residual * np.arange(2 * fft))
@@ -207,7 +209,7 @@ def _acquire(x, lag16, w, bins, sequence):
 
 
 def _occupied(spectrum, sequence):
-    """Parts of 20 MHz that hold a long training field, as bits."""
+    """Return a bit mask of the 20 MHz parts that hold a long training field."""
     first, second = spectrum[:, 0], spectrum[:, 1]
     power = np.sum(np.abs(first)**2 + np.abs(second)**2, axis=(0, 2)) / 2
     agreement = np.sum(first * second.conj(), axis=(0, 2)).real
@@ -229,7 +231,7 @@ def _occupied(spectrum, sequence):
 
 
 def _timing(spectrum, sequence):
-    """Delay of the first path and shift of the window of spectra (rx, 2, parts, 52)."""
+    """Return delay of the first path and window shift from spectra (rx, 2, parts, 52)."""
     first, second = spectrum[:, 0], spectrum[:, 1]
     noise = np.mean(np.abs(first - second)**2, axis=(1, 2))
     mean = (first + second) * sequence * (0.5 + 0.5 * np.cos(np.pi * _CARRIERS / 27))
@@ -244,8 +246,10 @@ def _timing(spectrum, sequence):
 
 
 def window_shift(power, guard):
-    """Shift of the window that the fewest of 64 paths at delays -32..31 reach into from
-    neighbouring symbols; of equals the middle one."""
+    """Return the window shift with the least interference from neighbouring symbols.
+
+    ``power`` holds 64 paths at delays -32..31. Among equally good shifts, return the middle one.
+    """
     shifts = np.arange(-guard - 8, guard + 1)
     outside = (np.maximum(shifts - _DELAYS[:, None], 0)
                + np.maximum(_DELAYS[:, None] - shifts - guard, 0))
@@ -255,20 +259,22 @@ def window_shift(power, guard):
 
 
 def _grid(values):
-    """(..., 52) legacy carriers in the bins of a 64-point FFT."""
+    """Put legacy carriers (..., 52) into the bins of a 64-point FFT."""
     out = np.zeros((*values.shape[:-1], 64), values.dtype)
     out[..., _CARRIERS % 64] = values
     return out
 
 
-# A Hann window's main lobe: how far from a path its power has fallen by so many dB.
+# Main lobe of a Hann window: distance from a path (_LOBE) at which the power is _LOBE_DB lower.
 _LOBE_DB = (0, 1, 3, 6, 10, 15, 22, 31)
 _LOBE = (0, 0.42, 0.72, 1.0, 1.28, 1.5, 1.7, 1.85)
 
 
 def extent(power, least, margin, delay, lobe, longest):
-    """Between which delays a channel's paths lie, by its power over the delays; None where there
-    are none, or they lie too far apart."""
+    """Return the range of delays of a channel's paths, from its power delay profile.
+
+    Return None if there are no paths, or if they are spread too far.
+    """
     there = np.flatnonzero(power > least)
     if not there.size:
         return None
@@ -284,11 +290,11 @@ def extent(power, least, margin, delay, lobe, longest):
 
 
 def points(frame_format, sent):
-    """All points of frames whose bits are known, pilots too.
+    """Map known bits of frames to all their points, including pilots.
 
     Args:
-        frame_format: of the frames.
-        sent: uint8 (n, num_symbols, bits), as ``wifi.data_field.DataField.encode`` orders them.
+        frame_format: format of the frames.
+        sent: uint8 (n, num_symbols, bits), in the order of ``wifi.data_field.DataField.encode``.
 
     Returns:
         complex64 (n, num_symbols, used carriers, N_STS).
@@ -305,9 +311,9 @@ def points(frame_format, sent):
 
 
 def _space_time(points, stbc):
-    """Space-time block coding of (symbols, carriers, N_SS) points: (symbols, carriers, N_STS).
+    """Space-time encode points (symbols, carriers, N_SS) into (symbols, carriers, N_STS).
 
-    Of stream i < stbc the pair (a, b) of neighbouring symbols becomes a, b on one space-time
+    For each stream i < stbc, the pair (a, b) of neighbouring symbols becomes a, b on one space-time
     stream and -b*, a* on the next (IEEE 802.11-2020 Tables 19-18, 21-19).
     """
     if not stbc:
@@ -325,24 +331,25 @@ def _space_time(points, stbc):
 
 def refine(received, points, channel, least_squares, in_ltf, turn, k, trained_k, distance, pilots,
            estimated, fft, weight):
-    """Clock, phase, noise and channels of frames from what was decoded of them.
+    """Estimate clock, phase, noise and channels of frames from their decoded symbols.
 
     Args:
-        received: complex (n, R, T, K), over the noise of the antennas.
-        points: complex (n, N, T, K), as they were decoded.
-        channel: complex (n, C, R, N), likewise, without the streams' turns.
-        least_squares: as channel, of the training fields.
-        in_ltf: (K,) places of the carriers among those with a channel.
-        turn: (C, N), of the streams.
-        k, trained_k: numbers of the carriers, (K,) and (C,).
+        received: complex (n, R, T, K), over the noise deviation of the antennas.
+        points: complex (n, N, T, K), decoded points.
+        channel: complex (n, C, R, N), over the noise deviation, without the phase rotations of the
+            streams.
+        least_squares: shaped as channel, estimate from the training fields.
+        in_ltf: (K,), positions of the carriers among those with a channel.
+        turn: (C, N), phase rotations of the streams.
+        k, trained_k: (K,) and (C,), subcarrier indices.
         distance, fft: as for :func:`sampling_offset`.
-        pilots: places of the pilots among the K carriers.
-        estimated: places among the K carriers of those whose channel is estimated anew.
-        weight: symbols that the training fields are worth.
+        pilots: positions of the pilots among the K carriers.
+        estimated: positions among the K carriers of those whose channel is estimated again.
+        weight: number of symbols that the training fields are worth.
 
     Returns:
-        (epsilon (n,), phase (n, T), received without turns, noise (n, K, R), its least (n, R),
-        channel).
+        (epsilon (n,), phase (n, T), received without phase rotations, noise (n, K, R), minimum
+        noise (n, R), channel).
     """
     whitened = (channel * turn[:, None, :])[:, in_ltf]
     expected = np.einsum("nkri,nitk->nrtk", whitened, points)
@@ -372,13 +379,14 @@ def refine(received, points, channel, least_squares, in_ltf, turn, k, trained_k,
 
 
 def whiten(received, points, channel, noise, in_ltf, turn, places):
-    """What a detector takes: received vectors and channels over noise that is neither stronger in
-    some subcarriers nor correlated between antennas.
+    """Whiten received vectors and channels for a detector.
+
+    Afterwards, the noise is equally strong in all subcarriers and uncorrelated between antennas.
 
     Args:
-        received, noise, channel: as :func:`refine` returns them.
-        points, in_ltf, turn: as of :func:`refine`.
-        places: (D,) of the carriers with data.
+        received, noise, channel: as returned by :func:`refine`.
+        points, in_ltf, turn: as for :func:`refine`.
+        places: (D,), positions of the data carriers.
 
     Returns:
         (vectors (n, D, T, R), channel (n, K, R, N)).
@@ -395,18 +403,19 @@ def whiten(received, points, channel, noise, in_ltf, turn, places):
 
 
 def residual_noise(residual, gain, symbols):
-    """Noise of subcarriers, from what is left of symbols without the points that were decided.
+    """Estimate the noise of subcarriers from the residual after subtracting decided points.
 
-    Wrong decisions leave alpha gain beside the noise, the more the stronger the channel is: alpha
-    is the median of residual / gain over antennas and subcarriers. The noise of an antenna is
-    the median over its subcarriers, and at most what was known of it. Where the residual exceeds
-    both together by more than noise does in one of a thousand subcarriers (Wilson and Hilferty's
-    cube root of the chi-squared distribution), the factor is an interferer's.
+    Wrong decisions add alpha gain to the noise, in proportion to the power of the channel. alpha is
+    the median of residual / gain over antennas and subcarriers. The noise of an antenna is the
+    median over its subcarriers, limited to its earlier estimate. An interferer is assumed where the
+    residual exceeds the sum of both by more than noise would in one of a thousand subcarriers
+    (Wilson and Hilferty's cube root of the chi-squared distribution). There, the noise is multiplied
+    by the ratio of the residual to the sum.
 
     Args:
         residual: (n, R, K), mean of |y - H x|^2 over the symbols, over the noise of the antennas.
-        gain: (n, R, K), sum of |H|^2 over the streams, likewise.
-        symbols: their number.
+        gain: (n, R, K), sum of |H|^2 over the streams, over the noise of the antennas.
+        symbols: number of symbols.
 
     Returns:
         (noise, power of wrong decisions), each (n, R, K), over the noise of the antennas.
@@ -422,13 +431,14 @@ def residual_noise(residual, gain, symbols):
 
 
 def pilot_trust(received, expected):
-    """Weights of pilots, lest one that an interferer hits turns all phases.
+    """Return weights of pilots, to keep a pilot with interference from rotating all phases.
 
-    The magnitude of a pilot does not depend on the phase that is looked for: how far it is from
-    what is expected tells the noise.
+    The magnitude of a pilot does not depend on the unknown phase. Its distance from the expected
+    magnitude indicates the noise.
 
     Args:
-        received, expected: complex (n, R, symbols, pilots), over the noise of the antennas.
+        received, expected: complex (n, R, symbols, pilots), over the noise deviation of the
+            antennas.
 
     Returns:
         (n, 1, pilots), 0..1: 1 for pilots with the usual noise.
@@ -441,9 +451,9 @@ def pilot_trust(received, expected):
 
 
 def residual_correlation(residual):
-    """Correlation of noise between antennas, from what is left of symbols.
+    """Estimate the noise correlation between antennas from the residual of symbols.
 
-    Off its diagonal it is shrunk by what independent noise would show.
+    Elements off the diagonal are reduced by the correlation that independent noise would show.
 
     Args:
         residual: complex (n, R, ...), R > 1.
@@ -458,18 +468,19 @@ def residual_correlation(residual):
     found = covariance / (deviation[:, :, None] * deviation[:, None])
     np.einsum("nrr->nr", found)[:] = 0
     square = np.sum(np.abs(found)**2, axis=(1, 2)) / (rows * (rows - 1))
-    # Less than 1, lest antennas that receive the same have a singular matrix.
+    # Stay below 1: the matrix of antennas that receive the same would be singular.
     share = np.clip(1 - _CORRELATED / (count * np.maximum(square, 1e-20)), 0, 0.999)
     return np.eye(rows) + share[:, None, None] * found
 
 
 def interpolated(channel, hit, carriers):
-    """Channels with subcarriers that an interferer hits drawn from their neighbours.
+    """Interpolate the channel of subcarriers with interference from their neighbours.
 
     Args:
         channel: complex64 (n, k, R, S).
-        hit: bool (n, k, R); where it is most subcarriers of an antenna, they stay as they are.
-        carriers: (k,) their numbers.
+        hit: bool (n, k, R), subcarriers with interference. If they are the majority at an antenna,
+            the antenna's channel stays unchanged.
+        carriers: (k,), subcarrier indices.
 
     Returns:
         complex64 (n, k, R, S).
@@ -487,14 +498,15 @@ def interpolated(channel, hit, carriers):
 
 
 def demodulate(samples, first, cfo, direct, plan, smooth):
-    """A frame from its samples to received vectors, channel and noise.
+    """Demodulate a frame: compute received vectors, channel and noise from its samples.
 
     Args:
-        samples: complex (R, length); windows count from the sample ``first``.
-        cfo: cycles per sample; direct: (R,), both are taken out.
-        plan: dictionary of the format's arrays, as ``wifi.demodulator`` hands it to C++.
-        smooth: called with estimates (k, R * N) and the variance of their noise, returns (channels
-            (C, R * N), the error's variance over the noise, paths (64,)).
+        samples: complex (R, length); windows count from sample ``first``.
+        cfo: carrier offset in cycles per sample, to be removed.
+        direct: (R,), DC offset, to be removed.
+        plan: dictionary of the format's constants, as ``wifi.demodulator`` passes it to C++.
+        smooth: function (estimates (k, R * N), variance of their noise) that returns (channels
+            (C, R * N), error variance over the noise, paths (64,)).
 
     Returns:
         dictionary with the results of ``_core.wifi.Demodulator.run`` for this frame.
@@ -567,7 +579,7 @@ def demodulate(samples, first, cfo, direct, plan, smooth):
 
 
 def delimiter_crc(head):
-    """CRC of the first 16 bits of an A-MPDU's delimiter (IEEE 802.11-2020 §9.7.1)."""
+    """Return the CRC of the first 16 bits of an A-MPDU delimiter (IEEE 802.11-2020 §9.7.1)."""
     register = 0xFF
     for bit in range(16):
         feedback = (register >> 7 ^ head >> bit) & 1
@@ -576,8 +588,10 @@ def delimiter_crc(head):
 
 
 def find_mpdus(psdu, aggregated):
-    """MPDUs of a PSDU, see ``wifi.mac.split``: list of (offset, length, whether the FCS fits), and
-    whether these are all."""
+    """Find the MPDUs of a PSDU, see ``wifi.mac.split``.
+
+    Return (list of (offset, length, whether the FCS is correct), whether these are all MPDUs).
+    """
     def fits(data):
         return len(data) > 4 and zlib.crc32(data[:-4]).to_bytes(4, "little") == data[-4:]
 
@@ -589,7 +603,7 @@ def find_mpdus(psdu, aggregated):
         head = int.from_bytes(psdu[4 * place:4 * place + 2], "little")
         if psdu[4 * place + 3] == 0x4E and delimiter_crc(head) == psdu[4 * place + 2]:
             delimiters.append((place, head >> 4 | (head >> 2 & 3) << 12, bool(head & 1)))
-    found, free = [], 0    # words before `free` are known
+    found, free = [], 0    # words before `free` are assigned
     for place, length, _ in delimiters:
         begin = 4 * (place + 1)
         if length and place >= free and begin + length <= len(psdu):
@@ -610,6 +624,6 @@ def find_mpdus(psdu, aggregated):
         if last and place in starts | empty:
             known.update(range(place, words))
             break
-    # The smallest MPDU, an acknowledgement, takes five words with its delimiter.
+    # The smallest MPDU, an acknowledgement, takes five words including its delimiter.
     room = "".join("k" if word in known else "." for word in range(words))
     return found, "." * 5 not in room
