@@ -358,10 +358,10 @@ def test_who_ends_the_receivers_thread_does_not_stop_the_flowgraph(overload, cap
     top.connect(blocks.null_source(gr.sizeof_gr_complex), receiver)
     top.start()
     told = []
-    until(lambda: told.append("".join(capfd.readouterr())) or "takes no more" in "".join(told))
+    until(lambda: told.append("".join(capfd.readouterr())) or "stopped taking" in "".join(told))
     top.stop()
     top.wait()
-    assert "the receiver takes no more samples: SystemExit()" in "".join(told)
+    assert "the receiver has stopped taking samples: SystemExit()" in "".join(told)
 
 
 def test_python_can_end_while_a_receiver_runs():

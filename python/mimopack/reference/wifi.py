@@ -409,8 +409,8 @@ def residual_noise(residual, gain, symbols):
     the median of residual / gain over antennas and subcarriers. The noise of an antenna is the
     median over its subcarriers, limited to its earlier estimate. An interferer is assumed where the
     residual exceeds the sum of both by more than noise would in one of a thousand subcarriers
-    (Wilson and Hilferty's cube root of the chi-squared distribution). There, the noise is multiplied
-    by the ratio of the residual to the sum.
+    (Wilson and Hilferty's cube root of the chi-squared distribution). There, the noise is
+    multiplied by the ratio of the residual to the sum.
 
     Args:
         residual: (n, R, K), mean of |y - H x|^2 over the symbols, over the noise of the antennas.

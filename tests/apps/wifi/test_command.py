@@ -241,7 +241,7 @@ def test_nothing_found_says_what_was_tried(tmp_path):
     assert "No frame was found." in result.output
     assert "Searched 40000 samples of 1 channel at 20 MS/s" in result.output
     assert "levels: -17.0 dBFS" in result.output
-    assert ("\nNo Wi-Fi frames found under any reading tried.\nAlso tried, without success, on "
+    assert ("\nNo other reading of the file gave Wi-Fi frames.\nAlso tried, without success, on "
             "40000 samples from sample 0: 40, 80 MS/s; ") in result.output
     assert "--rate" in result.output and "--format" in result.output
 
@@ -252,7 +252,7 @@ def test_nothing_found_says_what_was_tried(tmp_path):
     (dict(scale=1e-6), "very weak"),
     (dict(scale=0.0), "all samples are 0"),
     (dict(scale=1e9), "stronger than any radio"),
-    (dict(scale=np.inf), "40000 samples that are no numbers")])
+    (dict(scale=np.inf), "40000 samples that are NaN")])
 def test_odd_levels_are_told(tmp_path, samples, said):
     result = _wifi(_noise(tmp_path / "r", **samples))
     assert result.exit_code == 1, result.output
@@ -272,7 +272,7 @@ def test_a_wrong_reading_of_the_file_is_found(tmp_path, written, options, said):
     result = _wifi(path, "--rate", "20e6", *options)
     assert result.exit_code == 1
     assert said in result.output
-    assert "8 MPDUs with a good frame check sequence" in result.output
+    assert "8 MPDUs with a correct frame check sequence" in result.output
 
 
 def test_levels_know_the_loudest_piece():
@@ -283,13 +283,13 @@ def test_levels_know_the_loudest_piece():
 
 
 @pytest.mark.parametrize(("options", "said"), [
-    (["--rate", "25e6"], "--rate: got 25 MS/s, the receiver takes 5, 10, 20, 40, 80 MS/s: "
+    (["--rate", "25e6"], "--rate: got 25 MS/s, the receiver supports 5, 10, 20, 40, 80 MS/s: "
                          "resample the recording first"),
-    (["--rate", "20"], "--rate: got 20 samples/s, the receiver takes 5, 10, 20, 40, 80 MS/s, as "
+    (["--rate", "20"], "--rate: got 20 samples/s, the receiver supports 5, 10, 20, 40, 80 MS/s, such as "
                        "20e6 or 20M"),
     (["--rate", "fast"], "'--rate': got 'fast', must be a positive number of Hz"),
     (["--rate", "nan"], "'--rate': got 'nan', must be a positive number of Hz"),
-    ([], "the sample rate of {path} is not known: give --rate"),
+    ([], "the sample rate of {path} is unknown: give --rate"),
     (["--rate", "20e6", "--format", "q15"], "'--format': got 'q15', allowed are cf32_le, ci16_le"),
     (["--rate", "20e6", "--channels", "9"], "'--antennas': 9 is not in the range 1<=x<=8"),
     (["--rate", "20e6", "--frequency", "-1"], "'--frequency': got '-1', must be a positive"),
@@ -302,9 +302,9 @@ def test_levels_know_the_loudest_piece():
      "--csi: cannot write {folder}/no/f.npz: No such"),
     (["--rate", "20e6", "--csi", "."], "--csi: cannot write .: Is a directory"),
     (["--rate", "20e6", "--csi", "{folder}/c.txt"],
-     "--csi: cannot write {folder}/c.txt: its name must end in .npz, .h5, .hdf5"),
-    (["--rate", "20e6", "--json", "-"], "--json: cannot write -: it must be the name of a file"),
-    (["--rate", "20e6", "--pcap", "-"], "--pcap: cannot write -: it must be the name of a file"),
+     "--csi: cannot write {folder}/c.txt: the name must end in .npz, .h5, .hdf5"),
+    (["--rate", "20e6", "--json", "-"], "--json: cannot write -: must be the name of a file"),
+    (["--rate", "20e6", "--pcap", "-"], "--pcap: cannot write -: must be the name of a file"),
     (["--rate", "20e6", "-d", "mmse", "--iterations", "4"],
      "--detector: got 'mmse', which takes no a-priori LLRs"),
     (["--rate", "20e6", "-o", "{path}/out"], "--output: cannot write {path}/out: Not a directory"),
@@ -333,8 +333,8 @@ def test_a_file_that_cannot_be_read_is_refused(tmp_path):
             (tmp_path / "nothing", "no recording"), (tmp_path, "give one of its recordings"),
             (odd, "its name does not say its sample format: give --format, one of cf32_le"),
             (empty, f"{empty} holds no samples"),
-            (nine, "has 9 channels, the receiver takes at most 8"),
-            (rate, "has 25 MS/s, the receiver takes 5, 10, 20, 40, 80 MS/s")]:
+            (nine, "has 9 channels, the receiver supports at most 8"),
+            (rate, "has 25 MS/s, the receiver supports 5, 10, 20, 40, 80 MS/s")]:
         result = _wifi(path)
         assert result.exit_code == 2, result.output
         assert said in result.output.splitlines()[-1], result.output
@@ -355,7 +355,7 @@ def test_surplus_bytes_and_near_rates_are_noted(tmp_path):
     path.write_bytes(bytes(4001))
     result = _wifi(path, "--rate", "20000100", "--channels", "3")
     assert "note: r.ci16 ends within a sample: its last 5 bytes are left out" in result.output
-    assert "note: 20000100 samples/s are taken for 20 MS/s" in result.output
+    assert "note: 20000100 samples/s are treated as 20 MS/s" in result.output
 
 
 def test_a_wrong_checksum_is_a_warning(simulated, tmp_path):
@@ -523,7 +523,7 @@ def test_a_file_that_cannot_be_completed_is_not_called_written(tmp_path):
     assert not (tmp_path / "f.json").exists() and (tmp_path / "f.json.part").exists()
     # Frames of the piece at hand are in the table.
     count = recording.Reader(path).num_samples
-    assert f"broken off within the first {count} of {count} samples." in result.output
+    assert f"stopped by an error within the first {count} of {count} samples." in result.output
 
 
 def test_a_device_that_is_full_is_not_called_written(simulated):
@@ -581,6 +581,7 @@ def test_an_error_in_the_middle_keeps_what_was_decoded(simulated, tmp_path, monk
     monkeypatch.setattr(wifi.Receiver, "finish", broken)
     result = _wifi(simulated[0], "-q", "--json", tmp_path / "f.json")
     assert result.exit_code == 2
-    assert re.search(r"Incomplete: broken off within the first (\d+) of \1 samples", result.output)
+    assert re.search(r"Incomplete: stopped by an error within the first (\d+) of \1 samples",
+                     result.output)
     assert result.output.splitlines()[-1] == "Error: the disk is gone"
     assert len(json.loads((tmp_path / "f.json").read_text())) == 5

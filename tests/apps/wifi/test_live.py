@@ -68,7 +68,7 @@ def test_what_is_recorded_is_received_again(sky, tmp_path):
                     "--duration", seconds,
                     faults=f",overflow_at={middle_of(sky, 4)},overflow_samples={LOST}")
     assert result.exit_code == 0, result.output
-    assert f"1 gap: the radio lost {LOST} samples of each antenna" in result.output
+    assert f"1 gap: the radio lost {LOST} samples per antenna" in result.output
     assert f"{tmp_path / 'r.sigmf-meta'}" in result.output
     live = frames_of(tmp_path / "live.json")
     reader = recording.Reader(tmp_path / "r", verify=True)
@@ -99,7 +99,7 @@ def test_a_disk_that_is_full_ends_the_command(sky, tmp_path, monkeypatch):
     result = on_air(sky, "-q", "--record", tmp_path / "r", "--json", tmp_path / "f.json",
                     "--csi", tmp_path / "c.npz", "--duration", (sky.samples - 100) / RATE)
     assert result.exit_code == 2 and "--json: cannot write" in result.output
-    assert "No space left" in result.output and "Broken off." in result.output
+    assert "No space left" in result.output and "Stopped by an error." in result.output
     reader = recording.Reader(tmp_path / "r", verify=True)
     assert reader.num_channels == 2 and reader.num_samples > 0
     assert (tmp_path / "c.npz").is_file() and not (tmp_path / "f.json").exists()

@@ -71,7 +71,7 @@ def test_an_overflow(sky, tmp_path):
     check(sky, got, (at, at + LOST), lambda sample: sample - LOST * (sample > at),
           lambda sample: sample)
     assert got.lost() == (1, LOST, 0)
-    assert f"1 gap: the radio lost {LOST} samples of each antenna" in got.output
+    assert f"1 gap: the radio lost {LOST} samples per antenna" in got.output
 
 
 def test_overflows_at_any_time(sky, tmp_path):

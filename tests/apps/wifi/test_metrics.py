@@ -48,7 +48,7 @@ def test_metrics_need_a_package_and_a_free_port(simulated, tmp_path, monkeypatch
     hide(monkeypatch, "prometheus_client")
     result = CliRunner().invoke(main, ["wifi", str(simulated[0]), "--metrics", "0"])
     assert result.exit_code == 2
-    assert "--metrics needs prometheus_client: install the package python3-prometheus-client" \
+    assert "--metrics needs prometheus_client: install python3-prometheus-client" \
         in result.output
 
 

@@ -243,7 +243,7 @@ def test_progress_is_shown_on_a_terminal_only(tmp_path):
         child.kill()
         os.close(controller)
     assert child.returncode == 0
-    assert re.search(rb" %  \d+\.\d+ ms of 400\.000 ms, \d+ frames, \d+ MPDUs with a good FCS",
+    assert re.search(rb" %  \d+\.\d+ ms of 400\.000 ms, \d+ frames, \d+ MPDUs with a correct FCS",
                      shown)
     assert shown.endswith(b"\r\x1b[2K") and "of 400.000 ms" not in out
     child = _process(path, "--rate", "20e6", "--channels", "2", stdout=subprocess.PIPE,

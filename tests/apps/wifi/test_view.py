@@ -59,10 +59,10 @@ def test_other_terminals_do_no_harm(simulated, width, height):
 
 def test_a_view_needs_a_terminal_and_rich(simulated, monkeypatch):
     result = CliRunner().invoke(main, ["wifi", str(simulated[0]), "--view"])
-    assert result.exit_code == 2 and "--view: standard output is no terminal" in result.output
+    assert result.exit_code == 2 and "--view: standard output is not a terminal" in result.output
     monkeypatch.setattr(sys.modules["gnuradio.mimopack.apps.wifi.watch"], "_is_terminal",
                         lambda: True)
     hide(monkeypatch, "rich")
     result = CliRunner().invoke(main, ["wifi", str(simulated[0]), "--view"])
     assert result.exit_code == 2
-    assert "--view needs rich: install the package python3-rich with apt" in result.output
+    assert "--view needs rich: install python3-rich with apt" in result.output

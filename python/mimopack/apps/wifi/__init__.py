@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""``mimopack wifi``: the Wi-Fi frames of a recording."""
+"""``mimopack wifi``: decode the Wi-Fi frames of a recording or a radio."""
 
 from .command import wifi_command
 

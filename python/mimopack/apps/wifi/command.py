@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""``mimopack wifi``: options, and the run over a recording or a radio."""
+"""``mimopack wifi``: its options, and a run over a recording or a radio."""
 
 import json
 import os
@@ -40,10 +40,10 @@ _RADIO_OPTIONS = ("gain", "bandwidth", "antenna_names", "clock_source", "time_so
 
 def open_outputs(outputs, run, json_path, csi_path, pcap_path, full_scale_dbm, folder, warn,
                  interrupt):
-    """Open all files before anything is decoded, and add them to ``Outputs``.
+    """Open all output files before decoding starts, and add them to ``outputs``.
 
     Raises:
-        Refusal: one cannot be written, or two are the same.
+        Refusal: a file cannot be written, or two options name the same file.
     """
     given = {name: path for name, path in (("--json", json_path), ("--csi", csi_path),
                                            ("--pcap", pcap_path)) if path is not None}
@@ -78,93 +78,94 @@ def open_outputs(outputs, run, json_path, csi_path, pcap_path, full_scale_dbm, f
 @click.option("--json", "json_path", type=click.Path(path_type=Path), metavar="FILE",
               help="Write the frames as a list of JSON objects.")
 @click.option("--csi", "csi_path", type=click.Path(path_type=Path), metavar="FILE",
-              help="Write channel matrices: HDF5 where the name ends in .h5 or .hdf5, "
-                   "NumPy's file where in .npz.")
+              help="Write channel matrices: HDF5 if the name ends in .h5 or .hdf5, "
+                   "a NumPy file if it ends in .npz.")
 @click.option("--pcap", "pcap_path", type=click.Path(path_type=Path), metavar="FILE",
               help="Write MPDUs for Wireshark, with radiotap headers; FILE may be a FIFO.")
 @click.option("--full-scale-dbm", type=float, default=0.0, metavar="DBM",
-              help="Power at the antenna that gives samples of magnitude 1, for the signal levels "
-                   "in --pcap. Without it they are in dBFS.")
+              help="Power at the antenna, in dBm, of samples of magnitude 1, for the signal levels "
+                   "in --pcap. Without it, the levels are in dBFS.")
 @click.option("-d", "--detector", type=click.Choice([AUTO, *registry.REGISTRY]),
               default=DEFAULT_DETECTOR, show_default=True, metavar="NAME",
               help=f"MIMO detector: {', '.join(registry.REGISTRY)}; or {AUTO}: the strongest of "
                    f"{', '.join(LADDER)} that keeps up with --radio, {LADDER[0]} for a RECORDING "
-                   f"({DEFAULT_DETECTOR} where {LADDER[0]} would take too long).")
+                   f"({DEFAULT_DETECTOR} if {LADDER[0]} would take too long).")
 @click.option("--backend", type=click.Choice(BACKENDS), default="auto", show_default=True,
               help="Where the detector runs.")
 @click.option("--whitening", type=click.Choice(WHITENINGS), default="antennas", show_default=True,
-              help="Divide each antenna by its own noise, or also remove what noise antennas have "
-                   "in common, as an interferer's.")
+              help="Divide each antenna by its own noise, or also remove noise that antennas have "
+                   "in common, such as interference.")
 @click.option("--passes", type=click.IntRange(1, 100), default=3, show_default=True,
-              help="How often a frame is decoded at most; what was decoded trains the next pass.")
+              help="Maximum number of times a frame is decoded. Decoded bits train the next pass.")
 @click.option("--iterations", type=click.IntRange(1, 1000), default=1, show_default=True,
-              help="Turns of detector and decoder at most, for frames of several streams that are "
-                   "not decoded at once.")
+              help="Maximum number of iterations between detector and decoder, for frames with "
+                   "several streams that the first iteration does not decode.")
 @click.option("--threads", type=click.IntRange(0, 1024), default=1, show_default=True,
-              help="Threads that decode frames at the same time; 0 takes all cores. More than 1 "
-                   "pays where most of the samples are frames.")
-@click.option("--rate", type=Number(), help=f"Sample rate: {RATES} MS/s, as 20e6 or 20M.")
+              help="Number of threads that decode frames; 0 uses all cores. More than 1 pays if "
+                   "frames occupy most of the time.")
+@click.option("--rate", type=Number(), help=f"Sample rate: {RATES} MS/s, such as 20e6 or 20M.")
 @click.option("--format", "datatype", type=Format(),
-              help=f"Sample format: {', '.join(recording.DATATYPES)}; also short, as ci16. "
-                   "Default: by the metadata, or by the ending of the file's name: "
+              help=f"Sample format: {', '.join(recording.DATATYPES)}, or a short form such as "
+                   "ci16. Default: from the metadata, or from the ending of the file's name: "
                    f".{', .'.join(sorted({'ci8', 'cu8', *recording.ALIASES}))}.")
 @click.option("--channels", "--antennas", "channels", type=click.IntRange(1, MAX_RX),
-              help="Antennas, in a file interleaved sample by sample. Default: by the metadata, "
-                   "or 1.")
+              help="Number of antennas. In a file, their samples are interleaved. Default: from "
+                   "the metadata, or 1.")
 @click.option("--frequency", type=Number(),
-              help="Centre frequency, for the reports, as 5180e6 or 5.18G.")
+              help="Centre frequency for the reports, such as 5180e6 or 5.18G.")
 @click.option("--radio", metavar="DEVICE",
-              help="Receive from a radio: driver=NAME[,ARGUMENTS] as SoapySDR takes it, or "
-                   "driver=uhd[,ARGUMENTS] for UHD's own.")
+              help="Receive from a radio: driver=NAME[,ARGUMENTS] in the syntax of SoapySDR, or "
+                   "driver=uhd[,ARGUMENTS] for UHD.")
 @click.option("--gain", metavar="DB", type=Gain(),
-              help="Of --radio: dB, one for all antennas or one for each with commas, or auto. "
-                   "Default: as the device has it.")
+              help="With --radio: gain in dB, one for all antennas or one for each, separated by "
+                   "commas, or auto. Default: the device's setting.")
 @click.option("--bandwidth", type=Number(),
-              help="Of --radio: bandwidth of its analogue filters, as 20e6 or 20M. Default: as the "
-                   "device has it.")
+              help="With --radio: bandwidth of the analogue filters, such as 20e6 or 20M. Default: "
+                   "the device's setting.")
 @click.option("--antenna-names", metavar="NAMES", type=Names(),
-              help="Of --radio: the device's ports, such as RX2; one for all antennas or one for "
-                   "each with commas.")
+              help="With --radio: antenna ports of the device, such as RX2; one for all antennas "
+                   "or one for each, separated by commas.")
 @click.option("--clock-source", metavar="NAME",
-              help="Of --radio: reference clock, such as internal, external or gpsdo.")
+              help="With --radio: reference clock, such as internal, external or gpsdo.")
 @click.option("--time-source", metavar="NAME",
-              help="Of --radio: where its time comes from. Other than internal: the device's clock "
-                   "is set at a pulse per second, and several devices begin together.")
+              help="With --radio: time source. Unless it is internal, the device's clock is set at "
+                   "a pulse per second, and several devices start together.")
 @click.option("--correction/--no-correction", default=None,
-              help="Of --radio: let the device correct DC offset and IQ imbalance, where it can. "
+              help="With --radio: let the device correct DC offset and IQ imbalance if it can. "
                    "Default: yes.")
 @click.option("--duration", type=click.FloatRange(0, min_open=True), metavar="SECONDS",
-              help="Of --radio: end after so many seconds of samples.")
+              help="With --radio: end after this many seconds of samples.")
 @click.option("--record", type=click.Path(path_type=Path), metavar="FILE",
-              help="Of --radio: write the samples to SigMF too (--format: ci16_le by default), "
+              help="With --radio: also write the samples to SigMF (--format: ci16_le by default), "
                    "with an annotation for each frame.")
 @click.option("--keep", type=click.FloatRange(0, min_open=True), metavar="SECONDS",
-              help="With --record: keep the last seconds in memory only, and write them to "
+              help="With --record: keep only the last seconds, in memory, and write them to "
                    "FILE-001, FILE-002 and so on at the signal SIGUSR1 or the Enter key.")
 @click.option("-o", "--output", type=click.Path(path_type=Path, file_okay=False), metavar="FOLDER",
-              help="Write summary.json and pictures there.")
+              help="Write summary.json and pictures to this folder.")
 @click.option("--pictures/--no-pictures", default=True, show_default=True,
               help="With --output: draw constellations and channels of the best frames, and SNR "
                    "and EVM over time.")
-@click.option("-q", "--quiet", is_flag=True, help="No line per frame.")
+@click.option("-q", "--quiet", is_flag=True, help="Print no line per frame.")
 @click.option("--view", is_flag=True,
-              help="Show figures of the frames on the terminal as they change, instead of lines.")
+              help="Show live statistics of the frames on the terminal in place of lines.")
 @click.option("--metrics", type=Address(), metavar="[HOST:]PORT",
-              help="Answer Prometheus on this port with the same figures. HOST is 127.0.0.1 by "
-                   "default, which no other machine reaches.")
+              help="Serve the same statistics to Prometheus on this port. HOST is 127.0.0.1 by "
+                   "default, which other machines cannot reach.")
 @click.pass_context
 def wifi_command(context, path, json_path, csi_path, pcap_path, full_scale_dbm, output, pictures,
                  quiet, view, metrics, radio, **options):
     """Decode the Wi-Fi frames of RECORDING or of a radio: 802.11a/g/p, n and ac, 1 to 4 streams.
 
-    RECORDING is SigMF (the metadata or the data file, or a collection), or a file of raw samples,
-    described by --rate, --format and --channels. Options override metadata.
+    RECORDING is SigMF (the metadata file, the data file, or a collection), or a file of raw samples
+    with --rate, --format and --channels. Options override metadata.
 
-    With --radio and --frequency, a radio takes the place of RECORDING, and --rate (20e6 by default)
-    and --antennas (1) set it.
+    With --radio and --frequency, the samples come from a radio, with --rate (20e6 by default) and
+    --antennas (1 by default).
 
-    Prints a line for each frame as it comes, and a table at the end: frames of each format, the
-    share of good frame check sequences (FCS), and why frames were lost.
+    The command prints a line for each frame as it comes, and a table at the end. The table has the
+    frames of each format, the share of correct frame check sequences (FCS), and the reasons why
+    frames were lost.
 
     \b
     Examples:
@@ -173,18 +174,18 @@ def wifi_command(context, path, json_path, csi_path, pcap_path, full_scale_dbm, 
       mkfifo live.pcap; wireshark -k -i live.pcap & mimopack wifi capture --pcap live.pcap
       mimopack wifi --radio driver=uhd --frequency 5.18G --antennas 2 --gain 40 --pcap live.pcap
 
-    The JSON list has for each frame that was announced: start (first sample of the preamble),
-    format (non-ht, ht or vht), mcs (of non-ht the rate in Mbit/s), num_streams, stbc,
-    bandwidth_mhz, short_gi, coding (bcc or ldpc), length (bytes), cfo_hz, snr_db, psdu (hex),
-    mpdus (hex with the FCS, fcs_ok), complete (whether these are all MPDUs, and good), problem
-    (why it was not decoded, else empty), and more measurements.
+    The JSON list has for each announced frame: start (first sample of the preamble), format
+    (non-ht, ht or vht), mcs (for non-ht the rate in Mbit/s), num_streams, stbc, bandwidth_mhz,
+    short_gi, coding (bcc or ldpc), length (bytes), cfo_hz, snr_db, psdu (hex), mpdus (hex with the
+    FCS, fcs_ok), complete (whether all MPDUs were found and are correct), problem (why the frame
+    was not decoded, or empty), and more measurements.
 
-    With --radio, rx_time is the time of a frame: seconds since 1970, and a fraction of one.
+    With --radio, rx_time is the time of a frame: whole seconds since 1970, and a fraction.
 
     Ctrl-C ends the command; all files hold what was decoded so far.
 
-    Exit status: 0 where at least one MPDU had a good FCS, 1 where none had, 2 where the recording
-    or an option was refused or the radio sent no sample for 5 seconds, 130 after Ctrl-C.
+    Exit status: 0 if at least one MPDU had a correct FCS, 1 if none had, 2 if the recording or an
+    option was refused or the radio sent no sample for 5 seconds, 130 after Ctrl-C.
     """
     with Interrupt() as interrupt:
         try:
@@ -199,10 +200,11 @@ def wifi_command(context, path, json_path, csi_path, pcap_path, full_scale_dbm, 
 
 
 def _source(interrupt, path, radio, options):
-    """Open a recording or a radio, whose options are taken out of ``options``.
+    """Open a recording, or a radio with its options, which are removed from ``options``.
 
     Returns:
-        A function of (on_frame, gallery, further arguments of the receiver) that makes the run.
+        A function (on_frame, gallery, receiver) that makes the run; ``receiver`` holds the other
+        arguments of the receiver.
     """
     if (path is None) == (radio is None):
         raise click.UsageError("give a RECORDING, or a radio with --radio DEVICE --frequency HZ"
@@ -225,7 +227,7 @@ def _source(interrupt, path, radio, options):
         raise click.UsageError("--radio needs --frequency, such as 5.18G")
     for name, there in (("keep", given["keep"]), ("format", datatype)):
         if there is not None and given["record"] is None:
-            raise click.UsageError(f"--{name}: with --radio only together with --record")
+            raise click.UsageError(f"--{name}: with --radio, this option needs --record")
     recorded = {name: given.pop(name) for name in ("record", "keep")}
     seconds = given.pop("duration")
     correction = given.pop("correction")
@@ -238,7 +240,7 @@ def _source(interrupt, path, radio, options):
 
 
 def _run(interrupt, make, paths, full_scale_dbm, folder, pictures, quiet, watch, receiver):
-    """Decode and report; returns the exit status."""
+    """Decode and report; return the exit status."""
     progress = watch.progress
     outputs = Outputs()
     stdout_closed = False
@@ -252,7 +254,7 @@ def _run(interrupt, make, paths, full_scale_dbm, folder, pictures, quiet, watch,
         progress.clear()
         try:
             click.echo(line)
-        except BrokenPipeError:    # such as of "| head": files are written nevertheless
+        except BrokenPipeError:    # such as of "| head": the files are still written
             stdout_closed = True
             if not any(paths) and folder is None:
                 raise
@@ -293,13 +295,13 @@ def _run(interrupt, make, paths, full_scale_dbm, folder, pictures, quiet, watch,
     except BrokenPipeError:
         raise
     except (OSError, ValueError, RuntimeError, MemoryError) as error:
-        failure = error    # what was decoded before is kept
+        failure = error    # keep the frames decoded so far
     progress.clear()
     try:
         outputs.close()
     except OutputError as error:
         failure = failure or error
-    except KeyboardInterrupt:    # a later one, as a file takes nothing
+    except KeyboardInterrupt:    # another Ctrl-C, while a file blocks
         outputs.discard()
         raise
     for line in run.summary.table():
@@ -334,7 +336,7 @@ def _run(interrupt, make, paths, full_scale_dbm, folder, pictures, quiet, watch,
 
 
 def _write_folder(run, gallery, folder):
-    """Write summary.json and the pictures; yields their paths."""
+    """Write summary.json and the pictures; yield their paths."""
     path = folder / "summary.json"
     path.write_text(json.dumps(run.as_json(), indent=1) + "\n", encoding="utf-8")
     yield path

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Hints for a recording without frames: its levels, and other readings of its bytes."""
+"""Hints for a recording without frames: signal levels, and other ways to read the file."""
 
 from dataclasses import dataclass
 
@@ -9,25 +9,25 @@ import numpy as np
 from ... import recording, wifi
 from .words import plural
 
-TRIED_SAMPLES = 1 << 18    # of each other reading
+TRIED_SAMPLES = 1 << 18    # samples tried per reading
 _FORMATS = ("ci16_le", "cf32_le", "ci8", "cu8", "ci16_be", "cf32_be")
 _CHANNELS = (1, 2, 4)
 _RATES = (20e6, 40e6, 80e6)
-# From here on a level is told of: shares of components, and of power.
+# Report shares from these limits on: of clipped components, and of the power at 0 Hz.
 _CLIPPED, _DIRECT = 1e-3, 0.3
 _LOW_DBFS = -80
-_FULL_SCALE_OF_NOISE = (-2.5, -0.5)    # dBFS: uniformly distributed I and Q have -1.8
+_FULL_SCALE_OF_NOISE = (-2.5, -0.5)    # dBFS: uniformly distributed I and Q have -1.8 dBFS
 
 
 class Levels:
-    """Power, direct current and clipping of a recording's channels, over all pieces.
+    """Power, DC offset and clipping of a recording's channels, over all pieces.
 
     Args:
-        num_channels: of the recording.
-        largest: component that its format holds, None for floating point.
+        num_channels: number of channels in the recording.
+        largest: largest component in the sample format, None for floating point.
 
     Attributes:
-        samples: of each channel, so far.
+        samples: number of samples of each channel so far.
         loudest: (power, first sample) of the piece with the most power.
     """
 
@@ -42,7 +42,7 @@ class Levels:
         self._broken = np.zeros(num_channels, int)
 
     def add(self, piece):
-        """Take the next samples (num_channels, n)."""
+        """Add the next samples (num_channels, n)."""
         for channel, samples in enumerate(piece):
             parts = samples.view(np.float32)
             with np.errstate(all="ignore"):
@@ -63,12 +63,12 @@ class Levels:
 
     @property
     def dbfs(self):
-        """(num_channels,) mean power in dB, 0 for a constant of magnitude 1."""
+        """Mean power in dBFS, (num_channels,); 0 dBFS is a constant signal of magnitude 1."""
         return 10 * np.log10(np.maximum(self._power / max(self.samples, 1), 1e-30))
 
     @property
     def silent(self):
-        """Tell whether all samples are 0."""
+        """Return whether all samples are 0."""
         return not self._power.any() and not self._broken.any()
 
     def as_json(self):
@@ -86,7 +86,7 @@ class Levels:
     def remarks(self):
         """Return a sentence for each oddity of the samples."""
         said = ["levels: " + ", ".join(f"{level:.1f} dBFS" for level in self.dbfs)
-                + " (mean power; 0 is a constant of magnitude 1)"]
+                + " (mean power; 0 dBFS is a constant signal of magnitude 1)"]
         if self.silent:
             return ["all samples are 0"]
         for channel, level in enumerate(self.dbfs):
@@ -94,7 +94,7 @@ class Levels:
             clipped = self._clipped[channel] / (2 * max(self.samples, 1))
             direct = self._direct_share()[channel]
             if not self._power[channel] and not self._broken[channel]:
-                said.append(f"{name} holds nothing but 0")
+                said.append(f"{name} holds only zeros")
             elif level < _LOW_DBFS and not self._broken[channel]:
                 said.append(f"{name} is very weak: was the gain too low, is the format right?")
             if self._largest is None and level > 100:
@@ -103,25 +103,24 @@ class Levels:
                 said.append(f"{name} is clipped: {100 * clipped:.1f} % of its values are at full "
                             "scale; was the gain too high?")
             if direct > _DIRECT:
-                said.append(f"{name} has {100 * direct:.0f} % of its power at 0 Hz (direct "
-                            "current)")
+                said.append(f"{name} has {100 * direct:.0f} % of its power at 0 Hz (DC offset)")
             if self._broken[channel]:
-                said.append(f"{name} has {self._broken[channel]} samples that are no numbers or "
+                said.append(f"{name} has {self._broken[channel]} samples that are NaN, infinite or "
                             "beyond 1e15: is the format right?")
             if (self._largest is not None and direct < 0.01
                     and _FULL_SCALE_OF_NOISE[0] < level < _FULL_SCALE_OF_NOISE[1]):
-                said.append(f"{name} fills its whole range evenly, as bytes of another format or "
-                            "byte order do")
+                said.append(f"{name} fills its whole range evenly, like bytes of another format or "
+                            "byte order")
         return said
 
 
 @dataclass(frozen=True)
 class Reading:
-    """Another way to take a recording's bytes.
+    """Another way to read the bytes of a recording.
 
     Attributes:
-        datatype, num_channels, sample_rate: as ``recording.open_recording`` takes them.
-        words: for people, with the options.
+        datatype, num_channels, sample_rate: as for ``recording.open_recording``.
+        words: description for people, with the options to use.
     """
 
     datatype: str
@@ -131,11 +130,11 @@ class Reading:
 
 
 def other_readings(reader, sample_rate):
-    """Return the readings worth a trial, the likely ones first.
+    """Return the readings worth a trial, most likely first.
 
     Args:
-        reader: of the recording; of a collection only the rate is changed.
-        sample_rate: at which it was tried.
+        reader: reader of the recording. For a collection, only the rate is changed.
+        sample_rate: sample rate of the first attempt.
     """
     readings = [
         Reading(reader.datatype, reader.num_channels, rate,
@@ -160,12 +159,12 @@ def _is_collection(reader):
 
 
 def try_reading(reader, reading, first):
-    """Return the number of MPDUs with a good FCS in a part of a recording, read otherwise.
+    """Return the number of MPDUs with a correct FCS in a part of a recording, read in another way.
 
     Args:
-        reader: of the recording.
+        reader: reader of the recording.
         reading: :class:`Reading`.
-        first: sample of ``reader`` from which on it is read.
+        first: sample of ``reader`` to begin at.
     """
     kind = recording.get_datatype(reader.datatype)
     other = recording.get_datatype(reading.datatype)
@@ -175,12 +174,12 @@ def try_reading(reader, reading, first):
             reader.path, reading.datatype,
             None if _is_collection(reader) else reading.num_channels)
     except (ValueError, OSError):
-        return 0    # there are fewer bytes than one sample has
+        return 0    # fewer bytes than one sample
     start = min(position // (reading.num_channels * other.component.itemsize), opened.num_samples)
     samples = opened.read(start, min(TRIED_SAMPLES, opened.num_samples - start))
     with np.errstate(all="ignore"):
         power = np.mean(np.abs(samples)**2, axis=1, dtype=float)
-    # What bytes of another format give as floats.
+    # Bytes of another format often give such floats.
     if not np.isfinite(power).all() or power.max(initial=0) > 1e12:
         return 0
     receiver = wifi.Receiver(reading.num_channels, reading.sample_rate, detector="mmse")
@@ -190,12 +189,12 @@ def try_reading(reader, reading, first):
 
 
 def search(reader, sample_rate, levels, on_trial):
-    """Try other readings of a recording that gave nothing; returns (whether one fits, sentences).
+    """Try other readings of a recording without frames; return (whether one works, sentences).
 
     Args:
-        reader, sample_rate: as of ``other_readings``.
-        levels: ``Levels``; the loudest piece is tried.
-        on_trial: called before each trial with the share of all that is done.
+        reader, sample_rate: as for ``other_readings``.
+        levels: ``Levels``; its loudest piece is tried.
+        on_trial: function called before each trial with the completed share.
     """
     first, readings, found = levels.loudest[1], other_readings(reader, sample_rate), []
     for index, reading in enumerate(readings):
@@ -206,7 +205,7 @@ def search(reader, sample_rate, levels, on_trial):
     part = f"{min(TRIED_SAMPLES, reader.num_samples)} samples from sample {first}"
     if found:
         return True, [
-            f"read {reading.words}, {part} on hold {plural(good, 'MPDU')} with a good frame "
+            f"read {reading.words}, {part} on hold {plural(good, 'MPDU')} with a correct frame "
             "check sequence" for good, reading in sorted(found, key=lambda one: -one[0])[:3]]
     rates = ", ".join(f"{reading.sample_rate / 1e6:g}" for reading in readings
                       if reading.datatype == reader.datatype

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A radio through the receiver, for as long as the user likes."""
+"""Receive from a radio until the user stops."""
 
 import os
 import signal
@@ -24,33 +24,33 @@ from .summary import Summary
 from .words import duration, plural
 
 _POLL = 0.1    # seconds
-_SILENCE = 5.0    # seconds without a sample after which a radio is gone
-_BUFFER = 1 << 20    # samples: Python's lock can be held for longer than the usual buffers last
-_MOST_WAITING = 20_000    # frames that wait to be reported
+_SILENCE = 5.0    # seconds without a sample until a radio counts as gone
+_BUFFER = 1 << 20    # samples: enough for long waits for the interpreter lock
+_MOST_WAITING = 20_000    # limit of frames that wait to be reported
 
 
 class Live:
-    """A radio through ``wifi_receiver``, and into a recording where one is asked for.
+    """Run a radio through ``wifi_receiver``, and into a recording if requested.
 
     Args:
-        radio: of ``radio.open_radio``.
-        on_frame: called with each frame and its time, (seconds, fraction) since 1970.
+        radio: radio from ``radio.open_radio``.
+        on_frame: function called with each frame and its time, (seconds, fraction) since 1970.
         gallery: ``pictures.Gallery`` or None.
-        seconds: of samples after which it ends; None is never.
+        seconds: duration in seconds of samples; None runs without end.
         record: path of a recording, or None.
-        keep: seconds that are kept in memory and written on request; None records everything.
-        datatype: of the recording.
+        keep: seconds to keep in memory and write on request; None records everything.
+        datatype: datatype of the recording.
         options: further arguments of the receiver.
 
     Attributes:
-        summary, counts: what was found so far.
-        complete: whether it ended by itself, after ``seconds``.
+        summary, counts: results so far.
+        complete: whether the run ended by itself, after ``seconds``.
         written: paths of recordings.
         seconds: as above.
-        on_status: called with each status of the receiver; None at first.
+        on_status: function called with each status of the receiver; None at first.
 
     Raises:
-        ValueError, ImportError: as ``wifi.Receiver``.
+        ValueError, ImportError: as for ``wifi.Receiver``.
         Refusal: the recording cannot be written.
     """
 
@@ -92,7 +92,7 @@ class Live:
             if self._sink is not None:
                 self._top.connect(last, (self._sink, channel))
         if keep is not None:
-            # A basic block alone would keep GNU Radio from ending.
+            # A basic block without connections would keep GNU Radio from ending.
             self._written = _Written(lambda told: self._put((None, told)))
             self._top.msg_connect(self._sink, "written", self._written, "in")
 
@@ -110,7 +110,7 @@ class Live:
 
     @property
     def own_files(self):
-        """Paths of the files that the run writes itself."""
+        """Paths of the files that the run itself writes."""
         if self._record is None or self._keep is not None:
             return []
         base = sigmf_files.base(self._record)
@@ -118,30 +118,30 @@ class Live:
 
     @property
     def counts(self):
-        """The receiver's counts."""
+        """Counts of the receiver."""
         return self._receiver.counts()
 
     @property
     def samples(self):
-        """Samples of each antenna that were searched."""
+        """Number of samples per antenna searched so far."""
         return self.counts["samples"]
 
     @property
     def num_channels(self):
-        """Receive antennas."""
+        """Number of receive antennas."""
         return self._radio.num_channels
 
     @property
     def title(self):
-        """A line about the radio."""
+        """Description of the radio in one line."""
         return describe(self._radio)
 
     def want_symbols(self, wanted):
-        """Whether the next frames are to have equalised points."""
+        """Set whether the next frames should have equalised points."""
         self._receiver.want_symbols(wanted or self._gallery is not None)
 
     def introduce(self, say, warn):
-        """Say how the radio is set."""
+        """Describe the radio and its settings."""
         self._say, self._warn = say, warn
         say(describe(self._radio))
         for note in self._radio.notes:
@@ -152,20 +152,20 @@ class Live:
                 + " writes them")
 
     def discard(self):
-        """Leave no recording of a run that did not begin."""
+        """Remove the recording of a run that did not begin."""
         if self.own_files:
             self._sink.close()
             for path in self.own_files:
                 path.unlink(missing_ok=True)
 
     def check(self, interrupt, progress, warn):
-        """Check nothing: a radio has no checksums."""
+        """Do nothing: a radio has no checksums."""
 
     def decode(self, interrupt, progress):
         """Receive until the end.
 
         Raises:
-            KeyboardInterrupt: Ctrl-C; what was decoded before stays.
+            KeyboardInterrupt: Ctrl-C was pressed. Results so far are kept.
             RuntimeError: the radio sends no more samples.
         """
         with interrupt.allowed():
@@ -181,7 +181,7 @@ class Live:
             try:
                 self._run(interrupt, progress, ended)
                 ended_itself = True
-            except OSError:    # of a file that frames are written to
+            except OSError:    # an output file cannot be written
                 reports = False
                 raise
             finally:
@@ -208,12 +208,12 @@ class Live:
                 last, since = count, now
             elif now - since > _SILENCE:
                 raise RuntimeError(f"--radio: no sample came for {_SILENCE:g} s, after {count} "
-                                   "samples: is the device still there?")
+                                   "samples: is the device still connected?")
             self._take_all(progress)
             self._show(progress, count)
 
     def _has_all(self):
-        """Whether all samples have come; the radio's block may then wait for more."""
+        """Return whether all samples have come. The radio's block may then still wait for more."""
         takers = [self._receiver] if self._sink is None or self._keep is not None else [
             self._receiver, self._sink]
         return self._limit is not None and all(
@@ -221,17 +221,18 @@ class Live:
             for taker in takers)
 
     def _on_frame_found(self, frame, when):
-        """Take a frame, on the thread that decodes."""
+        """Take a frame, in the decoding thread."""
         self._put((frame, when))
         if self._recorded is not None:
-            # By port "frames" it would be made a PMT and read again, on the threads that are late.
+            # Annotate directly: port "frames" would convert to PMT and back, in threads that are
+            # busy.
             start, count, fields = recording.frame_annotation(frame.facts() | {
                 "num_mpdus": len(frame.mpdus),
                 "num_mpdus_ok": sum(mpdu.fcs_ok for mpdu in frame.mpdus)})
             self._recorded.annotate(start, count, **fields)
 
     def _put(self, item):
-        # A terminal or a FIFO that stands still would fill the memory.
+        # Limit the queue: a stalled terminal or FIFO would fill the memory.
         if self._items.qsize() >= _MOST_WAITING:
             self._unreported += item[0] is not None
             return
@@ -239,7 +240,7 @@ class Live:
         self._wake.set()
 
     def _take_all(self, progress):
-        """Report what the receiver has sent."""
+        """Report the frames and statuses that the receiver has sent."""
         with suppress(Empty):
             while True:
                 frame, told = self._items.get_nowait()
@@ -253,7 +254,7 @@ class Live:
                 self._on_frame(frame, self._time(frame, told))
 
     def _time(self, frame, told):
-        """(seconds, fraction) of a frame: the radio's or, where it tells none, the host's."""
+        """Return the time (seconds, fraction) of a frame: the radio's, or else the host's."""
         if told is not None or self._host_start is None:
             return told
         whole, fraction = divmod(self._host_start, 1)
@@ -274,9 +275,9 @@ class Live:
             self.on_status(told)
         if told["gaps"]:
             self._warn(f"the radio lost samples: {plural(told['gaps'], 'gap')} in "
-                       f"{told['seconds']:.1f} s, {told['lost']} samples of each antenna")
+                       f"{told['seconds']:.1f} s, {told['lost']} samples per antenna")
         if told["dropped"]:
-            self._warn(f"this machine is too slow: {told['dropped']} samples of each antenna "
+            self._warn(f"this machine is too slow: {told['dropped']} samples per antenna "
                        f"dropped in {told['seconds']:.1f} s"
                        + (f"; {100 * told['slowest_share']:.0f} % of the work is "
                           f"{told['slowest']}" if told["slowest"] else ""))
@@ -290,7 +291,7 @@ class Live:
             return
         if self._keep is not None:
             return
-        # Frames that were reported when the sink had stopped already.
+        # Save frames that were reported after the sink had stopped.
         self._sink.save()
         counts = self._sink.counts()
         self._sink.close()
@@ -298,27 +299,27 @@ class Live:
         if error is not None:
             self._warn(f"--record: the recording ends early: {error}")
         if counts["dropped"]:
-            self._warn(f"--record: the disk was too slow: {counts['dropped']} samples of each "
+            self._warn(f"--record: the disk was too slow: {counts['dropped']} samples per "
                        f"antenna are not in the recording")
         self.written.append(self._sink.writer.path)
 
     def remarks(self):
-        """Return lines about the samples that were received and lost."""
+        """Return lines about the samples received and lost."""
         counts = self.counts
         line = (f"{duration(counts['samples'], self.sample_rate)} of "
                 f"{plural(self._radio.num_channels, 'antenna')} searched")
         if counts["gaps"]:
             line += (f"; {plural(counts['gaps'], 'gap')}: the radio lost {counts['lost']} samples "
-                     "of each antenna")
+                     "per antenna")
         if counts["dropped"]:
-            line += (f"; {counts['dropped']} samples of each antenna dropped, as this machine was "
+            line += (f"; {counts['dropped']} samples per antenna dropped, as this machine was "
                      "too slow")
         return [line]
 
     def hints(self, interrupt, progress):
-        """Return lines that say what to check where no MPDU was good."""
+        """Return lines that say what to check if no MPDU was correct."""
         lines = ["", f"Found {plural(self.counts['preambles'], 'preamble')} and "
-                     f"{plural(self.summary.total.frames, 'frame')}, no MPDU with a good frame "
+                     f"{plural(self.summary.total.frames, 'frame')}, no MPDU with a correct frame "
                      "check sequence."]
         if not self.summary.total.frames:
             lines.append("Is there traffic on this channel (--frequency), is the gain high enough "
@@ -326,19 +327,19 @@ class Live:
         elif self.counts["dropped"] or self.counts["gaps"]:
             lines.append("Samples were lost: record first (--record), and decode the recording.")
         else:
-            lines.append("Is the gain (--gain) too high or too low, or have the frames more "
+            lines.append("Is the gain (--gain) too high or too low? Do the frames have more "
                          "streams than there are antennas (--antennas)?")
         return lines
 
     def ending(self, failure):
-        """Return what is said of a run that did not end by itself."""
-        return "Broken off." if failure else "Ended by Ctrl-C."
+        """Return the words about a run that did not end by itself."""
+        return "Stopped by an error." if failure else "Ended by Ctrl-C."
 
     def _show(self, progress, count):
         load = "" if self._load is None else f", {100 * self._load:.0f} % busy"
         progress.update(None, f"{duration(count, self.sample_rate)}, "
                               f"{plural(self.summary.total.frames, 'frame')}, "
-                              f"{self.summary.total.mpdus_ok} MPDUs with a good FCS{load}")
+                              f"{self.summary.total.mpdus_ok} MPDUs with a correct FCS{load}")
 
     def as_json(self):
         """Return a dictionary for summary.json."""
@@ -354,7 +355,7 @@ class Live:
 
 
 def _enlarge_buffer(block):
-    """Have a block's output buffers made large, without GNU Radio's line about it."""
+    """Enlarge a block's output buffers, without the line that GNU Radio prints about it."""
     level = block.log_level()
     block.set_log_level("warn")
     try:
@@ -364,7 +365,7 @@ def _enlarge_buffer(block):
 
 
 class _Written(gr.basic_block):
-    """Hands over what a ``sigmf_ring_sink`` says that it has written."""
+    """Call a function with each message of a ``sigmf_ring_sink`` about what it wrote."""
 
     def __init__(self, function):
         gr.basic_block.__init__(self, "written", None, None)
@@ -383,7 +384,7 @@ class _Written(gr.basic_block):
 
 @contextmanager
 def _triggers(function):
-    """Call a function on SIGUSR1, and on the Enter key where there is a terminal; None: never."""
+    """Call a function on SIGUSR1, and on the Enter key if there is a terminal; None: never."""
     if function is None:
         yield
         return

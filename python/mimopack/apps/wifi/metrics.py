@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""``mimopack wifi --metrics``: the figures as Prometheus reads them, over HTTP."""
+"""``mimopack wifi --metrics``: serve the statistics to Prometheus over HTTP."""
 
 import math
 import socket
@@ -13,45 +13,45 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 
 _PREFIX = "mimopack_wifi_"
 _KIND = ("format", "mcs", "streams")
-# Counters with a value for each kind of frames: name, help, value of a ``statistics.Row``.
+# Counters with one value per kind of frames: name, help text, value of a ``statistics.Row``.
 _OF_FRAMES = (
     ("frames", "Frames announced by their signal fields.", lambda row: row.frames),
-    ("frames_lost", "Frames with data, but without an MPDU whose frame check sequence fits.",
+    ("frames_lost", "Frames with data, but without an MPDU with a correct frame check sequence.",
      lambda row: row.lost),
-    ("received_bytes", "Bytes of MPDUs whose frame check sequence fits.",
+    ("received_bytes", "Bytes of MPDUs with a correct frame check sequence.",
      lambda row: row.bytes_ok),
-    ("airtime_seconds", "Time that frames took on the air.", lambda row: row.seconds))
+    ("airtime_seconds", "Time that frames occupied the air.", lambda row: row.seconds))
 _COUNTERS = (
-    ("searched_seconds", "Time of the samples that were searched.",
+    ("searched_seconds", "Duration of the samples searched.",
      lambda figures: figures.seconds),
     ("gaps", "Gaps in the radio's samples.", lambda figures: figures.gaps),
-    ("lost_samples", "Samples of each antenna that the radio lost.", lambda figures: figures.lost),
-    ("dropped_samples", "Samples of each antenna dropped because the receiver was too slow.",
+    ("lost_samples", "Samples per antenna that the radio lost.", lambda figures: figures.lost),
+    ("dropped_samples", "Samples per antenna dropped because the receiver was too slow.",
      lambda figures: figures.dropped),
     ("failures", "Exceptions in the receiver.", lambda figures: figures.failures))
 _GAUGES = (
-    ("airtime_ratio", "Share of the last seconds that frames took.",
+    ("airtime_ratio", "Share of the last seconds that frames occupied.",
      lambda figures: figures.airtime),
     ("load_ratio", "Share of the time in which the receiver worked.",
      lambda figures: figures.status.get("load", math.nan)),
-    ("waiting_seconds", "Samples that wait for the receiver.",
+    ("waiting_seconds", "Duration of the samples in the receiver's queue.",
      lambda figures: figures.status.get("waiting", math.nan)),
     ("condition_db", "Condition number of the last frame's channel matrices, mean over "
      "subcarriers.", lambda figures: _mean(figures.condition_db)))
 _OF_ANTENNAS = (
-    ("snr_db", "Signal over noise in a subcarrier, mean of the last seconds' frames.",
+    ("snr_db", "Signal-to-noise ratio per subcarrier, mean of the frames of the last seconds.",
      lambda figures: figures.snr_db),
-    ("level_dbfs", "Power of the frames' preambles against full scale.",
+    ("level_dbfs", "Power of the preambles relative to full scale.",
      lambda figures: figures.level_dbfs),
-    ("noise_dbfs", "Noise power against full scale.", lambda figures: figures.noise_dbfs))
+    ("noise_dbfs", "Noise power relative to full scale.", lambda figures: figures.noise_dbfs))
 
 
 class Collector:
-    """Metrics of ``wifi.statistics.Statistics``, made when they are asked for.
+    """Metrics of ``wifi.statistics.Statistics``, computed on request.
 
     Args:
         statistics: as above.
-        samples: function that tells how many samples have been searched.
+        samples: function that returns the number of samples searched.
     """
 
     def __init__(self, statistics, samples):
@@ -66,7 +66,7 @@ class Collector:
             for kind, row in figures.totals.items():
                 family.add_metric(_labels(kind), value(row))
             yield family
-        mpdus = CounterMetricFamily(_PREFIX + "mpdus", "MPDUs by their frame check sequence.",
+        mpdus = CounterMetricFamily(_PREFIX + "mpdus", "MPDUs by frame check sequence.",
                                     labels=(*_KIND, "fcs"))
         for kind, row in figures.totals.items():
             mpdus.add_metric((*_labels(kind), "ok"), row.mpdus_ok)
@@ -83,14 +83,14 @@ class Collector:
             yield family
         losses = figures.losses
         family = GaugeMetricFamily(
-            _PREFIX + "linear_loss_db", "How much more SNR a linear detector needs on the last "
-            "frame's channel than the detector in use.", labels=("detector",))
+            _PREFIX + "linear_loss_db", "Additional SNR that a linear detector needs on the last "
+            "frame's channel, compared to the detector in use.", labels=("detector",))
         if losses is not None:
             family.add_metric(("mmse",), losses.mmse_db)
             family.add_metric(("zf",), losses.zf_db)
         yield family
-        yield GaugeMetricFamily(_PREFIX + "margin_db", "How much more SNR the last frame's channel "
-                                "has than the detector in use needs.",
+        yield GaugeMetricFamily(_PREFIX + "margin_db", "Margin of the SNR on the last frame's "
+                                "channel over what the detector in use needs.",
                                 value=math.nan if losses is None else losses.margin_db)
 
 
@@ -116,7 +116,7 @@ def bind(host, port):
 
     Args:
         host: address to listen at.
-        port: 0 takes a free one.
+        port: port to listen at; 0 selects a free one.
 
     Raises:
         OSError: the address cannot be used.
@@ -129,8 +129,8 @@ def serving(server, statistics, samples):
     """Answer HTTP requests while the body runs.
 
     Args:
-        server: of :func:`bind`; it is closed at the end.
-        statistics, samples: of :class:`Collector`.
+        server: server from :func:`bind`; it is closed at the end.
+        statistics, samples: as for :class:`Collector`.
 
     Yields:
         The URL.

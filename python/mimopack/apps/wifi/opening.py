@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Open a recording for the Wi-Fi receiver, and say what it is taken for."""
+"""Open a recording for the Wi-Fi receiver, and describe it."""
 
 import click
 
@@ -9,24 +9,24 @@ from ...wifi.synchroniser import MAX_RX, SAMPLE_RATES
 from .words import duration, plural
 
 RATES = ", ".join(f"{rate / 1e6:g}" for rate in SAMPLE_RATES)
-_TOLERANCE = 1e-4    # of a sample rate that a radio's clock could not give exactly
-_LOW_FREQUENCY = 100e6    # far below all channels: MHz were given for Hz
-_REFUSED = 2    # exit status where nothing was decoded for an error, as click has it
+_TOLERANCE = 1e-4    # relative error of a sample rate that a radio's clock could not give exactly
+_LOW_FREQUENCY = 100e6    # Hz, below all channels: a lower value was probably given in MHz
+_REFUSED = 2    # exit status of click after an error
 
 
 class Refusal(click.ClickException):
-    """A command cannot do what was asked."""
+    """A command cannot do what the user asked for."""
 
     exit_code = _REFUSED
 
 
 def refuse(message):
-    """Raise :class:`Refusal`, control characters shown as escapes."""
+    """Raise :class:`Refusal`; control characters are escaped."""
     raise Refusal(recording.printable(message))
 
 
 def refuse_receiver(error):
-    """Raise :class:`Refusal` for what the receiver raised, with the option that is meant."""
+    """Raise :class:`Refusal` for an error of the receiver, with the name of the option."""
     words = str(error)
     if isinstance(error, ImportError) or words.startswith("device: "):
         words = ("backend: " + words.removeprefix("device: ")).replace("backend 'cuda'", "cuda")
@@ -34,10 +34,10 @@ def refuse_receiver(error):
 
 
 def open_reader(path, rate, datatype, channels, frequency):
-    """Open a recording; returns (reader, sample rate).
+    """Open a recording; return (reader, sample rate).
 
     Raises:
-        Refusal: it cannot be read, or its format is not one that the receiver takes.
+        Refusal: the recording cannot be read, or the receiver does not support its format.
     """
     try:
         reader = recording.open_recording(path, datatype, channels, rate, frequency)
@@ -54,21 +54,20 @@ def open_reader(path, rate, datatype, channels, frequency):
         except ValueError as error:
             refuse(f"{reader.path}: {error}")
     if reader.num_channels > MAX_RX:
-        refuse(f"{reader.path} has {reader.num_channels} channels, the receiver takes at most "
+        refuse(f"{reader.path} has {reader.num_channels} channels, the receiver supports at most "
                f"{MAX_RX}")
     given = reader.sample_rate
     if given is None:
-        refuse(f"the sample rate of {reader.path} is not known: give --rate, {RATES} MS/s are "
-               "received")
+        refuse(f"the sample rate of {reader.path} is unknown: give --rate, one of {RATES} MS/s")
     nominal = min(SAMPLE_RATES, key=lambda one: abs(one - given))
     if abs(nominal / given - 1) > _TOLERANCE:
         low = given < 1e5
         rate_words = f"{given:g} samples/s" if low else f"{given / 1e6:.10g} MS/s"
         refuse(("--rate: got " if rate else f"{reader.path} has ")
-               + f"{rate_words}, the receiver takes {RATES} MS/s"
-               + (", as 20e6 or 20M" if low else ": resample the recording first"))
+               + f"{rate_words}, the receiver supports {RATES} MS/s"
+               + (", such as 20e6 or 20M" if low else ": resample the recording first"))
     if nominal != given:
-        reader.notes.append(f"{given:.12g} samples/s are taken for {nominal / 1e6:g} MS/s")
+        reader.notes.append(f"{given:.12g} samples/s are treated as {nominal / 1e6:g} MS/s")
     return reader, nominal
 
 
@@ -80,11 +79,11 @@ def own_files(reader):
 
 
 def introduce(reader, sample_rate, echo, warn):
-    """Say what a file is taken for."""
+    """Print a description of a recording."""
     bare = isinstance(reader, recording.RawReader)
     kind = "raw samples without metadata" if bare else "SigMF"
     low = 0 < (reader.frequency or 0) < _LOW_FREQUENCY
-    where = ("frequency not known" if reader.frequency is None
+    where = ("frequency unknown" if reader.frequency is None
              else f"{reader.frequency:g} Hz" if low
              else f"{reader.frequency / 1e6:g} MHz")
     echo(f"{recording.printable(reader.path)}: {kind}, "
@@ -92,7 +91,7 @@ def introduce(reader, sample_rate, echo, warn):
          f"{sample_rate / 1e6:g} MS/s, {where}, {reader.num_samples} samples "
          f"({duration(reader.num_samples, sample_rate)})")
     if low:
-        warn("no Wi-Fi channel is below 100 MHz: is the frequency in Hz, as 5180e6 or 5.18G?")
+        warn("no Wi-Fi channel is below 100 MHz: is the frequency in Hz, such as 5180e6 or 5.18G?")
     if reader.description:
         echo(reader.description)
     for note in reader.notes:

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What options of ``mimopack wifi`` take."""
+"""Types of the options of ``mimopack wifi``."""
 
 import math
 
@@ -30,21 +30,21 @@ class Number(click.ParamType):
 
 
 class Format(click.ParamType):
-    """A datatype of ``recording``, or what other programs call it."""
+    """A datatype of ``recording``, or the name that other programs use for it."""
 
     name = "NAME"
 
     def convert(self, value, param, context):
-        """Return the datatype's name."""
+        """Return the name of the datatype."""
         try:
             return recording.get_datatype(value).name
         except ValueError:
-            self.fail(f"got {value!r}, allowed are {', '.join(recording.DATATYPES)} (and short: "
+            self.fail(f"got {value!r}, allowed are {', '.join(recording.DATATYPES)} (short forms: "
                       "cf32, ci16, cs16 ...)", param, context)
 
 
 class Gain(click.ParamType):
-    """Gains in dB with commas between, or "auto"."""
+    """Gains in dB separated by commas, or "auto"."""
 
     name = "DB"
 
@@ -62,7 +62,7 @@ class Gain(click.ParamType):
 
 
 class Names(click.ParamType):
-    """Names with commas between."""
+    """Names separated by commas."""
 
     name = "NAMES"
 
@@ -77,7 +77,7 @@ class Names(click.ParamType):
 
 
 class Address(click.ParamType):
-    """A port to listen at, and a host before it: 9100, 0.0.0.0:9100 or [::1]:9100."""
+    """A port to listen at, with an optional host: 9100, 0.0.0.0:9100 or [::1]:9100."""
 
     name = "[HOST:]PORT"
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The files that frames are written to as they come."""
+"""Output files, written while frames come."""
 
 import errno
 import json
@@ -14,7 +14,7 @@ from ...wifi.pcap import PcapWriter
 from ...wifi.pdu import frame_to_pdus
 
 _CSI_SUFFIXES = (".npz", *HDF5_SUFFIXES)
-_LATEST = 2**31    # seconds since 1970, with room for the longest recording below 2^32
+_LATEST = 2**31    # seconds since 1970; leaves room for the longest recording below 2^32
 
 
 def is_stream(path):
@@ -23,17 +23,17 @@ def is_stream(path):
 
 
 def is_fifo(path):
-    """Return whether a path is a FIFO, whose opening waits for a reader."""
+    """Return whether a path is a FIFO. Opening a FIFO waits for a reader."""
     return path.exists() and stat.S_ISFIFO(path.stat().st_mode)
 
 
 class OutputError(OSError):
-    """A file cannot be written; the text names option, path and reason."""
+    """A file cannot be written; the text names the option, the path and the reason."""
 
 
 @contextmanager
 def naming(option, path):
-    """Raise :class:`OutputError` for what writing to a path raises."""
+    """Convert exceptions from writing to a path into :class:`OutputError`."""
     try:
         yield
     except (OSError, ValueError, ImportError) as error:
@@ -42,10 +42,10 @@ def naming(option, path):
 
 
 def make_folder(folder):
-    """Make a folder that files can be written to.
+    """Make a folder for output files.
 
     Raises:
-        OutputError: there can be none.
+        OutputError: the folder cannot be made.
     """
     with naming("--output", folder):
         folder.mkdir(parents=True, exist_ok=True)
@@ -54,7 +54,7 @@ def make_folder(folder):
 
 
 def pcap_time(start_time, path, warn):
-    """Return a recording's start time; None, with a warning, where a capture file cannot hold it.
+    """Return a recording's start time; None, with a warning, if a capture file cannot hold it.
     """
     if start_time is not None and not 0 <= start_time < _LATEST:
         warn(f"{path} has times from 1970 on: the recording's own time does not fit in")
@@ -63,18 +63,18 @@ def pcap_time(start_time, path, warn):
 
 
 class Replacement:
-    """A file that gets its name when it is whole, an older file of that name stays until then.
+    """A file that gets its name when it is complete. An older file of that name stays until then.
 
     Attributes:
-        path: what it shall be.
-        part: what is to be written: another name; of a FIFO or a device the path.
+        path: final path.
+        part: path to write to: a temporary name, or for a FIFO or a device the final path.
     """
 
     def __init__(self, path):
         self.path = Path(path)
         if str(self.path) == "-":
-            raise ValueError("it must be the name of a file, standard output has the report")
-        # A link stays one.
+            raise ValueError("must be the name of a file, since the report goes to standard output")
+        # Replace the target of a link, not the link.
         target = Path(os.path.realpath(self.path)) if self.path.is_symlink() else self.path
         if target.is_dir():
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
@@ -82,7 +82,7 @@ class Replacement:
         self.part = self.path if is_stream(target) else target.with_name(target.name + ".part")
 
     def finish(self):
-        """Give the file its name."""
+        """Give the file its final name."""
         if self.part != self.path:
             self.part.replace(self._target)
 
@@ -93,7 +93,7 @@ class Replacement:
 
 
 class JsonFile:
-    """A list of frames in a JSON file, one in a line."""
+    """A JSON file with a list of frames, one frame per line."""
 
     def __init__(self, path):
         self._replacement = Replacement(path)
@@ -102,20 +102,20 @@ class JsonFile:
         self._separator = "["
 
     def write(self, frame, time=None):
-        """Append a frame, with its time where a radio has told it."""
+        """Append a frame, with its time if the radio has reported it."""
         told = frame.as_json() | ({} if time is None else {"rx_time": list(time)})
         self._file.write(f"{self._separator}\n{json.dumps(told, allow_nan=False)}")
         self._separator = ","
 
     def close(self):
-        """End the list and give the file its name; returns whether all frames were written."""
+        """End the list and give the file its final name; return whether all frames were written."""
         with self._file:
             self._file.write("[]\n" if self._separator == "[" else "\n]\n")
         self._replacement.finish()
         return True
 
     def give_up(self):
-        """Leave what was written under the other name."""
+        """Leave the incomplete file under its temporary name."""
         with suppress(OSError):
             self._file.close()
 
@@ -126,18 +126,18 @@ class JsonFile:
 
 
 class PcapFile:
-    """A capture file; where the reader of a FIFO goes away, it takes no more."""
+    """A capture file. If the reader of a FIFO goes away, later frames are not written."""
 
     def __init__(self, path, start_time, warn, dbm_full_scale=0.0):
         self._replacement = Replacement(path)
         self.path, self.part = self._replacement.path, self._replacement.part
         self._writer = PcapWriter(self.part, dbm_full_scale)
         self._start_time, self._warn = pcap_time(start_time, self.path, warn), warn
-        self._left = False    # by its reader
+        self._left = False    # whether the reader has gone away
         self._ampdus = 0
 
     def write(self, frame, time=None):
-        """Append a frame's MPDUs, at its time where a radio has told it."""
+        """Append the MPDUs of a frame, with its time if the radio has reported it."""
         if self._left:
             return
         try:
@@ -153,13 +153,13 @@ class PcapFile:
             self._warn(f"the reader of {self.path} has gone away: no more frames are written to it")
 
     def close(self):
-        """Close the file and give it its name; returns whether all frames were written."""
+        """Close the file and give it its final name; return whether all frames were written."""
         self._writer.close()
         self._replacement.finish()
         return not self._left
 
     def give_up(self):
-        """Leave what was written under the other name."""
+        """Leave the incomplete file under its temporary name."""
         self._writer.close()
 
     def discard(self):
@@ -175,24 +175,24 @@ class CsiFile:
         if path.is_dir():
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
         if path.suffix.lower() not in _CSI_SUFFIXES:
-            raise ValueError(f"its name must end in {', '.join(_CSI_SUFFIXES)}")
+            raise ValueError(f"the name must end in {', '.join(_CSI_SUFFIXES)}")
         self.path, self.part = path, path.with_name(path.name + ".part")
         self._writer = CsiWriter(path)
 
     def write(self, frame, time=None):
-        """Append a frame, if its channel is known."""
+        """Append a frame if its channel is known."""
         self._writer.write(frame)
 
     def close(self):
-        """Complete the file and give it its name; returns whether all frames were written."""
+        """Complete the file and give it its final name; return whether all frames were written."""
         try:
             self._writer.close()
-        finally:    # what failed is of no use: only a complete file can be read
+        finally:    # an incomplete file cannot be read
             self.part.unlink(missing_ok=True)
         return True
 
     def give_up(self):
-        """Remove what was written: only a complete file can be read."""
+        """Remove the incomplete file, since it cannot be read."""
         with suppress(OSError):
             self._writer.discard()
         self.part.unlink(missing_ok=True)
@@ -203,20 +203,20 @@ class CsiFile:
 
 
 class Outputs:
-    """All files of a run.
+    """All output files of a run.
 
     Attributes:
-        written: paths of the files that were completed and have their names.
-        left: paths of what stays of those that failed.
+        written: paths of the completed files.
+        left: paths of the incomplete files that remain.
     """
 
     def __init__(self):
-        self._files = {}    # by option
+        self._files = {}    # {option: file}
         self._failed = set()
         self.written, self.left = [], []
 
     def add(self, option, output):
-        """Take a file that is open, and the option that asked for it."""
+        """Add an open file and the option that asked for it."""
         self._files[option] = output
 
     def write(self, frame, time=None):
@@ -224,18 +224,18 @@ class Outputs:
 
         Args:
             frame: ``wifi.ReceivedFrame``.
-            time: (seconds, fraction) since 1970 of its first sample; None where only the
-                recording's start says it.
+            time: time (seconds, fraction) since 1970 of the frame's first sample. None if it
+                follows from the start of the recording.
 
         Raises:
-            OutputError: one of them cannot be written.
+            OutputError: a file cannot be written.
         """
         for option, output in self._files.items():
             with self._attempt(option, output):
                 output.write(frame, time)
 
     def discard(self):
-        """Remove what was written to every file; older files of their names stay."""
+        """Remove the data written to every file; older files of the same names stay."""
         for output in self._files.values():
             output.discard()
 
@@ -243,7 +243,7 @@ class Outputs:
         """Complete every file that has not failed.
 
         Raises:
-            OutputError: the first of those that now fail; the others are completed all the same.
+            OutputError: the first failure now; the other files are completed all the same.
         """
         failure = None
         for option, output in self._files.items():

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Pictures of a recording's frames: constellations, channels, SNR and EVM over time.
 
-Streams and antennas are counted from 0.
+Streams and antennas are numbered from 0.
 """
 
 import numpy as np
@@ -11,16 +11,16 @@ from ... import constellation as constellations
 from ..style import BLUE, GREY, ORANGE, STYLE, plt
 from .words import format_words
 
-_FRAMES = 3          # that are drawn
-_POINTS = 4000       # of a constellation
-_MOMENTS = 20_000    # of the picture over time
+_FRAMES = 3          # number of frames drawn
+_POINTS = 4000       # maximum number of points in a constellation
+_MOMENTS = 20_000    # maximum number of frames in the picture over time
 
 
 class Gallery:
-    """Keeps what is drawn at the end: a few of the best frames, and SNR and EVM of all.
+    """Collect the data for pictures: a few of the best frames, and SNR and EVM of all frames.
 
-    Of each number of streams it keeps the frame with the best SNR less condition number, and of
-    these the ones with the most streams.
+    For each number of streams, the best frame has the largest SNR minus condition number, in dB.
+    Frames with the most streams are drawn.
     """
 
     def __init__(self):
@@ -29,7 +29,7 @@ class Gallery:
         self._stride, self._seen = 1, 0
 
     def add(self, frame):
-        """Take a frame; its arrays are kept only where it is one of the best."""
+        """Add a frame; keep its arrays only if it is one of the best."""
         if self._seen % self._stride == 0:
             self._moments.append((frame.time, frame.snr_db,
                                   max(frame.evm_db) if frame.evm_db else np.nan))
@@ -44,7 +44,7 @@ class Gallery:
             self._frames[streams] = frame
 
     def draw(self, folder):
-        """Draw all pictures into a folder; yields their paths."""
+        """Draw all pictures into a folder; yield their paths."""
         with plt.rc_context(STYLE):
             best = sorted(self._frames.items(), reverse=True)[:_FRAMES]
             for number, (_, frame) in enumerate(best, 1):
@@ -61,7 +61,7 @@ def _quality(frame):
 
 
 def save(figure, path):
-    """Write a figure to a file and close it; returns the path."""
+    """Write a figure to a file and close it; return the path."""
     try:
         figure.savefig(path)
     except OSError:
@@ -88,7 +88,7 @@ def constellation_figure(constellation, symbols, evm_db, title):
         constellation: name of the constellation.
         symbols: (n, streams) complex.
         evm_db: error vector magnitude of each stream.
-        title: of the picture.
+        title: title of the picture.
     """
     points = constellations.get(constellation).points
     streams = symbols.shape[1]
@@ -115,10 +115,10 @@ def channel_figure(carriers, matrices, noise, title):
     """Draw |H| over the subcarriers.
 
     Args:
-        carriers: (n,) numbers of the subcarriers.
+        carriers: (n,), subcarrier indices.
         matrices: (n, num_rx, streams).
-        noise: (num_rx,) noise power in a subcarrier.
-        title: of the picture.
+        noise: (num_rx,), noise power in a subcarrier.
+        title: title of the picture.
     """
     h = matrices
     decibels = 20 * np.log10(np.maximum(np.abs(h), 1e-12))
@@ -139,13 +139,13 @@ def channel_figure(carriers, matrices, noise, title):
         axes[-1, j].set_xlabel("subcarrier")
     for i in range(num_rx):
         axes[i, 0].set_ylabel(f"antenna {i}\n|H|, dBFS")
-    figure.suptitle(f"|H| over the subcarriers; dashed: noise of a subcarrier\n{title}")
+    figure.suptitle(f"|H| over the subcarriers; dashed: noise per subcarrier\n{title}")
     return figure
 
 
 def _over_time(moments, stride):
     figure, axes = plt.subplots(2, 1, figsize=(7.5, 4.6), sharex=True, layout="constrained")
-    every = "each frame" if stride == 1 else f"one frame of {stride}"
+    every = "each frame" if stride == 1 else f"one frame in {stride}"
     for axis, values, name, colour in (
             (axes[0], moments[:, 1], "SNR, dB", BLUE),
             (axes[1], moments[:, 2], "EVM of the worst\nstream, dB", ORANGE)):

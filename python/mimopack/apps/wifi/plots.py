@@ -1,27 +1,28 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Pictures of text: points and curves of braille dots, bars, and cells of colour."""
+"""Plots in text: points and curves of braille dots, bars, and coloured cells."""
 
 import math
 
 import numpy as np
 from rich.text import Text
 
-# Bits of a braille character's dots by (row, column): Unicode, block U+2800.
+# Bits of the dots in a braille character by (row, column): Unicode block U+2800.
 _DOTS = np.array([[0x01, 0x08], [0x02, 0x10], [0x04, 0x20], [0x40, 0x80]])
 _EIGHTHS = " ▏▎▍▌▋▊▉█"
 _HEIGHTS = " ▁▂▃▄▅▆▇█"
-# From dark blue over green to yellow, as of matplotlib's viridis.
+# Colour map from dark blue over green to yellow, similar to viridis of matplotlib.
 _HEAT = np.array([[15, 15, 35], [59, 82, 139], [33, 145, 140], [94, 201, 98], [253, 231, 37]])
 COLOURS = ("cyan", "yellow", "magenta", "green", "red", "blue", "bright_cyan", "bright_yellow")
 
 
 class Canvas:
-    """Dots on lines of braille characters, 2 x 4 to each; a character has the colour of the dot
-    that was set last.
+    """A picture of dots on lines of braille characters, with 2 x 4 dots per character.
+
+    A character has the colour of its last dot.
 
     Args:
-        width, height: in characters.
+        width, height: size in characters.
     """
 
     def __init__(self, width, height):
@@ -30,11 +31,11 @@ class Canvas:
         self._colours = np.full((height, width), -1)
 
     def put(self, x, y, colour=0):
-        """Set dots; those outside are left out.
+        """Set dots; dots outside the canvas are ignored.
 
         Args:
             x, y: integers, from the left and from the top.
-            colour: index in ``COLOURS``, -1 is none.
+            colour: index in ``COLOURS``; -1 means no colour.
         """
         x, y = np.asarray(x), np.asarray(y)
         inside = (x >= 0) & (x < self.dots_x) & (y >= 0) & (y < self.dots_y)
@@ -43,30 +44,30 @@ class Canvas:
         self._colours[y // 4, x // 2] = colour
 
     def lines(self):
-        """A ``rich.text.Text`` for each line."""
+        """Return a ``rich.text.Text`` for each line."""
         return [_coloured((chr(0x2800 + bits) if bits else " " for bits in row), colours)
                 for row, colours in zip(self._bits.tolist(), self._colours.tolist(), strict=True)]
 
 
 def _coloured(characters, colours):
     text = Text(no_wrap=True)
-    # One by one: in SVG each keeps its place, whatever the font makes of braille.
+    # Append characters one by one: SVG then keeps their positions, whatever font shows the braille.
     for character, colour in zip(characters, colours, strict=True):
         text.append(character, COLOURS[colour % len(COLOURS)] if colour >= 0 else "")
     return text
 
 
 def scatter(points, width, height, limit, colour=0):
-    """Complex points around 0 as lines of text.
+    """Draw complex points around 0 as lines of text.
 
     Args:
         points: complex (n,).
-        width, height: in characters.
+        width, height: size in characters.
         limit: largest real and imaginary part shown.
         colour: index in ``COLOURS``.
     """
     canvas = Canvas(width, height)
-    # Dots stand about as far apart in both directions; the picture stays square.
+    # Dots have about the same distance in both directions. Keep the picture square.
     side = min(canvas.dots_x, canvas.dots_y)
     if side:
         points = np.asarray(points)[np.isfinite(points)]
@@ -78,12 +79,12 @@ def scatter(points, width, height, limit, colour=0):
 
 
 def curves(x, values, width, height, low, high):
-    """Curves over the same abscissae as lines of text.
+    """Draw curves as lines of text.
 
     Args:
-        x: (n,), ascending.
-        values: (curves, n); what lies outside low..high is at the edge.
-        width, height: in characters.
+        x: (n,), ascending, common to all curves.
+        values: (curves, n); values outside low..high appear at the edge.
+        width, height: size in characters.
         low, high: values at the lower and upper edge.
     """
     canvas = Canvas(width, height)
@@ -93,14 +94,14 @@ def curves(x, values, width, height, low, high):
         level = np.clip((np.interp(at, x, one) - low) / max(high - low, 1e-9), 0, 1)
         row = np.round((1 - level) * (canvas.dots_y - 1)).astype(int)
         canvas.put(dots, row, index)
-        for column in range(1, len(dots)):    # steep parts without holes
+        for column in range(1, len(dots)):    # fill gaps in steep parts
             between = np.arange(*sorted((row[column - 1], row[column])))
             canvas.put(np.full(between.size, column), between, index)
     return canvas.lines()
 
 
 def heights(values, width, low, high):
-    """A line of blocks whose heights are values: the largest of those that share a character."""
+    """Draw values as a line of blocks; a character shows the largest of its values."""
     parts = np.array_split(np.asarray(values, float), min(width, max(1, len(values))))
     found = [np.max(part) if part.size else low for part in parts]
     steps = [round(8 * min(1, max(0, (one - low) / max(high - low, 1e-9))))
@@ -109,7 +110,7 @@ def heights(values, width, low, high):
 
 
 def bar(share, width):
-    """A bar of a share of the width, in eighths of a character; nan is empty."""
+    """Draw a bar for a share of the width, in eighths of a character; nan is empty."""
     if not share > 0:
         return " " * width
     eighths = round(8 * width * min(1.0, share))
@@ -118,11 +119,11 @@ def bar(share, width):
 
 
 def heat(picture, width, height):
-    """Shares as cells of colour, two rows of the picture to a line, its newest at the bottom.
+    """Draw shares as coloured cells, two rows per line, with the newest row at the bottom.
 
     Args:
         picture: (rows, columns), 0 to 1; nan is left blank.
-        width, height: in characters.
+        width, height: size in characters.
     """
     count = min(2 * height, len(picture))
     shown = picture[len(picture) - count:]
@@ -147,7 +148,7 @@ def heat(picture, width, height):
 
 
 def _heat_colour(share):
-    """By the square root of a share: short frames are to be seen."""
+    """Return the colour of the square root of a share, which makes short frames visible."""
     place = math.sqrt(min(1.0, max(0.0, share))) * (len(_HEAT) - 1)
     below = min(int(place), len(_HEAT) - 2)
     mixed = _HEAT[below] + (place - below) * (_HEAT[below + 1] - _HEAT[below])

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Open a radio for ``mimopack wifi --radio``: through gr-soapy or gr-uhd."""
+"""Open a radio for ``mimopack wifi --radio``, through gr-soapy or gr-uhd."""
 
 import time
 from contextlib import suppress
@@ -17,17 +17,18 @@ _TUNING_TOLERANCE = 1e3    # Hz
 
 @dataclass(frozen=True)
 class RadioSettings:
-    """What a user asks of a radio.
+    """The user's settings of a radio.
 
     Attributes:
         device: text of --radio.
         frequency, rate: in Hz.
-        antennas: how many.
-        gain: tuple of dB, one for all antennas or one for each; "auto"; None leaves the device's.
-        bandwidth: of the analogue filters in Hz; None leaves the device's.
-        antenna_names: tuple of names of the device's ports, likewise; None leaves the device's.
-        clock_source, time_source: names that the device has; None leaves the device's.
-        correction: whether the device corrects DC offset and IQ imbalance where it can.
+        antennas: number of antennas.
+        gain: tuple of dB, one for all antennas or one for each; "auto"; None keeps the device's.
+        bandwidth: bandwidth of the analogue filters in Hz; None keeps the device's.
+        antenna_names: tuple of names of the device's ports, one for all antennas or one for each;
+            None keeps the device's.
+        clock_source, time_source: names known to the device; None keeps the device's.
+        correction: whether the device corrects DC offset and IQ imbalance if it can.
     """
 
     device: str
@@ -42,7 +43,7 @@ class RadioSettings:
     correction: bool = True
 
     def each(self, option, values):
-        """Return a value for each antenna."""
+        """Return one value per antenna."""
         if len(values) not in (1, self.antennas):
             refuse(f"{option}: got {len(values)} values, must be 1 or one for each of "
                    f"{plural(self.antennas, 'antenna')}")
@@ -52,25 +53,26 @@ class RadioSettings:
 def open_radio(settings):
     """Open a radio and set it up.
 
-    ``driver=uhd,...`` and ``uhd,...`` are devices of UHD, through gr-uhd; ``soapy,...`` and all
-    else are what SoapySDR takes, through gr-soapy.
+    ``driver=uhd,...`` and ``uhd,...`` select a device of UHD, through gr-uhd. ``soapy,...`` and
+    anything else are device arguments of SoapySDR, through gr-soapy.
 
     Returns:
         ``SoapyRadio`` or ``UhdRadio``.
 
     Raises:
-        Refusal: it cannot be opened, or a setting is not one that it has.
+        Refusal: the device cannot be opened, or does not have a setting.
     """
     if settings.rate not in SAMPLE_RATES:
-        refuse(f"--rate: got {settings.rate / 1e6:.10g} MS/s, the receiver takes {RATES} MS/s")
+        refuse(f"--rate: got {settings.rate / 1e6:.10g} MS/s, the receiver supports {RATES} MS/s")
     if settings.antennas > MAX_RX:
-        refuse(f"--antennas: got {settings.antennas}, the receiver takes at most {MAX_RX}")
+        refuse(f"--antennas: got {settings.antennas}, the receiver supports at most {MAX_RX}")
     parts = [part.strip() for part in settings.device.split(",") if part.strip()]
     if parts[:1] and parts[0] in ("uhd", "driver=uhd"):
         return UhdRadio(settings, ",".join(parts[1:]))
     if parts[:1] == ["soapy"]:
         parts = parts[1:]
-    # SoapySDR takes a word alone for no argument at all, and opens whichever device is first.
+    # SoapySDR ignores a single word as if there were no argument, and opens whichever device is
+    # first.
     for part in parts or [settings.device]:
         if "=" not in part:
             refuse(f"--radio: got {part!r}, must be driver=NAME, such as driver=lime, with further "
@@ -79,14 +81,14 @@ def open_radio(settings):
 
 
 class _Radio:
-    """What both kinds of radios share.
+    """Common part of both kinds of radios.
 
     Attributes:
-        source: GNU Radio block with an output for each antenna.
+        source: GNU Radio block with one output per antenna.
         words: name of the device, for the report.
-        has_time: whether tags tell the time of its samples.
-        notes: what to know about its settings.
-        bandwidth: of the first antenna's filter in Hz, None where it was not set.
+        has_time: whether tags carry the time of the samples.
+        notes: remarks about the settings.
+        bandwidth: bandwidth of the first antenna's filter in Hz, None if it was not set.
     """
 
     def __init__(self, settings):
@@ -95,10 +97,10 @@ class _Radio:
         self.frequency = settings.frequency
 
     def prepare(self):
-        """Set the device's clock, and when its samples begin: just before the flowgraph starts.
+        """Set the device's clock and the start of its samples, just before the flowgraph starts.
 
         Returns:
-            What to warn of, or "".
+            A warning, or "".
         """
         return ""
 
@@ -106,10 +108,10 @@ class _Radio:
         return range(self.num_channels)
 
     def _check(self, rates, frequencies):
-        """Compare what the device has with what was asked for."""
+        """Compare the settings of the device with the requested ones."""
         for rate in rates:
             if abs(rate / self.sample_rate - 1) > _RATE_TOLERANCE:
-                refuse(f"--rate: got {self.sample_rate / 1e6:g} MS/s, the device gives "
+                refuse(f"--rate: got {self.sample_rate / 1e6:g} MS/s, the device offers "
                        f"{rate / 1e6:.6g} MS/s instead")
         for frequency in frequencies:
             if abs(frequency - self.frequency) > _TUNING_TOLERANCE:
@@ -117,13 +119,13 @@ class _Radio:
                        f"{frequency / 1e6:.9g} MHz instead")
 
     def _bandwidth_within(self, ranges):
-        """Refuse a bandwidth that is in none of (lowest, highest)."""
+        """Refuse a bandwidth outside all ranges (lowest, highest)."""
         bandwidth = self.settings.bandwidth
         if not any(low <= bandwidth <= high for low, high in ranges):
             allowed = ", ".join(f"{low / 1e6:g}" if low == high else
                                 f"{low / 1e6:g} to {high / 1e6:g}" for low, high in ranges)
             refuse(f"--bandwidth: got {bandwidth / 1e6:g} MHz, the device has "
-                   + (f"{allowed} MHz" if ranges else "none to choose"))
+                   + (f"{allowed} MHz" if ranges else "no choice"))
 
     def _note_bandwidth(self, given):
         self.bandwidth = given
@@ -134,7 +136,7 @@ class _Radio:
     def _choice(self, option, value, allowed):
         if value not in allowed:
             refuse(f"{option}: got {value!r}, the device has "
-                   + (", ".join(allowed) if allowed else "none to choose"))
+                   + (", ".join(allowed) if allowed else "no choice"))
 
     def _gain_within(self, gain, low, high):
         if not low <= gain <= high:
@@ -146,7 +148,7 @@ def _reason(error):
 
 
 class _refusing:
-    """Refuse what a device does not take, with the option that asked for it."""
+    """Refuse a setting that the device rejects, and name its option."""
 
     def __init__(self, option):
         self._option = option
@@ -164,7 +166,7 @@ class SoapyRadio(_Radio):
 
     Args:
         settings: ``RadioSettings``.
-        arguments: of the device, as SoapySDR takes them.
+        arguments: device arguments of SoapySDR.
     """
 
     def __init__(self, settings, arguments):
@@ -172,7 +174,7 @@ class SoapyRadio(_Radio):
         try:
             from gnuradio import soapy
         except ImportError as error:
-            refuse(f"--radio: gr-soapy is missing ({_reason(error)}): it belongs to GNU Radio 3.9 "
+            refuse(f"--radio: gr-soapy is missing ({_reason(error)}): it is part of GNU Radio 3.9 "
                    "and later and needs SoapySDR, apt install gnuradio libsoapysdr0.8")
         self.words = arguments
         try:
@@ -212,8 +214,8 @@ class SoapyRadio(_Radio):
                     [source.get_frequency(channel) for channel in self._channels()])
         self.has_time = source.has_hardware_time("")
         if not self.has_time:
-            self.notes.append("the device has no clock: times are the host's, and samples that it "
-                              "loses are not noticed")
+            self.notes.append("the device has no clock: times are the host's, and lost samples are "
+                              "not noticed")
 
     def prepare(self):
         if not self.has_time:
@@ -241,7 +243,7 @@ class SoapyRadio(_Radio):
         if gain == "auto":
             for channel in self._channels():
                 if not source.has_gain_mode(channel):
-                    refuse("--gain: the device has no automatic gain, give it in dB")
+                    refuse("--gain: the device has no automatic gain, give the gain in dB")
                 source.set_gain_mode(channel, True)
             return
         for channel, one in enumerate(self.settings.each("--gain", gain)):
@@ -265,7 +267,7 @@ class UhdRadio(_Radio):
 
     Args:
         settings: ``RadioSettings``.
-        arguments: its address, as UHD takes it; several devices as addr0=...,addr1=...
+        arguments: device address of UHD; several devices as addr0=...,addr1=...
     """
 
     has_time = True
@@ -310,7 +312,7 @@ class UhdRadio(_Radio):
                 self._bandwidth_within([(allowed.start(), allowed.stop())])
                 with _refusing("--bandwidth"):
                     source.set_bandwidth(settings.bandwidth, channel)
-            # Not every front end has these.
+            # Not every front end has these corrections.
             with suppress(RuntimeError):
                 source.set_auto_dc_offset(settings.correction, channel)
             with suppress(RuntimeError):
@@ -328,7 +330,7 @@ class UhdRadio(_Radio):
             _after_a_pulse(second + 1)
         else:
             source.set_time_now(uhd.time_spec(time.time()))
-        # All channels begin at the same sample.
+        # Start all channels at the same sample.
         source.set_start_time(source.get_time_now() + uhd.time_spec(0.5))
         return ""
 
@@ -348,29 +350,29 @@ class UhdRadio(_Radio):
     def _refuse_opening(self, arguments, reason, text):
         if "No devices found" in text:
             refuse(f"--radio: UHD finds no device{f' {arguments!r}' if arguments else ''}: is it "
-                   "plugged in, and are its images there (uhd_images_downloader)? "
-                   "uhd_find_devices lists what there is")
+                   "plugged in, and are its images installed (uhd_images_downloader)? "
+                   "uhd_find_devices lists the devices")
         if "channel" in text.lower():
             refuse(f"--antennas: got {self.num_channels}, the device has fewer: {reason}")
         refuse(f"--radio: {reason}")
 
 
 def _before_a_pulse():
-    """Wait until the middle of a second of the host's clock, and return that second."""
+    """Wait until the middle of a second of the host's clock; return that second."""
     time.sleep((0.5 - time.time()) % 1)
     return int(time.time())
 
 
 def _after_a_pulse(second):
-    """Wait until a second has surely begun."""
+    """Wait until the next second has certainly begun."""
     time.sleep(max(0.0, second + 0.2 - time.time()))
 
 
 def describe(radio):
-    """Return what a radio is and how it is set, in one line."""
+    """Describe a radio and its settings in one line."""
     settings = radio.settings
     gain = settings.gain
-    words = ("gain as the device has it" if gain is None else "automatic gain" if gain == "auto"
+    words = ("default gain of the device" if gain is None else "automatic gain" if gain == "auto"
              else f"gain {', '.join(f'{one:g}' for one in gain)} dB")
     return (f"{recording.printable(radio.words)}: {plural(radio.num_channels, 'antenna')}, "
             f"{radio.sample_rate / 1e6:g} MS/s, {radio.frequency / 1e6:g} MHz, {words}"

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A recording through the receiver, and what to check where nothing was decoded."""
+"""Run the receiver over a recording, and suggest what to check if nothing was decoded."""
 
 from bisect import bisect_left, bisect_right
 from itertools import pairwise
@@ -14,38 +14,38 @@ from .opening import introduce, own_files
 from .summary import Summary
 from .words import duration, plural
 
-_PIECE = 1 << 20    # samples of each antenna that the receiver gets at a time
-# What to do where all frames have a reason with these words.
+_PIECE = 1 << 20    # samples per antenna in each call of the receiver
+# Advice if all frames were lost for a reason with these words.
 _ADVICE = {
     "but the frame has": "The frames have more streams than the recording has channels: are there "
                          "recordings of more antennas (--channels)?",
-    "cannot detect": f"Another detector (--detector) takes these frames, such as "
+    "cannot detect": f"Another detector (--detector) can decode these frames, such as "
                      f"{DEFAULT_DETECTOR}.",
     "failed: ": "The program failed on each of these frames: the error above says where."}
 
 
 class Run:
-    """A recording through the receiver.
+    """A run of the receiver over a recording.
 
     Args:
         reader: ``recording.Reader`` or ``recording.RawReader``.
-        sample_rate: that the receiver takes.
-        on_frame: called with each frame.
+        sample_rate: sample rate, one that the receiver supports.
+        on_frame: function called with each frame.
         gallery: ``pictures.Gallery`` or None.
         options: further arguments of the receiver.
 
     Attributes:
-        summary, levels, counts: what was found so far.
+        summary, levels, counts: results so far.
         complete: whether all samples were searched.
 
     Raises:
-        ValueError, ImportError: as ``wifi.Receiver``.
+        ValueError, ImportError: as for ``wifi.Receiver``.
     """
 
     def __init__(self, reader, sample_rate, on_frame, gallery=None, **options):
         self._reader, self._on_frame, self._gallery = reader, on_frame, gallery
         self.sample_rate = sample_rate
-        if options.get("detector") == AUTO:    # a recording waits, whatever the time
+        if options.get("detector") == AUTO:    # a recording can wait
             options["detector"] = strongest(options["backend"], options["threads"])
         self._receiver = wifi.Receiver(
             reader.num_channels, sample_rate, reader.frequency,
@@ -59,12 +59,12 @@ class Run:
 
     @property
     def counts(self):
-        """The receiver's counts."""
+        """Counts of the receiver."""
         return self._receiver.counts
 
     @property
     def samples(self):
-        """Samples of each channel that were searched."""
+        """Number of samples per channel searched so far."""
         return self.levels.samples
 
     @property
@@ -74,40 +74,40 @@ class Run:
 
     @property
     def start_time(self):
-        """Time of its first sample, in seconds since 1970; None where it is not known."""
+        """Time of the first sample in seconds since 1970; None if unknown."""
         return self._reader.start_time
 
-    written = ()    # by the run itself, beside the outputs
-    on_status = None    # a recording is no receiver that may be too slow
+    written = ()    # files written by the run itself, besides the outputs
+    on_status = None    # never called: with a recording, the receiver cannot be too slow
 
     @property
     def num_channels(self):
-        """Receive antennas."""
+        """Number of receive antennas."""
         return self._reader.num_channels
 
     @property
     def seconds(self):
-        """How long it is."""
+        """Duration in seconds."""
         return self._reader.num_samples / self.sample_rate
 
     @property
     def title(self):
-        """A line about the recording."""
+        """Description of the recording in one line."""
         return recording.printable(str(self._reader.path))
 
     def want_symbols(self, wanted):
-        """Whether the next frames are to have equalised points."""
+        """Set whether the next frames should have equalised points."""
         self._receiver.keep_symbols = wanted or self._gallery is not None
 
     def introduce(self, say, warn):
-        """Say what the recording is taken for."""
+        """Describe the recording."""
         introduce(self._reader, self.sample_rate, say, warn)
         if self._gaps:
-            say(f"note: by the times of its capture segments there "
+            say(f"note: according to the times of its capture segments there "
                 f"{'is' if len(self._gaps) == 1 else 'are'} {plural(len(self._gaps), 'gap')}")
 
     def discard(self):
-        """Undo nothing: a recording is only read."""
+        """Do nothing: a recording is only read."""
 
     def check(self, interrupt, progress, warn):
         """Compare checksums."""
@@ -122,7 +122,7 @@ class Run:
         """Decode the recording.
 
         Raises:
-            KeyboardInterrupt: Ctrl-C; what was counted and written before stays.
+            KeyboardInterrupt: Ctrl-C was pressed. Results so far are kept.
         """
         pieces = self._reader.pieces(_PIECE)
         while True:
@@ -145,7 +145,7 @@ class Run:
         self.complete = True
 
     def _process(self, piece, first):
-        """Frames of the next samples; what a gap separates is not taken together."""
+        """Return the frames of the next samples; split the samples at gaps."""
         frames, at, end = [], first, first + piece.shape[1]
         for gap in self._gaps[bisect_left(self._gaps, first):bisect_left(self._gaps, end)]:
             if gap > at:
@@ -156,26 +156,27 @@ class Run:
         return frames + self._receiver.process(piece[:, at - first:])
 
     def _time(self, sample):
-        """(seconds, fraction) since 1970 of a sample, None where the recording does not say it."""
+        """Return the time (seconds, fraction) since 1970 of a sample, None if unknown."""
         index = bisect_right(self._segments, sample, key=lambda one: one.start) - 1
         segment = self._segments[max(0, index)] if self._segments else None
         return segment and segment.time_at(sample)
 
     def remarks(self):
-        """Return lines about the samples, where some frames were decoded and others lost."""
+        """Return lines about the samples if some frames were decoded and others lost."""
         if not (self.summary.total.mpdus_ok and self.summary.losses):
             return []
         return [f"note: {line}" for line in self.levels.remarks()[1:]]
 
     def hints(self, interrupt, progress):
-        """Return lines that say what to check where no MPDU was good."""
+        """Return lines that say what to check if no MPDU was correct."""
         return hints(self, self._reader, interrupt, progress)
 
     def ending(self, failure):
-        """Return what is said of a run that is not complete."""
+        """Return the words about a run that is not complete."""
         total = self._reader.num_samples
         if failure:
-            return f"Incomplete: broken off within the first {self.samples} of {total} samples."
+            return (f"Incomplete: stopped by an error within the first {self.samples} of {total} "
+                    "samples.")
         return (f"Incomplete: interrupted after {self.samples} of {total} samples "
                 f"({100 * self.samples / total:.0f} %).")
 
@@ -185,7 +186,7 @@ class Run:
                         f"{duration(self.samples, self.sample_rate)} of "
                         f"{duration(total, self.sample_rate)}, "
                         f"{plural(self.summary.total.frames, 'frame')}, "
-                        f"{self.summary.total.mpdus_ok} MPDUs with a good FCS")
+                        f"{self.summary.total.mpdus_ok} MPDUs with a correct FCS")
 
     def as_json(self):
         """Return a dictionary for summary.json."""
@@ -201,7 +202,7 @@ class Run:
 
 
 def is_gap(before, segment, sample_rate):
-    """Return whether the times of two capture segments say that samples between are missing."""
+    """Return whether samples are missing between two capture segments, by their times."""
     if before.time is None or segment.time is None:
         return False
     apart = between(before.time, segment.time) * sample_rate
@@ -209,13 +210,13 @@ def is_gap(before, segment, sample_rate):
 
 
 def hints(run, reader, interrupt, progress):
-    """Return lines that say what to check where no MPDU was good."""
+    """Return lines that say what to check if no MPDU was correct."""
     total = run.summary.total
     channels = plural(reader.num_channels, "channel")
     lines = ["", f"Searched {run.samples} samples of {channels} at {run.sample_rate / 1e6:g} MS/s "
                  f"for non-HT, HT and VHT frames; found "
                  f"{plural(run.counts['preambles'], 'preamble')} and "
-                 f"{plural(total.frames, 'frame')}, no MPDU with a good frame check sequence."]
+                 f"{plural(total.frames, 'frame')}, no MPDU with a correct frame check sequence."]
     lines += run.levels.remarks()
     if run.levels.silent:
         return lines
@@ -228,13 +229,13 @@ def hints(run, reader, interrupt, progress):
             share, "looking for another reading of the file"))
     progress.clear()
     if not total.frames and not fits:
-        lines.append("No Wi-Fi frames found under any reading tried.")
+        lines.append("No other reading of the file gave Wi-Fi frames.")
     lines += said
     if total.frames and not fits:
-        lines.append(f"Is the SNR (mean {total.snr_sum / total.frames:.1f} dB) enough? Were "
+        lines.append(f"Is the SNR (mean {total.snr_sum / total.frames:.1f} dB) high enough? Were "
                      "samples lost while recording?")
     elif not fits:
         lines.append("Are the sample rate (--rate), the format (--format) and the channels "
-                     "(--channels) those that were recorded? Is the recording of OFDM Wi-Fi at "
-                     "the centre of one of its channels?")
+                     "(--channels) right? Does the recording hold OFDM Wi-Fi, and is it centred on "
+                     "a Wi-Fi channel?")
     return lines

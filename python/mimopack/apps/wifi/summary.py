@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Contents of a recording: counts for the table at the end and for summary.json."""
+"""Counts of a recording's frames, for the table at the end and for summary.json."""
 
 import re
 from dataclasses import dataclass, field
@@ -13,12 +13,13 @@ class Row:
     """Counts of the frames of one class.
 
     Attributes:
-        frames: announced by a signal field.
-        complete: of which all MPDUs are there, with fitting frame check sequences.
-        sounding: that announce no payload.
-        mpdus, mpdus_ok: found, and those whose frame check sequence fits.
-        bytes_ok: of the latter.
-        snr_sum: of the frames' SNR in dB.
+        frames: number of frames announced by a signal field.
+        complete: number of frames with all MPDUs, each with a correct FCS.
+        sounding: number of frames that announce no payload.
+        mpdus: number of MPDUs found.
+        mpdus_ok: number of MPDUs with a correct FCS.
+        bytes_ok: length of the MPDUs with a correct FCS, in bytes.
+        snr_sum: sum of the frames' SNR in dB.
     """
 
     frames: int = 0
@@ -50,7 +51,7 @@ class Row:
 
 @dataclass
 class Summary:
-    """Counts of frames, of all and by class, and of the reasons why frames were lost.
+    """Counts of frames, in total and by class, and the reasons why frames were lost.
 
     Attributes:
         total: ``Row`` of all frames.
@@ -92,8 +93,8 @@ class Summary:
                 f"{row.mpdus_ok:>7}  {share:>7}  {row.bytes_ok:>10}  "
                 f"{row.snr_sum / row.frames:>6.1f} dB")
         if self.total.sounding:
-            lines.append(f"{plural(self.total.sounding, 'frame')} of these without payload, "
-                         "sent to be sounded")
+            lines.append(f"{plural(self.total.sounding, 'frame')} of these without payload, for "
+                         "sounding")
         if self.losses:
             lost = sum(count for count, _ in self.losses.values())
             lines += ["", f"Lost or incomplete: {lost} of "
@@ -110,7 +111,7 @@ class Summary:
 
 
 def _order(name):
-    """Return what sorts classes of frames: non-HT, HT, VHT, then by the numbers in the name."""
+    """Return a sort key for classes of frames: non-HT, HT, VHT, then the numbers in the name."""
     kinds = ("non-HT", "HT", "VHT")
     kind = name.split()[0]
     return (kinds.index(kind) if kind in kinds else len(kinds),

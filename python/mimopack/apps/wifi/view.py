@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""``mimopack wifi --view``: a receiver's figures on the terminal, as they change."""
+"""``mimopack wifi --view``: live statistics of a receiver on the terminal."""
 
 import math
 import time
@@ -20,24 +20,24 @@ from ...wifi.statistics import kind_of, total_of
 from . import plots
 
 LEAST_WIDTH, LEAST_HEIGHT = 80, 24
-_INTERVAL = 0.25    # seconds between two pictures
-_LOSSES_INTERVAL = 1.0    # and between two computations of what linear detectors lose
-_BUSY = 0.1    # share of the time that drawing may take
-_COMPARED = 10    # frames whose mean is shown of that
-_LOSS_SCALE = 10.0    # dB of a full bar
-_NAMES = {"non-ht": "non-HT", "ht": "HT", "vht": "VHT", "unknown": "not known"}
+_INTERVAL = 0.25    # seconds between two updates
+_LOSSES_INTERVAL = 1.0    # seconds between two computations of the loss of linear detectors
+_BUSY = 0.1    # maximum share of the time spent on drawing
+_COMPARED = 10    # number of frames to average the loss over
+_LOSS_SCALE = 10.0    # loss in dB at a full bar
+_NAMES = {"non-ht": "non-HT", "ht": "HT", "vht": "VHT", "unknown": "unknown"}
 
 
 class View:
-    """Figures on the terminal; stands where ``progress.Progress`` does.
+    """Live statistics on the terminal, with the interface of ``progress.Progress``.
 
     Args:
-        title: the first line.
+        title: first line.
         statistics: ``wifi.statistics.Statistics``.
-        samples: function that tells how many samples have been searched.
-        want_symbols: function that takes whether the next frames are to have equalised points,
-            which cost time: those of a few frames are enough for a picture.
-        console: ``rich.console.Console``; None is that of standard output.
+        samples: function that returns the number of samples searched.
+        want_symbols: function that sets whether the next frames should have equalised points.
+            Points cost time, and a few frames with points are enough for a picture.
+        console: ``rich.console.Console``; None uses standard output.
         detector: name of the detector in use.
     """
 
@@ -53,13 +53,13 @@ class View:
         self._live = None
 
     def open(self):
-        """Take the terminal."""
+        """Take over the terminal."""
         self._live = Live(Text(""), console=self._console, screen=True, auto_refresh=False,
                           vertical_overflow="crop", redirect_stdout=False, redirect_stderr=False)
         self._live.start()
 
     def close(self):
-        """Give the terminal back, and leave the last picture and all notes on it."""
+        """Release the terminal, and leave the last picture and all notes on it."""
         if self._live is None:
             return
         live, self._live = self._live, None
@@ -69,23 +69,23 @@ class View:
             self._console.print(Text.from_ansi(note))
 
     def add(self, frame):
-        """A frame has come, and been counted."""
+        """Note that a frame has come and has been counted."""
         if frame.symbols is not None:
             self._want_symbols(False)
 
     def note(self, line):
-        """Show a line at the bottom; it stays when the view is closed."""
+        """Show a line at the bottom, and keep it when the view is closed."""
         self._notes.append(line)
 
     def update(self, _share, _text):
-        """Draw what has changed, if it is time to."""
+        """Draw the changes if an update is due."""
         now = time.monotonic()
         if self._live is None or now < self._next:
             return
         losses, began = now >= self._next_losses, time.thread_time()
         self._live.update(self._picture(losses), refresh=True)
         self._want_symbols(True)
-        # By the time of the processor: on a machine that is busy anyhow all else takes long too.
+        # Measure CPU time: on a busy machine, everything takes long.
         pause = (time.thread_time() - began) / _BUSY
         self._next = time.monotonic() + max(_INTERVAL, pause)
         if losses:
@@ -109,7 +109,7 @@ class View:
 
 
 def mean_loss(losses):
-    """The mean of ``LinearLoss`` objects, with the last one's detector; None of none."""
+    """Return the mean of ``LinearLoss`` objects, with the last one's detector; None for none."""
     if not losses:
         return None
     return replace(losses[-1], **{name: float(np.mean([getattr(one, name) for one in losses]))
@@ -117,7 +117,7 @@ def mean_loss(losses):
 
 
 def picture(figures, title, detector, note, height):
-    """The whole view of ``wifi.statistics.Figures``, for a terminal of so many lines."""
+    """Return the whole view of ``wifi.statistics.Figures``, for a terminal of ``height`` lines."""
     rest = height - 2
     upper, middle = round(0.37 * rest), round(0.32 * rest)
     layout = Layout()
@@ -126,7 +126,7 @@ def picture(figures, title, detector, note, height):
         _row(upper, _Frames(figures), _Constellation(figures)),
         _row(middle, _Antennas(figures), _Channel(figures)),
         _row(rest - upper - middle, _Air(figures), _Receiver(figures, detector)),
-        # An empty one would be a placeholder.
+        # Use a blank: rich shows a placeholder for empty text.
         Layout(Text.from_ansi(note or " ", no_wrap=True, overflow="ellipsis"), size=1))
     return layout
 
@@ -146,7 +146,7 @@ def _header(figures, title):
 
 
 class _Box:
-    """A panel whose content knows its own size."""
+    """A panel that passes its size on to its contents."""
 
     title = ""
 
@@ -198,7 +198,7 @@ class _Frames(_Box):
 def _kind(kind):
     name, mcs, streams = kind
     if name == "unknown":
-        return "not known"
+        return "unknown"
     if name == "non-ht":
         return f"non-HT {mcs:g} Mbit/s"
     return f"{_NAMES[name]} MCS {mcs}" + (f" x{streams}" if name == "vht" else "")
@@ -234,7 +234,7 @@ class _Constellation(_Box):
             return [Text("no frame decoded yet", "dim")]
         limit = 1.2 * _largest(self.figures.pointed)
         streams = len(points)
-        # As large as the panel allows: streams beside each other, or in two rows.
+        # Draw as large as the panel allows: streams side by side, or in several rows.
         across = max(range(1, streams + 1), key=lambda n: min(
             2 * (width // n), 4 * (height // -(-streams // n))))
         down = -(-streams // across)
@@ -260,7 +260,7 @@ class _Channel(_Box):
         return f"channel |H| {low:.0f} to {high:.0f} dB"
 
     def _values(self):
-        """Curves: each pair of antenna and stream, or where these are many each antenna."""
+        """Return a curve per pair of antenna and stream, or per antenna if there are many pairs."""
         magnitude = self.figures.magnitude_db
         n, num_rx, streams = magnitude.shape
         if num_rx * streams <= 4:
@@ -346,5 +346,5 @@ def _health(share):
 
 
 def _number(value):
-    """A number of five characters."""
+    """Format a number with five characters."""
     return "    -" if math.isnan(value) else f"{value:5.1f}"

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Figures of a run while it goes on: on the terminal, and for Prometheus."""
+"""Live statistics of a run, on the terminal and for Prometheus."""
 
 import sys
 from contextlib import ExitStack, contextmanager
@@ -11,21 +11,22 @@ from ...wifi.statistics import Statistics
 from ..progress import Progress
 from .opening import refuse
 
-_ROWS = 8    # of the airtime's picture that a short recording gets
+_ROWS = 8    # minimum number of rows in the airtime picture of a recording
 
 class Watch:
-    """What ``--view`` and ``--metrics`` add to a run.
+    """The additions of ``--view`` and ``--metrics`` to a run.
 
     Args:
-        view: whether the terminal shows figures.
-        metrics: (host, port) to answer Prometheus at, or None.
+        view: whether to show statistics on the terminal.
+        metrics: address (host, port) for Prometheus, or None.
 
     Attributes:
-        has_view: as above.
-        progress: stands where ``progress.Progress`` does.
+        has_view: as ``view``.
+        progress: replacement of ``progress.Progress``.
 
     Raises:
-        Refusal: a package is missing, standard output is no terminal, or the port cannot be used.
+        Refusal: a package is missing, standard output is not a terminal, or the port cannot be
+            used.
     """
 
     def __init__(self, view, metrics):
@@ -33,7 +34,7 @@ class Watch:
         self.progress = _Switch() if view else Progress()
         self._statistics = self._view = None
         if view and not _is_terminal():
-            refuse("--view: standard output is no terminal")
+            refuse("--view: standard output is not a terminal")
         self._viewing = _module("view", "--view", "rich") if view else None
         self._serving = self._server = None
         if metrics is not None:
@@ -45,17 +46,17 @@ class Watch:
 
     @contextmanager
     def over(self, run, detector, say):
-        """Watch a run, ``recorded.Run`` or ``live.Live``, while the body decodes.
+        """Watch a run while the body decodes.
 
         Args:
-            run: as above.
-            detector: its detector's name.
+            run: ``recorded.Run`` or ``live.Live``.
+            detector: name of the run's detector.
             say: function that prints a line.
         """
         if not self.has_view and self._server is None:
             yield
             return
-        # A short recording fills the picture too.
+        # Shorten the rows, so that a short recording fills the picture.
         row = min(BEACON_INTERVAL, run.seconds / _ROWS) if run.seconds else BEACON_INTERVAL
         self._statistics = Statistics(run.num_channels, run.sample_rate, row_seconds=row)
         run.on_status = self._statistics.status
@@ -82,7 +83,7 @@ class Watch:
             self._view.add(frame)
 
     def take(self, line):
-        """Show a line in the view; returns False where there is none."""
+        """Show a line in the view; return False if there is no view."""
         if self._view is None:
             return False
         self._view.note(line)
@@ -90,13 +91,13 @@ class Watch:
 
 
 def _module(name, option, package):
-    """Import a module of this folder, or refuse an option whose package is missing."""
+    """Import a module of this folder; refuse the option if its package is missing."""
     try:
         return import_module(f".{name}", __package__)
     except ImportError as error:
         if (error.name or "").split(".")[0] != package:
             raise
-        refuse(f"{option} needs {package}: install the package "
+        refuse(f"{option} needs {package}: install "
                f"python3-{package.replace('_', '-')} with apt, or {package} with pip")
 
 
@@ -105,13 +106,13 @@ def _is_terminal():
 
 
 class _Switch:
-    """A ``progress.Progress`` that the view is, while it is there; otherwise none."""
+    """Forward progress to the view while there is one."""
 
     enabled = True
     inner = None
 
     def update(self, share, text):
-        """Draw the view, if it is time to."""
+        """Draw the view if an update is due."""
         if self.inner is not None:
             self.inner.update(share, text)
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Frames in words: the line of a frame on the terminal, and its parts."""
+"""Describe frames in words, such as a frame's line on the terminal."""
 
 import click
 
@@ -42,7 +42,7 @@ def format_words(frame):
     text = f.describe()
     if f.num_streams > 1 and "stream" not in text:
         text += f", {f.num_streams} streams"
-    if frame.sample_rate_scale < 1:    # 802.11p: the same signal, slower
+    if frame.sample_rate_scale < 1:    # 802.11p: the same signal at a lower rate
         if f.name == "non-ht":
             text = f"non-HT {f.mcs * frame.sample_rate_scale:g} Mbit/s"
         text += f", {f.bandwidth_mhz * frame.sample_rate_scale:g} MHz channel"
@@ -66,7 +66,7 @@ def is_sounding(frame):
 
 
 def loss(frame):
-    """Return why not all of a frame's payload was received: "" where it was, or there is none."""
+    """Return why payload of a frame was lost; "" if all was received or there is none."""
     if frame.problem:
         return frame.problem
     if frame.complete or is_sounding(frame):
@@ -87,7 +87,7 @@ def mpdu_words(mpdu):
 
 
 def _outcome(frame):
-    """Return what became of a frame's payload, coloured."""
+    """Return the result of decoding the payload, in colour."""
     good = [mpdu for mpdu in frame.mpdus if mpdu.fcs_ok]
     if frame.problem:
         return click.style(loss(frame), fg="yellow")
