@@ -1,19 +1,19 @@
 #!/usr/bin/env python3
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Speed of the Wi-Fi receiver on arrays, whole and stage by stage, on one core.
+"""Measure the speed of the Wi-Fi receiver on arrays, in total and per stage, on one core.
 
     OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 bench/wifi.py [--case NAME] [--frames 100]
         [--rounds 5] [--piece 262144] [--output FILE.json]
 
-Frames with 16 us of noise between them, as many receive antennas as streams, two paths in a
-well-conditioned channel and an SNR at which every frame decodes; and noise alone. The receiver has
-its default options and gets pieces of --piece samples. Without the two variables threads that wait
-for work count as CPU time.
+The loads are frames with 16 us of noise between them, and noise alone. The number of receive
+antennas is the number of streams. The channel is well-conditioned and has two paths. The SNR is
+high enough for every frame to decode. The receiver has its default options and gets pieces of
+--piece samples. Without the two variables, threads that wait for work count as CPU time.
 
-Rates are samples per second and antenna, by the process's CPU time; real time is the sample rate.
-A stage's rate is that of all samples over the CPU time that it took. Cases take turns, each figure
-is the median of the rounds.
+Rates are samples per second and antenna, by the CPU time of the process. Real time is the sample
+rate. The rate of a stage is the number of all samples over the CPU time of the stage. Cases take
+turns in each round. Each figure is the median of the rounds.
 """
 
 import argparse
@@ -33,7 +33,7 @@ STAGES = ("synchronisation", "demodulation", "detection", "decoding", "reporting
 
 @dataclass(frozen=True)
 class Case:
-    """A load for the receiver: format_of makes a format of a PSDU's length; None is noise alone."""
+    """A load: format_of maps a PSDU length to a format; None means noise alone."""
 
     format_of: object
     antennas: int
@@ -56,14 +56,16 @@ CASES = {
 
 
 def simulate(case, frames, seed=1, gap_s=GAP):
-    """Received samples (antennas, n) with so many frames and gaps around them, or of as many
-    samples of noise as frames of 4000 bytes at 54 Mbit/s take."""
+    """Return received samples (antennas, n): frames with gaps around them, or noise alone.
+
+    Noise alone has as many samples as the same number of frames of 4000 bytes at 54 Mbit/s.
+    """
     rng = np.random.default_rng(seed)
     gap = np.zeros((case.antennas, int(gap_s * case.sample_rate)))
     parts = [gap]
     if case.format_of:
         transmitter = Transmitter(case.antennas, int(case.sample_rate / 1e6))
-        # A Fourier matrix: orthogonal streams, mean power 1 at each antenna.
+        # A Fourier matrix keeps streams orthogonal, with mean power 1 at each antenna.
         channel = np.fft.fft(np.eye(case.antennas))
         for _ in range(frames):
             data = rng.bytes(case.payload - mac.FCS)
@@ -83,7 +85,7 @@ def simulate(case, frames, seed=1, gap_s=GAP):
 
 
 def measure(case, samples, piece):
-    """(CPU seconds, wall-clock seconds, CPU seconds of each stage, decoded frames) of a pass."""
+    """Return CPU seconds, wall-clock seconds, CPU seconds per stage and decoded frames of a run."""
     receiver = Receiver(case.antennas, case.sample_rate, clock=time.process_time)
     cpu, wall = time.process_time(), time.perf_counter()
     for begin in range(0, samples.shape[1], piece):
@@ -94,7 +96,7 @@ def measure(case, samples, piece):
 
 
 def summary(case, samples, frames, runs):
-    """A dictionary of medians over runs."""
+    """Return a dictionary of medians over runs."""
     length = samples.shape[1]
 
     def rate(seconds):
@@ -120,9 +122,9 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--case", help="cases whose name contains this")
-    parser.add_argument("--frames", type=int, default=100, help="in a case's samples")
+    parser.add_argument("--frames", type=int, default=100, help="frames in the samples of a case")
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--piece", type=int, default=1 << 18, help="samples in a call")
+    parser.add_argument("--piece", type=int, default=1 << 18, help="samples per call")
     parser.add_argument("--output", type=Path)
     arguments = parser.parse_args()
     cases = {name: case for name, case in CASES.items() if (arguments.case or "") in name}
@@ -133,7 +135,7 @@ def main():
     for turn in range(arguments.rounds + 1):
         for name, case in cases.items():
             run = measure(case, samples[name], arguments.piece)
-            if turn:    # the first one makes decoders and tables
+            if turn:    # the first round makes decoders and tables
                 runs[name].append(run)
     results = []
     for name, case in cases.items():

@@ -1,29 +1,33 @@
 #!/usr/bin/env python3
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Packet error rates of the Wi-Fi receiver over SNR, simulated.
+"""Simulate the packet error rate of the Wi-Fi receiver over SNR.
 
     bench/wifi_error_rates.py sensitivity [--frames 400] [--processes 2] [--output FILE.json]
     bench/wifi_error_rates.py detectors   [...]
 
-Processes share the cores: OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 keeps each to one.
+Processes share the cores. Set OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 to keep each process to one.
 
-Frames of 500 bytes. Channels: "awgn" (each stream arrives at an antenna of its own) and "tdl"
-(TDL-B of 3GPP TR 38.901 with 50 ns rms delay spread, static, drawn anew for each frame). SNR: mean
-power at a receive antenna over the noise in the same bandwidth. All receivers get the same frames,
-and all SNRs the same channels; a packet is lost where its bytes do not come out.
+Frames have 500 bytes. There are two channels. In "awgn", each stream arrives at its own antenna.
+"tdl" is TDL-B of 3GPP TR 38.901 with 50 ns rms delay spread, static, with a new realisation for
+each frame. The SNR is the mean power at a receive antenna over the noise in the same bandwidth. All
+receivers get the same frames, and all SNRs use the same channels. A packet is lost if its bytes are
+not recovered.
 
-"sensitivity" compares, for formats of one to four streams, with as many receive antennas,
+"sensitivity" compares receivers for formats of one to four streams, with as many receive antennas:
 
     known    timing, offset, channel and noise are known
     aligned  timing and offset are known; channel, noise and phase are estimated
     single   the whole receiver, with one pass over each frame
     whole    the whole receiver; frames with a wrong check sequence train a second pass
 
-The samples of the last two have an offset of 40 kHz. "detectors" compares detectors in the whole
-receiver, on antennas that are not correlated and with a correlation of 0.7 between neighbours on
-both sides. Each point is measured in steps of 1 dB until all lose less than one packet in fifty;
-the SNR at which one in ten is lost is interpolated in the logarithm.
+The samples of the last two have an offset of 40 kHz.
+
+"detectors" compares detectors in the whole receiver. Antennas are uncorrelated, or have a
+correlation of 0.7 between neighbours on both sides.
+
+The SNR increases in steps of 1 dB until all receivers lose less than one packet in fifty. The SNR
+at a loss of one packet in ten is interpolated on a logarithmic scale.
 """
 
 import argparse
@@ -42,11 +46,11 @@ from gnuradio.mimopack.wifi.windows import FrameSamples
 
 PAYLOAD, DELAY_SPREAD, CFO = 500, 50e-9, 40e3
 PAD = 500          # samples of noise around a frame
-WINDOW = -6        # FFT windows of the known receivers begin so early, in samples at 20 MS/s
+WINDOW = -6        # start of the known receivers' FFT windows, samples at 20 MS/s
 BATCH = 20
 TARGET, LAST, MOST = 0.1, 0.02, 25
 
-# Name: (format of a PSDU's length, streams, first SNR in AWGN, first SNR in TDL).
+# Name: (function from PSDU length to format, streams, first SNR in AWGN, first SNR in TDL).
 FORMATS = {
     "non-HT 6": (lambda n: NonHT(6, n), 1, -2, 0),
     "non-HT 24": (lambda n: NonHT(24, n), 1, 6, 8),
@@ -76,8 +80,8 @@ class Link:
     """Frames of one format through a channel.
 
     Args:
-        frame_format_of: makes the format of a PSDU of some bytes.
-        antennas: on both sides.
+        frame_format_of: function that makes the format for a PSDU length in bytes.
+        antennas: number of antennas on each side.
         kind: "awgn" or "tdl".
         rho: correlation of neighbouring antennas.
     """
@@ -90,7 +94,7 @@ class Link:
         self._transmitter = Transmitter(antennas, self.format.bandwidth_mhz)
 
     def frames(self, snr_db, count):
-        """(PSDU, samples, first sample of the frame, response (fft, rx, tx), noise variance)."""
+        """Yield (PSDU, samples, start of the frame, response (fft, rx, tx), noise variance)."""
         rng = np.random.default_rng(1)
         tdl = channel.MIMOChannel(self.antennas, self.antennas, "tdl_b", DELAY_SPREAD, self.rate,
                                   rho_tx=self.rho, rho_rx=self.rho, seed=2)
@@ -123,7 +127,7 @@ class Link:
 
 
 class Known:
-    """Receivers that know a frame's timing and offset, and maybe its channel and noise."""
+    """Receivers that know timing and offset of a frame, and optionally its channel and noise."""
 
     def __init__(self, link):
         f = self.format = link.format
@@ -144,7 +148,7 @@ class Known:
         self._bins = k % self._fft
 
     def receive(self, frames, everything):
-        """PSDUs of frames as :class:`Link` gives them."""
+        """Return the PSDUs of frames from :class:`Link`."""
         f, guard = self.format, training.GUARD * self._scale
         size = self._demodulator.samples_needed + 2 * guard
         samples = np.zeros((len(frames), frames[0][1].shape[0], size), np.complex64)
@@ -182,7 +186,7 @@ class Known:
 
 
 def whole(frames, link, **options):
-    """PSDUs that the whole receiver finds in frames, with an offset."""
+    """Return the PSDUs that the whole receiver finds in frames with a carrier offset."""
     stream = np.concatenate([received for _, received, *_ in frames], axis=1)
     turn = np.exp(2j * np.pi * CFO / link.rate * np.arange(stream.shape[1]))
     receiver = Receiver(link.antennas, link.rate, backend="cpu", **options)
@@ -191,7 +195,7 @@ def whole(frames, link, **options):
 
 
 def lost(link, receivers, snr_db, count):
-    """How many packets each receiver loses, a dictionary."""
+    """Return the number of packets that each receiver loses, as a dictionary."""
     missed = dict.fromkeys(receivers, 0)
     frames = link.frames(snr_db, count)
     while batch := [one for one, _ in zip(frames, range(BATCH), strict=False)]:
@@ -202,7 +206,7 @@ def lost(link, receivers, snr_db, count):
 
 
 def curve(task):
-    """A case's rows: (description, first SNR, frames, link, receivers' maker)."""
+    """Return the rows of a case: (description, first SNR, frames, link, function for receivers)."""
     case, first, count, link, make = task
     receivers = make(link)
     rows = []
@@ -229,7 +233,7 @@ def detector_receivers(link):
 
 
 class _FormatOf:
-    """A format by name, which processes can be sent."""
+    """A function from PSDU length to format, by name. Processes can receive it."""
 
     def __init__(self, name):
         self.name = name
@@ -239,7 +243,7 @@ class _FormatOf:
 
 
 class _HtOf:
-    """HT formats for "detectors"."""
+    """A function from PSDU length to HT format, for "detectors"."""
 
     def __init__(self, mcs, coding):
         self.mcs, self.coding = mcs, coding
@@ -268,7 +272,7 @@ def detector_tasks(count):
 
 
 def needed_db(rows):
-    """SNR at which one packet in ten is lost, linear in the logarithm; None outside the rows."""
+    """Return the SNR at a loss of one packet in ten, interpolated on a log scale; None outside."""
     points = [(row["snr_db"], np.log(max(row["lost"], 0.5) / row["frames"])) for row in rows]
     for (low, above), (high, below) in zip(points[:-1], points[1:], strict=True):
         if above >= np.log(TARGET) > below:
@@ -280,7 +284,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("suite", choices=("sensitivity", "detectors"))
-    parser.add_argument("--frames", type=int, default=400, help="per point")
+    parser.add_argument("--frames", type=int, default=400, help="frames per point")
     parser.add_argument("--processes", type=int, default=2)
     parser.add_argument("--only", help="formats whose name contains this")
     parser.add_argument("--output", type=Path)

@@ -1,18 +1,18 @@
 #!/usr/bin/env python3
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Count the Wi-Fi receiver's reports where there are no frames, simulated.
+"""Count what the Wi-Fi receiver reports in signals without frames, simulated.
 
     bench/wifi_false_alarms.py [--samples 1e9] [--processes 2] [--output FILE.json]
 
-Signals: noise, tones, two tones, a chirp, pulses, square-wave amplitude modulation, a single
-carrier with QPSK, 802.11b's Barker chips, OFDM of another numerology (LTE's, 15 kHz), a short
-training field that never ends, and 802.11 OFDM symbols without a preamble. Each but the noise is
-received at 20 dB over the noise with random parameters, drawn anew every 2^20 samples. --samples
-counts those of one antenna, of all signals together.
+The signals are noise, tones, two tones, a chirp, pulses, square-wave amplitude modulation, a single
+carrier with QPSK, 802.11b's Barker chips, OFDM with another numerology (LTE's, 15 kHz), an endless
+short training field, and 802.11 OFDM symbols without a preamble. Each signal except noise is
+received at 20 dB above the noise. Its parameters are random and change every 2^20 samples.
+--samples is the number of samples of one antenna, for all signals together.
 
-For each signal it counts samples, long training fields that were taken for one ("preambles"),
-frames that were reported, and MPDUs whose frame check sequence fits.
+For each signal the result has the number of samples, of false long training fields ("preambles"),
+of reported frames, and of MPDUs with a correct frame check sequence.
 """
 
 import argparse
@@ -96,7 +96,7 @@ def symbols_only(rng, n):
 
 SIGNALS = (tone, two_tones, chirp, pulses, amplitude_modulation, single_carrier, barker, lte,
            endless_short_training, symbols_only)
-# Name: (signal, antennas, sample rate); noise gets the most.
+# Name: (signal, antennas, sample rate, weight); noise gets the most samples.
 CASES = {"noise, 1 antenna": (noise, 1, 20e6, 5), "noise, 2 antennas": (noise, 2, 20e6, 5),
          "noise, 4 antennas": (noise, 4, 20e6, 5), "noise, 40 MS/s": (noise, 1, 40e6, 5)}
 CASES |= {signal.__name__.replace("_", " "): (signal, 1 + index % 2, 20e6, 2)
@@ -104,7 +104,7 @@ CASES |= {signal.__name__.replace("_", " "): (signal, 1 + index % 2, 20e6, 2)
 
 
 def measure(task):
-    """Counts of one piece of work: (case, seed, samples)."""
+    """Return the counts for one task: (case, seed, samples)."""
     name, seed, samples = task
     signal, antennas, rate, _ = CASES[name]
     rng = np.random.default_rng([seed, len(name)])
@@ -127,7 +127,8 @@ def measure(task):
 def main():
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--samples", type=float, default=1e9, help="of all signals together")
+    parser.add_argument("--samples", type=float, default=1e9,
+                        help="samples of all signals together")
     parser.add_argument("--processes", type=int, default=2)
     parser.add_argument("--output", type=Path)
     arguments = parser.parse_args()

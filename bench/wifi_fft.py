@@ -1,17 +1,20 @@
 #!/usr/bin/env python3
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""FFTs of the Wi-Fi receiver's symbols beside those of FFTW and pocketfft, on one core.
+"""Compare the FFTs of the Wi-Fi receiver's symbols with FFTW and pocketfft, on one core.
 
     OMP_NUM_THREADS=1 bench/wifi_fft.py [--windows 512] [--rounds 15] [--output FILE.json]
 
-Single precision, so many windows of 64, 128 or 256 samples that follow each other. FFTW is the
-library of GNU Radio (libfftw3f, a measured plan for all windows together, arrays aligned as it
-likes them); pocketfft comes with SciPy. Ours also takes out carrier offset and direct current,
-scales each window, picks 52 in 64 of its subcarriers, and puts these in the order in which the
-receiver needs them. What libraries return still lacks that: "with the rest" adds NumPy's
-multiplication by the offset's turns, and the choice of subcarriers. Nanoseconds of a window,
-medians of rounds in turns.
+The FFTs are single precision, on --windows adjacent windows of 64, 128 or 256 samples. FFTW is the
+library of GNU Radio (libfftw3f, with one measured plan for all windows and arrays aligned as FFTW
+prefers). pocketfft comes with SciPy.
+
+Our FFT does more. It removes carrier offset and DC offset, scales each window, picks 52 in 64 of
+the subcarriers, and stores them in the order that the receiver needs. For a comparison, "with the
+rest" adds NumPy's multiplication by the phases of the offset, and the choice of subcarriers.
+
+Results are nanoseconds per window. The methods take turns in each round, and each result is the
+median of the rounds.
 """
 
 import argparse
@@ -31,7 +34,7 @@ _FORWARD, _MEASURE = -1, 0
 
 
 class Fftw:
-    """A plan of libfftw3f for so many windows, between its own arrays."""
+    """A plan of libfftw3f for all windows, between its own arrays."""
 
     def __init__(self, windows, size):
         library = ctypes.CDLL("libfftw3f.so.3")
@@ -49,14 +52,14 @@ class Fftw:
         self._execute = library.fftwf_execute
 
     def run(self, samples):
-        """FFTs of (windows, size), which are copied to the plan's array."""
+        """Return the FFTs of samples (windows, size), which are copied to the plan's array."""
         np.copyto(self._arrays[0], samples)
         self._execute(self._plan)
         return self._arrays[1]
 
 
 def ways(windows, size):
-    """{name: function without arguments}, each of which returns (windows, subcarriers)."""
+    """Return {name: function without arguments}; each function returns (windows, subcarriers)."""
     rng = np.random.default_rng(size)
     samples = rng.standard_normal((2, windows * size)).astype(np.float32)
     samples = np.ascontiguousarray(samples[0] + 1j * samples[1], np.complex64)[None]

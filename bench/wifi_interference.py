@@ -1,28 +1,33 @@
 #!/usr/bin/env python3
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Packets that the Wi-Fi receiver loses to interferers and to IQ imbalance, simulated.
+"""Simulate the packets that the Wi-Fi receiver loses to interference and IQ imbalance.
 
     bench/wifi_interference.py tone      [--frames 100] [--processes 2] [--output FILE.json]
     bench/wifi_interference.py iq        [...]
     bench/wifi_interference.py whitening [...]
 
-Processes share the cores: OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 keeps each to one.
+Processes share the cores. Set OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 to keep each process to one.
 
-Frames of 500 bytes with an offset of 40 kHz through TDL-B of 3GPP TR 38.901 with 50 ns rms delay
-spread, drawn anew for each frame. Powers are means at a receive antenna; the interferer is there
-before, in and behind the frame. All cases of a format get the same channels.
+Frames of 500 bytes with an offset of 40 kHz pass through TDL-B of 3GPP TR 38.901 with 50 ns rms
+delay spread. Each frame gets a new realisation of the channel. Powers are means at a receive
+antenna. The interferer is present before, during and after the frame. All cases of a format use
+the same channels.
 
-"tone": a sine whose level counts against the signal, at 30 dB SNR; at a subcarrier's centre or
-between two, drawn anew for each frame, with a random phase at each antenna.
-"iq": both sides' imbalance is the receiver's, y = a x + b x*, a, b = (1 +- g exp(-+j phi)) / 2.
-"whitening": two streams and four antennas at an SNR over the thermal noise; the interferer's level
-counts against that noise. It comes through a flat channel of its own, as white noise ("noise") or
-as another station's OFDM symbols ("ofdm"), whose symbols and carriers are not aligned with ours.
+"tone" adds a sine at 30 dB SNR. Its level is relative to the signal. It lies at the centre of a
+subcarrier or between two, drawn anew for each frame, with a random phase at each antenna.
 
-Receivers have one pass over each frame, and three. A packet is "decoded" where its bytes come out;
-else the first stage that failed counts: "preamble" (no long training field was found), "header"
-(signal fields), or "data".
+"iq" puts the imbalance of both sides at the receiver: y = a x + b x*,
+a, b = (1 +- g exp(-+j phi)) / 2.
+
+"whitening" uses two streams and four antennas. The SNR and the level of the interferer are relative
+to the thermal noise. The interferer arrives through a flat channel of its own. It is white noise
+("noise") or another station's OFDM signal ("ofdm"), whose symbols and carriers are not aligned with
+ours.
+
+Receivers make one pass over each frame, or three. A packet is "decoded" if its bytes are recovered.
+Otherwise the first stage that failed counts: "preamble" (no long training field was found),
+"header" (signal fields), or "data".
 """
 
 import argparse
@@ -41,7 +46,7 @@ PAYLOAD, DELAY_SPREAD, CFO, RATE = 500, 50e-9, 40e3, 20e6
 PAD = 500    # samples around a frame
 SPACING = RATE / carriers.FFT_20
 STAGES = ("preamble", "header", "data", "decoded")
-# Name: (format of a PSDU's length, streams).
+# Name: (function from PSDU length to format, streams).
 FORMATS = {
     "non-HT 6": (lambda n: NonHT(6, n), 1),
     "non-HT 24": (lambda n: NonHT(24, n), 1),
@@ -53,12 +58,12 @@ FORMATS = {
 
 
 def gaussian(rng, *shape):
-    """Complex values of power 1."""
+    """Return complex Gaussian values of power 1."""
     return rng.standard_normal((*shape, 2)).view(complex)[..., 0] / np.sqrt(2)
 
 
 def frames(name, num_rx, count, snr_db):
-    """(PSDU, format, samples (num_rx, n) of signal power 1 with noise, generator) of frames."""
+    """Yield (PSDU, format, samples (num_rx, n) with signal power 1 and noise, generator)."""
     frame_format_of, streams = FORMATS[name]
     frame_format = frame_format_of(PAYLOAD)
     transmitter = Transmitter(streams)
@@ -77,14 +82,14 @@ def frames(name, num_rx, count, snr_db):
 
 
 def tone(rng, shape, place):
-    """A sine of power 1 at or between subcarriers of the transmitter."""
+    """Return a sine of power 1 at or between subcarriers of the transmitter."""
     k = rng.integers(1, 26) * rng.choice([-1, 1]) + (0.5 if place == "between" else 0)
     phases = np.exp(2j * np.pi * rng.random((shape[0], 1)))
     return phases * np.exp(2j * np.pi * (k * SPACING + CFO) / RATE * np.arange(shape[1]))
 
 
 def directed(rng, shape, kind):
-    """An interferer of power 1 from one direction."""
+    """Return an interferer of power 1 from one direction."""
     n = shape[1]
     if kind == "noise":
         source = gaussian(rng, n)
@@ -101,13 +106,13 @@ def directed(rng, shape, kind):
 
 
 def imbalanced(samples, gain_db, degrees):
-    """Samples of a receiver whose quadrature path has another gain and angle."""
+    """Return the samples of a receiver whose quadrature path has a different gain and angle."""
     factor = 10 ** (gain_db / 20) * np.exp(1j * np.deg2rad(degrees))
     return (1 + factor.conjugate()) / 2 * samples + (1 - factor) / 2 * samples.conj()
 
 
 def spoilt(case, samples, rng):
-    """Samples with what a case adds."""
+    """Return samples with the impairment of a case."""
     if "tone_db" in case:
         level = 10 ** (case["tone_db"] / 20)
         return samples + level * tone(rng, samples.shape, case["place"])
@@ -131,7 +136,7 @@ def stage(receiver, samples, psdu, frame_format):
 
 
 def measure(task):
-    """A case with its counts."""
+    """Return a case with its counts."""
     case, count = task
     receiver = Receiver(case["antennas"], RATE, backend="cpu", passes=case["passes"],
                         whitening=case.get("whitening", "antennas"))
@@ -143,7 +148,7 @@ def measure(task):
 
 
 def cases(suite):
-    """The cases of a suite, dictionaries."""
+    """Return the cases of a suite, as dictionaries."""
     if suite == "tone":
         return [{"format": name, "antennas": antennas, "snr_db": 30, "place": place,
                  "tone_db": level, "passes": passes}
@@ -169,7 +174,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("suite", choices=("tone", "iq", "whitening"))
-    parser.add_argument("--frames", type=int, default=100, help="per point")
+    parser.add_argument("--frames", type=int, default=100, help="frames per point")
     parser.add_argument("--processes", type=int, default=2)
     parser.add_argument("--only", default="", help="formats whose name contains this")
     parser.add_argument("--output", type=Path)

@@ -1,27 +1,27 @@
 #!/usr/bin/env python3
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Latency of the Wi-Fi receiver: from a frame's last sample at the antenna to its PDU.
+"""Measure the latency of the Wi-Fi receiver, from a frame's last sample at the antenna to its PDU.
 
     bench/wifi_latency.py [--case NAME] [--airtime 100] [--packets 363,2040,10000] [--seconds 20]
         [--threads 1] [--output FILE.json]
 
-A flowgraph as that of `mimopack wifi --radio`: gr-soapy's source, wifi_receiver, a block that
-takes its PDUs. The radio is the SoapySDR driver of soapy/ (SOAPY_SDR_PLUGIN_PATH names its folder),
-which plays a simulated recording again and again in real time. Its clock is set to the host's, so
-that time stamps tell when a sample was taken. The latency of a frame ends when the block's handler
-has its PDU. It includes the wait for the packet with the frame's last sample, half a packet in the
-mean.
+The flowgraph is like that of `mimopack wifi --radio`: gr-soapy's source, wifi_receiver, and a block
+that takes its PDUs. The radio is the SoapySDR driver of soapy/, whose folder SOAPY_SDR_PLUGIN_PATH
+must name. It plays a simulated recording in a loop and in real time. Its clock is set to the host's
+clock, so time stamps tell when a sample was taken. The latency of a frame ends when the handler of
+the block has the PDU. It includes the wait for the packet with the frame's last sample, which is
+half a packet on average.
 
---packets are samples of each antenna in one transfer of the radio, as UHD's defaults: about 360
-over Ethernet with an MTU of 1500 bytes, 2000 over 10 GbE, 2040 for a B210 over USB 3. 10000 is half
-a millisecond.
+--packets is the number of samples per antenna in one transfer of the radio. UHD's defaults are
+about 360 over Ethernet with an MTU of 1500 bytes, 2000 over 10 GbE, and 2040 for a B210 over USB 3.
+10000 is half a millisecond.
 
-Loads: frames of several formats in a tenth of the time, and two loads of bench/wifi.py, whose
-frames follow each other at 16 us, or less often where --airtime is below 100 %. Where samples were
+The loads are frames of several formats at 10 % airtime, and two loads of bench/wifi.py. The frames
+of the latter follow each other at 16 us, or less often if --airtime is below 100 %. If samples were
 lost or dropped, the machine did not keep up, and the latency is that of its buffers. The first two
-seconds are not counted. "others" is how many cores other processes took meanwhile: it should be
-near 0.
+seconds are not counted. "others" is the number of cores that other processes used meanwhile. It
+should be near 0.
 """
 
 import argparse
@@ -42,13 +42,13 @@ from gnuradio.mimopack.wifi import Receiver
 
 WARM_UP = 2.0
 FREQUENCY = 5.18e9
-OUTPUT_BUFFER = 1 << 20    # of the source, as the command has it
+OUTPUT_BUFFER = 1 << 20    # samples, of the source, as in the command
 MIXED = {"10 % airtime, 1 antenna": 1, "10 % airtime, 2 antennas": 2}
 FULL = ("non-HT 54", "HT MCS 15")
 
 
 def cases(airtimes):
-    """{name: function that makes (samples (antennas, n), sample rate)}."""
+    """Return {name: function that makes (samples (antennas, n), sample rate)}."""
     found = {name: lambda antennas=antennas: (wifi_real_time.mixed(antennas)[0], 20e6)
              for name, antennas in MIXED.items()}
     for name in FULL:
@@ -59,14 +59,14 @@ def cases(airtimes):
 
 
 def full(case, airtime):
-    """Samples with frames in a share of the time, in percent of that of full load; their rate."""
+    """Return samples with the given percentage of the airtime at full load, and their rate."""
     frame = loads.simulate(case, 1, gap_s=0).shape[1] / case.sample_rate
     gap = (frame + loads.GAP) * 100 / airtime - frame
     return loads.simulate(case, 100, gap_s=gap), case.sample_rate
 
 
 def frames_of(samples, rate):
-    """Arrays with the first samples of all frames in a recording, and with their lengths."""
+    """Return the first samples of all frames in a recording, and their lengths, as arrays."""
     receiver = Receiver(len(samples), rate)
     frames = receiver.process(samples) + receiver.finish()
     if not all(frame.complete for frame in frames):
@@ -76,7 +76,7 @@ def frames_of(samples, rate):
 
 
 class Arrivals(gr.basic_block):
-    """Notes when PDUs arrive: (first sample, time of it in ns, time of arrival in ns)."""
+    """Record PDUs: (first sample, time of this sample in ns, time of arrival in ns)."""
 
     def __init__(self):
         gr.basic_block.__init__(self, "arrivals", None, None)
@@ -93,14 +93,14 @@ class Arrivals(gr.basic_block):
 
 
 def busy():
-    """Seconds that all processes have taken of all cores."""
+    """Return the CPU seconds of all processes on all cores."""
     fields = Path("/proc/stat").read_text().splitlines()[0].split()[1:]
     user, nice, system, _, _, irq, soft_irq, steal = map(int, fields[:8])
     return (user + nice + system + irq + soft_irq + steal) / os.sysconf("SC_CLK_TCK")
 
 
 def clock_offset(source, tries=200):
-    """(ns by which the device's clock is ahead of the host's, uncertainty in ns)."""
+    """Return (ns by which the device's clock is ahead of the host's, uncertainty in ns)."""
     best = None
     for _ in range(tries):
         before = time.monotonic_ns()
@@ -112,7 +112,7 @@ def clock_offset(source, tries=200):
 
 
 def measure(path, samples, rate, packet, seconds, threads):
-    """One run, as a dictionary."""
+    """Return the results of one run as a dictionary."""
     starts, lengths = frames_of(samples, rate)
     antennas = len(samples)
     top = gr.top_block()
@@ -139,7 +139,7 @@ def measure(path, samples, rate, packet, seconds, threads):
     counts = receiver.counts()
     noted = np.array(arrivals.noted, np.int64).reshape(-1, 3)
     noted = noted[noted[:, 0] > WARM_UP * rate]
-    # Places in the recording, which repeats: each is within a few samples of a frame's start.
+    # Positions in the repeated recording, each within a few samples of a frame's start.
     places = noted[:, 0] % samples.shape[1]
     nearest = np.abs(places[:, None] - starts).argmin(axis=1)
     last = noted[:, 1] - offset + (lengths[nearest] - 1) * 1e9 / rate
@@ -161,7 +161,7 @@ def main():
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--case", default="", help="loads whose name contains this")
     parser.add_argument("--airtime", default="100", help="percent of full load, such as 25,50,100")
-    parser.add_argument("--packets", default="363,2040,10000", help="samples of a transfer")
+    parser.add_argument("--packets", default="363,2040,10000", help="samples per transfer")
     parser.add_argument("--seconds", type=float, default=20)
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--output", type=Path)

@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""How far ``wifi.linear_loss`` is right: its figures beside those of simulated frames.
+"""Compare the predictions of ``wifi.linear_loss`` with simulated frames.
 
-Frames of 500 bytes pass known multipath channels, each of which stays as it is. The SNR is sought
-at which N-way, MMSE and zero forcing reach a bit error rate of 10^-4, and at which N-way loses one
-frame in ten. Bits and noise are equal at all SNRs. "thresholds" are the mutual information of a
-coded bit at which N-way and MMSE lose one frame in ten, beside what ``linear_loss`` takes.
+Frames of 500 bytes pass through known multipath channels. Each channel is static. The script
+searches for the SNR at which N-way, MMSE and zero forcing reach a bit error rate of 10^-4, and for
+the SNR at which N-way loses one frame in ten. Bits and noise are the same at all SNRs. "thresholds"
+has the mutual information per coded bit at which N-way and MMSE lose one frame in ten, next to the
+threshold of ``linear_loss``.
 """
 
 import argparse
@@ -21,7 +22,7 @@ from gnuradio.mimopack.apps.machine import describe
 from gnuradio.mimopack.wifi.data_field import DataField
 from gnuradio.mimopack.wifi.linear_loss import information, linear_loss, threshold
 
-# Format's MCS and code, antennas, correlation of neighbouring antennas on both sides.
+# MCS and code of the format, antennas, correlation of neighbouring antennas on both sides.
 CASES = [(9, "bcc", 2, 0.5), (11, "bcc", 2, 0.0), (11, "bcc", 2, 0.7), (13, "bcc", 2, 0.3),
          (14, "bcc", 2, 0.3), (15, "bcc", 3, 0.0), (15, "bcc", 2, 0.5), (19, "bcc", 3, 0.7),
          (27, "bcc", 4, 0.0), (27, "bcc", 4, 0.7), (29, "bcc", 4, 0.0), (31, "bcc", 4, 0.5),
@@ -31,7 +32,7 @@ BIT_ERRORS, FRAME_ERRORS = 1e-4, 0.1
 
 
 def multipath(num_rx, num_tx, correlation, seed):
-    """Four Rayleigh taps (4, num_rx, num_tx) that fall by 1 / 1.5 nepers of power each."""
+    """Return four Rayleigh taps (4, num_rx, num_tx); the power falls by 1 / 1.5 nepers per tap."""
     rng = np.random.default_rng(seed)
     profile = np.exp(-np.arange(4) / 1.5)
     shape = (4, num_rx, num_tx)
@@ -62,7 +63,7 @@ class Link:
         self._noise = noise.view(complex)[..., 0] / np.sqrt(2)
 
     def errors(self, name, snr_db):
-        """(bit, frame) error rates."""
+        """Return the (bit, frame) error rates."""
         f, noise_var = self.format, 10 ** (-snr_db / 10)
         y = (self._clean + np.sqrt(noise_var) * self._noise).astype(np.complex64)
         k, n, t, rows = y.shape
@@ -75,7 +76,7 @@ class Link:
         return wrong.mean(), wrong.any(axis=1).mean()
 
     def needed_db(self, name, rate, kind=0):
-        """SNR at which the bit (kind 0) or frame (1) error rate is as given."""
+        """Return the SNR at which the bit (kind 0) or frame (kind 1) error rate is ``rate``."""
         low, high = -10.0, 70.0
         while high - low > 0.1:
             middle = (low + high) / 2
@@ -91,7 +92,7 @@ def detector(name, num_tx, num_rx, points):
 
 
 def measure(case, seed, frames):
-    """A channel: what was measured, what is foretold, and the thresholds."""
+    """Return results for a channel: measurements, predictions and thresholds."""
     mcs, coding, num_rx, correlation = case
     f = wifi.HT(mcs, 500, coding=coding)
     link = Link(f, multipath(num_rx, f.num_streams, correlation, seed), frames)
@@ -110,8 +111,8 @@ def measure(case, seed, frames):
 def main():
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--channels", type=int, default=3, help="of each case")
-    parser.add_argument("--frames", type=int, default=150, help="at each SNR")
+    parser.add_argument("--channels", type=int, default=3, help="channels per case")
+    parser.add_argument("--frames", type=int, default=150, help="frames at each SNR")
     parser.add_argument("--output", type=Path)
     arguments = parser.parse_args()
     results = []
@@ -129,7 +130,7 @@ def main():
         summary[other] = {"mean": round(float(errors.mean()), 3),
                           "rms": round(float(np.sqrt(np.mean(errors**2))), 3),
                           "largest": round(float(np.abs(errors).max()), 3)}
-        print(f"{other}: off by {summary[other]}")
+        print(f"{other}: error {summary[other]}")
     codes = defaultdict(list)
     for one in results:
         codes[one["coding"], one["code_rate"]] += one["thresholds"]

@@ -1,16 +1,16 @@
 #!/usr/bin/env python3
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Speed of the Wi-Fi receiver on the loads on which other receivers for GNU Radio were measured.
+"""Measure the speed of the Wi-Fi receiver on the loads used for other GNU Radio receivers.
 
     OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 bench/wifi_peers.py [--load NAME] [--samples 20e6]
         [--rounds 3] [--threads 2] [--output FILE.json]
 
-A flowgraph reads a file of each antenna with GNU Radio's file_source, and takes PDUs into
-message_debug, from start to end. MPDUs of 1500 bytes, in frames of all modulation and coding
-schemes by turns, follow each other at 16 us, or less often: in a tenth of the time. SNR 35 dB, two
-paths in a well-conditioned channel. Rates are samples per second and antenna. They are the medians
-of the rounds.
+A flowgraph reads one file per antenna with GNU Radio's file_source, from start to end, and sends
+the PDUs to message_debug. MPDUs have 1500 bytes. Frames use all modulation and coding schemes in
+turn. They follow each other at 16 us, or less often, at 10 % airtime. The SNR is 35 dB. The channel
+is well-conditioned and has two paths. Rates are samples per second and antenna, and medians of the
+rounds.
 """
 
 import argparse
@@ -29,7 +29,7 @@ from gnuradio.mimopack.wifi import HT, VHT, NonHT, Transmitter, mac
 RATE = 20e6
 BYTES = 1500
 SNR_DB = 35.0
-# Antennas, formats, and times of a frame that the gap behind it takes; None is 16 us.
+# Load: (antennas, formats, length of the gap after a frame in frame durations; None means 16 us).
 NON_HT = [lambda n, rate=rate: NonHT(rate, n) for rate in (6, 9, 12, 18, 24, 36, 48, 54)]
 HT_2 = [lambda n, mcs=mcs: HT(mcs, n) for mcs in range(8, 16)]
 VHT_2 = [lambda n, mcs=mcs: VHT.of_length(mcs, n, 2, 20) for mcs in range(9)]
@@ -43,7 +43,7 @@ LOADS = {
 
 
 def simulate(antennas, formats, gap, least, seed=1):
-    """(samples (antennas, n) with n at least as large as asked for, number of frames)."""
+    """Return (samples (antennas, n), number of frames); n is at least ``least``."""
     rng = np.random.default_rng(seed)
     transmitter = Transmitter(antennas, 20)
     channel = np.fft.fft(np.eye(antennas))
@@ -66,7 +66,7 @@ def simulate(antennas, formats, gap, least, seed=1):
 
 
 def run(files, threads):
-    """(seconds, CPU seconds, PDUs) of a flowgraph."""
+    """Return (seconds, CPU seconds, PDUs) of a flowgraph."""
     top = gr.top_block()
     receiver = mimopack.wifi_receiver(len(files), RATE, backend="cpu", threads=threads)
     pdus = blocks.message_debug()
@@ -87,7 +87,8 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--load", default="", help="loads whose name contains this")
-    parser.add_argument("--samples", type=float, default=20e6, help="of each antenna, at least")
+    parser.add_argument("--samples", type=float, default=20e6,
+                        help="minimum number of samples per antenna")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--output", type=Path)
@@ -108,7 +109,7 @@ def main():
             "load": name, "antennas": antennas, "samples": count,
             "samples_per_s": count / wall, "times_real_time": count / wall / RATE,
             "cpu_us_per_sample": cpu / count * 1e6, "frames": frames, "decoded": int(decoded)})
-        print(f"{name:<40} {count / wall / 1e6:6.1f} MS/s, {cpu / count * 1e6:.3f} us of CPU a "
+        print(f"{name:<40} {count / wall / 1e6:6.1f} MS/s, {cpu / count * 1e6:.3f} us of CPU per "
               f"sample, {int(decoded)} of {frames} decoded", flush=True)
     if arguments.output:
         arguments.output.write_text(json.dumps(

@@ -1,21 +1,21 @@
 #!/usr/bin/env python3
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Speed of the Wi-Fi receiver with several threads, by the clock on the wall.
+"""Measure the speed of the Wi-Fi receiver with several threads, by wall-clock time.
 
     OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 bench/wifi_real_time.py [--case NAME]
         [--threads 1,2,4] [--seconds 2] [--rounds 3] [--arrays] [--piece 131072]
         [--output FILE.json]
 
-The loads of bench/wifi.py, and some with frames of several formats in a tenth of the time, again
-and again for so many seconds. A flowgraph with GNU Radio's default scheduler takes the samples from
-vector sources and its PDUs into GNU Radio's message_debug; --arrays measures the receiver without
-GNU Radio, in pieces of so many samples. The receiver has its default options, and detects on the
-CPU. A round's first second is not counted, as decoders and tables are made then. Numbers of threads
-take turns, each figure is the median of the rounds. All frames must decode.
+The loads are those of bench/wifi.py, and some with frames of several formats at 10 % airtime. Each
+load repeats for --seconds seconds. A flowgraph with GNU Radio's default scheduler takes the samples
+from vector sources and sends the PDUs to GNU Radio's message_debug. --arrays measures the receiver
+without GNU Radio, in pieces of --piece samples. The receiver has its default options and detects on
+the CPU. The first second of a round is not counted, because decoders and tables are made then. The
+numbers of threads take turns. Each figure is the median of the rounds. All frames must decode.
 
-What a flowgraph takes is given as well, in seconds of CPU time for a second of samples: of each
-stage of the receiver, and "others" of all else, such as copies, PDUs and the sources.
+The results include the CPU seconds per second of samples in the flowgraph: for each stage of the
+receiver, and in "others" for all else, such as copies, PDUs and the sources.
 """
 
 import argparse
@@ -34,7 +34,7 @@ MIXED = {"10 % airtime, 2 antennas": 2, "10 % airtime, 4 antennas": 4}
 
 
 def mixed(antennas, frames=40, seed=1):
-    """Samples (antennas, n) with frames of several formats, a tenth of the time."""
+    """Return samples (antennas, n) with frames of several formats at 10 % airtime."""
     rng = np.random.default_rng(seed)
     transmitter = Transmitter(antennas, 20)
     channel = np.fft.fft(np.eye(antennas))
@@ -52,7 +52,7 @@ def mixed(antennas, frames=40, seed=1):
 
 
 def load(name):
-    """(samples, frames in them, sample rate)."""
+    """Return (samples, number of frames in them, sample rate)."""
     if name in MIXED:
         return *mixed(MIXED[name]), 20e6
     case = loads.CASES[name]
@@ -60,12 +60,12 @@ def load(name):
 
 
 def in_a_flowgraph(samples, rate, threads, seconds):
-    """(times real time of a flowgraph, CPU seconds of each stage for a second of samples)."""
+    """Return (multiple of real time, CPU seconds of each stage per second of samples)."""
     from gnuradio import blocks, gr, mimopack
 
     top = gr.top_block()
     receiver = mimopack.wifi_receiver(len(samples), rate, backend="cpu", threads=threads)
-    statuses = []    # (CPU seconds of the process, what was told) of each second
+    statuses = []    # (CPU seconds of the process, status) of each second
     receiver.listen(None, lambda told: statuses.append((time.process_time(), told)))
     pdus = blocks.message_debug()
     for port, antenna in enumerate(samples):
@@ -81,7 +81,7 @@ def in_a_flowgraph(samples, rate, threads, seconds):
     top.stop()
     top.wait()
     counts = receiver.counts()
-    # A source that is stopped leaves a frame cut off, where it begins anew another.
+    # Two frames may be cut: one where the source stops, and one where it begins again.
     lost = counts["frames"] - counts["decoded"]
     if lost > 2 or counts["failures"] or counts["frames"] and marks[1][2] <= marks[0][2]:
         raise RuntimeError(f"not all frames were decoded: {counts}")
@@ -90,7 +90,7 @@ def in_a_flowgraph(samples, rate, threads, seconds):
 
 
 def stages_of(statuses, rate):
-    """CPU seconds for a second of samples, by stage, from the first status to the last one."""
+    """Return CPU seconds per second of samples, by stage, from the first status to the last."""
     stages, samples = Counter(), 0
     for _, told in statuses[1:]:
         stages.update(told["stages"])
@@ -103,7 +103,7 @@ def stages_of(statuses, rate):
 
 
 def on_arrays(samples, frames, rate, threads, piece, seconds):
-    """Times real time of the receiver without GNU Radio."""
+    """Return the speed of the receiver over real time, without GNU Radio."""
     receiver = Receiver(len(samples), rate, backend="cpu", threads=threads)
     passes, begun, counted = 0, time.perf_counter(), None
     while counted is None or time.perf_counter() - counted < seconds:
@@ -121,7 +121,7 @@ def on_arrays(samples, frames, rate, threads, piece, seconds):
 
 
 def medians(taken):
-    """Medians of dictionaries, name by name; a name that one lacks is 0 there."""
+    """Return the medians of dictionaries, key by key; a missing key counts as 0."""
     names = dict.fromkeys(name for one in taken for name in one)
     return {name: round(float(np.median([one.get(name, 0.0) for one in taken])), 4)
             for name in names}
@@ -135,7 +135,7 @@ def main():
     parser.add_argument("--seconds", type=float, default=2)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--arrays", action="store_true", help="without GNU Radio")
-    parser.add_argument("--piece", type=int, default=1 << 17, help="samples in a call, for arrays")
+    parser.add_argument("--piece", type=int, default=1 << 17, help="samples per call, for arrays")
     parser.add_argument("--output", type=Path)
     arguments = parser.parse_args()
     threads = [int(one) for one in arguments.threads.split(",")]

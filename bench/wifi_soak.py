@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Memory of a flowgraph that receives Wi-Fi for long, simulated.
+"""Measure the memory of a flowgraph that receives simulated Wi-Fi for a long time.
 
     bench/wifi_soak.py [--samples 1e9] [--antennas 1] [--output FILE.json]
 
-Two frames (non-HT and HT) and 0.8 million samples of noise come again and again. The resident
-memory is taken every five seconds; it must not grow, and no frame may be lost.
+Two frames (non-HT and HT) and 0.8 million samples of noise repeat. The resident memory is measured
+every five seconds. It must not grow, and no frame may be lost.
 """
 
 import argparse
@@ -24,7 +24,7 @@ LEVEL, SNR_DB = 0.1, 30.0
 
 
 def stream(antennas):
-    """complex64 (antennas, n) with two frames."""
+    """Return complex64 (antennas, n) with two frames."""
     rng = np.random.default_rng(1)
     parts = [np.zeros(GAP)]
     for frame_format in (NonHT(24, 336), HT(3, 336)):

@@ -285,8 +285,8 @@ def test_levels_know_the_loudest_piece():
 @pytest.mark.parametrize(("options", "said"), [
     (["--rate", "25e6"], "--rate: got 25 MS/s, the receiver supports 5, 10, 20, 40, 80 MS/s: "
                          "resample the recording first"),
-    (["--rate", "20"], "--rate: got 20 samples/s, the receiver supports 5, 10, 20, 40, 80 MS/s, such as "
-                       "20e6 or 20M"),
+    (["--rate", "20"], "--rate: got 20 samples/s, the receiver supports 5, 10, 20, 40, 80 MS/s, "
+                       "such as 20e6 or 20M"),
     (["--rate", "fast"], "'--rate': got 'fast', must be a positive number of Hz"),
     (["--rate", "nan"], "'--rate': got 'nan', must be a positive number of Hz"),
     ([], "the sample rate of {path} is unknown: give --rate"),
