@@ -14,7 +14,7 @@ from wifi_blocks import DEEP, HOSTILE, Messages, Samples, Sender, expected, mixe
 
 
 def two_halves(samples, **parameters):
-    """(synchroniser, decoder, messages between them, messages of each port)."""
+    """Return (synchroniser, decoder, messages between them, messages of each port)."""
     top, source = gr.top_block(), Samples(samples)
     synchroniser = mimopack.wifi_synchroniser(len(samples), **parameters)
     decoder = mimopack.wifi_decoder(len(samples))

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The block wifi_pcap_sink: what it writes, hostile messages, files that fail."""
+"""The block wifi_pcap_sink: written files, hostile messages, and failing files."""
 
 import math
 import os
@@ -54,7 +54,7 @@ HOSTILE = [
 
 
 class Quiet(gr.basic_block):
-    """A source of nothing: a flowgraph needs a connection."""
+    """A source without output, because a flowgraph needs a connection."""
 
     def __init__(self):
         gr.basic_block.__init__(self, "quiet", None, None)
@@ -75,7 +75,7 @@ class Failing:
 
 class TestBlock:
     def play(self, sink, messages):
-        """Messages through the block; the flowgraph ends when all were taken."""
+        """Send messages through the block; the flowgraph ends after the last one."""
         graph, source = gr.top_block(), Quiet()
         graph.msg_connect(source, "out", sink, "in")
         graph.start()
@@ -103,7 +103,7 @@ class TestBlock:
                 == (tmp_path / "frames.pcap").read_bytes()
             for frame in frames[3:]:
                 writer.write(frame, time=7)
-        # Started again, it goes on.
+        # After a restart, the block continues the file.
         self.play(sink, self.messages(frames)[first:])
         sink.close()
         assert (tmp_path / "block.pcap").read_bytes() == (tmp_path / "frames.pcap").read_bytes()
@@ -120,7 +120,7 @@ class TestBlock:
     def test_each_hostile_message_is_refused(self):
         class Nothing:
             def write(self, data):
-                """Take it."""
+                """Accept the data."""
 
         writer = PcapWriter(Nothing())
         for number, message in enumerate(HOSTILE):

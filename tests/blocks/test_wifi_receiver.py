@@ -68,7 +68,7 @@ def test_frames_at_the_very_end_come_out_in_every_run(cut):
     last = sent[-1]
     end = last.start + last.format.num_samples
     receiver, ports = receive(samples[:, :end - cut], runs=3)
-    # A guard interval of the last symbol may be missing.
+    # The last symbol may lack a guard interval of samples.
     got = expected(sent if cut == 0 else sent[:-1])
     assert [data for _, data in ports["out"].pdus()] in (3 * got, 3 * expected(sent))
     frames = ports["frames"].values()
@@ -82,7 +82,7 @@ def test_stopped_from_outside_and_started_again():
     samples, sent = mixed(count=5)
     top, source = gr.top_block(), blocks.vector_source_c(samples[0].tolist(), True)
     second = blocks.vector_source_c(samples[1].tolist(), True)
-    # This sink does not forget that its sender has ended, so it must not be told so.
+    # This sink does not reset its finished state, so the sender must not report its end to it.
     receiver, sink = mimopack.wifi_receiver(2), flowgraphs.Messages()
     top.connect(source, (receiver, 0))
     top.connect(second, (receiver, 1))
@@ -137,9 +137,9 @@ def test_csi_is_the_channel():
     assert np.array_equal(k, [*range(-28, 0), *range(1, 29)])
     found = np.array(pmt.c32vector_elements(pmt.cdr(message))).reshape(len(k), 3, 2)
     true = 0.2 * (matrix + delayed * np.exp(-2j * np.pi * 5 / 64 * k)[:, None, None])
-    # E|X|^2 = 1 and the transmitted power is 1: each stream's share of a subcarrier.
+    # E|X|^2 = 1 and the transmitted power is 1, so each stream has this share of a subcarrier.
     true = true / np.sqrt(2 * len(k))
-    # Neither the timing nor the transmitter's phase can be known.
+    # Neither the timing nor the phase of the transmitter can be known.
     turn = np.sum(found * true.conj(), axis=(1, 2))
     slope = np.angle(np.sum(turn[1:28] * turn[:27].conj()))
     assert abs(slope) < 2 * np.pi * 8 / 64
@@ -158,7 +158,7 @@ def test_control_messages_and_setters():
              pmt.cons(pmt.intern("threshold"), pmt.from_double(0.5))]
     receiver, ports = receive(samples, controls=[*refused, *taken])
     assert (receiver.detector(), receiver.threshold()) == ("mla", 0.5)
-    assert ports["frames"].values()[-1]["detector"] == "mmse"    # one stream: exact
+    assert ports["frames"].values()[-1]["detector"] == "mmse"    # exact with one stream
     assert ports["frames"].values()[2]["detector"] == "mla"
     assert [data for _, data in ports["out"].pdus()] == expected(sent)
     for setter, value, said in (("detector", "best", "detector: got 'best'"),
@@ -170,11 +170,11 @@ def test_control_messages_and_setters():
 
 
 def changed_at(samples, at, name, value, **parameters):
-    """Messages of a receiver of which a setter is called when it has taken so many samples."""
+    """Return the messages of a receiver whose setter is called after ``at`` samples."""
     box = []
 
     def change():
-        # Buffers hold more than the stream: go on when what came before was received.
+        # Buffers hold more than the stream, so wait until the earlier samples are received.
         deadline = time.monotonic() + 30
         while box[0].counts()["samples"] < at and time.monotonic() < deadline:
             time.sleep(0.01)
@@ -186,7 +186,7 @@ def changed_at(samples, at, name, value, **parameters):
 def test_detector_changes_while_it_runs():
     samples, sent = mixed(count=10)
     ports = changed_at(samples, sent[5].start - 200, "detector", "mmse", detector="mla")
-    # Frames 1, 2, 4, 6, 7 and 9 have two streams; one stream always takes MMSE.
+    # Frames 1, 2, 4, 6, 7 and 9 have two streams. A single stream always uses MMSE.
     assert [info["detector"] for info in ports["frames"].values()] \
         == ["mmse", "mla", "mla", "mmse", "mla"] + ["mmse"] * 5
 
@@ -204,7 +204,7 @@ def test_time_and_frequency_of_tags():
     at = sent[3].start - 100
     tags = [(0, "rx_freq", pmt.from_double(2.4e9)),
             (0, "rx_time", pmt.make_tuple(pmt.from_uint64(1700000000), pmt.from_double(0.25))),
-            (0, "rx_rate", pmt.from_double(30e6)),    # not the block's: a warning only
+            (0, "rx_rate", pmt.from_double(30e6)),    # not the block's rate: only a warning
             (at, "rx_freq", pmt.from_double(5.2e9)),
             (at, "rx_time", pmt.make_tuple(pmt.from_uint64(1700000009), pmt.from_double(0.999999))),
             (at + 1, "rx_time", pmt.intern("soon")), (at + 1, "rx_freq", pmt.from_double(-1.0))]

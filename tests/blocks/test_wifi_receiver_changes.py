@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """wifi_receiver in flowgraphs that change or stop while samples come.
 
-GNU Radio 3.10 then empties all buffers and counts samples from 0 again. So the sources here wait
-until the receiver has read everything: what is lost then is the receiver's loss. Each flowgraph
-runs in a process of its own, as a hang could not be ended otherwise.
+GNU Radio 3.10 then clears all buffers and counts samples from 0 again. The sources here wait until
+the receiver has read all samples, so any loss is the receiver's. Each flowgraph runs in a process
+of its own, because a hang could not be ended otherwise.
 """
 
 import json
@@ -23,11 +23,11 @@ from gnuradio import blocks, gr, mimopack
 from wifi_blocks import Messages, Samples, expected, mixed, pdu, post
 from wifi_blocks import run as finish
 
-CHANGES = (5, 10, 15)    # numbers of the frames before or in which a flowgraph changes
+CHANGES = (5, 10, 15)    # the flowgraph changes before or in these frames
 
 
 class Pieces(gr.sync_block):
-    """Plays samples once, over several starts; waits before each of the given samples."""
+    """Play samples once, over several starts; wait before each of the given samples."""
 
     def __init__(self, samples, waits):
         self.samples, self.at = samples, 0
@@ -47,7 +47,7 @@ class Pieces(gr.sync_block):
 
 
 class Graph:
-    """Samples into a receiver, whose messages are kept."""
+    """A receiver of samples, whose messages are kept."""
 
     def __init__(self, samples, waits):
         self.top, self.source = gr.top_block(), Pieces(samples, waits)
@@ -114,8 +114,11 @@ def until(condition, what):
 
 
 def play(how, where):
-    """Change a flowgraph between two frames or within one, three times; where it is "anywhere" as
-    often as it goes while samples come. Returns what was received."""
+    """Change a flowgraph between two frames or within one, three times.
+
+    With ``where`` = "anywhere", change it as often as possible while samples come. Return the
+    results of the receiver.
+    """
     samples, sent = mixed(count=20)
     at = [sent[index].start for index in CHANGES]
     waits = {"between": [start - 200 for start in at],    # within the gap
@@ -184,7 +187,7 @@ def test_a_change_within_a_frame_costs_that_frame(how):
 
 @pytest.mark.parametrize("how", ["stop", "nothing", "a_block_between"])
 def test_changes_at_any_time_make_nothing_up(how):
-    """Samples in buffers are lost, and so are frames; what comes out is in order."""
+    """Samples in buffers, and with them frames, are lost. The remaining frames are in order."""
     result = run(how, "anywhere")
     assert -1 not in result["mpdus"] and result["failures"] == 0
     count, last = len(result["frame_of"]), -1
@@ -209,7 +212,7 @@ def test_a_receiver_to_which_nobody_listens():
 
 
 class Slow(gr.sync_block):
-    """Takes samples more slowly than they are made."""
+    """Take samples more slowly than they are made."""
 
     def __init__(self):
         gr.sync_block.__init__(self, "slow", [np.complex64], None)
@@ -225,7 +228,7 @@ def test_pdus_that_wait_for_the_transmitter_are_sent_after_a_change(how):
     sink = Slow()
     top.connect(source, sink)
     top.start()
-    for number in range(10):    # 107 120 samples each, more than the buffer holds
+    for number in range(10):    # 107,120 samples each, more than the buffer holds
         post(source, "in", pdu(bytes([number]) * 4000))
     until(lambda: source.frames() >= 2, "nothing is sent")
     assert source.frames() < 10
@@ -241,7 +244,7 @@ def test_pdus_that_wait_for_the_transmitter_are_sent_after_a_change(how):
     waiter = threading.Thread(target=top.wait, daemon=True)
     waiter.start()
     until(lambda: not waiter.is_alive(), "the flowgraph does not end")
-    assert (source.frames(), source.refused(), source.dropped()) == (10, 0, 1)    # 1 was cut
+    assert (source.frames(), source.refused(), source.dropped()) == (10, 0, 1)    # one was cut
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""wifi_receiver behind gr-soapy's source and the driver of soapy/: faults, tags, load, its end."""
+"""wifi_receiver after gr-soapy's source with the driver of soapy/: faults, tags, load, end."""
 
 import gc
 import os
@@ -23,7 +23,7 @@ from wifi_sky import FREQUENCY, GAP, LOST, RATE, length_of, middle_of
 
 
 def _receive(sky, faults, count, num_rx=2, source=None, **options):
-    """What the block makes of the recording with faults: frames with times, counts, statuses."""
+    """Receive the recording with faults: return frames with times, counts and statuses."""
     got, statuses = [], []
     top = gr.top_block()
     source = source or driver.soapy.source(
@@ -38,11 +38,11 @@ def _receive(sky, faults, count, num_rx=2, source=None, **options):
 
 
 def _check_all_but(sky, got, hit, moved):
-    """Each frame but those that a fault hit is received as it was sent.
+    """Check that each frame except those hit by a fault is received as it was sent.
 
     Args:
-        hit: function of a frame's first sample and of that behind it.
-        moved: function of a sample's number in the recording: its number in the stream.
+        hit: function of the first sample of a frame and of the sample after its last one.
+        moved: function from a sample number in the recording to the number in the stream.
     """
     expected = {moved(sent.start): sent for sent in sky.sent
                 if not hit(sent.start, sent.start + length_of(sky, sent))}
@@ -67,7 +67,7 @@ def test_an_overflow_costs_the_frames_in_which_it_falls(sky, overload):
         begin < gap + LOST and gap < end for gap in gaps), lambda at: at - lost_before(at))
     assert (got.counts["gaps"], got.counts["lost"]) == (2, 2 * LOST)
     assert sum(one["gaps"] for one in got.statuses) == 2
-    # The next frames' times are right: those of their samples in the recording.
+    # Later times are right: they are those of the samples in the recording.
     (first, origin), *others = [pair for pair in got.frames if pair[0].complete]
     starts = [sent.start for sent in sky.sent if not any(
         sent.start < gap + LOST and gap < sent.start + length_of(sky, sent) for gap in gaps)]
@@ -77,7 +77,7 @@ def test_an_overflow_costs_the_frames_in_which_it_falls(sky, overload):
 
 
 def test_samples_that_vanish_without_a_word_cost_their_frame(sky):
-    """gr-soapy does not pass on what only a time stamp tells."""
+    """gr-soapy does not pass on a gap that only a time stamp shows."""
     gap = middle_of(sky, 6)
     got = _receive(sky, f",drop_at={gap},drop_samples={LOST}", sky.samples - LOST)
     _check_all_but(sky, got, lambda begin, end: begin < gap + LOST and gap < end,
@@ -95,7 +95,7 @@ def test_repeated_samples_cost_their_frame(sky, stamps):
 
 
 def test_a_channel_that_slips_by_a_sample_costs_its_frame_at_most(sky):
-    """Antennas that are apart by a sample are a channel like any other."""
+    """Antennas that are one sample apart are a valid channel."""
     at = middle_of(sky, 6)
     got = _receive(sky, f",shift_at={at},shift_channel=1,shift_samples=1", sky.samples)
     complete = [frame.mpdus[0].data for frame, _ in got.frames if frame.complete]
@@ -104,7 +104,7 @@ def test_a_channel_that_slips_by_a_sample_costs_its_frame_at_most(sky):
 
 
 def _tagged(samples, times):
-    """A source of samples for each antenna; times: [(sample, seconds after 1000.25)]."""
+    """Make a source of samples for each antenna; times: [(sample, seconds after 1000.25)]."""
     top_tags = []
     for offset, seconds in times:
         tag = gr.tag_t()
@@ -141,7 +141,7 @@ def test_time_tags_tell_late_and_repeated_samples(sky, late):
 
 
 def test_a_gap_in_a_frame_ends_it_there(sky):
-    """What was complete before the gap is not lost, and the frame that it cuts is reported."""
+    """Complete frames before the gap are not lost, and the cut frame is reported."""
     cut = middle_of(sky, 3)
     samples = recording.Reader(sky.path).read()
     sources = _tagged(samples, [(0, 0.0), (cut, (cut + 5000) / RATE)])
@@ -172,7 +172,7 @@ def test_hostile_tags_change_nothing(sky):
     driver.run(top, lambda: receiver.counts()["frames"] >= 15)
     counts = receiver.counts()
     assert counts["decoded"] == 15 and counts["gaps"] == 0
-    # A frequency of 3 Hz is one, and a rate of 3 Hz a warning.
+    # A frequency of 3 Hz is valid, and a rate of 3 Hz causes a warning.
     assert counts["failures"] == 3 * len(bad) - 2
 
 
@@ -183,7 +183,7 @@ def test_threads_of_a_live_receiver_share_pythons_lock_quickly(overload, before,
     try:
         sys.setswitchinterval(before)
         top = gr.top_block()
-        # The first one to end is not the last. GNU Radio does not keep blocks of Python alive.
+        # The first receiver to end is not the last. GNU Radio does not keep Python blocks alive.
         receivers = [mimopack.wifi_receiver(1, RATE, overload=overload) for _ in range(2)]
         for receiver in receivers:
             receiver.listen(lambda *_: None, lambda _: seen.append(sys.getswitchinterval()))
@@ -228,8 +228,8 @@ def test_a_machine_that_is_too_slow_drops_spans_and_says_why(tmp_path):
     assert dropped and receiver.counts()["dropped"] >= sum(one["dropped"] for one in dropped)
     assert dropped[-1]["slowest"] == "detection" and 0.2 < dropped[-1]["slowest_share"] <= 1
     assert receiver.counts()["failures"] == 0
-    # The receiver goes on: frames behind the first span that was dropped are received, and at the
-    # right places of the air, which repeats.
+    # The receiver goes on. Frames after the first dropped span are received, and at the right
+    # positions of the recording, which repeats.
     whole = [(frame, when) for frame, when in got if frame.complete]
     assert len(whole) > 3 and whole[-1][0].start > 0.05 * RATE
     for frame, when in whole:
@@ -239,7 +239,7 @@ def test_a_machine_that_is_too_slow_drops_spans_and_says_why(tmp_path):
 
 
 def test_auto_loses_nothing_where_samples_wait(sky, slow_nway):
-    """It takes the strongest, and changes nothing: what comes out does not hang on the machine."""
+    """It uses the strongest detector and keeps it, so the result does not depend on the machine."""
     got = _receive(sky, "", sky.samples, detector="auto")
     assert [frame.mpdus[0].data for frame, _ in got.frames] == [sent.mpdus[0] for sent in sky.sent]
     assert {frame.detector for frame, _ in got.frames if frame.format.num_streams == 2} == {"mla"}
@@ -259,7 +259,7 @@ def test_messages_end_and_begin_auto():
     assert send(detector="best") == ("auto", "mmse")    # refused: nothing changes
     assert send(detector="auto") == ("auto", "mmse")
     assert send(detector="kbest") == ("kbest", "kbest")
-    assert send(detector="auto") == ("auto", "nway")    # K-best is none of the choices
+    assert send(detector="auto") == ("auto", "nway")    # K-best is not among the choices
     assert send(detector="mmse", threshold=9) == ("auto", "nway")
     assert send(detector="mmse") == ("mmse", "mmse")
     assert send(detector="auto") == ("auto", "mmse")
@@ -269,14 +269,14 @@ def test_messages_end_and_begin_auto():
 
 @pytest.mark.parametrize("channel", ["identity", "rayleigh"])
 def test_what_is_transmitted_is_received_back(channel):
-    """MPDUs through our transmitter, gr-soapy's sink and source, and our receiver."""
+    """MPDUs pass through our transmitter, gr-soapy's sink and source, and our receiver."""
     arguments = (f"loopback={channel},channels=2,rate={RATE},snr_db=35,level_db=-12,speed=0.05,"
                  f"buffer_s=5,cfo_hz=5000,serial={channel}")
     top, got = gr.top_block(), []
     source, sink = (kind("driver=mimopack", "fc32", 2, arguments, "", [""], [""])
                     for kind in (driver.soapy.source, driver.soapy.sink))
     source.set_frequency(0, FREQUENCY)
-    sink.set_length_tag_name("packet_len")    # the transmitter's, if not told another
+    sink.set_length_tag_name("packet_len")    # the transmitter's default
     transmitter = mimopack.wifi_transmitter(2, "ht", 9, fcs="included")
     receiver = mimopack.wifi_receiver(2, RATE, overload="drop", buffer_seconds=5)
     receiver.listen(lambda frame, when: got.append((frame, when)))
@@ -290,8 +290,8 @@ def test_what_is_transmitted_is_received_back(channel):
             transmitter.to_basic_block()._post(pmt.intern("in"), pmt.cons(
                 pmt.PMT_NIL, pmt.init_u8vector(len(mpdu), list(mpdu))))
 
-    # GNU Radio 3.10's sink begins with a random count of samples that it takes for a burst's: it
-    # can lose what comes first.
+    # GNU Radio 3.10's sink begins with a random sample count, as if in a burst, so it may lose the
+    # first samples.
     send(mpdus[:1])
     end, rest = time.monotonic() + 10, mpdus[1:]
 
@@ -313,7 +313,7 @@ def test_what_is_transmitted_is_received_back(channel):
 
 @pytest.mark.parametrize("port", [None, "out"])
 def test_a_receiver_that_python_forgot_drops_its_samples(port, capfd):
-    """GNU Radio does not keep Python's blocks; that ends in a line, and not in a crash."""
+    """GNU Radio does not keep Python blocks alive. The result is a log line, not a crash."""
     top, debug = gr.top_block(), blocks.message_debug()
 
     def build():

@@ -14,7 +14,7 @@ from wifi_blocks import HOSTILE, Sender, mixed, receive, run
 
 
 def view(block, messages, sinks):
-    """Messages through a view into sinks."""
+    """Send messages through a view into sinks."""
     top, sender = gr.top_block(), Sender(messages)
     top.msg_connect(sender, "out", block, {"wifi_symbols": "symbols", "wifi_meter": "frames"}.get(
         block.name(), "csi"))
@@ -44,7 +44,7 @@ def test_symbols_of_each_stream():
 @pytest.mark.parametrize("symbols", [20, 23, 52, 1000])
 @pytest.mark.parametrize("carriers", [48, 52, 108, 234])
 def test_symbols_of_long_frames_show_all_subcarriers(symbols, carriers):
-    # Each point is the number of its subcarrier.
+    # The value of each point is the index of its subcarrier.
     points = np.broadcast_to(np.arange(carriers)[None, :, None], (symbols, carriers, 2))
     frame = SimpleNamespace(start=0, format=wifi.HT(8, 50), evm_db=(-30.0, -30.0), symbols=points)
     message = wifi_pmt.symbols_to_pmt(frame, 1000)

@@ -28,13 +28,13 @@ MPDU = data_mpdu(150, 7)
 
 
 def orthonormal(num_tx, streams, *shape, seed=1):
-    """Random matrices (*shape, num_tx, streams) with orthonormal columns."""
+    """Return random matrices (*shape, num_tx, streams) with orthonormal columns."""
     matrices = np.random.default_rng(seed).standard_normal((*shape, num_tx, streams, 2)) @ [1, 1j]
     return np.linalg.qr(matrices)[0]
 
 
 def test_frames_of_the_block_are_those_of_arrays():
-    """Frames without streams to map go without; others must have the streams of the matrix."""
+    """Non-HT frames do not use the matrix; other frames must match its number of streams."""
     matrix = orthonormal(3, 2)
     messages = [pdu(MPDU[:-4]), pdu(MPDU[:-4], format="vht", num_streams=2, mcs=3),
                 pdu(MPDU[:-4], format="non-ht", mcs=54), pdu(MPDU[:-4], mcs=3),

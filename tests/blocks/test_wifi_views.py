@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Blocks that make streams for displays: condition, levels, airtime, dB left on the table."""
+"""Blocks that make streams for displays: condition, levels, airtime, loss of linear detectors."""
 
 from types import SimpleNamespace
 
@@ -18,7 +18,7 @@ from wifi_air import FRAMES, air, data_mpdu, multipath
 from wifi_blocks import DEEP, Sender, run
 
 RATE = 20e6
-# What no view takes, and none may fail of.
+# Messages that no view accepts, and that must not make any view fail.
 HOSTILE = [pmt.PMT_NIL, pmt.PMT_T, pmt.to_pmt({"start": 1}), DEEP,
            pmt.cons(pmt.make_dict(), pmt.init_c32vector(2, [1, 2])),
            pmt.to_pmt({"start": "x", "num_samples": 5, "antenna_snr_db": 3.0}),
@@ -30,7 +30,7 @@ EXTRA = [(lambda n: wifi.HT(11, n, coding="ldpc"), [data_mpdu(60, 9)]),
 
 @pytest.fixture(scope="module")
 def received():
-    """Frames of two antennas, and the messages about them."""
+    """Return frames of two antennas, and the messages about them."""
     samples, _ = air([*FRAMES, *EXTRA], num_rx=2, channel=multipath)
     receiver = wifi.Receiver(2)
     frames = receiver.process(samples) + receiver.finish()
@@ -40,8 +40,10 @@ def received():
 
 
 def view(tested, port, messages, widths, twice=False):
-    """What comes out of a view: an array (items, width) of each output; of items that come twice
-    one each."""
+    """Return the output of a view: an array (items, width) per output.
+
+    With ``twice``, items come in pairs, and one of each pair is returned.
+    """
     top, sender = gr.top_block(), Sender(messages)
     sinks = [blocks.vector_sink_f(width) for width in widths]
     top.msg_connect(sender, "out", tested, port)
@@ -109,7 +111,7 @@ def test_losses_of_frames_with_several_streams(received):
         assert curve[-1] == pytest.approx(values[-3:], abs=1e-3)
         assert curve[0] == pytest.approx([0, 0, values[0]], abs=1e-3)
     several = [one for one in received.frames if one.format.num_space_time_streams > 1]
-    assert sum(one.format.stbc for one in several) == 1    # one stream on two: nothing is lost
+    assert sum(one.format.stbc for one in several) == 1    # one stream sent on two: no loss
     assert tested.history() == pytest.approx(np.array([curve[-1] for curve in curves]))
     last = expected[-1]
     assert tested.text() == (f"MMSE {last.mmse_db:.1f} dB, ZF {last.zf_db:.1f} dB worse than nway, "

@@ -16,13 +16,13 @@ def test_airtime_has_each_frame_in_its_cells():
     picture.add(150, 200)
     shares = picture.picture()
     assert shares[2, :4] == pytest.approx([0, 0.5, 1, 0.5]) and np.isnan(shares[2, 4:]).all()
-    picture.add(950, 100)    # over the end of a row
+    picture.add(950, 100)    # beyond the end of a row
     shares = picture.picture()
     assert shares[1, 9] == 0.5 and shares[2, 0] == 0.5 and shares[1, 1] == 0.5
-    picture.advance(3500)    # the first row has gone
+    picture.advance(3500)    # the first row is no longer in the picture
     shares = picture.picture()
     assert picture.row == 3 and shares[0, 0] == 0.5 and not shares[1].any()
-    picture.add(500, 100)    # too old
+    picture.add(500, 100)    # older than the picture
     assert np.nansum(picture.picture()) == 0.5
     picture.advance(100_000)
     assert not np.nansum(picture.picture())

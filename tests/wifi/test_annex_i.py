@@ -15,13 +15,13 @@ from gnuradio.mimopack.wifi.headers import HeaderReader
 from gnuradio.mimopack.wifi.interleaving import bit_order
 
 FORMAT = NonHT(36, 100)
-# The annex sums carriers over 64, the transmitter sends unit power: 52 carriers of 1.
+# The annex sums carriers over 64. The transmitter sends unit power on 52 carriers of magnitude 1.
 ANNEX_SCALE = np.sqrt(52) / 64
 ROUNDING = 5.1e-4    # the tables have three decimals
 
 
 def assert_rounded(found, table):
-    """Each sample is what the table says to three decimals."""
+    """Check that each sample equals the table's to three decimals."""
     error = found - table
     assert np.abs(error.real).max() < ROUNDING
     assert np.abs(error.imag).max() < ROUNDING
@@ -33,19 +33,19 @@ def signs(text):
 
 @pytest.fixture(scope="module")
 def frame():
-    """The frame's samples in the units of the annex, complex128 (880,)."""
+    """Return the samples of the frame in the units of the annex, complex128 (880,)."""
     sent = Transmitter(1).frame(FORMAT, annex.PSDU, annex.SCRAMBLER_SEED)
     return sent[0].astype(complex) * ANNEX_SCALE
 
 
 def symbol_carriers(frame, start):
-    """Carriers -26 ... 26 of the symbol whose guard interval begins at start."""
+    """Return carriers -26 ... 26 of the symbol whose guard interval begins at start."""
     spectrum = np.fft.fft(frame[start + 16:start + 80])
     return spectrum[np.arange(-26, 27)]
 
 
 def windowed(frame):
-    """881 samples: neighbouring fields overlap by one, in which each has half its weight."""
+    """Return 881 samples: neighbouring fields overlap by one sample, with half weight each."""
     out = np.append(frame, 0)
     for start in annex.SHARED:
         own = frame[start] if start < len(frame) else 0
@@ -68,7 +68,7 @@ class TestFrame:
         assert FORMAT.num_samples == 880
 
     def test_signal_field(self):
-        """Tables I-7, I-8 and I-9, both ways."""
+        """Tables I-7, I-8 and I-9, in both directions."""
         found = fields.LSig(36, 100).bits()
         np.testing.assert_array_equal(found, annex.SIGNAL)
         np.testing.assert_array_equal(ConvolutionalCode("1/2").encode(annex.SIGNAL),
@@ -82,7 +82,7 @@ class TestFrame:
         assert header[0] == NonHT(36, 100)
 
     def test_data_before_scrambling(self):
-        """Table I-13: 16 bits of SERVICE, then octets, their least significant bit first."""
+        """Table I-13: 16 bits of SERVICE, then octets with the least significant bit first."""
         octets = np.unpackbits(np.frombuffer(annex.PSDU, np.uint8), bitorder="little")
         np.testing.assert_array_equal(octets[:128], annex.DATA_FIRST[16:])
         assert not annex.DATA_FIRST[:16].any()
@@ -111,7 +111,7 @@ class TestFrame:
         np.testing.assert_array_equal(sent, annex.FIRST_INTERLEAVED)
 
     def test_data_field(self):
-        """From the PSDU to Table I-16, and back from its bits with 17 of them wrong."""
+        """From the PSDU to Table I-16, and back from these bits with 17 errors."""
         field = DataField(FORMAT)
         sent = field.encode(annex.PSDU, annex.SCRAMBLER_SEED)
         np.testing.assert_array_equal(sent[0], annex.FIRST_INTERLEAVED)
@@ -123,7 +123,7 @@ class TestFrame:
         assert payload.scrambler_seed == annex.SCRAMBLER_SEED
 
     def test_points(self):
-        """Table I-20: what 16-QAM makes of Table I-19."""
+        """Table I-20: the 16-QAM points of Table I-19."""
         points = constellation.get("wlan_qam16").modulate(annex.FIRST_INTERLEAVED)
         plan = carriers.legacy()
         table = annex.FIRST_CARRIERS[np.array(plan.data) + 26]
@@ -141,7 +141,7 @@ class TestFrame:
                                       signs(annex.LONG_SIGNS)[used + 26])
 
     def test_carriers(self, frame):
-        """Tables I-11 and I-20 in the samples that are sent."""
+        """Tables I-11 and I-20 in the transmitted samples."""
         np.testing.assert_allclose(symbol_carriers(frame, 320), signs(annex.SIGNAL_CARRIERS),
                                    atol=1e-5)
         assert_rounded(symbol_carriers(frame, 400), annex.FIRST_CARRIERS)
@@ -154,11 +154,11 @@ class TestFrame:
         assert_rounded(frame[start:start + len(table)], table)
 
     def test_packet(self, frame):
-        """Tables I-22 to I-30: all samples, with the transition that the annex has."""
+        """Tables I-22 to I-30: all samples, with the transitions of the annex."""
         assert_rounded(windowed(frame), annex.packet())
 
     def test_received(self):
-        """The table's own samples, rounded as they are, decode."""
+        """The rounded samples of the tables decode."""
         silence = np.zeros(400, complex)
         samples = np.concatenate([silence, annex.packet(), silence])
         noise = np.random.default_rng(1).normal(size=(samples.size, 2)) @ [1e-4, 1e-4j]
@@ -173,13 +173,13 @@ class TestFrame:
 class TestLdpcExample:
     """I.2: the same PSDU with LDPC, 16-QAM 3/4 at 20 MHz.
 
-    No public copy of its parity bits was found: they are held against the checks of the code.
+    No public copy of its parity bits was found, so they are compared with the checks of the code.
     """
 
     FORMAT = HT(4, 100, coding="ldpc")
 
     def test_format(self):
-        """A codeword of 1944, 642 information bits shortened, 54 parity bits punctured."""
+        """One codeword of 1944 bits, 642 information bits shortened, 54 parity bits punctured."""
         matching = self.FORMAT.ldpc_matching
         assert (self.FORMAT.num_symbols, matching.num_coded) == (6, 1248)
         assert (matching.code.num_bits, matching.num_codewords) == (1944, 1)
@@ -195,10 +195,10 @@ class TestLdpcExample:
                                                                                           42)
 
     def test_sent_bits(self):
-        """Information bits are those of Table I-15, parity bits satisfy the checks."""
+        """The information bits are those of Table I-15; the parity bits satisfy the checks."""
         field = DataField(self.FORMAT)
         sent = field.encode(annex.PSDU, annex.SCRAMBLER_SEED)
-        coded = sent.ravel()    # one stream, no interleaver: bits in the order of the code
+        coded = sent.ravel()    # one stream without interleaver: bits in code order
         np.testing.assert_array_equal(coded[:816], annex.DATA_SCRAMBLED[:816])
         code = ldpc.wifi(1944, "3/4")
         word = np.concatenate([coded[:816], np.zeros(642, np.uint8), coded[816:]])
@@ -206,7 +206,7 @@ class TestLdpcExample:
         known = columns < word.size
         parity = np.bincount(rows[known], word[columns[known]], code.num_checks).astype(int) % 2
         complete = np.setdiff1d(np.arange(code.num_checks), rows[~known])
-        assert complete.size == 378    # 54 punctured bits are in two checks each
+        assert complete.size == 378    # each of the 54 punctured bits is in two checks
         assert not parity[complete].any()
         payload, = field.decode((2 * sent.astype(np.float32) - 1)[None])
         assert payload.psdu == annex.PSDU

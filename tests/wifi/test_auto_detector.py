@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The choice of a detector by load, with simulated traffic; and what the choices are made of."""
+"""The choice of a detector by load, with simulated traffic, and the properties of the choices."""
 
 import numpy as np
 import pytest
@@ -11,12 +11,12 @@ from wifi_air import air, data_mpdu
 
 RATE = 20e6
 BUFFER = 0.25
-# Seconds of detection for each second of demodulation, in the simulated traffic.
+# Seconds of detection per second of demodulation, in the simulated traffic.
 COSTS = {"mla": 40.0, "nway": 4.0, "mmse": 0.5}
 
 
 class Machine:
-    """A receiver that has so much to do for each second of samples, and its buffer."""
+    """A simulated receiver with a given demand per second of samples, and its buffer."""
 
     def __init__(self, auto, costs=None):
         self.auto, self.costs = auto, costs or COSTS
@@ -26,9 +26,9 @@ class Machine:
         return other + demodulation * (1 + self.costs[self.auto.detector])
 
     def second(self, other, demodulation):
-        """A second of samples that take so many seconds, without detection.
+        """Process a second of samples with a given demand in seconds, without detection.
 
-        What is too much waits, and is dropped beyond the buffer, as by ``SampleQueue``.
+        Excess work waits. Beyond the buffer it is dropped, as in ``SampleQueue``.
         """
         demand = self.demand(other, demodulation)
         arrived = self.waiting + 1.0
@@ -65,7 +65,7 @@ def machine():
 
 def test_the_strongest_is_climbed_to_where_there_is_time(machine):
     machine.run(8, 0.1, 0.005)
-    assert machine.names == []    # not before a time of calm
+    assert machine.names == []    # not before some calm time
     machine.run(600, 0.1, 0.005)
     assert machine.names == ["mla"] and not any(machine.dropped)
     assert str(machine.switches[0]).startswith("detector nway -> mla: at most ")
@@ -80,7 +80,7 @@ def test_a_load_that_is_too_much_takes_the_next_that_fits(machine):
 
 def test_a_step_that_is_known_to_be_too_small_is_left_out():
     machine = Machine(AutoDetector(BUFFER, start="mla"))
-    machine.run(3, 0.5, 0.3)    # far too much with N-way too, by what is usual of it
+    machine.run(3, 0.5, 0.3)    # far too much with N-way too, by its usual cost
     assert machine.names[0] == "mmse"
 
 
@@ -99,13 +99,13 @@ def test_what_was_too_much_is_not_tried_again_while_the_load_is_as_it_was(machin
     for _ in range(3600):
         machine.second(0.3, 0.15 * rng.uniform(0.9, 1.1))    # 0.98 to 1.13 with N-way
     assert machine.names[0] == "mmse"
-    # Once in ten minutes what was measured is forgotten, and what is usual does not fit either.
+    # The measured cost is forgotten every ten minutes, but the usual cost does not fit either.
     assert len(machine.switches) == 1
 
 
 @pytest.mark.parametrize("highest", np.arange(0.6, 1.2, 0.04).tolist())
 def test_at_any_edge_there_is_no_flapping(highest):
-    """A load that varies by a tenth, about each of the limits that the choice has."""
+    """The load varies by a tenth around each limit of the choice."""
     rng = np.random.default_rng(3)
     machine = Machine(AutoDetector(BUFFER, start="mmse"))
     demodulation = highest / 1.1 / 5 * 0.8
@@ -119,18 +119,18 @@ def test_at_any_edge_there_is_no_flapping(highest):
 
 @pytest.mark.parametrize("idle", [5, 15, 25, 60, 90])
 def test_bursts_of_traffic_make_it_patient(machine, idle):
-    """Each time the channel has been calm a stronger one is tempting, and each time it is wrong."""
+    """Each calm period suggests a stronger detector, and each time that is wrong."""
     while len(machine.used) < 3600:
         machine.run(idle, 0.05, 0.0)
         machine.run(10, 0.3, 0.2)
-    # Patience doubles from 10 s on, for two detectors.
+    # The patience of two detectors doubles, from 10 s on.
     assert len(machine.switches) <= 4 * (2 + np.log2(max(1, idle / 10)))
     later = len(machine.used) // 2
     assert all(switch.time < later for switch in machine.switches)
 
 
 def test_a_long_calm_is_used(machine):
-    """A burst after minutes does not take the strongest detector away for long."""
+    """A burst after minutes does not displace the strongest detector for long."""
     for _ in range(10):
         machine.run(10, 0.3, 0.2)
         machine.run(300, 0.05, 0.001)
@@ -148,11 +148,11 @@ def test_traffic_that_is_over_is_forgotten(machine):
 
 
 def test_a_measured_cost_is_forgotten_after_a_while():
-    """Other traffic needs less of the same detector."""
+    """Other traffic needs less time for the same detector."""
     machine = Machine(AutoDetector(BUFFER), {"mla": 800.0, "nway": 100.0, "mmse": 1.0})
     machine.run(10, 0.3, 0.02)
     machine.costs = COSTS | {"mmse": 0.5}
-    machine.run(300, 0.3, 0.02)    # 2.36 as it was measured, 0.42 in truth
+    machine.run(300, 0.3, 0.02)    # 2.36 by the measured cost, 0.42 in reality
     assert machine.auto.detector == "mmse"
     machine.run(400, 0.3, 0.02)
     assert machine.auto.detector == "nway"
@@ -165,7 +165,7 @@ def test_a_hiccup_changes_nothing(machine):
     assert machine.auto.tell(told, RATE) is None
     assert machine.auto.tell(told | {"dropped": 0}, RATE) is None
     assert machine.auto.tell(told, RATE) is None
-    switch = machine.auto.tell(told, RATE)    # two in a row are none
+    switch = machine.auto.tell(told, RATE)    # lost twice in a row
     assert switch.after == "mmse"
 
 

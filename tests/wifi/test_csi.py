@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Files of channel state information: what is written comes back, in both file formats."""
+"""Files of channel state information: written records are read back, in both file formats."""
 
 import gc
 import math
@@ -26,7 +26,7 @@ BOTH = pytest.mark.parametrize("name", ["frames.npz", "frames.h5"])
 
 
 def with_channel(fmt, mpdus=None, antennas=2, seed=0, **fields):
-    """A frame in that format with random channel matrices."""
+    """Return a frame of this format with random channel matrices."""
     rng = np.random.default_rng(seed)
     carriers = np.array([26, -3, 5]) if fmt is None else fmt.plan.data
     carriers = np.sort(np.asarray(carriers, np.int64))
@@ -47,7 +47,7 @@ FRAMES = [
 
 
 def same(record, other):
-    """Whether two records agree in all fields, nan with nan, and in types."""
+    """Return whether two records agree in all fields (nan equals nan) and in types."""
     for field in fields(CsiRecord):
         one, two = getattr(record, field.name), getattr(other, field.name)
         assert type(one) is type(two), field.name
@@ -78,7 +78,7 @@ def test_what_is_written_comes_back(tmp_path, name):
     assert (legacy.sequence_number, legacy.frequency, legacy.cfo_hz) == (0, 5180e6, -1234.5)
     assert legacy.level_dbfs.tolist() == [-20.0, -23.0]
     assert (ht.num_streams, ht.bandwidth_mhz, ht.time, ht.start) == (2, 40.0, 2.0, 40_000_000)
-    # The first MPDU is broken: the second one tells.
+    # The first MPDU has a wrong FCS, so the second one identifies the frame.
     assert (ht.sequence_number, ht.fcs_ok, ht.source) == (2, False, "02:00:00:00:00:02")
     assert (vht.matrices.shape[1:], vht.num_streams) == ((2, 4), 2)
     assert (narrow.bandwidth_mhz, narrow.sequence_number, narrow.source) == (10.0, -1, "")
@@ -103,7 +103,7 @@ def test_arrays_of_an_hdf5_file(tmp_path, name):
 
 
 def check_arrays(arrays):
-    """The layout as it is documented."""
+    """Check the documented layout."""
     count = len(FRAMES)
     assert set(arrays) == {*(field.name for field in fields(CsiRecord)), "layout", "csi",
                            "csi_offset", "csi_shape", "carriers_offset"} - {"matrices"}
@@ -165,7 +165,7 @@ def test_no_frames_are_kept_but_the_last_block(tmp_path, monkeypatch, name):
 
 @BOTH
 def test_memory_does_not_grow_with_the_frames(tmp_path, monkeypatch, name):
-    """Neither while frames come nor on closing."""
+    """Neither while frames are written nor on closing."""
     monkeypatch.setattr(csi, "_BLOCK", 4)
     frame = with_channel(VHT(5, 20, num_streams=4, bandwidth_mhz=80), antennas=4)
 
@@ -177,7 +177,7 @@ def test_memory_does_not_grow_with_the_frames(tmp_path, monkeypatch, name):
         finally:
             tracemalloc.stop()
 
-    most(8)    # imports, and what libraries keep
+    most(8)    # imports, and caches of libraries
     assert most(320) < most(160) + 20 * frame.channel.matrices.nbytes
 
 
@@ -218,7 +218,7 @@ def test_discarding(tmp_path, name):
 
 
 def test_a_program_that_is_killed_leaves_one_file(tmp_path):
-    """Of the temporary files nothing is left."""
+    """No temporary file remains."""
     program = """if True:
         import os, signal, sys
         from gnuradio.mimopack.wifi import csi
@@ -344,7 +344,7 @@ def test_without_h5py(tmp_path, monkeypatch):
     for call in (CsiWriter, read_csi):
         with pytest.raises(ImportError, match="python3-h5py.*pip"):
             call(path)
-    # The file of before is still there.
+    # The earlier file is still there.
     assert path.exists() and len(list(tmp_path.iterdir())) == 1
     assert len(read_csi(written(tmp_path / "frames.npz", FRAMES))) == len(FRAMES)
 
@@ -373,7 +373,7 @@ def other_arrays(path):
 
 
 def changed(name, value):
-    """Replace an array of the file."""
+    """Return a function that replaces an array of the file."""
     def change(path):
         with np.load(path) as file:
             arrays = {**file, name: value}

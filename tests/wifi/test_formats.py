@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Every Wi-Fi format goes round the loop: transmitter, simulated air, receiver."""
+"""Each Wi-Fi format through the whole loop: transmitter, simulated channel, receiver."""
 
 from collections import Counter
 
@@ -15,18 +15,19 @@ THREE = [data_mpdu(70, 1), data_mpdu(43, 2), data_mpdu(170, 3)]
 
 
 def two_paths(num_rx, num_tx, rng):
-    """A well-conditioned matrix: frequency selectivity has its own tests."""
+    """Return a well-conditioned matrix; frequency selectivity has its own tests."""
     matrix = rng.standard_normal((num_rx, num_tx)) + 1j * rng.standard_normal((num_rx, num_tx))
     return np.linalg.qr(matrix)[0]
 
 
 def ht_formats():
-    """HT formats that the standard has: all MCS, and for some of them all options."""
+    """Yield the HT formats of the standard: all MCS, and for some of them all options."""
     for mcs in [*range(32), 32]:
         streams = 1 if mcs == 32 else mcs // 8 + 1
         for options in range(16):
             ldpc, short, greenfield, wide = (bool(options >> i & 1) for i in range(4))
-            # All of them with a few MCS of each number of streams, one in five with the others.
+            # Test all options for a few MCS of each number of streams, and every fifth for the
+            # others.
             if mcs % 8 not in (3, 7) and (mcs + options) % 5 and mcs != 32:
                 continue
             stbc = (mcs + options) % 3 if streams < 4 else 0
@@ -42,7 +43,7 @@ def ht_formats():
 
 
 def vht_formats():
-    """VHT formats that the standard has, every MCS, bandwidth and number of streams."""
+    """Yield the VHT formats of the standard: each MCS, bandwidth and number of streams."""
     for streams in (1, 2, 3, 4):
         for bandwidth in (20, 40, 80):
             for mcs in range(10):
@@ -59,7 +60,7 @@ def vht_formats():
 
 
 def receive(frames, num_rx, sample_rate=20e6, snr_db=42.0, **options):
-    """(what was received, what was sent)."""
+    """Return (received frames, sent frames)."""
     samples, sent = air(frames, num_rx, snr_db=snr_db, sample_rate=sample_rate, cfo_hz=61e3,
                         channel=two_paths, **options)
     receiver = Receiver(num_rx, sample_rate)
@@ -69,7 +70,7 @@ def receive(frames, num_rx, sample_rate=20e6, snr_db=42.0, **options):
 
 
 def check(received, sent):
-    """Everything that the receiver says of the frames is what was sent."""
+    """Check that all fields of the reports match the sent frames."""
     assert len(received) == len(sent)
     for got, want in zip(received, sent, strict=True):
         f, asked = got.format, want.format
@@ -108,7 +109,7 @@ def test_narrow_channels(sample_rate):
 
 @pytest.mark.parametrize("sample_rate", [40e6, 80e6])
 def test_narrow_frames_in_a_wide_band(sample_rate):
-    """Frames of 20 MHz are received in any part of the band, and say where."""
+    """Frames of 20 MHz are received in any part of the band, and their frequency is reported."""
     lowest = -(sample_rate / 2 - 10e6)
     frames = [(lambda n: NonHT(24, n), ONE), (lambda n: HT(11, n), ONE),
               (lambda n: VHT.of_length(3, n, 2), ONE)]
@@ -143,7 +144,7 @@ def test_vht(streams, bandwidth):
     received, sent = receive(frames, 4, bandwidth * 1e6)
     check(received, sent)
     for got, want in zip(received, sent, strict=True):
-        # The VHT-SIG-B gives the A-MPDU's length in words of four bytes.
+        # The VHT-SIG-B has the length of the A-MPDU in words of four bytes.
         assert got.format.apep_length == -(-want.format.apep_length // 4) * 4
 
 
@@ -166,7 +167,7 @@ def test_more_streams_than_antennas_are_reported():
 
 
 def test_null_data_packet():
-    """A VHT NDP and an HT frame without data give a channel, and no bytes."""
+    """A VHT NDP and an HT frame without data give a channel, but no bytes."""
     for f in (VHT(0, 0, num_streams=3, bandwidth_mhz=40), HT(16, 0, bandwidth_mhz=40)):
         samples = Transmitter(3, 40).frame(f)
         rng = np.random.default_rng(5)
@@ -185,7 +186,7 @@ def test_null_data_packet():
 
 
 def test_known_channel_comes_back():
-    """CSI is the channel: scale, antenna order, cyclic shifts and turns taken out, delay kept."""
+    """CSI equals the channel: scale, antenna order, delay, no cyclic shifts or phase rotations."""
     rng = np.random.default_rng(11)
     taps = rng.standard_normal((3, 2, 3)) + 1j * rng.standard_normal((3, 2, 3))
     for bandwidth, f in ((20, HT(8, 200)), (40, HT(8, 200, 40)),
@@ -209,7 +210,7 @@ def test_known_channel_comes_back():
                           np.exp(-2j * np.pi / (64 * scale) * np.outer(k, np.arange(3))))
         exact /= np.sqrt(2 * used)
         got = found.channel.matrices
-        # The FFT window begins early by whole samples: one delay for all.
+        # The FFT window begins some whole samples early: one common delay.
         turns = np.exp(-2j * np.pi / (64 * scale) * np.outer(np.arange(16 * scale), k))
         early = np.argmax(np.abs(np.einsum("krt,krt,dk->d", got, exact.conj(), turns.conj())))
         aligned = got * turns[early].conj()[:, None, None]

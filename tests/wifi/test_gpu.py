@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The Wi-Fi receiver with its detectors on a GPU: the same frames as on the CPU."""
+"""The Wi-Fi receiver with detectors on a GPU gives the same frames as on the CPU."""
 
 import numpy as np
 import pytest
@@ -18,7 +18,7 @@ FRAMES = [(lambda n: HT(27, n), [data_mpdu(300, 1)]),
 
 
 def rayleigh(num_rx, num_tx, rng):
-    """A matrix that a detector has some work with."""
+    """Return a random matrix that needs a real detector."""
     return (rng.standard_normal((num_rx, num_tx))
             + 1j * rng.standard_normal((num_rx, num_tx))) / np.sqrt(2)
 

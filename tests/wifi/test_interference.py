@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Wi-Fi frames beside interferers: noise of subcarriers and of directions."""
+"""Wi-Fi frames with interference: noise in some subcarriers or from some directions."""
 
 import numpy as np
 import pytest
@@ -21,7 +21,7 @@ def gaussian(rng, *shape):
 
 
 def decoded(samples, sent, **options):
-    """How many of the frames that were sent come out."""
+    """Return the number of sent frames that are decoded."""
     receiver = Receiver(len(samples), **options)
     frames = receiver.process(samples.astype(np.complex64)) + receiver.finish()
     found = [mpdu.data for frame in frames for mpdu in frame.mpdus if mpdu.fcs_ok]
@@ -29,7 +29,7 @@ def decoded(samples, sent, **options):
 
 
 def beside_tones(frame_format_of, antennas, level_db, carriers, streams=1, **options):
-    """(frames decoded, frames sent), a tone at each of the carriers for some frames."""
+    """Return (frames decoded, frames sent), with a tone at each of the carriers for some frames."""
     count = total = 0
     for index, k in enumerate(carriers):
         frames = [(frame_format_of, [data_mpdu(400, 10 * index + i)]) for i in range(4)]
@@ -86,7 +86,7 @@ class TestDirections:
 
 class TestResidualNoise:
     def residual(self, rng, gain, symbols, noise=1.0, wrong=0.0):
-        """Mean power of noise and wrong decisions over some symbols."""
+        """Return the mean power of noise and wrong decisions over some symbols."""
         error = gaussian(rng, *gain.shape, symbols) * np.sqrt(wrong * gain)[..., None]
         return np.mean(np.abs(error + gaussian(rng, *gain.shape, symbols)
                               * np.sqrt(noise * np.ones(gain.shape))[..., None])**2, axis=3)
@@ -94,7 +94,7 @@ class TestResidualNoise:
     @pytest.mark.parametrize("symbols", [1, 4, 40])
     @pytest.mark.parametrize("wrong", [0, 0.05, 1])
     def test_without_an_interferer_antennas_are_trusted_alike(self, symbols, wrong):
-        """Neither few symbols nor wrong decisions tell a noise that is far from the antenna's."""
+        """Neither few symbols nor wrong decisions suggest noise far from the antenna's."""
         rng = np.random.default_rng(1)
         gain = 10 * np.abs(gaussian(rng, 20, 2, 52))**2
         noise, _ = residual_noise(self.residual(rng, gain, symbols, wrong=wrong), gain, symbols)

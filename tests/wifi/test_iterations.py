@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Wi-Fi frames that are detected and decoded several times."""
+"""Iterations between detector and decoder for Wi-Fi frames."""
 
 import numpy as np
 import pytest
@@ -22,7 +22,7 @@ FORMATS = {"ht 4x4": lambda n: HT(26, n, coding="ldpc"),
 
 
 def simulate(name, snr_db, count=24, payload=400, seed=1):
-    """Samples and sent frames, each through a channel of its own."""
+    """Return samples and sent frames, each frame through its own channel."""
     frames = [(FORMATS[name], [data_mpdu(payload, number)]) for number in range(count)]
     f = FORMATS[name](payload)
     return air(frames, f.num_streams, snr_db=snr_db, cfo_hz=30e3, seed=seed, channel=multipath,
@@ -41,7 +41,7 @@ class TestGain:
         ("bcc 4x4", "mmsepic", 17), ("bcc 3x3", "mmsepic", 12.5), ("2 encoders", "nway", 15),
         ("3 encoders", "mmsepic", 31)])
     def test_four_passes_save_frames(self, name, detector, snr_db):
-        """What one pass decodes stays, of what it loses a good part is saved, no byte is wrong."""
+        """Frames decoded in one pass are kept, many others are saved, and no byte is wrong."""
         samples, sent = simulate(name, snr_db, 48)
         rate = sent[0].format.bandwidth_mhz * 1e6
         once, often = (receive(samples, rate, detector=detector, passes=1, iterations=count)
@@ -57,7 +57,7 @@ class TestGain:
         assert lost[0] >= 12 and lost[1] <= 0.7 * lost[0], lost
 
     def test_other_frames_are_not_touched(self):
-        """Single streams and space-time block codes have one pass."""
+        """Single streams and space-time block codes get one pass."""
         frames = [(lambda n: HT(1, n), [data_mpdu(300, 1)]),
                   (lambda n: HT(3, n, coding="ldpc"), [data_mpdu(300, 2)]),
                   (lambda n: HT(8, n, coding="ldpc", stbc=1), [data_mpdu(300, 3)])]
@@ -67,7 +67,7 @@ class TestGain:
         assert [frame.psdu for frame in often] == [frame.psdu for frame in once]
 
     def test_blocks_longer_than_the_decoder_takes(self):
-        """They have one pass: PSDUs of 65535 bytes and a single encoder."""
+        """PSDUs of 65535 bytes with a single encoder get one pass."""
         assert Iterations.takes(HT(15, 65534)) and not Iterations.takes(HT(15, 65535))
         assert Iterations.takes(HT(15, 65535, coding="ldpc"))
         samples, _ = air([(lambda n: HT(15, n), [data_mpdu(65535 - 28, 1)])], 2, snr_db=20)
@@ -100,7 +100,7 @@ class TestGain:
 
 
 def ldpc_by_hand(f):
-    """(function from coded LLRs of a frame to a-posteriori LLRs and decisions on its bits)"""
+    """Return a function from a frame's coded LLRs to (a-posteriori LLRs, decided bits)."""
     matching = f.ldpc_matching
     decoder = ldpc.LdpcDecoder(matching.code, iterations=wifi.data_field.LDPC_ITERATIONS)
 
@@ -112,7 +112,7 @@ def ldpc_by_hand(f):
 
 
 def convolutional_by_hand(f):
-    """The same, encoder by encoder."""
+    """Return the same function for the convolutional code, one encoder at a time."""
     encoders, info = f.num_encoders, f.tail_position // f.num_encoders
     decoder = ConvolutionalDecoder(info, f.code_rate)
     sent = decoder.num_bits - info
@@ -137,7 +137,7 @@ class TestByHand:
         ("ht 4x4", 8), ("ht 2x2", 11), ("vht 3x3", 11), ("bcc 2x2", 10), ("bcc 4x4", 13),
         ("bcc 3x3", 11), ("2 encoders", 13), ("3 encoders", 27)])
     def test_two_passes(self, name, snr_db, monkeypatch):
-        """In the order of 802.11, symbol by symbol: the same bits, of frames that are lost too."""
+        """In the order of 802.11, symbol by symbol: the same bits, also for lost frames."""
         seen = []
         decode = Iterations.decode
 
@@ -163,13 +163,15 @@ class TestByHand:
         decode = (ldpc_by_hand if f.coding == "ldpc" else convolutional_by_hand)(f)
 
         def detect(i, prior=None):
-            """A frame's LLRs in the order of the code; those of vectors are (carriers, symbols,
-            bits), and field.order takes a symbol's bits."""
+            """Return a frame's LLRs in code order.
+
+            Vectors have LLRs (carriers, symbols, bits); field.order indexes a symbol's bits.
+            """
             llr = detector.detect(y[i].reshape(-1, rows), h[i], noise_var[i], prior)
             sent = llr.reshape(carriers, symbols, -1).swapaxes(0, 1).reshape(symbols, -1)
             return np.ascontiguousarray(sent[:, field.order]).ravel()
 
-        # Behind the convolutional code's tail is padding, which nothing decodes.
+        # The padding after the tail of the convolutional code is not decoded.
         end = f.num_scrambled if f.coding == "ldpc" else f.tail_position
         for i in range(n):
             coded = detect(i)
@@ -223,7 +225,7 @@ class TestBlock:
 
 @pytest.mark.parametrize("name, snr_db", [("vht 3x3", 11.5), ("bcc 3x3", 12)])
 def test_mpdus_of_an_ampdu(name, snr_db):
-    """Iterations save MPDUs, also of frames that have some, and lose none."""
+    """Iterations save MPDUs, also in frames that already have some, and lose none."""
     mpdus = [data_mpdu(200, number) for number in range(3)]
     frames = [(FORMATS[name], mpdus)] * 16
     samples, _ = air(frames, 3, snr_db=snr_db, channel=multipath, seed=5)
@@ -238,7 +240,7 @@ def test_mpdus_of_an_ampdu(name, snr_db):
 
 @pytest.mark.parametrize("coding", ["bcc", "ldpc"])
 def test_single_mpdus_and_ampdus_of_one_length_in_turns(coding):
-    """Iterations take each frame's PSDU apart as its own HT-SIG says, whatever came before."""
+    """Iterations parse each frame's PSDU by its own HT-SIG, whatever came before."""
     single, aggregated = [data_mpdu(300, 1)], [data_mpdu(140, 2), data_mpdu(100, 3)]
     psdu = len(mac.aggregate(aggregated))
     single = [data_mpdu(300 + psdu - len(single[0]), 1)]

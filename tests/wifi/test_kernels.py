@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Inner loops of the Wi-Fi receiver against NumPy in double precision, on every instruction set."""
+"""Inner loops of the Wi-Fi receiver against double-precision NumPy, on each instruction set."""
 
 import itertools
 
@@ -42,7 +42,7 @@ def complex_normal(rng, *shape):
 
 @pytest.mark.parametrize("block", [16, 64])
 def test_correlation_and_metric(isa, rng, block):
-    """Energies and correlations are without the blocks' means, the metric is their ratio."""
+    """Energies and correlations exclude the means of the blocks; the metric is their ratio."""
     samples = complex_normal(rng, 3, 5 + 40 * block) + np.float32(2)
     energy, lag = kernels.correlate(samples, begin=3, blocks=40, block=block, isa=isa)
     blocks = samples[:, 3:3 + 40 * block].reshape(3, 40, block).astype(complex)
@@ -76,9 +76,9 @@ SCAN = {"rows": 2, "block": 16, "window": 6, "region": 10, "searches": 4, "fall"
 @pytest.mark.parametrize("cuts", [[0, 4000], [0, 1, 15, 16, 700, 701, 3000, 4000],
                                   list(range(0, 4001, 50))])
 def test_scan(isa, rng, cuts):
-    """Windows above the threshold and the best ones near them, however the stream is cut."""
+    """Windows above the threshold, and the best ones near them, however the stream is cut."""
     samples = 0.1 * complex_normal(rng, 2, 4000)
-    for start in (512, 1000, 2003):    # ten periods, and one that goes on
+    for start in (512, 1000, 2003):    # ten periods, and an endless one
         samples[:, start:start + 160] += np.tile(complex_normal(rng, 2, 16), 10)
     samples[:, 2600:3200] += np.tile(complex_normal(rng, 2, 12), 50)
     energy, lag = kernels.correlate(samples, begin=0, blocks=250, block=16, isa=isa)
@@ -157,10 +157,10 @@ def test_means(isa, rng):
 
 
 def test_direct_current(isa, rng):
-    """Where a mean is stronger than a signal's would be, which depends on the carrier offset."""
+    """DC is removed if the mean exceeds a signal's, which depends on the carrier offset."""
     length, rows = 800, 2
     cfo = np.array([0.1, 0.1, 0.3, 0.3]) / 64
-    level = np.array([0.5, 1, 2, 4])    # of the mean's square, over that of noise's
+    level = np.array([0.5, 1, 2, 4])    # squared mean relative to that of noise
     samples = complex_normal(rng, len(cfo), rows, length)
     samples -= samples.mean(axis=2, keepdims=True)
     samples += np.sqrt(level[:, None, None] / length * np.array([[[0.8], [1.2]]]))
@@ -179,7 +179,7 @@ def test_direct_current(isa, rng):
 
 @pytest.mark.parametrize("scale, rows", [(1, 1), (1, 3), (2, 2), (4, 1)])
 def test_acquire(isa, rng, scale, rows):
-    """Preambles in noise, in all 20 MHz or a part of them, and what is none."""
+    """Preambles in noise, in all 20 MHz parts or some, and noise alone."""
     fft, n, length = 64 * scale, 12, 334 * scale
     k = carriers.legacy().used
     bins = np.stack([(centre + k) % fft for centre in carriers.subchannels(20 * scale)])
@@ -226,7 +226,7 @@ def test_window_shifts(isa, rng):
 
 
 def test_train_and_combine(isa, rng):
-    """Noise of the halves' difference, channels of their mean, and matched filters with them."""
+    """Noise from the difference of the halves, channels from their mean, and matched filters."""
     n, rows, parts, k = 3, 2, 2, 8
     spectra = complex_normal(rng, n, rows, 4, parts * k)
     spectra[0, 1, 1] = spectra[0, 1, 0]    # without noise
@@ -253,7 +253,7 @@ def test_train_and_combine(isa, rng):
     np.testing.assert_allclose(
         strength, np.minimum(np.sum(np.abs(h)**2, axis=(1, 2, 3)),
                              np.sum(np.abs(both[:, 0]), axis=1)), rtol=1e-4)
-    spectra[2, :, 2, 3:], spectra[1, :, 1] = np.nan, np.inf    # as samples may be
+    spectra[2, :, 2, 3:], spectra[1, :, 1] = np.nan, np.inf    # samples may have such values
     noise, _, channel = kernels.train(spectra, sequence=sequence, isa=isa)
     combined, _ = kernels.combine(spectra, channel, noise=noise, isa=isa)
     assert np.isfinite(combined[0]).all() and np.isfinite(combined[2, 1]).all()
@@ -274,7 +274,7 @@ def test_order(isa, rng):
 @pytest.mark.parametrize("symbols", [1, 2, 23, 150, 500])
 @pytest.mark.parametrize("k", [[-21, -7, 7, 21], [-3, -2, -1, 1, 2, 3]])
 def test_track(isa, rng, symbols, k):
-    """Frames with a clock's offset, a frequency that is left, and a phase that wanders."""
+    """Frames with clock offset, residual frequency, and phase noise."""
     n, k = 5, np.array(k)
     distance = 80.0 * np.arange(symbols) + 112
     offset = rng.normal(0, 20e-6, n)
@@ -304,7 +304,7 @@ def test_track(isa, rng, symbols, k):
 
 
 def test_profiles(isa, rng):
-    """A delay is found and taken out, powers are those of the transform."""
+    """The delay is found and removed; the powers are those of the transform."""
     k = np.array([*range(-20, 0), *range(1, 21)])
     delay = np.array([3.4, -7.1])
     channel = np.exp(-2j * np.pi / 64 * delay[:, None] * k)[:, :, None] * complex_normal(
@@ -321,7 +321,7 @@ def test_profiles(isa, rng):
 
 
 def test_extents(isa, rng):
-    """One path, many, none, and such that lie too far apart or at the ends."""
+    """One path, many, none, and paths that are too far apart or at the ends."""
     n, delay = 200, np.arange(-16, 16.25, 0.25)
     power = rng.exponential(size=(n, delay.size)).astype(np.float32) ** 4
     power *= rng.uniform(size=power.shape) < rng.choice([0.01, 0.1, 1], (n, 1))
@@ -355,8 +355,7 @@ def test_smooth(isa, rng):
 
 @pytest.mark.parametrize("rows, columns", [(2, 2), (3, 3), (4, 4), (8, 3), (8, 4)])
 def test_channel_states(isa, rng, rows, columns):
-    """Channels and noise of unscaled FFTs are brought to a scale; condition numbers are those of
-    antennas with equal noise."""
+    """Channels and noise of unscaled FFTs are scaled; condition numbers assume equal noise."""
     channel, noise = complex_normal(rng, 5, 37, rows, columns), rng.uniform(0.1, 10, (5, rows))
     matrices, level, condition = kernels.channel_states(channel, noise, fft=64, isa=isa)
     np.testing.assert_allclose(matrices, channel / 64, rtol=1e-6)
@@ -375,7 +374,7 @@ def test_condition_of_columns_and_of_too_many(rng):
 
 
 def test_powers_in_decibels(rng):
-    """SNR as the mean of the antennas' ratios; levels and noise in shares of the FFT's powers."""
+    """SNR is the mean of the antennas' ratios; levels and noise are shares of the FFT's powers."""
     signal, noise = rng.uniform(1, 100, (2, 3, 4))
     found = kernels.powers(list(signal), list(noise), share=[1.0, 0.5, 0.25])
     for i, (snr, ratios, levels, floors) in enumerate(found):
@@ -391,7 +390,7 @@ def test_powers_in_decibels(rng):
 @pytest.mark.parametrize("rows, columns, side", [(1, 1, 1), (2, 2, 2), (4, 4, 4), (4, 3, 8),
                                                  (12, 6, 16)])
 def test_error_vectors(isa, rng, rows, columns, side):
-    """Against unbiased MMSE estimates and the nearest of all points."""
+    """Compare with unbiased MMSE estimates and the nearest of all points."""
     scale = 1.0 if side == 1 else np.sqrt(1.5 / (side**2 - 1))
     levels = scale * (2 * np.arange(side) - (side - 1))
     points = np.array([-1, 1]) if side == 1 else np.add.outer(levels, 1j * levels).ravel()
@@ -409,7 +408,7 @@ def test_error_vectors(isa, rng, rows, columns, side):
 
 
 def _received(rng, frames, rows, streams, symbols, trained, in_ltf):
-    """Frames through random channels, with decisions of which some are wrong."""
+    """Return frames through random channels, with some wrong decisions."""
     channel = complex_normal(rng, frames, trained.size, rows, streams)
     turn = np.exp(2j * np.pi * rng.random((trained.size, streams)))
     sent = (rng.choice([-1, 1], (frames, streams, symbols, in_ltf.size))
@@ -477,7 +476,7 @@ KINDS = kernels.signal_kinds
 
 
 def _signal_symbols(fields, turned):
-    """Three symbols (3, 52) with the bits of signal fields, each turned by 90 degrees or not."""
+    """Return three symbols (3, 52) with bits of signal fields, each rotated by 90 degrees or 0."""
     coded = np.concatenate([signal_fields.encode_signal(bits) for bits in fields])
     out = np.zeros((3, 52), np.complex64)
     for t, axis in enumerate(turned):
@@ -497,7 +496,7 @@ def test_read_signals(isa, rng, turned, kind, lengths):
     for field in bits:
         field[:, -6:] = 0
     sent = np.stack([_signal_symbols(fields, turned) for fields in zip(*bits, strict=True)])
-    # The offset that the halves of the training field leave
+    # Residual carrier offset after the training field.
     turn = np.exp(1j * rng.normal(0, 0.02, (n, 1, 1)) * SIGNALS["distance"][:, None] / 64)
     combined = snr * sent * turn + np.sqrt(snr / 2) * complex_normal(rng, *sent.shape)
     found, first, second = kernels.read_signals(
@@ -524,7 +523,7 @@ def test_noise_is_no_signal_field(isa, rng):
 
 
 def _smoothed(channel, noise, carriers, wanted, bandwidth):
-    """One channel (k, rows) through the smoother, step by step: channels, error, paths."""
+    """Smooth one channel (k, rows) step by step: return channels, error, paths."""
     k, fft = np.array(carriers), 64 * bandwidth // 20
     delays, transform = smoothing._delay_transform(carriers, fft)
     step = delays[1] - delays[0]
@@ -552,7 +551,7 @@ def _smoothed(channel, noise, carriers, wanted, bandwidth):
 
 
 def _response(rng, k, rows, fft):
-    """Channels (k, rows) of a few paths."""
+    """Return channels (k, rows) with a few paths."""
     delays = rng.uniform(-2, 6, (4, 1))
     gains = complex_normal(rng, 4, rows) * np.array([1, 0.7, 0.4, 0.2])[:, None]
     return np.exp(-2j * np.pi / 64 * delays * np.array(k)).T @ gains
@@ -589,7 +588,7 @@ def test_demodulate(isa, rng, frame_format, rows, ppm):
     sent = np.pad(sent, ((0, 0), (40 * scale, 100 * scale)))
     taps = complex_normal(rng, 3, rows, len(sent)) * np.array([1, 0.5, 0.2])[:, None, None]
     samples = sum(np.roll(tap @ sent, 2 * at * scale, axis=1) for at, tap in enumerate(taps))
-    if ppm:    # as many samples late or early as a wrong clock makes it at the end
+    if ppm:    # resample as with a wrong clock
         at = np.arange(samples.shape[1]) * (1 + ppm * 25e-6)
         whole = np.clip(at.astype(int), 0, samples.shape[1] - 2)
         samples = samples[:, whole] + (samples[:, whole + 1] - samples[:, whole]) * (at - whole)

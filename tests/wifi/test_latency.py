@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""How many samples behind a frame the receiver wants before it reports it."""
+"""Number of samples after a frame that the receiver needs before it reports the frame."""
 
 import pytest
 from gnuradio.mimopack.wifi import HT, VHT, NonHT, Receiver
@@ -16,7 +16,7 @@ LONG = data_mpdu(1000)
     (lambda n: NonHT(54, n), SHORT), (lambda n: NonHT(6, n), LONG), (lambda n: HT(9, n), LONG),
     (lambda n: VHT.of_length(4, n, 2), LONG)], ids=["short", "non-HT", "HT", "VHT"])
 def test_a_frame_is_reported_soon_after_its_last_sample(format_of, mpdu, rate):
-    """2 us for the timing's sake; and no frame before 110 us, the search for the best preamble."""
+    """2 us serve the timing. No frame comes before 110 us, the search for the best preamble."""
     samples, sent = air([(format_of, [mpdu])], 2, gap=20_000, sample_rate=rate)
     receiver = Receiver(2, rate)
     for end in range(PIECE, samples.shape[1], PIECE):

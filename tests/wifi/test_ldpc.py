@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""LDPC codes in frames of IEEE 802.11n: how codewords fill OFDM symbols, and what they win."""
+"""LDPC codes in IEEE 802.11n frames: how codewords fill OFDM symbols, and the coding gain."""
 
 from fractions import Fraction
 from math import ceil
@@ -13,7 +13,7 @@ from gnuradio.mimopack.wifi import HT, VHT
 
 
 def by_the_standard(n_pld, rate, n_cbps):
-    """§19.3.11.7.5 in exact fractions: (L_LDPC, N_CW, symbols, N_shrt, N_punc, N_rep)."""
+    """Compute §19.3.11.7.5 in fractions: (L_LDPC, N_CW, symbols, N_shrt, N_punc, N_rep)."""
     r = Fraction(rate)
     n_avbits = n_cbps * ceil(n_pld / (n_cbps * r))
     if n_avbits <= 648:
@@ -50,7 +50,8 @@ class TestRateMatching:
                     assert m.num_coded == m.num_symbols * symbol_bits
                     more = m.num_symbols > ceil(payload_bits / (symbol_bits * Fraction(rate)))
                     seen.add((found[0], min(found[1], 3), more, *(n > 0 for n in found[3:])))
-        # Each length, one, two and more codewords, an added symbol, all that is done to bits.
+        # Cover each codeword length, one, two and more codewords, extra symbols, and each
+        # operation.
         assert {s[:2] for s in seen} == {(648, 1), (1296, 1), (1944, 1), (1296, 2), (1944, 2),
                                          (1944, 3)}
         assert all({s[i] for s in seen} == {False, True} for i in range(2, 6))
@@ -58,7 +59,7 @@ class TestRateMatching:
     @pytest.mark.parametrize("octets, shortened, punctured, repeated",
                              [(100, 642, 54, 0), (140, 322, 0, 42)])
     def test_by_hand(self, octets, shortened, punctured, repeated):
-        """16-QAM, one stream, rate 3/4: 208 coded bits in a symbol, a codeword of 1944."""
+        """16-QAM, one stream, rate 3/4: 208 coded bits per symbol, one codeword of 1944 bits."""
         m = ldpc.WifiRateMatching(16 + 8 * octets, "3/4", 208)
         assert (m.code.num_bits, m.num_codewords) == (1944, 1)
         assert (m.num_shortened, m.num_punctured, m.num_repeated) == (shortened, punctured,
@@ -74,7 +75,7 @@ class TestRateMatching:
         llr = np.random.default_rng(2).exponential(3, m.num_coded).astype(np.float32)
         llr *= 2.0 * sent - 1
         whole = m.recover(llr.astype(np.float32))
-        # One bit after another, codeword by codeword, as the standard words it.
+        # Bit by bit and codeword by codeword, as the standard describes it.
         n, k = m.code.num_bits, m.code.num_info
         counts = [[total // m.num_codewords + (i < total % m.num_codewords)
                    for i in range(m.num_codewords)]
@@ -93,7 +94,7 @@ class TestRateMatching:
             first += k - short
         assert at == m.num_coded and first == payload_bits
         np.testing.assert_array_equal(m.match(whole)[m.information] > 0, bits)
-        # What is not punctured, with the shortened zeros, is of a codeword.
+        # The bits that are not punctured, and the shortened zeros, belong to a codeword.
         decoder = ldpc.LdpcDecoder(m.code)
         decoder.decode(whole)
         assert decoder.found.all() and not m.recover(0 * llr).any()
@@ -114,7 +115,7 @@ class TestRateMatching:
 
 
 def test_fewer_frames_are_lost_than_with_the_convolutional_code():
-    """QPSK at 2.6 dB, where the convolutional code still loses many."""
+    """QPSK at 2.6 dB, where the convolutional code still loses many frames."""
     lost = {}
     for name in ("bcc", "ldpc"):
         rng = np.random.default_rng(3)
@@ -162,7 +163,7 @@ class TestLdpc:
     @pytest.mark.parametrize("stbc", [False, True])
     @pytest.mark.parametrize("bandwidth", [20, 40, 80])
     def test_vht_symbols(self, bandwidth, stbc):
-        """§21.3.10.5.4: N_SYM,init, and whether the code takes a symbol more."""
+        """§21.3.10.5.4: N_SYM,init, and whether the code adds a symbol."""
         block, more = 2 if stbc else 1, set()
         for mcs in range(9):
             for streams in (1, 2):

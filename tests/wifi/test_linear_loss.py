@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Decibels left on the table, against simulated frames over the same channels."""
+"""Loss of linear detectors, compared with simulated frames over the same channels."""
 
 import importlib.util
 from dataclasses import replace
@@ -26,7 +26,7 @@ _spec.loader.exec_module(bench)
 
 @cache
 def measured(case):
-    """(link, SNRs that N-way, MMSE and ZF need)."""
+    """Return (link, SNRs that N-way, MMSE and ZF need)."""
     mcs, coding, num_rx, correlation, seed = case
     link = bench.Link(wifi.HT(mcs, 500, coding=coding),
                       bench.multipath(num_rx, mcs // 8 + 1, correlation, seed))
@@ -55,9 +55,9 @@ def test_losses_are_right_on_average():
 def test_the_margin_is_the_distance_to_what_the_detector_needs(case):
     link, _, _, _ = measured(case)
     needed = link.needed_db("nway", 0.1, kind=1)
-    found = linear_loss(link.format, link.state)    # of noise 1
+    found = linear_loss(link.format, link.state)    # unit noise
     assert -found.margin_db == pytest.approx(needed, abs=1.0)
-    # Ten times the noise takes 10 dB.
+    # Ten times the noise costs 10 dB.
     noisier = linear_loss(link.format, replace(link.state, noise=10 * link.state.noise))
     assert noisier.margin_db == pytest.approx(found.margin_db - 10, abs=0.1)
     assert noisier.mmse_db == pytest.approx(found.mmse_db, abs=0.1)
@@ -70,11 +70,11 @@ def test_nothing_is_left_on_orthogonal_channels(mcs):
     n, streams = f.plan.used.size, f.num_streams
     shape = (n, streams + 1, streams)
     h = np.linalg.qr(rng.standard_normal(shape) + 1j * rng.standard_normal(shape))[0]
-    # Streams of unlike strength, and antennas of unlike noise that whitening makes equal.
+    # Streams differ in strength. Antennas differ in noise, which whitening normalises.
     noise = np.linspace(1, 3, streams + 1)
     h = h * np.linspace(1, 2, streams) * np.sqrt(noise)[:, None]
     found = linear_loss(f, wifi.ChannelState(f.plan.used, h.astype(np.complex64), noise))
-    # N-way passes over real-valued layers and clips LLRs: not the same numbers to the last digit.
+    # N-way uses real-valued layers and clips LLRs, so the numbers are not identical.
     assert abs(found.mmse_db) < 0.1 and abs(found.zf_db) < 0.1
 
 
@@ -101,7 +101,7 @@ def test_what_is_compared():
     assert linear_loss(link.format, link.state, "mla").detector == "mla"
     for name in ("mmse", "zf", "sd", "bitflip", "a user's own"):
         assert linear_loss(link.format, link.state, name) == linear_loss(link.format, link.state)
-    # 64-QAM on four streams: more candidates than a figure is worth.
+    # 64-QAM on four streams has more candidates than linear_loss allows.
     link = measured(CASES[-1])[0]
     assert linear_loss(link.format, link.state, "mla").detector == "nway"
     # More streams than antennas.
@@ -113,7 +113,7 @@ def test_what_is_compared():
                                              (11, "ldpc"), (13, "ldpc"), (12, "ldpc"),
                                              (15, "ldpc")])
 def test_thresholds(mcs, coding):
-    """At the SNR at which one frame in ten is lost the margin is 0."""
+    """The margin is 0 at the SNR at which one frame in ten is lost."""
     f = wifi.HT(mcs, 500, coding=coding)
     link = bench.Link(f, bench.multipath(3, 2, 0.3, 4), frames=100)
     noise_var = 10 ** (-link.needed_db("mmse" if mcs == 8 else "nway", 0.1, kind=1) / 10)
@@ -135,8 +135,10 @@ def test_information_grows_with_the_snr():
 
 
 def test_it_foretells_which_frames_of_the_demo_are_decoded():
-    """80 simulated frames over channels of their own: the channel matrices that N-way's receiver
-    found tell which ones the other detectors decode."""
+    """The channel matrices found by N-way's receiver predict which frames other detectors decode.
+
+    There are 80 simulated frames, each with its own channel.
+    """
     reader = recording.Reader(ROOT / "examples/recordings/wifi_4x4_ht.sigmf-meta")
     samples = next(reader.pieces(reader.num_samples))
     decoded, found = {}, []

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Wi-Fi frames that arrive in part or not at all: what is told of them, and what is kept."""
+"""Wi-Fi frames that arrive in part or not at all: their reports, and the parts that are kept."""
 
 from dataclasses import replace
 
@@ -29,7 +29,7 @@ MPDUS = [data_mpdu(70, 1), data_mpdu(43, 2), data_mpdu(170, 3)]
 
 
 def stream(format_, psdu, num_rx, snr_db=40, seed=1):
-    """Samples of num_rx antennas with a frame that has these bytes."""
+    """Return samples of num_rx antennas with a frame that has these bytes."""
     rng = np.random.default_rng(seed)
     sent = Transmitter(format_.num_space_time_streams).frame(format_, psdu)
     channel = np.linalg.qr(rng.standard_normal((num_rx, num_rx)))[0][:, :len(sent)]
@@ -48,7 +48,7 @@ def good(frame):
 
 
 def broken(psdu, at):
-    """The bytes with a bit of one wrong."""
+    """Return the bytes with an error in one bit of the byte at ``at``."""
     psdu = bytearray(psdu)
     psdu[at] ^= 4
     return bytes(psdu)
@@ -79,8 +79,10 @@ class TestComplete:
         assert mac.split(MPDUS[0], False)[1]
 
     def test_padding_may_be_wrong(self):
-        """Behind the first EOF delimiter, or behind a single MPDU with the EOF bit, no other MPDU
-        comes; less than an MPDU takes is no loss either."""
+        """No MPDU follows the first EOF delimiter, or a single MPDU with the EOF bit.
+
+        A part too short for an MPDU is no loss either.
+        """
         psdu = mac.aggregate(MPDUS, 800)
         end = len(psdu) - 4 * ((800 - len(mac.aggregate(MPDUS))) // 4)
         for wrong in (psdu[:end + 4] + bytes(800 - end - 4), broken(psdu, end + 1),
@@ -92,7 +94,7 @@ class TestComplete:
         assert mac.split(mac.aggregate(MPDUS[:1] + [b""] * 9 + MPDUS[1:]), True)[1]
 
     def test_it_agrees_with_the_reference(self):
-        """A-MPDUs with bytes that are wrong anywhere, some of them EOF delimiters in an MPDU."""
+        """A-MPDUs with wrong bytes anywhere, some of which form EOF delimiters inside an MPDU."""
         rng = np.random.default_rng(3)
         complete = 0
         for _ in range(3000):
@@ -140,7 +142,7 @@ class TestUnion:
     @pytest.mark.parametrize("coding", ["bcc", "ldpc"])
     @pytest.mark.parametrize("lost", ["body", "body and seed", "nothing"])
     def test_of_two_attempts(self, coding, lost):
-        """MPDUs that either attempt has come out, in their places, and bits to train with."""
+        """MPDUs of either attempt come out, in their positions, and so do bits to train with."""
         psdu = mac.aggregate(MPDUS)
         f = HT(3, len(psdu), coding=coding, aggregated=True)
         field = DataField(f)
@@ -180,7 +182,7 @@ class TestUnion:
         assert len(once) == len(often) == len(sent)
         assert all(good(first) <= good(last) <= set(mpdus)
                    for first, last in zip(once, often, strict=True))
-        # Also where the first pass had some already.
+        # This holds also if the first pass already found some.
         assert any(0 < len(good(first)) < len(good(last))
                    for first, last in zip(once, often, strict=True))
         for frame in often:
@@ -188,7 +190,7 @@ class TestUnion:
                 assert frame.psdu[mpdu.offset:mpdu.offset + len(mpdu.data)] == mpdu.data
 
     def test_a_pass_that_goes_wrong_takes_nothing_away(self, monkeypatch):
-        """Nor does it change what is reported of the frame."""
+        """Nor does it change the report of the frame."""
         psdu = broken(mac.aggregate(MPDUS), 150)
         samples = stream(HT(9, len(psdu), aggregated=True), psdu, 2)
         (once,), _ = receive(samples, passes=1)
@@ -259,7 +261,7 @@ class TestDetectorsLimits:
 
 
 class TestExtraSymbol:
-    """The bit of the VHT-SIG-A, where the number of symbols leaves it no choice."""
+    """The bit of the VHT-SIG-A, if the number of symbols allows only one value."""
 
     @pytest.mark.parametrize("mcs, length, streams, stbc, extra", [
         (0, 113, 1, 0, False), (3, 337, 2, 0, False), (1, 225, 1, 1, False), (0, 50, 1, 0, True),
@@ -272,7 +274,7 @@ class TestExtraSymbol:
         psdu = mac.aggregate([data_mpdu(f.length - 4 - 28)], f.length)
         (frame,), _ = receive(stream(wrong, psdu, 2))
         assert frame.complete and frame.psdu == psdu and not caplog.records
-        assert frame.format.extra_symbol != extra    # as it was sent
+        assert frame.format.extra_symbol != extra    # the wrong value was sent
 
     def test_both_values_are_read_where_both_may_be(self):
         read = {}
@@ -284,7 +286,7 @@ class TestExtraSymbol:
         assert {len(lengths) for lengths in read.values()} == {1, 2}
 
     def test_every_length_has_its_own_bit(self):
-        """The transmitter's choice is the standard's, and is read back."""
+        """The transmitter's choice is the standard's, and the receiver reads it back."""
         for mcs in (0, 5, 8):
             for length in range(20, 400, 3):
                 f = VHT.of_length(mcs, length, coding="ldpc")
@@ -307,7 +309,7 @@ class TestForged:
     """Signal fields that no honest transmitter sends."""
 
     def forge(self, monkeypatch, format_, **fields):
-        """Samples of a frame whose HT-SIG or VHT-SIG-A has other fields."""
+        """Return the samples of a frame whose HT-SIG or VHT-SIG-A has other fields."""
         for name in ("ht_sig", "vht_sig_a"):
             make = getattr(signal_fields, name)
             monkeypatch.setattr(signal_fields, name,
@@ -369,14 +371,14 @@ class TestForged:
 
     @pytest.mark.parametrize("intact", [False, True])
     def test_of_what_is_inside_an_unreadable_frame_only_good_mpdus_count(self, monkeypatch, intact):
-        """An L-SIG keeps the receiver busy, but samples that were lost must not cost more."""
+        """An L-SIG keeps the receiver busy, but lost samples must not cost more than that."""
         make = signal_fields.ht_sig
         monkeypatch.setattr(signal_fields, "ht_sig", lambda f: make(f) ^ (np.arange(48) == 40))
         samples = stream(HT(0, 500), bytes(500), 2)
         monkeypatch.undo()
         mpdu = data_mpdu(72)
         inner = stream(HT(9, 100), mpdu if intact else broken(mpdu, 50), 2)
-        samples[:, 2000:2000 + inner.shape[1]] = inner    # the outer one falls silent
+        samples[:, 2000:2000 + inner.shape[1]] = inner    # the outer frame falls silent
         frames, _ = receive(samples)
         assert [frame.problem for frame in frames] == ["HT-SIG CRC", ""][:1 + intact]
         assert [frame.fcs_ok for frame in frames] == [False, True][:1 + intact]
@@ -395,7 +397,7 @@ def test_preambles_inside_others_do_not_fill_the_memory():
 
 
 def test_a_frame_of_which_the_beginning_was_dropped():
-    samples = stream(HT(9, 100), data_mpdu(72), 2)[:, 420:]    # 20 samples of the L-STF are gone
+    samples = stream(HT(9, 100), data_mpdu(72), 2)[:, 420:]    # 20 samples of the L-STF are missing
     for origin in (0, 16, 1000, 12345):
         receiver = Receiver(2)
         receiver.restart(origin)

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Capture files as tshark and scapy read them: every field of every format; FIFOs."""
+"""tshark and scapy read capture files: every field of every format; and FIFOs."""
 
 import contextlib
 import itertools
@@ -97,7 +97,7 @@ def test_frequencies(tmp_path, frequency, shown):
 
 
 def test_every_field_of_ht(tmp_path):
-    # Wireshark takes frames of one time for parts of one A-MPDU, with one rate.
+    # Wireshark takes frames at the same time for parts of one A-MPDU with one rate.
     path = written(tmp_path, *(received(f, start=20_000 * i) for i, f in enumerate(HT_FRAMES)))
     names = ["known", "index", "bw", "gi", "format", "fec", "stbc", "have_bw", "have_index",
              "have_gi", "have_format", "have_fec", "have_stbc", "have_ness", "ness_bit0"]
@@ -110,7 +110,7 @@ def test_every_field_of_ht(tmp_path):
                        7, 1], f
     rates = numbers(path, "wlan_radio.data_rate")
     for f, (rate,) in zip(HT_FRAMES, rates, strict=True):
-        # For MCS 32, Wireshark 4.0 has 6.2 instead of 6 Mbit/s.
+        # Wireshark 4.0 shows 6.2 instead of 6 Mbit/s for MCS 32.
         assert rate == pytest.approx(f.rate_mbps, abs=0.25 if f.mcs == 32 else 0.06), f
 
 
@@ -123,7 +123,7 @@ def test_every_field_of_vht(tmp_path):
                    "radiotap.mcs.have_paid", "radiotap.flags.shortgi", "radiotap.present.rate",
                    "radiotap.present.mcs", "radiotap.present.ampdu", "wlan_radio.phy")
     for f, row in zip(VHT_FRAMES, rows, strict=True):
-        # tshark has one name for "extra symbol known" and "extra symbol".
+        # tshark has the same name for "extra symbol known" and "extra symbol".
         assert row == [
             1, 1, 1, 0, 0, bool(f.stbc), f.short_gi, f.beamformed, [1, f.extra_symbol],
             {20: 0, 40: 1, 80: 4}[f.bandwidth_mhz], f.num_streams, f.num_space_time_streams, f.mcs,
@@ -163,7 +163,7 @@ def test_antennas(tmp_path):
     path = written(tmp_path, *frames)
     rows = numbers(path, "radiotap.dbm_antsignal", "radiotap.dbm_antnoise", "radiotap.antenna",
                    "wlan.fcs.status")
-    # The antenna with the strongest signal first, then all of them in order.
+    # First the antenna with the strongest signal, then all antennas in order.
     assert rows == [[[-4, -20, -4, -30], [-60, -50, -60, -55], [0, 1, 2], 1],
                     [[-20, -20], -60, [0, 1], 1], [None, None, [0, 1], 1],
                     [None, -60, 0, 1], [None, None, None, 1],
@@ -182,7 +182,7 @@ def test_256_antennas(tmp_path):
 
 
 def test_every_set_of_fields_is_aligned(tmp_path):
-    # Each combination of fields puts those behind it elsewhere.
+    # Each combination of fields moves the later fields.
     choices = itertools.product(
         (None, 1.5), (None, 5180e6), (None, "non-ht", "ht", "vht"), (None, (70000, 1, 2)),
         ((), (-40.0,), (-40.0, -40.0), (-40.0,) * 3), (False, True))
@@ -214,7 +214,7 @@ def test_every_set_of_fields_is_aligned(tmp_path):
 
 def test_scapy_reads_the_same(tmp_path):
     frames = [received(NonHT(24, 44), frequency=2437e6, antennas=2),
-              # scapy puts the MCS field on even places: two antennas put it there anyway.
+              # scapy puts the MCS field at even positions, where two antennas put it anyway.
               received(HT(13, 44, bandwidth_mhz=40, short_gi=True, coding="ldpc", stbc=1),
                        antennas=2),
               received(VHT(4, 10, num_streams=2, bandwidth_mhz=80, partial_aid=300, group_id=1),
@@ -227,7 +227,7 @@ def test_scapy_reads_the_same(tmp_path):
     assert (legacy.dBm_AntSignal, legacy.dBm_AntNoise) == (-20, -50)
     assert (ht.MCS_index, ht.MCS_bandwidth, ht.guard_interval) == (13, 1, 1)
     assert (ht.HT_format, ht.FEC_type, ht.STBC_streams) == (0, 1, 1)
-    # scapy takes the partial AID for big-endian.
+    # scapy reads the partial AID as big-endian.
     assert (vht.A_MPDU_ref, vht.VHT_bandwidth, vht.PartialAID, vht.GroupID) == (0, 4, 0x2C01, 1)
     assert vht.mcs_nss == b"\x42\0\0\0\0"
     assert [Dot11FCS in packet or Dot11 in packet for packet in (legacy, ht, vht)] == [True] * 3
@@ -254,7 +254,7 @@ def test_frames_without_format_and_short_mpdus(tmp_path):
         records = [data for data, _ in reader]
     assert len(records) == 3 and records[0].endswith(mpdu_bytes())
     lengths = [int.from_bytes(record[2:4], "little") for record in records]
-    flags = [record[16] for record in records]    # behind a word of presence bits and the TSFT
+    flags = [record[16] for record in records]    # after a word of presence bits and the TSFT
     assert [record[length:] for record, length in zip(records[1:], lengths[1:], strict=True)] \
         == [b"abc", b"abcd"]
     assert flags == [0x10, 0x40, 0x50]
@@ -283,7 +283,7 @@ class TestFiles:
             with PcapWriter(path) as writer:
                 for sequence in range(3):
                     writer.write(received(NonHT(6, 44), [mpdu_bytes(sequence)]))
-                    # It is read before the next one is written.
+                    # The reader gets each record before the next one is written.
                     assert reader.stdout.readline() == f"{sequence}\n"
             assert reader.wait(timeout=30) == 0
 
@@ -308,7 +308,7 @@ class TestFiles:
             with pytest.raises(ValueError, match="live.pcap: writing has ended"):
                 writer.write(received(NonHT(6, 44)))
 
-    @pytest.mark.parametrize("size", [1500, 10000])    # a pipe takes 4096 bytes at once or not
+    @pytest.mark.parametrize("size", [1500, 10000])    # a pipe takes up to 4096 bytes atomically
     def test_reader_that_stands_still(self, tmp_path, size):
         path = tmp_path / "live.pcap"
         os.mkfifo(path)

@@ -43,7 +43,7 @@ class TestPdus:
         assert "encoding" not in frame_to_pdus(received(HT(0, 44)))[0][0]
 
     def test_every_key_that_gr_ieee802_11_has_is_there(self):
-        """Its readers ask for numbers without saying what stands for none."""
+        """Its readers expect numbers and have no value for a missing one."""
         info = frame_to_pdus(received(NonHT(6, 44), frequency=None))[0][0]
         assert (info["freq"], type(info["freq"])) == (0.0, float)
 
@@ -98,7 +98,7 @@ class TestPdus:
             assert pmt.is_uint64(pmt.dict_ref(pmt.car(message), pmt.intern(key), pmt.PMT_NIL))
 
     def test_pdu_of_gr_ieee802_11(self, tmp_path):
-        # As its frame_equalizer and decode_mac make it.
+        # As its blocks frame_equalizer and decode_mac make it.
         info = pmt.make_dict()
         for key, value in (("frame_bytes", pmt.from_uint64(68)), ("encoding", pmt.from_uint64(4)),
                            ("snr", pmt.from_double(21.5)), ("freq", pmt.from_double(5.89e9)),

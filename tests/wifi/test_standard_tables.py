@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Tables and examples of IEEE 802.11-2020 clauses 9, 17, 19 and 21, written out."""
+"""Tables and examples of IEEE 802.11-2020 clauses 9, 17, 19 and 21."""
 
 from math import ceil
 
@@ -31,7 +31,7 @@ LONG_TRAINING = {
         "++--++-+-++++++--++-+-+++++" "+--++-+-+-----++--+-+-++++" "+-+-000+--+"
         "++--++-+-++++++--++-+-+++++" "+--++-+-+-----++--+-+-++++" "---++-+-++-"
         "++--++-+-++++++--++-+-+++++" "+--++-+-+-----++--+-+-++++"}
-# Tables 19-19 and 19-20, a row for each space-time stream.
+# Tables 19-19 and 19-20, one row per space-time stream.
 HT_PILOTS = {20: {1: ["+++-"], 2: ["++--", "+--+"], 3: ["++--", "+-+-", "-++-"],
                   4: ["+++-", "++-+", "+-++", "-+++"]},
              40: {1: ["+++--+"], 2: ["++----", "+++-++"], 3: ["++----", "+++-++", "+-+--+"],
@@ -53,7 +53,7 @@ def bits(text):
 
 
 def remainder_crc(message):
-    """Complement of the remainder by x^8 + x^2 + x + 1 where the register began with ones."""
+    """Return the inverted remainder by x^8 + x^2 + x + 1, with all ones in the register first."""
     value = int("".join(map(str, message)), 2) << 8
     value ^= 0xFF << len(message)
     for shift in range(len(message) - 1, -1, -1):
@@ -63,14 +63,14 @@ def remainder_crc(message):
 
 
 def spectra(frame, start, count, guard=16, rate=20):
-    """(num_tx, count, fft) carriers of symbols whose first guard interval begins at start."""
+    """Return carriers (num_tx, count, fft) of symbols; the first guard interval is at start."""
     scale = rate // 20
     at = (start + guard + (64 + guard) * np.arange(count))[:, None] * scale + np.arange(64 * scale)
     return np.fft.fft(frame[:, at])
 
 
 def shifted(samples_at_20, k):
-    """What a cyclic advance makes of carrier k."""
+    """Return the phase of carrier k after a cyclic advance."""
     return np.exp(2j * np.pi * k * samples_at_20 / 64)
 
 
@@ -130,7 +130,7 @@ class TestCarriersAndTraining:
 
     @pytest.mark.parametrize("num_tx", [1, 2, 3, 4])
     def test_shifts_of_a_sent_frame(self, num_tx):
-        """Non-HT training has the antennas' shifts, HT training those of the streams."""
+        """Non-HT training has the shifts of antennas, HT training those of the streams."""
         f = HT(8 * (num_tx - 1), 40)
         frame = Transmitter(num_tx).frame(f, bytes(40))
         legacy = carriers.legacy().used
@@ -227,7 +227,7 @@ class TestSignalFields:
 
     @pytest.mark.parametrize("streams", [1, 2, 3, 4])
     def test_vht_sig_b_on_the_streams(self, streams):
-        """(21-47): P's first column is on the data; the pilots are the same on all streams."""
+        """(21-47): P's first column is on the data; all streams have the same pilots."""
         f = VHT.of_length(0, 200, streams)
         frame = Transmitter(streams).frame(f, bytes(f.length))
         k = f.plan.used
@@ -255,7 +255,7 @@ class TestSignalFields:
         """§21.3.10.3: bits 8 to 15 are the CRC of VHT-SIG-B, c7 first."""
         f = VHT.of_length(3, 100, 2, 80, coding="ldpc")
         sent = DataField(f).encode(bytes(f.length), 93)
-        first = sent[0][order_of(f)][:16]    # LDPC codewords begin with the bits themselves
+        first = sent[0][order_of(f)][:16]    # LDPC codewords begin with the information bits
         np.testing.assert_array_equal(scramble(first, 93), bits("00000000 00011100"))
 
     @pytest.mark.parametrize("f", [
@@ -264,13 +264,13 @@ class TestSignalFields:
         VHT.of_length(8, 3000), VHT.of_length(9, 3000, 2, 80, short_gi=True),
         VHT.of_length(4, 555, 3, 40), VHT(0, 0, 4, 80), VHT.of_length(2, 1000, 4, short_gi=True)])
     def test_legacy_length(self, f):
-        """§21.3.8.2.4: LENGTH from the duration, in steps of 4 us behind L-SIG."""
+        """§21.3.8.2.4: LENGTH from the duration, in steps of 4 us after the L-SIG."""
         interval = T_SHORT_SYMBOL if f.short_gi else T_SYMBOL
         payload = T_SYMBOL * ceil(round(interval * f.num_symbols, 6) / T_SYMBOL)
         streams = f.num_ltf * T_HT_LTF + (T_SIG if f.name == "vht" else 0)
         time = T_STF + T_LTF + T_SIG + T_HT_SIG + T_HT_STF + streams + payload
         assert f.legacy_length == ceil((time - 20) / 4) * 3 - 3
-        # What a station that only knows non-HT takes for the frame's end.
+        # The end of the frame, as computed by a station that only knows non-HT.
         assert fields.LSig(6, f.legacy_length).duration == 20 * (time - 20)
 
     def test_legacy_length_worked(self):
@@ -291,14 +291,14 @@ class TestSignalFields:
             Transmitter(1).frame(VHT(0, 1513, short_gi=True), b"")
 
     def test_too_long_for_l_sig(self):
-        """A mixed HT frame that L-SIG cannot announce is refused, not sent with a wrong length."""
+        """A mixed HT frame is refused if the L-SIG cannot announce its length."""
         f = HT(0, 65535)
         assert f.legacy_length > 4095
         with pytest.raises(ValueError):
             Transmitter(1).frame(f, bytes(65535))
 
     def test_any_good_crc_is_taken_or_refused(self):
-        """No field of a stranger's frame raises anything but what the receiver expects."""
+        """Fields of unknown frames raise only the exceptions that the receiver expects."""
         rng = np.random.default_rng(3)
         taken = 0
         for _ in range(3000):
@@ -341,7 +341,7 @@ class TestRates:
         with pytest.raises(Unsupported):
             HT(32, 100, 20)
 
-    # Tables 21-30 to 21-53: (bandwidth, streams): N_ES of MCS 0 to 9, "x" is left out.
+    # Tables 21-30 to 21-53: (bandwidth, streams): N_ES of MCS 0 to 9; "x" is excluded.
     VHT_ENCODERS = {(20, 1): "111111111x", (20, 2): "111111111x", (20, 3): "1111111111",
                     (20, 4): "111111111x", (40, 1): "1111111111", (40, 2): "1111111111",
                     (40, 3): "1111111111", (40, 4): "1111111122", (80, 1): "1111111111",
@@ -359,7 +359,7 @@ class TestRates:
             assert f.num_encoders == (int(expected) if coding == "bcc" else 1)
 
     def test_vht_rates(self):
-        """Rates that data sheets name, Mbit/s with the short guard interval."""
+        """Rates in data sheets, Mbit/s with the short guard interval."""
         for mcs, streams, bandwidth, rate in [(8, 1, 20, 86.7), (9, 1, 40, 200), (9, 1, 80, 433.3),
                                               (9, 2, 80, 866.7), (9, 3, 80, 1300),
                                               (9, 4, 80, 1733.3), (9, 3, 20, 288.9)]:
@@ -383,7 +383,7 @@ class TestSpreading:
         (52, 13, 11, 4), (108, 18, 29, 6), (234, 26, 58, 9)])
     @pytest.mark.parametrize("num_bits", [1, 2, 4, 6, 8])
     def test_interleaver(self, num_carriers, columns, rotation, distance, num_bits):
-        """Tables 19-17, 21-17 and 21-19; the steps as §19.3.11.8.3 and §21.3.10.9.2 word them."""
+        """Tables 19-17, 21-17 and 21-19; the steps follow §19.3.11.8.3 and §21.3.10.9.2."""
         for streams in (1, 2, 3, 4):
             block = num_carriers * num_bits
             s = max(1, num_bits // 2)
@@ -429,7 +429,7 @@ class TestSpreading:
             np.testing.assert_array_equal(found[stream], place)
 
     def test_duplicate(self):
-        """MCS 32: the interleaver and pilots of 17.3.5, in both halves, the upper one turned."""
+        """MCS 32: the interleaver and pilots of 17.3.5, in both halves, the upper half rotated."""
         f = HT(32, 20, 40)
         psdu = bytes(range(20))
         frame = Transmitter(1, 40).frame(f, psdu)
@@ -457,7 +457,7 @@ class TestGreenfield:
         frame = Transmitter(n, bandwidth).frame(f, bytes(range(60)), 93)
         duration = T_STF + T_LTF + T_HT_SIG + T_HT_LTF * (f.num_ltf - 1) + T_SYMBOL * f.num_symbols
         assert frame.shape[1] == bandwidth * duration
-        # The guard interval of HT-LTF1 is twice as long, and the symbol comes twice.
+        # The guard interval of HT-LTF1 is twice as long, and the symbol is sent twice.
         first = frame[:, 160 * scale:320 * scale]
         np.testing.assert_allclose(first[:, :32 * scale], first[:, 64 * scale:96 * scale],
                                    atol=1e-6)
@@ -480,7 +480,7 @@ class TestGreenfield:
             own /= np.abs(own).mean()
             np.testing.assert_allclose(own, np.repeat(P[stream, :f.num_ltf, None], k.size, 1),
                                        atol=1e-4)
-            # HT-GF-STF and HT-SIG go the way of HT-LTF1.
+            # HT-GF-STF and HT-SIG pass through the same channel as HT-LTF1.
             own = short[stream, strong] / (shifted(shift / 50, strong)
                                            * carriers.rotation(bandwidth, strong))
             own /= np.abs(own).mean()
@@ -494,7 +494,7 @@ class TestGreenfield:
                                        np.tile([1, 1, 1, -1], (2, scale)), atol=1e-4)
 
     def test_polarity(self):
-        """(19-58): z is 2 behind a greenfield preamble, 3 behind a mixed one."""
+        """(19-58): z is 2 after a greenfield preamble, 3 after a mixed one."""
         polarity = np.array(POLARITY.split(), float)
         for greenfield, z in ((True, 2), (False, 3)):
             f = HT(0, 400, greenfield=greenfield)
@@ -505,7 +505,7 @@ class TestGreenfield:
 
 class TestDelimiter:
     @pytest.mark.parametrize("length, eof, expected", [
-        # Padding of a VHT A-MPDU, and the same as HT writes it.
+        # Padding of a VHT A-MPDU, and the same for HT.
         (0, True, "0100794e"), (0, False, "0000144e")])
     def test_examples(self, length, eof, expected):
         assert mac.delimiter(length, eof).hex() == expected

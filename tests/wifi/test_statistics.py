@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Figures of received frames: counts, rates, levels, condition numbers."""
+"""Statistics of received frames: counts, rates, levels, condition numbers."""
 
 from dataclasses import replace
 
@@ -15,7 +15,7 @@ RATE = 20e6
 
 @pytest.fixture(scope="module")
 def received():
-    """(frames with points of two antennas, what was sent)."""
+    """Return (frames with points of two antennas, sent frames)."""
     samples, sent = air(FRAMES * 3, num_rx=2)
     receiver = wifi.Receiver(2, keep_symbols=True)
     return receiver.process(samples) + receiver.finish(), sent
@@ -53,10 +53,10 @@ def test_rates_are_of_the_last_window_of_the_samples_time(received):
     assert figures.per_second(figures.recent_total.frames) == len(frames) / figures.seconds
     assert figures.airtime == pytest.approx(
         sum(frame.num_samples for frame in frames) / RATE / figures.seconds)
-    # Frames in samples that were dropped are not seen.
+    # Frames in dropped samples are not seen.
     statistics.status({"samples": 1000, "dropped": 100})
     assert statistics.figures().airtime == pytest.approx(1.1 * figures.airtime)
-    statistics.advance(frames[-1].start + 0.1 * RATE)    # only the last frame ends within it
+    statistics.advance(frames[-1].start + 0.1 * RATE)    # only the last frame ends in the window
     figures = statistics.figures()
     assert figures.window == 0.1 and figures.recent_total.frames == 1
     statistics.advance(10 * RATE)
@@ -97,7 +97,7 @@ def test_the_frame_that_asks_most_of_the_channel_is_shown(received):
     assert figures.points.shape[0] == 2 and 300 < figures.points.shape[1] <= 1000
     matrices = figures.shown.channel.matrices
     assert figures.magnitude_db == pytest.approx(20 * np.log10(np.abs(matrices)), abs=1e-4)
-    # One that asks less takes its place when it has left the window.
+    # A less demanding frame replaces it after it has left the window.
     later = replace(frames[0], start=frames[0].start + int(3 * RATE))
     assert _counted([*frames, later]).figures().shown is later
 
@@ -128,7 +128,7 @@ def test_statuses_add_up():
     for dropped in (5, 7):
         statistics.status({"samples": 100, "gaps": 1, "lost": 10, "dropped": dropped,
                            "failures": 0, "load": 0.5})
-    # What is left at the end of a stream says little of the load.
+    # The rest of a second at the end of a stream says little about the load.
     statistics.status({"samples": 1, "seconds": 0.01, "gaps": 1, "lost": 1, "dropped": 1,
                        "failures": 0, "load": 0.0})
     figures = statistics.figures()

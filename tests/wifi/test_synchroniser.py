@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The Wi-Fi receiver finds frames in impaired streams, and none where there are none."""
+"""The Wi-Fi receiver finds all frames in impaired streams, and none in streams without frames."""
 
 import numpy as np
 import pytest
@@ -17,7 +17,7 @@ MIXED = [*ROBUST, (lambda n: VHT.of_length(4, n, 2), [data_mpdu(300, 4), data_mp
 
 
 def receive(samples, **options):
-    """All frames of a finished stream."""
+    """Return all frames of a finished stream."""
     receiver = Receiver(len(samples), **options)
     return receiver.process(np.asarray(samples, np.complex64)) + receiver.finish()
 
@@ -27,14 +27,14 @@ def mpdus(frame):
 
 
 def check(frames, sent, tolerance=8):
-    """Exactly the frames that were sent, where they were sent."""
+    """Check that exactly the sent frames are found, at their positions."""
     assert [mpdus(frame) for frame in frames] == [one.mpdus for one in sent]
     assert all(abs(frame.start - one.start) <= tolerance
                for frame, one in zip(frames, sent, strict=True))
 
 
 def rotate(samples, frequency):
-    """Samples with a carrier offset in Hz."""
+    """Return samples with a carrier offset in Hz."""
     return samples * np.exp(2j * np.pi * frequency / RATE * np.arange(samples.shape[-1]))
 
 
@@ -76,7 +76,7 @@ class TestImpairments:
                 20 * np.log10(scale), abs=0.05)
 
     def test_antennas_of_different_gain_and_noise(self):
-        """SNRs are those of each antenna; one that hears only noise, or nothing, does no harm."""
+        """Each antenna has its own SNR; one with only noise, or nothing, does no harm."""
         samples, sent = air(MIXED, 5, snr_db=60, cfo_hz=20e3, seed=6)
         rng = np.random.default_rng(6)
         gain = np.array([1.0, 0.01, 30.0, 0.0, 0.0])[:, None]
@@ -100,7 +100,7 @@ class TestImpairments:
 
     @pytest.mark.parametrize("num_taps", [1, 4, 10])
     def test_timing_avoids_interference_between_symbols(self, num_taps):
-        """Within the guard interval echoes leave no interference but that of the filter's tails."""
+        """Echoes within the guard interval cause no interference except from the filter's tails."""
         rng = np.random.default_rng([8, num_taps])
         transmitter = Transmitter(2)
         for _ in range(6):
@@ -108,7 +108,7 @@ class TestImpairments:
             received = through(multipath(4, 2, rng, num_taps, spread=4.0), sent)
             stream = np.pad(received, ((0, 0), (500, 700)))
             frame, = receive(stream + noise(rng, 4, stream.shape[1], 1e-8))
-            # The first strong path may be weak for once: then the start is a path later.
+            # The first strong path may happen to be weak; the start is then one path later.
             assert -8 <= frame.start - 500 <= num_taps and frame.fcs_ok
             assert max(frame.evm_db) < -38
 
@@ -117,7 +117,7 @@ class TestOffsets:
     @pytest.mark.parametrize("ppm", [-40, 40])
     @pytest.mark.parametrize("name", ["non-ht", "ht", "vht"])
     def test_long_frames(self, name, ppm):
-        """Both clocks off by as much as two devices' may be, at 5.8 GHz, for 5.4 ms.
+        """Both clocks are off by as much as two devices' may be, at 5.8 GHz, for 5.4 ms.
 
         A transmitter with a fast oscillator has both offsets positive.
         """
@@ -145,7 +145,7 @@ class TestOffsets:
     @pytest.mark.parametrize("rate", [5e6, 10e6])
     @pytest.mark.parametrize("cfo", [-236e3, -160e3, 232e3])
     def test_carrier_offset_of_narrow_channels(self, rate, cfo):
-        """Three subcarriers at 5 MS/s, and more than the short training field tells."""
+        """Three subcarriers at 5 MS/s, which exceeds the range of the short training field."""
         samples, sent = air(ROBUST, 2, snr_db=25, cfo_hz=cfo, sample_rate=rate, seed=10)
         receiver = Receiver(2, rate)
         frames = receiver.process(samples) + receiver.finish()
@@ -153,7 +153,7 @@ class TestOffsets:
         assert np.abs([frame.cfo_hz - cfo for frame in frames]).max() < 1e3
 
     def test_low_snr(self):
-        # The power of 1 is spread over four antennas: 2 dB at each.
+        # The power of 1 is spread over four antennas: the SNR is 2 dB at each.
         samples, sent = air(ROBUST[:1] * 40, 4, snr_db=8, cfo_hz=-60e3, seed=11)
         delivered = [mpdus(frame) for frame in receive(samples)]
         assert sum(one == sent[0].mpdus for one in delivered) >= 38
@@ -162,7 +162,7 @@ class TestOffsets:
 class TestNeighbours:
     @pytest.mark.parametrize("gap", [40, 41, 320])
     def test_back_to_back(self, gap):
-        """2 us are the shortest gap of the standard (RIFS); 16 us a short interframe space."""
+        """2 us is the shortest gap of the standard (RIFS); 16 us is a short interframe space."""
         samples, sent = air(MIXED * 5, 2, snr_db=30, gap=gap, seed=12)
         check(receive(samples), sent)
 
@@ -174,8 +174,7 @@ class TestNeighbours:
     @pytest.mark.parametrize("delay", [250, 900, 1700])
     @pytest.mark.parametrize("power_db", [-20, 15])
     def test_overlapping_frames(self, power_db, delay):
-        """The stronger of two frames is decoded, and what follows them; nobody's bytes are wrong.
-        """
+        """The stronger of two frames is decoded, and so are the next ones; no byte is wrong."""
         first, one = air([(lambda n: NonHT(6, n), [data_mpdu(150, 1)])], 1, snr_db=60, seed=14)
         second, other = air([(lambda n: NonHT(6, n), [data_mpdu(150, 2)])], 1, snr_db=60, seed=15)
         third, last = air(ROBUST[:1], 1, snr_db=60, seed=16)
@@ -190,7 +189,7 @@ class TestNeighbours:
         assert delivered == [stronger[0].mpdus[0], last[0].mpdus[0]]
 
     def test_frames_that_lie_inside_another_one_by_chance_of_its_payload(self):
-        """The samples of a whole frame as a payload's echo do not end the outer frame."""
+        """A whole frame that appears inside a payload does not end the outer frame."""
         outer, sent = air([(lambda n: HT(8, n), [data_mpdu(1500, 1)])], 2, snr_db=40, seed=17)
         inner, _ = air(ROBUST[:1], 2, snr_db=80, seed=18)
         at = sent[0].start + 1500
@@ -222,7 +221,7 @@ class TestCuts:
 
     @pytest.mark.parametrize("kept", [60, 250, 420, 700, 1000])
     def test_samples_lost_within_a_frame(self, kept):
-        """The stream jumps from within a frame to shortly before the next one: only it is lost."""
+        """The stream jumps from inside a frame to shortly before the next one; only one is lost."""
         samples, sent = air(MIXED * 2, 2, snr_db=30, seed=21)
         jump = sent[4].start - 45
         samples = np.concatenate([samples[:, :sent[3].start + kept], samples[:, jump:]], axis=1)
@@ -259,7 +258,7 @@ class TestBrokenSamples:
 
 
 def periodic(name, rng, n):
-    """A signal that is none of Wi-Fi's, of power 1."""
+    """Return a signal of power 1 that is not Wi-Fi."""
     k = np.arange(n)
     tone = np.exp(2j * np.pi * rng.uniform(-0.5, 0.5) * k)
     if name == "tone":
@@ -272,7 +271,7 @@ def periodic(name, rng, n):
         return tone * (k % 1600 < 200) * np.sqrt(8)
     if name == "constant":
         return np.ones(n)
-    # Random periods of other lengths than the short training field's 16 samples, and of these.
+    # Random periods, with lengths other than the short training field's 16 samples, and with 16.
     period = {"period 16": 16, "period 20": 20, "period 64": 64, "period 80": 80}[name]
     return np.resize(rng.standard_normal((period, 2)).view(complex)[:, 0] / np.sqrt(2), n)
 

@@ -10,7 +10,7 @@ from wifi_air import data_mpdu
 from wifi_blocks import receive_arrays
 
 MPDU = data_mpdu(150, 7)
-# Samples at 20 MS/s of L-STF, L-LTF, L-SIG, and HT-SIG or VHT-SIG-A
+# Samples at 20 MS/s of L-STF, L-LTF, L-SIG, and HT-SIG or VHT-SIG-A.
 LEGACY = 160 + 160 + 80 + 160
 FORMATS = {
     "ht": (3, lambda n: wifi.HT(9, n, smoothing=False)),
@@ -23,14 +23,16 @@ each_format = pytest.mark.parametrize("name", FORMATS)
 
 
 def orthonormal(num_tx, streams, *shape, seed=1):
-    """Random matrices (*shape, num_tx, streams) with orthonormal columns."""
+    """Return random matrices (*shape, num_tx, streams) with orthonormal columns."""
     matrices = np.random.default_rng(seed).standard_normal((*shape, num_tx, streams, 2)) @ [1, 1j]
     return np.linalg.qr(matrices)[0]
 
 
 def frames(name, mapping):
-    """(format, samples without the mapping, samples with it, first sample that is mapped); mapping
-    makes the matrices of so many antennas, streams and subcarriers."""
+    """Return (format, samples without mapping, samples with mapping, first mapped sample).
+
+    ``mapping`` makes the matrices for a number of antennas, streams and subcarriers.
+    """
     num_tx, frame_format_of = FORMATS[name]
     f, _ = wifi.pack(frame_format_of, [MPDU])
     matrix = mapping(num_tx, f.num_space_time_streams,
@@ -54,7 +56,7 @@ def test_a_matrix_mixes_the_streams(name):
 
 @each_format
 def test_each_subcarrier_has_a_matrix_of_its_own(name):
-    """In the spectrum of each symbol of data."""
+    """Check the spectrum of each data symbol."""
     f, matrices, plain, mapped, first = frames(
         name, lambda num_tx, streams, size: orthonormal(num_tx, streams, size))
     assert np.array_equal(mapped[:, :first], plain[:, :first])

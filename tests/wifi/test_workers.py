@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Threads that share frames: the same reports, in the same order, and errors where they belong."""
+"""Threads that share frames: the same reports in the same order, and errors in the right place."""
 
 import itertools
 import threading
@@ -34,8 +34,7 @@ def test_frames_do_not_depend_on_threads():
 
 
 def test_reports_do_not_depend_on_how_calls_are_joined():
-    """A detector with a detect() of its own is called from Python, between the steps that are one
-    call otherwise."""
+    """A detector with its own detect() is called from Python, which splits a single C++ call."""
     class Own(detectors.NWay):
         def detect(self, *arguments):
             return super().detect(*arguments)
@@ -49,7 +48,7 @@ def test_reports_do_not_depend_on_how_calls_are_joined():
 
 
 def test_frames_are_decoded_at_the_same_time():
-    """Two batches meet: on one thread the first would wait for the second for good."""
+    """Two batches wait for each other: in a single thread, the first one would wait for ever."""
     both, calls = threading.Barrier(2), itertools.count()
 
     class Waiting(detectors.MMSE):
@@ -104,7 +103,7 @@ def test_ctrl_c_in_a_frame_that_is_no_longer_wanted_is_raised_once(threads, chan
     receiver = Receiver(2, threads=threads, detector=lambda streams, rows, points: Interrupted(
         streams, rows, points))
     frame, _ = air(FRAMES[:1], num_rx=2)
-    receiver._search(frame)    # begins to decode, and waits for nothing
+    receiver._search(frame)    # starts to decode without waiting
     receiver._advance(0)
     assert receiver._jobs
     with pytest.raises(KeyboardInterrupt):

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""mimopack wifi over recordings that others sent, in the folder MIMOPACK_CAPTURES."""
+"""mimopack wifi over other people's recordings, in the folder MIMOPACK_CAPTURES."""
 
 import json
 import os
@@ -17,17 +17,17 @@ CAPTURES = os.environ.get("MIMOPACK_CAPTURES")
 def _captures():
     if CAPTURES is None:
         return [pytest.param(None, marks=pytest.mark.skip(
-            reason="MIMOPACK_CAPTURES is not set: no folder of recordings with known frames"))]
+            reason="MIMOPACK_CAPTURES, a folder of recordings with known frames, is not set"))]
     found = sorted(Path(CAPTURES).rglob("*.truth.json"))
     return [pytest.param(path, id=path.name.removesuffix(".truth.json")) for path in found]
 
 
 @pytest.mark.parametrize("truth_file", _captures())
 def test_recordings_of_others_decode(truth_file, tmp_path):
-    """Every frame that a truth file has is delivered, and no MPDU that it does not have.
+    """The command delivers every frame in a truth file, and no MPDU that is not in the file.
 
-    Frames that are cut, that collide, or that their own source could not decode need not be; and
-    of recordings named hard_ only more than a plain MMSE receiver decodes.
+    Frames may be missing if they are cut, collide, or could not be decoded by their own source. In
+    recordings named hard_, only frames that a plain MMSE receiver decodes must not be missing.
     """
     truth = json.loads(truth_file.read_text())
     meta = truth_file.with_name(truth_file.name.replace(".truth.json", ".sigmf-meta"))
@@ -51,7 +51,7 @@ def test_recordings_of_others_decode(truth_file, tmp_path):
     assert due, "the truth file has no frame that must decode"
     lost = []
     for frame in due:
-        needed = Counter(mpdus(frame))    # equal ones, such as acknowledgements, count singly
+        needed = Counter(mpdus(frame))    # equal MPDUs, such as acknowledgements, count separately
         if needed - delivered:
             lost.append(frame["start"])
         else:
@@ -65,5 +65,5 @@ def test_recordings_of_others_decode(truth_file, tmp_path):
 
 def test_the_folder_of_captures_has_some():
     if CAPTURES is None:
-        pytest.skip("MIMOPACK_CAPTURES is not set: no folder of recordings with known frames")
+        pytest.skip("MIMOPACK_CAPTURES, a folder of recordings with known frames, is not set")
     assert list(Path(CAPTURES).rglob("*.truth.json")), f"{CAPTURES} has no *.truth.json"

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""mimopack wifi: what it prints, writes and refuses."""
+"""mimopack wifi: printed text, written files and refused options."""
 
 import json
 import os
@@ -28,7 +28,7 @@ def _wifi(*arguments):
 
 @pytest.fixture(scope="module")
 def simulated(tmp_path_factory):
-    """(path, frames) of a recording with all of FRAMES at 5.18 GHz."""
+    """Return (path, frames) of a recording with all of FRAMES at 5.18 GHz."""
     return record(tmp_path_factory.mktemp("simulated") / "r", cfo_hz=40e3, options={
         "frequency": 5.18e9, "description": "SIMULATED", "datetime": "2026-01-02T03:04:05Z"})
 
@@ -158,7 +158,7 @@ def test_bare_samples_of_two_channels(tmp_path, datatype):
 
 
 def test_options_complete_and_replace_metadata(tmp_path):
-    """Samples of 40 MS/s whose metadata has a wrong rate, and another channel count."""
+    """The metadata has a wrong sample rate, and another channel count."""
     samples, _ = air(FRAMES[:2], 2, sample_rate=40e6)
     interleaved = np.ascontiguousarray(samples.T).reshape(1, -1)
     path = recording.write(tmp_path / "r", interleaved, 1e6, frequency=1e9)
@@ -183,14 +183,14 @@ def test_more_streams_than_channels_is_said_of_the_recording(tmp_path):
     assert result.exit_code == 0
     said = re.search(r"\n +2  1 channel, but the frame has 2 streams \(first at sample (\d+)\)\n",
                      result.output)
-    # Where only the shifted copy of the second antenna is strong, it begins 4 samples earlier.
+    # If only the shifted copy of the second antenna is strong, the frame begins 4 samples earlier.
     assert said and abs(int(said[1]) - sent[1].start) <= 5
     assert "Lost or incomplete: 2 of 3 frames" in result.output
     frames = json.loads((tmp_path / "f.json").read_text())
     assert [one["problem"] for one in frames] == ["", *[
         "1 channel, but the frame has 2 streams"] * 2]
     assert (frames[1]["format"], frames[1]["mcs"], frames[1]["psdu"]) == ("ht", 9, "")
-    # And where there is no other frame, what to do.
+    # If there is no other frame, the command gives advice.
     path, _ = record(tmp_path / "only", [FRAMES[1]], 1)
     result = _wifi(path)
     assert result.exit_code == 1
@@ -199,7 +199,8 @@ def test_more_streams_than_channels_is_said_of_the_recording(tmp_path):
 
 def test_lost_frames_are_counted_by_their_reason(tmp_path):
     samples, sent = air([FRAMES[0], FRAMES[2], FRAMES[4]], 1)
-    # A burst of noise in the data of the first, and the end of the recording within the last.
+    # A burst of noise hits the data of the first frame, and the recording ends within the last
+    # frame.
     at = sent[0].start + 480
     samples[0, at:at + 60] += 0.5 * np.random.default_rng(1).standard_normal(60)
     path = recording.write(tmp_path / "r", samples[:, :sent[2].start + 1500], 20e6)
@@ -225,7 +226,7 @@ def test_frames_that_all_fail_say_what_to_check(tmp_path):
     result = _wifi(path)
     assert result.exit_code == 1
     assert "3  wrong frame check sequence" in result.output
-    assert re.search(r"Is the SNR \(mean 1\d\.\d dB\) enough", result.output)
+    assert re.search(r"Is the SNR \(mean 1\d\.\d dB\) high enough", result.output)
 
 
 def _noise(path, scale=0.1, offset=0.0, datatype="cf32_le"):
@@ -385,7 +386,7 @@ def test_control_characters_never_reach_the_terminal(tmp_path, command):
     path.write_text(json.dumps(metadata))
     outputs.append(CliRunner().invoke(main, [command, str(path), *options], color=True).output)
     for output in outputs:
-        # What remains are this program's own colours.
+        # Only this program's own colours remain.
         assert "a\x1b[31mb" not in output and "a\\x1b[31mb" in output
         rest = re.sub(r"\x1b\[(\d\d|0)m", "", output)
         assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u202e]", rest), repr(output)
@@ -502,7 +503,7 @@ def test_a_frequency_in_mhz_is_a_warning(simulated):
 
 @contextmanager
 def _small_files(size):
-    """Files that cannot grow beyond a size, as on a full disk."""
+    """Limit the size of files, as on a full disk."""
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
     try:
@@ -521,7 +522,7 @@ def test_a_file_that_cannot_be_completed_is_not_called_written(tmp_path):
     assert f"\nwritten: {tmp_path / 'p.pcap'}\n" in result.output
     assert f"\nnot complete: {tmp_path / 'f.json.part'}\n" in result.output
     assert not (tmp_path / "f.json").exists() and (tmp_path / "f.json.part").exists()
-    # Frames of the piece at hand are in the table.
+    # The table includes frames of the current piece.
     count = recording.Reader(path).num_samples
     assert f"stopped by an error within the first {count} of {count} samples." in result.output
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""mimopack wifi --radio, over the driver of soapy/: what it decodes, records and refuses."""
+"""mimopack wifi --radio with the driver of soapy/: decoding, recording and refused options."""
 
 import errno
 import json
@@ -32,7 +32,7 @@ from wifi_sky import (
 
 @pytest.fixture
 def impatient(monkeypatch):
-    """A radio that is silent is soon given up."""
+    """Give up a silent radio soon."""
     monkeypatch.setattr(live_module, "_SILENCE", 0.5)
 
 
@@ -51,7 +51,7 @@ def test_a_radio_gives_what_its_recording_gives(sky, tmp_path):
     live, file = frames_of(tmp_path / "live.json"), frames_of(tmp_path / "file.json")
     assert len(file) == len(sky.sent) and _timeless(live) == file
     assert (tmp_path / "live.npz").stat().st_size > 1000
-    # The device's clock was set to the host's; times continue by the sample rate.
+    # The device's clock was set to the host's. Times follow the sample rate.
     times = [one["rx_time"] for one in live]
     assert before - 1 < sum(times[0]) < time.time() + 1
     for one, when in zip(live, times, strict=True):

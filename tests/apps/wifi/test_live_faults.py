@@ -1,7 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""``mimopack wifi --radio`` over a radio that goes wrong: what is decoded, what is said, and how it
-ends. Each of the faults of the SoapySDR driver has a run."""
+"""``mimopack wifi --radio`` with each fault of the SoapySDR driver.
+
+The tests check decoded frames, messages, and the end of the command.
+"""
 
 import json
 import threading
@@ -21,7 +23,7 @@ from wifi_sky import FREQUENCY, GAP, LOST, RATE, invoke, length_of, middle_of, o
 
 
 class Outcome:
-    """What the command did: its exit status and output, its frames, and summary.json."""
+    """Results of a run: exit status, output, frames, and summary.json."""
 
     def __init__(self, sky, folder, faults, samples, *options):
         result = on_air(
@@ -38,17 +40,18 @@ class Outcome:
         return [one for one in self.frames if one["complete"]]
 
     def lost(self):
-        """(gaps, samples lost in them, samples dropped)."""
+        """Return (gaps, samples lost in them, samples dropped)."""
         return tuple(self.summary[name] for name in ("gaps", "lost", "dropped"))
 
 
 def check(sky, outcome, hit, moved, times=None):
-    """All frames but those that a fault hit are there, at their samples and at their times.
+    """Check that all frames except those hit by a fault are there, at the right samples and times.
 
     Args:
-        hit: (first, last) sample of the recording that the fault took or changed.
-        moved: function of a sample's number in the recording: its number in the stream.
-        times: likewise, its number by the radio's clock; None: as ``moved``.
+        hit: (first, last) sample of the recording that the fault removed or changed.
+        moved: function from a sample number in the recording to the number in the stream.
+        times: function from a sample number in the recording to the number by the radio's clock;
+            None means ``moved``.
     """
     whole = [sent for sent in sky.sent
              if sent.start > hit[1] or sent.start + length_of(sky, sent) < hit[0]]
@@ -65,7 +68,7 @@ def check(sky, outcome, hit, moved, times=None):
 
 
 def test_an_overflow(sky, tmp_path):
-    """The frame that it hits is lost, the gap is counted, and the times behind it are right."""
+    """The frame that it hits is lost, the gap is counted, and later times are right."""
     at = middle_of(sky, 6)
     got = Outcome(sky, tmp_path, f",overflow_at={at},overflow_samples={LOST}", sky.samples - LOST)
     check(sky, got, (at, at + LOST), lambda sample: sample - LOST * (sample > at),
@@ -75,12 +78,12 @@ def test_an_overflow(sky, tmp_path):
 
 
 def test_overflows_at_any_time(sky, tmp_path):
-    """Each costs the frames in which it falls, at most; all are counted."""
+    """Each overflow costs at most the frames that it hits; all overflows are counted."""
     got = Outcome(sky, tmp_path, f",repeat=1,speed=0.3,overflow_every={4 * sky.samples // 5},"
                   f"overflow_samples={LOST},irregular=1,seed=5", 6 * sky.samples)
     gaps, lost, dropped = got.lost()
     assert gaps >= 3 and lost == gaps * LOST and dropped == 0
-    # Two of the three neighbours of a gap at most: it takes less than is between frames.
+    # A gap is shorter than the space between frames, so it hits at most two of three neighbours.
     sent = 6 * len(sky.sent)
     assert sent - 2 * gaps - 1 <= len(got.complete) <= sent
     known = {mpdu.hex() for one in sky.sent for mpdu in one.mpdus}
@@ -97,7 +100,7 @@ def test_overflows_that_leave_nothing_whole(sky, tmp_path):
 
 
 def test_samples_that_vanish_without_a_word(sky, tmp_path):
-    """gr-soapy passes on no time stamps in between: the frame is lost, later times are early."""
+    """gr-soapy passes on no time stamps there: the frame is lost, and later times are early."""
     at = middle_of(sky, 6)
     got = Outcome(sky, tmp_path, f",drop_at={at},drop_samples={LOST}", sky.samples - LOST)
     check(sky, got, (at, at + LOST), lambda sample: sample - LOST * (sample > at))
@@ -115,7 +118,7 @@ def test_samples_that_come_twice(sky, tmp_path, stamps):
 
 
 def test_a_channel_that_lags_by_a_sample(sky, tmp_path):
-    """Its frames are decoded; the channel matrices show the lag."""
+    """Frames in the lagging samples are decoded, and the channel matrices show the lag."""
     at = sky.sent[6].start - GAP // 2
     got = Outcome(sky, tmp_path, f",shift_at={at},shift_channel=1,shift_samples=1", sky.samples)
     assert [[mpdu["hex"] for mpdu in one["mpdus"]] for one in got.frames] \
@@ -129,7 +132,7 @@ def test_a_channel_that_lags_by_a_sample(sky, tmp_path):
 
 
 def lag(record):
-    """Samples by which antenna 1 lags behind antenna 0, from the phases over the subcarriers."""
+    """Return the lag of antenna 1 behind antenna 0 in samples, from phases over subcarriers."""
     turn = record.matrices[:, 1, 0] * record.matrices[:, 0, 0].conj()
     steps = np.diff(record.carriers)
     turn = turn[1:] * turn[:-1].conj()
@@ -138,7 +141,7 @@ def lag(record):
 
 @pytest.mark.parametrize("ppm", [-20_000, 20_000])
 def test_a_clock_that_drifts(sky, tmp_path, ppm):
-    """Far more than any clock does. Samples and times are the device's: nothing is a gap."""
+    """The drift is far larger than real. Samples and times are the device's, so there is no gap."""
     before = time.time()
     got = Outcome(sky, tmp_path, f",clock_ppm={ppm}", sky.samples)
     check_all(sky, got)
@@ -146,7 +149,7 @@ def test_a_clock_that_drifts(sky, tmp_path, ppm):
 
 
 def check_all(sky, got):
-    """Every frame is there, at its sample and its time."""
+    """Check that every frame is there, at its sample and its time."""
     assert [one["complete"] for one in got.frames] == [True] * len(sky.sent)
     for one, sent in zip(got.frames, sky.sent, strict=True):
         assert one["mpdus"][0]["hex"] == sent.mpdus[0].hex()
@@ -162,7 +165,7 @@ def test_any_size_of_packets(sky, tmp_path, packet):
 
 
 def test_a_radio_that_disappears(sky, tmp_path, monkeypatch):
-    """What came before stays; the command says that nothing comes any more, and fails."""
+    """Earlier frames are kept. The command says that no more samples come, and fails."""
     monkeypatch.setattr(live, "_SILENCE", 0.5)
     at = sky.sent[8].start - GAP // 2
     got = Outcome(sky, tmp_path, f",disappear_at={at}", 10 * sky.samples)
@@ -188,7 +191,7 @@ def test_what_is_transmitted_is_received(tmp_path):
 
     def send():
         top.start()
-        # GNU Radio 3.10's sink can lose what comes first.
+        # GNU Radio 3.10's sink may lose the first samples.
         number = 0
         while not ended.wait(0.05):
             mpdu = mpdus[number % len(mpdus)]
@@ -214,7 +217,7 @@ def test_what_is_transmitted_is_received(tmp_path):
 
 
 def test_a_recording_of_another_rate_is_refused(tmp_path):
-    """The driver does not play it as if it were one of 20 MS/s."""
+    """The driver does not play the recording as if it had 20 MS/s."""
     path, _ = record(tmp_path / "slow", FRAMES[:1], sample_rate=40e6,
                      options={"frequency": FREQUENCY})
     assert recording.Reader(path).sample_rate == 40e6

@@ -19,7 +19,7 @@ RATE = 20e6
 
 @pytest.fixture(scope="module")
 def received():
-    """(frames with points of two antennas, what was sent)."""
+    """Return (frames with points of two antennas, sent frames)."""
     samples, sent = air(FRAMES * 3, num_rx=2)
     receiver = wifi.Receiver(2, keep_symbols=True)
     return receiver.process(samples) + receiver.finish(), sent
@@ -60,7 +60,7 @@ def test_wrong_addresses_are_refused(simulated, address):
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "::1"])
 def test_prometheus_reads_the_figures(received, host):
-    """By the parser of Prometheus' own Python package."""
+    """The parser of Prometheus' own Python package reads the metrics."""
     pytest.importorskip("prometheus_client")
     from gnuradio.mimopack.apps.wifi.metrics import bind, serving
     from prometheus_client.parser import text_string_to_metric_families
@@ -105,7 +105,7 @@ def test_prometheus_reads_the_figures(received, host):
 
 
 def test_metrics_are_served_while_frames_come():
-    """Frames and statuses come on other threads than the questions."""
+    """Frames and statuses come in other threads than the HTTP requests."""
     pytest.importorskip("prometheus_client")
     from gnuradio.mimopack.apps.wifi.metrics import bind, serving
 

@@ -30,7 +30,7 @@ def _wifi(*arguments):
 
 
 def _process(*arguments, **options):
-    """The command in a process of its own."""
+    """Start the command in a process of its own."""
     return subprocess.Popen(
         [sys.executable, "-c",
          "from gnuradio.mimopack.apps.cli import main; main(prog_name='mimopack')",
@@ -40,12 +40,12 @@ def _process(*arguments, **options):
 
 @pytest.fixture(scope="module")
 def simulated(tmp_path_factory):
-    """(path, frames) of a recording with all of FRAMES."""
+    """Return (path, frames) of a recording with all of FRAMES."""
     return record(tmp_path_factory.mktemp("simulated") / "r")
 
 
 def _long_recording(path, seconds=1000):
-    """A frame, then silence that takes the receiver long: a file with a hole."""
+    """Write a frame and a long silence, which keeps the receiver busy: a sparse file."""
     samples, sent = air(FRAMES[:2], 2)
     stored = recording.get_datatype("ci16").encode(samples)[0]
     with path.open("wb") as handle:
@@ -56,7 +56,7 @@ def _long_recording(path, seconds=1000):
 
 @pytest.mark.parametrize("ignored", [False, True], ids=["foreground", "background"])
 def test_ctrl_c_keeps_what_was_decoded(tmp_path, ignored):
-    """In the background of a script, the shell has SIGINT ignored."""
+    """In the background of a script, the shell ignores SIGINT."""
     path = tmp_path / "r.ci16"
     sent = _long_recording(path)
     child = _process(
@@ -88,7 +88,7 @@ def test_ctrl_c_keeps_what_was_decoded(tmp_path, ignored):
     assert not list(tmp_path.glob("*.part"))
 
 
-# Runs a script of the command, and sends SIGINT where a module is about to be imported.
+# Run a script of the command, and send SIGINT when a module is about to be imported.
 _INTERRUPTED_IMPORT = """
 import os, runpy, signal, sys
 
@@ -127,7 +127,7 @@ def test_ctrl_c_again_breaks_off_what_hangs(monkeypatch):
         now[0] = 1.1
         with pytest.raises(KeyboardInterrupt):
             os.kill(os.getpid(), signal.SIGINT)
-        with held.allowed():    # nothing is left of them
+        with held.allowed():    # no Ctrl-C remains pending
             pass
         assert held.happened
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Radios are opened and set up for mimopack wifi: the driver of soapy/, and a USRP."""
+"""Open and set up radios for mimopack wifi: the driver of soapy/, and a USRP."""
 
 import sys
 import time
@@ -94,7 +94,7 @@ def test_a_library_that_is_missing_is_named(monkeypatch, module, device):
 
 
 class Usrp(gr.sync_block):
-    """What gr-uhd's source has for a device of two channels; it loses samples in a frame."""
+    """Stand-in for gr-uhd's source of a device with two channels; it loses samples in a frame."""
 
     made = None
 
@@ -131,7 +131,7 @@ class Usrp(gr.sync_block):
         self.begins = spec
 
     def work(self, _inputs, outputs):
-        """The samples, but for a gap behind which UHD tags the time again."""
+        """Output the samples, except for a gap after which UHD tags the time again."""
         if self.position in (0, self.gap):
             sample = self.position + LOST * bool(self.position)
             spec = self.begins + self.uhd.time_spec(sample / RATE)
@@ -152,7 +152,7 @@ def usrp(sky, monkeypatch):
     uhd = pytest.importorskip("gnuradio.uhd")
     gap = middle_of(sky, 4)
     samples = recording.Reader(sky.path).read()
-    # Only what gr-uhd has may be called.
+    # Only methods of gr-uhd may be called.
     own = set(dir(uhd.usrp_source)) - set(dir(blocks.head))
     monkeypatch.setattr(Usrp, "real", own, raising=False)
     monkeypatch.setattr(Usrp, "uhd", uhd, raising=False)
@@ -178,7 +178,7 @@ def test_a_usrp(sky, tmp_path, usrp, device):
         ("set_auto_dc_offset", True, 0), ("set_auto_iq_balance", True, 0),
         ("set_center_freq", FREQUENCY, 1), ("set_gain", 40.0, 1),
         ("set_auto_dc_offset", True, 1), ("set_auto_iq_balance", True, 1)]
-    # The device's clock was set to the host's, and its channels begin together a little later.
+    # The device's clock was set to the host's, and its channels start together a little later.
     assert before < source.clock < source.begins.get_real_secs() < time.time() + 1
     frames = frames_of(tmp_path / "f.json")
     assert [one["complete"] for one in frames] == [index != 4 for index in range(15)]

@@ -36,7 +36,7 @@ def test_the_view_fits_the_terminal_and_shows_all(simulated, width, height):
     path, sent = simulated
     text, status = in_terminal(width, height, path, "--view")
     assert status == 0, text
-    assert "\x1b[?1049h" in text and "\x1b[?1049l" in text    # takes the screen and gives it back
+    assert "\x1b[?1049h" in text and "\x1b[?1049l" in text    # takes and releases the screen
     plain = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", text.split("\x1b[?1049l")[1])
     lines = plain.replace("\r", "").split("\n")
     assert f"{len(sent)} frames" in lines[0] and lines[height - 1].strip() == ""

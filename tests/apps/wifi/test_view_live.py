@@ -1,7 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The terminal view and the metrics of a radio: the driver of soapy/ plays a recording of simulated
-traffic."""
+"""The terminal view and the metrics of a radio.
+
+The driver of soapy/ plays a recording of simulated traffic.
+"""
 
 import os
 import re
@@ -42,7 +44,7 @@ def test_the_terminal_view_of_a_radio(traffic):
     for words in ("driver=mimopack", "VHT MCS 5 x2", "constellation: ", "load", "MMSE",
                   "gaps 0", "dropped", "\nall "):
         assert words in plain.replace("\r", ""), words
-    assert "- %" not in plain.split("load")[1][:40]    # it has been told
+    assert "- %" not in plain.split("load")[1][:40]    # the load is known
     assert re.search(r"metrics: http://127\.0\.0\.1:\d+/metrics", text)
 
 
