@@ -58,15 +58,16 @@ class AutoDetector:
     change only the time of detection. The expected time is the time of demodulation, multiplied by
     the ratio of detection to demodulation time that was last measured with the new detector.
 
-    Step down: samples were lost, or half of the buffer is waiting, and either the load exceeds 0.9
-    or this happened in the previous interval too. The choice is the strongest weaker detector with
-    an expected load of at most 0.9, or else the weakest one. If even the weakest detector would
-    save less than a tenth of the load, detection is not the bottleneck, and the detector stays.
+    The detector steps down if samples were lost, or if half of the buffer is waiting. In addition,
+    the load must exceed 0.9, or the previous interval must have had the same problem. The choice is
+    the strongest weaker detector with an expected load of at most 0.9, or else the weakest one. If
+    even the weakest detector would save less than a tenth of the load, detection is not the
+    bottleneck, and the detector stays.
 
-    Step up by one: nothing was lost during the patience of the stronger detector, and its expected
-    load never exceeded 0.7 in that time. The patience is 10 s at first. It doubles, up to 640 s,
-    each time the detector has to be left for a weaker one. It returns to 10 s if the detector had
-    been held for more than ten times its patience.
+    It steps up by one if nothing was lost during the patience of the stronger detector, and if the
+    expected load never exceeded 0.7 in that time. The patience is 10 s at first. It doubles, up to
+    640 s, when the detector has to be left for a weaker one. If the detector had been held for more
+    than ten times its patience, the patience returns to 10 s instead.
 
     Args:
         buffer_seconds: seconds of samples that the buffer holds before samples are dropped.
@@ -215,7 +216,7 @@ def strongest(backend="auto", threads=1):
         points = get_constellation(constellation)
         if unknowns == 1:    # maximum ratio combining is exact
             kind = detectors.MMSE
-        elif (points.square_qam is None    # BPSK: too few candidates to need N-way
+        elif (points.square_qam is None    # BPSK has few candidates, and N-way refuses it
               or sliced_candidates(points.size, unknowns) <= _MOST_CANDIDATES):
             kind = detectors.MLA
         else:

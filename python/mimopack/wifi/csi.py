@@ -184,7 +184,7 @@ class CsiWriter:
         num_rx = record.matrices.shape[1]
         if len(record.level_dbfs) != num_rx or len(record.noise) != num_rx:
             raise ValueError(f"frame: got {len(record.level_dbfs)} levels and {len(record.noise)} "
-                             f"noise powers, must be {num_rx} as the matrices have rows")
+                             f"noise powers, must be {num_rx}, one per row of the matrices")
         if self._num_rx not in (None, num_rx):
             raise ValueError(f"frame: got {num_rx} antennas, must be {self._num_rx} as before")
         self._num_rx = num_rx

@@ -30,9 +30,10 @@ from .whitening import factors, noise_covariance
 from .windows import FrameSamples
 
 _log = logging.getLogger(__name__)
-# Frames of one format are demodulated in batches of at most _BATCH frames. _SYMBOLS_TOGETHER limits
-# a batch to the cache, in OFDM symbols x antennas x 20 MHz. Threads share the frames in batches of
-# at least _LEAST_SYMBOLS, because the Python part of a batch runs in one thread at a time.
+# Frames of one format are demodulated in batches of at most _BATCH frames. A batch has at most
+# about _SYMBOLS_TOGETHER symbols (OFDM symbols x antennas x 20 MHz), to stay in the cache. Threads
+# share the frames in batches of at least _LEAST_SYMBOLS, because the Python part of a batch runs in
+# one thread at a time.
 _BATCH = 64
 _SYMBOLS_TOGETHER = 5120
 _LEAST_SYMBOLS = 2048
@@ -398,8 +399,8 @@ class FrameDecoder:
                 error, symbols = self._equalised(f, d)
             evm = _core.wifi.decibels(error)
         step = (d.phase_step / (2 * np.pi * f.symbol * scale)).tolist()
-        # d.sampling_offset is positive for a slow clock of the transmitter; the report, for a fast
-        # one.
+        # Change the sign: d.sampling_offset is positive for a slow clock of the transmitter, but
+        # the report is positive for a fast one.
         offset = (0.0 - 1e6 * d.sampling_offset).tolist()
         start = ((d.delay - _LTF_START) * scale).tolist()
         non_ht, vht = isinstance(f, NonHT), isinstance(f, VHT)

@@ -220,7 +220,7 @@ class Demodulator:
         training fields and data: (N H_0 + sum_s Y_s X_s^H) (N I + sum_s X_s X_s^H)^-1. Bits that
         were decoded wrong degrade the estimate. Most bits are right, however, if the channel
         estimate was what failed. The residual of the symbols gives the noise of each subcarrier (a
-        tone affects only a few) and its correlation between antennas (any interferer causes one).
+        tone affects only a few) and its correlation between antennas (any interferer causes some).
 
         Args:
             before: :class:`Demodulated` of the frames.
@@ -289,8 +289,7 @@ class Demodulator:
         return f.training_start + training.GUARD - _LTF + 32 + fields / 2
 
     def _vectors(self, y, channel):
-        """Arrange symbols and channels for a detector as y (n, num_data, T, R), h (n, num_data, R,
-        S).
+        """Arrange symbols as y (n, num_data, T, R) and channels as h (n, num_data, R, S).
 
         ``y`` has the shape (n, data carriers, symbols, num_rx), and ``channel`` has the shape
         (n, data carriers, num_rx, N_STS).

@@ -11,7 +11,7 @@ import numpy as np
 from .formats import FrameFormat
 
 TRUNCATED = "truncated: the samples end before the frame does"
-# Fields of only one format's signal fields.
+# Fields that only frames of one format announce, by format.
 _OWN = {"ht": ("aggregated", "greenfield"),
         "vht": ("aggregated", "beamformed", "group_id", "partial_aid")}
 _NOT_KNOWN = dict.fromkeys(("format", "mcs", "num_streams", "stbc", "bandwidth_mhz", "short_gi",

@@ -15,13 +15,12 @@ from .signal_fields import LSig, SignalError
 from .smoothing import smoother
 from .whitening import factors, noise_covariance
 
-# Samples at 20 MS/s, from the FFT window of the first LTF, that reading the fields takes.
+# Number of samples at 20 MS/s, from the first L-LTF window on, that reading the fields takes.
 SAMPLES_NEEDED = 2 * carriers.FFT_20 + 3 * training.SYMBOL
 # Samples at 20 MS/s before the first data or HT-SIG symbol of a non-HT, HT or VHT frame.
 _PREAMBLE = training.L_STF + training.L_LTF + training.SYMBOL
 
-# A frame this much longer than its L-SIG announces is contradictory, whatever the rounding: samples
-# at 20 MS/s.
+# A frame may exceed the length in its L-SIG by rounding, but not by this much: samples at 20 MS/s.
 _LONGER = 2 * training.SYMBOL
 # aPPDUMaxTime, 10 ms
 _LONGEST_GREENFIELD = 200_000
@@ -220,7 +219,7 @@ def _told(found):
 
 
 def _part_of(found, bandwidth):
-    """Return why a frame is not decoded whose preamble occupies another bandwidth."""
+    """Explain why a frame is not decoded if its format does not fit the preamble's bandwidth."""
     if found.bandwidth_mhz > bandwidth:
         return f"the samples hold only {bandwidth} MHz of a {found.bandwidth_mhz} MHz frame"
     return f"signal field announces {found.bandwidth_mhz} MHz, but the preamble has {bandwidth} MHz"

@@ -75,7 +75,9 @@ class Iterations:
 
 
 class _FrameDecoder(Decoder):
-    """Decoder that counts a frame as found when all its MPDUs are, whatever the parity checks.
+    """Decoder that counts a frame as found when all its MPDUs are correct.
+
+    Parity checks of the code do not count.
 
     Attributes:
         payloads: payloads of all frames since ``start``, found or not.

@@ -32,9 +32,9 @@ class PreambleAcquirer:
     The candidate's samples are first corrected for the DC offset, and for the carrier offset that
     the correlation of the short field gives. They must then repeat after 3.2 us. The long field
     lies where the correlation with its known waveform is largest. Its two halves give the rest of
-    the carrier offset. They must agree at each subcarrier, and they must give a channel of
-    plausible length. Each 20 MHz subchannel of a wide channel is tested in this way. The timing
-    comes from the paths of the channel.
+    the carrier offset. The two halves must agree at each subcarrier, and the channel that they give
+    must have a plausible length. Each 20 MHz subchannel of a wide channel is tested in this way.
+    The timing comes from the paths of the channel.
 
     Args:
         scale: sample rate over 20 MS/s, 1, 2 or 4.

@@ -96,8 +96,8 @@ class Receiver:
         self._stretches = deque()    # (stretch, task), not settled yet
         self._jobs = deque()    # submitted, not reported yet
         self.keep_symbols = flag("keep_symbols", keep_symbols)
-        # The last frame that is not nested in another: (end, sure). If sure, only nested frames
-        # with good MPDUs count, because it was decoded, or because it announced an unsupported
+        # (end, sure) of the last frame that is not nested. ``sure`` means that only nested frames
+        # with good MPDUs are reported, because this frame was decoded or announced an unsupported
         # format.
         self._parent = None
         self.counts = Counter()
@@ -155,11 +155,11 @@ class Receiver:
 
         Args:
             samples: (num_rx, n) complex, any n.
-            wait: whether to wait until all frames are decoded whose samples are complete. With
-                False and threads > 1, later calls return some of the frames. The number of frames
-                that wait to be decoded is limited.
-            busy: function that returns whether other work is waiting. Until it does, a call with
-                wait=False decodes frames for which the other threads have no time.
+            wait: whether to wait until all frames with complete samples are decoded. With False and
+                threads > 1, later calls return some of the frames. The queue of frames that wait to
+                be decoded is limited.
+            busy: function that returns whether other work is waiting. Until it returns true, a call
+                with wait=False decodes frames for which the other threads have no time.
 
         Returns:
             list of :class:`ReceivedFrame`, in the order of the stream.

@@ -18,8 +18,8 @@ class Transmitter:
 
     The non-HT part of a preamble has the cyclic shifts of antennas. The fields after it have the
     cyclic shifts of space-time streams (IEEE 802.11-2020 Tables 19-9, 19-10, 21-10, 21-11). Symbols
-    are not windowed. With a mapping, HT and VHT frames must have N_STS space-time streams. The mean
-    power stays 1 if the columns of the mapping are orthogonal and have norm 1.
+    are not windowed. With a mapping, HT and VHT frames must have as many space-time streams as the
+    mapping has columns. The mean power stays 1 if the columns are orthogonal and have norm 1.
 
     Args:
         num_tx: number of transmit antennas, 1..4.
