@@ -114,14 +114,17 @@ class wifi_receiver(sample_block):
         ``symbols``: a PDU for each decoded frame, for displays. The dictionary has num_streams,
             num_points, constellation and evm_db. The c32vector holds at most 1000 equalised points
             per stream, ordered by stream. With overload "drop", only some frames have such a PDU.
-        ``status``: a dictionary for each second with samples, and one at the end. It has samples,
-            frames, decoded, mpdus, mpdus_ok, gaps, lost, dropped and failures, as in ``counts``
-            but since the last status; seconds, the duration since then; load, the share of this
-            time in which the receiver worked; waiting, the seconds of samples in the queue;
-            stages, a dictionary of the CPU seconds of each stage over all threads (wall-clock
-            seconds with a GPU); slowest, the stage with the most time, and slowest_share, its
-            share of all stages; detector, the name of the detector in use from now on; and switch,
-            the reason why detector "auto" has just changed it, or "".
+        ``status``: a dictionary for each second with samples, and one at the end. Its keys:
+            samples, frames, decoded, mpdus, mpdus_ok, gaps, lost, dropped, failures: as in
+                ``counts``, but since the last status.
+            seconds: time since the last status.
+            load: share of this time in which the receiver worked.
+            waiting: seconds of samples in the queue.
+            stages: dictionary of the CPU seconds of each stage over all threads (wall-clock
+                seconds with a GPU).
+            slowest, slowest_share: the stage with the most time, and its share of all stages.
+            detector: name of the detector in use from now on.
+            switch: why detector "auto" has just changed it, or "".
 
     The block makes messages only for connected ports. Frames in progress are sent when the input
     ends. If a flowgraph is stopped from outside, its other blocks have stopped already and receive
@@ -208,8 +211,8 @@ class wifi_receiver(sample_block):
         Args:
             on_frame: function called with each ``wifi.ReceivedFrame`` and its time, (seconds,
                 fraction) since 1970 by the tags rx_time, or None.
-            on_status: function called with the dictionary that port ``status`` sends. It replaces
-                the status lines in the log. Or None.
+            on_status: function called with the dictionary that port ``status`` sends, in place of
+                the status lines in the log; None keeps the lines.
             symbols: whether to fill in ``ReceivedFrame.symbols``.
 
         The functions run in the decoding thread, one call at a time. An exception that they raise

@@ -75,7 +75,7 @@ class StreamTimes(Timeline):
         return gap
 
     def take_gaps(self):
-        """Return the samples after gaps, from the tags since the last call."""
+        """Return the first samples after gaps, from the tags since the last call."""
         gaps, self._gaps_at = self._gaps_at, []
         return gaps
 
@@ -222,7 +222,7 @@ class SampleSink(Controlled):
         """Take no more samples, and wait until all threads are idle."""
         self._queue.abandon()
         self._thread.join()
-        with self._log.guard("what was open"):
+        with self._log.guard("frames in progress"):
             self.engine.restart()
 
     def _take_all(self):
@@ -237,7 +237,7 @@ class SampleSink(Controlled):
         while True:
             # Frames from other threads go out with the next samples, if these come soon.
             if self._in_flight() and not self._queue.wait(_PATIENCE):
-                with self._guard("frames that were being decoded", self._next):
+                with self._guard("frames that other threads decode", self._next):
                     self._send_all(self._rest())
             taken = self._queue.take()
             if taken is None:
@@ -267,7 +267,7 @@ class SampleSink(Controlled):
                     self._send_all(self._search(samples[:, at - first:cut - first]))
             if cut in cuts:
                 # Samples after the gap do not continue the frames in progress.
-                with self._guard("what was open at a gap", cut):
+                with self._guard("frames in progress at a gap", cut):
                     self._send_all(self.engine.finish())
                     self.engine.restart(cut)
             at = cut
