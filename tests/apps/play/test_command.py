@@ -202,7 +202,7 @@ class TestRefusals:
     def test_standard_output_is_no_capture_file(self, small, tmp_path, monkeypatch):
         monkeypatch.chdir(tmp_path)
         said = self._refused(small, "-o", tmp_path / "out", "--pcap", "-")
-        assert "--pcap: cannot write -: it must be the name of a file" in said
+        assert "--pcap: cannot write -: must be the name of a file" in said
         assert not (tmp_path / "-.part").exists()
 
     def test_showing_what_is_not_played(self, small, tmp_path):
@@ -213,7 +213,7 @@ class TestRefusals:
         assert "no recording" in self._refused(tmp_path / "nothing", "-o", tmp_path)
         path = recording.write(tmp_path / "r", np.ones((2, 2000)), 25e6)
         said = self._refused(path, "-o", tmp_path)
-        assert "has 25 MS/s, the receiver takes 5, 10, 20, 40, 80 MS/s" in said
+        assert "has 25 MS/s, the receiver supports 5, 10, 20, 40, 80 MS/s" in said
         for name in ("r.ci16", "r.dat", "r.txt"):
             (tmp_path / name).write_bytes(bytes(4000))
             said = self._refused(tmp_path / name, "-o", tmp_path)
