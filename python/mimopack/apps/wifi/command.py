@@ -254,7 +254,7 @@ def _run(interrupt, make, paths, full_scale_dbm, folder, pictures, quiet, watch,
         progress.clear()
         try:
             click.echo(line)
-        except BrokenPipeError:    # such as of "| head": the files are still written
+        except BrokenPipeError:    # such as after "| head": the files are still written
             stdout_closed = True
             if not any(paths) and folder is None:
                 raise
