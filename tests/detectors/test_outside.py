@@ -9,8 +9,8 @@ import sys
 import numpy as np
 import pytest
 from detector_blocks import play
-from gnuradio import mimopack
 from gnuradio.mimopack import detectors
+from gnuradio.mimopack.blocks.detector import make_detector_block
 from gnuradio.mimopack.cuda import source
 from nvrtc import Program
 from simulated import assert_close, problem
@@ -49,7 +49,7 @@ def test_reference_and_cpu(matched, size, points, interference):
 
 def test_in_a_block(matched):
     y, h, noise_var, _ = problem(2000, 2, 4, "qam16", 12)
-    block = mimopack.blocks.make_detector_block(matched)(2, 4, noise_var=noise_var, interference=0.1)
+    block = make_detector_block(matched)(2, 4, noise_var=noise_var, interference=0.1)
     llr, _ = play(block, y, h)
     expected = matched(2, 4, interference=0.1).detect(y, h, noise_var)
     np.testing.assert_array_equal(llr, expected)

@@ -5,7 +5,6 @@
 from .ber_meter import ber_meter
 from .codeword_modulator import codeword_modulator
 from .detector import DETECTOR_BLOCKS
-from .detector import make_detector_block as make_detector_block    # no block itself
 from .fec_decoder import fec_decoder, fec_decoder_pdu
 from .fec_encoder import fec_encoder, fec_encoder_pdu
 from .iterative_receiver import iterative_receiver
