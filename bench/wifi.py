@@ -64,7 +64,7 @@ def simulate(case, frames, seed=1, gap_s=GAP):
     gap = np.zeros((case.antennas, int(gap_s * case.sample_rate)))
     parts = [gap]
     if case.format_of:
-        transmitter = Transmitter(case.antennas, int(case.sample_rate / 1e6))
+        transmitter = Transmitter(case.antennas, case.sample_rate)
         # A Fourier matrix keeps streams orthogonal, with mean power 1 at each antenna.
         channel = np.fft.fft(np.eye(case.antennas))
         for _ in range(frames):

@@ -91,7 +91,7 @@ class Link:
         self.antennas, self.kind, self.rho = antennas, kind, rho
         self.scale = self.format.bandwidth_mhz // 20
         self.rate = 20e6 * self.scale
-        self._transmitter = Transmitter(antennas, self.format.bandwidth_mhz)
+        self._transmitter = Transmitter(antennas, self.format.bandwidth_mhz * 1e6)
 
     def frames(self, snr_db, count):
         """Yield (PSDU, samples, start of the frame, response (fft, rx, tx), noise variance)."""

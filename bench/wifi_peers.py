@@ -45,7 +45,7 @@ LOADS = {
 def simulate(antennas, formats, gap, least, seed=1):
     """Return (samples (antennas, n), number of frames); n is at least ``least``."""
     rng = np.random.default_rng(seed)
-    transmitter = Transmitter(antennas, 20)
+    transmitter = Transmitter(antennas)
     channel = np.fft.fft(np.eye(antennas))
     silence = np.zeros((antennas, int(loads.GAP * RATE)))
     parts, length, frames = [silence], silence.shape[1], 0

@@ -36,7 +36,7 @@ MIXED = {"10 % airtime, 2 antennas": 2, "10 % airtime, 4 antennas": 4}
 def mixed(antennas, frames=40, seed=1):
     """Return samples (antennas, n) with frames of several formats at 10 % airtime."""
     rng = np.random.default_rng(seed)
-    transmitter = Transmitter(antennas, 20)
+    transmitter = Transmitter(antennas)
     channel = np.fft.fft(np.eye(antennas))
     formats = [lambda n: NonHT(54, n), lambda n: NonHT(6, n), lambda n: HT(7, n),
                lambda n: HT(8 * antennas - 5, n)]

@@ -29,8 +29,7 @@ def test_loopback(name):
         assert info["freq"] == 5.18e9
         assert info["freq_offset"] == pytest.approx(40e3, abs=2e3)
         assert 30 < info["snr"] < 55
-        assert info["time"] == pytest.approx(info["start"] / settings.get("sample_rate_mhz", 20)
-                                             / 1e6)
+        assert info["time"] == pytest.approx(info["start"] / settings.get("sample_rate", 20e6))
     assert [info["problem"] for info in ports["frames"].values()] == [""] * 8
     counts = receiver.counts()
     assert (counts["frames"], counts["mpdus_ok"], receiver.failures()) == (8, 8, 0)
@@ -343,13 +342,13 @@ def test_receiver_goes_on_after_a_control_message(name):
     ("wifi_transmitter", {"format": "ax"}, "format: got 'ax'"),
     ("wifi_transmitter", {"mcs": 7}, "mcs: got 7"),
     ("wifi_transmitter", {"format": "ht", "mcs": 8}, "num_tx: got 1"),
-    ("wifi_transmitter", {"bandwidth_mhz": 40}, "sample_rate_mhz: got 20"),
+    ("wifi_transmitter", {"bandwidth_mhz": 40}, "sample_rate: got 20 MS/s"),
     ("wifi_transmitter", {"num_streams": 0}, "num_streams: got 0"),
     ("wifi_transmitter", {"fcs": "none"}, "fcs: got 'none'"),
     ("wifi_transmitter", {"gap": -1}, "gap: got -1"),
     ("wifi_transmitter", {"backoff_db": 1000}, "backoff_db: got 1000"),
     ("wifi_transmitter", {"scrambler_seed": 128}, "scrambler_seed: got 128"),
-    ("wifi_transmitter", {"tag": ""}, "tag: got ''"),
+    ("wifi_transmitter", {"length_tag_name": ""}, "length_tag_name: got ''"),
     ("wifi_transmitter", {"centre": 16}, "centre: got 16"),
     ("wifi_transmitter", {"mapping": [[1], [1]]}, r"mapping: got shape \(2, 1\)"),
     ("wifi_transmitter", {"mapping": "dft"}, "mapping: got an unsupported type"),

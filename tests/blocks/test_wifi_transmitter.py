@@ -177,7 +177,7 @@ def test_pdus_of_a_receiver_with_a_slower_clock_can_be_sent_again(rate):
 
 
 def test_whole_floats_of_a_flowgraph_s_variables():
-    source, samples, _ = bursts([pdu(data_mpdu(50)[:-4])], sample_rate_mhz=40e6 / 1e6,
+    source, samples, _ = bursts([pdu(data_mpdu(50)[:-4])], sample_rate=40e6,
                                 bandwidth_mhz=20e6 / 1e6, centre=32)
     assert (source.frames(), source.refused()) == (1, 0)
     assert len(samples[0]) == 2 * wifi.NonHT(6, len(data_mpdu(50))).num_samples + 320
@@ -188,7 +188,7 @@ def test_bursts_are_tagged_on_every_output():
     mpdus = [data_mpdu(30)[:-4], data_mpdu(333)[:-4]]
     messages = [pdu(mpdus[0], tx_time=when), pdu(mpdus[1])]
     source, samples, tags = bursts(messages, num_tx=2, format="ht", mcs=8, gap=111,
-                                   tag="burst", backoff_db=6.0, clip=False)
+                                   length_tag_name="burst", backoff_db=6.0, clip=False)
     lengths = [wifi.HT(8, len(mpdu) + 4).num_samples + 111 for mpdu in mpdus]
     assert samples.shape == (2, sum(lengths))
     for port in tags:

@@ -44,7 +44,7 @@ ACCEPTED = {
     "overwrite": ("True", "False"),
     "profile": channel.PROFILES,
     "repeat": ("True", "False"),
-    "sample_rate_mhz": [str(width) for width in wifi.carriers.BANDWIDTHS],
+    "sample_rate": ("20e6", "40e6", "80e6"),
     "short_gi": ("False", "True"),
     "smoothing": ("True", "False"),
     "stbc": lambda extra: wifi.HT(8, 1, stbc=int(extra)),

@@ -117,7 +117,7 @@ def test_the_two_halves_in_a_compiled_flowgraph(companion, tmp_path):
     ("tx", {"format": "ht", "mcs": "16"}, "<= num_tx"),
     ("tx", {"format": "vht", "mcs": "10"}, "0 <= mcs <= 9"),
     ("tx", {"format": "vht", "mcs": "1", "num_streams": "2", "stbc": "2"}, "<= num_tx"),
-    ("tx", {"bandwidth_mhz": "40"}, "bandwidth_mhz <= sample_rate_mhz"),
+    ("tx", {"bandwidth_mhz": "40"}, "bandwidth_mhz * 1e6 <= sample_rate"),
     ("tx", {"gap": "-1"}, "gap >= 0"),
     ("tx", {"scrambler_seed": "128"}, "scrambler_seed <= 127")])
 def test_companion_refuses(companion, tmp_path, kind, parameters, said):

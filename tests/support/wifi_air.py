@@ -75,7 +75,7 @@ def air(frames, num_rx=1, snr_db=35.0, cfo_hz=0.0, gap=400, level=0.1, sample_ra
         probe = frame_format_of(4)
         streams = probe.num_space_time_streams
         centre = -(megahertz - probe.bandwidth_mhz) // 20 * 32
-        transmitter = Transmitter(streams, megahertz, centre)
+        transmitter = Transmitter(streams, megahertz * 1e6, centre)
         found, samples = transmitter.mpdu(frame_format_of, mpdus)
         psdu = mac.aggregate(mpdus, found.length if found.name == "vht" else None) if (
             found.aggregated) else mpdus[0]

@@ -167,7 +167,7 @@ LOOPS = {
     "stbc": {"num_tx": 2, "format": "ht", "mcs": 3, "stbc": 1},
     "vht": {"num_tx": 4, "format": "vht", "mcs": 3, "num_streams": 4},
     "vht80": {"num_tx": 2, "format": "vht", "mcs": 4, "num_streams": 2, "bandwidth_mhz": 80,
-              "sample_rate_mhz": 80}}
+              "sample_rate": 80e6}}
 
 
 def loop(messages, transmitter, num_rx=None, snr_db=40.0, **parameters):
@@ -175,7 +175,7 @@ def loop(messages, transmitter, num_rx=None, snr_db=40.0, **parameters):
     top, sender = gr.top_block(), Sender(messages)
     num_tx = transmitter.get("num_tx", 1)
     num_rx = num_rx or num_tx
-    rate = transmitter.get("sample_rate_mhz", 20) * 1e6
+    rate = transmitter.get("sample_rate", 20e6)
     source = mimopack.wifi_transmitter(**transmitter)
     channel = mimopack.mimo_channel(num_tx, num_rx, cfo=40e3, snr_db=snr_db, sample_rate=rate,
                                     signal_power=10**-1.2, rho_tx=0, seed=7)

@@ -169,7 +169,7 @@ def test_more_streams_than_antennas_are_reported():
 def test_null_data_packet():
     """A VHT NDP and an HT frame without data give a channel, but no bytes."""
     for f in (VHT(0, 0, num_streams=3, bandwidth_mhz=40), HT(16, 0, bandwidth_mhz=40)):
-        samples = Transmitter(3, 40).frame(f)
+        samples = Transmitter(3, 40e6).frame(f)
         rng = np.random.default_rng(5)
         channel = two_paths(3, 3, rng)
         stream = np.pad(channel @ samples, ((0, 0), (300, 300)))
@@ -194,7 +194,7 @@ def test_known_channel_comes_back():
         scale = bandwidth // 20
         psdu = (mac.aggregate(ONE, f.length) if f.name == "vht"
                 else rng.integers(0, 256, f.length, np.uint8).tobytes())
-        sent = Transmitter(2, bandwidth).frame(f, psdu)
+        sent = Transmitter(2, bandwidth * 1e6).frame(f, psdu)
         stream = np.zeros((3, sent.shape[1] + 1000), complex)
         for r in range(3):
             for t in range(2):

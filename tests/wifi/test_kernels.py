@@ -583,7 +583,7 @@ def test_smoother(isa, rng, bandwidth, rows):
 @pytest.mark.parametrize("ppm", [0, 40])
 def test_demodulate(isa, rng, frame_format, rows, ppm):
     f, scale = frame_format, frame_format.bandwidth_mhz // 20
-    transmitter = Transmitter(f.num_space_time_streams, 20 * scale)
+    transmitter = Transmitter(f.num_space_time_streams, 20e6 * scale)
     sent = transmitter.frame(f, rng.bytes(f.length))
     sent = np.pad(sent, ((0, 0), (40 * scale, 100 * scale)))
     taps = complex_normal(rng, 3, rows, len(sent)) * np.array([1, 0.5, 0.2])[:, None, None]

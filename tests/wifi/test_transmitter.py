@@ -38,8 +38,8 @@ def frames(name, mapping):
     matrix = mapping(num_tx, f.num_space_time_streams,
                      carriers.high_throughput(f.bandwidth_mhz).used.size)
     plain, mapped = (
-        wifi.Transmitter(num_tx, f.bandwidth_mhz, mapping=one).mpdu(frame_format_of, [MPDU])[1]
-        for one in (None, matrix))
+        wifi.Transmitter(num_tx, 1e6 * f.bandwidth_mhz, mapping=one).mpdu(
+            frame_format_of, [MPDU])[1] for one in (None, matrix))
     return f, matrix, plain, mapped, 0 if f.greenfield else LEGACY * f.bandwidth_mhz // 20
 
 
@@ -90,17 +90,17 @@ def test_mapped_frames_are_received(name):
     (3, r"got shape \(\)")])
 def test_mappings_that_are_none(mapping, said):
     with pytest.raises(ValueError, match=f"^mapping: {said}"):
-        wifi.Transmitter(2, 40, mapping=mapping)
+        wifi.Transmitter(2, 40e6, mapping=mapping)
 
 
 @pytest.mark.parametrize(("arguments", "f", "said"), [
     ({"mapping": np.ones((2, 1))}, wifi.HT(8, 9), r"mapping: got shape \(2, 1\), the frame needs "
      r"\(2, 2\) or \(56, 2, 2\)"),
-    ({"mapping": np.ones((56, 2, 1)), "sample_rate_mhz": 40}, wifi.HT(0, 9, bandwidth_mhz=40),
+    ({"mapping": np.ones((56, 2, 1)), "sample_rate": 40e6}, wifi.HT(0, 9, bandwidth_mhz=40),
      r"mapping: got shape \(56, 2, 1\), the frame needs \(2, 1\) or \(114, 2, 1\)"),
     ({}, wifi.HT(16, 9), "num_tx: got 2, the frame has 3 space-time streams"),
-    ({}, wifi.HT(0, 9, bandwidth_mhz=40), "sample_rate_mhz: got 20, the frame is 40 MHz wide"),
-    ({"sample_rate_mhz": 40, "centre": -40}, wifi.NonHT(6, 9),
+    ({}, wifi.HT(0, 9, bandwidth_mhz=40), "sample_rate: got 20 MS/s, the frame is 40 MHz wide"),
+    ({"sample_rate": 40e6, "centre": -40}, wifi.NonHT(6, 9),
      "centre: got -40, a frame of 20 MHz there does not fit "),
     ({}, wifi.VHT(0, 1, coding="ldpc"), "frame_format: got VHT MCS 0, 1 stream, 20 MHz, LDPC with "
      "1 symbols: VHT-SIG-A and L-SIG disagree"),
@@ -127,5 +127,5 @@ def test_fields_of_formats_are_integers(kind, arguments, said):
 
 def test_a_sample_rate_may_be_a_whole_float():
     f = wifi.NonHT(6, len(MPDU))
-    wanted = wifi.Transmitter(1, 40).frame(f, MPDU)
-    assert np.array_equal(wifi.Transmitter(1, 40e6 / 1e6).frame(f, MPDU), wanted)
+    wanted = wifi.Transmitter(1, 40e6).frame(f, MPDU)
+    assert np.array_equal(wifi.Transmitter(1, 40_000_000).frame(f, MPDU), wanted)

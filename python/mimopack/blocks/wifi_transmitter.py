@@ -62,9 +62,9 @@ class wifi_transmitter(message_source):
     after the restart. The burst in progress is cut (``dropped``). The part of it in GNU Radio's
     buffers after this block is lost, so its tag announces more samples than arrive.
 
-    The first sample of a frame carries two tags on each output: the length tag named ``tag``, with
-    the number of samples of frame and gap together, and "frame", with the number of the frame.
-    Nothing is sent between frames: the streams wait. See ``wifi.Transmitter`` for the waveform.
+    The first sample of a frame carries two tags on each output: the length tag
+    ``length_tag_name``, with the number of samples of frame and gap together, and "frame", with the
+    number of the frame. Nothing is sent between frames: the streams wait. See ``wifi.Transmitter`` for the waveform.
 
     Args:
         num_tx: number of transmit antennas, 1..4.
@@ -75,7 +75,7 @@ class wifi_transmitter(message_source):
         bandwidth_mhz: 20; 40 for HT; 40 or 80 for VHT and for non-HT duplicates.
         short_gi, coding, stbc, aggregated, greenfield: see ``wifi.HT`` and ``wifi.VHT``; ignored by
             formats without them.
-        sample_rate_mhz: sample rate in MS/s: 20, 40 or 80.
+        sample_rate: 20e6, 40e6 or 80e6 samples per second.
         centre: subcarrier index of the channel's centre in the band of the samples, see
             ``wifi.Transmitter``.
         fcs: "append" if MPDUs come without their FCS, "included" if they come with it.
@@ -87,7 +87,7 @@ class wifi_transmitter(message_source):
             (``clipped``) and logged. Many radios would change the sign of larger values. False
             leaves the samples as they are, which suits simulations.
         scrambler_seed: 1..127, or 0 for a different seed in each frame.
-        tag: name of the length tag of a burst.
+        length_tag_name: name of the length tag of a burst.
         mapping: spatial mapping matrix of HT and VHT frames, (num_tx, N_STS) or (subcarriers,
             num_tx, N_STS), see ``wifi.Transmitter``. Frames with another number of space-time
             streams are refused. With one matrix per subcarrier, frames tell receivers not to
@@ -99,9 +99,9 @@ class wifi_transmitter(message_source):
 
     def __init__(self, num_tx=1, format="non-ht", mcs=6, num_streams=1, bandwidth_mhz=20,
                  short_gi=False, coding="bcc", stbc=0, aggregated=False, greenfield=False,
-                 sample_rate_mhz=20, centre=0, fcs="append", gap=320, backoff_db=12.0,
-                 scrambler_seed=0, tag="packet_len", mapping=None, clip=True):
-        self._transmitter = wifi.Transmitter(num_tx, sample_rate_mhz, centre, mapping)
+                 sample_rate=20e6, centre=0, fcs="append", gap=320, backoff_db=12.0,
+                 scrambler_seed=0, length_tag_name="packet_len", mapping=None, clip=True):
+        self._transmitter = wifi.Transmitter(num_tx, sample_rate, centre, mapping)
         self._steered = np.ndim(mapping) == 3
         settings = {
             "format": choice("format", format, FORMATS), "mcs": mcs,
@@ -116,9 +116,9 @@ class wifi_transmitter(message_source):
         self._gap = np.zeros((num_tx, integer("gap", gap, 0, 2**24)), np.complex64)
         self.set_backoff_db(backoff_db)
         self._seed = integer("scrambler_seed", scrambler_seed, 0, 127)
-        if not isinstance(tag, str) or not tag:
-            raise ValueError(f"tag: got {tag!r}, must be a name")
-        self._tag = pmt.intern(tag)
+        if not isinstance(length_tag_name, str) or not length_tag_name:
+            raise ValueError(f"length_tag_name: got {length_tag_name!r}, must be a name")
+        self._tag = pmt.intern(length_tag_name)
         self._clip = flag("clip", clip)
         self._frames, self._peak, self._clipped = 0, 0.0, 0
         message_source.__init__(self, "wifi_transmitter", "in", [np.complex64] * num_tx,

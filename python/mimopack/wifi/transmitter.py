@@ -4,13 +4,14 @@
 
 import numpy as np
 
-from ..checks import choice, integer
+from ..checks import choice, integer, positive
 from . import carriers, mac, signal_fields, training
 from .data_field import DataField
 from .formats import VHT, NonHT
 from .points import known_points
 
 MAX_ANTENNAS = 4
+SAMPLE_RATES = tuple(1e6 * bandwidth for bandwidth in carriers.BANDWIDTHS)
 
 
 class Transmitter:
@@ -23,7 +24,7 @@ class Transmitter:
 
     Args:
         num_tx: number of transmit antennas, 1..4.
-        sample_rate_mhz: sample rate in MS/s: 20, 40 or 80. Frames of narrower channels lie at
+        sample_rate: 20e6, 40e6 or 80e6 samples per second. Frames of narrower channels lie at
             ``centre``. For 802.11p, play the samples of a 20 MS/s frame at 5 or 10 MS/s.
         centre: subcarrier index of the channel's centre in the band of the samples, such as -32 for
             the lower 20 of 40 MHz.
@@ -38,10 +39,12 @@ class Transmitter:
         ValueError: an argument is not as above.
     """
 
-    def __init__(self, num_tx=1, sample_rate_mhz=20, centre=0, mapping=None):
+    def __init__(self, num_tx=1, sample_rate=20e6, centre=0, mapping=None):
         self.num_tx = integer("num_tx", num_tx, 1, MAX_ANTENNAS)
-        self.sample_rate_mhz = choice("sample_rate_mhz", sample_rate_mhz, carriers.BANDWIDTHS)
-        self._scale = self.sample_rate_mhz // 20
+        self.sample_rate = choice("sample_rate", positive("sample_rate", sample_rate),
+                                  SAMPLE_RATES)
+        self._mhz = round(self.sample_rate / 1e6)
+        self._scale = self._mhz // 20
         self._fft = carriers.FFT_20 * self._scale
         self.centre = integer("centre", centre, -self._fft // 2, self._fft // 2)
         self._mapping = None if mapping is None else self._checked(mapping)
@@ -54,7 +57,7 @@ class Transmitter:
             raise ValueError("mapping: got an unsupported type, must be an array of complex "
                              "numbers or None") from None
         sizes = [carriers.high_throughput(bandwidth).used.size for bandwidth in carriers.BANDWIDTHS
-                 if bandwidth <= self.sample_rate_mhz]
+                 if bandwidth <= self._mhz]
         if (matrix.ndim not in (2, 3) or matrix.shape[-2] != self.num_tx
                 or not 1 <= matrix.shape[-1] <= self.num_tx
                 or matrix.shape[:-2] not in ((), *((size,) for size in sizes))):
@@ -78,12 +81,12 @@ class Transmitter:
         if f.contradiction:
             raise ValueError(f"frame_format: got {f.describe()} with {f.num_symbols} symbols: "
                              f"{f.contradiction}")
-        if f.bandwidth_mhz > self.sample_rate_mhz:
-            raise ValueError(f"sample_rate_mhz: got {self.sample_rate_mhz}, the frame is "
+        if f.bandwidth_mhz > self._mhz:
+            raise ValueError(f"sample_rate: got {self._mhz} MS/s, the frame is "
                              f"{f.bandwidth_mhz} MHz wide")
-        if f.bandwidth_mhz // 2 + abs(self.centre) * 5 // 16 > self.sample_rate_mhz // 2:
+        if f.bandwidth_mhz // 2 + abs(self.centre) * 5 // 16 > self._mhz // 2:
             raise ValueError(f"centre: got {self.centre}, a frame of {f.bandwidth_mhz} MHz there "
-                             f"does not fit into samples at {self.sample_rate_mhz} MS/s")
+                             f"does not fit into samples at {self._mhz} MS/s")
         streams = f.num_space_time_streams
         if streams > num_tx:
             raise ValueError(f"num_tx: got {num_tx}, the frame has {streams} space-time streams")
