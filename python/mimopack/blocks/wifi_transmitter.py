@@ -64,7 +64,8 @@ class wifi_transmitter(message_source):
 
     The first sample of a frame carries two tags on each output: the length tag
     ``length_tag_name``, with the number of samples of frame and gap together, and "frame", with the
-    number of the frame. Nothing is sent between frames: the streams wait. See ``wifi.Transmitter`` for the waveform.
+    number of the frame. Nothing is sent between frames: the streams wait. See ``wifi.Transmitter``
+    for the waveform.
 
     Args:
         num_tx: number of transmit antennas, 1..4.
