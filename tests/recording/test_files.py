@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""SigMF recordings of several channels: round trips, metadata, and what is amiss."""
+"""SigMF recordings of several channels: round trips, metadata and bad input."""
 
 import json
 import math
@@ -87,7 +87,7 @@ def test_integers_clip_at_full_scale_and_are_counted(tmp_path):
     samples = np.array([[1.5 - 2j, 0.5 + 1j, np.nan + 0.25j, -1 + 0.99999j]], np.complex64)
     with recording.Writer(tmp_path / "c", 1, 1e6, "ci16_le") as writer:
         writer.write(samples)
-    # 1.5, -2, 1 (which is one step above the largest integer), NaN, and 0.99999 that rounds up.
+    # Clipped: 1.5, -2, 1 (one step above the largest integer), NaN, and 0.99999, which rounds up.
     assert writer.clipped == 5
     top = 32767 / 32768
     assert recording.Reader(tmp_path / "c").read()[0] == pytest.approx(
@@ -100,7 +100,7 @@ def test_integers_are_the_nearest_even_at_halves_and_beyond_full_scale(name, cha
     datatype = recording.get_datatype(name)
     limits = np.iinfo(datatype.component)
     rng = np.random.default_rng(channels)
-    # Halves of a step, values around full scale, and what is no number; more than one piece.
+    # Halves of a step, values around full scale, NaN and infinity; more than one conversion step.
     parts = rng.integers(-3 * 2**16, 3 * 2**16, (channels, 3001, 2)) * np.float32(0.5 / 2**16)
     parts[:, :400] = rng.integers(-300, 300, (channels, 400, 2)) / np.float32(256)
     parts[-1, 1000:1003] = ((np.nan, np.inf), (-np.inf, 3e38), (-0.0, np.nan))
@@ -164,7 +164,7 @@ def test_unequal_streams_are_cut_to_the_common_length(collection):
     reader = recording.Reader(collection)
     assert reader.num_samples == 60
     assert np.array_equal(reader.read(), exact_samples(3, 100, "cf32_le")[:, :60])
-    assert any("common 60 samples" in note and "r-0 has 100" in note for note in reader.notes)
+    assert any("first 60 samples" in note and "r-0 has 100" in note for note in reader.notes)
     assert any("last 3 bytes" in note for note in reader.notes)
 
 
@@ -276,7 +276,7 @@ def test_pieces_outside_the_recording_are_refused(tmp_path):
 
 
 def _example(document, heading, first_line):
-    """The indented code of a section that begins with a line."""
+    """Return the code example in a section of a document that begins with a given line."""
     text = document.read_text(encoding="utf-8").split(f"\n## {heading}\n")[1].split("\n## ")[0]
     blocks = re.findall(r"(?:^(?: {4}.*)?\n)+", text, re.MULTILINE)
     found = [block for block in map(textwrap.dedent, blocks)
@@ -336,7 +336,7 @@ def test_streams_of_a_wrong_type_are_named(tmp_path, streams):
     path = recording.write(tmp_path / "r", np.ones((2, 10)), 1e6, layout="collection")
     _change(path, lambda m: m["collection"].update({"core:streams": streams}))
     if streams == "r-0":
-        assert recording.Reader(path).num_channels == 1    # what is meant is plain
+        assert recording.Reader(path).num_channels == 1    # a bare name is not ambiguous
     else:
         with pytest.raises(ValueError, match="core:streams has the entry"):
             recording.Reader(path)
@@ -366,7 +366,7 @@ def test_several_frequencies_are_noted(tmp_path):
         {"core:sample_start": 5, "core:frequency": 6e9}))
     reader = recording.Reader(path)
     assert reader.frequency == 5e9
-    assert ["5000 MHz, the first" in note for note in reader.notes] == [True]
+    assert ["the first, 5000 MHz," in note for note in reader.notes] == [True]
 
 
 def test_checksums_can_be_asked_for(tmp_path):

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Frames in a recording's annotations."""
+"""Annotations of transmitted and received frames in a recording."""
 
 import numpy as np
 import pytest
@@ -52,7 +52,7 @@ def test_a_received_frame_becomes_an_annotation(tmp_path):
         "mimopack:mcs": 28, "mimopack:bandwidth_mhz": 20.0, "mimopack:measured_snr_db": 23.456,
         "mimopack:num_mpdus": 2, "mimopack:num_mpdus_ok": 1, "mimopack:problem": "",
         "mimopack:complete": True}]
-    # What was received is not what was sent.
+    # Annotations of received frames do not say what was sent.
     assert recording.read_frames(annotations) == []
     bare = recording.frame_annotation({"start": 1, "num_samples": 2, "problem": "no signal field"})
     assert bare[2]["label"] == "FRAME"

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Bare samples, without metadata."""
+"""Files of raw samples without metadata."""
 
 import re
 from pathlib import Path
@@ -26,7 +26,7 @@ def test_bare_samples_are_read_as_a_recording_with_metadata_is(tmp_path, datatyp
     assert (reader.sample_rate, reader.frequency, reader.notes) == (20e6, 5.18e9, [])
     assert np.array_equal(reader.read(), samples)
     assert np.array_equal(np.concatenate(list(reader.pieces(300)), axis=1), samples)
-    # A file of several pages, some of which were released before they are read again.
+    # pieces() has released some pages of the file: reading must map them again.
     assert np.array_equal(reader.read(), samples)
 
 
@@ -57,7 +57,7 @@ def test_the_name_of_a_bare_file_says_its_format(tmp_path, name, datatype):
 def test_bare_samples_that_cannot_be_read_are_refused(tmp_path):
     path = _raw(tmp_path / "r.bin", np.ones((1, 9)), "ci16_le")
     for options, said in [
-            ({}, r"datatype: the name of .*r\.bin does not say it, allowed are cf32_le"),
+            ({}, r"datatype: the extension of .*r\.bin names none, allowed are cf32_le"),
             ({"datatype": "q7"}, "datatype: got 'q7', allowed are cf32_le"),
             ({"datatype": "ci16", "num_channels": 0}, "num_channels: got 0, allowed are 1"),
             ({"datatype": "ci16", "sample_rate": -1.0}, "sample_rate: got -1.0"),

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Recordings of live streams: what a slow or full disk leaves, and their metadata."""
+"""Recordings of live streams to a slow or full disk, and their metadata."""
 
 import errno
 import resource
@@ -23,7 +23,7 @@ def _samples(channels, n, seed=0):
 
 
 class _Disk:
-    """A ``Writer`` whose disk stands still until it is let go."""
+    """Block the writes of a ``Writer`` until ``go`` is set."""
 
     def __init__(self, writer, monkeypatch):
         self.go = threading.Event()
@@ -38,7 +38,7 @@ class _Disk:
 
 @pytest.mark.parametrize("layout", recording.LAYOUTS)
 def test_nothing_is_lost_where_the_stream_waits(tmp_path, monkeypatch, layout):
-    samples = _samples(2, 3_000_000)      # 48 MB through a buffer of 16
+    samples = _samples(2, 3_000_000)      # 48 MB through a buffer of 16 MiB
     writer = recording.Writer(tmp_path / "r", 2, RATE, layout=layout)
     disk = _Disk(writer, monkeypatch)
     threading.Timer(0.2, disk.go.set).start()
@@ -82,7 +82,7 @@ def test_what_a_slow_disk_cannot_take_is_a_counted_gap(tmp_path, monkeypatch):
     assert round(between(first.time, second.time) * RATE) == 45 * piece
     assert first.time == (1000, 0.25)
     assert reader.captures[1]["core:global_index"] == 45 * piece
-    # Whole pieces keep their annotation, where their samples now are.
+    # Each piece kept whole has its annotation at the new position of its samples.
     found = {entry["core:label"]: entry["core:sample_start"] for entry in reader.annotations}
     assert sorted(found, key=int) == [str(index) for index in kept]
     for label, start in found.items():
@@ -135,7 +135,7 @@ def test_wrong_arguments_of_the_recorder_are_named(tmp_path):
 
 @pytest.fixture
 def small_disk():
-    """Files may not grow beyond a size, as on a disk that is full; a write is cut there."""
+    """Limit the size of files: a write beyond it is cut, as on a full disk."""
     old = resource.getrlimit(resource.RLIMIT_FSIZE)
     handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     yield lambda size: resource.setrlimit(resource.RLIMIT_FSIZE, (size, old[1]))
@@ -202,7 +202,7 @@ def test_samples_make_room_for_metadata_on_a_full_disk(tmp_path, monkeypatch):
     writer.close()
     assert sorted(path.name for path in tmp_path.iterdir()) == ["r.sigmf-data", "r.sigmf-meta"]
     reader = recording.Reader(tmp_path / "r", verify=True)
-    # 64 KiB, then four times that.
+    # The writer gave up 64 KiB of samples, then four times as much.
     assert reader.num_samples == 100_000 - 5 * 2**16 // 16
     assert np.array_equal(reader.read(), samples[:, :reader.num_samples])
     assert [one["core:sample_start"] for one in reader.annotations] == [5]
@@ -210,7 +210,7 @@ def test_samples_make_room_for_metadata_on_a_full_disk(tmp_path, monkeypatch):
 
 
 def test_metadata_is_that_of_the_library(tmp_path):
-    """Annotations are written one by one; the library would write the same bytes."""
+    """Writing annotations one by one gives the same bytes as the ``sigmf`` package."""
     fields = {"x:y": {"annotations": []},
               "core:extensions": [{"name": "x", "version": "1.0.0", "optional": True}]}
     with recording.Writer(tmp_path / "r", 1, RATE, fields=fields) as writer:

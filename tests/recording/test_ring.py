@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The last seconds of a stream, kept in memory."""
+"""The ring buffer that keeps the last seconds of a stream."""
 
 import numpy as np
 import pytest
@@ -77,7 +77,7 @@ def test_the_ring_s_segments_are_those_of_its_samples(tmp_path):
 
 
 def test_a_ring_larger_than_memory_is_refused():
-    with pytest.raises(ValueError, match="seconds: got 10000000.*allowed are up to"):
+    with pytest.raises(ValueError, match="seconds: got 10000000.*allows up to"):
         recording.Ring(4, RATE, 1e7)
     with pytest.raises(ValueError, match="seconds: got 0"):
         recording.Ring(4, RATE, 0)

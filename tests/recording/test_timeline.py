@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Times of a stream: gaps, repetitions and the segments of a recording."""
+"""Stream times: gaps, repetitions and the segments of a recording."""
 
 import json
 
@@ -30,7 +30,7 @@ def test_times_are_written_to_a_nanosecond(time, text):
 
 @pytest.mark.parametrize("text", ["now", "2026-13-01T00:00:00Z", "", "2026-01-02T03:04:05.x"])
 def test_what_is_no_time_is_refused(text):
-    with pytest.raises(ValueError, match="core:datetime is no time"):
+    with pytest.raises(ValueError, match="core:datetime is not an ISO 8601 time"):
         recording.parse_time(text)
     with pytest.raises(ValueError, match="allowed are the years 1 to 9999"):
         recording.format_time((2**60, 0.0))
@@ -41,7 +41,7 @@ def test_times_that_continue_are_no_gap():
     exact = (1767323045, 0.1)
     for sample in (5, 1000, 10**6, 10**12):
         time = later(exact, (sample - 5) / (61.44e6 / 7))
-        # As Soapy has it: whole nanoseconds.
+        # SoapySDR's times are whole nanoseconds.
         assert not line.add_time(sample, time[0], round(time[1], 9) % 1)
     assert (len(line.segments), line.gaps, line.lost) == (1, 0, 0)
 
@@ -52,7 +52,7 @@ def test_a_gap_a_repetition_and_a_new_frequency_begin_segments():
     line.add_time(100, 1000, 0.5)
     assert line.add_time(2100, 1000, 0.5 + 2500 / RATE)          # 500 samples are missing
     line.add_frequency(3100, 6e9)
-    assert line.add_time(4100, 1000, 0.5 + 4000 / RATE)          # 500 come again
+    assert line.add_time(4100, 1000, 0.5 + 4000 / RATE)          # 500 samples are repeated
     assert [(one.start, one.frequency, round(between((1000, 0.5), one.time) * RATE))
             for one in line.segments] == [(100, 5e9, 0), (2100, 5e9, 2500), (3100, 6e9, 3500),
                                           (4100, 6e9, 4000)]
@@ -60,7 +60,7 @@ def test_a_gap_a_repetition_and_a_new_frequency_begin_segments():
     assert line.at(99) is None
     assert round(between((1000, 0.5), line.at(2200).time) * RATE) == 2600
     captures = captures_of([(one.start - 100, one) for one in line.segments], RATE)
-    # The last one's time goes back, which an index cannot.
+    # The last segment's time goes backward, but core:global_index cannot.
     assert [one.get("core:global_index") for one in captures] == [None, 2500, 3500, None]
 
 
@@ -106,11 +106,11 @@ def test_capture_segments_of_the_writer_come_back(tmp_path):
                           datetime="2026-01-02T03:04:05.5Z") as writer:
         writer.write(samples[:, :100])
         writer.add_capture(6e9, "2026-01-02T03:04:06.123456789Z", **{"core:global_index": 777})
-        writer.add_capture(7e9, "2026-01-02T03:04:07.123456789Z")    # takes the place of the last
+        writer.add_capture(7e9, "2026-01-02T03:04:07.123456789Z")    # replaces the empty segment
         with pytest.raises(ValueError, match="not valid in SigMF"):
             writer.add_capture("high")
         writer.write(list(samples[:, 100:]))
-        writer.add_capture(8e9)                                      # which gets no samples
+        writer.add_capture(8e9)                                      # no samples follow
     reader = recording.Reader(tmp_path / "r", verify=True)
     assert np.array_equal(reader.read(), samples)
     assert reader.segments == [
@@ -136,7 +136,7 @@ def test_segments_that_metadata_tells_oddly_are_noted(tmp_path):
         (0, 6e9, RATE), (20, None, RATE), (40, 6e9, RATE), (50, None, 10e6), (60, None, RATE)]
     assert between(reader.segments[0].time, reader.segments[1].time) == pytest.approx(1e-6)
     assert reader.segments[2].time is None
-    for said in ("core:datetime is no time", "1 of 5 capture segments begin behind",
+    for said in ("core:datetime is not an ISO", "1 of 5 capture segments begin after",
                  "mimopack:sample_rate: got -1"):
         assert any(said in note for note in reader.notes), said
     assert recording.Reader(path, frequency=1e9, sample_rate=1e6).segments[3] == \
@@ -147,10 +147,10 @@ def test_annotations_are_checked_when_they_come(tmp_path):
     with recording.Writer(tmp_path / "r", 1, RATE) as writer:
         for start, fields, said in [
                 (-1, {}, "start: got -1"), (0, {"label": 5}, "core:label: got 5, must be text"),
-                (0, {"freq_lower_edge": 1.0}, "must be both there"),
-                (0, {"freq_lower_edge": np.nan, "freq_upper_edge": 1.0}, "must be both there"),
-                (0, {"mimopack:x": np.inf}, "what JSON does not have"),
-                (0, {"mimopack:x": object()}, "what JSON does not have")]:
+                (0, {"freq_lower_edge": 1.0}, "must both be given"),
+                (0, {"freq_lower_edge": np.nan, "freq_upper_edge": 1.0}, "must both be given"),
+                (0, {"mimopack:x": np.inf}, "a value that JSON cannot represent"),
+                (0, {"mimopack:x": object()}, "a value that JSON cannot represent")]:
             with pytest.raises(ValueError, match=said):
                 writer.annotate(start, 5, **fields)
         writer.write(np.zeros((1, 10)))

@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Multi-antenna recordings in SigMF: one interleaved dataset, or a Collection of one per antenna;
-and files of raw samples.
+"""Read and write multi-antenna recordings, in SigMF or as files of raw samples.
 
-SigMF needs the Python package ``sigmf``.
+A SigMF recording is one dataset with interleaved channels, or a Collection with one dataset for
+each antenna. SigMF needs the Python package ``sigmf``.
 """
 
 from ..text import printable

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A file of interleaved samples, and what all kinds of recordings have in common."""
+"""Map a file of interleaved samples into memory; the base class of all recordings."""
 
 import mmap
 
@@ -15,14 +15,14 @@ class Dataset:
     """One file of samples, mapped into memory.
 
     Args:
-        path: of the file.
-        datatype: ``Datatype``.
-        num_channels: interleaved in it.
+        path: path of the file.
+        datatype: ``Datatype`` of the samples.
+        num_channels: number of channels interleaved in the file.
 
     Attributes:
         path, datatype: as above.
-        components: (samples, channels, 2) of ``datatype.component``.
-        note: a sentence where the file ends within a sample, else "".
+        components: (samples, channels, 2) array of ``datatype.component``.
+        note: a warning if the file ends within a sample, else "".
     """
 
     def __init__(self, path, datatype, num_channels):
@@ -41,11 +41,11 @@ class Dataset:
 
     @property
     def num_channels(self):
-        """Channels interleaved in it."""
+        """Number of channels interleaved in the file."""
         return self.components.shape[1]
 
     def release(self, stop):
-        """Take the samples before stop out of this process's memory: they were read."""
+        """Release the mapped pages of the samples before stop from this process's memory."""
         mapped = getattr(self.components, "_mmap", None)
         end = stop * self.components.strides[0] // _PAGE * _PAGE
         if mapped is not None and end:
@@ -56,14 +56,15 @@ class Recording:
     """Samples of several channels in one or several datasets, read in pieces.
 
     Attributes:
-        path: what was opened.
-        num_channels, num_samples: samples are those of the shortest dataset.
-        sample_rate, frequency: Hz, None where they are not known.
-        datatype: of the first dataset, as in ``core:datatype``.
-        description: what the recording says of itself, printable.
-        start_time: seconds since 1970 (UTC) of the first sample, None where it is not known.
+        path: the file that was opened.
+        num_channels: number of channels in all datasets together.
+        num_samples: samples per channel of the shortest dataset.
+        sample_rate, frequency: in Hz, None if unknown.
+        datatype: SigMF name (``core:datatype``) of the first dataset's sample format.
+        description: the recording's own description, printable.
+        start_time: time of the first sample in seconds since 1970 (UTC), None if unknown.
         segments: list of ``Segment``.
-        notes: what was found amiss and worked around, one sentence each.
+        notes: list of problems that were found and worked around, one sentence each.
     """
 
     def __init__(self, path, datasets):
@@ -79,7 +80,7 @@ class Recording:
 
     @property
     def segments(self):
-        """List of ``Segment``: where a gap, another frequency or another rate begins."""
+        """List of ``Segment``; one begins at each gap or change of frequency or sample rate."""
         return [Segment(0, None, self.frequency, self.sample_rate)]
 
     def __repr__(self):
@@ -92,30 +93,30 @@ class Recording:
             listed = ", ".join(f"{dataset.path.stem} has {length}"
                                for dataset, length in zip(self._datasets, lengths, strict=True))
             self.notes.append(f"streams differ in length ({listed} samples): "
-                              f"only the common {min(lengths)} samples are used")
+                              f"only the first {min(lengths)} samples of each are used")
         if not min(lengths):
             raise ValueError(f"path: {self.path} holds no samples")
         return min(lengths)
 
     @property
     def largest(self):
-        """The largest component that the format holds; None where it has no full scale."""
+        """Largest component that the sample format can hold; None for floating point."""
         return self._datasets[0].datatype.largest
 
     def read(self, start=0, count=None, out=None):
-        """Read a piece.
+        """Read some samples of all channels.
 
         Args:
-            start: first sample, from 0.
+            start: index of the first sample, from 0.
             count: samples per channel; None reads to the end.
             out: optional complex64 arrays of count samples each, one for each channel.
 
         Returns:
-            (num_channels, count) complex64 (or out). Integer formats are scaled so that full
+            (num_channels, count) complex64 array, or out. Integer formats are scaled so that full
             scale is 1.
 
         Raises:
-            ValueError: the piece is not inside the recording.
+            ValueError: the samples are not all inside the recording.
         """
         if count is None:
             count = self.num_samples - start
@@ -133,9 +134,9 @@ class Recording:
         return out
 
     def pieces(self, length):
-        """Yield the recording in pieces (num_channels, up to length).
+        """Yield the recording as arrays of shape (num_channels, n), with n up to length.
 
-        What was read leaves this process's memory: it does not grow with the recording.
+        Samples already yielded are released, so memory use does not grow with the recording.
         """
         for start in range(0, self.num_samples, length):
             stop = min(start + length, self.num_samples)

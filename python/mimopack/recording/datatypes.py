@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The sample formats of datasets that are read and written."""
+"""Sample formats of recordings: names, conversion to complex64 and back."""
 
 from dataclasses import dataclass
 
@@ -8,7 +8,7 @@ import numpy as np
 
 from .. import _core
 
-# Samples that are converted at a time: they stay in a processor's cache.
+# Samples per conversion step, few enough to stay in a processor's cache.
 _PIECE = 16384
 
 
@@ -17,10 +17,10 @@ class Datatype:
     """A complex sample format.
 
     Attributes:
-        name: as in ``core:datatype``.
+        name: SigMF name, as in ``core:datatype``.
         component: NumPy type of the real and of the imaginary part.
-        scale: factor from a stored value to the sample, so that full scale is 1.
-        offset: stored value that stands for 0.
+        scale: factor that turns a stored value into a sample with full scale 1.
+        offset: stored value that represents 0.
     """
 
     name: str
@@ -30,14 +30,19 @@ class Datatype:
 
     @property
     def largest(self):
-        """The largest component that the format holds; None where there is no full scale."""
+        """Largest component that the format can hold; None for floating point."""
         if self.component.kind == "f":
             return None
         return (int(np.iinfo(self.component).max) - self.offset) * self.scale
 
     def decode(self, stored, out):
-        """Stored components (n, channels, 2) to out: one complex64 array of n per channel."""
-        # A double may be too large for a float, which then is infinite; and any bytes may be NaN.
+        """Convert stored components to samples.
+
+        Args:
+            stored: (n, channels, 2) array of ``component``.
+            out: contiguous complex64 arrays of n samples, one for each channel.
+        """
+        # A stored double may overflow to an infinite float, and any stored bytes may be NaN.
         with np.errstate(over="ignore", invalid="ignore"):
             for channel, samples in enumerate(out):
                 parts = samples.view(np.float32).reshape(-1, 2)
@@ -47,45 +52,45 @@ class Datatype:
                     parts -= np.float32(self.offset * self.scale)
 
     def encode(self, samples):
-        """Samples (channels, n) complex64 to components (n, channels, 2).
+        """Convert (channels, n) complex64 samples to (n, channels, 2) stored components.
 
         Returns:
-            The components, and how many of them were clipped to the range of the type, or were
-            not a number and became 0.
+            (components, clipped): ``clipped`` counts the components that were clipped to the range
+            of the type, and the NaNs that became 0.
         """
         samples = np.ascontiguousarray(samples, np.complex64)
         out = np.empty((samples.shape[1], samples.shape[0], 2), self.component)
         return out, self.encode_into(samples, out)
 
     def encode_into(self, samples, out):
-        """Write samples as components.
+        """Convert samples to stored components in an existing array.
 
         Args:
             samples: contiguous complex64 arrays of n samples, one for each channel.
-            out: C-contiguous (n, channels, 2) of ``component``.
+            out: C-contiguous (n, channels, 2) array of ``component``.
 
         Returns:
-            The number of components that were clipped to the range of the type, or were not a
-            number and became 0.
+            Number of components that were clipped to the range of the type or were NaN and became
+            0.
         """
         if self.component == np.float32:
             whole = out.view(np.uint64)[..., 0]
             for channel, one in enumerate(samples):
-                whole[:, channel] = one.view(np.uint64)    # integers are copied as they are
+                whole[:, channel] = one.view(np.uint64)    # one 8-byte copy for each sample
             return 0
         if self.component.kind == "f":
             for channel, one in enumerate(samples):
                 out[:, channel] = one.view(np.float32).reshape(-1, 2)
             return 0
         if self.component.itemsize <= 2 and self.component.isnative:
-            # One call without Python's lock, which a receiver beside a recorder wants.
+            # This call releases Python's lock, so a receiver can run beside a recorder.
             return _core.quantise_samples(list(samples), out, factor=1 / self.scale,
                                           offset=self.offset)
         pair = f"u{2 * self.component.itemsize}"
         whole = out.view(pair)[..., 0]
         clipped = 0
         limits = np.iinfo(self.component)
-        # A float32 does not tell the largest integer of 32 bits from the next one.
+        # float32 cannot represent the largest 32-bit integer: it rounds to the next one.
         real = np.float64 if self.component.itemsize > 2 else np.float32
         size = min(_PIECE, len(out))
         scratch, stored = np.empty(2 * size, real), np.empty(2 * size, self.component)
@@ -99,7 +104,7 @@ class Datatype:
                     np.rint(scaled, out=scaled)
                     if self.offset:
                         scaled += real(self.offset)
-                    # A comparison with NaN is false, so this finds what is not a number as well.
+                    # A comparison with NaN is false, so this test also finds NaN.
                     if not (scaled.min() >= limits.min and scaled.max() <= limits.max):
                         inside = (scaled >= limits.min) & (scaled <= limits.max)
                         clipped += scaled.size - int(np.count_nonzero(inside))
@@ -123,7 +128,7 @@ _ALL = (Datatype("cf32_le", np.dtype("<f4"), 1.0), _integers("ci16_le", "<i2"),
         Datatype("cf32_be", np.dtype(">f4"), 1.0), Datatype("cf64_be", np.dtype(">f8"), 1.0))
 _BY_NAME = {datatype.name: datatype for datatype in _ALL}
 DATATYPES = tuple(_BY_NAME)
-# What other programs call them, in their options and as the endings of file names.
+# Names that other programs use in their options and as file name extensions.
 ALIASES = {"cf32": "cf32_le", "ci16": "ci16_le", "cu16": "cu16_le", "ci32": "ci32_le",
            "cf64": "cf64_le", "fc32": "cf32_le", "cfile": "cf32_le", "fc64": "cf64_le",
            "cs8": "ci8", "sc8": "ci8", "cs16": "ci16_le", "sc16": "ci16_le", "cs32": "ci32_le",
@@ -131,7 +136,11 @@ ALIASES = {"cf32": "cf32_le", "ci16": "ci16_le", "cu16": "cu16_le", "ci32": "ci3
 
 
 def get_datatype(name):
-    """The Datatype of a name of DATATYPES or ALIASES; ValueError names what is allowed."""
+    """Return the ``Datatype`` with a name from DATATYPES or ALIASES.
+
+    Raises:
+        ValueError: the name is unknown; the message lists the allowed ones.
+    """
     known = _BY_NAME.get(ALIASES.get(name, name))
     if known is None:
         raise ValueError(f"datatype: got {name!r}, allowed are {', '.join(DATATYPES)}")

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""File names of SigMF, and the library that knows its metadata."""
+"""SigMF file names, and the import of the ``sigmf`` package."""
 
 from pathlib import Path
 
@@ -8,7 +8,7 @@ META, DATA, COLLECTION = ".sigmf-meta", ".sigmf-data", ".sigmf-collection"
 
 
 def library():
-    """The ``sigmf`` package, imported when first needed: the detectors do without it."""
+    """Import the ``sigmf`` package on first use: the detectors work without it."""
     try:
         import sigmf
     except ImportError as error:
@@ -18,21 +18,21 @@ def library():
 
 
 def base(path):
-    """The path without SigMF's extension, if it has one."""
+    """Return the path without its SigMF extension, if it has one."""
     path = Path(path)
     return path.with_suffix("") if path.suffix in (META, DATA, COLLECTION) else path
 
 
 def with_extension(stem, extension):
-    """The path with the extension added; dots in its name stay."""
+    """Append the extension to a path whose name may contain dots."""
     return stem.with_name(stem.name + extension)
 
 
 def metadata_file(path):
-    """The metadata file, or collection file, that a path means.
+    """Find the metadata file or collection file of a recording.
 
     Args:
-        path: of the metadata, the dataset or the collection, or what these names begin with.
+        path: path of the metadata, the dataset or the collection, or their common stem.
 
     Raises:
         ValueError: the path is an archive, a folder, or a file of another kind.
@@ -57,7 +57,7 @@ def metadata_file(path):
                          f"{', '.join(names)}" if names
                          else f"path: got the folder {path}, which holds no SigMF recordings")
     if path.is_file() and path.suffix not in (META, DATA, COLLECTION):
-        raise ValueError(f"path: {path} is no SigMF recording. Raw samples become one with "
+        raise ValueError(f"path: {path} is no SigMF recording. Convert raw samples with "
                          "recording.Writer: docs/recordings.md, \"Record your own radio\"")
     raise FileNotFoundError(
         f"path: no recording {path}: there is no file {' or '.join(map(str, found))}")

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Annotations of the frames in a recording: what was sent, in SigMF's namespace "mimopack"."""
+"""Annotate the frames of a recording, in the SigMF namespace "mimopack"."""
 
 import math
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from ..checks import integer, number
 
 _PREFIX = "mimopack:"
 _MPDUS, _SNR = _PREFIX + "mpdus", _PREFIX + "snr_db"
-# What an annotation keeps of a received frame.
+# Facts about a received frame that its annotation keeps.
 _RECEIVED = ("format", "mcs", "num_streams", "stbc", "bandwidth_mhz", "short_gi", "coding",
              "length", "aggregated", "problem", "cfo_hz", "snr_db", "evm_db", "condition_db",
              "detector", "complete", "num_mpdus", "num_mpdus_ok")
@@ -17,13 +17,14 @@ _RECEIVED = ("format", "mcs", "num_streams", "stbc", "bandwidth_mhz", "short_gi"
 
 @dataclass(frozen=True)
 class TrueFrame:
-    """A frame as its annotation tells it.
+    """A transmitted frame as its annotation describes it.
 
     Attributes:
-        start, count: samples of the recording.
-        mpdus: tuple of the MPDUs that were sent, bytes with the frame check sequence; None where
-            the annotation has none.
-        snr_db: mean SNR per receive antenna at which it was sent, or None.
+        start: index of the frame's first sample in the recording.
+        count: number of samples.
+        mpdus: tuple of the transmitted MPDUs, as bytes with the frame check sequence; None if the
+            annotation has none.
+        snr_db: mean SNR per receive antenna in dB, or None.
     """
 
     start: int
@@ -33,15 +34,16 @@ class TrueFrame:
 
 
 def annotate_frame(writer, start, count, mpdus, snr_db, label="frame", **fields):
-    """Add the annotation of a frame to a ``Writer``; ``read_frames`` reads it back.
+    """Add the annotation of a transmitted frame to a ``Writer``; ``read_frames`` reads it back.
 
     Args:
-        start, count, mpdus, snr_db: as of :class:`TrueFrame`.
-        label: shown by viewers.
-        fields: more to tell, such as format="ht", mcs=28; each gets the prefix "mimopack:".
+        writer: ``Writer`` of the recording.
+        start, count, mpdus, snr_db: see :class:`TrueFrame`.
+        label: text that viewers show.
+        fields: further facts, such as format="ht", mcs=28; each key gets the prefix "mimopack:".
 
     Raises:
-        ValueError: snr_db is no finite number.
+        ValueError: snr_db is not a finite number.
     """
     writer.annotate(start, count, label=label, **{
         _SNR: _decibels(snr_db), _MPDUS: [bytes(mpdu).hex() for mpdu in mpdus],
@@ -49,23 +51,24 @@ def annotate_frame(writer, start, count, mpdus, snr_db, label="frame", **fields)
 
 
 def frame_annotation(told):
-    """What annotates a frame that a receiver has reported, for ``annotate``.
+    """Return the arguments of ``annotate`` for a frame that a receiver has reported.
 
         start, count, fields = recording.frame_annotation(frame.facts())
         recorder.annotate(start, count, **fields)
 
     Args:
-        told: dictionary with ``start`` and ``num_samples``, and whichever other keys of
-            ``wifi.ReceivedFrame.facts`` or of the messages of ``wifi_receiver``'s port ``frames``
-            there are. ``label`` and ``comment`` replace the texts made here.
+        told: dictionary with ``start`` and ``num_samples``. It may hold any other key of
+            ``wifi.ReceivedFrame.facts`` or of the messages at ``wifi_receiver``'s port ``frames``.
+            ``label`` and ``comment`` replace the texts that this function composes.
 
     Returns:
-        (start, count, fields): label and comment, the edges of the channel where ``frequency`` and
-        ``bandwidth_mhz`` are known, and "mimopack:received" (true) with the format, MCS and quality
-        of the frame. ``read_frames`` does not take it for a frame whose truth is known.
+        (start, count, fields). The fields are label, comment, the channel edges if ``frequency``
+        and ``bandwidth_mhz`` are known, and "mimopack:received" (true) with the format, MCS and
+        quality of the frame. ``read_frames`` skips these annotations: they do not say what was
+        sent.
 
     Raises:
-        ValueError: start is missing or no integer, or num_samples is none from 0.
+        ValueError: start is missing or no integer, or num_samples is no integer from 0.
     """
     told = {key: value for key, value in told.items() if value is not None}
     start = integer("start", told.get("start"), -2**62, 2**62)
@@ -80,7 +83,7 @@ def frame_annotation(told):
     for name in _RECEIVED:
         value = told.get(name)
         if isinstance(value, (bool, str)) or _is_number(value):
-            # The key of read_frames is that of the truth.
+            # read_frames reads "mimopack:snr_db" as the true SNR.
             fields[_PREFIX + ("measured_snr_db" if name == "snr_db" else name)] = value
     return start, count, fields
 
@@ -113,10 +116,10 @@ def _is_number(value):
 
 
 def read_frames(annotations):
-    """Return the annotations that describe frames, as ``TrueFrame``, in the order of their start.
+    """Return the annotations of transmitted frames as ``TrueFrame``, sorted by start.
 
     Raises:
-        ValueError: a value is not of its type, or the SNR is not finite.
+        ValueError: a value has the wrong type, or the SNR is not finite.
     """
     frames = []
     for entry in annotations:
@@ -146,5 +149,5 @@ def _bytes_of(mpdus):
     try:
         return tuple(map(bytes.fromhex, mpdus))
     except ValueError:
-        raise ValueError(f"{_MPDUS}: got a string that is not hexadecimal, must be two digits for "
-                         "each byte") from None
+        raise ValueError(f"{_MPDUS}: got a string that is not hexadecimal, must have two digits "
+                         "for each byte") from None

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Open whatever kind of recording a path means."""
+"""Open a recording of either kind: SigMF or raw samples."""
 
 from pathlib import Path
 
@@ -12,19 +12,19 @@ from .reader import Reader
 def open_recording(path, datatype=None, num_channels=None, sample_rate=None, frequency=None):
     """Open a SigMF recording or a file of raw samples.
 
-    A path with metadata, see ``Reader``, is SigMF. Any other file holds raw samples, and what is
-    known of them must be given.
+    A path with metadata, see ``Reader``, is SigMF. Any other file holds raw samples: the arguments
+    must describe them.
 
     Args:
-        path: of the recording.
-        datatype, num_channels, sample_rate, frequency: replace what metadata says where they are
-            not None; num_channels of raw samples is 1 by default.
+        path: path of the recording.
+        datatype, num_channels, sample_rate, frequency: replace the metadata's values if not None.
+            Raw samples have one channel unless num_channels is given.
 
     Returns:
         :class:`Reader` or :class:`RawReader`.
 
     Raises:
-        FileNotFoundError, ValueError, ImportError: as these two.
+        FileNotFoundError, ValueError, ImportError: as :class:`Reader` and :class:`RawReader`.
     """
     path = Path(path)
     replaced = {"datatype": datatype, "num_channels": num_channels, "sample_rate": sample_rate,

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Blocks of samples as they stand in the files of a recording."""
+"""Arrange samples in blocks with the layout of a recording's files."""
 
 import numpy as np
 
@@ -11,21 +11,21 @@ LAYOUTS = ("interleaved", "collection")
 
 
 class Packing:
-    """How the samples of several channels stand in one file or several.
+    """Layout of the samples of several channels in one file or several.
 
     Args:
-        num_channels: antennas.
-        datatype: see ``get_datatype``.
-        layout: "interleaved" or "collection".
+        num_channels: number of antennas.
+        datatype: name of the sample format, see ``get_datatype``.
+        layout: "interleaved" (one file) or "collection" (one file for each channel).
 
     Attributes:
         num_channels, layout: as above.
         datatype: ``Datatype``.
-        num_files: 1, or one for each channel.
-        sample_bytes: of a sample of all channels.
+        num_files: number of files.
+        sample_bytes: bytes of one sample of all channels.
 
     Raises:
-        ValueError: an argument is not as above.
+        ValueError: an argument is invalid.
     """
 
     def __init__(self, num_channels, datatype, layout):
@@ -36,7 +36,7 @@ class Packing:
         self.sample_bytes = 2 * self.num_channels * self.datatype.component.itemsize
 
     def empty(self, count):
-        """An array for count samples: (num_files, count, channels of a file, 2)."""
+        """Return an empty array for count samples: (num_files, count, channels per file, 2)."""
         return np.empty((self.num_files, count, self.num_channels // self.num_files, 2),
                         self.datatype.component)
 
@@ -44,12 +44,12 @@ class Packing:
         """Write samples into an array that :meth:`empty` made.
 
         Args:
-            samples: complex64 arrays of equally many samples, one for each channel, contiguous.
+            samples: contiguous complex64 arrays of equal length, one for each channel.
             out: the array.
-            position: of the first sample in it.
+            position: index in out of the first sample.
 
         Returns:
-            The number of components that were clipped, or were not a number.
+            Number of components that were clipped or were NaN.
         """
         each = self.num_channels // self.num_files
         count = len(samples[0])
@@ -58,13 +58,14 @@ class Packing:
                    for index, one in enumerate(out))
 
     def check(self, samples):
-        """Samples as a list of contiguous complex64 arrays, one for each channel.
+        """Return samples as a list of contiguous complex64 arrays, one for each channel.
 
         Args:
-            samples: (num_channels, n) complex, or a sequence of arrays of n.
+            samples: (num_channels, n) complex array, or a sequence of num_channels arrays of
+                length n.
 
         Raises:
-            ValueError: they have another shape.
+            ValueError: the samples have another shape.
         """
         if not isinstance(samples, (list, tuple)):
             samples = np.asarray(samples)
@@ -75,6 +76,6 @@ class Packing:
 
 
 def _shape(arrays):
-    """The shape that a sequence of arrays has as one array; with "?" where they differ."""
+    """Return the shape of a stack of the arrays, with "?" if their shapes differ."""
     shapes = {np.shape(one) for one in arrays}
     return (len(arrays), *(shapes.pop() if len(shapes) == 1 else ("?",) * 2))

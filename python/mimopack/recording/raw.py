@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Files of raw samples, without metadata."""
+"""Read files of raw samples without metadata."""
 
 from pathlib import Path
 
@@ -13,18 +13,19 @@ class RawReader(Recording):
     """A file of raw samples, channels interleaved sample by sample.
 
     Args:
-        path: of the file.
-        datatype: see ``get_datatype``; None takes the ending of the file's name, as ".cs16".
-        num_channels: antennas.
-        sample_rate, frequency: Hz; None where not known.
+        path: path of the file.
+        datatype: name of the sample format, see ``get_datatype``; None takes it from the file name
+            extension, such as ".cs16".
+        num_channels: number of antennas.
+        sample_rate, frequency: in Hz; None if unknown.
 
     Attributes:
-        As of :class:`Recording`.
+        See :class:`Recording`.
 
     Raises:
         FileNotFoundError: there is no such file.
-        ValueError: an argument is not as above, the ending of the name says no format, or there
-            are no samples.
+        ValueError: an argument is invalid, the extension names no sample format, or the file holds
+            no samples.
     """
 
     def __init__(self, path, datatype=None, num_channels=1, sample_rate=None, frequency=None):
@@ -33,7 +34,7 @@ class RawReader(Recording):
             raise FileNotFoundError(f"path: there is no file {path}")
         guess = datatype_of(path) if datatype is None else None
         if datatype is None and guess is None:
-            raise ValueError(f"datatype: the name of {path} does not say it, allowed are "
+            raise ValueError(f"datatype: the extension of {path} names none, allowed are "
                              f"{', '.join(DATATYPES)}")
         integer("num_channels", num_channels, 1, 1 << 10)
         super().__init__(path, [Dataset(path, get_datatype(datatype or guess), num_channels)])
@@ -44,6 +45,6 @@ class RawReader(Recording):
 
 
 def datatype_of(path):
-    """The datatype that a file name's ending says, or None."""
+    """Return the datatype that a file name extension names, or None."""
     ending = Path(path).suffix[1:].lower()
     return ALIASES.get(ending, ending if ending in DATATYPES else None)

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Read a recording of several channels, whichever way its files hold them."""
+"""Read a SigMF recording of several channels in either layout."""
 
 import hashlib
 import json
@@ -19,7 +19,7 @@ from .timeline import Segment, later, parse_time
 
 @dataclass(frozen=True)
 class _Stream:
-    """A metadata file, and the dataset that it describes."""
+    """A metadata file and the dataset that it describes."""
 
     meta: Path
     metadata: dict
@@ -33,36 +33,38 @@ class _Stream:
 class Reader(Recording):
     """A SigMF recording, mapped into memory and read in pieces.
 
-    Channels are those of ``core:num_channels`` interleaved in one dataset, or those of all
-    streams of a Collection, one after another in the order of ``core:streams``.
+    The channels are the ``core:num_channels`` interleaved channels of one dataset, or the channels
+    of all streams of a Collection in the order of ``core:streams``.
 
     Args:
-        path: of the metadata (``.sigmf-meta``), the dataset (``.sigmf-data``), the collection
-            (``.sigmf-collection``), or what these names begin with.
-        verify: compare datasets with ``core:sha512`` where they have it (reads all of them).
-        datatype, num_channels, sample_rate, frequency: replace what the metadata says; None does
-            not. A collection's number of channels cannot be replaced.
+        path: path of the metadata (``.sigmf-meta``), the dataset (``.sigmf-data``) or the
+            collection (``.sigmf-collection``), or their common stem.
+        verify: compare each dataset with its ``core:sha512``, if it has one. This reads the whole
+            dataset.
+        datatype, num_channels, sample_rate, frequency: replace the metadata's values if not None. A
+            collection's number of channels cannot be replaced.
 
     Attributes:
         path: the metadata or collection file.
-        num_channels, num_samples: samples are those of the shortest stream.
-        sample_rate, frequency: Hz, None where the metadata does not say.
+        num_channels: number of channels in all streams together.
+        num_samples: samples per channel of the shortest stream.
+        sample_rate, frequency: in Hz, None if the metadata does not give them.
         datatype: ``core:datatype`` of the first stream.
-        description: ``core:description``, "" where there is none.
-        start_time: seconds since 1970 of the first sample, by the first capture's
-            ``core:datetime``; None where it has none.
-        segments: list of ``Segment``, at least one: where capture segments begin, with the exact
-            time, frequency and rate of each. A segment without ``core:frequency`` has None.
-        global_info: the global metadata of the first stream, over it that of the collection.
-        captures, annotations: lists of dictionaries, of the first stream.
-        notes: what was found amiss and worked around, one sentence each.
+        description: ``core:description``, or "".
+        start_time: time of the first sample in seconds since 1970, from the first capture's
+            ``core:datetime``; None if it has none.
+        segments: list of at least one ``Segment``, one for each capture segment, with its exact
+            time, frequency and sample rate. The frequency is None without ``core:frequency``.
+        global_info: global metadata of the first stream; the collection's values override it.
+        captures, annotations: lists of dictionaries from the first stream's metadata.
+        notes: list of problems that were found and worked around, one sentence each.
 
-    Text of the metadata is printable: control characters are escapes, see ``printable``.
+    Text from the metadata is printable: control characters become escapes, see ``printable``.
 
     Raises:
         FileNotFoundError: the recording, one of its streams or a dataset is missing.
-        ValueError: metadata that is not SigMF, a datatype that is not supported, sample rates
-            that differ, a checksum that does not fit (``verify``), or no samples at all.
+        ValueError: the metadata is not SigMF, the datatype is not supported, sample rates differ,
+            a checksum differs (``verify``), or there are no samples.
     """
 
     def __init__(self, path, verify=False, datatype=None, num_channels=None, sample_rate=None,
@@ -107,23 +109,23 @@ class Reader(Recording):
         return list(self._segments)
 
     def _read_segments(self, frequency, sample_rate):
-        """The capture segments as ``Segment``; what is given replaces what they say."""
+        """Return the capture segments as ``Segment``; arguments that are not None override."""
         found, outside = {}, 0
         for capture in self.captures:
             start = int(capture["core:sample_start"])
             if start >= self.num_samples:
                 outside += 1
                 continue
-            # Of several at one sample the last one holds.
+            # If several segments start at one sample, the last one applies.
             found[start] = Segment(
                 start, self._time(capture), frequency or capture.get("core:frequency"),
                 sample_rate or self._own_rate(capture) or self.sample_rate)
         if outside:
-            self.notes.append(f"{outside} of {len(self.captures)} capture segments begin behind "
-                              "the last sample: they are left out")
+            self.notes.append(f"{outside} of {len(self.captures)} capture segments begin after "
+                              "the last sample: they are ignored")
         first = found.get(0)
         if first is None:
-            # What the first one tells of the time holds for the samples before it as well.
+            # The first segment's time also dates the samples before it.
             known = found[min(found)] if found else Segment(0)
             time = (None if known.time is None or not self.sample_rate
                     else later(known.time, -known.start / self.sample_rate))
@@ -148,18 +150,18 @@ class Reader(Recording):
         try:
             return None if rate is None else positive("mimopack:sample_rate", rate)
         except ValueError as error:
-            self.notes.append(f"{error}: {self.sample_rate} samples per second are taken")
+            self.notes.append(f"{error}: {self.sample_rate} samples per second are assumed")
             return None
 
     def checksum_errors(self):
-        """Yield a sentence for each dataset that differs from its ``core:sha512``.
+        """Yield a message for each dataset that differs from its ``core:sha512``.
 
-        Reads the datasets that have one.
+        Datasets without a checksum are not read.
         """
         for stream in self.streams:
             expected = stream.global_info.get("core:sha512")
             if expected and expected.lower() != _sha512(stream.dataset.path):
-                yield (f"{stream.dataset.path} is not what {stream.meta.name} describes: "
+                yield (f"{stream.dataset.path} does not match {stream.meta.name}: "
                        "its checksum (core:sha512) differs")
 
     def _first_frequency(self):
@@ -167,7 +169,7 @@ class Reader(Recording):
                  if "core:frequency" in capture]
         if len(set(known)) > 1:
             self.notes.append(f"the frequency changes within the recording ({len(set(known))} "
-                              f"values): {known[0] / 1e6:g} MHz, the first, is taken for all of it")
+                              f"values): the first, {known[0] / 1e6:g} MHz, is used throughout")
         return known[0] if known else None
 
     def _common_sample_rate(self):
@@ -181,7 +183,7 @@ class Reader(Recording):
 
 
 def _open_collection(path, collection, datatype):
-    """Return (notes, streams) of a collection file's content."""
+    """Open all streams of a collection; return (notes, streams)."""
     entries = collection.get("core:streams") or []
     if not entries:
         raise ValueError(f"path: {path} names no streams (core:streams)")
@@ -196,7 +198,7 @@ def _open_collection(path, collection, datatype):
                              "an object with the name of a stream")
         meta = files.with_extension(files.base(path.parent / name), files.META)
         if not meta.is_file():
-            raise FileNotFoundError(f"path: {path} names the stream {name!r}, "
+            raise FileNotFoundError(f"path: {path} names the stream {name!r}, but "
                                     f"there is no file {meta}")
         if digest and digest != _sha512(meta):
             notes.append(f"{meta.name} has changed since the collection was written "
@@ -221,13 +223,13 @@ def _open_stream(meta, replaced_datatype=None, replaced_channels=None):
         raise ValueError(f"path: {meta} is not SigMF metadata: it has no object 'global'")
     library = files.library()
     try:
-        # The library fills in what SigMF has defaults for, and knows the schema.
+        # The library fills in SigMF's defaults and checks the schema.
         signal = library.SigMFFile(metadata=metadata)
         signal.validate()
     except Exception as error:
         reason = (str(error).splitlines() or [repr(error)])[0]
-        # The schema's patterns are long, and no help.
-        reason = re.sub(r" does not match '\^.*", " is not of SigMF's form", reason)
+        # The schema's patterns are long and do not help the user.
+        reason = re.sub(r" does not match '\^.*", " does not have SigMF's form", reason)
         place = "".join(f"[{step}]" if isinstance(step, int) else f" {step}"
                         for step in getattr(error, "absolute_path", ())).strip()
         raise ValueError(f"path: {meta} is not valid SigMF metadata: "

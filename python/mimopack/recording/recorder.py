@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Record a stream that may not wait for the disk, with its gaps, times and annotations."""
+"""Record a live stream that must not wait for the disk, with gaps, times and annotations."""
 
 import threading
 from bisect import bisect_right
@@ -11,16 +11,16 @@ from .timeline import Timeline, captures_of
 from .writer import annotation_text
 
 OVERLOADS = ("wait", "drop")
-# Bytes that are given to the disk at a time.
+# Bytes per write to the disk.
 _BLOCK = 1 << 22
 _MOST_ANNOTATIONS = 1_000_000
 
 
 class Spans:
-    """Which samples of a stream are where in a recording of it."""
+    """Map sample positions of a stream to sample positions of its recording."""
 
     def __init__(self):
-        self._spans = []    # (first sample of the stream, first of the recording, how many)
+        self._spans = []    # (position in the stream, position in the recording, length)
 
     def __bool__(self):
         return bool(self._spans)
@@ -29,7 +29,7 @@ class Spans:
         return iter(self._spans)
 
     def add(self, start, place, count):
-        """The next samples: count from a sample of the stream on, at a place of the recording."""
+        """Add count samples that start at ``start`` in the stream, ``place`` in the recording."""
         if self._spans:
             first, at, length = self._spans[-1]
             if (start, place) == (first + length, at + length):
@@ -38,7 +38,10 @@ class Spans:
         self._spans.append((start, place, count))
 
     def place(self, start, count):
-        """Where count samples of the stream are, whole and without a gap; None if they are not."""
+        """Return the recording's position of count samples of the stream.
+
+        Return None if the recording does not hold all of them without a gap.
+        """
         index = bisect_right(self._spans, start, key=lambda span: span[0]) - 1
         if index < 0:
             return None
@@ -46,42 +49,42 @@ class Spans:
         return at + start - first if start + count <= first + length else None
 
     def captures(self, timeline, sample_rate):
-        """The capture segments of the recording, see ``timeline.captures_of``."""
+        """Return the capture segments of the recording, see ``timeline.captures_of``."""
         return captures_of([(at + segment.start - first, segment)
                             for first, at, length in self._spans
                             for segment in timeline.cut(first, first + length)], sample_rate)
 
 
 class Recorder:
-    """Write a stream through a thread of its own.
+    """Write a stream to disk from a separate thread.
 
-    Samples are converted where they come and handed to the thread in blocks of about 4 MB. Where
-    the disk is slower than the stream and ``buffer_mib`` is full, ``write`` waits, or whole spans
-    of samples are dropped until half of the buffer is free again. What was dropped is counted; the
-    samples behind it begin a new capture segment with their own time.
+    ``write`` converts the samples in the calling thread and hands them to the disk thread in blocks
+    of about 4 MB. When the disk is slower than the stream and ``buffer_mib`` is full, ``write``
+    either waits or drops samples until half of the buffer is free again. Dropped samples are
+    counted. The samples after them begin a new capture segment with their own time.
 
-    Positions are those of the stream: ``write`` and the functions of ``timeline`` and ``annotate``
-    count its samples, whether they were recorded or not.
+    All positions are positions in the stream: ``write``, ``annotate`` and the methods of
+    ``timeline`` count every sample, recorded or not.
 
     Args:
-        writer: ``Writer``; its frequency and datetime hold until ``timeline`` is told others.
+        writer: ``Writer``; its frequency and datetime apply until ``timeline`` gets others.
         overload: "wait", or "drop" samples that the disk cannot take in time.
         buffer_mib: memory for samples that wait for the disk, in MiB, 16 to 1048576.
 
     Attributes:
         writer: as above.
-        timeline: ``Timeline`` of the stream; tell it times, frequencies and rates of samples before
-            these are written.
-        clipped: components that exceeded full scale or were not a number.
-        num_samples: samples per channel that were taken to be written.
+        timeline: ``Timeline`` of the stream. Add the times, frequencies and rates of samples before
+            writing these samples.
+        clipped: number of components that exceeded full scale or were NaN.
+        num_samples: samples per channel that were accepted for writing.
         dropped: samples per channel that were not written.
-        drops: how often dropping began.
-        annotations_left_out: annotations of samples that are not in the recording, as of the last
-            ``save``, and those for which there was no room (a million are kept).
-        error: OSError with which the disk has ended the recording, or None.
+        drops: number of times that dropping began.
+        annotations_left_out: number of annotations, at the last ``save``, whose samples are not in
+            the recording or that exceeded the limit of a million annotations.
+        error: OSError of the disk that ended the recording, or None.
 
     Raises:
-        ValueError: an argument is not as above.
+        ValueError: an argument is invalid.
     """
 
     def __init__(self, writer, overload="wait", buffer_mib=256):
@@ -98,7 +101,7 @@ class Recorder:
         most = max(2, int(buffer_mib * 2**20) // (self._block_samples * self.packing.sample_bytes))
         self._most_blocks, self._made = most, 0
         self._free, self._queue = [], deque()
-        # Held while the stream is written to or cut off; _change only for a moment.
+        # write and flush hold _busy throughout; _change is held only briefly.
         self._busy, self._change = threading.RLock(), threading.Condition()
         self._thread = None
         self._block, self._used = None, 0
@@ -106,7 +109,7 @@ class Recorder:
         self._place, self._next = 0, 0
         self._spans = Spans()
         self._annotations, self._overfull = [], 0
-        # Of the streams before, in the recording's samples.
+        # From the streams before the last restart, at positions in the recording.
         self._old_captures, self._old_annotations, self._old_left_out = [], [], 0
 
     @property
@@ -119,20 +122,21 @@ class Recorder:
         return self._dropped + missing
 
     def write(self, samples, start=None):
-        """Take the stream's next samples.
+        """Record the stream's next samples.
 
         Args:
-            samples: (num_channels, n) complex, or a sequence of num_channels arrays of n.
-            start: position of the first one in the stream; None continues. Another position than
-                the next one is a gap.
+            samples: (num_channels, n) complex array, or a sequence of num_channels arrays of
+                length n.
+            start: position in the stream of the first sample; None continues. A later position
+                than the next one leaves a gap.
 
         Returns:
-            How many were taken: n, or less where samples were dropped.
+            Number of samples per channel accepted: n, or fewer if samples were dropped.
 
         Raises:
-            ValueError: samples have another shape, or start lies before the next position.
-            OSError: the disk has ended the recording; with overload "drop" everything is dropped
-                instead, and ``error`` holds it.
+            ValueError: samples have another shape, or start is before the next position.
+            OSError: a disk error has ended the recording. With overload "drop", further samples
+                are dropped instead, and ``error`` holds the error.
         """
         with self._busy:
             return self._write(self.packing.check(samples), start)
@@ -164,18 +168,20 @@ class Recorder:
         return taken
 
     def annotate(self, start, count, **fields):
-        """Annotate count samples of the stream from start; they may come later. From any thread.
+        """Annotate count samples of the stream from start. Any thread may call this.
 
-        Samples that are not in the recording when it is saved, or not without a gap, get no
-        annotation.
+        The samples may be written later. The annotation is left out if the saved recording does not
+        hold all of its samples without a gap.
 
         Args:
-            fields: as of ``Writer.annotate``.
+            start: position in the stream of the first sample.
+            count: number of samples.
+            fields: see ``Writer.annotate``.
 
         Raises:
-            ValueError: not valid in SigMF.
+            ValueError: SigMF does not allow the annotation.
         """
-        # A frame may have begun before the stream did.
+        # An annotated frame may have begun before the stream.
         text = annotation_text(max(0, start), count, **fields)
         with self._change:
             if len(self._annotations) + len(self._old_annotations) < _MOST_ANNOTATIONS:
@@ -184,8 +190,10 @@ class Recorder:
                 self._overfull += 1
 
     def restart(self):
-        """The next samples belong to a new stream, whose positions begin anew. The recording goes
-        on with a new capture segment."""
+        """Begin a new stream, whose positions restart from 0.
+
+        The recording continues with a new capture segment.
+        """
         with self._busy:
             self.flush()
             self._restart()
@@ -204,17 +212,17 @@ class Recorder:
             self.timeline.restart()
 
     def flush(self):
-        """Wait until the disk has what was taken."""
+        """Wait until all accepted samples are on disk."""
         with self._busy:
             self._hand_over()
             with self._change:
                 self._change.wait_for(lambda: not self._queue)
 
     def save(self):
-        """Write all samples and the metadata. Writing may go on.
+        """Write all samples and the metadata. More samples may follow.
 
         Raises:
-            OSError: the disk refuses the metadata.
+            OSError: the metadata cannot be written.
         """
         with self._busy:
             self.flush()
@@ -244,7 +252,10 @@ class Recorder:
             self.writer.close(save=False)
 
     def stop(self):
-        """Wait until the disk has what was taken, and end the thread; writing starts another."""
+        """Wait until all accepted samples are on disk, then end the thread.
+
+        The next ``write`` starts another thread.
+        """
         with self._busy:
             self.flush()
             with self._change:
@@ -260,7 +271,7 @@ class Recorder:
         self.close()
 
     def _resolve(self):
-        """Captures, annotations in the recording's samples, and how many of these are left out."""
+        """Return captures, annotations at recording positions, and the number left out."""
         stop = self.writer.num_samples
         if self._spans and not self._old_captures:
             self.writer.sample_rate = self.timeline.segments[0].sample_rate
@@ -276,7 +287,7 @@ class Recorder:
         return captures, found, len(self._annotations) - len(found)
 
     def _has_room(self):
-        """Whether there is a block with room; gets one, if need be."""
+        """Return whether the current block has room; get a new block if there is none."""
         if self._block is not None:
             return self.error is None
         with self._change:
@@ -301,7 +312,7 @@ class Recorder:
         return True
 
     def _hand_over(self):
-        """Give the block to the thread, full or not."""
+        """Queue the current block, full or not, for the disk thread."""
         block, used, self._block = self._block, self._used, None
         if block is None:
             return
@@ -319,7 +330,7 @@ class Recorder:
                 self._change.wait_for(lambda: self._queue or self._thread is not me)
                 if not self._queue:
                     return
-                # It stays in the queue until it is written: flush() waits for that.
+                # The block stays in the queue until it is written: flush() waits for that.
                 block, used = self._queue[0]
             if self.error is None:
                 try:

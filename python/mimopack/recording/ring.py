@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Keep the last seconds of a stream, and write them when asked."""
+"""Keep the last seconds of a stream in memory, and write them on request."""
 
 import os
 import threading
@@ -12,13 +12,13 @@ from .recorder import Spans
 from .timeline import Timeline
 from .writer import Writer, annotation_text
 
-# Bytes of a block at most, and how many blocks the ring has at least.
+# Largest size of a block in bytes, and smallest number of blocks in a ring.
 _BLOCK, _LEAST = 1 << 22, 32
 _MOST_ANNOTATIONS = 100_000
 
 
 class _Block:
-    """Packed samples: where they begin in the stream, how many, and how many snapshots hold it."""
+    """Packed samples: ``start`` in the stream, ``used`` samples, ``holders`` snapshots."""
 
     def __init__(self, data):
         self.data = data
@@ -28,23 +28,24 @@ class _Block:
 class Ring:
     """The last seconds of a stream of several channels, in memory.
 
-    Positions are those of the stream, whose first sample is 0 unless ``write`` says another.
+    All positions are positions in the stream. The first sample has position 0 unless the first
+    ``write`` gives another.
 
     Args:
-        num_channels: antennas.
-        sample_rate: samples per second until ``timeline`` is told another rate.
-        seconds: how much is kept, by this sample rate. Memory: seconds * sample_rate samples of
-            the datatype, and as much again while a snapshot is being written.
-        datatype, layout: as for ``Writer``.
-        frequency: centre frequency in Hz until ``timeline`` is told another one, or None.
+        num_channels: number of antennas.
+        sample_rate: samples per second until ``timeline`` gets another rate.
+        seconds: duration to keep, at this sample rate. The ring takes the memory of
+            seconds * sample_rate stored samples, and as much again while a snapshot is written.
+        datatype, layout: see ``Writer``.
+        frequency: centre frequency in Hz until ``timeline`` gets another one, or None.
 
     Attributes:
-        timeline: ``Timeline`` of the stream; tell it times, frequencies and rates of samples before
-            these are written.
-        clipped: components that exceeded full scale or were not a number.
+        timeline: ``Timeline`` of the stream. Add the times, frequencies and rates of samples before
+            writing these samples.
+        clipped: number of components that exceeded full scale or were NaN.
 
     Raises:
-        ValueError: an argument is not as above, or the machine has not twice this memory.
+        ValueError: an argument is invalid, or the machine has less than twice this memory.
     """
 
     def __init__(self, num_channels, sample_rate, seconds, datatype="cf32_le",
@@ -57,8 +58,8 @@ class Ring:
         if 2 * size > memory:
             most = memory / 2 / self.packing.sample_bytes / sample_rate
             raise ValueError(
-                f"seconds: got {seconds}, which take {size / 2**30:.1f} GiB and twice that while "
-                f"they are written; allowed are up to {most:.3g} on this machine")
+                f"seconds: got {seconds}, which need {size / 2**30:.1f} GiB of memory and twice as "
+                f"much while they are written; this machine allows up to {most:.3g}")
         self._block_samples = max(1, min(_BLOCK // self.packing.sample_bytes,
                                          -(-self._length // _LEAST)))
         self.clipped = 0
@@ -68,11 +69,12 @@ class Ring:
         self._next = self._stream = 0
 
     def write(self, samples, start=None):
-        """Take the stream's next samples.
+        """Store the stream's next samples.
 
         Args:
-            samples: (num_channels, n) complex, or a sequence of num_channels arrays of n.
-            start: position of the first one in the stream, for the first call; None continues.
+            samples: (num_channels, n) complex array, or a sequence of num_channels arrays of
+                length n.
+            start: position in the stream of the first sample, for the first call; None continues.
 
         Raises:
             ValueError: samples have another shape, or start is not the next position.
@@ -89,7 +91,7 @@ class Ring:
             if block is None or block.used == self._block_samples:
                 block = self._new_block()
             size = min(count - taken, self._block_samples - block.used)
-            # Nobody reads behind "used".
+            # No lock needed: nobody reads beyond "used".
             self.clipped += self.packing.pack([one[taken:taken + size] for one in samples],
                                               block.data, block.used)
             with self._lock:
@@ -99,19 +101,19 @@ class Ring:
         self.timeline.forget(self._next - self._length - self._block_samples)
 
     def annotate(self, start, count, **fields):
-        """Annotate count samples of the stream from start; from any thread.
+        """Annotate count samples of the stream from start. Any thread may call this.
 
         The last 100,000 annotations are kept.
 
         Raises:
-            ValueError: not valid in SigMF.
+            ValueError: SigMF does not allow the annotation.
         """
         text = annotation_text(max(0, start), count, **fields)
         with self._lock:
             self._annotations.append((start, count, text))
 
     def restart(self):
-        """Forget everything: a new stream begins."""
+        """Discard everything and begin a new stream."""
         with self._lock:
             self._blocks.clear()
             self._free.clear()
@@ -121,9 +123,9 @@ class Ring:
             self.timeline.restart()
 
     def snapshot(self):
-        """What the ring holds now, as a ``Snapshot``; None before the first sample.
+        """Return the ring's present samples as a ``Snapshot``; None before the first sample.
 
-        No samples are copied. The stream may go on.
+        No samples are copied. The stream may continue.
         """
         with self._lock:
             first = self._next - self._length
@@ -141,7 +143,7 @@ class Ring:
 
     def _new_block(self):
         with self._lock:
-            # Blocks without a sample that is to be kept; their pages are touched already.
+            # Reuse blocks whose samples are all too old: their pages are already in memory.
             while self._blocks and (self._blocks[0].start + self._blocks[0].used
                                     <= self._next - self._length):
                 self._recycle(self._blocks.popleft())
@@ -156,7 +158,7 @@ class Ring:
             self._free.append(block)
 
     def _told_since(self, snapshot):
-        """The annotations of a snapshot and those that have come since, of the same stream."""
+        """Return a snapshot's annotations and the later ones of the same stream."""
         with self._lock:
             since = self._annotations if snapshot.stream == self._stream else ()
             return list(dict.fromkeys((*snapshot.annotations, *since)))
@@ -168,15 +170,15 @@ class Ring:
 
 
 class Snapshot:
-    """Samples of a ``Ring``, which stay while this one is not written or dropped.
+    """Samples of a ``Ring``, kept until the snapshot is written or dropped.
 
     Attributes:
-        start: position of the first sample in the stream.
-        num_samples: per channel.
-        segments: list of ``Segment``, in the stream's positions.
-        annotations: list of (start, count, text) that were known when it was taken; those that
-            come while it is written are added.
-        stream: number of the stream, which ``Ring.restart`` counts.
+        start: position in the stream of the first sample.
+        num_samples: samples per channel.
+        segments: list of ``Segment``, at positions in the stream.
+        annotations: list of (start, count, text), as known when the snapshot was taken. ``write``
+            adds annotations that arrive while it runs.
+        stream: number of the stream; ``Ring.restart`` increments it.
     """
 
     def __init__(self, ring, blocks, segments, annotations, stream):
@@ -186,18 +188,18 @@ class Snapshot:
         self.num_samples = sum(stop - start for _, start, stop in blocks)
 
     def write(self, path, **options):
-        """Write a recording, and give the memory back.
+        """Write the samples as a recording and release their memory.
 
         Args:
-            path: as of ``Writer``.
+            path: see ``Writer``.
             options: description, fields, overwrite and checksum of ``Writer``.
 
         Returns:
-            The path of the metadata or collection file.
+            Path of the metadata or collection file.
 
         Raises:
-            ValueError, FileExistsError: as of ``Writer``.
-            OSError: the disk refuses it. What it took is a valid recording.
+            ValueError, FileExistsError: see ``Writer``.
+            OSError: the disk fails or is full. The samples written before are a valid recording.
         """
         try:
             return self.write_to(self.writer(path, **options))
@@ -205,13 +207,13 @@ class Snapshot:
             self.drop()
 
     def writer(self, path, **options):
-        """Return the ``Writer`` for a recording; arguments and errors as of :meth:`write`."""
+        """Open a ``Writer`` for the recording; arguments and errors as in :meth:`write`."""
         packing = self._ring.packing
         return Writer(path, packing.num_channels, self.segments[0].sample_rate,
                       datatype=packing.datatype.name, layout=packing.layout, **options)
 
     def write_to(self, writer):
-        """Write the recording through a ``Writer`` of :meth:`writer`, as :meth:`write` does."""
+        """Write the recording, as :meth:`write` does, through a ``Writer`` from :meth:`writer`."""
         spans = Spans()
         spans.add(self.start, 0, self.num_samples)
         try:
@@ -231,10 +233,10 @@ class Snapshot:
             self.drop()
 
     def drop(self):
-        """Give the memory back without writing."""
+        """Release the memory without writing."""
         blocks, self._blocks = self._blocks, []
         self._ring._release(blocks)
 
     def cut(self, start, stop):
-        """As of ``Timeline``, for all samples."""
+        """Return the segments of all samples; stands in for ``Timeline.cut``."""
         return self.segments

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Time, frequency and gaps of a stream of samples, and the text of times in SigMF."""
+"""Track time, frequency and gaps of a sample stream, and convert times to and from SigMF text."""
 
 import math
 import re
@@ -10,9 +10,9 @@ from datetime import datetime, timedelta, timezone
 
 from ..checks import integer, number, positive, share
 
-# What SigMF allows.
+# Largest frequency and sample rate that SigMF allows.
 LARGEST_HZ = 1e12
-# The years that ISO 8601 writes with four digits.
+# First and last second of the years 1 to 9999, which ISO 8601 writes with four digits.
 _FIRST_SECOND, _LAST_SECOND = -62135596800, 253402300799
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 _TIME = re.compile(r"(?P<whole>[^.,]*?)(?:[.,](?P<fraction>\d+))?(?P<zone>[zZ]|[+-]\d\d:?\d\d)?")
@@ -20,11 +20,12 @@ _TIME = re.compile(r"(?P<whole>[^.,]*?)(?:[.,](?P<fraction>\d+))?(?P<zone>[zZ]|[
 
 @dataclass(frozen=True)
 class Segment:
-    """A stretch of samples without a gap, at one frequency and one sample rate.
+    """Consecutive samples without a gap, at one frequency and one sample rate.
 
     Attributes:
-        start: number of its first sample.
-        time: (seconds, fraction of a second) since 1970 (UTC) of that sample, None if unknown.
+        start: position of the first sample.
+        time: time of the first sample, (seconds, fraction of a second) since 1970 (UTC); None if
+            unknown.
         frequency: centre frequency in Hz, None if unknown.
         sample_rate: samples per second, None if unknown.
     """
@@ -35,26 +36,26 @@ class Segment:
     sample_rate: float | None = None
 
     def time_at(self, sample):
-        """(seconds, fraction) of a sample, by the sample rate; None if unknown."""
+        """Return a sample's time (seconds, fraction) by the sample rate; None if unknown."""
         if self.time is None or self.sample_rate is None:
             return self.time if sample == self.start else None
         return later(self.time, (sample - self.start) / self.sample_rate)
 
 
 def later(time, seconds):
-    """(seconds, fraction) so many seconds later; negative seconds are earlier."""
+    """Return the time (seconds, fraction) plus a number of seconds, which may be negative."""
     whole, rest = divmod(time[1] + seconds, 1)
-    # The rest of a tiny negative number is rounded to 1.
+    # For a tiny negative number, divmod rounds the rest to 1.
     return time[0] + int(whole), min(rest, 1 - 2**-53)
 
 
 def between(first, second):
-    """Seconds from one (seconds, fraction) to another."""
+    """Return the seconds from one time (seconds, fraction) to another."""
     return (second[0] - first[0]) + (second[1] - first[1])
 
 
 def format_time(time):
-    """The ISO 8601 text, in UTC to a nanosecond, of (seconds, fraction) since 1970.
+    """Format (seconds, fraction) since 1970 as ISO 8601 text in UTC, to the nanosecond.
 
     Raises:
         ValueError: the time is not within the years 1 to 9999.
@@ -68,44 +69,44 @@ def format_time(time):
 
 
 def parse_time(text):
-    """(seconds, fraction) since 1970 of an ISO 8601 text; without a zone it is UTC.
+    """Parse ISO 8601 text to (seconds, fraction) since 1970. Text without a zone is UTC.
 
     Raises:
-        ValueError: the text is no such time.
+        ValueError: the text is not an ISO 8601 time.
     """
     parts = _TIME.fullmatch(text)
     if parts is None:
-        raise ValueError(f"core:datetime is no time: {text!r}")
+        raise ValueError(f"core:datetime is not an ISO 8601 time: {text!r}")
     zone = "+00:00" if parts["zone"] in ("Z", "z", None) else parts["zone"]
     try:
-        # Zone and time together: a date alone takes no zone.
+        # Parse the zone separately: fromisoformat accepts no zone after a date alone.
         time = datetime.fromisoformat(parts["whole"])
         zone = datetime.fromisoformat(f"1970-01-01T00:00:00{zone}").tzinfo
     except ValueError as error:
-        raise ValueError(f"core:datetime is no time: {text!r}") from error
+        raise ValueError(f"core:datetime is not an ISO 8601 time: {text!r}") from error
     seconds = (time.replace(tzinfo=zone) - _EPOCH) // timedelta(seconds=1)
     return seconds, float(f"0.{parts['fraction']}") if parts["fraction"] else 0.0
 
 
 class Timeline:
-    """The segments of a stream, as a device's messages about single samples tell them.
+    """Build the segments of a stream from a device's reports about single samples.
 
-    A device tells the time, frequency and rate of some samples: of the first one, of the first
-    after a gap, and of others as it likes. A time that does not continue the last one by the
-    sample rate is a gap. What is told first of the time and of the rate holds for the samples
-    before as well.
+    A device reports the time, frequency and sample rate of some samples: the first one, the first
+    one after a gap, and others at its discretion. A reported time is a gap if it differs from the
+    time that the sample rate predicts from the last report. The first reported time and rate also
+    apply to the samples before the report.
 
     Args:
-        sample_rate: samples per second until the device tells another one.
-        frequency: centre frequency in Hz until the device tells another one; None if unknown.
-        tolerance: samples by which a time may differ from the expected one without a gap.
-        most: segments that are kept; later ones are only counted.
+        sample_rate: samples per second until the device reports a rate.
+        frequency: centre frequency in Hz until the device reports one; None if unknown.
+        tolerance: deviation from the expected time, in samples, that is not yet a gap.
+        most: largest number of segments kept; later ones are only counted.
 
     Attributes:
         segments: list of ``Segment``.
-        gaps: times that did not continue the one before.
-        lost: samples that are missing in the gaps that led forward.
-        untold: changes for which ``most`` left no room.
+        gaps: number of reported times that differ from the expected time.
+        lost: number of samples missing in gaps where time jumped forward.
+        untold: number of changes not kept because of ``most``.
 
     Raises:
         ValueError: sample_rate is not positive.
@@ -118,22 +119,22 @@ class Timeline:
         self.restart()
 
     def restart(self):
-        """Begin a new stream; the counts stay."""
+        """Begin a new stream, but keep the counts of gaps and lost samples."""
         self.segments = []
         self._anchor = None
         self._rate_told = False
         self._rate, self._frequency = self._nominal
 
     def begin(self, sample):
-        """The stream begins with a sample; without effect once it has."""
+        """Begin the stream at a sample; later calls have no effect."""
         if not self.segments:
             self.segments.append(Segment(sample, None, self._frequency, self._rate))
 
     def add_rate(self, sample, rate):
-        """The sample rate from a sample on.
+        """Report the sample rate that applies from a sample on.
 
         Raises:
-            ValueError: it is not positive, or more than SigMF allows.
+            ValueError: the rate is not positive, or more than SigMF allows.
         """
         rate = positive("sample_rate", rate)
         if rate > LARGEST_HZ:
@@ -142,7 +143,7 @@ class Timeline:
         if rate == self._rate:
             self._rate_told = True
             return
-        # The time at the sample is by the rate that held before.
+        # The previous rate predicts the time of this sample.
         if self._anchor is not None and self._rate_told:
             self._anchor = (sample, *self._expected(sample))
         self._rate = rate
@@ -155,10 +156,10 @@ class Timeline:
         self._rate_told = True
 
     def add_frequency(self, sample, frequency):
-        """The centre frequency in Hz from a sample on.
+        """Report the centre frequency in Hz that applies from a sample on.
 
         Raises:
-            ValueError: it is not finite, or more than SigMF allows.
+            ValueError: the frequency is not finite, or exceeds SigMF's limit.
         """
         frequency = number("frequency", frequency)
         if not abs(frequency) <= LARGEST_HZ:
@@ -170,10 +171,10 @@ class Timeline:
             self._change(sample, frequency=frequency)
 
     def add_time(self, sample, seconds, fraction=0.0):
-        """The time of a sample: seconds since 1970 (UTC) and a fraction of one.
+        """Report the time of a sample: whole seconds since 1970 (UTC) and a fraction of a second.
 
         Returns:
-            Whether there is a gap before the sample.
+            True if there is a gap before the sample.
 
         Raises:
             ValueError: the time is not within the years 1970 to 9999.
@@ -194,31 +195,30 @@ class Timeline:
         return True
 
     def assume_time(self, sample, seconds, fraction):
-        """The time of a sample by a clock that is not the device's: it holds where none was told,
-        and until one is."""
+        """Set the time of a sample by another clock, until the device reports a time."""
         self.begin(sample)
         if self._anchor is None:
             self._date((sample, seconds, fraction))
 
     def segment(self, sample):
-        """The ``Segment`` that holds a sample; None before the stream begins."""
+        """Return the ``Segment`` that holds a sample; None before the stream begins."""
         index = bisect_right(self.segments, sample, key=lambda segment: segment.start)
         return self.segments[index - 1] if index else None
 
     def at(self, sample):
-        """The ``Segment`` from a sample on; None before the stream begins."""
+        """Return the ``Segment`` of a sample, cut to start there; None before the stream begins."""
         found = self.segment(sample)
         return found and replace(found, start=sample, time=found.time_at(sample))
 
     def cut(self, start, stop):
-        """The segments of the samples from start to before stop, the first one cut to start."""
+        """Return the segments of samples start to stop - 1, with the first one cut to start."""
         first = self.at(start)
         inside = slice(bisect_right(self.segments, start, key=lambda segment: segment.start),
                        bisect_left(self.segments, stop, key=lambda segment: segment.start))
         return [*([] if first is None or stop <= start else [first]), *self.segments[inside]]
 
     def forget(self, sample):
-        """Forget what no sample from this one on asks for."""
+        """Forget the segments that end before a sample."""
         index = bisect_right(self.segments, sample, key=lambda segment: segment.start)
         del self.segments[:max(0, index - 1)]
 
@@ -227,7 +227,7 @@ class Timeline:
         return later(time, (sample - at) / self._rate)
 
     def _date(self, anchor=None):
-        """Give all segments the times that follow from one sample's."""
+        """Compute the times of all segments from the time of one sample."""
         at, *time = anchor or self._anchor
         self.segments = [replace(segment, time=later(time, (segment.start - at) / self._rate))
                          for segment in self.segments]
@@ -246,16 +246,16 @@ class Timeline:
 
 
 def captures_of(parts, sample_rate):
-    """The capture segments of a recording.
+    """Return the SigMF capture segments of a recording.
 
     Args:
-        parts: list of (number of the recording's sample, ``Segment`` from there on), in order.
-        sample_rate: of the recording as a whole.
+        parts: list of (position in the recording, ``Segment`` that begins there), in order.
+        sample_rate: samples per second of the recording as a whole.
 
     Returns:
-        List of dictionaries as SigMF's "captures". ``core:global_index`` counts samples from the
-        first part's on by the times, where these only go forward; "mimopack:sample_rate" is the
-        rate of a segment that has another one.
+        List of dictionaries for SigMF's "captures". ``core:global_index`` counts samples from the
+        first part by the segments' times, unless these go backward. "mimopack:sample_rate" is the
+        rate of a segment that differs from ``sample_rate``.
     """
     captures = []
     first, origin = parts[0] if parts else (0, None)
@@ -269,7 +269,7 @@ def captures_of(parts, sample_rate):
             told["core:datetime"] = format_time(segment.time)
         if captures and origin.time is not None and segment.time is not None:
             index = first + round(between(origin.time, segment.time) * sample_rate)
-            # SigMF's default is sample_start.
+            # SigMF's default for core:global_index is core:sample_start.
             if index >= counted + start - captures[-1]["core:sample_start"] and index != start:
                 told["core:global_index"] = index
             counted = max(index, start)

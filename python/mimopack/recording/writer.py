@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Write a recording of several channels in either layout."""
+"""Write a SigMF recording of several channels in either layout."""
 
 import errno
 import hashlib
@@ -18,46 +18,48 @@ from .timeline import LARGEST_HZ
 
 __all__ = ["LAYOUTS", "Writer", "annotation_text", "write"]
 _RECORDER = "gr-mimopack"
-# Receiver parameters and truth travel in fields of this namespace; readers may ignore them.
+# Fields of this namespace hold receiver parameters and the transmitted data. Readers may ignore
+# them.
 _EXTENSION = {"name": "mimopack", "version": "0.1.0", "optional": True}
-# Samples that are converted at a time.
+# Samples per conversion step.
 _PIECE = 1 << 16
 _FULL = (errno.ENOSPC, errno.EDQUOT)
-# Bytes of samples that make room for metadata on a full disk, at first.
+# Bytes of samples first given up to make room for metadata on a full disk.
 _ROOM = 1 << 16
 
 
 class Writer:
-    """Write samples of several channels piece by piece, metadata at the end.
+    """Write samples of several channels piece by piece, and the metadata at the end.
 
-    Where the disk refuses samples, what it took of them stays: datasets are cut to the samples
-    that all channels have. Where it is too full for the metadata, samples at the end make room.
+    If the disk fails or fills up, the samples written so far stay: all datasets are cut to the
+    same length. If the disk is too full for the metadata, samples at the end are deleted to make
+    room.
 
     Args:
-        path: of the files, without extension (one of SigMF's is taken off). "interleaved"
-            makes path.sigmf-data and path.sigmf-meta, "collection" makes path.sigmf-collection
+        path: path of the files without extension (a SigMF extension is removed). "interleaved"
+            makes path.sigmf-data and path.sigmf-meta; "collection" makes path.sigmf-collection
             and path-0.sigmf-data, path-0.sigmf-meta, ... with one channel each.
-        num_channels: antennas.
+        num_channels: number of antennas.
         sample_rate: samples per second.
-        datatype: see ``get_datatype``; integers have full scale 1 (what exceeds it is clipped).
+        datatype: see ``get_datatype``; integers have full scale 1, and larger values are clipped.
         layout: "interleaved" or "collection".
         frequency: centre frequency in Hz; None leaves it out.
-        description: ``core:description``. Say so here where a recording is simulated.
+        description: ``core:description``. Say here if the recording is simulated.
         datetime: ``core:datetime`` of the first sample, ISO 8601 in UTC; None leaves it out.
-        fields: further global fields, as {"core:author": "...", "core:license": "..."}. The
-            namespace "mimopack" is declared by itself, others go into "core:extensions".
+        fields: further global fields, such as {"core:author": "...", "core:license": "..."}. The
+            namespace "mimopack" is declared automatically; declare others in "core:extensions".
         overwrite: replace files that exist.
         checksum: write ``core:sha512``, which takes about 2 s per GB on one core.
 
     Attributes:
-        num_samples: written so far, per channel.
+        num_samples: samples per channel written so far.
         sample_rate: as above; may be set until the metadata is written.
-        frequency, datetime: of the first capture segment, likewise.
+        frequency, datetime: values of the first capture segment; may be set likewise.
         captures: list of the capture segments, dictionaries as in SigMF.
-        clipped: components that exceeded full scale or were not a number.
+        clipped: number of components that exceeded full scale or were NaN.
 
     Raises:
-        ValueError: a parameter is not as above.
+        ValueError: an argument is invalid.
         FileExistsError: the recording exists and ``overwrite`` is not set.
     """
 
@@ -73,10 +75,10 @@ class Writer:
     @classmethod
     def check(cls, num_channels, sample_rate, datatype="cf32_le", layout="interleaved",
               frequency=None, description="", datetime=None, fields=None):
-        """Check arguments without writing anything.
+        """Check the arguments of a ``Writer`` without writing anything.
 
         Raises:
-            ValueError: one of them is not as above.
+            ValueError: an argument is invalid.
         """
         described = cls.__new__(cls)
         described._describe(num_channels, sample_rate, datatype, layout, frequency, description,
@@ -123,7 +125,7 @@ class Writer:
 
     @property
     def annotations(self):
-        """List of the annotations that :meth:`annotate` has added, dictionaries as in SigMF."""
+        """List of the annotations added with :meth:`annotate`, dictionaries as in SigMF."""
         return [_entry(*one) for one in self._annotations]
 
     def _open(self, overwrite, checksum):
@@ -140,11 +142,11 @@ class Writer:
         if existing and not overwrite:
             raise FileExistsError(f"path: {existing[0]} exists: choose another name, or set "
                                   "overwrite")
-        # Old metadata must not describe new samples if the run is broken off.
+        # Delete the old metadata now: it must not describe new samples if the run is interrupted.
         for name in existing:
             name.unlink()
         self._bases = bases
-        # Without a buffer, the number of bytes that a full disk took is known.
+        # Without a buffer, write() returns the number of bytes that a full disk accepted.
         self._handles = [files.with_extension(stem, files.DATA).open("wb", buffering=0)
                          for stem in bases]
         self._hashes = [hashlib.sha512() for _ in bases] if checksum else None
@@ -153,11 +155,12 @@ class Writer:
         """Append samples.
 
         Args:
-            samples: (num_channels, n) complex, or a sequence of num_channels arrays of n.
+            samples: (num_channels, n) complex array, or a sequence of num_channels arrays of
+                length n.
 
         Raises:
-            ValueError: they have another shape.
-            OSError: the disk refuses them; ``num_samples`` tells how many it took.
+            ValueError: the samples have another shape.
+            OSError: the disk fails or is full; ``num_samples`` counts the samples written.
         """
         samples = self.packing.check(samples)
         count = len(samples[0])
@@ -169,10 +172,10 @@ class Writer:
             self.clipped += clipped
 
     def write_block(self, block, start, stop):
-        """Append the samples from start to before stop of an array that ``packing`` has filled.
+        """Append samples start to stop - 1 of an array that ``packing`` has filled.
 
         Raises:
-            OSError: as of :meth:`write`.
+            OSError: as in :meth:`write`.
         """
         groups = [memoryview(one[start:stop]).cast("B") if stop > start else b"" for one in block]
         size = self.packing.sample_bytes // self.packing.num_files
@@ -194,28 +197,28 @@ class Writer:
             raise error
 
     def _cut(self):
-        """Cut all datasets to the samples that were written to all of them."""
+        """Cut all datasets to ``num_samples``, their common length."""
         size = self.packing.sample_bytes // self.packing.num_files
         for handle in self._handles:
             handle.truncate(self.num_samples * size)
             handle.seek(self.num_samples * size)
 
     def add_capture(self, frequency=None, datetime=None, **fields):
-        """Begin a capture segment with the next sample: after a gap, or at another frequency.
+        """Begin a capture segment at the next sample, after a gap or a change of frequency.
 
         Args:
             frequency: centre frequency in Hz from here on; None leaves it out.
-            datetime: of the next sample, ISO 8601 in UTC; None leaves it out.
-            fields: further ones, as **{"core:global_index": 5}.
+            datetime: time of the next sample, ISO 8601 in UTC; None leaves it out.
+            fields: further fields, such as **{"core:global_index": 5}.
 
         Raises:
-            ValueError: not valid in SigMF.
+            ValueError: SigMF does not allow the segment.
         """
         capture = {"core:sample_start": self.num_samples, **fields}
         _put(capture, "core:frequency", frequency)
         _put(capture, "core:datetime", datetime)
         self._check([capture])
-        # SigMF has no segment without samples.
+        # SigMF does not allow a segment without samples.
         kept = [one for one in self.captures if one["core:sample_start"] < self.num_samples]
         self.captures = [*kept, capture]
 
@@ -223,27 +226,29 @@ class Writer:
         """Add an annotation of count samples from start.
 
         Args:
-            fields: ``label``, ``comment`` and other fields of the core namespace by their bare
-                names; those of other namespaces as **{"mimopack:snr_db": 20.0}.
+            start: position of the first sample.
+            count: number of samples.
+            fields: fields of the core namespace by their bare names, such as ``label`` and
+                ``comment``; fields of other namespaces as **{"mimopack:snr_db": 20.0}.
 
         Raises:
-            ValueError: not valid in SigMF.
+            ValueError: SigMF does not allow the annotation.
         """
         self._annotations.append((start, annotation_text(start, count, **fields)))
 
     def annotate_later(self, annotations):
-        """Set annotations that are written beside those of :meth:`annotate`.
+        """Set annotations to write in addition to those of :meth:`annotate`.
 
         Args:
-            annotations: list of (start, what :func:`annotation_text` returns).
+            annotations: list of (start, text), with text from :func:`annotation_text`.
         """
         self._extra = list(annotations)
 
     def save(self):
-        """Write the metadata of what was written so far. Writing may go on.
+        """Write the metadata of the samples written so far. More samples may follow.
 
         Raises:
-            OSError: the disk refuses it, even with fewer samples.
+            OSError: the disk has no room for the metadata, even with fewer samples.
         """
         room = _ROOM
         while True:
@@ -254,21 +259,21 @@ class Writer:
                 if error.errno not in _FULL or not self.num_samples or self._handles[0].closed:
                     raise
             self.num_samples = max(0, self.num_samples - -(-room // self.packing.sample_bytes))
-            self._hashes = None    # of more samples than there are now
+            self._hashes = None    # they include the samples that are cut off now
             self._cut()
             room *= 4
 
     def _save(self):
         streams = []
         for index, stem in enumerate(self._bases):
-            # A capture that was announced may have no samples yet, or none any more.
+            # A capture segment may have no samples yet, or none any more.
             meta = self._metadata([one for one in self.captures if one["core:sample_start"]
                                    < max(1, self.num_samples)])
             if self._hashes is not None:
                 meta.set_global_field("core:sha512", self._hashes[index].hexdigest())
             meta.validate()
             path = files.with_extension(stem, files.META)
-            # Samples that made room for the metadata are gone.
+            # Annotated samples may have been deleted to make room for the metadata.
             extra = [entry for entry in self._extra if entry[0] < self.num_samples]
             _dump(meta, path, sorted([*self._annotations, *extra], key=lambda entry: entry[0]))
             streams.append({"name": stem.name,
@@ -293,7 +298,7 @@ class Writer:
         return meta
 
     def _check(self, captures):
-        """Refuse now what would keep the metadata from being written at the end."""
+        """Raise ValueError now if the metadata could not be written at the end."""
         try:
             meta = self._metadata(captures)
             meta.validate()
@@ -329,10 +334,13 @@ class Writer:
 
 
 def annotation_text(start, count, **fields):
-    """An annotation without its start as JSON, checked; arguments as of ``Writer.annotate``.
+    """Check an annotation and return it, without its start, as JSON text.
+
+    Args:
+        start, count, fields: see ``Writer.annotate``.
 
     Raises:
-        ValueError: not valid in SigMF.
+        ValueError: SigMF does not allow the annotation.
     """
     integer("start", start, 0, 2**63 - 1)
     entry = {"core:sample_count": integer("count", count, 0, 2**63 - 1),
@@ -345,12 +353,12 @@ def annotation_text(start, count, **fields):
         raise ValueError(f"{key}: got {value!r}, must be {wanted}")
     edges = [entry[key] for key in _EDGES if key in entry]
     if len(edges) == 1 or not all(abs(edge) <= LARGEST_HZ for edge in edges):
-        raise ValueError(f"{', '.join(_EDGES)}: got {edges}, must be both there and "
+        raise ValueError(f"{', '.join(_EDGES)}: got {edges}, must both be given and be "
                          f"{-LARGEST_HZ:g} to {LARGEST_HZ:g}")
     try:
         return json.dumps(entry, allow_nan=False)
     except (TypeError, ValueError, RecursionError) as error:
-        raise ValueError(f"fields: got what JSON does not have: {error}") from error
+        raise ValueError(f"fields: got a value that JSON cannot represent: {error}") from error
 
 
 _EDGES = ("core:freq_lower_edge", "core:freq_upper_edge")
@@ -359,7 +367,7 @@ _KINDS = {**dict.fromkeys(_EDGES, (int, float)),
 
 
 def _entry(start, text):
-    """The annotation of a start and of an ``annotation_text``."""
+    """Return the annotation with a start and an ``annotation_text`` as a dictionary."""
     return {"core:sample_start": start, **json.loads(text)}
 
 
@@ -370,7 +378,7 @@ def _put(told, key, value):
 
 
 def _dump(metadata, path, annotations=()):
-    # Written beside and renamed, so that a reader never meets half a file.
+    # Write to a temporary file and rename it, so that no reader sees an incomplete file.
     part = path.with_name(path.name + ".part")
     try:
         with part.open("w", encoding="utf-8", newline="\n") as handle:
@@ -378,14 +386,14 @@ def _dump(metadata, path, annotations=()):
             handle.write("\n")
         part.replace(path)
     except BaseException:
-        # What a full disk took of it would be in the way.
+        # An incomplete file would only take up space on a full disk.
         with suppress(OSError):
             part.unlink()
         raise
 
 
 def _dump_to(metadata, handle, annotations):
-    """Write metadata as the library does, annotations one by one: there may be a million."""
+    """Write metadata in the library's format, but annotations one by one to save memory."""
     if not annotations:
         metadata.dump(handle)
         return
@@ -398,7 +406,15 @@ def _dump_to(metadata, handle, annotations):
 
 
 def write(path, samples, sample_rate, **options):
-    """Write a whole recording; samples (channels, n), options of ``Writer``. Returns its path."""
+    """Write a whole recording at once and return its path.
+
+    Args:
+        path, sample_rate, options: see ``Writer``.
+        samples: (channels, n) complex array.
+
+    Raises:
+        ValueError, FileExistsError, OSError: as :class:`Writer` and :meth:`Writer.write`.
+    """
     samples = np.asarray(samples)
     if samples.ndim != 2:
         raise ValueError(f"samples: got shape {samples.shape}, must be (channels, n)")
