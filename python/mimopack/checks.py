@@ -1,7 +1,10 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Checks of arguments: each returns the value, or raises a ValueError that names the argument,
-what it got and what is allowed."""
+"""Check arguments.
+
+Each function returns the value, or raises a ValueError with the name of the argument, the value and
+the allowed values.
+"""
 
 import operator
 
@@ -9,12 +12,12 @@ import numpy as np
 
 from .arrays import is_device_array
 
-# What float32 holds, with room for what is computed of it.
+# Range of float32, with a margin for intermediate results.
 SMALLEST, LARGEST = 1e-37, 1e37
 
 
 def integer(name, value, low, high):
-    """An integer in low..high (anything with __index__; not 2.0, not "2", not True)."""
+    """Check for an integer in low..high: anything with __index__, but not 2.0, "2" or True."""
     try:
         if isinstance(value, bool):
             raise TypeError
@@ -27,7 +30,7 @@ def integer(name, value, low, high):
 
 
 def number(name, value):
-    """A real number (not "2", not True, not an array), as a float."""
+    """Check for a real number, not "2", True or an array; return a float."""
     try:
         if isinstance(value, (bool, np.bool_, str, bytes)) or np.ndim(value):
             raise TypeError
@@ -37,7 +40,7 @@ def number(name, value):
 
 
 def positive(name, value):
-    """A positive, finite number that float32 holds, as a float."""
+    """Check for a positive, finite number in the range of float32; return a float."""
     value = value if type(value) is float else number(name, value)
     if not SMALLEST <= value <= LARGEST:
         raise ValueError(f"{name}: got {value}, must be positive and finite"
@@ -46,7 +49,7 @@ def positive(name, value):
 
 
 def share(name, value):
-    """A number from 0 to less than 1, as a float."""
+    """Check for a number from 0 to less than 1; return a float."""
     value = number(name, value)
     if not 0 <= value < 1:
         raise ValueError(f"{name}: got {value}, allowed are 0 to less than 1")
@@ -54,14 +57,14 @@ def share(name, value):
 
 
 def flag(name, value):
-    """True or False."""
+    """Check for True or False."""
     if not isinstance(value, (bool, np.bool_)):
         raise ValueError(f"{name}: got {value!r}, must be True or False")
     return bool(value)
 
 
 def choice(name, value, allowed):
-    """One of a few values; returns the one that it equals, so 20 for 20.0."""
+    """Check for one of the allowed values; return the allowed value, such as 20 for 20.0."""
     for one in allowed:
         if one == value:
             return one
@@ -69,13 +72,20 @@ def choice(name, value, allowed):
 
 
 def integer_choice(name, value, allowed):
-    """One of a few integers (not 20.0)."""
+    """Check for one of the allowed integers, not 20.0."""
     return choice(name, integer(name, value, -np.inf, np.inf), allowed)
 
 
 def array(name, value, dtype, shape, gpu=None):
-    """A C-contiguous NumPy array of a type and shape, or a CuPy one where the number of a GPU is
-    given; a name in shape stands for any size."""
+    """Check for a C-contiguous array of a type and shape.
+
+    Args:
+        name: name of the argument.
+        value: the array.
+        dtype: its type.
+        shape: its shape; a name in the tuple stands for any size.
+        gpu: number of the GPU that must hold a CuPy array; None for a NumPy array.
+    """
     on_device = gpu is not None
     if not (is_device_array(value) if on_device else isinstance(value, np.ndarray)):
         kind = f"{type(value).__module__}.{type(value).__name__}".removeprefix("builtins.")
@@ -98,7 +108,7 @@ def array(name, value, dtype, shape, gpu=None):
 
 
 def bits(name, value, length):
-    """Bits of codewords, (n, length) uint8."""
+    """Check for the bits of n codewords: (n, length) uint8 array of 0 and 1."""
     value = array(name, value, np.uint8, ("n", length))
     if value.size and value.max() > 1:
         raise ValueError(f"{name}: got {value.max()}, allowed are 0 and 1")
@@ -108,6 +118,6 @@ def bits(name, value, length):
 def _cure(name, dtype, on_device):
     module = "cupy" if on_device else "numpy"
     dtype = f"{module}.{np.dtype(dtype)}"
-    if name == "out":    # a copy would take what is written
+    if name == "out":    # results would go to a copy
         return f"{module}.empty(shape, {dtype})"
     return f"{module}.ascontiguousarray({name}, {dtype})"

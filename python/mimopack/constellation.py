@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Constellations: unit-energy points whose index, in binary, MSB first, is their label."""
+"""Constellations with unit mean energy; the index of a point is its label, MSB first."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -16,11 +16,11 @@ ALLOWED = (f"{', '.join(BUILT_IN)}, points (complex numbers), (points, labels) o
 
 @dataclass(frozen=True)
 class SquareQAM:
-    """A square QAM with Gray labels per axis, as the slicing detectors need it.
+    """A square QAM with Gray labels on each axis, for detectors that slice.
 
     A point is ``scale * ((2 k_re - (side - 1)) + 1j (2 k_im - (side - 1)))`` with k = 0..side-1.
     Label bit i (MSB first) is bit ``bits[i][1]`` (0 = most significant) of the binary reflected
-    Gray code of k on axis ``bits[i][0]`` (0 = real), inverted where ``bits[i][2]`` is 1.
+    Gray code of k on axis ``bits[i][0]`` (0 = real), inverted if ``bits[i][2]`` is 1.
     """
 
     side: int
@@ -29,15 +29,15 @@ class SquareQAM:
 
 
 class Constellation:
-    """M points of unit mean energy; ``points[label]`` carries the bits of label, MSB first.
+    """M points with unit mean energy; ``points[label]`` carries the bits of label, MSB first.
 
     Args:
-        points: M complex numbers, M = 2, 4, ... 1024, E|x|^2 = 1 (within 1e-3).
-        labels: M distinct integers 0..M-1, labels[i] belongs to points[i]; default 0..M-1.
-        name: shown in messages.
+        points: M complex numbers, M = 2, 4, ... 1024, with E|x|^2 = 1 (within 1e-3).
+        labels: permutation of 0..M-1; labels[i] is the label of points[i]. Default 0..M-1.
+        name: name for messages.
 
     Raises:
-        ValueError: size, energy or labels are not as above.
+        ValueError: points or labels are invalid.
     """
 
     def __init__(self, points, labels=None, name="custom"):
@@ -75,12 +75,16 @@ class Constellation:
 
     @cached_property
     def bits(self):
-        """(M, m) uint8: the label of each point, MSB first."""
+        """The bits of each point's label, MSB first: (M, m) uint8."""
         shifts = np.arange(self.bits_per_symbol - 1, -1, -1)
         return ((np.arange(self.size)[:, None] >> shifts) & 1).astype(np.uint8)
 
     def modulate(self, bits):
-        """Map bits (..., k*m), MSB first, to complex64 points (..., k)."""
+        """Map bits (..., k*m), MSB first, to complex64 points (..., k).
+
+        Raises:
+            ValueError: the last axis is not a multiple of m, or a value is not 0 or 1.
+        """
         bits = np.asarray(bits)
         m = self.bits_per_symbol
         if bits.shape[-1] % m:
@@ -96,7 +100,7 @@ class Constellation:
 
     @cached_property
     def square_qam(self):
-        """Its SquareQAM description, or None where it is none."""
+        """``SquareQAM`` description, or None if the constellation is not a square Gray QAM."""
         side = round(np.sqrt(self.size))
         if side * side != self.size:
             return None
@@ -120,7 +124,10 @@ class Constellation:
 
 
 def _pam_3gpp(bits):
-    """3GPP TS 38.211 §5.1: (1-2b0)(2^(w-1) - (1-2b1)(2^(w-2) - ...)), bits (..., w)."""
+    """Map bits (..., w) to levels by 3GPP TS 38.211 §5.1.
+
+    The level is (1-2b0)(2^(w-1) - (1-2b1)(2^(w-2) - ...)).
+    """
     level = np.ones(bits.shape[:-1])
     for i in range(bits.shape[-1] - 1, -1, -1):
         inner = 1 - 2.0 * bits[..., i]
@@ -130,7 +137,10 @@ def _pam_3gpp(bits):
 
 
 def _pam_wlan(bits):
-    """IEEE 802.11-2020 §17.3.5.8: binary reflected Gray code from the lowest level up."""
+    """Map bits (..., w) to levels by IEEE 802.11-2020 §17.3.5.8.
+
+    The bits are the binary reflected Gray code of the level, from the lowest level up.
+    """
     binary = np.bitwise_xor.accumulate(bits.astype(int), axis=-1)
     width = bits.shape[-1]
     return 2.0 * (binary @ (1 << np.arange(width - 1, -1, -1))) - (2**width - 1)
@@ -151,14 +161,21 @@ def _built_in(name):
 
 
 def get(spec):
-    """Make a Constellation of a name, a GNU Radio constellation object, or points.
+    """Make a ``Constellation`` from a name, a GNU Radio constellation object or points.
 
     Args:
-        spec: one of ``BUILT_IN`` ("bpsk", "qpsk", "qam16", "qam64", "qam256" with the Gray
-            mapping of 3GPP TS 38.211, the same with "wlan_" before them with that of IEEE
-            802.11); a ``digital.constellation`` object (one complex dimension; scaled to unit
-            energy; its pre-differential code is applied where it has one); points, whose index
-            is their label; a pair (points, labels); or a Constellation.
+        spec: one of:
+
+            - a name from ``BUILT_IN``: "bpsk", "qpsk", "qam16", "qam64" and "qam256" have the Gray
+              mapping of 3GPP TS 38.211; with the prefix "wlan_" they have that of IEEE 802.11;
+            - a ``digital.constellation`` object with one complex dimension; its points are scaled
+              to unit energy, and its pre-differential code is applied if it has one;
+            - points, whose index is their label;
+            - a pair (points, labels);
+            - a ``Constellation``.
+
+    Raises:
+        ValueError: spec is none of these.
     """
     if isinstance(spec, Constellation):
         return spec

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Whether LLRs mean what they say: how many are saturated, and how often they turn out wrong."""
+"""Check LLRs against decoded bits: saturation, error rate and calibration."""
 
 from dataclasses import dataclass
 
@@ -8,12 +8,12 @@ import numpy as np
 
 from .checks import positive
 
-# Magnitudes are counted in cells of this width, all above the last one together.
+# Width and number of the histogram cells of magnitudes; the last cell takes all larger ones.
 _WIDTH, _CELLS = 1 / 16, 512
-# Edges of the ranges of ``LlrFigures.ranges``; multiples of the cells.
+# Edges of ``LlrFigures.ranges``, multiples of the cell width.
 _EDGES = (0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0, 12.0, 16.0, np.inf)
-_LEAST_WRONG = 30    # decisions from which the scale is told
-_TOLERANCE = 1.25    # by which a scale may be off
+_LEAST_WRONG = 30    # wrong decisions needed to estimate the scale
+_TOLERANCE = 1.25    # factor by which the scale of calibrated LLRs may differ from 1
 
 CALIBRATED, TOO_LARGE, TOO_SMALL, TOO_FEW = ("calibrated", "too large", "too small",
                                              "too few wrong decisions to tell")
@@ -21,13 +21,13 @@ CALIBRATED, TOO_LARGE, TOO_SMALL, TOO_FEW = ("calibrated", "too large", "too sma
 
 @dataclass(frozen=True)
 class Range:
-    """Bits whose LLR has a magnitude from ``low`` on, below ``high``.
+    """Bits whose LLR has a magnitude x with ``low`` <= x < ``high``.
 
     Attributes:
         low, high: as above.
-        bits: how many.
-        wrong: share of them that decoding turned over.
-        expected: the share by the LLRs, mean of e^-x / (1 + e^-x).
+        bits: number of bits.
+        wrong: share of the bits that decoding flipped.
+        expected: share that the LLRs predict, the mean of e^-x / (1 + e^-x).
     """
 
     low: float
@@ -39,22 +39,22 @@ class Range:
 
 @dataclass(frozen=True)
 class LlrFigures:
-    """What LLRs are worth.
+    """Quality of LLRs.
 
     Attributes:
-        bits: compared.
-        wrong: share whose LLR has the other sign than the decoded bit; half of those that are 0.
+        bits: number of bits compared.
+        wrong: share of LLRs whose sign differs from the decoded bit; LLRs of 0 count half.
         erased: share of LLRs that are 0.
         saturated: share of LLRs at ``limit``.
         limit: largest magnitude, 0 before the first LLR.
-        invalid: LLRs that were NaN or infinite, which count nowhere else.
-        scale: factor that the LLRs must be multiplied by to tell the truth: 1 where they are
-            calibrated, 0.5 where they are twice too large; nan with fewer than 30 wrong decisions.
+        invalid: number of LLRs that were NaN or infinite; all other figures ignore them.
+        scale: factor that calibrates the LLRs: 1 if they are calibrated, 0.5 if they are twice too
+            large, nan with fewer than 30 wrong decisions.
         scale_error: standard error of ``scale``, if bits are independent.
-        verdict: "calibrated" where scale is 0.8 to 1.25, or cannot be told from that; "too large",
-            "too small", or "too few wrong decisions to tell".
-        ranges: tuple of :class:`Range`, those with bits; saturated LLRs are apart, in a last one
-            whose ``low`` and ``high`` are the limit.
+        verdict: "calibrated" if scale is 0.8 to 1.25 or not significantly different; else "too
+            large", "too small" or "too few wrong decisions to tell".
+        ranges: tuple of :class:`Range`, without empty ones. Saturated LLRs have a separate last
+            range whose ``low`` and ``high`` are the limit.
     """
 
     bits: int
@@ -69,7 +69,7 @@ class LlrFigures:
     ranges: tuple
 
     def text(self):
-        """The figures in a line."""
+        """Return the figures as one line of text."""
         if not self.bits:
             return "no LLRs yet"
         scale = "" if np.isnan(self.scale) else f" (scale {self.scale:.2f})"
@@ -79,19 +79,22 @@ class LlrFigures:
 
 
 class LlrHealth:
-    """Compares LLRs with the bits that a decoder made of them.
+    """Compare LLRs with decoded bits.
 
-    An LLR x = ln P(1)/P(0) says that the bit is 1 if x > 0, and that this is wrong with probability
-    e^-|x| / (1 + e^-|x|). Among many bits with |x| near a value that share must turn out wrong,
-    taking the decoder's bits for the truth: feed codewords that were decoded, all errors corrected.
-    ``LlrFigures.scale`` is the factor a that makes the wrong decisions most likely where the
-    probability is e^-a|x| / (1 + e^-a|x|) (logistic regression with one weight; for neural networks
-    this is "temperature scaling", C. Guo et al., On calibration of modern neural networks, ICML
-    2017). Saturated LLRs understate what was known, and are left out of it.
+    An LLR x = ln P(1)/P(0) decides for bit 1 if x > 0, and predicts that this decision is wrong
+    with probability e^-|x| / (1 + e^-|x|). Calibrated LLRs are wrong as often as they predict. The
+    decoded bits serve as the truth, so give only codewords in which the decoder corrected all
+    errors.
+
+    ``LlrFigures.scale`` is the maximum-likelihood factor a under which decisions are wrong with
+    probability e^-a|x| / (1 + e^-a|x|). This is logistic regression with one weight; for neural
+    networks it is called temperature scaling (C. Guo et al., On calibration of modern neural
+    networks, ICML 2017). The estimate leaves out saturated LLRs, because clipping has reduced their
+    magnitude.
 
     Args:
-        limit: magnitude from which an LLR is saturated. None takes the largest that came: where
-            LLRs are clipped many have it, where they are not only one.
+        limit: magnitude from which an LLR is saturated. None takes the largest magnitude so far:
+            clipped LLRs share it, while only one unclipped LLR has it.
 
     Raises:
         ValueError: limit is not positive.
@@ -105,11 +108,12 @@ class LlrHealth:
         self._limit, self._at_limit = self._given or 0.0, np.zeros(2, np.int64)    # bits, wrong
 
     def add(self, llr, bits):
-        """Count LLRs.
+        """Add LLRs and their decoded bits.
 
         Args:
-            llr: float array, ln P(1)/P(0).
-            bits: of the same shape, decoded; the lowest place of each counts.
+            llr: float array of ln P(1)/P(0).
+            bits: integer array with the same number of elements; only the lowest bit of each
+                counts.
 
         Raises:
             ValueError: the shapes differ.
@@ -139,7 +143,7 @@ class LlrHealth:
         self._sums += weight * np.bincount(cells, magnitude, minlength=_CELLS)
 
     def _raise_limit(self, limit):
-        """What was at a lower limit is not saturated."""
+        """Raise the limit; LLRs at the old limit are then no longer saturated."""
         if limit > self._limit:
             for wrong, count in zip((False, True), self._split(), strict=True):
                 if count:
@@ -147,12 +151,14 @@ class LlrHealth:
             self._limit, self._at_limit = limit, np.zeros(2, np.int64)
 
     def _split(self):
-        """Right and wrong LLRs at the limit."""
+        """Return the numbers of right and wrong LLRs at the limit."""
         return int(self._at_limit[0] - self._at_limit[1]), int(self._at_limit[1])
 
     def merge(self, other):
-        """Add what another object with the same ``limit`` has counted; it changes too, in nothing
-        that shows."""
+        """Add the counts of another object with the same ``limit``.
+
+        The other object's internal limit may rise; its figures stay the same.
+        """
         limit = max(self._limit, other._limit)
         for one in (self, other):
             one._raise_limit(limit)
@@ -190,11 +196,15 @@ class LlrHealth:
                         float(np.exp(-np.logaddexp(0, self._limit))))
 
     def _means(self):
-        """Mean magnitude of each cell."""
+        """Return the mean magnitude in each cell."""
         return self._sums / np.maximum(self._bits, 1)
 
     def _fitted(self):
-        """(scale, its standard error) by Newton's method; nan where too few are wrong."""
+        """Fit the scale by Newton's method.
+
+        Returns:
+            (scale, standard error); both nan if too few decisions are wrong.
+        """
         bits, wrong, x = self._bits, self._wrong, self._means()
         if wrong.sum() < _LEAST_WRONG or wrong.sum() == bits.sum():
             return np.nan, np.nan
@@ -203,7 +213,7 @@ class LlrHealth:
             p = 1 / (1 + np.exp(np.clip(scale * x, -500, 500)))
             gradient = np.sum(x * (bits * p - wrong))    # of the log-likelihood
             curvature = np.sum(bits * x**2 * p * (1 - p))
-            # A step that is too long would leave the region where the curve is curved.
+            # Limit the step: far away the curvature vanishes and the iteration diverges.
             step = np.clip(gradient / curvature, -0.5 * abs(scale) - 0.1, 0.5 * abs(scale) + 0.1)
             scale += step
             if abs(step) < 1e-9:

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Names with parameters, as users write them: "nway:num_passes=4", "wimax:2304:1/2:factor=0.75"."""
+"""Parse names with parameters, such as "nway:num_passes=4" and "wimax:2304:1/2:factor=0.75"."""
 
 from typing import NamedTuple
 
@@ -8,12 +8,13 @@ _WORDS = {"true": True, "false": False, "none": None}
 
 
 class Spec(NamedTuple):
-    """A name taken apart.
+    """The parts of a name with parameters.
 
     Attributes:
         name: the part before the first colon.
-        positional: the parts without "=", as text.
-        keywords: values by key: numbers, True, False or None where they look like them.
+        positional: list of the parts without "=", as text.
+        keywords: dictionary of values by key. Values become numbers, True, False or None if they
+            look like them.
     """
 
     name: str
@@ -22,10 +23,12 @@ class Spec(NamedTuple):
 
 
 def parse(text):
-    """Take apart "name:2304:1/2:key=value"; commas separate as colons do.
+    """Split a name with parameters, such as "name:2304:1/2:key=value".
+
+    Commas separate as colons do.
 
     Returns:
-        :class:`Spec`
+        :class:`Spec`.
 
     Raises:
         ValueError: a key is given twice.

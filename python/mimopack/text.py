@@ -1,18 +1,19 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Text of strangers: what may reach a terminal of it."""
+"""Make text from untrusted sources safe for a terminal."""
 
 import unicodedata
 
-# Control and format characters, surrogates, private ones, and separators of lines.
+# Unicode categories: control, format, surrogate, private use, line and paragraph separator.
 _HIDDEN = {"Cc", "Cf", "Cs", "Co", "Zl", "Zp"}
 
 
 def printable(text, keep=""):
-    """Return text with each character that a terminal would act upon as an escape, such as \\x1b.
+    """Return text with control and format characters replaced by escapes, such as \\x1b.
 
     Args:
-        keep: control characters that stay.
+        text: any text.
+        keep: control characters to keep.
     """
     return "".join(
         one if one in keep or unicodedata.category(one) not in _HIDDEN
@@ -20,7 +21,7 @@ def printable(text, keep=""):
 
 
 def printable_metadata(value):
-    """Return metadata as JSON gives it with all its text printable; line ends and tabs stay."""
+    """Return JSON metadata with all its text printable; line ends and tabs stay."""
     if isinstance(value, str):
         return printable(value, "\n\t")
     if isinstance(value, list):

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Correlation of antennas."""
+"""Spatial correlation between antennas."""
 
 import numpy as np
 import pytest

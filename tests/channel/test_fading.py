@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Fading against theory."""
+"""Fading statistics compared with theory."""
 
 import numpy as np
 import pytest
@@ -8,9 +8,9 @@ from gnuradio.mimopack.channel import MIMOChannel
 
 
 def bessel_j0(x):
-    """J0 by its integral, the mean of cos(x sin(theta)) over a period (DLMF 10.9.1).
+    """Compute J0 as the mean of cos(x sin(theta)) over a period (DLMF 10.9.1).
 
-    Over equidistant angles the mean of a periodic analytic function converges exponentially.
+    The mean of a periodic analytic function over equidistant angles converges exponentially.
     """
     theta = 2 * np.pi * np.arange(256) / 256
     return np.mean(np.cos(np.multiply.outer(x, np.sin(theta))), axis=-1)

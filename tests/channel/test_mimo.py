@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Channel simulator: powers against theory, streams against bursts, offsets, bad input."""
+"""Channel simulator: powers, streams and bursts, offsets, bad input."""
 
 import numpy as np
 import pytest
@@ -10,7 +10,7 @@ RATE = 20e6
 
 
 def _tones(num_tx, n, seed=0, band=0.43):
-    """Random multitone signals inside +-band of the sample rate, defined at any time."""
+    """Return random multitone signals within +-band of the sample rate, defined at any time."""
     rng = np.random.default_rng(seed)
     frequencies = rng.uniform(-band, band, (num_tx, 12))
     amplitudes = rng.standard_normal((num_tx, 12)) + 1j * rng.standard_normal((num_tx, 12))
@@ -34,7 +34,7 @@ def test_every_antenna_pair_has_unit_mean_power_and_the_profiles_delays():
         channel.renew()
     assert pairs / realisations == pytest.approx(np.ones((3, 2)), abs=0.06)
     powers /= realisations
-    # In expectation the power in tap l is sum_p P_p sinc^2(l - d_p), the window aside.
+    # The expected power in tap l is sum_p P_p sinc^2(l - d_p), if the window is neglected.
     profile = channel.profile
     t = np.arange(channel.tail + 1)[:, None] - channel.latency - profile.delays * RATE
     expected = np.sinc(t) ** 2 @ profile.powers

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Power delay profiles against the tables of their standards."""
+"""Power-delay profiles compared with the tables of 3GPP TR 38.901."""
 
 import numpy as np
 import pytest

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Simulated error rates: against theory, reproducible, resumable. Seeds are fixed."""
+"""Simulated error rates match theory, are reproducible and resumable. Seeds are fixed."""
 
 import json
 from math import comb, erfc, sqrt
@@ -19,15 +19,17 @@ def q(x):
 
 
 def rayleigh_mrc(bit_snr, branches):
-    """Bit error rate of QPSK with maximum ratio combining (Proakis, Digital Communications, 4th
-    ed., eq. 14.4-15); bit_snr: mean Eb/N0 of a branch."""
+    """Return the bit error rate of QPSK with maximum ratio combining over Rayleigh fading.
+
+    bit_snr is the mean Eb/N0 of a branch (Proakis, Digital Communications, 4th ed., eq. 14.4-15).
+    """
     mu = sqrt(bit_snr / (1 + bit_snr))
     return ((1 - mu) / 2) ** branches * sum(
         comb(branches - 1 + k, k) * ((1 + mu) / 2) ** k for k in range(branches))
 
 
 def qam16(snr):
-    """Bit error rate of 16-QAM with Gray labels over AWGN, exact."""
+    """Return the exact bit error rate of 16-QAM with Gray labels over AWGN."""
     a = sqrt(snr / 5)
     return (3 * q(a) + 2 * q(3 * a) - q(5 * a)) / 4
 
@@ -54,7 +56,7 @@ class TestTheory:
         assert row["ber_before_decoding"] == row["ber"][0]
 
     def test_snr_is_that_of_the_samples(self):
-        """Power of H x over that of the noise, at each receive antenna."""
+        """The SNR is the ratio of the powers of H x and the noise at each receive antenna."""
         for channel in ("rayleigh", "block", "tdl_b", "awgn", "block:rho_rx=0.9:length=3"):
             link = sim.Link(3, 4, code=LDPC, channel=channel)
             frames = link.frames(7.0, 0, 8)
@@ -67,8 +69,10 @@ class TestTheory:
             assert np.mean(np.abs(clean) ** 2) == pytest.approx(3, rel=0.15)
 
     def test_energy_per_information_bit(self):
-        """Rate 1/2 and 16-QAM: 2 information bits for the energy that an antenna sends, which two
-        antennas receive each."""
+        """With rate 1/2 and 16-QAM, a transmit antenna sends 2 information bits per symbol.
+
+        Each of the two receive antennas receives the energy of the symbol.
+        """
         link = sim.Link(2, 2, code=LDPC, snr_kind="ebn0")
         assert 2 / link.noise_var(3.0) == pytest.approx(2 * 10**0.3)
         assert link.ebn0_over_snr == pytest.approx(10 * np.log10(2 / (8 * 0.5)))
@@ -80,7 +84,7 @@ DETECTORS = ["mmse", "mmsepic:iterations=3"]
 
 class TestSimulation:
     def test_counts_by_hand(self):
-        """One block, detected and decoded with the parts."""
+        """The counts of a block equal those of a detector and decoder called directly."""
         frames = LINK.frames(9.0, 5)
         counts = Contender(LINK, "mmsepic:iterations=3").count(frames)
         code = ldpc.wifi(648, "1/2")
@@ -122,15 +126,17 @@ class TestSimulation:
             assert np.mean(frames.bits != first.bits) == pytest.approx(0.5, abs=0.05)
 
     def test_early_stop(self):
-        """Without it each frame sees all passes."""
+        """Without early stop, each frame gets all passes."""
         rows = [sim.Simulation(LINK, DETECTORS[1:], early_stop=stop).run([10], 10**6, 64)[0]
                 for stop in (True, False)]
         assert 1 < rows[0]["mean_passes"] < rows[1]["mean_passes"] == 3
         assert rows[0]["fer"][0] == rows[1]["fer"][0]
 
     def test_stops(self):
-        """At the first block that brings enough wrong frames, or after so many frames; above an
-        SNR without any, nothing."""
+        """A point ends with the block that reaches errors, or at max_frames.
+
+        SNRs above one without errors are skipped.
+        """
         rows = sim.Simulation(LINK, DETECTORS).run([8, 10, 25, 26], 20, 100)
         assert [row["at_db"] for row in rows] == [8, 10, 25] * 2
         for row in rows:
@@ -156,8 +162,8 @@ class TestSimulation:
     def test_other_parameters_are_refused(self, tmp_path):
         path = tmp_path / "out.json"
         sim.Simulation(LINK, ["mmse"], output=path).run([20], 1, 16)
-        with pytest.raises(ValueError, match="other parameters: decoder_iterations = 20 there and "
-                                             "10 here; seed = 1 there and 2 here. Give it"):
+        with pytest.raises(ValueError, match="other parameters: decoder_iterations = 20 there, "
+                                             "10 here; seed = 1 there, 2 here. Give the same"):
             sim.Simulation(sim.Link(2, 2, "qam16", LDPC, seed=2), ["mmse"],
                            decoder_iterations=10, output=path)
         path.write_text("[1]")
@@ -168,7 +174,7 @@ class TestSimulation:
         ("mmse", {"iterations": 2}, "mmse takes no a-priori LLRs; allowed are iterations=1"),
         ("mmse:iterations=2", {}, "mmse takes no a-priori LLRs"),
         ("nway:passes=2", {}, "'nway:passes=2': passes: NWay has no such parameter"),
-        ("nway:2", {}, "got 'nway:2', where '2' is no key=value"),
+        ("nway:2", {}, "got 'nway:2', where '2' is not key=value"),
         ("nwai", {}, "detector: got 'nwai', allowed are zf, mmse"),
         ("nway:num_passes=7", {}, "num_passes: got 7, allowed are 1 to 2"),
         ("nway", {"backend": "gpu"}, "backend: got 'gpu'"),
@@ -207,7 +213,7 @@ class TestSimulation:
 @pytest.mark.gpu
 @pytest.mark.parametrize("detector", ["mmsepic:iterations=3", "bitflip:iterations=2", "nway"])
 def test_a_gpu_counts_as_the_cpu_does(detector):
-    """But for frames that rounding decides."""
+    """The rates agree, except for frames that rounding decides."""
     link = sim.Link(4, 4, "qam16", "wimax:576:1/2")
     rows = [sim.Simulation(link, [detector], backend=backend).run([11], 10**6, 512)[0]
             for backend in ("cpu", "cuda")]

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Counts of errors, and their confidence intervals."""
+"""Error counts and confidence intervals."""
 
 import json
 from math import sqrt
@@ -13,7 +13,7 @@ from gnuradio.mimopack.sim import tally as tallies
 
 class TestStatistics:
     def test_wilson(self):
-        """Figures of R. G. Newcombe, Statistics in Medicine 17, 1998, table I, method 3."""
+        """Intervals match R. G. Newcombe, Statistics in Medicine 17, 1998, table I, method 3."""
         for errors, n, low, high in ((81, 263, 0.2553, 0.3662), (15, 148, 0.0624, 0.1605),
                                      (0, 20, 0, 0.1611), (1, 29, 0.0061, 0.1718)):
             assert sim.wilson(errors, n) == pytest.approx([low, high], abs=5e-5)

@@ -1,9 +1,10 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Channel simulator on arrays: fading, delay, correlation, offsets and noise, all seeded.
+"""Simulate channels on arrays: fading, delay, correlation, offsets and noise, all seeded.
 
-``MIMOChannel`` turns the samples of num_tx antennas into those of num_rx antennas. The functions
-draw what detector simulations need: flat matrices (``flat_rayleigh``) and noise (``awgn``).
+``MIMOChannel`` turns the samples of num_tx transmit antennas into samples of num_rx receive
+antennas. For detector simulations, ``flat_rayleigh`` draws flat channel matrices and ``awgn`` draws
+noise.
 """
 
 from .correlation import exponential_correlation

@@ -6,7 +6,7 @@ import numpy as np
 
 
 def exponential_correlation(size, rho):
-    """(size, size) real matrix R with R[i, j] = rho**|i - j|.
+    """Return the (size, size) real matrix R with R[i, j] = rho**|i - j|.
 
     Raises:
         ValueError: rho outside 0 <= rho < 1.
@@ -18,13 +18,14 @@ def exponential_correlation(size, rho):
 
 
 class KroneckerCorrelation:
-    """H = R_rx^(1/2) G (R_tx^(1/2))^T for uncorrelated G (..., num_rx, num_tx).
+    """Correlate channel matrices: H = R_rx^(1/2) G (R_tx^(1/2))^T.
 
-    Then E[H[i, k] conj(H[j, l])] = R_rx[i, j] R_tx[k, l]: the mean power of each entry stays 1.
+    For G (..., num_rx, num_tx) with uncorrelated entries of mean power 1,
+    E[H[i, k] conj(H[j, l])] = R_rx[i, j] R_tx[k, l]: the mean power of each entry stays 1.
     """
 
     def __init__(self, num_tx, num_rx, rho_tx=0.0, rho_rx=0.0):
-        # Any square root serves; Cholesky's is exact for the identity.
+        # Any square root will do; the Cholesky factor is exact for the identity.
         self._root_tx = _root("rho_tx", num_tx, rho_tx)
         self._root_rx = _root("rho_rx", num_rx, rho_rx)
 

@@ -1,16 +1,16 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Path gains of a realisation: Rayleigh, static or with the Doppler spectrum of Jakes."""
+"""Draw Rayleigh path gains, static or with Jakes' Doppler spectrum."""
 
 import numpy as np
 
-# Sinusoids per path. The autocorrelation is exact for any number; the amplitude's distribution
-# approaches Rayleigh as it grows.
+# Sinusoids per path. The autocorrelation is exact for any number; more sinusoids bring the
+# distribution of the amplitude closer to Rayleigh.
 _SINUSOIDS = 32
 
 
 class StaticGains:
-    """Gains drawn once: CN(0, 1) for each path and antenna pair."""
+    """Gains that stay constant: CN(0, 1) for each path and antenna pair."""
 
     def __init__(self, shape, rng):
         draw = rng.standard_normal((*shape, 2)) * np.sqrt(0.5)
@@ -21,7 +21,7 @@ class StaticGains:
 
 
 class JakesGains:
-    """Sum of sinusoids for isotropic scattering.
+    """Time-varying gains for isotropic scattering, as a sum of sinusoids.
 
         g(t) = N^(-1/2) sum_n exp(j (2 pi f_d t cos(alpha_n) + phi_n)),
         alpha_n = (2 pi n + theta) / N

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Draws for simulations that need no waveform: flat channel matrices and noise."""
+"""Draw flat channel matrices and noise, for simulations without a waveform."""
 
 import numpy as np
 
@@ -8,11 +8,11 @@ from .correlation import KroneckerCorrelation
 
 
 def flat_rayleigh(n, num_rx, num_tx, rng, rho_tx=0.0, rho_rx=0.0):
-    """n independent flat Rayleigh channels.
+    """Draw n independent flat Rayleigh channels.
 
     Args:
-        n: how many matrices.
-        num_rx, num_tx: antennas.
+        n: number of matrices.
+        num_rx, num_tx: number of receive and transmit antennas.
         rng: ``numpy.random.Generator``.
         rho_tx, rho_rx: exponential correlation between neighbouring antennas, 0 <= rho < 1.
 
@@ -25,10 +25,13 @@ def flat_rayleigh(n, num_rx, num_tx, rng, rho_tx=0.0, rho_rx=0.0):
 
 
 def awgn(shape, noise_var, rng):
-    """Circular complex white Gaussian noise, E|n|^2 = noise_var, complex64 of ``shape``.
+    """Draw circular complex white Gaussian noise n with E|n|^2 = noise_var.
 
-    Values are drawn in the order of memory, so one long draw equals several short ones that
-    split the first axis.
+    Values are drawn in memory order, so one long draw equals several short ones that split the
+    first axis.
+
+    Returns:
+        complex64 array of ``shape``.
     """
     noise = rng.standard_normal((*np.atleast_1d(shape), 2), dtype=np.float32)
     noise *= np.float32(np.sqrt(noise_var / 2))

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The simulated channel between num_tx and num_rx antennas, on bursts or on a stream."""
+"""Simulate the channel from num_tx to num_rx antennas, for bursts or for a stream."""
 
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
@@ -10,50 +10,54 @@ from .fading import JakesGains, StaticGains
 from .flat import awgn
 from .profiles import power_delay_profile
 
-# Band-limited interpolation: sinc under a Kaiser window. Errors stay below -60 dB up to 0.44 of
-# the sample rate, the outermost subcarrier of a 64-point OFDM symbol with 56 carriers.
+# Band-limited interpolation with a sinc under a Kaiser window. Errors stay below -60 dB up to 0.44
+# of the sample rate, the outermost subcarrier of a 64-point OFDM symbol with 56 carriers.
 _HALF_WIDTH = 16
 _KAISER_BETA = 5.65
-# The taps of a changing channel are computed at knots and interpolated linearly between them. At
-# most this much (radians of Doppler phase, or samples of clock drift) passes from knot to knot,
-# which keeps the error below x^2 / 8 = -70 dB.
+# The taps of a time-varying channel are computed at knots and interpolated linearly between them.
+# From knot to knot, the Doppler phase (radians) and the clock drift (samples) change by at most
+# x = _STEP, which keeps the error below x^2 / 8 = -70 dB.
 _STEP = 0.05
 _LONGEST_STEP = 4096
-# Longest piece for one matrix product, so that the matrix of delayed inputs stays in cache.
+# Longest piece for one matrix product: the matrix of delayed inputs stays in cache.
 _PIECE = 1024
 
 
 class MIMOChannel:
-    """Fading, delay, correlation, carrier and sampling offset, and noise.
+    """Multi-antenna channel with fading, delay, correlation, frequency offsets and noise.
 
     Model, with d_p the path delays, fs the sample rate and eps = 1e-6 sampling_offset:
 
         y_i(k) = exp(j 2 pi cfo k / fs) sum_p sum_j g_p[i, j] x_j(k (1 + eps) - d_p fs) + n_i(k)
 
-    The gains g_p have the mean power of path p, all paths together 1 for each antenna pair. So
-    if the transmit antennas together have mean power ``signal_power``, each receive antenna has
-    it too on the average over realisations, and n_i ~ CN(0, signal_power / 10^(snr_db / 10)).
+    The gains g_p have the mean power of path p; the powers of all paths sum to 1 for each antenna
+    pair. If the transmit antennas together have mean power ``signal_power``, each receive antenna
+    has the same mean power, averaged over realisations. The noise is
+    n_i ~ CN(0, signal_power / 10^(snr_db / 10)).
 
-    A positive sampling_offset is a receiver whose clock is slow, and reads the signal every
-    (1 + eps) / fs. If carrier and clock come from one oscillator, cfo = carrier * eps.
+    A positive sampling_offset models a receiver with a slow clock, which samples every
+    (1 + eps) / fs seconds. If carrier and clock come from one oscillator, cfo = carrier * eps.
 
     Args:
-        num_tx, num_rx: antennas.
+        num_tx, num_rx: number of transmit and receive antennas.
         profile: "flat", "tdl_a", "tdl_b" or "tdl_c" (3GPP TR 38.901 §7.7.2).
         delay_spread: rms delay spread in seconds.
         sample_rate: samples per second.
-        doppler: highest Doppler frequency in Hz; 0 keeps each realisation static.
+        doppler: maximum Doppler frequency in Hz; 0 keeps each realisation static.
         rho_tx, rho_rx: exponential correlation between neighbouring antennas, 0 <= rho < 1.
-        snr_db: mean SNR at each receive antenna in dB; None adds no noise. May be set later.
-        signal_power: mean power of the transmit antennas together, to which snr_db relates.
-        cfo: carrier frequency offset in Hz. May be set later, the phase stays continuous.
-        sampling_offset: in ppm, at most 1000 either way.
-        seed: of the random generators; gains and noise have one each.
+        snr_db: mean SNR at each receive antenna in dB; None adds no noise. May be changed later.
+        signal_power: mean power of the transmit antennas together; the reference of snr_db.
+        cfo: carrier frequency offset in Hz. May be changed later; the phase stays continuous.
+        sampling_offset: sampling frequency offset in ppm, -1000 to 1000.
+        seed: seed of the random generators; gains and noise have separate ones.
 
     Attributes:
-        latency: samples by which the path of delay 0 comes late: half the interpolation filter,
-            and 0 where all delays are whole samples.
-        tail: samples that come out after the last input, see ``apply``.
+        latency: delay of the path with d_p = 0, in samples: half the interpolation filter, or 0 if
+            all path delays are whole samples.
+        tail: number of samples that ``apply`` appends after the last input.
+
+    Raises:
+        ValueError: an argument is invalid.
     """
 
     def __init__(self, num_tx, num_rx, profile="flat", delay_spread=0.0, sample_rate=20e6,
@@ -105,12 +109,12 @@ class MIMOChannel:
     def _reset(self):
         self._next_out = 0
         self._num_in = 0
-        # Silence before the first sample; the buffer's first column is input 1 - num_taps.
+        # Zeros before the first sample; the buffer's first column is input 1 - num_taps.
         self._buffer = np.zeros((self.num_tx, self._num_taps - 1), np.complex64)
         self._phase, self._phase_at = 0.0, 0
 
     def renew(self):
-        """Draw a new realisation of the gains. The samples under way meet it at once."""
+        """Draw a new realisation of the gains, which applies from the next output on."""
         shape = (len(self._delays), self.num_rx, self.num_tx)
         self._gains = (JakesGains(shape, self.doppler, self._fading_rng) if self.doppler
                        else StaticGains(shape, self._fading_rng))
@@ -147,11 +151,11 @@ class MIMOChannel:
         self._cfo = float(value)
 
     def _carrier_phase(self, index):
-        """Cycles of the carrier offset at an output index (or indices)."""
+        """Return the phase of the carrier offset in cycles at an output index or indices."""
         return (self._phase + self._cfo / self.sample_rate * (index - self._phase_at)) % 1.0
 
     def _interpolator(self, shift):
-        """(P, num_taps): filter that delays by each path's delay plus latency less shift."""
+        """Return filters (P, num_taps), one per path, with delay d_p fs + latency - shift."""
         t = np.arange(self._num_taps) - (self._delays[:, None] + self.latency - shift)
         if not self._half:
             return (t == 0).astype(float)
@@ -160,14 +164,14 @@ class MIMOChannel:
         return np.sinc(t) * window * inside / np.i0(_KAISER_BETA)
 
     def _taps(self, output, slip):
-        """(num_rx, num_tx, num_taps) for an output index when ``slip`` inputs were skipped."""
+        """Return taps (num_rx, num_tx, num_taps) for an output, with ``slip`` inputs skipped."""
         gains = self._correlate(self._gains(output / self.sample_rate))
         filters = self._interpolator(output * self._eps - slip)
         amplitudes = np.sqrt(self.profile.powers)
         return np.einsum("p,pij,pl->ijl", amplitudes, gains, filters)
 
     def _matrix(self, knot, slip):
-        """Taps at a knot as (num_rx, num_tx * num_taps), in the order of ascending inputs."""
+        """Return the taps at a knot as (num_rx, num_tx * num_taps), by ascending input index."""
         if (knot, slip) not in self._knots:
             for old in [key for key in self._knots if key[0] < knot - 1]:
                 del self._knots[old]
@@ -177,14 +181,17 @@ class MIMOChannel:
         return self._knots[knot, slip]
 
     def _slip(self, output):
-        """Inputs skipped (negative: repeated) before this output, fixed from knot to knot."""
+        """Return the number of inputs skipped before an output; negative if inputs are repeated.
+
+        The number changes only at knots.
+        """
         if not self._eps:
             return 0
         knot = output // self._knot_spacing * self._knot_spacing
         return int(np.floor(knot * self._eps))
 
     def num_outputs(self, num_inputs):
-        """How many samples ``process`` will give for the next num_inputs samples."""
+        """Return the number of samples that ``process`` gives for the next num_inputs samples."""
         total = self._num_in + num_inputs
         end = max(total - self._slip(total), self._next_out)
         while end > self._next_out and end - 1 + self._slip(end - 1) >= total:
@@ -194,15 +201,16 @@ class MIMOChannel:
         return end - self._next_out
 
     def process(self, samples):
-        """Pass a piece of a stream; the state goes on from call to call.
+        """Pass the next samples of a stream through the channel; state is kept between calls.
 
-        What comes out does not depend on how the stream is cut, but for float32 rounding.
+        Except for float32 rounding, the output does not depend on how the stream is divided into
+        calls.
 
         Args:
-            samples: (num_tx, n) complex.
+            samples: (num_tx, n) complex array.
 
         Returns:
-            (num_rx, n) complex64; with a sampling offset now and then one sample more or less.
+            (num_rx, n) complex64 array. With a sampling offset, n is occasionally one more or less.
         """
         samples = self._check(samples)
         count = self.num_outputs(samples.shape[1])
@@ -230,7 +238,7 @@ class MIMOChannel:
         return samples.astype(np.complex64, copy=False)
 
     def _filter_piece(self, y):
-        """Fill the head of y with the next outputs, at most up to a knot; return how many."""
+        """Fill the start of y with the next outputs, at most up to a knot; return their number."""
         output, spacing = self._next_out, self._knot_spacing
         knot = output // spacing if spacing else 0
         count = min(y.shape[1], _PIECE)
@@ -249,33 +257,42 @@ class MIMOChannel:
         return count
 
     def apply(self, samples):
-        """Pass one burst, from silence to silence, starting at time 0 of the realisation.
+        """Pass one burst through the channel, starting at time 0 of the realisation.
 
-        The noise goes on from draw to draw, the realisation is kept (see ``renew``).
+        The burst has silence before and after it. Each call keeps the realisation (see ``renew``)
+        but draws new noise.
 
         Args:
-            samples: (num_tx, n) complex.
+            samples: (num_tx, n) complex array.
 
         Returns:
-            (num_rx, n + tail) complex64. The path of delay 0 starts at index ``latency``.
+            (num_rx, n + tail) complex64 array. The path with delay 0 starts at index ``latency``.
         """
         samples = self._check(samples)
         self._reset()
         self._knots = {}
         length = samples.shape[1] + self.tail
-        # A drifting clock may want a few inputs more than there are outputs.
+        # With a sampling offset, the outputs may need a few more inputs than their own number.
         spare = int(np.ceil(length * abs(self._eps))) + 1
         y = self.process(np.pad(samples, ((0, 0), (0, self.tail + spare))))[:, :length]
         self._reset()
         return y
 
     def impulse_response(self, time=0.0):
-        """(num_rx, num_tx, tail + 1) complex128: taps at ``time`` seconds, without offsets."""
+        """Return the taps at ``time`` seconds, without offsets.
+
+        Returns:
+            (num_rx, num_tx, tail + 1) complex128 array.
+        """
         index = round(time * self.sample_rate)
         return self._taps(index, index * self._eps)
 
     def frequency_response(self, fft_length, time=0.0):
-        """(fft_length, num_rx, num_tx) complex128 in FFT order, with the latency taken out."""
+        """Return the channel matrix of each subcarrier at ``time`` seconds, latency removed.
+
+        Returns:
+            (fft_length, num_rx, num_tx) complex128 array in FFT order.
+        """
         response = np.fft.fft(self.impulse_response(time), fft_length, axis=-1)
         phase = np.exp(2j * np.pi * np.fft.fftfreq(fft_length) * self.latency)
         return np.moveaxis(response * phase, -1, 0)

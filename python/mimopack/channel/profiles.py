@@ -32,11 +32,11 @@ PROFILES = tuple(_TAPS)
 
 @dataclass(frozen=True)
 class PowerDelayProfile:
-    """Paths of a tapped delay line.
+    """Delays and powers of the paths of a tapped delay line.
 
     Attributes:
-        delays: (P,) seconds, the first arrival at 0.
-        powers: (P,) linear mean power of each path, sum 1.
+        delays: (P,) delays in seconds; the first arrival has delay 0.
+        powers: (P,) mean powers, linear, with sum 1.
     """
 
     delays: np.ndarray
@@ -44,7 +44,7 @@ class PowerDelayProfile:
 
     @property
     def rms_delay_spread(self):
-        """Second central moment of the profile, in seconds."""
+        """RMS delay spread in seconds: square root of the profile's second central moment."""
         mean = self.powers @ self.delays
         return float(np.sqrt(max(self.powers @ self.delays**2 - mean**2, 0.0)))
 
@@ -54,11 +54,14 @@ def power_delay_profile(name, delay_spread=0.0):
 
     Args:
         name: "flat" (one path), "tdl_a", "tdl_b" or "tdl_c" (TR 38.901 §7.7.2, no line of sight).
-        delay_spread: wanted rms delay spread in seconds, which multiplies the normalised delays
+        delay_spread: desired rms delay spread in seconds; it scales the normalised delays
             (TR 38.901 §7.7.3). "flat" ignores it.
 
+    Returns:
+        :class:`PowerDelayProfile`.
+
     Raises:
-        ValueError: unknown name, or a delay spread that is negative or not finite.
+        ValueError: the name is unknown, or the delay spread is negative or not finite.
     """
     if name not in _TAPS:
         raise ValueError(f"profile: got {name!r}, allowed are {', '.join(PROFILES)}")

@@ -1,12 +1,12 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Bit and frame error rates of detectors and codes over simulated channels.
+"""Simulate bit and frame error rates of detectors and codes.
 
     link = sim.Link(code="wimax:2304:1/2")
     simulation = sim.Simulation(link, ["mmse", "nway:num_passes=4"])
     rows = simulation.run([9, 10, 11], errors=50)
 
-``mimopack sim`` is the same on the command line.
+The command ``mimopack sim`` does the same.
 """
 
 from .link import Frames, Link

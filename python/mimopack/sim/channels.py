@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Channels by name: what draws the matrices of a batch of frames."""
+"""Draw the channel matrices of simulated frames, with channels given by name."""
 
 from functools import partial
 
@@ -11,32 +11,38 @@ from ..checks import integer, number
 from ..specs import parse
 from ..wifi.carriers import FFT_20, high_throughput
 
-ALLOWED = ("rayleigh, block (these with rho_tx=, rho_rx=; block also with length=VECTORS), tdl_a, "
-           "tdl_b, tdl_c (with delay_spread_ns=) or awgn")
+ALLOWED = ("rayleigh (options rho_tx=, rho_rx=), block (rho_tx=, rho_rx=, length=VECTORS), "
+           "tdl_a, tdl_b, tdl_c (delay_spread_ns=), awgn")
 
 
 def make_channel(text):
-    """What draws channel matrices, as a function (frames, vectors, num_rx, num_tx, rng) that gives
-    (frames * vectors / T, num_rx, num_tx) complex64, the mean power of each entry 1.
+    """Make the function that draws the matrices of a channel.
 
-    - rayleigh: i.i.d. Rayleigh, a matrix for each vector.
-    - block: a matrix for each frame, or for so many consecutive vectors of it (``length``).
-    - tdl_a, tdl_b, tdl_c: 3GPP TR 38.901 (``channel.power_delay_profile``) with the rms delay
-      spread ``delay_spread_ns``, 100 if not given, at rest during a frame. Its vectors lie on the
-      52 data subcarriers of a 20 MHz OFDM symbol, in ascending frequency, one symbol after another.
-    - awgn: columns of a Fourier matrix: layers that do not disturb one another.
+    The function takes (frames, vectors, num_rx, num_tx, rng) and returns complex64 matrices
+    (frames * vectors / T, num_rx, num_tx); each matrix applies to T consecutive vectors. The mean
+    power of each entry is 1.
 
-    rho_tx and rho_rx are exponential correlations between neighbouring antennas.
+    - rayleigh: i.i.d. Rayleigh fading, a matrix for each vector.
+    - block: block fading, a matrix for each frame, or for ``length`` consecutive vectors of it.
+    - tdl_a, tdl_b, tdl_c: 3GPP TR 38.901 (``channel.power_delay_profile``), static during a frame,
+      with the rms delay spread ``delay_spread_ns`` (default 100). The vectors lie on the 52 data
+      subcarriers of a 20 MHz OFDM symbol, in ascending frequency, one symbol after another.
+    - awgn: columns of a Fourier matrix, so that layers do not interfere.
+
+    rho_tx and rho_rx set the exponential correlation between neighbouring antennas.
+
+    Args:
+        text: name with options, such as "tdl_c:delay_spread_ns=80".
 
     Raises:
-        ValueError: text names none.
+        ValueError: the channel or one of its options does not exist or is out of range.
     """
     try:
         name, positional, keywords = parse(text)
         maker = {"rayleigh": _rayleigh, "block": _block, "awgn": _awgn,
                  **{tdl: partial(_tdl, tdl) for tdl in ("tdl_a", "tdl_b", "tdl_c")}}[name]
         if positional:
-            raise ValueError(f"{positional[0]!r} is no key=value")
+            raise ValueError(f"{positional[0]!r} is not key=value")
         return maker(**keywords)
     except KeyError:
         raise ValueError(f"channel: got {text!r}, allowed are {ALLOWED}") from None

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A receiver under test: a detector, with a decoder where the link has a code."""
+"""A receiver under test: a detector, and a decoder if the link has a code."""
 
 import numpy as np
 
@@ -14,28 +14,28 @@ from .tally import Counts
 
 
 class Contender:
-    """Receives frames of a link and counts errors. One thread at a time.
+    """Receive frames of a link and count the errors. Not thread-safe.
 
     Args:
         link: the ``Link``.
-        text: the detector with its parameters, "nway:num_passes=4"; with iterations or
-            feedback_scale, instead of those below, and list_bits of a ``coding.ListDecoder`` for
-            the last pass.
-        iterations: passes of detector and decoder; and feedback_scale, early_stop: as of
-            ``IterativeReceiver``.
-        decoder_iterations: at most.
-        backend, threads: of the detector, threads also of the decoder. With "cuda" a decoder that
-            takes arrays of a GPU works there too; with "reference" it is the CPU's.
+        text: detector with its parameters, such as "nway:num_passes=4". ``iterations`` and
+            ``feedback_scale`` here override the arguments below. ``list_bits`` is the parameter of
+            a ``coding.ListDecoder`` for the last pass.
+        iterations, feedback_scale, early_stop: see ``IterativeReceiver``.
+        decoder_iterations: maximum number of decoder iterations.
+        backend: backend of the detector. With "cuda", a decoder that accepts GPU arrays also runs
+            on the GPU; with "reference", the decoder runs on the CPU.
+        threads: CPU threads of detector and decoder.
 
     Raises:
-        ValueError: what it is told does not go together.
+        ValueError: an argument is invalid, or needs a code that the link does not have.
     """
 
     def __init__(self, link, text, iterations=1, decoder_iterations=20, feedback_scale=0.6,
                  early_stop=True, backend="cpu", threads=0):
         name, positional, keywords = parse(text)
         if positional:
-            raise ValueError(f"detector: got {text!r}, where {positional[0]!r} is no key=value")
+            raise ValueError(f"detector: got {text!r}, where {positional[0]!r} is not key=value")
         self.iterations = keywords.pop("iterations", iterations)
         feedback_scale = keywords.pop("feedback_scale", feedback_scale)
         list_bits = keywords.pop("list_bits", 0)
@@ -62,14 +62,16 @@ class Contender:
             raise ValueError(f"list_bits: got {list_bits} without a code, must be 0")
 
     def _decoder(self, iterations, backend, threads):
-        """The code's decoder; options that come with the code's name come before others. Behind a
-        detector on a GPU it takes arrays where they are."""
+        """Make the code's decoder; options in the code's name override the usual ones.
+
+        After a detector on a GPU, the decoder accepts GPU arrays.
+        """
         usual = {"iterations": iterations, "threads": threads,
                  "backend": "auto" if backend in ("auto", "cuda") else "cpu"}
         return self._code.decoder(**usual | self._code.options)
 
     def count(self, frames):
-        """``Counts`` of ``Frames``."""
+        """Receive ``Frames`` and return their ``Counts``."""
         n = len(frames.bits)
         if self._receiver is None:
             llr = self._detector.detect(frames.y, frames.h, frames.noise_var)

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The loop over SNRs and frames."""
+"""Run a simulation over SNRs, frames and detectors."""
 
 import threading
 import time
@@ -16,32 +16,33 @@ from .link import BLOCK
 from .store import Store
 from .tally import Tally
 
-# Frames of a call of a detector: enough for the lanes of its decoder, and for a GPU.
+# Frames per detector call: enough to fill the decoder's SIMD lanes, or a GPU.
 _BATCH = {"cpu": 64, "reference": 16}
 _GPU_BATCH = 1024
-_GPU_WORKERS = 4    # which make frames while others wait for the GPU
+_GPU_WORKERS = 4    # some make frames while others wait for the GPU
 _SAVE_SECONDS = 10.0
 
 
 class Simulation:
-    """Error rates of several detectors on the same frames.
+    """Simulate the error rates of several detectors on the same frames.
 
-    Each frame is simulated once and received by every detector that still needs it; a detector is
-    through with an SNR when it has made enough frame errors, or seen enough frames. What it has
-    seen are always the first blocks, so that results depend neither on threads, nor on the size of
-    batches, nor on how often a run was interrupted.
+    Each frame is simulated once and received by every detector that still needs it. A detector
+    completes an SNR when it has made enough frame errors or received enough frames. It always
+    receives the first blocks without a gap, so results do not depend on the number of threads, the
+    batch size or interruptions.
 
     Args:
         link: the ``Link``.
-        detectors: names with parameters, see ``Contender``.
+        detectors: list of detectors with parameters, see ``Contender``.
         iterations, decoder_iterations, feedback_scale, early_stop: see ``Contender``.
-        output: a JSON file for the results; one that is there goes on.
-        backend: of the detectors.
-        threads: of the CPU, 0 takes all cores; each has frames and receivers of its own.
-        batch: frames of a call, rounded up to blocks of 16; None for 64, on a GPU 1024.
+        output: path of a JSON file for the results; an existing file is continued.
+        backend: backend of the detectors.
+        threads: number of CPU threads, 0 for all cores; each thread has its own frames and
+            receivers.
+        batch: frames per call, rounded up to blocks of 16; None takes 64, or 1024 on a GPU.
 
     Raises:
-        ValueError: an argument is not as above, or output was made with other parameters.
+        ValueError: an argument is invalid, or output was made with other parameters.
     """
 
     def __init__(self, link, detectors, iterations=1, decoder_iterations=20, feedback_scale=0.6,
@@ -67,25 +68,27 @@ class Simulation:
         self.store = Store(output, {**asdict(link), **told, "frames_per_block": BLOCK})
 
     def run(self, snrs, errors=100, max_frames=100_000, seconds=None, progress=None):
-        """Simulate, from where the results are, until all points are complete or time is up.
+        """Continue from the stored results until all points are complete or time is up.
 
         Args:
-            snrs: in dB, of the link's ``snr_kind``; they are taken in ascending order. After an
-                SNR at which a detector saw max_frames frames without an error it leaves out the
-                higher ones.
-            errors: wrong frames (after the last pass) that end a point.
-            max_frames: frames that end a point, rounded up to blocks of 16.
-            seconds: after about so long it stops; None for no limit.
-            progress: called with (detector, SNR, ``Tally``) whenever one has grown.
+            snrs: SNRs in dB, of the link's ``snr_kind``; simulated in ascending order. If a
+                detector receives max_frames frames without an error, it skips the higher SNRs.
+            errors: frame errors after the last pass that complete a point.
+            max_frames: frames that complete a point, rounded up to blocks of 16.
+            seconds: approximate time limit in seconds; None for no limit.
+            progress: function called with (detector, SNR, ``Tally``) after each update.
 
         Returns:
-            The rows of all points there are, as in the file: a list of dictionaries. ``complete``
-            says whether all asked for are.
+            List of dictionaries with the results of all stored points, as in the file. The
+            attribute ``complete`` is True if all requested points are complete.
+
+        Raises:
+            ValueError: an argument is invalid.
         """
         errors = integer("errors", errors, 1, 10**9)
         most = -(-integer("max_frames", max_frames, 1, 10**9) // BLOCK)
         for snr in snrs:
-            self.link.snr_db(snr)    # refuses what is none
+            self.link.snr_db(snr)    # raises ValueError if invalid
         snrs = sorted({float(snr) for snr in snrs})
         progress = progress or (lambda *grown: None)
         deadline = time.monotonic() + (float("inf") if seconds is None else seconds)
@@ -93,7 +96,7 @@ class Simulation:
         def complete(tally):
             return tally.frame_errors >= errors or tally.blocks >= most
 
-        clean = set()    # those that left out what comes
+        clean = set()    # detectors without an error so far: they skip higher SNRs
         self.complete, through = False, True
         self._saved = time.monotonic()
         with ThreadPoolExecutor(self._workers) as pool:
@@ -111,7 +114,7 @@ class Simulation:
         return self.store.rows
 
     def _point(self, pool, snr, tallies, complete, most, deadline, progress):
-        """One SNR, all detectors; whether they are through."""
+        """Simulate all detectors at one SNR; return whether all are complete."""
         going = {text for text, tally in tallies.items() if not complete(tally)}
         for text, tally in tallies.items():
             if tally.frames:
@@ -147,7 +150,7 @@ class Simulation:
         return not going
 
     def _receive(self, snr, block, count, wanted):
-        """{detector: [Counts of each block]}"""
+        """Simulate blocks of frames; return {detector: [``Counts`` of each block]}."""
         frames = self.link.frames(snr, block, count)
         found = {}
         for text in wanted:
@@ -157,7 +160,7 @@ class Simulation:
         return found
 
     def _contender(self, text):
-        """This thread's own."""
+        """Return this thread's ``Contender`` for a detector."""
         kept = self._local.__dict__.setdefault("contenders", {})
         if text not in kept:
             kept[text] = Contender(self.link, text, **self._options)

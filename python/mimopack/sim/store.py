@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Results in a JSON file, from which a simulation goes on."""
+"""Keep results in a JSON file, from which a simulation can continue."""
 
 import json
 import os
@@ -10,14 +10,14 @@ WHAT = "bit and frame error rates, simulated"
 
 
 class Store:
-    """Rows of a simulation, kept in a file where there is one.
+    """Result rows of a simulation, kept in a file if a path is given.
 
     Args:
-        path: of the file, or None.
-        parameters: a dictionary; those of a file that is there already have to be the same.
+        path: path of the file, or None.
+        parameters: dictionary of the simulation's parameters; an existing file must have the same.
 
     Raises:
-        ValueError: the file is none of these, or has other parameters.
+        ValueError: the file holds something else, or has other parameters.
     """
 
     def __init__(self, path, parameters):
@@ -35,17 +35,17 @@ class Store:
         except (ValueError, KeyError, TypeError):
             raise ValueError(f"output: {self._path} holds no results of mimopack sim; name "
                              "another file") from None
-        differ = [f"{name} = {was.get(name)!r} there and {self.parameters.get(name)!r} here"
+        differ = [f"{name} = {was.get(name)!r} there, {self.parameters.get(name)!r} here"
                   for name in sorted({*was, *self.parameters})
                   if was.get(name) != self.parameters.get(name)]
         if differ:
             raise ValueError(f"output: {self._path} was made with other parameters: "
-                             f"{'; '.join(differ)}. Give it the same, or another file")
+                             f"{'; '.join(differ)}. Give the same ones, or name another file")
         self.runs = kept["runs"]
         self._rows = {(row["detector"], row["at_db"]): row for row in rows}
 
     def state(self, detector, at_db):
-        """What was counted of a point, or None."""
+        """Return the stored counts of a point (see ``Tally.state``), or None."""
         row = self._rows.get((detector, at_db))
         return row and row["counts"]
 
@@ -54,13 +54,13 @@ class Store:
 
     @property
     def rows(self):
-        """All rows, each detector's by SNR."""
+        """List of all rows, grouped by detector and sorted by SNR."""
         order = {detector: i for i, detector in enumerate(
             dict.fromkeys(detector for detector, _ in self._rows))}
         return sorted(self._rows.values(), key=lambda row: (order[row["detector"]], row["at_db"]))
 
     def write(self):
-        """To the file, which is never there in part."""
+        """Write the file; an interruption never leaves it incomplete."""
         if self._path is None:
             return
         results = {"what": WHAT, "data": "simulated", "parameters": self.parameters,

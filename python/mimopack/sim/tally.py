@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Counted errors, and how sure the rates are."""
+"""Count errors, and compute error rates with confidence intervals."""
 
 from dataclasses import dataclass
 from math import sqrt
@@ -8,12 +8,15 @@ from typing import Any
 
 import numpy as np
 
-_Z = 1.959964    # 95 % of a normal distribution lie within so many standard deviations
+_Z = 1.959964    # 95 % of a normal distribution lie within this many standard deviations
 
 
 def wilson(errors, n):
-    """95 % confidence interval of a rate: [low, high] after E. B. Wilson, J. Am. Stat. Assoc. 22,
-    1927, for errors among n independent trials."""
+    """Return the 95 % confidence interval [low, high] of an error rate.
+
+    Wilson's score interval for a number of errors in n independent trials (E. B. Wilson, J. Am.
+    Stat. Assoc. 22, 1927).
+    """
     if not n:
         return [0.0, 1.0]
     rate, spread = errors / n, _Z**2 / n
@@ -25,13 +28,14 @@ def wilson(errors, n):
 
 @dataclass(frozen=True)
 class Counts:
-    """Errors in the frames of a block.
+    """Errors in the n frames of a block.
 
     Attributes:
-        bits: (passes, n) wrong information bits after each pass.
-        detected: (n,) wrong bits, of those sent, in the detector's first decisions.
-        found: (n,) whether the decoder says that there is a codeword.
-        passes, decoder_iterations: (n,).
+        bits: (passes, n) number of wrong information bits after each pass.
+        detected: (n,) number of wrong transmitted bits in the detector's first decisions.
+        found: (n,) whether the decoder found a codeword.
+        passes: (n,) number of passes of detector and decoder.
+        decoder_iterations: (n,) number of decoder iterations.
     """
 
     bits: Any
@@ -41,18 +45,22 @@ class Counts:
     decoder_iterations: Any
 
     def part(self, at):
-        """The counts of some of the frames."""
+        """Return the counts of some of the frames."""
         return Counts(self.bits[:, at], self.detected[at], self.found[at], self.passes[at],
                       self.decoder_iterations[at])
 
 
 class Tally:
-    """What a detector has reached at one SNR: sums over all blocks so far."""
+    """Error counts of a detector at one SNR, summed over all blocks so far.
+
+    Args:
+        num_passes: number of passes of detector and decoder.
+        kept: dictionary from :meth:`state` to continue from, or None.
+    """
 
     _SUMS = ("frames", "undetected", "passes", "decoder_iterations")
 
     def __init__(self, num_passes, kept=None):
-        """kept: what ``state`` gave."""
         kept = kept or {}
         self.blocks = kept.get("blocks", 0)
         self._sums = {name: kept.get(name, 0) for name in self._SUMS}
@@ -66,11 +74,11 @@ class Tally:
 
     @property
     def frame_errors(self):
-        """After the last pass."""
+        """Number of wrong frames after the last pass."""
         return self._frame_errors[-1]
 
     def add(self, counts):
-        """The next block's ``Counts``."""
+        """Add the ``Counts`` of the next block."""
         self.blocks += 1
         wrong = counts.bits > 0
         for name, more in zip(self._SUMS, (
@@ -83,18 +91,25 @@ class Tally:
         self._detected = _added(self._detected, counts.detected)
 
     def state(self):
-        """A dictionary for JSON, from which a tally goes on. Of bit errors it has the sum and,
-        for their interval, the sum of each frame's square."""
+        """Return a dictionary for JSON from which a ``Tally`` can continue.
+
+        For bit errors it holds the sum over frames and the sum of the squares, which gives the
+        confidence interval.
+        """
         return {"blocks": self.blocks, **self._sums, "frame_errors": self._frame_errors,
                 "bit_errors": self._bits, "detected_bit_errors": self._detected}
 
     def rates(self, num_info, num_sent):
-        """A dictionary of rates, each with its 95 % interval; those of frames and bits as lists,
-        after each pass.
+        """Return a dictionary of error rates, each with its 95 % confidence interval.
 
-        Errors of bits come many to a frame, so that frames are what is independent: their
-        interval is the normal one of the frames' means. Where no frame is wrong its upper end is
-        that of the frame error rate.
+        Frame and bit error rates are lists with a value for each pass. Bit errors cluster in
+        frames, so only frames are independent: the interval of a bit error rate is the normal
+        interval of the mean over frames. If no frame is wrong, its upper end is the upper end of
+        the frame error rate.
+
+        Args:
+            num_info: information bits per frame.
+            num_sent: transmitted bits per frame.
         """
         n = self.frames
         intervals = [wilson(errors, n) for errors in self._frame_errors]
@@ -113,7 +128,7 @@ def _added(sums, errors):
 
 
 def _bit_rate(sums, n, bits, at_most):
-    """(rate, [low, high])"""
+    """Return (rate, [low, high]) from the sum of bit errors and the sum of squares."""
     total, squares = sums
     if not total:
         return 0.0, [0.0, at_most]
