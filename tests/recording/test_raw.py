@@ -57,7 +57,7 @@ def test_the_name_of_a_bare_file_says_its_format(tmp_path, name, datatype):
 def test_bare_samples_that_cannot_be_read_are_refused(tmp_path):
     path = _raw(tmp_path / "r.bin", np.ones((1, 9)), "ci16_le")
     for options, said in [
-            ({}, r"datatype: the extension of .*r\.bin names none, allowed are cf32_le"),
+            ({}, r"datatype: the name of .*r\.bin has no extension .*give one of cf32_le"),
             ({"datatype": "q7"}, "datatype: got 'q7', allowed are cf32_le"),
             ({"datatype": "ci16", "num_channels": 0}, "num_channels: got 0, allowed are 1"),
             ({"datatype": "ci16", "sample_rate": -1.0}, "sample_rate: got -1.0"),

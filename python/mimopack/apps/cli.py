@@ -1,7 +1,10 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The ``mimopack`` command. A subcommand's module is imported when it is called, so that help is
-quick and ``doctor`` runs where GNU Radio or NumPy does not."""
+"""The ``mimopack`` command.
+
+The module of a subcommand is imported only when the subcommand runs. Help is therefore fast, and
+``doctor`` works even if GNU Radio or NumPy cannot be imported.
+"""
 
 from contextlib import contextmanager
 from importlib import import_module
@@ -12,7 +15,7 @@ from .. import __version__
 from ..text import printable
 from .interrupt import exiting
 
-# name: (module of this package, click command in it, line of the help text)
+# name: (module in this package, click command in the module, line of the help text)
 _COMMANDS = {
     "bench": ("bench", "bench_command", "Time the detectors."),
     "doctor": ("doctor", "doctor_command", "Check the installation and suggest fixes."),
@@ -24,7 +27,7 @@ _COMMANDS = {
 
 @contextmanager
 def _printable_errors():
-    """Let no control characters of an argument reach the terminal: click repeats some of them."""
+    """Escape control characters in error messages: click quotes arguments in them."""
     try:
         yield
     except click.ClickException as error:

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Error rates over SNR as a picture. Drawn without a display."""
+"""Draw error rates over SNR, without a display."""
 
 import numpy as np
 
@@ -14,8 +14,9 @@ def draw(rows, parameters, path):
     """Draw frame and bit error rates with their 95 % intervals into a PNG file.
 
     Args:
-        rows, parameters: of ``sim.Simulation``.
-        path: of the file.
+        rows: result rows of ``sim.Simulation.run``.
+        parameters: ``parameters`` of the simulation's ``store``.
+        path: path of the file.
     """
     coded = not parameters["code"].startswith("none")
     with plt.rc_context(STYLE):
@@ -45,7 +46,7 @@ def draw(rows, parameters, path):
 
 
 def _passes(axis, rows, name, detector, look):
-    """A line for each pass of detector and decoder, the last one solid."""
+    """Draw a line for each pass of detector and decoder, solid for the last pass."""
     last = len(rows[0][name])
     for index in range(last):
         style = look if index + 1 == last else {**look, "linestyle": "--", "marker": "",

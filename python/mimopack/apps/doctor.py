@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""``mimopack doctor``: does everything the module needs work, and if not, what mends it?
+"""``mimopack doctor``: check everything the module needs, and suggest repairs.
 
-What may be broken is tried in a process of its own: a NumPy that GNU Radio was not compiled for,
-or an instruction that the processor lacks, can end the interpreter.
+Each check runs in a separate process: a NumPy that GNU Radio was not compiled for, or an
+instruction that the processor lacks, can crash the interpreter.
 """
 
 import json
@@ -22,7 +22,7 @@ _COLOURS = {"ok": "green", "warning": "yellow", "error": "red"}
 
 @dataclass(frozen=True)
 class Finding:
-    """A line of the report: ``status`` is "ok", "warning" or "error", ``mend`` says what to do."""
+    """A line of the report: ``status`` is "ok", "warning" or "error"; ``mend`` is the repair."""
 
     name: str
     status: str
@@ -31,21 +31,23 @@ class Finding:
 
 
 class ProbeError(Exception):
-    """What a probe said last before it failed."""
+    """Failure of a probe, with its last line of output as message."""
 
 
-# The folder on Python's path that holds this copy of gnuradio/mimopack.
+# Folder on Python's path that contains this copy of gnuradio/mimopack.
 PACKAGES = Path(__file__).absolute().parents[3]
 
 
 def probe(code, extra_path=PACKAGES):
-    """Run Python code in a process of its own and return the JSON that it prints last.
+    """Run Python code in a separate process and return the JSON in its last line of output.
 
-    ``extra_path`` comes after PYTHONPATH: the ``mimopack`` command finds its own prefix, a new
-    process would not.
+    Args:
+        code: the code.
+        extra_path: folder added after PYTHONPATH. The ``mimopack`` command finds its own prefix,
+            but a new process would not.
 
     Raises:
-        ProbeError: it did not exit with 0, or took more than two minutes.
+        ProbeError: the process failed, or took more than two minutes.
     """
     path = [os.environ.get("PYTHONPATH"), extra_path and str(extra_path)]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, path))}
@@ -53,9 +55,9 @@ def probe(code, extra_path=PACKAGES):
         done = subprocess.run([sys.executable, "-c", code], env=environment, text=True,
                               capture_output=True, timeout=120)
     except subprocess.TimeoutExpired:
-        raise ProbeError("no answer after two minutes") from None
+        raise ProbeError("no answer within two minutes") from None
     if done.returncode < 0:
-        raise ProbeError(f"the process was ended by signal {-done.returncode}")
+        raise ProbeError(f"the process was killed by signal {-done.returncode}")
     if done.returncode:
         lines = done.stderr.strip().splitlines()
         raise ProbeError(lines[-1] if lines else f"exit status {done.returncode}")
@@ -63,7 +65,7 @@ def probe(code, extra_path=PACKAGES):
 
 
 def check_prefix():
-    """Where this package lies, and whether another copy stands on Python's path."""
+    """Check that this is the only copy of the package on Python's path."""
     import gnuradio.mimopack
 
     here = Path(gnuradio.mimopack.__file__).parent.resolve()
@@ -76,8 +78,8 @@ def check_prefix():
         return [Finding("installation", "warning",
                         f"{here} is used, but other copies are installed: "
                         + ", ".join(map(str, copies)),
-                        "remove those that are out of date (cmake --build build --target "
-                        "uninstall in the build that installed them)")]
+                        "remove outdated copies (run cmake --build build --target uninstall in "
+                        "the source tree that installed them)")]
     try:
         probe("import json, gnuradio.mimopack; print(json.dumps(None))", extra_path=None)
     except ProbeError:
@@ -89,12 +91,12 @@ def check_prefix():
 
 
 def check_gnuradio():
-    """GNU Radio, and the NumPy that it runs with."""
+    """Check GNU Radio and the NumPy that it uses."""
     try:
         numpy = probe("import json, numpy; print(json.dumps([numpy.__version__, numpy.__file__]))")
     except ProbeError as error:
         return [Finding("NumPy", "error", f"not importable: {error}",
-                        "apt install python3-numpy, and take other copies of NumPy off "
+                        "apt install python3-numpy, and remove other copies of NumPy from "
                         "PYTHONPATH")]
     version, path = numpy[0], str(Path(numpy[1]).parent)
     try:
@@ -104,13 +106,13 @@ def check_gnuradio():
         if "numpy" in str(error) or "initialization failed" in str(error):
             return [Finding("NumPy", "error",
                             f"GNU Radio cannot be imported with NumPy {version} from {path}: it "
-                            f"was compiled for another one ({error})",
-                            "remove that NumPy (pip uninstall numpy) so that the distribution's "
-                            "is found, or pip install 'numpy<2'")]
+                            f"was compiled for another version ({error})",
+                            "remove that NumPy (pip uninstall numpy) so that Python finds the "
+                            "distribution's NumPy, or pip install 'numpy<2'")]
         return [Finding("GNU Radio", "error", f"not importable by {sys.executable}: {error}",
-                        "apt install gnuradio, and run mimopack with the Python that it is "
-                        "installed for (/usr/bin/python3 on Debian and Ubuntu)")]
-    numpy_line = Finding("NumPy", "ok", f"{version} in {path}, which GNU Radio accepts")
+                        "apt install gnuradio, and run mimopack with the Python for which it is "
+                        "installed (/usr/bin/python3 on Debian and Ubuntu)")]
+    numpy_line = Finding("NumPy", "ok", f"{version} in {path}, accepted by GNU Radio")
     if tuple(int(part) for part in gr[0].lstrip("v").split(".")[:2]) < (3, 10):
         return [numpy_line, Finding("GNU Radio", "error", f"{gr[0]}: 3.10 or newer is needed",
                                     "install GNU Radio 3.10")]
@@ -118,18 +120,18 @@ def check_gnuradio():
 
 
 def check_runtime():
-    """The parts of blocks that are compiled for GNU Radio."""
+    """Check the C++ part of the blocks, which is compiled for one version of GNU Radio."""
     try:
         probe("import json; from gnuradio.mimopack import _runtime; print(json.dumps(True))")
     except ProbeError as error:
         return [Finding("runtime", "error", f"_runtime is not importable: {error}",
-                        "build and install again, with the GNU Radio that is installed: "
+                        "build and install again with the installed GNU Radio: "
                         "scripts/setup.sh, or cmake --build build && cmake --install build")]
-    return [Finding("runtime", "ok", "the blocks' parts in C++ fit this GNU Radio")]
+    return [Finding("runtime", "ok", "the C++ part of the blocks fits this GNU Radio")]
 
 
 def check_core():
-    """The compiled detectors: the instruction set in use, and threads."""
+    """Check the compiled detectors: the instruction set in use, and threads."""
     try:
         core = probe("import json; from gnuradio.mimopack import _core; "
                      "print(json.dumps([_core.isa(), list(_core.available_isas()), "
@@ -153,7 +155,7 @@ def check_core():
 
 
 def installed_grc_folder():
-    """The folder of this installation's GRC blocks, or None: it lies in the same prefix."""
+    """Return the folder of the GRC blocks in this installation's prefix, or None."""
     for folder in Path(__file__).resolve().parents:
         blocks = folder / "share/gnuradio/grc/blocks"
         if any(blocks.glob("mimopack_*.block.yml")):
@@ -162,17 +164,17 @@ def installed_grc_folder():
 
 
 def companion_script():
-    """scripts/companion.sh of the checkout whose .venv runs this, or None."""
+    """Return scripts/companion.sh of the checkout if this runs in its .venv, else None."""
     script = Path(sys.prefix).parent / "scripts/companion.sh"
     return script if Path(sys.prefix).name == ".venv" and script.exists() else None
 
 
 def how_to_start(blocks):
-    """Commands that start Companion with the blocks, and with a Python that finds the module."""
+    """Return commands that start Companion with the blocks and a Python that finds the module."""
     variable = f"GRC_BLOCKS_PATH={shlex.quote(str(blocks))}"
     if sys.prefix == sys.base_prefix:
         return f"export {variable}"
-    # The distribution's commands start with its own Python, which does not know this environment.
+    # The distribution's commands use the system's Python, which does not search this environment.
     python = shlex.quote(sys.executable)
     companion = (shlex.quote(str(companion_script())) if companion_script()
                  else f"{variable} {python} /usr/bin/gnuradio-companion")
@@ -180,22 +182,22 @@ def how_to_start(blocks):
 
 
 def check_companion():
-    """Will GNU Radio Companion find the blocks of this installation?"""
+    """Check that GNU Radio Companion finds the blocks of this installation."""
     try:
         paths = probe("import json; from gnuradio import gr; "
                       "from gnuradio.grc.core.Config import Config; "
                       "print(json.dumps(Config(gr.version(), prefs=gr.prefs()).block_paths))")
     except ProbeError as error:
         return [Finding("GRC blocks", "error", f"GNU Radio Companion's library fails: {error}",
-                        "mend GNU Radio and NumPy first, if they are in error too; otherwise "
+                        "repair GNU Radio and NumPy first if they show errors; otherwise "
                         "apt install gnuradio")]
     ours = installed_grc_folder()
     seen = [Path(path).resolve() for path in paths
             if any(Path(path).glob("mimopack_*.block.yml"))]
     if ours is None:
         return [Finding("GRC blocks", "warning",
-                        "this copy of the package has no GRC blocks beside it: it is a source "
-                        "tree, or they were not installed",
+                        "this copy of the package has no GRC blocks: it is a source tree, or the "
+                        "blocks were not installed",
                         "scripts/setup.sh, or cmake --install build")]
     count = len(list(ours.glob("mimopack_*.block.yml")))
     if companion_script() and Path(sys.prefix).resolve() in ours.resolve().parents:
@@ -206,41 +208,42 @@ def check_companion():
     if len(seen) > 1:
         return [Finding("GRC blocks", "warning",
                         "found in more than one folder: " + ", ".join(map(str, seen)),
-                        "uninstall the copies that are out of date")]
+                        "uninstall the outdated copies")]
     return [Finding("GRC blocks", "ok", f"{ours}: {count}")]
 
 
 def how_to_install(package):
-    """Commands that install a package of PyPI for the Python that runs this."""
+    """Return commands that install a PyPI package for the Python that runs this command."""
     in_environment = sys.prefix != sys.base_prefix
     if in_environment or not (Path(sysconfig.get_path("stdlib")) / "EXTERNALLY-MANAGED").exists():
         return f"{shlex.quote(sys.executable)} -m pip install {package}"
     return (f"{shlex.quote(sys.executable)} -m venv --system-site-packages ~/mimopack-venv && "
-            f"~/mimopack-venv/bin/python -m pip install {package}   # then start what needs it "
-            "with ~/mimopack-venv/bin/python; the first command needs the package python3-venv")
+            f"~/mimopack-venv/bin/python -m pip install {package}   # then start programs that "
+            "need it with ~/mimopack-venv/bin/python; the first command needs the package "
+            "python3-venv")
 
 
 def check_sigmf():
-    """The SigMF package, without which no recording can be read."""
+    """Check the ``sigmf`` package, which recordings need."""
     try:
         version = probe("import json, sigmf; print(json.dumps(sigmf.__version__))")
     except ProbeError as error:
-        return [Finding("SigMF", "warning", f"recordings need it, nothing else does: {error}",
+        return [Finding("SigMF", "warning", f"not importable; only recordings need it: {error}",
                         how_to_install("sigmf"))]
     return [Finding("SigMF", "ok", version)]
 
 
 def check_gpu():
-    """CuPy and an NVIDIA GPU, for backend "cuda"; what is there shall work."""
+    """Check CuPy and an NVIDIA GPU for backend "cuda"; their absence is no fault."""
     try:
         version = probe("import json, cupy; print(json.dumps(cupy.__version__))")
     except ProbeError as error:
         if "No module named 'cupy'" in str(error):
-            return [Finding("GPU", "ok", "no CuPy, which only backend 'cuda' needs: everything "
-                                         "runs on the CPU")]
+            return [Finding("GPU", "ok", "CuPy is not installed; only backend 'cuda' needs it. "
+                                         "Everything runs on the CPU")]
         return [Finding("CuPy", "warning", f"not importable: {error}",
-                        "pip install 'cupy-cuda12x==13.6.*' (cupy-cuda13x from driver 580 on), "
-                        "keeping NumPy as it is, or pip uninstall it: only backend 'cuda' needs "
+                        "pip install 'cupy-cuda12x==13.6.*' (cupy-cuda13x from driver 580 on) "
+                        "without changing NumPy, or pip uninstall CuPy: only backend 'cuda' needs "
                         "it")]
     found = [Finding("CuPy", "ok", version)]
     try:
@@ -252,11 +255,11 @@ def check_gpu():
             "print(json.dumps([p['name'].decode(), p['totalGlobalMem'] / 2**30, "
             "cupy.cuda.runtime.getDeviceCount()]))")
     except ProbeError as error:
-        mend = ("check the driver with nvidia-smi, and that CuPy's CUDA version (cupy-cuda12x, "
-                "cupy-cuda13x) is one the driver knows")
+        mend = ("check the driver with nvidia-smi, and that it supports CuPy's CUDA version "
+                "(cupy-cuda12x, cupy-cuda13x)")
         if "nvrtc" in str(error):
             mend = ("pip install nvidia-cuda-nvrtc (with cupy-cuda12x: nvidia-cuda-nvrtc-cu12), or "
-                    "the CUDA toolkit: CuPy compiles with its NVRTC")
+                    "install the CUDA toolkit: CuPy compiles kernels with NVRTC")
         found.append(Finding("GPU", "warning", f"CuPy cannot run a kernel: {error}", mend))
     else:
         found.append(Finding("GPU", "ok", f"{device[2]} x {device[0]}, {device[1]:.0f} GiB"))
@@ -264,18 +267,18 @@ def check_gpu():
 
 
 def check_calibration():
-    """What backend "auto" has measured and kept; nothing where it has not."""
+    """Report the measurements that backend "auto" has stored, if any."""
     try:
         folder, kept = probe("import json; from gnuradio.mimopack import crossover; "
                              "print(json.dumps([str(crossover.folder()), crossover.kept()]))")
     except ProbeError:
-        return []    # whatever it is, another check says it
+        return []    # another check reports the cause
     if not kept:
         return []
     gpu = sum(gpu_from is not None for gpu_from in kept)
     return [Finding("backend auto", "ok",
-                    f"{len(kept)} configurations measured, {gpu} of which the GPU wins with large "
-                    f"batches: {folder} (delete it to have them measured anew)")]
+                    f"{len(kept)} configurations measured; the GPU is faster in {gpu} of them with "
+                    f"large batches. Delete {folder} to measure them again")]
 
 
 CHECKS = (check_prefix, check_gnuradio, check_core, check_runtime, check_companion, check_sigmf,
@@ -287,7 +290,7 @@ CHECKS = (check_prefix, check_gnuradio, check_core, check_runtime, check_compani
 def doctor_command(as_json):
     """Check the installation: GNU Radio, NumPy, the compiled detectors, Companion, SigMF, GPU.
 
-    The exit status is 1 if something is in error; warnings do not count.
+    The exit status is 1 if a check finds an error. Warnings do not change it.
     """
     findings = []
     for check in CHECKS:

@@ -1,20 +1,23 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Ctrl-C that ends a command without breaking off what it writes."""
+"""Handle Ctrl-C so that a command ends without leaving incomplete files."""
 
 import os
 import signal
 import time
 from contextlib import contextmanager
 
-STATUS = 130    # exit status of a command that SIGINT ended, as shells give it
-_PATIENCE = 1.0    # seconds that a SIGINT is held back at least
+STATUS = 130    # exit status that shells report for a command ended by SIGINT
+_PATIENCE = 1.0    # seconds after which a second SIGINT takes effect at once
 
 
 @contextmanager
 def exiting():
-    """Let SIGINT end the process at once, with STATUS: while modules are imported, say, where an
-    exception would become another one. ``Interrupt`` replaces it for a while."""
+    """Let SIGINT end the process at once with exit status STATUS.
+
+    KeyboardInterrupt would not do: while modules are imported, it can turn into another exception.
+    ``Interrupt`` replaces this handler while it is active.
+    """
     previous = signal.signal(signal.SIGINT, lambda *_: os._exit(STATUS))
     try:
         yield
@@ -23,22 +26,22 @@ def exiting():
 
 
 class Interrupt:
-    """Hold back Ctrl-C until it does no harm.
+    """Context manager that delays Ctrl-C until it does no harm.
 
-    A context manager. Within it, SIGINT raises KeyboardInterrupt only inside ``allowed()``; at any
-    other place it is remembered, and raised at the next ``allowed()``. Where it was remembered for
-    a second, another one raises at once: then the program hangs, such as in a write to a FIFO that
-    nobody reads. It counts too where the command was started in the background of a script, which
-    ignores SIGINT.
+    Inside the context, SIGINT raises KeyboardInterrupt only within ``allowed()``. At any other
+    place it is remembered, and the next ``allowed()`` raises KeyboardInterrupt. A further SIGINT
+    more than a second later raises at once, because the program then hangs, for instance in a
+    write to a FIFO without a reader. The handler also works in commands that a script starts in the
+    background, which would otherwise ignore SIGINT.
 
     Attributes:
-        happened: whether there was one.
+        happened: True after a SIGINT.
     """
 
     def __init__(self):
         self.happened = False
         self._allowed = False
-        self._since = None    # when the SIGINT came that is remembered
+        self._since = None    # time of the remembered SIGINT
         self._previous = None
 
     def __enter__(self):
@@ -59,7 +62,7 @@ class Interrupt:
 
     @contextmanager
     def allowed(self):
-        """Let SIGINT raise KeyboardInterrupt."""
+        """Within this context, let SIGINT raise KeyboardInterrupt."""
         self._allowed = True
         try:
             if self._since is not None:

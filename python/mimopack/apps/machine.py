@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a measurement was made on, for the JSON files of benchmarks."""
+"""Describe the machine of a measurement, for the JSON files of benchmarks."""
 
 import os
 import platform
@@ -18,8 +18,11 @@ from ..cuda.device import check_device, cupy, load_nvrtc
 
 
 def _commit():
-    """The checkout's commit where the command runs inside one of this project; else what the
-    environment's MIMOPACK_COMMIT says (for a copy without git), or None."""
+    """Return the commit of the project's checkout that contains the current folder.
+
+    Outside a checkout, return the environment variable MIMOPACK_COMMIT (for a copy without git), or
+    None.
+    """
     def git(*arguments):
         return subprocess.run(["git", *arguments], capture_output=True, text=True,
                               check=True).stdout.strip()
@@ -42,8 +45,11 @@ def _gnuradio():
 
 
 def describe_gpu():
-    """A dict: name, memory, driver and versions of the first GPU, and how many there are;
-    ValueError or ImportError where none can be used."""
+    """Return a dict with name, memory, driver and versions of the first GPU, and the GPU count.
+
+    Raises:
+        ValueError, ImportError: no GPU can be used.
+    """
     check_device(0)
     load_nvrtc()
     module = cupy()
@@ -71,7 +77,8 @@ def _driver():
 
 
 def describe():
-    """A dict: processor, instruction set, threads, versions, commit, command, date."""
+    """Return a dict with processor, instruction set, threads, versions, commit, command and date.
+    """
     program = "mimopack" if sys.argv[0] == "-c" else Path(sys.argv[0]).name
     return {"processor": processor(), "isa": _core.isa(), "threads": _core.max_threads(),
             "system": platform.platform(), "mimopack": __version__, "commit": _commit(),

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A line on the terminal that says how far a command is."""
+"""Show a command's progress in a line of the terminal."""
 
 import shutil
 import sys
@@ -11,10 +11,10 @@ _ERASE = "\r\x1b[2K"
 
 
 class Progress:
-    """A line on standard error, only where that is a terminal.
+    """Progress line on a stream, shown only if the stream is a terminal.
 
     Args:
-        stream: in place of standard error.
+        stream: text stream; None for standard error.
     """
 
     def __init__(self, stream=None):
@@ -25,7 +25,12 @@ class Progress:
         self.enabled = self._stream.isatty()
 
     def update(self, share, text):
-        """Show a share of the work, 0..1 or None where it has no end, and a text."""
+        """Show the progress.
+
+        Args:
+            share: finished share of the work, 0..1; None if the work has no known end.
+            text: text to show beside it.
+        """
         now = time.monotonic()
         if not self.enabled or now < self._next:
             return
@@ -44,7 +49,7 @@ class Progress:
         self._shown = True
 
     def clear(self):
-        """Take the line away, so that others can be printed."""
+        """Remove the line, so that other lines can be printed."""
         if self._shown:
             self._stream.write(_ERASE)
             self._stream.flush()

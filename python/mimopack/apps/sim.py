@@ -6,7 +6,8 @@ import os
 import time
 from contextlib import contextmanager
 
-# Each of the simulation's threads encodes with it; counts where NumPy is not yet loaded.
+# Each simulation thread encodes with NumPy, so OpenBLAS needs no threads. The setting works only
+# before NumPy is loaded.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import click
@@ -34,13 +35,13 @@ class _Values(click.ParamType):
             count = int((last - first) / step + 1e-9) + 1
             return [round(first + i * step, 6) for i in range(count)]
         except (ValueError, OverflowError):
-            self.fail(f"{value!r} is neither FIRST:LAST:STEP nor numbers with commas", param,
-                      context)
+            self.fail(f"{value!r} is neither FIRST:LAST:STEP nor numbers separated by commas",
+                      param, context)
 
 
 @contextmanager
 def _progress(points, errors, max_frames, quiet):
-    """Yields what ``Simulation.run`` calls, or None."""
+    """Show a progress bar; yield the ``progress`` function for ``Simulation.run``, or None."""
     if quiet:
         yield None
         return
@@ -77,9 +78,9 @@ def _table(rows):
 
 @click.command("sim")
 @click.option("-d", "--detector", "names", multiple=True, required=True, metavar="NAME[:KEY=VALUE]",
-              help="With parameters, as nway:num_passes=2; may be given several times: all see the "
-                   "same frames. iterations=, feedback_scale= and list_bits= (of a list decoder in "
-                   "the last pass) here hold for this one.")
+              help="Detector with parameters, such as nway:num_passes=2. May be given several "
+                   "times; all detectors receive the same frames. iterations=, feedback_scale= and "
+                   "list_bits= (list decoder in the last pass) apply to this detector only.")
 @click.option("--code", default="none", show_default=True, help=f"{codes.allowed()}.")
 @click.option("--channel", default="rayleigh", show_default=True, help=f"{channels.ALLOWED}.")
 @click.option("--constellation", default="qam16", show_default=True)
@@ -88,35 +89,35 @@ def _table(rows):
 @click.option("--interleaver", type=click.Choice(["random", "none"]), default="random",
               show_default=True)
 @click.option("--snr", type=_Values(),
-              help="dB per receive antenna, num_tx / noise_var: FIRST:LAST:STEP, or values with "
-                   "commas.")
+              help="SNR per receive antenna in dB, num_tx / noise_var: FIRST:LAST:STEP, or values "
+                   "separated by commas.")
 @click.option("--ebn0", type=_Values(),
-              help="Instead, likewise: Eb/N0 in dB, Eb the energy of an information bit at all "
+              help="Eb/N0 in dB instead of --snr. Eb is the energy of an information bit at all "
                    "receive antennas.")
 @click.option("--iterations", default=1, show_default=True,
-              help="Passes of detector and decoder; 1 is without feedback.")
+              help="Passes of detector and decoder; 1 means no feedback.")
 @click.option("--decoder-iterations", default=20, show_default=True,
-              help="Of the decoder in each pass, at most.")
+              help="Maximum number of decoder iterations in each pass.")
 @click.option("--feedback-scale", default=0.6, show_default=True,
-              help="Factor of what the decoder tells the detector.")
+              help="Factor of the LLRs that the decoder feeds back to the detector.")
 @click.option("--early-stop/--no-early-stop", default=True, show_default=True,
-              help="Whether frames that the decoder has found see no further pass.")
+              help="Skip further passes for frames in which the decoder has found a codeword.")
 @click.option("--errors", default=100, show_default=True, type=click.IntRange(1),
-              help="Wrong frames after which a point is complete.")
+              help="Frame errors that complete a point.")
 @click.option("--max-frames", default=100_000, show_default=True, type=click.IntRange(1),
-              help="Frames after which it is, however few are wrong.")
+              help="Frames that complete a point, however few are wrong.")
 @click.option("--seconds", type=click.FloatRange(0, min_open=True),
-              help="Stop after about so long.")
+              help="Stop after about this time.")
 @click.option("--seed", default=1, show_default=True)
 @click.option("--backend", type=click.Choice(BACKENDS), default="cpu", show_default=True,
               help="Where the detectors run.")
 @click.option("--threads", default=0, show_default=True, type=click.IntRange(0, 1024),
               help="CPU threads; 0 takes all cores.")
 @click.option("--batch", type=click.IntRange(1, 2**20),
-              help="Frames of a call; default 64, with a GPU 1024. Results do not depend on it.")
+              help="Frames per call; default 64, on a GPU 1024. Results do not depend on it.")
 @click.option("-o", "--output", type=click.Path(dir_okay=False),
-              help="JSON file of the results; run again, and it goes on.")
-@click.option("--plot", type=click.Path(dir_okay=False), help="PNG file of the curves.")
+              help="JSON file for the results. A further run continues it.")
+@click.option("--plot", type=click.Path(dir_okay=False), help="PNG file for the curves.")
 @click.option("-q", "--quiet", is_flag=True, help="No progress bar.")
 def sim_command(names, snr, ebn0, iterations, decoder_iterations, feedback_scale, early_stop,
                 errors, max_frames, seconds, backend, threads, batch, output, plot, quiet, **link):
@@ -158,7 +159,7 @@ def sim_command(names, snr, ebn0, iterations, decoder_iterations, feedback_scale
     if output:
         click.echo(f"written: {output}")
     if not simulation.complete:
-        click.echo("not complete" + (": the same command goes on" if output else ""))
+        click.echo("not complete" + (": run the same command to continue" if output else ""))
     if plot and rows:
         from . import curves
 

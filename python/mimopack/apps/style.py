@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What all pictures have in common. Drawn without a display."""
+"""Common style of all pictures; matplotlib draws them without a display."""
 
 import matplotlib
 

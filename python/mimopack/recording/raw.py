@@ -34,8 +34,8 @@ class RawReader(Recording):
             raise FileNotFoundError(f"path: there is no file {path}")
         guess = datatype_of(path) if datatype is None else None
         if datatype is None and guess is None:
-            raise ValueError(f"datatype: the extension of {path} names none, allowed are "
-                             f"{', '.join(DATATYPES)}")
+            raise ValueError(f"datatype: the name of {path} has no extension for a sample format; "
+                             f"give one of {', '.join(DATATYPES)}")
         integer("num_channels", num_channels, 1, 1 << 10)
         super().__init__(path, [Dataset(path, get_datatype(datatype or guess), num_channels)])
         if sample_rate is not None:

@@ -48,7 +48,7 @@ def test_what_cannot_be_timed_is_said():
 @pytest.mark.parametrize("arguments, message", [
     (["--suite", "cpu", "--num-tx", 2], "--num-tx: not for the suite cpu"),
     (["--suite", "cpu", "--detector", "zf"], "--detector: not for the suite cpu"),
-    (["--antennas", 2, "--suites", "."], "--suites, --antennas: not for this; name a --suite"),
+    (["--antennas", 2, "--suites", "."], "--suites, --antennas: only with --suite"),
     (["--suite", "cpus"], "--suite cpus: allowed are cpu, threads, "),
     (["--isa", "mmx"], "--isa mmx: this machine has"),
     (["--rounds", 0], "--rounds")])

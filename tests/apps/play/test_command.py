@@ -36,7 +36,7 @@ class TestCommand:
                        tmp_path / "f.pcap")
         assert result.exit_code == 0, result.output
         assert "Frames with the detector nway" in result.output
-        assert "annotations tell 12 frames that were sent" in result.output
+        assert "annotations describe 12 transmitted frames" in result.output
         lines = [line for line in result.output.splitlines() if " ms  sample " in line]
         assert len(lines) == 12
         assert all("HT MCS 28, 4 streams" in line and "SNR" in line and "condition" in line
@@ -98,7 +98,7 @@ class TestCommand:
         path, sent = record(tmp_path / "r", FRAMES)
         result = _play(path, "-d", "mmse", "-d", "mla", "-o", tmp_path / "out")
         assert result.exit_code == 0, result.output
-        assert "no annotations tell what was sent" in result.output
+        assert "no annotations describe the transmitted frames" in result.output
         assert "non-ht 24 Mbit/s" in result.output and "VHT MCS 4, 2 streams" in result.output
         summary = json.loads((tmp_path / "out" / "summary.json").read_text())
         for row in summary["detectors"]:
@@ -142,7 +142,7 @@ class TestCommand:
         (tmp_path / "cut.sigmf-meta").write_bytes(Path(f"{small}.sigmf-meta").read_bytes())
         result = _play(tmp_path / "cut", "-d", "nway", "-q", "-o", tmp_path / "out")
         assert result.exit_code == 0, result.output
-        assert "PER: share of the 3 frames sent, by the annotations" in result.output
+        assert "PER: share not decoded, of the 3 frames sent (by the annotations)" in result.output
         assert "checksum (core:sha512) differs" in result.output
         said = capfd.readouterr()
         assert (result.output + said.out + said.err).count("ends within a sample") == 1
@@ -196,7 +196,7 @@ class TestRefusals:
         assert "--pcap: cannot write" in said
         data = f"{small}.sigmf-data"
         before = Path(data).read_bytes()
-        assert "is the recording too" in self._refused(small, "-o", tmp_path, "--pcap", data)
+        assert "is also the recording" in self._refused(small, "-o", tmp_path, "--pcap", data)
         assert Path(data).read_bytes() == before
 
     def test_standard_output_is_no_capture_file(self, small, tmp_path, monkeypatch):
@@ -217,7 +217,7 @@ class TestRefusals:
         for name in ("r.ci16", "r.dat", "r.txt"):
             (tmp_path / name).write_bytes(bytes(4000))
             said = self._refused(tmp_path / name, "-o", tmp_path)
-            assert "has no SigMF metadata, which play needs; mimopack wifi takes raw" in said
+            assert "has no SigMF metadata, which play needs; mimopack wifi reads raw" in said
             assert "--" not in said
 
     @pytest.mark.parametrize("field, value, said", [
@@ -272,7 +272,7 @@ class TestInterrupt:
             child.kill()
         assert child.returncode == 130, rest
         assert "Playing with nway" not in rest and "Traceback" not in rest
-        assert "Incomplete: interrupted; not or not wholly played: mmse, nway." in rest
+        assert "Interrupted: these detectors did not play the whole recording: mmse, nway." in rest
         row = next(line for line in rest.splitlines() if line.startswith("mmse "))
         assert row.split()[1:5] == ["1", "1", "0.000", "1"] and "incomplete:" in row
         summary = json.loads((tmp_path / "out" / "summary.json").read_text())
@@ -311,7 +311,7 @@ class TestInterrupt:
         assert not summary["complete"]
         assert not any("that mmse loses" in line for line in printed)
         assert not any("Playing with mla" in line for line in printed)
-        assert "not or not wholly played: nway, mla." in printed[-1]
+        assert "did not play the whole recording: nway, mla." in printed[-1]
 
 
     def test_a_capture_of_a_detector_that_was_not_played_is_not_written(
@@ -347,4 +347,4 @@ class TestInterrupt:
                            interrupt=interrupt)
             assert interrupt.happened
         assert summary["complete"] and summary["detectors"][0]["frames_found"] == 12
-        assert "Interrupted while the speed was measured" in printed[-1]
+        assert "Interrupted during the speed measurement" in printed[-1]

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The command itself: options, and results to the screen and a JSON file."""
+"""The ``mimopack bench`` command: its options, and its output to the screen and a JSON file."""
 
 import json
 from pathlib import Path
@@ -16,20 +16,20 @@ from .single import chosen
 from .suite import Options, find
 from .table import text, thread_count
 
-# Options of the command without a suite, and of suites alone.
+# Options that apply only without a suite, and options that apply only to suites.
 OF_SETTING = ("num_tx", "num_rx", "constellation", "snr", "symbols_per_channel", "names",
               "backends")
 OF_SUITES = ("suites", "antennas", "peers", "sionna_python")
 
 
 def _refuse_foreign(context, suite_name):
-    """Raise click.UsageError for options of the command line that would do nothing."""
+    """Raise click.UsageError for options on the command line that would have no effect."""
     foreign = [option.opts[0] for option in context.command.params
                if option.name in (OF_SETTING if suite_name else OF_SUITES)
                and context.get_parameter_source(option.name) == ParameterSource.COMMANDLINE]
     if foreign:
-        raise click.UsageError(f"{', '.join(foreign)}: not for " + (
-            f"the suite {suite_name}" if suite_name else "this; name a --suite"))
+        raise click.UsageError(f"{', '.join(foreign)}: " + (
+            f"not for the suite {suite_name}" if suite_name else "only with --suite"))
 
 
 def _instruction_sets(asked, every):
@@ -58,38 +58,39 @@ def _describe_gpu(suite_name):
 @click.option("--symbols-per-channel", default=1, show_default=True,
               help="Consecutive vectors that share a channel matrix.")
 @click.option("--detector", "names", multiple=True, type=click.Choice(list(detectors.REGISTRY)),
-              help="Only this one; may be given several times.")
+              help="Detector to measure; may be given several times. Default: all.")
 @click.option("--backend", "backends", multiple=True,
               type=click.Choice(["cpu", "cuda", "reference"]),
               default=["cpu", "reference"], show_default=True)
 @click.option("--isa", "isas", multiple=True,
               help="Instruction set of the cpu backend; may be given several times. Default: the "
-                   "best, and in the suite cpu all.")
+                   "best one, but all in the suite cpu.")
 @click.option("--threads", type=click.IntRange(0, 1024),
-              help="CPU threads; 0 takes all cores, which is the default without a suite.")
-@click.option("--vectors", type=click.IntRange(1), help="Largest batch.")
+              help="CPU threads; 0 takes all cores. Default without a suite: 0.")
+@click.option("--vectors", type=click.IntRange(1), help="Largest batch in vectors.")
 @click.option("--seconds", type=click.FloatRange(0, min_open=True),
-              help="Time for each row, about.")
-@click.option("--rounds", type=click.IntRange(1), help="Runs of which the median counts.")
+              help="Approximate time for each row.")
+@click.option("--rounds", type=click.IntRange(1), help="Rounds; each figure is their median.")
 @click.option("--output", type=click.Path(dir_okay=False), help="Write the results as JSON.")
 @click.option("--suite", "suite_name", metavar="NAME",
-              help="A fixed suite of the source tree in place of one setting: see bench/README.md "
-                   "there. It has defaults of its own.")
+              help="Run a fixed suite of the source tree instead of one setting, see "
+                   "bench/README.md. A suite has its own defaults.")
 @click.option("--suites", type=click.Path(exists=True, file_okay=False),
-              help="Folder of the suites; default bench/suites of the source tree, where this runs "
-                   "in one.")
+              help="Folder of the suites. Default: bench/suites of the source tree that this "
+                   "command runs in.")
 @click.option("--antennas", multiple=True, type=click.IntRange(1, 16),
-              help="Suite antennas: only these numbers.")
+              help="Suite antennas: measure only these numbers of antennas.")
 @click.option("--peers", type=click.Path(exists=True, file_okay=False),
-              help="Suites cpu, gpu and codes: the folder bench/peers of the source tree; time "
-                   "IT++ (not gpu) and Sionna (not codes) in the same run.")
+              help="Suites cpu, gpu and codes: also time IT++ (not in gpu) and Sionna (not in "
+                   "codes); give the folder bench/peers of the source tree.")
 @click.option("--sionna-python", type=click.Path(exists=True, dir_okay=False),
-              help="Python that has Sionna; default that of bench/peers/sionna-setup.sh.")
+              help="Python interpreter with Sionna. Default: the one that "
+                   "bench/peers/sionna-setup.sh installs.")
 @click.pass_context
 def bench_command(context, num_tx, num_rx, constellation, snr, symbols_per_channel, names, backends,
                   isas, threads, vectors, seconds, rounds, output, suite_name, suites, antennas,
                   peers, sionna_python):
-    """Time the detectors on simulated data."""
+    """Measure the speed of the detectors on simulated data."""
     if suite_name:
         suite = find(suite_name, suites)
     else:

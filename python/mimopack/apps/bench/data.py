@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Simulated vectors for benchmarks: i.i.d. Rayleigh channels, uncoded bits."""
+"""Simulate vectors for benchmarks: i.i.d. Rayleigh channels, uncoded bits."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -13,7 +13,7 @@ from ...constellation import get as get_constellation
 
 @dataclass(frozen=True)
 class Setting:
-    """What the data depend on, beside their number."""
+    """Antennas, constellation, SNR and vectors per channel matrix of simulated data."""
 
     num_tx: int = 4
     num_rx: int = 4
@@ -23,7 +23,7 @@ class Setting:
 
     @property
     def noise_var(self):
-        """SNR per receive antenna: the layers' power num_tx over the noise."""
+        """Noise variance: the total power num_tx of the layers over the SNR per receive antenna."""
         return self.num_tx * 10 ** (-self.snr_db / 10)
 
     @property
@@ -36,7 +36,12 @@ class Setting:
 
 
 def simulate(n, num_tx, num_rx, constellation, noise_var, per_channel, seed=1):
-    """Simulated vectors: (y, h, bits), y (n, nr), h (n/T, nr, nt), bits (n, nt*m)."""
+    """Simulate n received vectors, with T = per_channel vectors for each channel matrix.
+
+    Returns:
+        (y, h, bits): y (n, num_rx) complex64, h (n / T, num_rx, num_tx) complex64 and bits
+        (n, num_tx * m) uint8, with m bits per symbol.
+    """
     rng = np.random.default_rng(seed)
     h = channel.flat_rayleigh(n // per_channel, num_rx, num_tx, rng).astype(np.complex64)
     bits = rng.integers(0, 2, (n, num_tx * constellation.bits_per_symbol), np.uint8)
@@ -47,7 +52,7 @@ def simulate(n, num_tx, num_rx, constellation, noise_var, per_channel, seed=1):
 
 
 class Data:
-    """The vectors of one setting, made when they are first looked at."""
+    """The vectors of one setting, simulated on first access."""
 
     def __init__(self, setting, vectors):
         self.setting = setting
@@ -72,14 +77,14 @@ class Data:
 
     @cached_property
     def llr(self):
-        """Room for LLRs, its pages touched."""
+        """Output array for LLRs, written once so that its pages are in memory."""
         room = np.empty(self.bits.shape, np.float32)
         room[...] = 0
         return room
 
 
 class Store:
-    """One ``Data`` for each setting."""
+    """Keep one ``Data`` for each setting."""
 
     def __init__(self, vectors):
         self.vectors = vectors

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A detector on a setting: the case, its run and the run's row in the JSON file."""
+"""Measure a detector with one setting: the case, its run and its row in the JSON file."""
 
 import time
 from dataclasses import dataclass, field
@@ -17,7 +17,7 @@ SHORT = {"num_passes": "N", "llr_clip": "clip"}
 
 @dataclass(frozen=True)
 class Case:
-    """A detector with its parameters on one setting."""
+    """A detector with its parameters and a setting."""
 
     detector: str
     parameters: dict = field(default_factory=dict)
@@ -31,14 +31,18 @@ class Case:
         return f"{name}, T = {period}" if period > 1 else name
 
     def create(self, **common):
-        """Return the detector; ValueError where its parameters do not fit the setting."""
+        """Create the detector.
+
+        Raises:
+            ValueError: its parameters do not fit the setting.
+        """
         setting = self.setting
         return detectors.create(self.detector, num_tx=setting.num_tx, num_rx=setting.num_rx,
                                 constellation=setting.constellation, **self.parameters, **common)
 
 
 class DetectorRun(Run):
-    """A detector on the first vectors of ``data``; a unit is a vector."""
+    """Time a detector with the first vectors of ``data``; a unit of work is a vector."""
 
     error_vectors = ERROR_VECTORS
 
@@ -60,10 +64,10 @@ class DetectorRun(Run):
         return time.perf_counter() - start
 
     def bit_errors(self):
-        """Return the bit errors of each of the first vectors.
+        """Return the number of bit errors in each of the first vectors.
 
-        All detectors that take a second at most for them are compared on the same vectors, so
-        their rates differ by less than the confidence intervals say.
+        All detectors that need at most a second for these vectors use the same ones. Their error
+        rates therefore differ by less than the confidence intervals suggest.
         """
         n = min(self.data.vectors, max(self.least, min(int(self.rate), self.error_vectors)))
         n -= n % self.period

@@ -1,20 +1,20 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Times of several runs that take turns; each figure is the median of its rounds."""
+"""Time several runs that take turns; each figure is the median of its rounds."""
 
 import click
 import numpy as np
 
-PILOT_UNITS = 64    # of a first, untimed call, which estimates the rate
+PILOT_UNITS = 64    # units of work in the first call, which only estimates the rate
 
 
 class Run:
-    """Something that can be timed: ``time(n)`` does n units of work and returns the seconds."""
+    """Base class of timed work: ``time(n)`` does n units of work and returns the seconds."""
 
     least, most, step = PILOT_UNITS, 2**40, 1
 
     def plan(self, seconds):
-        """Choose the units of a call and the calls of a round, which is to take about so long."""
+        """Choose units per call and calls per round, for rounds of about ``seconds``."""
         n = min(self.least, self.most)
         self.time(n)
         elapsed = self.time(n)
@@ -28,17 +28,17 @@ class Run:
         self.seconds = []
 
     def round(self):
-        """Time a round and note the mean of its calls."""
+        """Time a round and store the mean time of its calls."""
         self.seconds.append(sum(self.time(self.units) for _ in range(self.calls)) / self.calls)
 
     @property
     def rate(self):
-        """Units per second, the median of the rounds."""
+        """Units of work per second, by the median of the rounds."""
         return self.units / float(np.median(self.seconds))
 
 
 def take_turns(runs, seconds, rounds, tick=lambda: None):
-    """Time all runs in turns, each for about so many seconds; call tick after each step."""
+    """Time all runs in turns, each for about ``seconds`` in total; call tick after each step."""
     for run in runs:
         run.plan(seconds / rounds)
         tick()
@@ -49,15 +49,19 @@ def take_turns(runs, seconds, rounds, tick=lambda: None):
 
 
 def measure(runs, options):
-    """Time all runs in turns as the command's options say, beside a progress bar."""
+    """Time all runs in turns with the command's options, and show a progress bar."""
     with click.progressbar(length=len(runs) * (options.rounds + 1), label="timing") as bar:
         take_turns(runs, options.seconds, options.rounds, lambda: bar.update(1))
 
 
 def error_rate(errors, bits_per_vector):
-    """Return the bit error rate of errors per vector, and half the width of its 95 % interval.
+    """Return the bit error rate and half the width of its 95 % confidence interval.
 
-    Bit errors come several to a vector, so only the vectors are independent.
+    Bit errors cluster in vectors, so only vectors are independent.
+
+    Args:
+        errors: (n,) array with the number of bit errors in each vector.
+        bits_per_vector: bits in a vector.
     """
     n = len(errors)
     spread = float(np.std(errors, ddof=1)) if n > 1 else 0.0

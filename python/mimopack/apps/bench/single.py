@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""``mimopack bench`` without a suite: chosen detectors and backends on one setting."""
+"""``mimopack bench`` without a suite: chosen detectors and backends with one setting."""
 
 from functools import partial
 
@@ -15,14 +15,18 @@ from .table import Table, bit_error_rate, number
 
 
 def chosen(setting, names, backends):
-    """Return the suite of the named detectors, or of all, on a setting."""
+    """Return a ``Suite`` of the named detectors, or of all if there are no names."""
     return Suite("detectors on arrays", partial(_run, setting, names, backends), _tables,
                  vectors=200_000, seconds=3.0, rounds=7)
 
 
 def make_cases(names, backends, setting, isas=("auto",), threads=0):
-    """Return [(case, detector)] of all detectors, variants and backends, and why some are left
-    out."""
+    """Create all detectors, with variants, backends and instruction sets.
+
+    Returns:
+        (made, refused): a list of (case, detector), and a list of messages about detectors that
+        could not be created.
+    """
     made, refused = [], []
     for name in names:
         passes = sorted({n for n in (1, 2, setting.num_tx) if n <= setting.num_tx})
@@ -33,7 +37,7 @@ def make_cases(names, backends, setting, isas=("auto",), threads=0):
                 for isa in isas if backend == "cpu" else ("auto",):
                     try:
                         detector = case.create(backend=backend, isa=isa, threads=threads)
-                    except (ValueError, ImportError) as error:    # no CuPy
+                    except (ValueError, ImportError) as error:    # ImportError: no CuPy
                         refused.append(f"{name}, {backend}: {error}")
                     else:
                         made.append((case, detector))
@@ -46,7 +50,7 @@ def _run(setting, names, backends, options):
     for line in refused:
         click.echo(f"left out: {line}", err=True)
     if not made:
-        raise click.UsageError("no detector is left to be timed")
+        raise click.UsageError("no detector is left to time")
     store = Store(options.vectors)
     runs = [DetectorRun(detector, store.get(setting)) for _, detector in made]
     measure(runs, options)

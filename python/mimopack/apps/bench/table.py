@@ -1,16 +1,16 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Tables of results: the same cells for the terminal and for documents."""
+"""Format tables of results for the terminal and for documents."""
 
 from dataclasses import dataclass
 
-# Bit errors come several to a vector; fewer vectors than this say nothing of a rate.
+# Bit errors cluster in vectors; a rate from fewer vectors than this is not reliable.
 ENOUGH_VECTORS = 2000
 
 
 @dataclass(frozen=True)
 class Table:
-    """Lines of cells, which are strings as documents write them."""
+    """Header and rows of cells; cells are strings in Markdown."""
 
     header: list
     rows: list
@@ -20,7 +20,7 @@ class Table:
         return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
     def text(self):
-        """Return aligned columns for a terminal: numbers to the right, all others to the left."""
+        """Return aligned columns for a terminal: numbers right, all other cells left."""
         lines = [[cell.replace("`", "") for cell in line] for line in (self.header, *self.rows)]
         columns = list(zip(*lines, strict=True))
         widths = [max(map(len, column)) for column in columns]
@@ -47,7 +47,7 @@ def _is_number(cell):
 
 
 def number(value):
-    """Three digits, in plain notation; "-" for None."""
+    """Format a number with three digits, without an exponent; "-" for None."""
     if value is None:
         return "-"
     return f"{value:.0f}" if value >= 100 else f"{value:.3g}"
@@ -66,7 +66,10 @@ def thread_count(count):
 
 
 def bit_error_rate(row):
-    """Return the rate, or its limit where there was no error; "-" where vectors are too few."""
+    """Format the bit error rate of a row.
+
+    Without errors, give an upper limit; with fewer than ENOUGH_VECTORS vectors, give "-".
+    """
     if row["vectors_compared"] < ENOUGH_VECTORS:
         return "-"
     return f"{row['ber']:.1e}" if row["ber"] else f"< {3 / row['bits_compared']:.0e}"

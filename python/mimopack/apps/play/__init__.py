@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""``mimopack play``: detectors beside each other on the Wi-Fi frames of a recording."""
+"""``mimopack play``: compare detectors on the Wi-Fi frames of a recording."""
 
 from .command import play, play_command
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""``mimopack play``: a recording through the Wi-Fi receiver, one detector after another."""
+"""``mimopack play``: play a recording through the Wi-Fi receiver, with one detector at a time."""
 
 import json
 import os
@@ -23,14 +23,14 @@ from .table import frame_line, table
 from .tally import Tally, Truth
 
 DEFAULT_DETECTORS = ("zf", "mmse", "nway", "mla")
-# With iterations: they take a-priori LLRs.
+# Defaults with iterations, which need detectors that take a-priori LLRs.
 ITERATING_DETECTORS = ("mmsepic", "nway", "mla")
-# The speed of a flowgraph is taken over about so long, a short recording played again and again.
+# Approximate time to measure the speed of a flowgraph; a short recording is repeated.
 _TIMED_SECONDS = 2.0
 
 
 class _Capture:
-    """A capture file that a flowgraph writes; without a path, none."""
+    """Capture file that a flowgraph writes."""
 
     def __init__(self, path, start_time, warn):
         from ...blocks import wifi_pcap_sink
@@ -42,10 +42,10 @@ class _Capture:
                                    time=pcap_time(start_time, path, warn))
 
     def close(self):
-        """Complete the file; returns its path.
+        """Complete the file and return its path.
 
         Raises:
-            OutputError: it is not complete.
+            OutputError: some MPDUs could not be written.
         """
         self.sink.close()
         lost = self.sink.lost()
@@ -57,7 +57,7 @@ class _Capture:
         return self.replacement.path
 
     def discard(self):
-        """Remove what was written."""
+        """Remove the incomplete file."""
         self.sink.close()
         self.replacement.discard()
 
@@ -66,29 +66,29 @@ def play(path, detectors=(), output=Path("demo-output"), show=None, quiet=False,
          backend="auto", iterations=1, pcap=None, echo=click.echo, interrupt=None):
     """Play a recording through a GNU Radio flowgraph once for each detector, and report.
 
-    Prints a line per frame (for one detector) and a table, writes ``summary.json`` and pictures
-    into a folder. Ctrl-C ends the recording where it is, and no other detector plays.
+    Print a line per frame (for one detector) and a table; write ``summary.json`` and pictures into
+    a folder. Ctrl-C ends the recording at the present sample, and no other detector plays.
 
     Args:
-        path: of the recording, see ``recording.Reader``.
-        detectors: names, keys of ``detectors.REGISTRY``; none stands for DEFAULT_DETECTORS, or
-            ITERATING_DETECTORS where iterations > 1.
+        path: path of the recording, see ``recording.Reader``.
+        detectors: names from ``detectors.REGISTRY``. Default: DEFAULT_DETECTORS, or
+            ITERATING_DETECTORS if iterations > 1.
         output: folder for the summary and the pictures; None writes nothing.
-        show: the detector whose frames get a line each and go to ``pcap``; by default the last.
-        quiet: no line per frame.
-        pictures: draw them.
-        backend: of the detectors.
-        iterations: passes of detector and decoder at most, see ``wifi_receiver``.
+        show: detector whose frames are listed and written to ``pcap``; default the last one.
+        quiet: print no line per frame.
+        pictures: draw the pictures.
+        backend: backend of the detectors.
+        iterations: maximum number of passes of detector and decoder, see ``wifi_receiver``.
         pcap: capture file or FIFO for the MPDUs, or None.
-        echo: prints a line.
-        interrupt: ``Interrupt`` in force; None makes one.
+        echo: function that prints a line.
+        interrupt: active ``Interrupt``; None makes one.
 
     Returns:
-        The summary, a dictionary (see docs/recordings.md).
+        The summary as a dictionary (see docs/recordings.md).
 
     Raises:
-        Refusal: the recording, an option or an output cannot be used; said before anything plays.
-        KeyboardInterrupt: Ctrl-C before anything plays, or again and again where something hangs.
+        Refusal: the recording, an option or an output cannot be used; raised before anything plays.
+        KeyboardInterrupt: Ctrl-C before anything plays, or repeated Ctrl-C if the program hangs.
     """
     with ExitStack() as stack:
         if interrupt is None:
@@ -98,7 +98,7 @@ def play(path, detectors=(), output=Path("demo-output"), show=None, quiet=False,
 
 
 class _Run:
-    """A call of :func:`play`; arguments as there."""
+    """One call of :func:`play`, with the same arguments."""
 
     def __init__(self, path, detectors, output, show, quiet, pictures, backend, iterations, pcap,
                  echo, interrupt):
@@ -122,14 +122,14 @@ class _Run:
         except ValueError as error:
             bare = str(error).startswith("datatype: the name of")
         except (OSError, ImportError):
-            bare = False    # open_reader() says why
+            bare = False    # open_reader() reports the error
         if bare:
-            refuse(f"{path} has no SigMF metadata, which play needs; mimopack wifi takes raw "
+            refuse(f"{path} has no SigMF metadata, which play needs; mimopack wifi reads raw "
                    "samples")
         return open_reader(path, None, None, None, None)
 
     def _check(self, backend):
-        """Return the playback; what it refuses is said before anything plays."""
+        """Check the detectors' names and options before anything plays; return the playback."""
         from .playback import Playback
 
         for name in [*self._names, self._show]:
@@ -147,10 +147,10 @@ class _Run:
         return playback
 
     def _prepare(self, pcap):
-        """Open what is written before anything plays."""
+        """Open all output files before anything plays."""
         if pcap is not None and os.path.realpath(pcap) in map(os.path.realpath,
                                                               own_files(self._reader)):
-            refuse(f"--pcap: {pcap} is the recording too")
+            refuse(f"--pcap: {pcap} is also the recording")
         try:
             if self._output is not None:
                 make_folder(self._output)
@@ -172,7 +172,7 @@ class _Run:
         self._say(click.style("warning: ", fg="yellow") + recording.printable(text))
 
     def summary(self):
-        """Play, print and write; returns the summary."""
+        """Play the recording, print and write the results; return the summary."""
         try:
             return self._summary()
         except BaseException:
@@ -188,8 +188,8 @@ class _Run:
                 reader.notes.append(message)
                 self._warn(message)
         known = len(self._truth.frames)
-        self._say(f"annotations tell {plural(known, 'frame')} that were sent" if known
-                  else "no annotations tell what was sent")
+        self._say(f"annotations describe {plural(known, 'transmitted frame')}" if known
+                  else "no annotations describe the transmitted frames")
         tallies, rows = [], []
         for name in self._names:
             tally, row = self._one(name)
@@ -209,7 +209,7 @@ class _Run:
         for line in table(summary, tallies):
             self._say(line)
         if not any(row["frames_decoded"] for row in rows) and not missing:
-            self._say("\nNothing was decoded. To find out what the file may hold, run\n"
+            self._say("\nNothing was decoded. To find out what the file contains, run\n"
                       f"  mimopack wifi {recording.printable(reader.path)}")
         written, failure = [], None
         for paths in (self._write_capture(tallies), self._write_folder(summary, tallies)):
@@ -221,17 +221,17 @@ class _Run:
         if written:
             self._say("\nwritten: " + recording.printable(", ".join(map(str, written))))
         if missing:
-            self._say(click.style("\nIncomplete: interrupted; not or not wholly played: "
-                                  f"{', '.join(missing)}.", fg="yellow"))
+            self._say(click.style("\nInterrupted: these detectors did not play the whole "
+                                  f"recording: {', '.join(missing)}.", fg="yellow"))
         elif self._interrupt.happened:
-            self._say(click.style("\nInterrupted while the speed was measured: all frames are "
+            self._say(click.style("\nInterrupted during the speed measurement: all frames are "
                                   "counted.", fg="yellow"))
         if failure is not None:
             refuse(str(failure))
         return summary
 
     def _one(self, name):
-        """Play with one detector; returns its tally and its row."""
+        """Play with one detector; return its tally and its row of the table."""
         shown = name == self._show
         lines = shown and not self._quiet
         self._say(f"\nFrames with the detector {name}:" if lines else f"Playing with {name}")
@@ -249,11 +249,11 @@ class _Run:
         self._progress.clear()
         late = counts["frames"] - len(tally.frames)
         if late:
-            self._warn(f"{plural(late, 'frame')} came after the flowgraph had ended and are not "
-                       "counted")
+            self._warn(f"not counted: {plural(late, 'frame')} that came after the flowgraph had "
+                       "ended")
         if counts["failures"]:
-            self._warn(f"{plural(counts['failures'], 'failure')} in the receiver, each of which "
-                       "cost the samples at hand")
+            self._warn(f"{plural(counts['failures'], 'failure')} in the receiver; each lost the "
+                       "samples that it was processing")
         tally.close(samples, complete=samples == total)
         timed = samples
         if seconds < _TIMED_SECONDS and tally.complete and not self._interrupt.happened:
@@ -265,18 +265,18 @@ class _Run:
         return tally, row
 
     def _write_capture(self, tallies):
-        """Complete the capture file; yields its path."""
+        """Complete the capture file and yield its path."""
         if self._capture is not None:
             capture, self._capture = self._capture, None
             if any(tally.detector == self._show for tally in tallies):
                 yield capture.close()
             else:
                 capture.discard()
-                self._warn(f"--pcap: {capture.replacement.path} is not written, as the detector "
-                           f"{self._show} was not played")
+                self._warn(f"--pcap: {capture.replacement.path} is not written, because the "
+                           f"detector {self._show} did not play")
 
     def _write_folder(self, summary, tallies):
-        """Write the summary and the pictures; yields their paths."""
+        """Write the summary and the pictures, and yield their paths."""
         if self._output is None:
             return
         with naming("--output", self._output):
@@ -297,35 +297,35 @@ class _Run:
 @click.option("-d", "--detector", "detectors", multiple=True,
               type=click.Choice(list(registry.REGISTRY)), metavar="NAME",
               help=f"MIMO detector; may be given several times: {', '.join(registry.REGISTRY)}. "
-                   f"Default {', '.join(DEFAULT_DETECTORS)}, with --iterations "
+                   f"Default: {', '.join(DEFAULT_DETECTORS)}; with --iterations: "
                    f"{', '.join(ITERATING_DETECTORS)}.")
 @click.option("--show", type=click.Choice(list(registry.REGISTRY)), metavar="NAME",
               help="Detector whose frames are listed, drawn and written to --pcap. Default: the "
                    "last.")
-@click.option("-q", "--quiet", is_flag=True, help="No line per frame.")
+@click.option("-q", "--quiet", is_flag=True, help="Print no line per frame.")
 @click.option("-o", "--output", type=click.Path(path_type=Path, file_okay=False),
               default=Path("demo-output"), show_default=True, metavar="FOLDER",
-              help="Write summary.json and pictures there.")
+              help="Folder for summary.json and pictures.")
 @click.option("--pictures/--no-pictures", default=True, show_default=True)
 @click.option("--pcap", type=click.Path(path_type=Path), metavar="FILE",
-              help="Write MPDUs for Wireshark, with radiotap headers; FILE may be a FIFO.")
+              help="Write MPDUs with radiotap headers for Wireshark; FILE may be a FIFO.")
 @click.option("--backend", type=click.Choice(BACKENDS), default="auto", show_default=True,
               help="Where the detectors run.")
 @click.option("--iterations", type=click.IntRange(1, 1000), default=1, show_default=True,
-              help="Passes of detector and decoder at most, for frames of several streams with an "
-                   "LDPC code.")
+              help="Maximum number of passes of detector and decoder, for frames of several "
+                   "streams with an LDPC code.")
 @click.pass_context
 def play_command(context, path, **options):
     """Compare MIMO detectors on the Wi-Fi frames of the SigMF recording RECORDING.
 
-    Plays the recording through a GNU Radio flowgraph once for each detector, lists the frames of
-    one of them, and prints a table: frames found and decoded, packet error rate (PER), speed. Where
-    annotations tell what was sent, errors are counted against them.
+    Play the recording through a GNU Radio flowgraph once for each detector. List the frames of one
+    detector, and print a table of frames found and decoded, packet error rate (PER) and speed. If
+    annotations describe the transmitted frames, count errors against them.
 
-    Ctrl-C ends the command with a table of what was decoded so far.
+    Ctrl-C ends the command with a table of the frames decoded so far.
 
-    Exit status: 0 where a frame was decoded, 1 where none was, 2 where the recording or an option
-    was refused, 130 after Ctrl-C.
+    Exit status: 0 if a frame was decoded, 1 if none was, 2 if the recording or an option was
+    refused, 130 after Ctrl-C.
     """
     with Interrupt() as interrupt:
         try:

@@ -1,7 +1,10 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Pictures of ``mimopack play``: how many frames each detector decodes, and a frame's constellation
-and channel. Streams and antennas are counted from 0."""
+"""Draw the pictures of ``mimopack play``.
+
+They show the share of frames that each detector decodes, and one frame's constellation and channel.
+Streams and antennas are counted from 0.
+"""
 
 import numpy as np
 import pmt
@@ -9,7 +12,7 @@ import pmt
 from ..style import STYLE, plt
 from ..wifi.pictures import channel_figure, constellation_figure, save
 
-_KEPT = 64    # frames whose points and channels are kept, to choose one
+_KEPT = 64    # frames whose points and channels are kept; the best one is drawn
 
 
 class Views:
@@ -19,11 +22,11 @@ class Views:
         self._symbols, self._channels = {}, {}
 
     def add_symbols(self, message):
-        """Take a PDU of the port ``symbols``."""
+        """Store a PDU of the port ``symbols``."""
         self._keep(self._symbols, message)
 
     def add_csi(self, message):
-        """Take a PDU of the port ``csi``."""
+        """Store a PDU of the port ``csi``."""
         self._keep(self._channels, message)
 
     @staticmethod
@@ -34,15 +37,18 @@ class Views:
                                                  np.complex64)
 
     def best(self, frames):
-        """Return the start of the decoded frame that comes apart best: many streams, high SNR, low
-        condition number; None where there is none."""
+        """Return the start of the decoded frame that the detector separates best, or None.
+
+        The best frame has the most streams; among these, the highest SNR minus condition number in
+        dB.
+        """
         known = [frame for frame in frames
                  if frame["num_mpdus_ok"] and frame["start"] in self._symbols
                  and frame["start"] in self._channels]
         return max(known, key=_quality, default={"start": None})["start"]
 
     def draw(self, start, folder):
-        """Draw a frame's constellation and channel; yields the paths."""
+        """Draw a frame's constellation and channel, and yield the paths."""
         told, points = self._symbols[start]
         csi, matrices = self._channels[start]
         title = (f"{told['format'].upper()} MCS {told['mcs']}, sample {start}, "
@@ -66,11 +72,11 @@ def draw(rows, views, start, folder):
     Args:
         rows: summaries of ``Tally``.
         views: ``Views`` of one detector.
-        start: of the frame to show, see ``Views.best``; None shows none.
-        folder: that they are written to.
+        start: start of the frame to draw, see ``Views.best``; None draws no frame.
+        folder: folder for the pictures.
 
     Yields:
-        paths.
+        The path of each picture.
     """
     with plt.rc_context(STYLE):
         yield save(_decoded(rows), folder / "detectors.png")
@@ -79,7 +85,7 @@ def draw(rows, views, start, folder):
 
 
 def _decoded(rows):
-    """Share of frames that each detector decodes; over the SNR where annotations tell it."""
+    """Draw the share of frames that each detector decodes, over SNR if annotations give it."""
     figure, axis = plt.subplots(figsize=(6.4, 3.8), layout="constrained")
     axis.set(ylabel="frames decoded, %", ylim=(-3, 103))
     if any(row["decoded_by_snr"] for row in rows):

@@ -1,6 +1,7 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Flowgraphs that play a recording through the Wi-Fi receiver, and listen to what comes out."""
+"""Play a recording through the Wi-Fi receiver in a flowgraph, and collect the receiver's messages.
+"""
 
 import threading
 import time
@@ -12,11 +13,11 @@ from ...blocks import sigmf_multichannel_source, wifi_receiver
 from ...blocks.streams import remaining
 from ...blocks.wifi_pdus import from_pmt
 
-_INTERVAL = 0.1    # seconds between two looks at a running flowgraph
+_INTERVAL = 0.1    # seconds between two checks of a running flowgraph
 
 
 class _Source(sigmf_multichannel_source):
-    """A source that can end before the recording does, and logs no notes: the report has them."""
+    """Recording source that can end early, and logs no notes: the report contains them."""
 
     def __init__(self, path, repeat=False):
         self._ended = False
@@ -40,10 +41,10 @@ class _Source(sigmf_multichannel_source):
 
 
 class _Listener(gr.basic_block):
-    """Hands messages to functions.
+    """Block that passes messages to functions.
 
     Args:
-        on_message: {name of a port: function of a PMT}.
+        on_message: dictionary {name of a port: function that takes a PMT}.
     """
 
     def __init__(self, on_message):
@@ -53,7 +54,7 @@ class _Listener(gr.basic_block):
         for name, function in on_message.items():
             self.message_port_register_in(pmt.intern(name))
             handler = self._handlers[name] = self._guarded(function)
-            # GNU Radio looks a handler up by its name.
+            # GNU Radio finds a handler by its name.
             handler.__name__ = f"take_{name}"
             setattr(self, handler.__name__, handler)
             self.set_msg_handler(pmt.intern(name), handler)
@@ -74,13 +75,13 @@ class _Listener(gr.basic_block):
 
 
 class Playback:
-    """A recording, and the receiver that it goes through.
+    """Plays a recording through a receiver.
 
     Args:
         reader: ``recording.Reader``.
-        sample_rate: of the receiver, see ``wifi_receiver``.
-        backend: of the detectors.
-        iterations: of detector and decoder, see ``wifi_receiver``.
+        sample_rate: sample rate of the receiver, see ``wifi_receiver``.
+        backend: backend of the detectors.
+        iterations: passes of detector and decoder, see ``wifi_receiver``.
     """
 
     def __init__(self, reader, sample_rate, backend="auto", iterations=1):
@@ -89,10 +90,10 @@ class Playback:
                              frequency=reader.frequency, backend=backend, iterations=iterations)
 
     def receiver(self, detector):
-        """Return a receiver with a detector.
+        """Create a receiver with a detector.
 
         Raises:
-            ValueError: there is no such receiver.
+            ValueError: the receiver does not support the detector or an option.
         """
         return wifi_receiver(detector=detector, bad_fcs=True, **self._options)
 
@@ -101,11 +102,11 @@ class Playback:
 
         Args:
             detector: name of a detector.
-            tally: ``Tally`` that takes frames and MPDUs.
-            interrupt: ``Interrupt``; the first Ctrl-C ends the recording at the sample where it is.
-            on_progress: called now and then with the number of samples searched.
-            pcap_sink: ``wifi_pcap_sink`` that takes the MPDUs, or None.
-            views: object with functions ``add_symbols`` and ``add_csi`` of PMTs, or None.
+            tally: ``Tally`` that receives frames and MPDUs.
+            interrupt: ``Interrupt``; the first Ctrl-C ends the recording at the present sample.
+            on_progress: function called regularly with the number of samples searched, or None.
+            pcap_sink: ``wifi_pcap_sink`` that receives the MPDUs, or None.
+            views: object with methods ``add_symbols`` and ``add_csi``, which take PMTs; or None.
 
         Returns:
             (counts of the receiver, samples searched).
@@ -130,9 +131,7 @@ class Playback:
         return receiver.counts(), source.nitems_written(0)
 
     def time(self, detector, samples, interrupt):
-        """Play the recording again and again until about so many samples have passed.
-
-        Nothing listens.
+        """Repeat the recording for about ``samples`` samples; nothing receives the messages.
 
         Returns:
             (samples per antenna, seconds from the flowgraph's start to its end).
@@ -150,9 +149,9 @@ class Playback:
 
     @staticmethod
     def _run(top, source, interrupt, on_look=lambda: None):
-        """Run a flowgraph to its end, which the first Ctrl-C brings about."""
+        """Run a flowgraph to its end; the first Ctrl-C ends it early."""
         top.start()
-        # Not Thread.join(): Ctrl-C within it makes Python 3.11 take a running thread for ended.
+        # Ctrl-C within Thread.join() makes Python 3.11 believe that a running thread has ended.
         ended = threading.Event()
 
         def wait():
@@ -167,7 +166,7 @@ class Playback:
                         on_look()
             except KeyboardInterrupt:
                 source.end()
-                ended.wait()    # where it hangs, further Ctrl-C raise here
+                ended.wait()    # if it hangs, a further Ctrl-C raises here
         except BaseException:
             top.stop()
             ended.wait()

@@ -1,16 +1,16 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The text of ``mimopack play``: the line of a frame, and the table at the end."""
+"""Format the output of ``mimopack play``: a line for each frame, and the final table."""
 
 import click
 
 from ..wifi.words import plural
 
-_LEVELS = 8    # columns of SNRs that fit a terminal
+_LEVELS = 8    # number of SNR columns that fit into a terminal
 
 
 def frame_line(told):
-    """Return a frame's line on the terminal, of its dictionary."""
+    """Format the dictionary of a frame as a line for the terminal."""
     number = told.get
     words = "format unknown"
     if told.get("format"):
@@ -45,19 +45,19 @@ def table(summary, tallies):
                      + f"  incomplete: {100 * row['samples'] / summary['samples']:.0f} % searched"
                      * (not row["complete"]))
     first = rows[0]
-    of = (f"the {plural(first['frames_sent'], 'frame')} sent, by the annotations"
+    of = (f"the {plural(first['frames_sent'], 'frame')} sent (by the annotations)"
           if first["frames_sent"] is not None else "the frames found")
-    lines.append(f"PER: share of {of}, that were not decoded. MPDUs: with a good FCS. real time: "
-                 f"samples/s of the flowgraph over {summary['sample_rate'] / 1e6:g} MS/s.")
+    lines.append(f"PER: share not decoded, of {of}. MPDUs: with a good FCS. real time: speed of "
+                 f"the flowgraph relative to {summary['sample_rate'] / 1e6:g} MS/s.")
     if not all(row["complete"] for row in rows):
-        lines.append("An incomplete row counts only the frames of the samples searched.")
+        lines.append("An incomplete row counts only the frames in the samples searched.")
     if summary["iterations"] > 1:
         lines.append(f"Frames of several streams: up to {summary['iterations']} "
                      "passes of detector and decoder.")
     for row in rows:
         if row["mpdus_unknown"]:
             lines.append(f"{row['detector']}: {plural(row['mpdus_unknown'], 'MPDU')} with a good "
-                         "FCS that no annotation has")
+                         "FCS, but not in the annotations")
     problems = max((row["problems"] for row in rows), key=lambda one: sum(one.values()))
     lines += [f"not decoded: {plural(count, 'frame')}, {reason}"
               for reason, count in problems.items()]
@@ -79,7 +79,7 @@ def _by_snr(rows):
 
 
 def compare(tallies):
-    """Return lines that set the detectors beside MMSE; only complete tallies are compared."""
+    """Return lines that compare the detectors with MMSE; only complete tallies are compared."""
     complete = {tally.detector: tally for tally in tallies if tally.complete}
     mmse = complete.get("mmse")
     others = [] if mmse is None else [name for name in complete if name not in ("zf", "mmse")]

@@ -1,22 +1,22 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Counts of one detector over a recording: frames, MPDUs, error rates."""
+"""Count a detector's frames, MPDUs and errors over a recording."""
 
 from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict
 
-# What summary.json has of each frame.
+# Keys of each frame in summary.json.
 _TOLD = ("start", "format", "mcs", "num_streams", "bandwidth_mhz", "coding", "length", "snr_db",
          "condition_db", "cfo_hz", "problem", "num_mpdus", "num_mpdus_ok")
-# Two reports are of one frame where their starts are at most so many seconds apart.
+# Two reports describe the same frame if their starts differ by at most this many seconds.
 _SAME_FRAME = 2e-6
 
 
 class Truth:
-    """The frames that a recording's annotations tell.
+    """The transmitted frames, as a recording's annotations describe them.
 
     Args:
-        frames: list of ``recording.TrueFrame``; those without MPDUs are left out.
+        frames: list of ``recording.TrueFrame``; frames without MPDUs are ignored.
     """
 
     def __init__(self, frames=()):
@@ -26,24 +26,24 @@ class Truth:
         return bool(self.frames)
 
     def until(self, sample):
-        """Return the truth about the frames that end before a sample."""
+        """Return a ``Truth`` of the frames that end before a sample."""
         return Truth([frame for frame in self.frames if frame.start + frame.count <= sample])
 
 
 class Tally:
-    """Counts of what a detector's flowgraph delivers.
+    """Counts of the frames and MPDUs that a detector's flowgraph delivers.
 
-    With a truth a frame counts as decoded where all its MPDUs arrive as they were sent; without
-    one where its MPDUs all have a good frame check sequence (FCS).
+    If the truth is known, a frame counts as decoded if all its MPDUs arrive as they were sent.
+    Otherwise, it counts as decoded if all its MPDUs have a good frame check sequence (FCS).
 
     Args:
         detector: name of the detector.
-        truth: ``Truth``; an empty one says nothing.
+        truth: ``Truth``; an empty one means that the truth is unknown.
         sample_rate: samples per second.
-        on_frame: called with each frame's dictionary as it comes.
+        on_frame: function called with the dictionary of each frame as it arrives, or None.
 
     Attributes:
-        frames: dictionaries of the frames that were announced.
+        frames: list of the dictionaries of the frames that the receiver found.
         complete: whether the recording was played to its end.
     """
 
@@ -53,38 +53,37 @@ class Tally:
         self._truth, self._on_frame = truth, on_frame
         self._sent = {mpdu for frame in truth.frames for mpdu in frame.mpdus}
         self._near = round(_SAME_FRAME * sample_rate)
-        self._mpdus = defaultdict(Counter)    # those with a good FCS, by the frame's start
+        self._mpdus = defaultdict(Counter)    # MPDUs with a good FCS, by the frame's start
 
     def add_frame(self, told):
-        """Take the dictionary of a frame."""
+        """Add a frame, given by its dictionary."""
         self.frames.append({name: told.get(name) for name in _TOLD})
         if self._on_frame:
             self._on_frame(told)
 
     def add_mpdu(self, info, blob):
-        """Take an MPDU without its frame check sequence, and its dictionary."""
+        """Add an MPDU, given by its dictionary and its bytes without frame check sequence."""
         if self._truth and info["fcs_ok"]:
             self._mpdus[info["start"]][blob + info["fcs"].to_bytes(4, "little")] += 1
 
     def close(self, samples, complete):
-        """End the tally: only frames that end before a number of samples were to be decoded."""
+        """End the tally; transmitted frames that do not end within ``samples`` do not count."""
         self.complete = complete
         self._truth = self._truth.until(samples)
 
     def decoded_starts(self):
-        """Return the starts of the frames that were decoded, ascending."""
+        """Return the starts of the decoded frames in ascending order."""
         if self._truth:
             return [frame.start for frame in self._truth.frames if self._has(frame)]
         return sorted(frame["start"] for frame in self.frames if _whole(frame))
 
     def more_than(self, other):
-        """Return how many frames this detector decoded and another one did not."""
+        """Return the number of frames that this detector decoded and another did not."""
         theirs = other.decoded_starts()
         return sum(not self._among(theirs, start) for start in self.decoded_starts())
 
     def summary(self):
-        """Return a dictionary for the table and for JSON; rates are None where nothing was counted.
-        """
+        """Return a dictionary for the table and for JSON; rates are None if nothing was counted."""
         known = bool(self._truth)
         sent = self._truth.frames
         payloads = [frame for frame in self.frames if frame["length"] != 0]
@@ -115,19 +114,19 @@ class Tally:
         return {"snr_db": snr_db, "decoded": sum(map(self._has, sent)), "sent": len(sent)}
 
     def _has(self, frame):
-        """Tell whether all MPDUs of a frame that was sent arrived."""
+        """Return whether all MPDUs of a transmitted frame arrived."""
         delivered = Counter()
         for start in range(frame.start - self._near, frame.start + self._near + 1):
             delivered += self._mpdus.get(start, Counter())
         return not Counter(frame.mpdus) - delivered
 
     def _num_unknown(self):
-        """MPDUs with a good frame check sequence that no annotation has."""
+        """Return the number of MPDUs with a good frame check sequence but no annotation."""
         return sum(count for mpdus in self._mpdus.values() for mpdu, count in mpdus.items()
                    if mpdu not in self._sent)
 
     def _among(self, starts, start):
-        """Tell whether one of ascending starts belongs to the same frame."""
+        """Return whether one of the ascending starts belongs to the same frame as start."""
         return (bisect_right(starts, start + self._near)
                 > bisect_left(starts, start - self._near))
 
