@@ -27,7 +27,7 @@ from .wifi_views import (
     wifi_symbols,
 )
 
-# zf_detector, mmse_detector, nway_detector, ...: one block for each registered detector
+# Adds zf_detector, mmse_detector, nway_detector, ...: one block for each registered detector.
 globals().update(DETECTOR_BLOCKS)
 
 __all__ = [

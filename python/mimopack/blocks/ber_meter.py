@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Block: bit error rate after each pass of a receiver, for displays."""
+"""Block: measure the bit error rate after each pass of a receiver, for displays."""
 
 import numpy as np
 from gnuradio import gr
@@ -10,25 +10,25 @@ from .streams import vector
 
 
 class ber_meter(gr.decim_block):
-    """Compares received bits with those sent.
+    """Compare received bits with sent bits, and measure the bit error rate.
 
     Ports:
-        in 0 ``sent``: byte, vlen num_bits, a bit in the lowest place of each: a codeword's
-            information bits.
-        in 1 ``received``: byte, vlen passes*num_bits, decisions on them after each pass: the output
-            ``history`` of ``iterative_receiver``, or, with passes=1, ``bits`` of any decoder.
-        out 0 ``ber``: float, vlen passes, the bit error rate of ``average`` codewords after each
-            pass.
+        in 0 ``sent``: byte, vlen num_bits: information bits of a codeword, in the lowest bit of
+            each byte.
+        in 1 ``received``: byte, vlen passes*num_bits: decided bits after each pass. Connect the
+            output ``history`` of ``iterative_receiver`` or, with passes=1, ``bits`` of any decoder.
+        out 0 ``ber``: float, vlen passes: bit error rate after each pass, over ``average``
+            codewords.
 
-    ``text`` has the rates over all codewords in a line, for a function probe.
+    ``text`` returns the rates over all codewords as one line, for a function probe.
 
     Args:
-        num_bits: information bits of a codeword.
-        passes: of the receiver.
-        average: codewords for each output item.
+        num_bits: information bits per codeword.
+        passes: passes of the receiver.
+        average: codewords per output item.
 
     Raises:
-        ValueError: an argument that is no positive integer.
+        ValueError: an argument is not a positive integer.
     """
 
     def __init__(self, num_bits=1152, passes=4, average=50):
@@ -41,15 +41,15 @@ class ber_meter(gr.decim_block):
         self.set_tag_propagation_policy(gr.TPP_DONT)
 
     def codewords(self):
-        """Codewords since the block was made."""
+        """Number of codewords since the block was made."""
         return self._codewords
 
     def ber(self):
-        """Bit error rates of all of them after each pass, an array."""
+        """Array of bit error rates over all codewords, after each pass."""
         return self._errors / max(self._codewords * self._shape[1], 1)
 
     def text(self):
-        """The totals in a line."""
+        """Number of codewords and bit error rates as one line of text."""
         return f"{self._codewords} codewords, bit error rate after each pass: " + ", ".join(
             f"{rate:.2g}" for rate in self.ber())
 

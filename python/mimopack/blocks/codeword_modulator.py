@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Block: information bits to the vectors that a MIMO transmitter sends of their codewords."""
+"""Block: encode, interleave and modulate information bits for a MIMO transmitter."""
 
 import numpy as np
 
@@ -13,31 +13,31 @@ from .streams import batched_block, vector
 
 
 def interleaver(seed, num_bits):
-    """The interleaver of a codeword, None for a seed that is None."""
+    """Return the interleaver of a codeword, or None if seed is None."""
     return None if seed is None else coding.RandomInterleaver(num_bits, seed)
 
 
 class codeword_modulator(batched_block):
-    """Encodes, interleaves and modulates, a codeword an item: what ``iterative_receiver`` undoes.
+    """Encode, interleave and modulate one codeword per item; counterpart of ``iterative_receiver``.
 
     Ports:
-        in 0 ``bits``: byte, vlen code.num_info, a bit in the lowest place of each.
-        out 0 ``x``: complex, vlen vectors*nt, the vectors of a codeword after each other, each nt
-            points of mean energy 1, one a transmit antenna. ``vectors()`` says how many: as many
-            as the codeword's bits need, the last filled up with zeros
-            (``iterative.CodewordLayout``).
+        in 0 ``bits``: byte, vlen code.num_info: one bit in the lowest bit of each byte.
+        out 0 ``x``: complex, vlen vectors*nt: the transmit vectors of a codeword, one after
+            another. A vector has one point of mean energy 1 for each of nt transmit antennas.
+            ``vectors()`` returns the number of vectors that the codeword's bits fill; the last
+            vector is padded with zero bits (``iterative.CodewordLayout``).
 
-    Tags pass on to the item of their codeword.
+    Tags pass to the item of their codeword.
 
     Args:
         code: see ``fec_encoder``.
-        num_tx: transmit antennas.
-        constellation: as the detectors take it.
-        interleaver_seed: of ``coding.RandomInterleaver``; None for no interleaver.
+        num_tx: number of transmit antennas.
+        constellation: see ``constellation.get``.
+        interleaver_seed: seed of ``coding.RandomInterleaver``; None for no interleaver.
 
     Raises:
-        ValueError: an argument is not as above.
-        OSError: a file that cannot be read.
+        ValueError: an argument is invalid.
+        OSError: a file cannot be read.
     """
 
     def __init__(self, code="wimax:2304:1/2", num_tx=4, constellation="qam16", interleaver_seed=1):
@@ -52,7 +52,7 @@ class codeword_modulator(batched_block):
             [vector(np.complex64, width)], batch_of_codewords(8 * width))
 
     def vectors(self):
-        """Vectors of a codeword."""
+        """Number of transmit vectors per codeword."""
         return self._layout.vectors
 
     def work(self, input_items, output_items):

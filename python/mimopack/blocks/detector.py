@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The detector blocks: one adapter, and a class of it for every detector in the registry."""
+"""The detector blocks: a common base class, and a subclass for each registered detector."""
 
 import inspect
 import time
@@ -14,14 +14,14 @@ from ..checks import flag, integer
 from .settings import STATUS, Controlled, NoisePower
 from .streams import REPORT_SECONDS, BlockLog, vector
 
-# Vectors per work() call to aim at, and the size of the largest port's share of them. The buffers
-# round the block take about twice this memory. With 14 vectors to a matrix 16384 of them were
-# slower by a third on 16 processors and by half on a GPU.
+# Target for a work() call: number of vectors, and bytes at the largest port. The buffers around the
+# block take about twice this memory. With 14 vectors per matrix, 16384 vectors per call were slower
+# by a third on 16 processors and by half on a GPU.
 BATCH_VECTORS = 65536
 BATCH_BYTES = 2**22
-# Candidates per work() call at most: a flowgraph can only be stopped between two calls.
+# Maximum number of candidates per work() call: a flowgraph can stop only between two calls.
 BATCH_CANDIDATES = 2**28
-# A full SIMD register of vectors per thread, and some.
+# Enough vectors to fill a SIMD register in each of several threads.
 LEAST_VECTORS = 64
 
 
@@ -29,34 +29,33 @@ class detector_block(Controlled, NoisePower, gr.sync_block):
     """A detector of ``gnuradio.mimopack.detectors`` as a sync block.
 
     Ports:
-        in 0 ``y``: complex, vlen T*nr, T received vectors after each other.
-        in 1 ``h``: complex, vlen nr*nt, row-major, the channel of these T vectors.
-        in 2 ``prior`` (with prior_input=True): float, vlen T*nt*m, a-priori LLRs.
-        out 0 ``llr``: float (or int8), vlen T*nt*m, ln P(1)/P(0), layer-major, MSB first.
-        message in ``control``: a dict or pair with ``noise_var`` and ``threads``.
-        message out ``status``: a dict with the totals ``vectors``, ``erasures`` and
-            ``failures``, once a second at most, when vectors had to be erased.
+        in 0 ``y``: complex, vlen T*nr: T received vectors, one after another.
+        in 1 ``h``: complex, vlen nr*nt: channel matrix of these T vectors, row-major.
+        in 2 ``prior`` (with prior_input=True): float, vlen T*nt*m: a-priori LLRs.
+        out 0 ``llr``: float (or int8), vlen T*nt*m: ln P(1)/P(0), layer-major, MSB first.
+        message in ``control``: dict or pair with ``noise_var`` and ``threads``.
+        message out ``status``: dict with the totals ``vectors``, ``erasures`` and ``failures``,
+            sent after erasures, at most once a second.
 
-    With backend "cuda" or "auto" a GPU that fails while the flowgraph runs is said once; the
-    vectors at hand and all others are then detected by the CPU. What a GPU needs at first,
-    compiling and, for "auto", a comparison with the CPU, takes seconds in start(), half a minute
-    for the largest searches.
+    Each input item gives one output item. Vectors that cannot be detected are erased: their LLRs
+    are 0. Tags pass from every input to the output. A tag ``noise_var`` on ``y`` sets the noise
+    power from its item on; ``set_noise_var`` sets it from the next work() call on.
 
-    While it runs on a GPU it has the buffers around it pinned, which the GPU then reads and writes
-    without a copy; ``pin_buffers = False`` in section ``[mimopack]`` of GNU Radio's configuration
-    (~/.gnuradio/config.conf) keeps it from that.
+    With backend "cuda" or "auto", a GPU failure in a running flowgraph is logged once; the CPU then
+    detects the current vectors and all later ones. start() compiles the GPU code and, with "auto",
+    compares the GPU with the CPU. This takes seconds, or half a minute for the largest searches.
 
-    The block asks for buffers of about 65536 vectors (fewer where a vector is large or a full
-    search would take long). A maximum buffer size set on it or its neighbours must leave room
-    for two batches.
+    While the block runs on a GPU, the buffers around it are pinned, and the GPU reads and writes
+    them without a copy. To prevent this, set ``pin_buffers = False`` in section ``[mimopack]`` of
+    GNU Radio's configuration (~/.gnuradio/config.conf).
 
-    A tag ``noise_var`` on ``y`` sets the noise power from its item on, as ``set_noise_var``
-    does from the next work() call on. Tags pass from every input to the output. Each input
-    item leaves as one output item; vectors that cannot be detected leave as LLRs of 0.
+    The block asks for buffers of about 65536 vectors, or fewer if a vector is large or a full
+    search would take long. If you set a maximum buffer size on the block or its neighbours, leave
+    room for two batches.
 
-    When a running flowgraph is changed (lock, unlock), GNU Radio 3.10 drops what waits in its
-    buffers, not always as many items of ``y`` as of ``h`` (GNU Radio issue 6105); stop and start
-    it instead.
+    Do not change a running flowgraph with lock and unlock: GNU Radio 3.10 then drops the contents
+    of buffers, not always the same number of items of ``y`` and ``h`` (GNU Radio issue 6105). Stop
+    and start the flowgraph instead.
     """
 
     DETECTOR = None
@@ -87,10 +86,10 @@ class detector_block(Controlled, NoisePower, gr.sync_block):
         most = max(LEAST_VECTORS, BATCH_CANDIDATES // det.candidates)
         vectors = min(BATCH_VECTORS, most)
         self._batch = max(1, min(vectors // self._period, BATCH_BYTES // largest))
-        # An output multiple makes the scheduler give the block and its neighbours buffers of
-        # this size; start() takes it back so that the tail of a stream is not kept. The minimum
-        # waits for room instead of trickling; the rest of the buffer is the reader's, who may
-        # need several items at once and would wait for ever if all of it were claimed here.
+        # The output multiple makes the scheduler allocate buffers of this size around the block.
+        # start() resets it, otherwise the end of a stream would stay in the buffer. The minimum
+        # avoids calls with few items. It leaves the rest of the buffer to the reader, who may need
+        # several items at once and would wait for ever if this block claimed all of it.
         self.set_output_multiple(self._batch)
         self.set_min_noutput_items(max(1, self._batch // 4))
         if most < BATCH_VECTORS:
@@ -110,31 +109,31 @@ class detector_block(Controlled, NoisePower, gr.sync_block):
         try:
             self._detector.release()
         except Exception as error:
-            self._log.error(f"the GPU's memory was not given back: {error!r}")
+            self._log.error(f"the GPU's memory was not released: {error!r}")
         self.set_output_multiple(self._batch)    # for the buffers of the next start
         return True
 
     def set_threads(self, threads):
-        """CPU threads, 0 for all cores."""
+        """Set the number of CPU threads, 0 for all cores."""
         self._detector.threads = threads
 
     def threads(self):
         return self._detector.threads
 
     def last_backend(self):
-        """What the last work() call ran on, "cpu", "cuda" or "reference"; None before the first."""
+        """Backend of the last work() call: "cpu", "cuda", "reference", or None before the first."""
         return self._detector.last_backend
 
     def vectors(self):
-        """Vectors that have passed since the block was made."""
+        """Number of vectors since the block was made."""
         return self._vectors
 
     def erasures(self):
-        """How many of them were erased."""
+        """Number of vectors that were erased."""
         return self._erasures
 
     def failures(self):
-        """work() calls in which the detector failed; all their vectors were erased."""
+        """Number of work() calls in which the detector failed and all vectors were erased."""
         return self._failures
 
     def work(self, input_items, output_items):
@@ -149,7 +148,7 @@ class detector_block(Controlled, NoisePower, gr.sync_block):
             det.detect(y, h, self._noise(items, self._period), prior=prior,
                        out=out.reshape(n, det.bits_per_vector))
             self._erasures += det.erasures
-        except Exception as error:    # the stream goes on: these vectors are erased, and said
+        except Exception as error:    # erase and report these vectors; the stream continues
             out[...] = 0
             self._erasures += n
             self._failures += 1
@@ -162,8 +161,10 @@ class detector_block(Controlled, NoisePower, gr.sync_block):
         return items
 
     def _pin(self, *arrays):
-        """The buffers around the block, once between start and stop; where it cannot be done, never
-        again."""
+        """Pin the buffers around the block, once between start and stop.
+
+        After a failure, the block never tries again.
+        """
         self._pinned, why = True, "they are in files, or the system does not allow it"
         try:
             if self._detector.pin(*arrays):
@@ -171,7 +172,7 @@ class detector_block(Controlled, NoisePower, gr.sync_block):
         except Exception as error:
             why = repr(error)
         self._detector.pins_buffers = False
-        self._log.warn(None, "the buffers around the block are not pinned, which costs speed: "
+        self._log.warn(None, "the buffers around the block are not pinned, which reduces speed: "
                        + why)
 
     def _on_gpu_failure(self, error):

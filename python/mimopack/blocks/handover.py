@@ -1,21 +1,20 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""How long threads wait for Python's lock while a receiver runs."""
+"""Shorten the time that threads wait for Python's lock while a receiver runs."""
 
 import sys
 import threading
 
-# Seconds after which a thread that wants Python's lock gets it from one that is busy. Python's own
-# 5 ms are longer than most frames take from their last sample to their PDU, and keep the threads of
-# a receiver from their work in C++.
+# Seconds after which a busy thread must give Python's lock to a waiting one. Python's default of
+# 5 ms is longer than most frames take from their last sample to their PDU, and delays the
+# receiver's threads that work in C++.
 INTERVAL = 5e-4
 
 
 class QuickHandover:
-    """Let Python's lock change hands sooner, for all threads of the process, while it is wanted.
+    """Shorten Python's switch interval for the whole process while at least one user needs it.
 
-    What ``sys.setswitchinterval`` was set to comes back with the last one that ends, unless
-    somebody else has changed it since.
+    The last user to end restores the old value, unless other code has changed it meanwhile.
     """
 
     _lock, _wanted, _before = threading.Lock(), 0, None
@@ -36,7 +35,7 @@ class QuickHandover:
                 sys.setswitchinterval(INTERVAL)
 
     def end(self):
-        """Restore the interval, with the last user; a second call does nothing."""
+        """Restore the interval if this is the last user; a second call does nothing."""
         cls = QuickHandover
         with cls._lock:
             if not self._begun:

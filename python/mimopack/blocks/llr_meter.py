@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Block: whether LLRs mean what they say."""
+"""Block: measure the saturation and calibration of LLRs."""
 
 import threading
 
@@ -18,33 +18,33 @@ _HEALTH = pmt.intern("health")
 
 
 class llr_meter(gr.sync_block):
-    """Compares LLRs with the bits that a decoder made of them: saturation and calibration.
+    """Compare LLRs with decoded bits, and measure saturation and calibration.
 
-    Any LLRs of the order and number of the bits do: those of a detector with the coded bits that
-    come out of decoding and encoding again, or those of a decoder's information bits with its
+    The LLRs and the bits must match in order and number. Connect a detector's LLRs with coded bits
+    that were decoded and encoded again, or the LLRs of a decoder's information bits with its
     decisions. See ``llr_health.LlrHealth``.
 
     Ports:
-        in 0 ``llr``: float (or int8), vlen num_bits, ln P(1)/P(0).
-        in 1 ``bits``: byte, vlen num_bits, a bit in the lowest place of each.
-        message out ``health``: after each ``period`` LLRs a dictionary of these: ``bits``,
+        in 0 ``llr``: float (or int8), vlen num_bits: ln P(1)/P(0).
+        in 1 ``bits``: byte, vlen num_bits: one bit in the lowest bit of each byte.
+        message out ``health``: a dictionary after each ``period`` LLRs. The keys ``bits``,
             ``wrong``, ``erased``, ``saturated``, ``limit``, ``invalid``, ``scale``,
-            ``scale_error`` and ``verdict`` as of ``llr_health.LlrFigures`` (scale and scale_error
-            are missing where they are nan), and of each range an element of the f64vectors
-            ``range_low``, ``range_bits``, ``range_wrong`` and ``range_expected``.
+            ``scale_error`` and ``verdict`` are defined in ``llr_health.LlrFigures`` (scale and
+            scale_error are missing if they are nan). The f64vectors ``range_low``, ``range_bits``,
+            ``range_wrong`` and ``range_expected`` have an element for each range.
 
-    ``text`` has the figures of all LLRs in a line, for a function probe.
+    ``text`` returns the figures of all LLRs as one line, for a function probe.
 
     Args:
-        num_bits: LLRs of an item, 1..2^24.
+        num_bits: LLRs per item, 1..2^24.
         llr_type: "float32" or "int8".
-        llr_scale: int8 only: steps that an LLR of 1 has become, as at the detector.
-        limit: magnitude from which an LLR is saturated; 0 takes the largest that came, of int8 the
-            largest that there is.
-        period: LLRs of a message, 1..2^40.
+        llr_scale: int8 only: integer value of an LLR of 1, as at the detector.
+        limit: magnitude from which an LLR is saturated; 0 takes the largest magnitude so far, or
+            for int8 the largest possible one.
+        period: LLRs per message, 1..2^40.
 
     Raises:
-        ValueError: an argument is not as above.
+        ValueError: an argument is invalid.
     """
 
     def __init__(self, num_bits=1, llr_type="float32", llr_scale=8.0, limit=0.0, period=100_000):
@@ -65,7 +65,7 @@ class llr_meter(gr.sync_block):
         self.message_port_register_out(_HEALTH)
 
     def figures(self):
-        """``llr_health.LlrFigures`` of all LLRs since the block was made."""
+        """Return ``llr_health.LlrFigures`` of all LLRs since the block was made."""
         with self._lock:
             total = LlrHealth(self._limit)
             total.merge(self._all)
@@ -73,7 +73,7 @@ class llr_meter(gr.sync_block):
             return total.figures()
 
     def text(self):
-        """The same in a line."""
+        """Return the figures of all LLRs as one line of text."""
         return self.figures().text()
 
     def work(self, input_items, _output_items):

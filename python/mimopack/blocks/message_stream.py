@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Messages to streams, and messages that a stream's end still sends."""
+"""Base classes for blocks that turn messages into streams, or send messages at their end."""
 
 import time
 from collections import deque
@@ -11,31 +11,31 @@ from gnuradio import gr
 from .._runtime import listeners, publish
 from .streams import BlockLog, OutputQueue
 
-# GNU Radio tells a block here that the sender of its messages is done.
+# GNU Radio's port and message that tell a block that the sender of its messages is done.
 _SYSTEM = pmt.intern("system")
 _DONE = pmt.intern("done")
 _WAKE = pmt.intern("wake")
-# Seconds between calls of a block for displays: messages that come meanwhile share the next one.
+# Seconds between calls of a display block; messages that arrive meanwhile share the next call.
 _PACE = 0.02
 
 
 class message_source(gr.basic_block):
-    """Base of the blocks whose output streams come from messages.
+    """Base class of blocks that turn messages into output streams.
 
-    A subclass has ``_accept(message)``, which fills ``_queue``, or raises: then the message is
-    counted, logged and left out. The streams end, once everything is out, after the message PMT_EOF
-    or with the block that sends the messages.
+    A subclass has a method ``_accept(message)``, which fills ``_queue``. If it raises, the message
+    is counted, logged and left out. The streams end after the message PMT_EOF, or when the sender
+    of the messages ends, as soon as all output is written.
 
     Args:
-        name: of the block.
+        name: name of the block.
         port: name of the message port.
         out_sig: types of the output streams.
-        most: messages that may wait.
-        multiple: of output items, while buffers are made: it makes the scheduler allocate large
-            ones. start() takes it back.
-        newest: whether a new message takes the place of the oldest where ``most`` wait, and none is
-            kept when the flowgraph stops or changes; otherwise the new one is dropped, and those
-            that wait are for the next start.
+        most: maximum number of waiting messages.
+        multiple: output multiple while the scheduler allocates buffers, which makes them large.
+            start() resets it.
+        newest: what to do if ``most`` messages wait. True drops the oldest message, and drops all
+            waiting messages when the flowgraph stops or changes. False drops the new message, and
+            keeps waiting messages for the next start.
     """
 
     def __init__(self, name, port, out_sig, most=1000, multiple=1, newest=False):
@@ -53,15 +53,15 @@ class message_source(gr.basic_block):
         self.set_msg_handler(_SYSTEM, self._on_system)
 
     def messages(self):
-        """Messages taken since the block was made."""
+        """Number of messages accepted since the block was made."""
         return self._messages
 
     def refused(self):
-        """Messages left out because they were not what the block takes."""
+        """Number of invalid messages that were left out."""
         return self._log.failures
 
     def dropped(self):
-        """Messages dropped because too many waited, or cut off by a stop of the flowgraph."""
+        """Number of messages dropped because too many waited or the flowgraph stopped."""
         return self._dropped
 
     def start(self):
@@ -93,10 +93,10 @@ class message_source(gr.basic_block):
         if produced and self._newest:
             time.sleep(_PACE)
         if produced or not self._ended:
-            # A source that gives nothing is called again when a message comes.
+            # The scheduler calls a source without output again when a message arrives.
             return produced
-        # Messages are handled before a call, each port in turn: one that was sent just before the
-        # sender's end can be behind it by a call.
+        # GNU Radio handles messages before a call, port by port. A message sent just before the
+        # sender's end can therefore arrive one call after the end.
         self._idle_calls += 1
         if self._idle_calls > 2:
             return -1
@@ -104,13 +104,13 @@ class message_source(gr.basic_block):
         return 0
 
     def _take(self, message):
-        # GNU Radio calls this for as long as messages come, and nothing else: be quick.
+        # While messages arrive, GNU Radio calls only this handler: be quick.
         if pmt.is_eof_object(message):
             self._ended = True
             return
         if len(self._waiting) >= self._most:
             self._dropped += 1
-            self._log.warn("messages dropped", f"message dropped: {self._most} wait already")
+            self._log.warn("messages dropped", f"message dropped: {self._most} are waiting")
             if not self._newest:
                 return
             self._waiting.popleft()
@@ -122,11 +122,12 @@ class message_source(gr.basic_block):
 
 
 class message_outlet(gr.basic_block):
-    """Message ports through which another block sends, until that says that it has ended.
+    """Message ports for another block, which stay open until that block calls ``end()``.
 
-    GNU Radio tells the receivers of a block's messages that it is done, and they end, before it
-    calls the block's stop(): what is sent there comes too late. A hierarchical block that holds
-    this one beside the block that works sends everything through it.
+    Before GNU Radio calls a block's stop(), it tells the receivers of the block's messages that the
+    block is done, and they end. Messages sent in stop() arrive too late. A hierarchical block
+    therefore contains an outlet beside the working block, and sends all messages through the
+    outlet.
     """
 
     def __init__(self, ports):
@@ -136,15 +137,15 @@ class message_outlet(gr.basic_block):
             self.message_port_register_out(port)
 
     def join(self, parent):
-        """Become a part of a hierarchical block, the ports its own."""
-        # Nothing else connects it: where nobody listens it is no part of the flowgraph. It would go
-        # on, and the flowgraph not end, after its parent is taken out of it.
+        """Make the ports those of a hierarchical block."""
+        # Make no other connection: without a listener, the outlet must not be part of the
+        # flowgraph. Otherwise it would keep the flowgraph running after its parent is removed.
         for name in self._ports:
             parent.message_port_register_hier_out(name)
             parent.msg_connect(self, name, parent, name)
 
     def start(self):
-        # GNU Radio 3.10 does not forget by itself that an earlier run has ended.
+        # GNU Radio 3.10 does not clear the "done" state of an earlier run.
         self._set_done(0)
         return gr.basic_block.start(self)
 
@@ -154,7 +155,7 @@ class message_outlet(gr.basic_block):
         return tuple(self._ports)
 
     def listeners(self, name):
-        """How many ports a port is connected with; known while the flowgraph runs."""
+        """Return the number of ports connected to a port; known while the flowgraph runs."""
         return listeners(self.to_basic_block(), self._ports[name])
 
     def send(self, name, *messages):
@@ -162,7 +163,7 @@ class message_outlet(gr.basic_block):
         publish(self.to_basic_block(), self._ports[name], messages)
 
     def end(self):
-        """Everything was sent: end, and tell the receivers."""
+        """End after the last message, and tell the receivers."""
         self._set_done(1)
 
     def _set_done(self, value):

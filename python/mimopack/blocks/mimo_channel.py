@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Block: simulated MIMO channel between num_tx and num_rx streams."""
+"""Block: simulate a MIMO channel from num_tx to num_rx streams."""
 
 import threading
 
@@ -13,19 +13,19 @@ from .streams import BlockLog
 
 
 class mimo_channel(Controlled, gr.basic_block):
-    """MIMO channel with fading, delays, correlation, carrier and sampling offset, and noise.
+    """Simulate a MIMO channel with fading, delays, correlation, frequency offsets and noise.
 
-    Inputs are the samples of num_tx antennas, outputs those of num_rx antennas (complex). The
-    model, the units and the meaning of every parameter are those of ``channel.MIMOChannel``; one
-    realisation lasts as long as the block, and moves on with the Doppler frequency. As with any
-    FIR filter, what is inside it when the stream ends (``latency`` samples) does not come out.
-    The result does not depend on how the scheduler cuts the stream.
+    The inputs are the samples of num_tx transmit antennas, the outputs the samples of num_rx
+    receive antennas (complex). ``channel.MIMOChannel`` describes the model, the parameters and
+    their units. One realisation lasts as long as the block, and changes with the Doppler frequency.
+    As with any FIR filter, the samples inside the filter when the stream ends (``latency`` samples)
+    do not come out. The result does not depend on how the scheduler divides the stream into calls.
 
-    ``snr_db`` and ``cfo`` can be set while running: by their setters, or by a message at port
-    "control", a pair or a dictionary with the keys "snr_db" and "cfo" and numbers as values.
+    ``snr_db`` and ``cfo`` can be changed while running, with their setters or with a message at
+    port "control": a pair or a dictionary with the keys "snr_db" and "cfo" and numbers as values.
 
     Raises:
-        ValueError: a parameter that ``channel.MIMOChannel`` refuses.
+        ValueError: ``channel.MIMOChannel`` refuses a parameter.
     """
 
     CONTROLS = ("snr_db", "cfo")
@@ -45,7 +45,7 @@ class mimo_channel(Controlled, gr.basic_block):
 
     @property
     def latency(self):
-        """Samples by which the path of delay 0 comes late."""
+        """Delay in samples of the path with delay 0."""
         return self._channel.latency
 
     def snr_db(self):
@@ -53,7 +53,7 @@ class mimo_channel(Controlled, gr.basic_block):
         return self._channel.snr_db
 
     def set_snr_db(self, snr_db):
-        """Set the SNR in dB; None switches the noise off."""
+        """Set the SNR in dB; None turns the noise off."""
         with self._lock:
             self._channel.snr_db = snr_db
 
@@ -62,12 +62,12 @@ class mimo_channel(Controlled, gr.basic_block):
         return self._channel.cfo
 
     def set_cfo(self, cfo):
-        """Set the carrier frequency offset in Hz; the phase goes on without a jump."""
+        """Set the carrier frequency offset in Hz; the phase stays continuous."""
         with self._lock:
             self._channel.cfo = cfo
 
     def forecast(self, noutput_items, ninputs):
-        # With a sampling offset two outputs can come of one input.
+        # With a sampling offset, one input can give two outputs.
         return [max(noutput_items - 1, 1)] * ninputs
 
     def general_work(self, input_items, output_items):

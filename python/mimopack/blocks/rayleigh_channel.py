@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Block: simulated flat MIMO channel of vectors, which also puts out its matrices."""
+"""Block: simulate a flat MIMO channel for vectors, and output the channel matrices."""
 
 import numpy as np
 import pmt
@@ -14,28 +14,28 @@ BATCH_BYTES = 2**22
 
 
 class rayleigh_channel(Controlled, batched_block):
-    """Simulated channel y = H x + n of vectors, i.i.d. Rayleigh fading from matrix to matrix.
+    """Simulate the channel y = H x + n with i.i.d. Rayleigh fading from matrix to matrix.
 
-    Entries of H are CN(0, 1), and n is CN(0, noise_var I) with noise_var = num_tx / SNR, for x of
-    mean energy 1 an antenna. Equal seeds give equal channels and noise. ``mimo_channel`` is for
-    the samples of a waveform.
+    The entries of H are CN(0, 1). The noise n is CN(0, noise_var I) with
+    noise_var = num_tx / SNR, for x of mean energy 1 per antenna. Equal seeds give equal channels
+    and noise. For the samples of a waveform, use ``mimo_channel``.
 
     Ports:
-        in 0 ``x``: complex, vlen vectors*nt, vectors after each other.
-        out 0 ``y``: complex, vlen vectors*nr, what is received of them. Its first item, and each
-            from which on the SNR is another, has a tag "noise_var".
-        out 1 ``h``: complex, vlen vectors/T*nr*nt, their channels, row-major.
-        message in ``control``: a dict or pair with ``snr_db``.
+        in 0 ``x``: complex, vlen vectors*nt: transmit vectors, one after another.
+        out 0 ``y``: complex, vlen vectors*nr: received vectors. The first item, and the first item
+            after each change of the SNR, has a tag "noise_var".
+        out 1 ``h``: complex, vlen vectors/T*nr*nt: channel matrices, row-major.
+        message in ``control``: dict or pair with ``snr_db``.
 
     Args:
-        num_tx, num_rx: antennas.
-        vectors: of an item.
-        symbols_per_channel: T, vectors that share a matrix; it divides vectors.
+        num_tx, num_rx: number of transmit and receive antennas.
+        vectors: vectors per item.
+        symbols_per_channel: T, the number of vectors that share a matrix; it must divide vectors.
         snr_db: mean SNR per receive antenna in dB.
-        seed: of channel and noise; None takes a new one.
+        seed: seed of channel and noise; None takes a random one.
 
     Raises:
-        ValueError: an argument is not as above.
+        ValueError: an argument is invalid.
     """
 
     CONTROLS = ("snr_db",)
@@ -60,7 +60,7 @@ class rayleigh_channel(Controlled, batched_block):
         self._register_control()
 
     def set_snr_db(self, snr_db):
-        """Mean SNR per receive antenna in dB."""
+        """Set the mean SNR per receive antenna in dB."""
         value = number("snr_db", snr_db)
         if not -100 <= value <= 200:
             raise ValueError(f"snr_db: got {value}, allowed are -100 to 200")
@@ -94,7 +94,11 @@ class rayleigh_channel(Controlled, batched_block):
 
 
 def period_of(symbols_per_channel, vectors):
-    """T, which has to divide the vectors of an item; ValueError where it does not."""
+    """Return T = symbols_per_channel.
+
+    Raises:
+        ValueError: T does not divide the vectors of an item.
+    """
     period = integer("symbols_per_channel", symbols_per_channel, 1, 2**20)
     if vectors % period:
         raise ValueError(f"symbols_per_channel: got {period}, must divide the {vectors} vectors "

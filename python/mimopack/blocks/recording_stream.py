@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the blocks that record share: tags of devices, frames that annotate, messages."""
+"""Common parts of the recording blocks: device tags, annotated frames, messages and samples."""
 
 import time
 
@@ -13,25 +13,26 @@ from .settings import scalar
 from .streams import remaining
 from .wifi_pmt import moment
 
-# Samples per work() call to aim at: the buffers in front hold at least twice as many.
+# Target number of samples per work() call: the input buffers hold at least twice as many.
 BATCH = 131072
-# A call with fewer samples, a quarter of the smallest buffer in front, pauses for so many seconds
-# at most. Where a pause did not bring more samples, the next calls do without.
+# Fewer samples per call than this are a quarter of the smallest input buffer: the call then pauses,
+# but not longer than this many seconds. If a pause does not bring more samples, this many calls do
+# not pause.
 _PACED, _LONGEST_PAUSE, _WITHOUT = BATCH // 2, 4e-3, 1000
 _RX_TIME, _RX_FREQ, _RX_RATE = map(pmt.intern, ("rx_time", "rx_freq", "rx_rate"))
-# The rate decides where a time is expected, so it comes first.
+# The rate comes first: it determines the expected time.
 _ORDER = (_RX_RATE, _RX_FREQ, _RX_TIME)
-# Keys and characters that a message about a frame may have.
+# Limits of a message about a frame: keys, and characters in a text.
 _MOST_KEYS, _LONGEST = 200, 1000
 
 
 def read_tags(tags, timeline, log):
-    """Tell a ``recording.Timeline`` what the tags rx_rate, rx_freq and rx_time say.
+    """Pass the tags rx_rate, rx_freq and rx_time to a ``recording.Timeline``.
 
-    Tags with other values than a device's are left out, counted and logged.
+    Tags with invalid values are ignored, counted and logged.
 
     Args:
-        tags: of one input, in any order.
+        tags: tags of one input, in any order.
         timeline: ``recording.Timeline``.
         log: ``BlockLog``.
     """
@@ -48,12 +49,12 @@ def read_tags(tags, timeline, log):
 
 
 def frame_of(message):
-    """(start, count, fields) of a message about a frame, see ``recording.frame_annotation``.
+    """Return (start, count, fields) from a message about a frame.
 
-    Values other than numbers, flags and texts are left out.
+    Values other than numbers, flags and texts are ignored. See ``recording.frame_annotation``.
 
     Raises:
-        ValueError: the message is no dictionary with ``start`` and ``num_samples``.
+        ValueError: the message is not a dictionary with ``start`` and ``num_samples``.
     """
     if not pmt.is_dict(message) or pmt.is_null(message):
         raise ValueError("got no dictionary")
@@ -76,15 +77,15 @@ def frame_of(message):
 
 
 class message_taker(gr.basic_block):
-    """The part of a recording block that takes messages.
+    """Part of a recording block that receives messages.
 
-    It is a block of its own because it goes on when the samples have ended: messages about the
-    last of them come later.
+    It is a separate block because it must continue after the end of the samples: messages about the
+    last samples arrive later.
 
     Args:
-        name: of the port.
-        take: function of a PMT.
-        finish: called when the messages have ended.
+        name: name of the port.
+        take: function that takes a PMT.
+        finish: function called after the last message.
         log: ``BlockLog``.
     """
 
@@ -96,12 +97,12 @@ class message_taker(gr.basic_block):
         self.set_msg_handler(self._port, self._take)
 
     def drain(self):
-        """Take the messages that wait."""
+        """Process all waiting messages."""
         for message in remaining(self, self._port):
             self._take(message)
 
     def start(self):
-        # GNU Radio 3.10 does not forget by itself that an earlier run has ended.
+        # GNU Radio 3.10 does not clear the "done" state of an earlier run.
         self.to_basic_block().clear_finished()
         self.drain()
         return gr.basic_block.start(self)
@@ -120,19 +121,19 @@ class message_taker(gr.basic_block):
 
 
 class sample_taker(gr.sync_block):
-    """The part of a recording block that takes the samples.
+    """Part of a recording block that receives the samples.
 
     Args:
-        name: of the block.
-        num_channels: inputs.
-        timeline: ``recording.Timeline`` that gets what tags and the host's clock say.
-        timestamp: whether the host's clock says when the first sample came, where no tag does.
-        owner: object with ``begin()``, ``take(samples, first)`` which returns whether the stream
-            goes on, and ``end()``.
+        name: name of the block.
+        num_channels: number of inputs.
+        timeline: ``recording.Timeline`` for the times from tags and from the host's clock.
+        timestamp: whether the host's clock dates the first sample if no tag does.
+        owner: object with the methods ``begin()``, ``take(samples, first)`` and ``end()``;
+            ``take`` returns whether the stream continues.
         log: ``BlockLog``.
-        pace: samples per second at which the stream comes by the clock; None where it comes as fast
-            as it is taken. Each call has its price, and a radio would make thousands of small ones:
-            one that brings few samples waits until there are more.
+        pace: samples per second of a live stream; None if the stream comes as fast as this block
+            reads it. A radio would cause thousands of small calls, each with its overhead: a call
+            with few samples therefore pauses until more have arrived.
     """
 
     def __init__(self, name, num_channels, timeline, timestamp, owner, log, pace=None):
@@ -140,14 +141,14 @@ class sample_taker(gr.sync_block):
         self._pace = pace
         self._timeline, self._timestamp, self._owner, self._log = timeline, timestamp, owner, log
         self._begun, self._paused, self._unpaced = False, 0.0, 0
-        # An output multiple makes the scheduler give the block in front large buffers; start()
-        # takes it back so that nothing waits for more samples than have come.
+        # The output multiple makes the scheduler allocate large input buffers. start() resets it,
+        # so that the block does not wait for more samples than have arrived.
         self.set_output_multiple(BATCH)
 
     def start(self):
         self.set_output_multiple(1)
         self._begun = False
-        # All blocks have started before one of them works: no message is about this stream yet.
+        # GNU Radio starts all blocks before any block works: no message concerns this stream yet.
         with self._log.guard("the start of the stream"):
             self._owner.begin()
         return True
@@ -174,8 +175,8 @@ class sample_taker(gr.sync_block):
         return count if goes_on else -1
 
     def _pause(self, count):
-        """Wait for more samples than a call brought."""
-        # GNU Radio can be told to give few samples at a time: pauses would hold back the stream.
+        """Pause after a call with few samples, so that the next call gets more."""
+        # GNU Radio can be configured for small calls; pauses would then slow the stream down.
         if count < 0.5 * self._pace * self._paused:
             self._unpaced = _WITHOUT
         self._paused = 0.0

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What can be changed while a flowgraph runs: message port control, noise power."""
+"""Change settings while a flowgraph runs: message port control, noise power."""
 
 from contextlib import suppress
 
@@ -15,8 +15,12 @@ NOISE_VAR = pmt.intern("noise_var")
 
 
 def scalar(name, value):
-    """Return the Python value of a PMT that is a number, flag or text; ValueError otherwise."""
-    # Others are not converted: a deeply nested one would exhaust the stack.
+    """Return the Python value of a PMT that is a number, flag or text.
+
+    Raises:
+        ValueError: the PMT is of another type.
+    """
+    # Do not convert other types: a deeply nested PMT would exhaust the stack.
     if pmt.is_bool(value):
         return pmt.to_bool(value)
     if pmt.is_uint64(value):
@@ -27,17 +31,21 @@ def scalar(name, value):
         return pmt.to_double(value)
     if pmt.is_symbol(value):
         return pmt.symbol_to_string(value)
-    raise ValueError(f"{name}: got no number, flag or text")
+    raise ValueError(f"{name}: got another type, must be a number, flag or text")
 
 
 def setting(name, value):
-    """Return what :func:`scalar` does, whole numbers as integers: widgets send floats too."""
+    """Return the same as :func:`scalar`, but whole floats as integers: widgets send floats."""
     value = scalar(name, value)
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 def _request(message, most):
-    """Return {name: value} of a control message; ValueError where it is none."""
+    """Return the dictionary {name: value} of a control message.
+
+    Raises:
+        ValueError: the message is not a dict or pair, or has too many names.
+    """
     if pmt.is_null(message) or not pmt.is_pair(message):    # a dict is a pair too
         raise ValueError("got no dict or pair")
     pairs = [message]
@@ -54,8 +62,11 @@ def _request(message, most):
 
 
 class Controlled:
-    """Message port control: a dict or pair with names of ``CONTROLS``, for each of which the block
-    has a getter and a setter. A message that one of them refuses changes nothing."""
+    """Base class with the message port "control".
+
+    A message is a dict or pair whose names are in ``CONTROLS``. The block has a getter and a setter
+    for each name. If a setter refuses its value, the whole message changes nothing.
+    """
 
     CONTROLS = ()
 
@@ -69,7 +80,7 @@ class Controlled:
     def _apply(self, settings):
         for name, value in settings.items():
             if name not in self.CONTROLS:
-                raise ValueError(f"{name} is none of them")
+                raise ValueError(f"unknown name {name}")
             getattr(self, f"set_{name}")(value)
 
     def _on_control(self, message):
@@ -77,24 +88,29 @@ class Controlled:
         try:
             self._apply(_request(message, len(self.CONTROLS)))
         except Exception as error:
-            with suppress(ValueError):    # a noise power that a tag has made unusable
+            with suppress(ValueError):    # a tag may have made the old noise power invalid
                 self._apply(before)
             self._log.warn("messages", f"control message refused: {error!r}; "
                            f"allowed are a dict or pair with {', '.join(self.CONTROLS)}")
 
 
 class NoisePower:
-    """The noise power of a receiver's input ``y``, which a tag on it can change."""
+    """Base class with the noise power of the input ``y``, which a tag can change."""
 
     def set_noise_var(self, noise_var):
-        """Noise power per complex receive dimension, linear, positive."""
+        """Set the noise power per complex receive dimension, linear, positive."""
         self._noise_var = positive("noise_var", noise_var)
 
     def noise_var(self):
         return self._noise_var
 
     def _noise(self, items, vectors):
-        """One number, or one for each vector; vectors: of an item."""
+        """Return the noise power: one number, or an array with a value for each vector.
+
+        Args:
+            items: number of items at hand.
+            vectors: vectors per item.
+        """
         tags = self.get_tags_in_window(0, 0, items, NOISE_VAR)
         before = self._noise_var
         if not tags and SMALLEST <= before <= LARGEST:
@@ -106,6 +122,6 @@ class NoisePower:
                 value = number("noise_var", scalar("noise_var", tag.value))
             except ValueError:
                 value = np.nan
-            # An unusable value erases what it would have applied to.
+            # An invalid value erases the vectors to which it applies.
             noise[first:] = self._noise_var = value if 0 < value <= LARGEST else np.nan
         return noise

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Block: record several antennas to SigMF."""
+"""Block: record several antennas in SigMF."""
 
 from gnuradio import gr
 
@@ -11,41 +11,41 @@ from .streams import BlockLog
 
 
 class sigmf_multichannel_sink(gr.hier_block2):
-    """Record num_channels streams to SigMF, all channels up to the same sample.
+    """Record num_channels streams in SigMF, with all channels the same length.
 
-    A thread of its own writes. Where the disk does not keep up, the stream waits or samples are
-    dropped (``overload``). Metadata is written when the flowgraph stops; started again, the block
-    goes on where it stopped, in a new capture segment. Samples beyond full scale in integer formats
-    are clipped, counted and reported at the stop.
+    A separate thread writes to disk. If the disk is too slow, the stream waits or samples are
+    dropped (``overload``). The block writes the metadata when the flowgraph stops. If the flowgraph
+    starts again, the recording continues with a new capture segment. Samples beyond full scale in
+    integer formats are clipped, counted, and reported when the flowgraph stops.
 
-    Tags on the first input, as UHD's and Soapy's sources send them, tell the truth about the
-    samples: rx_rate the sample rate, rx_freq the centre frequency, rx_time (a tuple of seconds
-    since 1970 and a fraction) the time. They take the place of sample_rate, frequency and the
-    host's clock. A new frequency begins a new capture segment, and so does a gap: samples that were
-    dropped, or an rx_time that differs by more than half a sample from what the one before and the
-    rate say. Tags with other values are left out, counted and logged.
+    Tags on the first input, as UHD and Soapy sources send them, describe the samples: rx_rate is
+    the sample rate, rx_freq the centre frequency, and rx_time (a tuple of whole seconds since 1970
+    and a fraction) the time. They override sample_rate, frequency and the host's clock. A change of
+    frequency or a gap begins a new capture segment. A gap is a span of dropped samples, or an
+    rx_time that differs by more than half a sample from the time that the previous rx_time and the
+    sample rate predict. Tags with invalid values are ignored, counted and logged.
 
-    Message port ``frames`` takes a dictionary for each frame, as ``wifi_receiver``'s port of this
-    name sends it, and annotates the frame's samples, see ``recording.frame_annotation``. Needed are
-    ``start``, by the count of the samples that reach this block, and ``num_samples``. A frame that
-    is not in the recording as a whole gets no annotation. The recording holds a million annotations
-    at most. Frames may come after their samples, or after the stream has ended: the metadata is
-    written again when the senders have ended.
+    Message port ``frames`` takes a dictionary for each frame, as ``wifi_receiver`` sends it at its
+    port ``frames``, and annotates the frame's samples (see ``recording.frame_annotation``). The
+    dictionary must have ``start``, counted in samples at this block, and ``num_samples``. A frame
+    gets an annotation only if the recording holds all its samples. A recording holds at most a
+    million annotations. Frames may arrive after their samples or after the end of the stream: the
+    block writes the metadata again when the senders of messages have ended.
 
-    An error of the disk ends the recording, and what was written stays a valid one. With "wait" it
-    ends the flowgraph as well, with "drop" the stream goes on.
+    A disk error ends the recording; the samples written before form a valid recording. With
+    overload "wait", a disk error also ends the flowgraph; with "drop", the stream continues.
 
     Args:
-        path, num_channels, sample_rate, datatype, layout, frequency, description, fields: as
-            for ``recording.Writer``.
-        timestamp: write the host's time at which the first samples came as ``core:datetime``,
-            where no tag says it.
-        overwrite: replace a recording of this name.
-        overload: "wait" holds the stream until the disk is ready and loses nothing, as files need
-            it; "drop" leaves out whole spans of samples, as radios need it.
+        path, num_channels, sample_rate, datatype, layout, frequency, description, fields: see
+            ``recording.Writer``.
+        timestamp: if no tag gives a time, write the host's time at the first samples as
+            ``core:datetime``.
+        overwrite: replace an existing recording.
+        overload: "wait" holds the stream until the disk is ready and loses no samples; use it for
+            files. "drop" drops samples; use it for radios.
         buffer_mib: memory for samples that wait for the disk, in MiB.
-        checksum: write ``core:sha512``, which takes about 2 s of a core per GB: four channels of
-            20 MS/s in cf32_le are more than one core can do. None does with "wait" only.
+        checksum: write ``core:sha512``, which takes about 2 s of one core per GB. One core cannot
+            keep up with four channels of 20 MS/s in cf32_le. None writes it only with "wait".
 
     Raises:
         ValueError, FileExistsError: as ``recording.Writer`` and ``recording.Recorder``.
@@ -77,12 +77,16 @@ class sigmf_multichannel_sink(gr.hier_block2):
         self._told_error = False
 
     def counts(self):
-        """Dictionary of what was counted since the block was made.
+        """Return a dictionary of counts since the block was made.
 
-        Keys: ``samples`` (per channel, taken to be written), ``dropped`` (per channel, because of
-        the disk), ``drops`` (spans of them), ``gaps`` and ``lost`` (times that did not continue,
-        and the samples that these say are missing), ``clipped`` (components),
-        ``annotations_left_out`` (as of the last stop), ``failures`` (tags and messages left out).
+        - ``samples``: samples per channel accepted for writing
+        - ``dropped``: samples per channel dropped because of the disk
+        - ``drops``: number of times that dropping began
+        - ``gaps``: gaps shown by rx_time tags
+        - ``lost``: samples per channel missing in these gaps
+        - ``clipped``: components clipped to full scale
+        - ``annotations_left_out``: annotations not written, at the last stop
+        - ``failures``: invalid tags and messages
         """
         recorder = self.recorder
         return {"samples": recorder.num_samples, "dropped": recorder.dropped,
@@ -92,29 +96,29 @@ class sigmf_multichannel_sink(gr.hier_block2):
                 "failures": self._log.failures}
 
     def save(self):
-        """Write the metadata of what was recorded so far, with the frames that were reported.
+        """Write the metadata of the samples and frames recorded so far.
 
-        The block does so at each stop. A receiver that was stopped from outside may report its last
-        frames after that.
+        The block does this at each stop. Call it again if a receiver reports its last frames after
+        the stop.
         """
         self._frames.drain()
         self.recorder.save()
 
     def close(self):
-        """Write the metadata, end the thread and close the files: nothing more is recorded."""
+        """Write the metadata, end the thread and close the files; recording cannot continue."""
         self._frames.drain()
         self.recorder.close()
 
-    # What the samples' part calls.
+    # sample_taker calls the following methods.
 
     def begin(self):
-        """A stream begins."""
-        # Messages that came since the last stream ended are about that one.
+        """Begin a stream."""
+        # Messages that waited until now belong to the previous stream.
         self._frames.drain()
         self.recorder.restart()
 
     def take(self, samples, first):
-        """Take samples; returns whether the stream goes on."""
+        """Record samples; return whether the stream continues."""
         recorder = self.recorder
         try:
             taken = recorder.write(samples, first)
@@ -127,27 +131,27 @@ class sigmf_multichannel_sink(gr.hier_block2):
             return recorder.overload == "drop"
         if taken < len(samples[0]):
             self._log.warn("samples dropped", "the disk is too slow: "
-                           f"{recorder.dropped} samples per channel were dropped so far")
+                           f"{recorder.dropped} samples per channel dropped so far")
         return True
 
     def end(self):
-        """The stream has ended."""
+        """End the stream."""
         recorder = self.recorder
         self._frames.drain()
         self._save()
         recorder.stop()
         if recorder.clipped:
-            self._log.warn("clipping", f"{recorder.clipped} values were beyond full scale and "
+            self._log.warn("clipping", f"{recorder.clipped} values exceeded full scale and were "
                            "clipped: scale the signal down")
         line = recorder.timeline
         if line.gaps:
-            self._log.warn(None, f"{line.gaps} gaps by the tags rx_time, {line.lost} samples per "
-                           "channel are missing in them"
-                           + (f"; {line.untold} changes had no room in the metadata"
+            self._log.warn(None, f"the rx_time tags show {line.gaps} gaps with {line.lost} missing "
+                           "samples per channel"
+                           + (f"; the metadata had no room for {line.untold} changes"
                               if line.untold else ""))
         if recorder.dropped:
-            self._log.warn(None, f"{recorder.dropped} samples per channel were not recorded, "
-                           f"{recorder.num_samples} were taken")
+            self._log.warn(None, f"{recorder.dropped} samples per channel were dropped, "
+                           f"{recorder.num_samples} were accepted")
 
     def _annotate(self, message):
         start, count, fields = frame_of(message)
@@ -156,5 +160,5 @@ class sigmf_multichannel_sink(gr.hier_block2):
     def _save(self):
         try:
             self.recorder.save()
-        except Exception as error:  # one that leaves stop() would end the process
+        except Exception as error:  # an exception in stop() would end the process
             self._log.error(f"no metadata written: {error!r}")

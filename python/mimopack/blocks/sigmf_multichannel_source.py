@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Block: play a multi-channel SigMF recording, antennas aligned."""
+"""Block: play a multi-channel SigMF recording with all antennas aligned."""
 
 from bisect import bisect_left
 
@@ -11,30 +11,30 @@ from gnuradio import gr
 from ..recording import Reader
 from .wifi_pmt import moment_to_pmt
 
-# Items per work() call to aim at: large pieces are what the blocks behind like.
+# Target number of items per work() call: the blocks downstream work best on large pieces.
 _BATCH = 16384
 _RX_TIME, _RX_FREQ, _RX_RATE = map(pmt.intern, ("rx_time", "rx_freq", "rx_rate"))
 
 
 class sigmf_multichannel_source(gr.sync_block):
-    """Play a SigMF recording: one output per channel, all channels at the same sample.
+    """Play a SigMF recording with one output per channel, all channels aligned.
 
-    Reads one dataset with ``core:num_channels`` interleaved or a Collection of several datasets,
-    in a format of ``recording.DATATYPES`` (full scale is 1), see ``recording.Reader``. The first
-    sample of each capture segment, and so of the recording, carries the tags of a radio on each
-    output, where the metadata says them: "rx_rate", "rx_freq", and "rx_time" (a tuple of whole
-    seconds since 1970 and a fraction). With ``repeat`` they come again after each return to the
-    start. What the reader found amiss and worked around goes to the logger.
+    The recording is one dataset with ``core:num_channels`` interleaved channels, or a Collection of
+    several datasets, in a format of ``recording.DATATYPES`` (full scale is 1), see
+    ``recording.Reader``. On each output, the first sample of each capture segment carries a radio's
+    tags, as far as the metadata gives their values: "rx_rate", "rx_freq", and "rx_time" (a tuple of
+    whole seconds since 1970 and a fraction). With ``repeat``, the tags repeat as well. The block
+    logs the problems that the reader found and worked around.
 
     Args:
-        path: of the metadata, the dataset or the collection, or what these names begin with.
-        num_channels: outputs; None takes as many as the recording has.
-        repeat: start again at the end, for ever.
-        time_tags: whether there are tags "rx_time".
+        path: path of the metadata, the dataset or the collection, or their common stem.
+        num_channels: number of outputs; None takes the recording's number of channels.
+        repeat: return to the start at the end of the recording, for ever.
+        time_tags: whether to send "rx_time" tags.
 
     Raises:
         FileNotFoundError, ValueError: the recording cannot be read (see ``recording.Reader``),
-            or num_channels is not that of the recording.
+            or its number of channels is not num_channels.
     """
 
     def __init__(self, path, num_channels=None, repeat=False, time_tags=True):
@@ -48,22 +48,22 @@ class sigmf_multichannel_source(gr.sync_block):
                                [np.complex64] * self.reader.num_channels)
         self._repeat, self._time_tags = bool(repeat), bool(time_tags)
         self._position = 0
-        # The multiple makes the scheduler allocate large buffers; start() takes it back so that
+        # The output multiple makes the scheduler allocate large buffers. start() resets it, so that
         # the end of the recording comes out.
         self.set_output_multiple(_BATCH)
         for note in self.reader.notes:
             gr.logger(self.alias()).warn(note)
 
     def sample_rate(self):
-        """Samples per second by the metadata, or None."""
+        """Return the samples per second from the metadata, or None."""
         return self.reader.sample_rate
 
     def repeat(self):
-        """Whether the recording starts again at its end."""
+        """Return whether the recording repeats."""
         return self._repeat
 
     def set_repeat(self, repeat):
-        """Start again at the end, or stop there."""
+        """Set whether the recording repeats or ends."""
         self._repeat = bool(repeat)
 
     def start(self):
@@ -86,7 +86,7 @@ class sigmf_multichannel_source(gr.sync_block):
         return count
 
     def _tag(self, start, stop):
-        """Tag the first samples of the segments that begin from start to before stop."""
+        """Tag the first sample of each segment that begins between start and stop - 1."""
         first = bisect_left(self._starts, start)
         for segment in self._segments[first:bisect_left(self._starts, stop)]:
             known = []
@@ -94,7 +94,7 @@ class sigmf_multichannel_source(gr.sync_block):
                 known.append((_RX_RATE, pmt.from_double(float(segment.sample_rate))))
             if segment.frequency is not None:
                 known.append((_RX_FREQ, pmt.from_double(float(segment.frequency))))
-            # A PMT has no time before 1970.
+            # The PMT of a time cannot represent times before 1970.
             if self._time_tags and segment.time is not None and segment.time[0] >= 0:
                 known.append((_RX_TIME, moment_to_pmt(segment.time)))
             for port in range(self.reader.num_channels):

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Block: keep the last seconds of several antennas, and write them to SigMF on a message."""
+"""Block: keep the last seconds of several antennas, and write them in SigMF on request."""
 
 import threading
 from pathlib import Path
@@ -19,33 +19,34 @@ _LONGEST = 1000
 
 
 class sigmf_ring_sink(gr.hier_block2):
-    """Keep the last seconds of num_channels streams, and write them to SigMF when asked.
+    """Keep the last seconds of num_channels streams, and write them in SigMF on request.
 
-    Each message at port ``trigger`` writes what came in the last seconds as a recording of its own:
-    path-001, path-002 and so on, the next number that is free. A text (symbol) as message goes into
-    ``core:description``. A thread of its own writes; the stream goes on meanwhile and nothing of
-    the recording is lost. While one is being written, further messages are refused and counted.
+    Each message at port ``trigger`` writes the last seconds as a separate recording: path-001,
+    path-002 and so on, with the next free number. If the message is a text (symbol), it goes into
+    ``core:description``. A separate thread writes the recording; meanwhile the stream continues,
+    and no sample of the recording is lost. Messages that arrive while a recording is being written
+    are refused and counted.
 
-    Tags are read, and message port ``frames`` takes frames to annotate, as
-    ``sigmf_multichannel_sink`` does; a frame that is reported after the recording was written gets
-    no annotation.
+    The block reads tags, and message port ``frames`` takes frames to annotate, as in
+    ``sigmf_multichannel_sink``. A frame reported after the recording was written gets no
+    annotation.
 
-    Message port out ``written``: a dictionary for each message: ``path`` (of the metadata),
-    ``start`` (number of its first sample in the stream) and ``num_samples``; or ``problem``, which
-    says why nothing was written.
+    Message port ``written`` sends a dictionary in response to each trigger: ``path`` (of the
+    metadata), ``start`` (position of the first sample in the stream) and ``num_samples``; or
+    ``problem``, the reason why nothing was written.
 
-    When the flowgraph stops, the recording at hand is completed; what the ring holds is forgotten
-    when it starts again.
+    When the flowgraph stops, the block completes a recording that is being written. When the
+    flowgraph starts again, the ring is empty.
 
     Args:
-        path, num_channels, sample_rate, datatype, layout, frequency, description, fields: as
-            for ``recording.Writer``; path gets a number.
-        seconds: how much is kept at most, by sample_rate. The memory is seconds * sample_rate
-            samples of the datatype, and twice that while a recording is written.
-        timestamp: as for ``sigmf_multichannel_sink``.
+        path, num_channels, sample_rate, datatype, layout, frequency, description, fields: see
+            ``recording.Writer``; a number is added to path.
+        seconds: duration to keep, at sample_rate. The ring takes the memory of
+            seconds * sample_rate stored samples, and twice as much while a recording is written.
+        timestamp: see ``sigmf_multichannel_sink``.
 
     Raises:
-        ValueError: an argument is not as above, or the machine has not this memory.
+        ValueError: an argument is invalid, or the machine has too little memory.
     """
 
     def __init__(self, path, num_channels, seconds=5.0, datatype="cf32_le", sample_rate=20e6,
@@ -56,7 +57,7 @@ class sigmf_ring_sink(gr.hier_block2):
         if not self._base.parent.is_dir():
             raise ValueError(f"path: there is no folder {self._base.parent}")
         self._description, self._fields = description, dict(fields or {})
-        # What is wrong with these is to be known before something happens that is worth keeping.
+        # Report invalid arguments now, not at the first trigger.
         Writer.check(num_channels, sample_rate, datatype=datatype, layout=layout,
                      frequency=frequency, description=description, fields=fields)
         channels = self.ring.packing.num_channels
@@ -81,21 +82,25 @@ class sigmf_ring_sink(gr.hier_block2):
         self._written = self._refused = self._failed = 0
 
     def counts(self):
-        """Dictionary of what was counted since the block was made.
+        """Return a dictionary of counts since the block was made.
 
-        Keys: ``written`` (recordings), ``refused`` (messages that came while one was written, or
-        before the first sample), ``failed`` (recordings that the disk did not take), ``gaps``,
-        ``lost``, ``clipped`` and ``failures`` as of ``sigmf_multichannel_sink``.
+        - ``written``: recordings written
+        - ``refused``: triggers before the first sample, or while a recording was being written
+        - ``failed``: recordings that could not be written
+        - ``gaps``, ``lost``, ``clipped``, ``failures``: see ``sigmf_multichannel_sink``
         """
         return {"written": self._written, "refused": self._refused, "failed": self._failed,
                 "gaps": self.ring.timeline.gaps, "lost": self.ring.timeline.lost,
                 "clipped": self.ring.clipped, "failures": self._log.failures}
 
     def trigger(self, description=""):
-        """Write the last seconds, as a message at port ``trigger`` does; returns at once.
+        """Start to write the last seconds, as a message at port ``trigger`` does.
+
+        Args:
+            description: text for ``core:description``.
 
         Returns:
-            Whether a recording is being written.
+            True if the recording was started, False if the request was refused.
         """
         with self._lock:
             busy = self._busy
@@ -108,24 +113,24 @@ class sigmf_ring_sink(gr.hier_block2):
                 return True
             self._refused += 1
         self._say({"problem": "a recording is being written" if busy
-                   else "no samples have come yet"})
+                   else "no samples have arrived yet"})
         return False
 
-    # What the samples' part calls.
+    # sample_taker calls the following methods.
 
     def begin(self):
-        """A stream begins."""
+        """Begin a stream."""
         for taker in (self._frames, self._trigger):
             taker.drain()
         self.ring.restart()
 
     def take(self, samples, first):
-        """Take samples; returns whether the stream goes on."""
+        """Store samples; return whether the stream continues."""
         self.ring.write(samples, first)
         return True
 
     def end(self):
-        """The stream has ended."""
+        """End the stream."""
         self._trigger.drain()
         self._wait()
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the Python blocks share: their log, output that waits for room, large batches."""
+"""Common parts of the Python blocks: rate-limited log, output queue, large batches."""
 
 import time
 from collections import defaultdict, deque
@@ -14,10 +14,10 @@ REPORT_SECONDS = 1.0
 
 
 class BlockLog:
-    """A block's lines in GNU Radio's log: of each kind at most one per second.
+    """Write a block's lines to GNU Radio's log, at most one line of each kind per second.
 
-    ``failures`` counts exceptions that :meth:`guard` has kept from the scheduler, which ends the
-    thread of a block that raises, and with it the flowgraph or the whole process.
+    ``failures`` counts the exceptions that :meth:`guard` has caught. Otherwise the scheduler would
+    end the thread of the block, and with it the flowgraph or the whole process.
     """
 
     def __init__(self, block):
@@ -27,17 +27,17 @@ class BlockLog:
         self.failures = 0
 
     def info(self, line):
-        """A line that is not limited."""
+        """Log a line without a rate limit."""
         self._logger().info(line)
 
     def error(self, line):
-        """A line that is not limited, of what ends the stream or loses data."""
+        """Log an event that ends the stream or loses data, without a rate limit."""
         self._logger().error(line)
 
     def warn(self, kind, line):
-        """A line, unless one of its kind came less than a second ago: then it is only counted.
+        """Log a line, or only count it if a line of its kind was logged less than a second ago.
 
-        Kind None is not limited.
+        Kind None has no rate limit.
         """
         if kind is None:
             self._logger().warn(line)
@@ -51,7 +51,7 @@ class BlockLog:
         self._logger().warn(line + (f" ({held_back} more before)" if held_back else ""))
 
     def flush(self):
-        """Say what was only counted; for stop()."""
+        """Log the number of lines that were only counted; call this in stop()."""
         for kind, count in self._held_back.items():
             self._logger().warn(f"{kind}: {count} more")
         self._held_back.clear()
@@ -59,7 +59,7 @@ class BlockLog:
 
     @contextmanager
     def guard(self, what, cleanup=None):
-        """Count and log an exception of the body instead of raising it, then call cleanup."""
+        """Count and log an exception in the body instead of raising it, then call cleanup."""
         try:
             yield
         except Exception as error:
@@ -69,22 +69,25 @@ class BlockLog:
                 cleanup()
 
     def _logger(self):
-        # The alias may have been set since.
+        # The block's alias may change after construction.
         return gr.logger(self._block.alias())
 
 
 def extended(info, **values):
-    """A PMT dictionary with keys added or changed; converting all of it would take far longer."""
+    """Return a PMT dictionary with keys added or changed.
+
+    To convert the whole dictionary to Python and back would take far longer.
+    """
     for key, value in values.items():
         info = pmt.dict_add(info, pmt.intern(key), pmt.to_pmt(value))
     return info
 
 
 def remaining(block, port):
-    """Yield the messages that wait at a port, for ``stop()``.
+    """Yield the messages that wait at a port; call this in ``stop()``.
 
-    GNU Radio ends a block without inputs when the sender of its messages ends, and drops messages
-    that came just before.
+    GNU Radio ends a block without inputs when the sender of its messages ends, and would drop the
+    messages that arrived just before.
     """
     block = block.to_basic_block()
     while block.nmsgs(port):
@@ -92,15 +95,16 @@ def remaining(block, port):
 
 
 def vector(dtype, width):
-    """Port type for items of width values; NumPy has no vectors of one."""
+    """Return the port type for items of width values; one value needs the bare type."""
     return dtype if width == 1 else (dtype, width)
 
 
 class OutputQueue:
-    """Arrays that wait until the output buffers have room, and what to tag their first items with.
+    """Queue of arrays that wait for room in the output buffers, with tags for their first items.
 
-    A block that has consumed all its input is not called again once its sources are done. So as
-    long as items wait, one input item that was already looked at is left unconsumed.
+    When the sources are done, GNU Radio no longer calls a block that has consumed all its input.
+    While items wait, the queue therefore leaves one input item unconsumed, although the block has
+    already processed it.
     """
 
     def __init__(self):
@@ -111,19 +115,31 @@ class OutputQueue:
         return bool(self._waiting)
 
     def put(self, arrays, tags=()):
-        """Append one array (items, ...) per port; tags: (port, key, value) for their first item."""
+        """Append output items.
+
+        Args:
+            arrays: one array (items, ...) for each port.
+            tags: list of (port, key, value) for the first item.
+        """
         if len(arrays[0]):
             self._waiting.append((arrays, tags))
 
     def clear(self):
-        """Forget what waits."""
+        """Drop all waiting items."""
         self._waiting.clear()
         self._position = 0
 
     def general_work(self, block, input_items, output_items, take):
-        """What a block's general_work has to do, its forecast being one item of each input.
+        """Do the work of a block's general_work, whose forecast must be one item of each input.
 
-        take(inputs) is called with new input items, equally many per port, unless items wait.
+        Args:
+            block: the block.
+            input_items, output_items: arguments of general_work.
+            take: function called with new input items, the same number for each port, unless
+                output items wait.
+
+        Returns:
+            Number of output items produced.
         """
         if self._waiting:
             seen = 1
@@ -135,7 +151,7 @@ class OutputQueue:
         return produced
 
     def produce(self, block, output_items):
-        """Fill the outputs as far as they go; returns the number of items."""
+        """Fill the output buffers as far as possible; return the number of items."""
         written, space = 0, min(map(len, output_items))
         while self._waiting and written < space:
             arrays, tags = self._waiting[0]
@@ -156,10 +172,13 @@ class OutputQueue:
 
 
 class batched_block(gr.sync_block):
-    """Base of sync blocks whose work() is worth many items a call; no item is kept back for it.
+    """Base class of sync blocks whose work() runs best with many items per call.
+
+    The block does not wait for a full batch at the end of a stream.
 
     Args:
-        batch: items to ask for, as ``blocks.detector`` explains.
+        name, in_sig, out_sig: see ``gr.sync_block``.
+        batch: target number of items per call, see ``blocks.detector``.
     """
 
     def __init__(self, name, in_sig, out_sig, batch):
