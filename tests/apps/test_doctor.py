@@ -188,7 +188,7 @@ def test_what_backend_auto_has_kept(tmp_path):
     (folder / "c.json").write_text("{")
     found = findings(XDG_CACHE_HOME=str(tmp_path))[1]["backend auto"]
     assert found["status"] == "ok" and str(folder) in found["text"]
-    assert found["text"].startswith("2 configurations measured, 1 of which the GPU wins")
+    assert found["text"].startswith("2 configurations measured; the GPU is faster in 1")
 
 
 def test_another_copy_is_reported(tmp_path):

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The detector blocks in flowgraphs: same LLRs as the arrays, nothing lost, controls, reports."""
+"""Detector blocks in flowgraphs: same LLRs as the array interface, no loss, controls, reports."""
 
 import inspect
 import time
@@ -47,7 +47,7 @@ def test_prior_port(name):
 @pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize("constellation", ["bpsk", "qam16"])
 def test_one_antenna(constellation):
-    """Ports of one value per item."""
+    """Ports with one value per item work."""
     y, h, noise_var, _ = problem(333, 1, 1, constellation, 10)
     expected = detectors.MMSE(1, 1, constellation).detect(y, h, noise_var)
     block = make("mmse", num_tx=1, num_rx=1, constellation=constellation, noise_var=noise_var)
@@ -73,7 +73,7 @@ def test_int8():
 
 @pytest.mark.parametrize("n", [16384, 100_003])
 def test_no_vector_is_lost_and_batches_are_large(n, capsys):
-    """Default buffers everywhere else; the block itself asks for what it needs."""
+    """The block asks for large buffers by itself; all other blocks have defaults."""
     y, h, noise_var, _ = problem(1000, 4, 4, "qam16", 20)
     calls = []
     tb = gr.top_block()
@@ -91,7 +91,7 @@ def test_no_vector_is_lost_and_batches_are_large(n, capsys):
     expected = detectors.ZF().detect(y, h, noise_var)
     np.testing.assert_allclose(llr, np.resize(expected, llr.shape), rtol=1e-5, atol=1e-3)
     if n > 2 * 16384:
-        assert n / len(calls) > 300    # a block that asks for nothing gets about 190
+        assert n / len(calls) > 300    # without a request, a block gets about 190
     with capsys.disabled():
         print(f"\nzf_detector, {n} vectors: mean batch {n / len(calls):.0f}, "
               f"{n / elapsed / 1e6:.2f} Mvec/s with start-up")
@@ -99,7 +99,7 @@ def test_no_vector_is_lost_and_batches_are_large(n, capsys):
 
 @pytest.mark.parametrize("items", [10_000, 17_000, 20_000, 24_000])
 def test_a_reader_of_many_items_does_not_deadlock(items):
-    """The reader leaves less than a batch free in the output buffer and waits for more."""
+    """The reader leaves less than a batch free in the output buffer and waits for more items."""
     tb = gr.top_block()
     block = make("zf")
     repeat_into(tb, block, (np.ones((1, 4)), np.ones((1, 16))), 200_000)
@@ -115,7 +115,7 @@ def test_a_reader_of_many_items_does_not_deadlock(items):
 
 
 def test_a_long_search_can_be_stopped():
-    """64-QAM, 3 layers, exact: batches are cut so that a call is short."""
+    """Exact detection of 64-QAM with 3 layers is slow: batches are cut to keep calls short."""
     calls = []
     block = make("omap", num_tx=3, num_rx=3, constellation="qam64", noise_var=0.1)
     detect = block._detector.detect
@@ -178,11 +178,11 @@ def test_erasures_are_counted_and_reported():
     assert 1 <= len(messages.received) <= 3
     stamps = messages.stamps()
     assert messages.values()[0].keys() == {"vectors", "erasures", "failures"}
-    assert np.all(np.diff(stamps)[:-1] > 0.9)    # the last comes when the block stops
+    assert np.all(np.diff(stamps)[:-1] > 0.9)    # the last report comes when the block stops
 
 
 class FailingGpu:
-    """Stands in for a GPU: the CPU's detector, until it is lost after some calls."""
+    """Stand-in for a GPU: detects on the CPU, and fails after some calls."""
 
     calls_left = 0
 
@@ -261,7 +261,7 @@ class TestControl:
         (pmt.to_pmt({"noise_var": 0.7, "gain": 1}), 0.25, 1),
         (pmt.intern("nonsense"), 0.25, 1)])
     def test_message_port(self, message, noise_var, threads):
-        """A message while the flowgraph runs; a bad one is refused and changes nothing."""
+        """Messages change settings while the flowgraph runs; a bad one changes nothing."""
         block = make("zf", noise_var=0.25, threads=1)
         tb = gr.top_block()
         sources = [blocks.null_source(32), blocks.null_source(128)]

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The LLR meter in flowgraphs: what it counts is what the arrays count."""
+"""The LLR meter in flowgraphs: its counts equal those of the array interface."""
 
 import numpy as np
 import pytest
@@ -32,7 +32,7 @@ def test_the_block_counts_what_arrays_count(num_bits):
     whole = LlrHealth()
     whole.add(llr, bits)
     assert meter.figures().text() == whole.figures().text() == meter.text()
-    assert [one["bits"] for one in told] == [30_000, 30_000]    # the rest has no message
+    assert [one["bits"] for one in told] == [30_000, 30_000]    # no message for the remainder
     for index, one in enumerate(told):
         part = LlrHealth()
         part.add(*(x[index * 30_000:(index + 1) * 30_000] for x in (llr, bits)))
@@ -65,7 +65,7 @@ def test_wrong_arguments_are_refused(arguments, said):
 
 
 def test_a_detectors_llrs_in_a_compiled_flowgraph(companion, tmp_path):
-    """Detector, decoder, encoder again: their LLRs and bits meet in the meter."""
+    """The meter compares a detector's LLRs with bits that were decoded and encoded again."""
     code = "wifi:648:1/2"
     blocks_ = [
         block("imported", "import", imports="import numpy as np"),

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The mimo_channel block in flowgraphs: the array result, whatever the scheduler does."""
+"""The mimo_channel block in flowgraphs: its output equals that of the array interface."""
 
 import numpy as np
 import pmt
@@ -50,7 +50,7 @@ def test_setters_and_messages_reach_the_stream():
     control = pmt.intern("control")
     post(control, pmt.cons(pmt.intern("snr_db"), pmt.from_double(60.0)))
     post(control, pmt.to_pmt({"cfo": -2.5e6}))
-    post(control, pmt.to_pmt({"gain": 3.0}))  # unknown: reported, nothing else
+    post(control, pmt.to_pmt({"gain": 3.0}))  # unknown name: only reported
     post(control, pmt.to_pmt({"cfo": "much"}))
     top, (sink,) = _connect(channel, np.ones((1, 4000), np.complex64), 1)
     top.run()

@@ -23,7 +23,7 @@ KINDS = [(layout, datatype) for layout in recording.LAYOUTS for datatype in reco
 
 
 def _samples(channels=3, n=LENGTH, datatype="ci16_le"):
-    """On the grid of 16 bits or, where the datatype has them, 8: it keeps them exactly."""
+    """Return samples on a grid of 16 or 8 bits, which the datatype stores exactly."""
     steps = 1 << (7 if datatype.endswith("8") else 15)
     parts = np.random.default_rng(0).integers(-steps, steps, (channels, n, 2))
     return (parts / steps).astype(np.float32).view(np.complex64)[..., 0]
@@ -87,13 +87,13 @@ def test_a_stream_by_the_clock_is_taken_in_large_pieces(tmp_path, monkeypatch, k
     sink = (mimopack.sigmf_ring_sink(path, 1, 0.1, sample_rate=20e6) if kind == "ring" else
             mimopack.sigmf_multichannel_sink(path, 1, sample_rate=20e6, overload=kind))
     _record(sink, _samples(1, 1000))
-    # It waits for what comes meanwhile, and not for so long that the buffers in front overflow.
+    # The pauses collect samples, but are too short for the input buffers to overflow.
     assert bool(pauses) == paced
     assert all(0.003 < pause < 0.0034 for pause in pauses)
 
 
 def test_pauses_end_where_they_bring_no_more_samples(tmp_path, monkeypatch):
-    """GNU Radio was told to give few samples at a time: pauses would hold back the stream."""
+    """If GNU Radio is configured for small calls, pauses would slow the stream down."""
     pauses = []
     monkeypatch.setattr(recording_stream, "time", SimpleNamespace(
         sleep=pauses.append, time_ns=time.time_ns))
@@ -160,8 +160,10 @@ def test_wrong_parameters_are_named(tmp_path):
 
 
 class _Radio(gr.sync_block):
-    """Plays samples, all outputs alike, with tags {sample: {key: PMT}} on the first output; stops
-    at each sample of pauses until ``go`` is set."""
+    """Play the same samples on all outputs, with tags {sample: {key: PMT}} on the first output.
+
+    The source stops at each sample in ``pauses`` until ``go`` is set.
+    """
 
     def __init__(self, samples, tags=None, piece=1000, pauses=()):
         gr.sync_block.__init__(self, "radio", None, [np.complex64] * len(samples))
@@ -260,7 +262,8 @@ def _nested(depth):
     return value
 
 
-# What no conversion that recurses survives; kept for ever, as GNU Radio does not survive its end.
+# A recursive conversion of this PMT would crash. It is kept for ever, because GNU Radio would crash
+# when it frees it.
 DEEP = _nested(100_000)
 
 
@@ -307,7 +310,7 @@ def test_frames_annotate_their_samples_even_after_the_stream(tmp_path):
 
 
 class _Feed(gr.basic_block):
-    """Sends messages that the test gives it, and ends when told."""
+    """Send messages from the test, and end on request."""
 
     def __init__(self):
         gr.basic_block.__init__(self, "feed", None, None)

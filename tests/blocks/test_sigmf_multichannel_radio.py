@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Recording from a radio that loses samples: gr-soapy's source, the driver of soapy/, the sink."""
+"""Record from a radio that loses samples: gr-soapy's source with the driver in soapy/."""
 
 import numpy as np
 import soapy_driver as driver
@@ -15,7 +15,7 @@ def test_what_a_radio_loses_is_a_gap_in_the_recording(tmp_path):
     source = driver.soapy.source(
         "driver=mimopack", "fc32", 4, f"recording={air},speed=0,overflow_at=5000:0.02s,"
         "overflow_samples=700", "", [""], [""])
-    # Another rate and frequency than the radio's.
+    # The rate and frequency differ from the radio's; its tags must win.
     sink = mimopack.sigmf_multichannel_sink(str(tmp_path / "r"), 4, sample_rate=20e6,
                                             frequency=2.4e9)
     heads = [blocks.head(gr.sizeof_gr_complex, 40_000) for _ in range(4)]

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The NumPy references of the tree, list and iterative detectors: oracles and known relations."""
+"""NumPy references of the tree, list and iterative detectors: oracles and known relations."""
 
 import numpy as np
 import pytest
@@ -26,7 +26,7 @@ NAMES = {4: "qpsk", 16: "qam16", 64: "qam64", 256: "qam256"}
 
 
 def vectors(n, num_tx, name, snr, seed=0):
-    """Yields (y, h, noise_var, bits) in double precision."""
+    """Yield (y, h, noise_var, bits) in double precision."""
     y, h, noise_var, bits = problem(n, num_tx, num_tx, name, snr, seed=seed)
     for i in range(n):
         yield y[i].astype(complex), h[i].astype(complex), noise_var, bits[i]
@@ -71,22 +71,22 @@ def test_one_layer_is_max_log(detector, parameters):
 
 
 def test_fsd_order_of_barbero_and_thompson():
-    """Orthogonal columns of different norms: the expanded level takes the weakest layer."""
+    """With orthogonal columns of different norms, the expanded level takes the weakest layer."""
     h = np.diag([3.0, 1.0, 4.0, 2.0]).astype(complex)
-    assert fsd.fsd_order(h, 1) == [3, 0, 2, 1]     # top: weakest; below it strongest first
+    assert fsd.fsd_order(h, 1) == [3, 0, 2, 1]     # top: the weakest; below: strongest first
     assert fsd.fsd_order(h, 0) == [1, 3, 0, 2]
     assert fsd.fsd_order(h, 2)[-2:] == [3, 1]
 
 
 def test_fpfsd_orders_are_those_of_table_1():
-    """000 table 1: norm-based ordering {2, 4, 3, 1} and the four that follow from it."""
+    """000 table 1: norm-based ordering {2, 4, 3, 1} and the four orderings derived from it."""
     h = np.diag([1.0, 4.0, 2.0, 3.0]).astype(complex)
     detection = [[layer + 1 for layer in fsd.norm_order(h, top)[::-1]] for top in range(4)]
     assert detection == [[1, 2, 4, 3], [2, 4, 3, 1], [3, 2, 4, 1], [4, 2, 3, 1]]
 
 
 def test_number_of_paths_is_the_paper_s():
-    """000 §4.2.1: M^L + N_iter m (nt - L)."""
+    """The list has M^L + N_iter m (nt - L) candidates (000 §4.2.1)."""
     points = constellation.get("qam16")
     y, h, noise_var, _ = next(vectors(1, 4, "qam16", 20))
     search = tree.Tree(y, h, noise_var, points, fsd.fsd_order(h, 1))
@@ -96,7 +96,7 @@ def test_number_of_paths_is_the_paper_s():
 
 
 def test_bit_flipping_list():
-    """002 fig. 6: the hard solution and one branch per bit; QPSK, four layers: 9 candidates."""
+    """The list has the hard solution and a branch per bit (002 fig. 6): 9 for QPSK, four layers."""
     points = constellation.get("qpsk")
     y, h, noise_var, _ = next(vectors(1, 4, "qpsk", 10))
     search = tree.Tree(y, h, noise_var, points, sic.sic_order(h, "none"))
@@ -110,7 +110,7 @@ def test_bit_flipping_list():
 
 
 def test_bit_flipping_lists_grow():
-    """More starts only add candidates: both sides' metrics can only fall."""
+    """More starts only add candidates: the smallest metrics of both bit values can only fall."""
     points = constellation.get("qam16")
     for y, h, noise_var, bits in vectors(20, 4, "qam16", 18):
         sent = bits.reshape(4, 4) @ [8, 4, 2, 1]
@@ -143,7 +143,7 @@ def test_error_rates_are_ordered():
     ("qam16", 2, 12, [4, 3, 2, 1], [3, 5, 2]), ("wlan_qam64", 1, 15, [1], [])])
 def test_sphere_detectors_find_the_ml_solution(name, num_tx, snr, levels, expansions, ordering,
                                                with_prior):
-    """Against exhaustive search; every fourth channel is ill-conditioned, some of rank 1 or 0."""
+    """Compare with exhaustive search; each fourth channel is ill-conditioned, or of rank 1 or 0."""
     points = constellation.get(name)
     symbols, bits = candidates(points, num_tx)
     rng = np.random.default_rng(1)
@@ -163,8 +163,11 @@ def test_sphere_detectors_find_the_ml_solution(name, num_tx, snr, levels, expans
 
 
 def test_node_counts():
-    """Counts are evaluated nodes: ASD, which expands the fewest, stays within twice those of SD,
-    which stops a level's evaluation early; PSD's threads share its work without adding to it."""
+    """Compare the numbers of evaluated nodes.
+
+    ASD expands the fewest nodes, but evaluates up to twice as many as SD, which stops the
+    evaluation of a level early. The threads of PSD share its work without adding to it.
+    """
     points = constellation.get("qpsk")
     for y, h, _, _ in vectors(30, 4, "qpsk", 10):
         search = sphere.RealTree(y, h, points)
@@ -176,8 +179,11 @@ def test_node_counts():
 
 
 def test_sorted_qr_order():
-    """Least residual first: of 3, 1 and 2 along different axes, and a fourth that is the first
-    but for a small part, which is what projection leaves of it."""
+    """The column with the smallest residual comes first.
+
+    The first three columns have norms 3, 1 and 2 along different axes. The fourth is nearly equal
+    to the first; projection leaves only the small difference.
+    """
     h = np.diag([3.0, 1.0, 2.0, 0.5]).astype(complex)
     h[0, 3] = 3.0
     assert sphere.sorted_qr_order(h) == [1, 2, 0, 3]
@@ -186,8 +192,10 @@ def test_sorted_qr_order():
 
 
 def test_search_shapes_of_the_paper_are_counted():
-    """004 algorithm 3: a round evaluates exp nodes' children whether these lie inside or not, and
-    one thread of the team each; 5 levels of PAM-4, no noise: a round per stage."""
+    """A round evaluates the children of exp nodes, inside the radius or not (004 algorithm 3).
+
+    Each thread of the team evaluates one child at a time. Without noise, a stage takes one round.
+    """
     points = constellation.get("qam16")
     y, h, _, _ = next(vectors(1, 2, "qam16", 200))
     per_thread = sphere.psd_search(sphere.RealTree(y, h, points), [3, 2, 1], [3, 5], team_size=7)[1]
@@ -197,8 +205,11 @@ def test_search_shapes_of_the_paper_are_counted():
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
 def test_other_implementation(path):
-    """MMSE-PIC (extrinsic) and EP of tests/data. That EP starts from Gaussians whose variance is
-    the sample variance of the PAM points, side / (side - 1) times too large; so does this test."""
+    """MMSE-PIC (extrinsic) and EP agree with the results in tests/data.
+
+    That EP starts from Gaussians with the sample variance of the PAM points, which is
+    side / (side - 1) times too large; so does this test.
+    """
     with np.load(path) as data:
         points = constellation.get(NAMES[len(data["points"])])
         y, h = data["y"].astype(complex), data["h"].astype(complex)

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The demo's recording, and others like it."""
+"""Make the demo's recording, and similar ones."""
 
 import importlib.util
 import json

@@ -16,13 +16,13 @@ from gnuradio.mimopack.cuda import program as programs
 
 
 def _view(at, dtype, *shape):
-    """Memory at an address as an array."""
+    """Return the memory at an address as an array."""
     size = int(np.prod(shape)) * np.dtype(dtype).itemsize
     return np.frombuffer((ctypes.c_char * size).from_address(at), dtype).reshape(shape)
 
 
 class Stream:
-    """Work that waits; of the GPU that is the current one."""
+    """Queue of pending work on the current GPU."""
 
     all = {}
 
@@ -65,13 +65,13 @@ class _Memory:
 
 
 class Fake:
-    """Stands for the module cupy; ``install`` puts it in its place."""
+    """Stand-in for the module cupy; ``install`` puts it in place."""
 
     log = []             # ("launch", "wait", "free", "pin" or "unpin", GPU), in order
     pinned = []          # arrays
-    registered = {}      # {address: size} of other memory that is pinned
-    count = 1            # GPUs
-    launches_left = -1   # until one fails; -1: for ever
+    registered = {}      # {address: size} of other pinned memory
+    count = 1            # number of GPUs
+    launches_left = -1   # launches before a failure; -1: no failure
 
     def __init__(self):
         self.get_default_memory_pool = lambda: SimpleNamespace(
@@ -118,7 +118,7 @@ class Fake:
 
     @staticmethod
     def compile(program, variant):
-        """In place of ``Program._compile``."""
+        """Replace ``Program._compile``."""
         plan = program._plan
         core = _core.Detector(plan)
         Fake.kernels.append((core, plan, variant))
@@ -157,7 +157,7 @@ class Fake:
 
 
 def install(monkeypatch, count=1):
-    """As if there were so many GPUs."""
+    """Replace CuPy as if the machine had ``count`` GPUs."""
     monkeypatch.setattr(Fake, "registered", {})
     fake = Fake()
     monkeypatch.setattr(device, "cupy", lambda: fake)

@@ -1,13 +1,13 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Random detection problems for the tests."""
+"""Simulate random detection problems, and compare LLRs."""
 
 import numpy as np
 from gnuradio.mimopack import channel, constellation
 
 
 def problem(n, num_tx, num_rx, name, snr_db, per_channel=1, seed=0):
-    """(y, h, noise_var, bits): i.i.d. Rayleigh, SNR per receive antenna."""
+    """Simulate i.i.d. Rayleigh fading at an SNR per receive antenna: (y, h, noise_var, bits)."""
     rng = np.random.default_rng(seed)
     points = constellation.get(name)
     noise_var = num_tx * 10 ** (-snr_db / 10)
@@ -20,14 +20,14 @@ def problem(n, num_tx, num_rx, name, snr_db, per_channel=1, seed=0):
 
 
 def assert_close(llr, expected, tolerance=1e-3):
-    """Equal within ``tolerance`` of each vector's largest LLR."""
+    """Assert that LLRs agree within ``tolerance`` of each vector's largest LLR."""
     scale = np.max(np.abs(expected), axis=1)
     error = np.max(np.abs(llr - expected), axis=1)
     assert np.all(error <= tolerance * scale + 1e-6), np.max(error / (scale + 1e-30))
 
 
 def calibrated(n, mean=4.0, seed=1):
-    """(LLRs, bits): by Bayes' rule calibrated LLRs of BPSK in Gaussian noise."""
+    """Simulate BPSK in Gaussian noise: (LLRs, bits). The LLRs are calibrated by Bayes' rule."""
     rng = np.random.default_rng(seed)
     bits = rng.integers(0, 2, n, np.uint8)
     llr = (2.0 * bits - 1) * mean + rng.normal(0, np.sqrt(2 * mean), n)

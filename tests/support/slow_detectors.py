@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Detectors that take more time than there is."""
+"""Detectors that are too slow for real time."""
 
 import time
 
@@ -8,7 +8,7 @@ from gnuradio.mimopack import detectors
 
 
 class SlowDetector:
-    """N-way, which takes its time."""
+    """N-way detector slowed down by 20 ms of processor time per call."""
 
     def __init__(self, unknowns, rows, constellation):
         self._detector = detectors.NWay(num_tx=unknowns, num_rx=rows, constellation=constellation)
@@ -20,14 +20,14 @@ class SlowDetector:
 
     @staticmethod
     def pass_time():
-        """Take 20 ms of a processor."""
+        """Use 20 ms of processor time."""
         end = time.thread_time() + 0.02
         while time.thread_time() < end:
             pass
 
 
 class WaitingDetector(SlowDetector):
-    """N-way, which waits for what others have."""
+    """N-way detector that waits 20 ms per call without using the processor."""
 
     waited = 0.0
 
@@ -40,7 +40,7 @@ class WaitingDetector(SlowDetector):
 
 
 class SlowNWay(detectors.NWay):
-    """N-way in Python, which takes more time than there is."""
+    """N-way detector in Python, too slow for real time."""
 
     def detect(self, *arguments, **options):
         SlowDetector.pass_time()

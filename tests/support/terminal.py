@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The command line in a terminal of a given size."""
+"""Run the command line in a terminal of a given size."""
 
 import os
 import pty
@@ -12,8 +12,10 @@ import pytest
 
 
 def in_terminal(width, height, *arguments, interrupt=None):
-    """What the command writes to a terminal of a size, and its exit status; with SIGINT when a
-    text has been seen."""
+    """Run the command in a terminal; return its output and exit status.
+
+    Send SIGINT as soon as the text ``interrupt`` appears.
+    """
     pytest.importorskip("rich")
     outer, inner = pty.openpty()
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "TERM": "xterm-256color",
@@ -33,5 +35,5 @@ def in_terminal(width, height, *arguments, interrupt=None):
             process.send_signal(signal.SIGINT)
             interrupt = None
     os.close(outer)
-    # What gr-soapy prints, such as "sO", can fall into the middle of a character.
+    # Output of gr-soapy, such as "sO", can split a character.
     return b"".join(parts).decode(errors="replace"), process.wait(timeout=60)

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Programs for a GPU, compiled by g++ with without_gpu.h: they run without one."""
+"""Compile GPU programs with g++ and without_gpu.h, to run them without a GPU."""
 
 import ctypes
 import subprocess
@@ -41,7 +41,7 @@ extern "C" void launch(unsigned blocks, unsigned long long n, unsigned chunk, un
 def compiled(text, path, *more):
     path.with_suffix(".cc").write_text(text)
     options = [option for option in source.OPTIONS if option[:2] in ("-I", "-D", "-s")]
-    # -fno-gnu-unique: programs that are loaded at the same time have shared memory of their own.
+    # -fno-gnu-unique gives each program loaded at the same time its own shared memory.
     subprocess.run(["g++", "-O1", "-w", "-fPIC", "-shared", "-fno-gnu-unique",
                     "-ffp-contract=off", *options, *more, "-include", HEADER,
                     path.with_suffix(".cc"), "-o", path], check=True, timeout=300)

@@ -1,12 +1,12 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The papers' pseudo-code in NumPy, complex128, one vector at a time: the oracle of all tests.
+"""Reference detectors and decoders in NumPy, after the papers' pseudo-code: oracle of all tests.
 
-Every detector here has the form ``f(y, h, noise_var, constellation, ...) -> llr`` for one
-received vector: y (nr,), h (nr, nt), noise_var the noise power per complex receive dimension,
-llr (nt*m,) = ln P(b=1)/P(b=0), layer-major, most significant bit first. ``run`` applies one to
-a batch and erases (LLR 0) the vectors that cannot be detected. ``ldpc`` decodes one codeword,
-``turbo``, ``viterbi`` and ``bcjr`` a batch.
+Every detector has the form ``f(y, h, noise_var, constellation, ...) -> llr`` and works on one
+received vector in complex128: y (nr,), h (nr, nt), noise_var the noise power per complex receive
+dimension, llr (nt*m,) = ln P(b=1)/P(b=0), layer-major, most significant bit first. ``run`` applies
+a detector to a batch and erases (LLR 0) the vectors that cannot be detected. The decoders ``ldpc``,
+``turbo``, ``viterbi`` and ``bcjr`` work on a batch.
 """
 
 from .batch import rank_tolerance, run, usable

@@ -1,12 +1,15 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Square QAM as two PAM symbols: the real-valued model, and LLRs to and from its symbols."""
+"""Treat square QAM as two PAM symbols: real-valued model, and LLRs of the PAM symbols."""
 
 import numpy as np
 
 
 def real_model(y, h):
-    """Modified real-valued decomposition, 001 eq. 3: real and imaginary parts adjacent."""
+    """Return (y, h) of the modified real-valued model, 001 eq. 3.
+
+    The real and imaginary parts of an antenna or layer are adjacent.
+    """
     nr, nt = h.shape
     real = np.empty((2 * nr, 2 * nt))
     real[0::2, 0::2] = real[1::2, 1::2] = h.real
@@ -16,7 +19,7 @@ def real_model(y, h):
 
 
 def axis_bits(constellation):
-    """Yields (axis, ones) for each label bit: ones (side,) says which PAM symbols carry a 1."""
+    """Yield (axis, ones) for each label bit; ones (side,) marks the PAM symbols with a 1."""
     qam = constellation.square_qam
     k = np.arange(qam.side)
     gray, width = k ^ (k >> 1), qam.side.bit_length() - 1
@@ -25,8 +28,10 @@ def axis_bits(constellation):
 
 
 def axis_logits(prior, constellation):
-    """Log-probabilities (2 nt, side), up to a constant, of PAM symbols whose bits have the LLRs
-    (nt*m,); axes adjacent."""
+    """Convert LLRs of bits (nt*m,) to log-probabilities of PAM symbols (2 nt, side).
+
+    The log-probabilities lack a constant. The axes of a layer are adjacent.
+    """
     llr = np.reshape(prior, (-1, constellation.bits_per_symbol))
     logits = np.zeros((len(llr), 2, constellation.square_qam.side))
     for bit, (axis, ones) in enumerate(axis_bits(constellation)):
@@ -35,7 +40,10 @@ def axis_logits(prior, constellation):
 
 
 def axis_llr(logits, constellation):
-    """Max-log LLRs (nt*m,) of log-probabilities of PAM symbols (2 nt, side), axes adjacent."""
+    """Convert log-probabilities of PAM symbols (2 nt, side) to max-log LLRs of bits (nt*m,).
+
+    The axes of a layer are adjacent.
+    """
     llr = []
     for layer in logits.reshape(-1, 2, logits.shape[-1]):
         for axis, ones in axis_bits(constellation):

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A batch of vectors through a reference detector, with the contract's erasures."""
+"""Apply a reference detector to a batch, and erase vectors that cannot be detected."""
 
 import numpy as np
 
@@ -8,14 +8,17 @@ from .qr import modified_gram_schmidt
 
 
 def rank_tolerance(num_rx):
-    """A column of H counts as dependent on the ones before it where less than this share of its
-    norm is left after projection: what float32 can still tell from zero, whose rounding grows
-    with the root of the column's length."""
+    """Return the tolerance of the rank test.
+
+    A column of H is dependent on the columns before it if projection leaves less than this share of
+    its norm. float32 cannot distinguish a smaller share from zero: its rounding error grows with
+    the square root of the column's length.
+    """
     return 1e-6 * np.sqrt(max(num_rx / 4, 1))
 
 
 def usable(y, h, noise_var):
-    """True where y and h are finite, noise_var is positive, and h has full column rank."""
+    """Return whether y and h are finite, noise_var is positive, and h has full column rank."""
     if not (np.all(np.isfinite(y)) and np.all(np.isfinite(h)) and 0 < noise_var < np.inf):
         return False
     norms = np.linalg.norm(h, axis=0)
@@ -31,11 +34,13 @@ def run(detector, y, h, noise_var, constellation, prior=None, width=None, hard=N
 
     Args:
         detector: one of this package's functions.
-        y: (n, nr); h: (n/T, nr, nt), each matrix holds for T consecutive vectors.
-        noise_var: (n,) noise power per complex receive dimension, or (1,) for all.
-        prior: None or (n, nt*m) a-priori LLRs.
-        width: how many values the detector returns for a vector; nt*m, its LLRs, if None.
-        hard: None or (iterations, n, nt*m) hard solutions, for a detector that takes them.
+        y: (n, nr) received vectors.
+        h: (n/T, nr, nt) channel matrices; each applies to T consecutive vectors.
+        noise_var: (n,) noise power per complex receive dimension, or (1,) for all vectors.
+        prior: (n, nt*m) a-priori LLRs, or None.
+        width: number of values that the detector returns for a vector; None for nt*m LLRs.
+        hard: (iterations, n, nt*m) hard solutions for a detector that takes them, or None.
+        parameters: further arguments of the detector.
 
     Returns:
         (llr (n, width) float64, erased (n,) bool).

@@ -9,15 +9,17 @@ from .axes import axis_llr, axis_logits, real_model
 
 def ep(y, h, noise_var, constellation, prior=None, num_iterations=10, smoothing=0.9,
        initial_variance=0.5):
-    """LLRs by expectation propagation (Cespedes et al., IEEE Trans. Commun. 62 (8), 2014).
+    """Compute LLRs by expectation propagation (Cespedes et al., IEEE Trans. Commun. 62 (8), 2014).
 
-    On the real-valued model, each PAM symbol's distribution is approximated by a Gaussian with
-    precision lam and shift gam: the posterior moments (eq. 28, 29), the cavity (eq. 31, 32),
-    the moments of the PAM symbol under the cavity (eq. 33), new parameters where they stay
-    proper, smoothed (eq. 35-38). The LLRs are max-log over the PAM symbols of the last cavity.
-    Square QAM with Gray labels per axis. ``initial_variance`` is that of the first Gaussians
-    without a prior; with one, they have its mean, and its variance in the same proportion to
-    E x^2. A-priori LLRs make the PAM symbols unequally likely.
+    In the real-valued model, a Gaussian with precision lam and shift gam approximates the
+    distribution of each PAM symbol. An iteration computes the posterior moments (eq. 28, 29), the
+    cavity (eq. 31, 32), the moments of the PAM symbol under the cavity (eq. 33), and smoothed new
+    parameters if these are proper (eq. 35-38). The LLRs are max-log over the PAM symbols with the
+    last cavity. The constellation must be a square QAM with Gray labels on each axis.
+
+    Without a prior, the first Gaussians have the variance ``initial_variance``. With a prior, they
+    have its mean, and its variance scaled by initial_variance / E x^2. A-priori LLRs weight the PAM
+    symbols.
     """
     qam = constellation.square_qam
     y_real, h_real = real_model(y, h)
@@ -34,7 +36,8 @@ def ep(y, h, noise_var, constellation, prior=None, num_iterations=10, smoothing=
         inverse = np.linalg.inv(gram + noise * np.diag(lam))
         mu = inverse @ (matched + noise * gam)
         sigma = noise * np.diag(inverse)
-        # Rounding must not decide the sign of what is left where the channel says nothing.
+        # Without information from the channel the difference is 0; rounding must not make it
+        # negative.
         v_cavity = np.maximum(1 / np.maximum(1 / sigma - lam, 1e-14 / sigma), 1e-12)
         x_cavity = v_cavity * (mu / sigma - gam)
         logits = known - (x_cavity[:, None] - levels) ** 2 / (2 * v_cavity[:, None])
@@ -42,9 +45,9 @@ def ep(y, h, noise_var, constellation, prior=None, num_iterations=10, smoothing=
         x = p @ levels
         v = np.maximum(np.sum(p * (levels - x[:, None]) ** 2, axis=1), 1e-12)
         new_lam, new_gam = 1 / v - 1 / v_cavity, x / v - x_cavity / v_cavity
-        # Under a cavity that is wider than the points' spacing, and narrower than the
-        # constellation, a PAM symbol has the moments of the cavity: rounding must not decide
-        # whether the difference, which says nothing, is proper.
+        # Under a cavity wider than the spacing of the points, but narrower than the constellation,
+        # a PAM symbol has the moments of the cavity. The difference then carries no information,
+        # and rounding must not decide whether it is proper.
         proper = new_lam * v_cavity > -3e-5
         nothing = proper & (new_lam * v_cavity < 3e-5)
         new_lam[nothing] = new_gam[nothing] = 0
@@ -54,6 +57,6 @@ def ep(y, h, noise_var, constellation, prior=None, num_iterations=10, smoothing=
 
 
 def normalised(logits):
-    """Probabilities of log-probabilities that lack a constant, along the last axis."""
+    """Convert log-probabilities that lack a constant to probabilities, along the last axis."""
     p = np.exp(logits - logits.max(axis=1, keepdims=True))
     return p / p.sum(axis=1, keepdims=True)

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""OMAP and MLA: the exact LLRs by enumeration of all M^nt candidates (000 §4.1)."""
+"""OMAP and MLA: exact LLRs by enumeration of all M^nt candidates (000 §4.1)."""
 
 from functools import lru_cache
 
@@ -9,37 +9,37 @@ import numpy as np
 
 @lru_cache(maxsize=16)
 def candidates(constellation, num_tx):
-    """All of Omega^nt: (symbols (M^nt, nt), bits (M^nt, nt*m))."""
+    """Return all candidates in Omega^nt: (symbols (M^nt, nt), bits (M^nt, nt*m))."""
     index = np.indices((constellation.size,) * num_tx).reshape(num_tx, -1).T
     bits = constellation.bits[index].reshape(len(index), -1)
     return constellation.points[index], bits.astype(bool)
 
 
 def _log_likelihoods(y, h, noise_var, constellation, prior):
-    """ln p(y, s) of every candidate, up to a constant, and the candidates' bits."""
+    """Return ln p(y, s) of every candidate, up to a constant, and the candidates' bits."""
     symbols, bits = candidates(constellation, h.shape[1])
     residual = y - symbols @ h.T
     metric = -np.sum(np.abs(residual) ** 2, axis=1) / noise_var
     if prior is not None:
-        metric = metric + bits @ prior       # ln P(b) = b L - ln(1 + e^L), the last constant
+        metric = metric + bits @ prior       # ln P(b) = b L - ln(1 + e^L), the last term constant
     return metric, bits
 
 
 def _log_sum(metric):
-    """ln sum exp(metric), stable: the largest term is 1."""
+    """Return ln sum exp(metric), scaled so that the largest term is 1."""
     largest = np.max(metric)
     return largest + np.log(np.sum(np.exp(metric - largest)))
 
 
 def omap(y, h, noise_var, constellation, prior=None):
-    """Exact MAP LLRs, 000 eq. 11 (with priors: 002 eq. 3); a-posteriori."""
+    """Return exact a-posteriori MAP LLRs, 000 eq. 11 (with priors: 002 eq. 3)."""
     metric, bits = _log_likelihoods(y, h, noise_var, constellation, prior)
     return np.array([_log_sum(metric[bits[:, k]]) - _log_sum(metric[~bits[:, k]])
                      for k in range(bits.shape[1])])
 
 
 def mla(y, h, noise_var, constellation, prior=None):
-    """Exact max-log LLRs, 000 eq. 12 (with priors: 002 eq. 4); a-posteriori."""
+    """Return exact a-posteriori max-log LLRs, 000 eq. 12 (with priors: 002 eq. 4)."""
     metric, bits = _log_likelihoods(y, h, noise_var, constellation, prior)
     return np.array([np.max(metric[bits[:, k]]) - np.max(metric[~bits[:, k]])
                      for k in range(bits.shape[1])])

@@ -8,11 +8,11 @@ from .tree import Tree, list_llr
 
 
 def fsd_order(h, levels):
-    """The FSD ordering of Barbero and Thompson (2008): layers from level 0 to the top.
+    """Return the FSD ordering of Barbero and Thompson (2008): layers from level 0 to the top.
 
-    From the top down: a fully expanded level takes the layer with the largest noise
-    amplification (row of the pseudo-inverse), as its reliability does not matter; a level
-    below takes the one with the smallest.
+    Levels are assigned from the top down. A fully expanded level takes the remaining layer with the
+    largest noise amplification (row norm of the pseudo-inverse), because its reliability does not
+    matter. A level below takes the remaining layer with the smallest.
     """
     left = list(range(h.shape[1]))
     order = []
@@ -24,19 +24,19 @@ def fsd_order(h, levels):
 
 
 def norm_order(h, top):
-    """FPFSD's ordering: layer ``top`` first, then by falling column norm (000 table 1)."""
+    """Return FPFSD's ordering: layer ``top`` first, then by falling column norm (000 table 1)."""
     by_norm = np.argsort(-np.linalg.norm(h, axis=0), kind="stable")
     return [layer for layer in by_norm[::-1] if layer != top] + [top]
 
 
 def hfsd_list(tree, levels):
-    """Full expansion of the top levels, then one path each (SIC): (paths, metric)."""
+    """Expand the top levels fully, complete each path by SIC; return (paths, metric)."""
     paths = tree.complete(tree.full_expansion(levels), len(tree.order) - levels - 1)
     return paths, tree.metric(paths)
 
 
 def extension(tree, paths, levels):
-    """Each bit of each level below the expanded ones negated, then completed by SIC."""
+    """Return paths with one bit flipped below the expanded levels, completed by SIC."""
     m = tree.constellation.bits_per_symbol
     added = []
     for level in range(len(tree.order) - levels):
@@ -48,7 +48,7 @@ def extension(tree, paths, levels):
 
 
 def hfsd(y, h, noise_var, constellation, prior=None, levels=1):
-    """Hard decisions of the best path, as LLRs of +-1."""
+    """Return the hard decisions of the best path, as LLRs of +-1."""
     tree = Tree(y, h, noise_var, constellation, fsd_order(h, levels), prior)
     paths, metric = hfsd_list(tree, levels)
     best = tree.labels(paths[np.argmin(metric)][None])[0]
@@ -56,7 +56,7 @@ def hfsd(y, h, noise_var, constellation, prior=None, levels=1):
 
 
 def sfsd(y, h, noise_var, constellation, prior=None, levels=1, num_paths=4):
-    """Max-log LLRs of HFSD's list and its extension from the num_paths best paths."""
+    """Return max-log LLRs of HFSD's list, extended from its num_paths best paths."""
     tree = Tree(y, h, noise_var, constellation, fsd_order(h, levels), prior)
     paths, metric = hfsd_list(tree, levels)
     best = paths[np.argsort(metric, kind="stable")[:num_paths]]
@@ -65,8 +65,10 @@ def sfsd(y, h, noise_var, constellation, prior=None, levels=1, num_paths=4):
 
 
 def fpfsd(y, h, noise_var, constellation, prior=None, llr_method="maxlog"):
-    """LLRs of nt hard searches with L = 1, each with another layer on top; with a prior each
-    level takes the symbol with the least metric instead of the closest."""
+    """Return LLRs of the lists of nt hard searches with L = 1, each with another layer on top.
+
+    With a prior, each level takes the symbol with the smallest metric instead of the closest one.
+    """
     labels, metrics = [], []
     for top in range(h.shape[1]):
         tree = Tree(y, h, noise_var, constellation, norm_order(h, top), prior,

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""K-best: breadth-first search that keeps the K best nodes of each level (001's comparator)."""
+"""K-best: breadth-first search that keeps the K best nodes of each level (compared in 001)."""
 
 import numpy as np
 
@@ -8,17 +8,17 @@ from .tree import Tree, list_llr
 
 
 def ascending_norm(h):
-    """Layers by rising column norm: the strongest is on top, detected first."""
+    """Return the layers by rising column norm: the strongest is on top, and detected first."""
     return list(np.argsort(np.linalg.norm(h, axis=0), kind="stable"))
 
 
 def kbest(y, h, noise_var, constellation, prior=None, k=16, llr_clip=8.0):
-    """Max-log LLRs of the K paths that survive to the bottom.
+    """Return max-log LLRs of the K paths that survive to the bottom.
 
-    Each level expands all M children of each survivor and keeps the k with the smallest metric
-    (distance and prior so far); ties fall to the path that comes first. LLRs are limited to
-    +-llr_clip from the prior, which is what a bit gets whose list lacks one value; None does not
-    limit.
+    Each level expands all M children of each survivor and keeps the k children with the smallest
+    metric (distance and prior so far). In a tie, the first path wins. LLRs are limited to
+    +-llr_clip from the prior; None does not limit them. A bit with only one value in the list gets
+    the limit.
     """
     tree = Tree(y, h, noise_var, constellation, ascending_norm(h), prior)
     nt, size = len(tree.order), constellation.size

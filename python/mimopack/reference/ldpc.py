@@ -1,43 +1,49 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Layered decoding of low-density parity-check codes."""
+"""Layered decoding of low-density parity-check (LDPC) codes."""
 
 import numpy as np
 
-LARGEST = 30.0    # of a message of the sum-product algorithm: tanh(15) is below 1
-CERTAIN = 1e30    # of a check of one bit: finite, as it is taken off again
+LARGEST = 30.0    # largest sum-product message: tanh(15) is below 1
+CERTAIN = 1e30    # message of a check with one bit: finite, because it is subtracted later
 
 
 def _over_others(reduce, values, none):
-    """For each row of (bits, n) what reduce makes of the others; none where there are none."""
+    """For each row of values (bits, n), reduce all other rows; without other rows, give none."""
     if len(values) == 1:
         return np.full(values.shape, none)
     return np.stack([reduce(np.delete(values, i, axis=0), axis=0) for i in range(len(values))])
 
 
 def sum_product(llr):
-    """What a check tells each of its bits: tanh(m/2) is the product of the others' tanh(llr/2);
-    of (bits, n) LLRs ln P(0)/P(1)."""
+    """Return a check's message m to each of its bits, by the sum-product rule.
+
+    tanh(m/2) is the product of tanh(llr/2) over the other bits; llr (bits, n) is ln P(0)/P(1).
+    """
     t = _over_others(np.prod, np.tanh(np.clip(llr, -LARGEST, LARGEST) / 2), 1.0)
     return 2 * np.arctanh(np.clip(t, np.tanh(-LARGEST / 2), np.tanh(LARGEST / 2)))
 
 
 def min_sum(llr, factor=1.0, offset=0.0):
-    """The same by the least magnitude of the others, times factor, less offset."""
+    """Return a check's message to each of its bits, by the min-sum rule.
+
+    The magnitude is the smallest magnitude of the other bits, times factor, minus offset.
+    """
     least = _over_others(np.min, np.abs(llr), CERTAIN)
     sign = _over_others(np.prod, np.where(np.signbit(llr), -1.0, 1.0), 1.0)
     return sign * np.maximum(factor * least - offset, 0)
 
 
 def ldpc(llr, rows, columns, check, iterations, early_stop=True, messages=None):
-    """Decodes codewords.
+    """Decode a batch of n codewords.
 
     Args:
-        llr: (n, num_bits), ln P(1)/P(0).
-        rows, columns: the ones of the parity-check matrix, by row.
-        check: what a check tells its bits, ``sum_product`` or ``min_sum``.
-        iterations: at most.
-        messages: (n, edges) from an earlier call.
+        llr: (n, num_bits) LLRs ln P(1)/P(0).
+        rows, columns: positions of the ones in the parity-check matrix, sorted by row.
+        check: function for a check's messages, ``sum_product`` or ``min_sum``.
+        iterations: maximum number of iterations.
+        early_stop: end the iterations of a codeword when its decisions are a codeword.
+        messages: (n, edges) messages from an earlier call, or None.
 
     Returns:
         (posterior LLRs, messages, (n,) whether the decisions are a codeword, (n,) iterations)
@@ -48,7 +54,7 @@ def ldpc(llr, rows, columns, check, iterations, early_stop=True, messages=None):
     for e in edges:
         posterior[columns[e]] += messages[e]
     taken = np.full(len(llr), iterations)
-    left = np.arange(len(llr))    # those that go on
+    left = np.arange(len(llr))    # codewords that need further iterations
 
     def are_codewords(own):
         ones = own > 0

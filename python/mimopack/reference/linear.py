@@ -1,12 +1,12 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""ZF and MMSE: a linear filter, then soft demapping of each stream by itself (002 §2.2)."""
+"""ZF and MMSE: a linear filter, then separate soft demapping of each stream (002 §2.2)."""
 
 import numpy as np
 
 
 def demap(x, noise_var, constellation):
-    """Max-log LLRs of independent streams x (nt,) with effective noise (nt,): (nt*m,)."""
+    """Return max-log LLRs (nt*m,) of independent streams x (nt,) with effective noise (nt,)."""
     metric = -np.abs(x[:, None] - constellation.points) ** 2 / noise_var[:, None]
     ones = constellation.bits.astype(bool)
     llr = [np.max(metric[:, one], axis=1) - np.max(metric[:, ~one], axis=1) for one in ones.T]
@@ -14,19 +14,19 @@ def demap(x, noise_var, constellation):
 
 
 def zf(y, h, noise_var, constellation):
-    """Zero forcing: x_hat = (H^H H)^-1 H^H y, its noise sigma^2 [(H^H H)^-1]_ii."""
+    """Detect by zero forcing: x_hat = (H^H H)^-1 H^H y, with noise sigma^2 [(H^H H)^-1]_ii."""
     inverse = np.linalg.pinv(h)
     effective = noise_var * np.sum(np.abs(inverse) ** 2, axis=1)
     return demap(inverse @ y, effective, constellation)
 
 
 def mmse(y, h, noise_var, constellation):
-    """Linear MMSE, unbiased: x_hat = W y / mu, W = (H^H H + sigma^2 I)^-1 H^H.
+    """Detect by unbiased linear MMSE: x_hat = W y / mu, W = (H^H H + sigma^2 I)^-1 H^H.
 
     mu_i = [W H]_ii, and the post-detection SINR of stream i is mu_i / (1 - mu_i).
     """
     covariance = np.linalg.inv(h.conj().T @ h + noise_var * np.eye(h.shape[1]))
     w = covariance @ h.conj().T
     error = noise_var * np.diag(covariance).real       # E|x - W y|^2 = 1 - mu
-    mu = np.einsum("ij,ji->i", w, h).real              # 1 - error would lose a small mu
+    mu = np.einsum("ij,ji->i", w, h).real              # 1 - error would round a small mu away
     return demap(w @ y / mu, error / mu, constellation)

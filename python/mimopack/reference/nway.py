@@ -10,13 +10,17 @@ from .tree import list_llr
 
 
 def search(y, h, noise_var, side, scale, logits):
-    """One pass, 001 Algorithm 2 for all M threads k at once.
+    """Run one pass: 001 Algorithm 2 for all M threads k at once.
 
-    The last column of h, both its axes, is expanded fully, the levels below it are sliced: each
-    takes the PAM symbol with the least metric, given those above it, which without a prior is the
-    nearest. ``logits`` (2 nt, side): what the prior says of the PAM symbols. Returns the
-    candidates' levels p (M, 2 nt), odd integers, and their metrics (M,), -ln p(y, p) up to a
-    constant (002 eq. 3).
+    Both axes of the last column of h are expanded fully. Each level below takes the PAM symbol with
+    the smallest metric, given the levels above; without a prior this is the nearest symbol.
+
+    Args:
+        logits: (2 nt, side) a-priori log-probabilities of the PAM symbols.
+
+    Returns:
+        (levels (M, 2 nt) of the candidates as odd integers, metrics (M,)). The metric is
+        -ln p(y, p) up to a constant (002 eq. 3).
     """
     y_real, h_real = real_model(y, h * scale)
     q, r = modified_gram_schmidt(h_real)
@@ -35,8 +39,10 @@ def search(y, h, noise_var, side, scale, logits):
 
 
 def candidates(y, h, noise_var, constellation, prior, passes):
-    """Labels (P, nt) and metrics (P,) of the candidates of all passes. Pass k has column (nt - 1 +
-    k) mod nt on top."""
+    """Return labels (P, nt) and metrics (P,) of the candidates of all passes.
+
+    Pass k has column (nt - 1 + k) mod nt on top.
+    """
     nt = h.shape[1]
     qam = constellation.square_qam
     logits = axis_logits(prior, constellation).reshape(nt, 2, -1)
@@ -56,11 +62,11 @@ def candidates(y, h, noise_var, constellation, prior, passes):
 
 def nway(y, h, noise_var, constellation, prior=None, num_passes=1, llr_clip=8.0,
          llr_method="maxlog"):
-    """LLRs from the lists of N passes over cyclically rotated columns, 001 eq. 6 (max-log) or
-    000 eq. 11 on the list.
+    """Return LLRs from the lists of N passes over cyclically rotated columns.
 
-    A bit value that is in no list counts as infinitely far. LLRs are limited to +-llr_clip from
-    the prior; None does not limit.
+    The LLRs follow 001 eq. 6 (max-log), or 000 eq. 11 applied to the list. A bit value that no list
+    contains counts as infinitely far. LLRs are limited to +-llr_clip from the prior; None does not
+    limit them.
     """
     known = (np.zeros(h.shape[1] * constellation.bits_per_symbol) if prior is None
              else np.asarray(prior))

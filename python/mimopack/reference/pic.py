@@ -6,7 +6,7 @@ import numpy as np
 
 
 def soft_symbols(prior, constellation):
-    """Mean and variance (nt,) of the symbols whose bits have the a-priori LLRs (nt, m)."""
+    """Return mean and variance (nt,) of symbols whose bits have the a-priori LLRs (nt, m)."""
     log_p = prior @ constellation.bits.T.astype(float)
     p = np.exp(log_p - log_p.max(axis=1, keepdims=True))
     p /= p.sum(axis=1, keepdims=True)
@@ -15,7 +15,10 @@ def soft_symbols(prior, constellation):
 
 
 def demap_with_prior(x, noise_var, constellation, prior):
-    """A-posteriori max-log LLRs (nt, m) of streams x (nt,) with noise (nt,), prior (nt, m)."""
+    """Return a-posteriori max-log LLRs (nt, m) of streams x (nt,).
+
+    The streams have noise variances noise_var (nt,) and a-priori LLRs prior (nt, m).
+    """
     metric = -np.abs(x[:, None] - constellation.points) ** 2 / noise_var[:, None]
     metric = metric + prior @ constellation.bits.T
     ones = constellation.bits.astype(bool)
@@ -24,13 +27,14 @@ def demap_with_prior(x, noise_var, constellation, prior):
 
 
 def mmsepic(y, h, noise_var, constellation, prior=None, num_iterations=1):
-    """A-posteriori max-log LLRs of MMSE-PIC (Studer, Fateh, Seethaler: IEEE JSSC 46 (7), 2011).
+    """Return a-posteriori max-log LLRs of MMSE-PIC.
 
-    Each iteration makes soft symbols (mean, variance) of the LLRs, cancels all other layers from
-    each, filters what is left with W = (H^H H Lambda + sigma^2 I)^-1 H^H, Lambda = diag(variance),
-    and demaps each layer with its prior. The first iteration makes its symbols of the prior, each
-    further one of the LLRs before it; the prior is what all demap with, so that no iteration
-    counts the received vector twice.
+    C. Studer, S. Fateh, D. Seethaler, IEEE JSSC 46 (7), 2011. Each iteration computes soft symbols
+    (mean, variance) from LLRs, and cancels all other layers from each layer. It filters the
+    remainder with W = (H^H H Lambda + sigma^2 I)^-1 H^H, Lambda = diag(variance), and demaps each
+    layer with its prior. The first iteration computes its soft symbols from the prior, each further
+    one from the previous LLRs. All iterations demap with the original prior, so that none counts
+    the received vector twice.
     """
     num_tx = h.shape[1]
     shape = num_tx, constellation.bits_per_symbol

@@ -6,9 +6,10 @@ import numpy as np
 
 
 def modified_gram_schmidt(a):
-    """QR of a (rows, columns), rows >= columns: a = q r, r upper triangular, diagonal >= 0.
+    """Return (q, r) with a = q r, r upper triangular with diagonal >= 0, for rows >= columns.
 
-    A column that vanishes leaves a zero on the diagonal and a zero column in q.
+    A column of a that depends on the ones before it gives a zero on the diagonal of r and a zero
+    column in q.
     """
     v = np.array(a, np.result_type(a, np.float64))
     columns = v.shape[1]

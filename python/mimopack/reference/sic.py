@@ -9,10 +9,11 @@ from .tree import Tree, list_llr
 
 
 def sic_order(h, ordering):
-    """Layers from the last detected (level 0) to the first (the top).
+    """Return the layers from the last detected (level 0) to the first detected (the top).
 
-    "sinr": the layer with the smallest noise amplification first, anew after each (V-BLAST);
-    "norm": by falling column norm; "none": from the last layer to the first.
+    "sinr" detects the layer with the smallest noise amplification first, and recomputes the
+    amplifications after each layer (V-BLAST). "norm" detects by falling column norm, "none" from
+    the last layer to the first.
     """
     if ordering == "sinr":
         return fsd_order(h, 0)
@@ -22,15 +23,18 @@ def sic_order(h, ordering):
 
 
 def zfsic(y, h, noise_var, constellation, ordering="sinr"):
-    """Hard decisions of ordered zero-forcing with successive cancellation, as LLRs of +-1."""
+    """Return hard decisions of ordered ZF with successive cancellation, as LLRs of +-1."""
     tree = Tree(y, h, noise_var, constellation, sic_order(h, ordering))
     path = tree.complete(np.zeros((1, h.shape[1]), int), h.shape[1] - 1)
     return 2.0 * constellation.bits[tree.labels(path)[0]].ravel() - 1
 
 
 def flipped(tree, path):
-    """The list of 002 fig. 6: the path itself, and for each level, from the top, and each bit
-    of its symbol the path with that bit flipped and the levels below completed by SIC."""
+    """Return the list of 002 fig. 6: the path itself, and a branch for each bit.
+
+    A branch is the path with one bit flipped and the levels below completed by SIC. Branches are
+    ordered by level, from the top.
+    """
     nt, m = len(tree.order), tree.constellation.bits_per_symbol
     paths = [path[None]]
     for level in range(nt - 1, -1, -1):
@@ -42,11 +46,11 @@ def flipped(tree, path):
 
 
 def bitflip(y, h, noise_var, constellation, prior=None, starts=None, ordering="sinr"):
-    """Max-log LLRs (002 eq. 4) of the lists that grew from one or more hard solutions.
+    """Return max-log LLRs (002 eq. 4) of the lists grown from one or more hard solutions.
 
     Args:
-        starts: (iterations, nt) labels by layer, one hard solution per iteration so far (the
-            list of each is kept); None starts from ZF-SIC.
+        starts: (iterations, nt) labels by layer, with one hard solution for each iteration so far;
+            all their lists are used. None starts from ZF-SIC.
     """
     tree = Tree(y, h, noise_var, constellation, sic_order(h, ordering), prior)
     if starts is None:

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Exact max-log by a single tree search, seeded by N-way's candidates.
+"""Exact max-log LLRs by a single tree search, which starts with the candidates of N-way.
 
 C. Studer, A. Burg, H. Boelcskei: Soft-Output Sphere Decoding: Algorithms and VLSI Implementation.
 IEEE Journal on Selected Areas in Communications 26 (2), 2008.
@@ -13,13 +13,15 @@ from .tree import Tree, nearest_candidates
 
 
 def softsphere(y, h, noise_var, constellation, prior=None, llr_clip=None):
-    """Max-log LLRs, 000 eq. 12 (with priors: 002 eq. 4), limited to +-llr_clip from the prior.
+    """Return max-log LLRs, 000 eq. 12 (with priors: 002 eq. 4).
 
-    ``hypothesis[v, b]`` is the least metric so far of a candidate whose bit b is v. A node is
-    visited where its metric is below a hypothesis that one of its leaves could lower: of the bits
-    of its path those with the path's values, of the others both. Metrics are distances over
-    noise_var, plus for each bit that differs from its prior's guess the prior's magnitude: with
-    the constant left out metrics never fall along a path.
+    ``hypothesis[v, b]`` is the smallest metric so far of a candidate whose bit b is v. The search
+    visits a node if its metric is below a hypothesis that one of its leaves could lower. A leaf can
+    lower the hypotheses of the path's own bit values, and both hypotheses of each bit below.
+
+    The metric is the squared distance over noise_var, plus the magnitude of the prior for each bit
+    that differs from the sign of its prior. This form leaves out a constant, and metrics never fall
+    along a path. LLRs are limited to +-llr_clip from the prior; None does not limit them.
     """
     nt = h.shape[1]
     m = constellation.bits_per_symbol
@@ -30,15 +32,19 @@ def softsphere(y, h, noise_var, constellation, prior=None, llr_clip=None):
     cost = np.sum(np.abs(known.reshape(nt, 1, m)) * (bits != guess[:, None]), axis=2)
     seeds = candidates(y, h, noise_var, constellation, known, passes=nt)
     hypothesis = nearest_candidates(*seeds, constellation) + np.sum(np.maximum(known, 0))
-    # An LLR beyond the limit need not be exact, so no metric further than this from the least.
+    # An LLR beyond the limit need not be exact: metrics further than this from the smallest one do
+    # not matter.
     slack = np.full((2, nt * m), np.inf)
     if llr_clip is not None:
         slack = np.maximum(llr_clip + np.array([[1], [-1]]) * known, 0)
     which = np.arange(nt * m).reshape(nt, m)
 
     def descend(labels, level, metric, above):
-        """The children, at ``level``, of a node with these labels at the levels above and
-        ``above`` the largest hypothesis of their bits."""
+        """Visit the children, at ``level``, of a node.
+
+        ``labels`` are the node's symbols at the levels above, ``above`` is the largest hypothesis
+        of their bits.
+        """
         nonlocal hypothesis
         layer = search.order[level]
         centre = search.y[level] - constellation.points[labels] @ search.r[level, level + 1:]

@@ -1,10 +1,10 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Hard maximum likelihood by tree search: SD, ASD and PSD (004 §3-4).
+"""Hard maximum-likelihood detection by tree search: SD, ASD and PSD (004 §3-4).
 
-All work on the real-valued model of 004 eq. 3, N = 2 nt levels of PAM symbols, and return the
-ML solution whatever the channel; with a-priori LLRs that of maximum a-posteriori probability.
-A node is *visited* when its metric is evaluated, which is how 004's fig. 10 counts. Square QAM.
+All searches work on the real-valued model of 004 eq. 3 with N = 2 nt levels of PAM symbols, so the
+constellation must be a square QAM. They return the ML solution for every channel, or with a-priori
+LLRs the MAP solution. A node counts as *visited* when its metric is evaluated, as in 004 fig. 10.
 """
 
 import heapq
@@ -15,8 +15,11 @@ ORDERINGS = ("sorted", "stacked")
 
 
 def sorted_qr_order(h):
-    """Column order of the sorted QR decomposition: next comes the column of which projection on
-    those before it leaves least, so that the strong ones are left for the top of the tree."""
+    """Return the column order of the sorted QR decomposition.
+
+    The next column is always the one with the smallest norm after projection on the columns before
+    it. Strong columns are therefore left for the top of the tree.
+    """
     h = np.array(h, complex)
     left = list(range(h.shape[1]))
     order = []
@@ -31,11 +34,12 @@ def sorted_qr_order(h):
 
 
 class RealTree:
-    """y = R s, s the N = 2 nt PAM symbols, level N - 1 on top (0-based here, 1-based in 004).
+    """Real-valued search tree y = R s with N = 2 nt PAM symbols s.
 
-    ``ordering`` "stacked" is 004 eq. 3: levels 0..nt-1 are the antennas' real parts, nt..N-1
-    their imaginary parts. "sorted" has the axes of an antenna next to each other, R being zero
-    between them, and the antennas in the order of the sorted QR decomposition.
+    Level N - 1 is the top; levels are numbered from 0 here, from 1 in 004. The ordering "stacked"
+    is 004 eq. 3: levels 0..nt-1 are the real parts of the antennas, nt..N-1 the imaginary parts.
+    The ordering "sorted" puts the axes of an antenna next to each other, with a zero of R between
+    them, and the antennas in the order of the sorted QR decomposition.
     """
 
     def __init__(self, y, h, constellation, noise_var=1.0, prior=None, ordering="stacked"):
@@ -44,7 +48,7 @@ class RealTree:
         self.levels = qam.scale * (2 * np.arange(qam.side) - (qam.side - 1))
         nt = h.shape[1]
         stacked = np.block([[h.real, -h.imag], [h.imag, h.real]])
-        self.column = np.arange(2 * nt)    # of the stacked matrix, by level
+        self.column = np.arange(2 * nt)    # column of the stacked matrix for each level
         if ordering == "sorted":
             self.column = np.array([i + axis * nt for i in sorted_qr_order(h) for axis in (0, 1)])
         q, self.r = np.linalg.qr(stacked[:, self.column])
@@ -55,9 +59,11 @@ class RealTree:
             self.prior = noise_var * self._prior_terms(np.asarray(prior), qam)
 
     def _prior_terms(self, prior, qam):
-        """-ln P(symbol) of each level's symbols, less the smallest of them: a bit that differs
-        from the sign of its LLR costs |LLR|. They are never negative, so that metrics cannot
-        fall on the way down."""
+        """Return -ln P(symbol) for the symbols of each level, minus the smallest value.
+
+        A bit that differs from the sign of its LLR costs |LLR|. The terms are never negative, so
+        metrics cannot fall on the way down.
+        """
         nt, width = self.size // 2, qam.side.bit_length() - 1
         k = np.arange(qam.side)
         gray = k ^ (k >> 1)
@@ -69,13 +75,13 @@ class RealTree:
         return terms[self.column]
 
     def children(self, path, level):
-        """Metric increments of all symbols at a level below a path (symbols of levels above)."""
+        """Return the metric increments of all symbols at a level, given the path above it."""
         above = self.levels[list(path)] @ self.r[level, level + 1:] if path else 0.0
         return ((self.y[level] - above - self.r[level, level] * self.levels) ** 2
                 + self.prior[level])
 
     def bits(self, path):
-        """Bits (nt*m,) of a complete path."""
+        """Return the bits (nt*m,) of a complete path."""
         value = np.empty(self.size)
         value[self.column] = self.levels[list(path)]
         points = value[:self.size // 2] + 1j * value[self.size // 2:]
@@ -84,18 +90,21 @@ class RealTree:
 
 
 def babai(tree):
-    """The zero-forcing point of 004 §4.1, of which the ZF radius is the distance."""
+    """Return the zero-forcing point of 004 §4.1 and its metric, the squared ZF radius."""
     zero_forcing = np.linalg.pinv(tree.r) @ tree.y
     path = tuple(np.argmin(np.abs(zero_forcing[:, None] - tree.levels), axis=1))
-    metric = 0.0    # summed as the search does, so that rounding does not tell them apart
+    metric = 0.0    # summed in the order of the search, to get the same rounding
     for level in range(tree.size - 1, -1, -1):
         metric = metric + tree.children(path[level + 1:], level)[path[level]]
     return path, metric
 
 
 def sd_search(tree, radius="infinite"):
-    """Depth-first search of 004 Algorithm 1, the children of a node by rising metric (Schnorr
-    and Euchner): (path, visited). The first of them outside the radius ends a level; it counts."""
+    """Search depth-first (004 Algorithm 1); return (path, visited).
+
+    The children of a node are visited by rising metric (Schnorr and Euchner). The first child
+    outside the radius ends the level; it counts as visited.
+    """
     best, bound = (None, np.inf) if radius == "infinite" else babai(tree)
     visited = 0
 
@@ -116,9 +125,12 @@ def sd_search(tree, radius="infinite"):
 
 
 def asd_search(tree):
-    """Automatic sphere decoder ([33] of 004): (path, visited). Always expands the open node with
-    the smallest metric, which expands the fewest; the first leaf to come up is the solution. All
-    children of an expanded node are visited."""
+    """Search best-first, as the automatic sphere decoder ([33] of 004); return (path, visited).
+
+    The search always expands the open node with the smallest metric, which minimises the number of
+    expanded nodes. The first leaf with the smallest metric is the solution. All children of an
+    expanded node are visited.
+    """
     visited, serial = 0, 0
     queue = [(0.0, serial, ())]
     while True:
@@ -133,25 +145,29 @@ def asd_search(tree):
 
 
 def psd_search(tree, levels, expansions, team_size):
-    """Parallel sphere detector, 004 Algorithms 2 and 3: (path, visited by each thread (tt,)).
+    """Search as the parallel sphere detector, 004 Algorithms 2 and 3.
 
-    As Algorithm 2 says, a stage goes on with the rest of its buffer after the leaves below the
-    last nodes; the return to the level above in Algorithm 3, line 18, would leave them out. As in
-    Algorithm 3, all exp nodes are expanded where the first of them lies inside the radius.
+    After the leaves below the last expanded nodes, a stage continues with the rest of its buffer,
+    as in Algorithm 2; the return to the level above in Algorithm 3, line 18, would leave out the
+    rest. All exp nodes are expanded if the first of them lies inside the radius, as in Algorithm 3.
 
     Args:
-        levels: lvl_1 > ... > lvl_nr = 1, the levels (1-based, N the top) where partial vectors
-            are evaluated; all levels between two of them are expanded at once.
-        expansions: exp_1 ... exp_(nr-1): how many partial vectors of each but the last are
-            expanded at once.
-        team_size: tt; evaluation n of a round is done by thread n mod tt.
+        tree: ``RealTree``.
+        levels: lvl_1 > ... > lvl_nr = 1, the levels (from 1, with N the top) at which partial
+            vectors are evaluated; all levels between two of them are expanded at once.
+        expansions: exp_1 ... exp_(nr-1), the number of partial vectors expanded at once at each
+            of these levels except the last.
+        team_size: number of threads tt; thread n mod tt does evaluation n of a round.
+
+    Returns:
+        (path, number of nodes visited by each thread (tt,)).
     """
     bounds = [tree.size + 1, *levels]
     visited = np.zeros(team_size, int)
     best, bound = None, np.inf
 
     def evaluate(parents, stage):
-        """All extensions of the parents down to level bounds[stage]: sorted (metric, path)."""
+        """Extend the parents down to level bounds[stage]; return a sorted list (metric, path)."""
         nonlocal visited
         nodes = parents
         for _ in range(bounds[stage - 1] - bounds[stage]):
@@ -178,7 +194,7 @@ def psd_search(tree, levels, expansions, team_size):
 
 
 def _decided(search):
-    """A search as a detector: LLRs +-1 by the bits of its path."""
+    """Make a detector from a search: LLRs of +-1 from the bits of the path."""
     def detector(y, h, noise_var, constellation, prior=None, ordering="sorted", **parameters):
         tree = RealTree(y, h, constellation, noise_var, prior, ordering)
         return 2.0 * tree.bits(search(tree, **parameters)[0]) - 1

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the tree and list detectors share: an ordered QR model, slicing, LLRs of a list."""
+"""Common parts of the tree and list detectors: ordered QR model, slicing, LLRs of a list."""
 
 import numpy as np
 
@@ -8,12 +8,11 @@ from .qr import modified_gram_schmidt
 
 
 class Tree:
-    """The search tree of one vector: y_tilde = R s, columns in detection order (000 eq. 3-6).
+    """Search tree of one vector: y_tilde = R s, with columns in detection order (000 eq. 3-6).
 
-    Level i runs from nt - 1 (the root's children, detected first) down to 0; ``order[i]`` is
-    the layer at level i. Paths are (P, nt) arrays of labels, by level, filled from the top.
-    ``slices_with_prior`` says whether slicing takes the symbol with the least metric rather than
-    the closest one.
+    Level i runs from nt - 1 (the root's children, detected first) down to 0; ``order[i]`` is the
+    layer at level i. Paths are (P, nt) arrays of labels by level, filled from the top. With
+    ``slices_with_prior``, slicing takes the symbol with the smallest metric instead of the closest.
     """
 
     def __init__(self, y, h, noise_var, constellation, order, prior=None,
@@ -31,12 +30,12 @@ class Tree:
         self.slices_with_prior = slices_with_prior
 
     def residual(self, paths, level):
-        """y_tilde_i - sum_{j > i} R_ij s_j of each path, for level i (eq. 6)."""
+        """Return y_tilde_i - sum_{j > i} R_ij s_j of each path for level i (eq. 6)."""
         symbols = self.constellation.points[paths[:, level + 1:]]
         return self.y[level] - symbols @ self.r[level, level + 1:]
 
     def slice(self, paths, level):
-        """The closest symbol at a level, given those above it (eq. 14): labels (P,)."""
+        """Return labels (P,) of the closest symbols at a level, given the levels above (eq. 14)."""
         centre = self.residual(paths, level)[:, None]
         distance = np.abs(centre - self.r[level, level] * self.constellation.points) ** 2
         if self.slices_with_prior:
@@ -51,32 +50,35 @@ class Tree:
         return paths
 
     def distance(self, paths):
-        """|y_tilde - R s|^2 of complete paths (eq. 4)."""
+        """Return |y_tilde - R s|^2 of complete paths (eq. 4)."""
         error = self.y - self.constellation.points[paths] @ self.r.T
         return np.sum(np.abs(error) ** 2, axis=1)
 
     def metric(self, paths):
-        """-ln p(y, s) of complete paths, up to a constant: distance and prior (002 eq. 3)."""
+        """Return -ln p(y, s) of complete paths up to a constant: distance and prior (002 eq. 3)."""
         levels = np.arange(paths.shape[1])
         return self.distance(paths) / self.noise_var + self.prior_metric[levels, paths].sum(axis=1)
 
     def full_expansion(self, levels):
-        """All M^levels prefixes of the topmost levels; the rest is 0."""
+        """Return paths with all M^levels prefixes at the top levels, and 0 below."""
         nt, m = len(self.order), self.constellation.size
         paths = np.zeros((m**levels, nt), int)
         paths[:, nt - levels:] = np.indices((m,) * levels).reshape(levels, -1).T[:, ::-1]
         return paths
 
     def labels(self, paths):
-        """Labels by layer instead of by level."""
+        """Return labels by layer instead of by level."""
         by_layer = np.empty_like(paths)
         by_layer[:, self.order] = paths
         return by_layer
 
 
 def nearest_candidates(labels, metric, constellation):
-    """The least metric of a candidate with each value of each bit, [value, bit] (2, nt*m); inf
-    where the list has none."""
+    """Return the smallest metric of the candidates with each value of each bit.
+
+    Returns:
+        (2, nt*m) array [value, bit]; inf if no candidate has this value.
+    """
     bits = constellation.bits[labels].reshape(len(labels), -1).astype(bool)
     return np.stack([np.min(np.where(bits == value, metric[:, None], np.inf), axis=0)
                      for value in (False, True)])
@@ -100,7 +102,7 @@ def list_llr(labels, metric, constellation, llr_method="maxlog"):
     if llr_method == "maxlog":
         return nearest[0] - nearest[1]
     bits = constellation.bits[labels].reshape(len(labels), -1).astype(bool)
-    with np.errstate(invalid="ignore"):    # inf - inf, where the list has no candidate
+    with np.errstate(invalid="ignore"):    # inf - inf if the list lacks a bit value
         sums = [np.log(np.sum(np.exp(nearest[value] - np.where(
             bits == value, metric[:, None], np.inf)), axis=0)) - nearest[value]
             for value in (0, 1)]

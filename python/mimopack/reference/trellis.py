@@ -3,12 +3,12 @@
 """Soft-output trellis detector (reference [7] of 001: Wu, Sun, Gupta, Cavallaro, J. Signal
 Processing Systems 64, 2011).
 
-What we take it to be, from its description in 001 and its abstract ("multi-pass trellis
-traversal"): the tree's levels as stages of M vertices, one per symbol; each vertex keeps the best
-of the M paths that come in (edge reduction), so that M paths survive each stage. The survivors of
-the last stage hold all symbols of its layer, which gives that layer's LLRs; each layer is last in
-a pass of its own. 001's Fig. 3 agrees: it has N-way with N = 2 better than this detector, and so
-have we, while LLRs of the survivors of all passes together would be close to max-log.
+This implementation follows the description in 001 and the abstract ("multi-pass trellis
+traversal"). The levels of the tree are stages of M vertices, one per symbol. Each vertex keeps the
+best of its M incoming paths (edge reduction), so M paths survive each stage. The survivors of the
+last stage contain all symbols of its layer, which gives the LLRs of this layer. Each layer is last
+in a separate pass. Figure 3 of 001 supports this reading: there, as here, N-way with N = 2 performs
+better than this detector. LLRs from the survivors of all passes together would be close to max-log.
 """
 
 import numpy as np
@@ -17,7 +17,7 @@ from .tree import Tree, list_llr
 
 
 def survivors(tree):
-    """The M paths that reach the last stage, one per symbol of level 0: (paths, metric)."""
+    """Return (paths, metric) of the M paths that reach the last stage, one per symbol."""
     nt, size = len(tree.order), tree.constellation.size
     paths, metric = np.zeros((1, nt), int), np.zeros(1)
     for level in range(nt - 1, -1, -1):
@@ -33,9 +33,9 @@ def survivors(tree):
 
 
 def trellis(y, h, noise_var, constellation, prior=None):
-    """Max-log LLRs of each layer over the survivors of the pass in which it is last.
+    """Return max-log LLRs of each layer, from the survivors of the pass in which it is last.
 
-    The layers above it come by falling column norm from the top.
+    The other layers are ordered by falling column norm from the top.
     """
     llr = []
     rising = np.argsort(np.linalg.norm(h, axis=0), kind="stable")

@@ -1,13 +1,13 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Iterative decoding of the LTE turbo code, all codewords of a batch at once."""
+"""Decode the LTE turbo code iteratively, all codewords of a batch at once."""
 
 import numpy as np
 
-LARGEST = 1e4    # of an LLR that comes in, and of an extrinsic one
+LARGEST = 1e4    # limit of input LLRs and extrinsic LLRs
 STATES, NUM_TAIL = 8, 3
-# The registers s1, s2, s3 are bits 2, 1, 0 of a state's number; ``entering`` is what goes into s1
-# (3GPP TS 36.212, figure 5.1.3-2). BIT, PARITY and NEXT are by state and entering bit.
+# The registers s1, s2, s3 are bits 2, 1, 0 of a state's number; the bit ``entering`` goes into s1
+# (3GPP TS 36.212, figure 5.1.3-2). BIT, PARITY and NEXT are indexed by state and entering bit.
 _state, _entering = np.arange(STATES)[:, None], np.arange(2)
 _s1, _s2, _s3 = _state >> 2, _state >> 1 & 1, _state & 1
 BIT = _entering ^ _s2 ^ _s3
@@ -16,20 +16,22 @@ NEXT = 4 * _entering + (_state >> 1)
 
 
 def constituent(systematic, parity, join):
-    """One constituent code, whose path begins and ends in state 0, by the algorithm of L. R. Bahl,
-    J. Cocke, F. Jelinek and J. Raviv (IEEE Trans. Inf. Theory 20(2), 1974).
+    """Decode one constituent code, whose path begins and ends in state 0.
+
+    The algorithm is that of L. R. Bahl, J. Cocke, F. Jelinek and J. Raviv (IEEE Trans. Inf. Theory
+    20(2), 1974).
 
     Args:
-        systematic: (n, K + 3), LLRs of what enters the code, with those known a priori.
-        parity: (n, K + 3).
-        join: of the metrics of several paths, np.maximum or np.logaddexp.
+        systematic: (n, K + 3) LLRs of the code's input bits, with a-priori LLRs added.
+        parity: (n, K + 3) LLRs of the parity bits.
+        join: function that combines the metrics of several paths, np.maximum or np.logaddexp.
 
     Returns:
-        What the code says of both beyond these LLRs, (n, K + 3) each.
+        (2, n, K + 3) extrinsic LLRs of the input bits and of the parity bits.
     """
     n, length = systematic.shape
     extrinsic = np.empty((2, n, length))
-    # log probability of each branch, up to what all have in common
+    # Log-probability of each branch, up to a common constant.
     branch = systematic[:, :, None, None] * BIT + parity[:, :, None, None] * PARITY
     forward = np.full((length + 1, n, STATES), -np.inf)
     backward = np.full((n, STATES), -np.inf)
@@ -48,8 +50,11 @@ def constituent(systematic, parity, join):
 
 
 def to_codes(llr, size):
-    """Information bits (n, K), tail bits (n, 2, 3) and parity bits (n, 2, K + 3) of both
-    constituent codes, from the three streams of TS 36.212 §5.1.3.2.2."""
+    """Split the three streams of TS 36.212 §5.1.3.2.2 into the bits of the constituent codes.
+
+    Returns:
+        (information bits (n, K), tail bits (n, 2, 3), parity bits (n, 2, K + 3)).
+    """
     streams = llr.reshape(len(llr), 3, -1)
     tail = streams[:, :, size:].transpose(0, 2, 1).reshape(-1, 2, NUM_TAIL, 2)
     parity = np.concatenate([streams[:, 1:, :size], tail[..., 1]], axis=2)
@@ -57,7 +62,7 @@ def to_codes(llr, size):
 
 
 def from_codes(information, tail, parity):
-    """The reverse."""
+    """Undo ``to_codes``."""
     n, size = information.shape
     streams = np.concatenate([information[:, None], parity[:, :, :size]], axis=1)
     ends = np.stack([tail, parity[:, :, size:]], axis=3).reshape(n, -1, 3).transpose(0, 2, 1)
@@ -65,20 +70,22 @@ def from_codes(information, tail, parity):
 
 
 def turbo(llr, interleaver, join, iterations, scale, early_stop=True, messages=None):
-    """Decodes a batch, the two constituent codes in turn (C. Berrou, A. Glavieux, IEEE Trans.
-    Commun. 44(10), 1996).
+    """Decode a batch of codewords, with the two constituent codes taking turns.
+
+    See C. Berrou, A. Glavieux, IEEE Trans. Commun. 44(10), 1996.
 
     Args:
-        llr: (n, 3 K + 12), ln P(1)/P(0), in the order of the standard's three streams.
-        interleaver: (K,), the information bits as they enter the second constituent code.
-        join: as for ``constituent``.
-        iterations: at most.
-        scale: of extrinsic LLRs.
-        early_stop: of each codeword, when the two constituent decoders decide the same.
-        messages: (n, K), extrinsic LLRs of the second decoder from an earlier call.
+        llr: (n, 3 K + 12) LLRs ln P(1)/P(0), in the order of the standard's three streams.
+        interleaver: (K,) indices of the information bits in the order in which they enter the
+            second constituent code.
+        join: see ``constituent``.
+        iterations: maximum number of iterations.
+        scale: factor of the extrinsic LLRs.
+        early_stop: end a codeword's iterations when both constituent decoders decide the same.
+        messages: (n, K) extrinsic LLRs of the second decoder from an earlier call, or None.
 
     Returns:
-        (posterior LLRs, messages, whether both decoders decided the same, iterations it took)
+        (posterior LLRs, messages, (n,) whether both decoders decided the same, (n,) iterations)
     """
     n, size = len(llr), len(interleaver)
     information, tail, parity = to_codes(np.clip(llr, -LARGEST, LARGEST), size)

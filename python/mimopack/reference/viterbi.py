@@ -1,29 +1,29 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A convolutional code with two outputs per input bit: the Viterbi algorithm, and a-posteriori
-LLRs."""
+"""Decode a convolutional code with two outputs per input bit: Viterbi and BCJR algorithms."""
 
 import numpy as np
 
 
 def viterbi(llr, puncturing, generators):
-    """Find the codeword with the largest sum of LLRs (A. J. Viterbi, IEEE Trans. Inf. Theory 13(2),
-    1967) of each block of a batch; blocks begin and end in state 0.
+    """Find the codeword with the largest sum of LLRs, for each block of a batch.
+
+    See A. J. Viterbi, IEEE Trans. Inf. Theory 13(2), 1967. Blocks begin and end in state 0.
 
     Args:
-        llr: (n, sent bits), ln P(1)/P(0), NaN for an erasure.
-        puncturing: which of A1 B1 A2 B2 ... are sent, repeated as needed.
-        generators: taps of A and B, the newest bit's first.
+        llr: (n, sent bits) LLRs ln P(1)/P(0), NaN for an erasure.
+        puncturing: pattern that marks the sent bits among A1 B1 A2 B2 ..., repeated as needed.
+        generators: taps of A and B, beginning with the newest bit.
 
     Returns:
-        (bits (n, bits without the tail), the codewords' metrics (n,): sums of the LLRs of the ones
-        that they send)
+        (bits (n, bits without the tail), metrics (n,)). The metric of a codeword is the sum of the
+        LLRs of its sent ones.
     """
     generators = np.asarray(generators)
     memory = generators.shape[1] - 1
     llr = depuncture(llr, puncturing)
     n, steps, _ = llr.shape
-    # A state's number has the newest bit as its highest; a step drops the lowest.
+    # The newest bit is the highest bit of a state's number; a step drops the lowest bit.
     state = np.arange(2**memory)
     entering = state >> (memory - 1)
     before = (state[:, None] << 1 & 2**memory - 1) | np.arange(2)    # (state, dropped bit)
@@ -44,7 +44,7 @@ def viterbi(llr, puncturing, generators):
 
 
 def depuncture(llr, puncturing):
-    """LLRs of A and B by step, (n, steps, 2), 0 where nothing was sent."""
+    """Return LLRs of A and B for each step, (n, steps, 2), with 0 for bits not sent."""
     n, sent = np.shape(llr)
     places = sent_places(sent, puncturing)
     pairs = np.zeros((n, 2 * (places[-1] // 2 + 1)))
@@ -53,37 +53,39 @@ def depuncture(llr, puncturing):
 
 
 def sent_places(sent, puncturing):
-    """Where the sent bits are in A1 B1 A2 B2 ..."""
+    """Return the positions of the sent bits in A1 B1 A2 B2 ..."""
     period = np.asarray(puncturing, bool)
     return np.flatnonzero(np.resize(period, period.size * -(-sent // int(period.sum()))))[:sent]
 
 
 def bcjr(prior, llr, puncturing, generators, join):
-    """A-posteriori LLRs of each block of a batch, by the algorithm of L. R. Bahl, J. Cocke,
-    F. Jelinek and J. Raviv (IEEE Trans. Inf. Theory 20(2), 1974); blocks begin and end in state 0.
+    """Compute a-posteriori LLRs for each block of a batch.
+
+    The algorithm is that of L. R. Bahl, J. Cocke, F. Jelinek and J. Raviv (IEEE Trans. Inf. Theory
+    20(2), 1974). Blocks begin and end in state 0.
 
     Args:
-        prior: (n, bits without the tail), a-priori LLRs of the bits.
-        llr: (n, sent bits), ln P(1)/P(0).
-        puncturing, generators: as for ``viterbi``.
-        join: of the metrics of several paths: np.maximum takes the best one (max-log),
-            np.logaddexp is exact.
+        prior: (n, bits without the tail) a-priori LLRs of the bits.
+        llr: (n, sent bits) LLRs ln P(1)/P(0).
+        puncturing, generators: see ``viterbi``.
+        join: function that combines the metrics of several paths: np.maximum takes the best one
+            (max-log), np.logaddexp is exact.
 
     Returns:
-        (LLRs of the bits, as prior; LLRs of the sent bits, as llr)
+        (LLRs of the bits, in the shape of prior; LLRs of the sent bits, in the shape of llr).
     """
     generators = np.asarray(generators)
     memory = generators.shape[1] - 1
     pairs = depuncture(llr, puncturing)
     n, steps, _ = pairs.shape
-    known = np.zeros((n, steps, 3))    # of the bit, A and B
+    known = np.zeros((n, steps, 3))    # LLRs of the bit, A and B
     known[:, :steps - memory, 0], known[:, :, 1:] = prior, pairs
     state, entering = np.arange(2**memory)[:, None], np.arange(2)
     following = state >> 1 | entering << memory - 1
-    arrivals = np.argsort(following, axis=None).reshape(-1, 2)    # the branches into each state
+    arrivals = np.argsort(following, axis=None).reshape(-1, 2)    # branches into each state
     taps = (state | entering << memory)[..., None] >> np.arange(memory, -1, -1) & 1
     label = np.dstack([entering + 0 * state, taps @ generators.T & 1])    # (state, entering, 3)
-    # log probability of each branch, up to what all have in common
+    # Log-probability of each branch, up to a common constant.
     branch = np.einsum("sel,ntl->ntse", label, known)
     forward = np.full((steps + 1, n, state.size), -np.inf)
     backward = np.full((n, state.size), -np.inf)

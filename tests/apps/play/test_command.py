@@ -327,7 +327,7 @@ class TestInterrupt:
         result = _play(small, "-d", "mmse", "-d", "nway", "-q", "-o", tmp_path / "out",
                        "--no-pictures", "--pcap", tmp_path / "f.pcap")
         assert result.exit_code == 130, result.output
-        assert f"{tmp_path / 'f.pcap'} is not written, as the detector nway was not played" in (
+        assert f"{tmp_path / 'f.pcap'} is not written, because the detector nway did not play" in (
             result.output)
         assert [one.name for one in tmp_path.iterdir()] == ["out"]
         assert f"written: {tmp_path / 'out' / 'summary.json'}\n" in result.output
