@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""iterative_receiver.grc without windows: coded vectors, simulated channel, iterative receiver.
+"""Run iterative_receiver.grc without a GUI: coded vectors, simulated channel, iterative receiver.
 
-Sends codewords through i.i.d. Rayleigh channels and prints the bit error rate after each pass of
+Sends codewords through i.i.d. Rayleigh channels, and prints the bit error rate after each pass of
 detector and decoder.
 """
 
@@ -14,18 +14,18 @@ from gnuradio import blocks, gr, mimopack
 
 
 class iterative_receiver_headless(gr.top_block):
-    """Transmitter, channel, receiver, meter.
+    """Flowgraph with transmitter, channel, receiver and bit error meter.
 
     Args:
-        code: its name.
-        detector: its name.
-        detector_options: its parameters.
+        code: name of the code.
+        detector: name of the detector.
+        detector_options: dictionary with parameters of the detector.
         iterations: passes of the receiver.
-        feedback_scale: of the receiver.
-        codewords: to send, with random bits.
-        snr_db: mean SNR per receive antenna.
-        num_tx, num_rx: antennas.
-        seed: of bits, channel and noise.
+        feedback_scale: feedback scale of the receiver.
+        codewords: number of codewords to send, with random bits.
+        snr_db: mean SNR per receive antenna in dB.
+        num_tx, num_rx: number of transmit and receive antennas.
+        seed: seed of bits, channel and noise.
     """
 
     def __init__(self, code="wimax:2304:1/2", detector="mmsepic", detector_options=None,
@@ -42,7 +42,7 @@ class iterative_receiver_headless(gr.top_block):
             num_tx, num_rx, code=code, detector=detector, detector_options=detector_options,
             iterations=iterations, feedback_scale=feedback_scale, history_output=True)
         self.meter = mimopack.ber_meter(num_info, iterations, 1)
-        # The channel tells the receiver the noise power, by a tag.
+        # A tag from the channel gives the receiver the noise power.
         self.connect(self.source, self.modulator, self.channel, self.receiver)
         self.connect((self.channel, 1), (self.receiver, 1))
         self.connect(self.source, self.meter)
@@ -62,7 +62,7 @@ def main():
     parser.add_argument("--feedback-scale", type=float, default=0.6, help="default 0.6")
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
-    # As many passes within the detector as reach a good error rate (docs/iterative.md).
+    # Two passes within MMSE-PIC are enough for a good error rate (docs/iterative.md).
     own = {"num_iterations": 2} if options.detector == "mmsepic" else None
     try:
         graph = iterative_receiver_headless(

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""wifi_live_soapy.grc without windows, and with any number of antennas of a SoapySDR radio.
+"""Run wifi_live_soapy.grc without a GUI, with any number of antennas of a SoapySDR radio.
 
-"mimopack wifi --radio" does more: it checks the device's settings, records, and counts.
+"mimopack wifi --radio" does more: it checks the device's settings, records samples and counts
+frames.
 """
 
 import argparse
@@ -13,7 +14,7 @@ from gnuradio import gr, mimopack, soapy
 
 
 class wifi_live_soapy_headless(gr.top_block):
-    """Radio, receiver and capture file."""
+    """Flowgraph with radio, receiver and capture file."""
 
     def __init__(self, device, frequency, rate, gain, antennas, capture,
                  bandwidth=None):
@@ -36,17 +37,17 @@ class wifi_live_soapy_headless(gr.top_block):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("device", help="as SoapySDR takes it, such as driver=lime")
+    parser.add_argument("device", help="SoapySDR device, such as driver=lime")
     parser.add_argument("--frequency", type=float, default=5.18e9, help="Hz, default 5.18e9")
     parser.add_argument("--rate", type=float, default=20e6, help="samples/s, default 20e6")
     parser.add_argument("--gain", type=float, default=40, help="dB, default 40")
     parser.add_argument("--bandwidth", type=float,
-                        help="of the analogue filters in Hz, default: as the device has it")
+                        help="bandwidth of the analogue filters in Hz, default: unchanged")
     parser.add_argument("--antennas", type=int, default=2, help="default 2")
     parser.add_argument("--capture", default="wifi_live.pcap", help="default wifi_live.pcap")
     parser.add_argument("--seconds", type=float, default=10, help="default 10")
     options = parser.parse_args()
-    if "=" not in options.device:    # SoapySDR would open whichever device is first
+    if "=" not in options.device:    # SoapySDR would open the first device it finds
         parser.error(f"device: got {options.device!r}, must be driver=NAME, such as driver=lime")
     try:
         graph = wifi_live_soapy_headless(options.device, options.frequency, options.rate,

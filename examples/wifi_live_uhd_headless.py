@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""wifi_live_uhd.grc without windows, and with any number of antennas of one or more USRPs.
+"""Run wifi_live_uhd.grc without a GUI, with any number of antennas of one or more USRPs.
 
-"mimopack wifi --radio driver=uhd" does more: it checks the device's settings, records, and counts.
+"mimopack wifi --radio driver=uhd" does more: it checks the device's settings, records samples and
+counts frames.
 """
 
 import argparse
@@ -13,7 +14,7 @@ from gnuradio import gr, mimopack, uhd
 
 
 class wifi_live_uhd_headless(gr.top_block):
-    """Radio, receiver and capture file."""
+    """Flowgraph with radio, receiver and capture file."""
 
     def __init__(self, address, frequency, rate, gain, antennas, capture,
                  bandwidth=None):
@@ -27,7 +28,7 @@ class wifi_live_uhd_headless(gr.top_block):
             if bandwidth is not None:
                 self.source.set_bandwidth(bandwidth, channel)
         if self.source.get_num_mboards() > 1:
-            # Several devices need a common 10 MHz and a common pulse per second.
+            # Several devices need a common 10 MHz reference and a common pulse per second.
             for board in range(self.source.get_num_mboards()):
                 self.source.set_clock_source("external", board)
                 self.source.set_time_source("external", board)
@@ -45,12 +46,12 @@ class wifi_live_uhd_headless(gr.top_block):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("address", nargs="?", default="",
-                        help="as UHD takes it, such as serial=...; default: the first device")
+                        help="UHD device address, such as serial=...; default: the first device")
     parser.add_argument("--frequency", type=float, default=5.18e9, help="Hz, default 5.18e9")
     parser.add_argument("--rate", type=float, default=20e6, help="samples/s, default 20e6")
     parser.add_argument("--gain", type=float, default=40, help="dB, default 40")
     parser.add_argument("--bandwidth", type=float,
-                        help="of the analogue filters in Hz, default: as the device has it")
+                        help="bandwidth of the analogue filters in Hz, default: unchanged")
     parser.add_argument("--antennas", type=int, default=2, help="default 2")
     parser.add_argument("--capture", default="wifi_live.pcap", help="default wifi_live.pcap")
     parser.add_argument("--seconds", type=float, default=10, help="default 10")

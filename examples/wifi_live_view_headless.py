@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""wifi_live_view.grc without windows, and with any number of antennas: its figures each second.
+"""Run wifi_live_view.grc without a GUI, with any number of antennas; print figures each second.
 
-"mimopack wifi --radio ... --view" draws all of them on the terminal.
+"mimopack wifi --radio ... --view" draws all displays in the terminal.
 """
 
 import argparse
@@ -13,7 +13,7 @@ from gnuradio import blocks, gr, mimopack, soapy
 
 
 class wifi_live_view_headless(gr.top_block):
-    """Radio, receiver, and the blocks that make figures of frames."""
+    """Flowgraph with radio, receiver, and the blocks that compute figures from frames."""
 
     def __init__(self, device, frequency, rate, gain, antennas, detector):
         gr.top_block.__init__(self, "Wi-Fi live view")
@@ -39,7 +39,7 @@ class wifi_live_view_headless(gr.top_block):
                 self.connect((block, output), probe)
 
     def lines(self):
-        """The figures, as lines."""
+        """Return the figures as lines of text."""
         levels = [probe.level() for probe in self.probes[self.levels]]
         antennas = len(levels) // 2
         counts = self.receiver.counts()
@@ -53,7 +53,7 @@ class wifi_live_view_headless(gr.top_block):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("device", help="as SoapySDR takes it, such as driver=lime, or "
+    parser.add_argument("device", help="SoapySDR device, such as driver=lime, or "
                         "driver=mimopack,recording=FILE,repeat=1")
     parser.add_argument("--frequency", type=float, default=5.18e9, help="Hz, default 5.18e9")
     parser.add_argument("--rate", type=float, default=20e6, help="samples/s, default 20e6")

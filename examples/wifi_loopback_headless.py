@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""wifi_loopback.grc without windows: transmitter, simulated channel, receivers, no hardware.
+"""Run wifi_loopback.grc without a GUI: transmitter, simulated channel, receivers, no hardware.
 
-Sends Wi-Fi frames through one channel to a receiver for each detector, and counts what arrives.
+Sends Wi-Fi frames through one channel to a receiver for each detector, and counts the frames that
+arrive.
 """
 
 import argparse
@@ -18,7 +19,7 @@ HEADER = bytes.fromhex("08000000020000000002020000000001020000000001")
 
 
 class mpdu_source(gr.basic_block):
-    """Sends PDUs of data frames with random payloads, and then the end."""
+    """Send PDUs of data frames with random payloads, then end."""
 
     def __init__(self, num_frames, length, seed):
         gr.basic_block.__init__(self, "mpdu_source", None, None)
@@ -32,22 +33,23 @@ class mpdu_source(gr.basic_block):
                     + self._rng.bytes(self._length - 24))
             self.message_port_pub(pmt.intern("out"), pmt.cons(
                 pmt.PMT_NIL, pmt.init_u8vector(len(mpdu), list(mpdu))))
-        # A block without streams ends when it is told to, and tells the blocks behind it.
+        # A block without streams ends on this message, and then tells the blocks downstream.
         done = pmt.cons(pmt.intern("done"), pmt.from_long(1))
         self.to_basic_block()._post(pmt.intern("system"), done)
         return gr.basic_block.start(self)
 
 
 class wifi_loopback_headless(gr.top_block):
-    """One transmitter, one channel, a receiver for each detector.
+    """Flowgraph with a transmitter, a channel, and a receiver for each detector.
 
     Args:
         detectors: names of detectors.
-        num_frames: frames to send, at most 1000.
-        snr_db: mean SNR per receive antenna.
-        mcs: of HT, 8..15 for two streams.
-        cfo: carrier offset in Hz.
-        seed: of channel, noise and payloads.
+        num_frames: number of frames to send, at most 1000.
+        snr_db: mean SNR per receive antenna in dB.
+        mcs: HT MCS, 8..15 for two streams.
+        cfo: carrier frequency offset in Hz.
+        seed: seed of channel, noise and payloads.
+        length: bytes of an MPDU without its frame check sequence.
     """
 
     def __init__(self, detectors=("mmse", "nway"), num_frames=100, snr_db=28.0, mcs=11, cfo=40e3,

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""wifi_recording.grc without windows: a SigMF recording through the Wi-Fi receiver, once.
+"""Run wifi_recording.grc without a GUI: play a SigMF recording once through the Wi-Fi receiver.
 
-For tables, pictures and other formats see "mimopack wifi".
+For tables, pictures and other formats, see "mimopack wifi".
 """
 
 import argparse
@@ -16,7 +16,7 @@ RECORDING = Path(__file__).parent / "recordings" / "wifi_4x4_ht.sigmf-meta"
 
 
 class frame_printer(gr.basic_block):
-    """Prints a line for each frame at its message port "frames"."""
+    """Print a line for each frame at message port "frames"."""
 
     def __init__(self):
         gr.basic_block.__init__(self, "frame_printer", None, None)
@@ -33,7 +33,7 @@ class frame_printer(gr.basic_block):
 
 
 class wifi_recording_headless(gr.top_block):
-    """Source and receiver."""
+    """Flowgraph with recording source and receiver."""
 
     def __init__(self, path=RECORDING, detector="nway"):
         gr.top_block.__init__(self, "Wi-Fi recording")

@@ -2,9 +2,9 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 #
-# Sets up what is missing, then plays the 4x4 Wi-Fi recording of the examples through GNU Radio with
-# four detectors. Arguments go to "mimopack play". Pictures, a summary and the decoded frames for
-# Wireshark (frames.pcap) are written to demo-output/.
+# Set up the project if needed, then play the 4x4 Wi-Fi recording of the examples through GNU Radio
+# with four detectors. Arguments go to "mimopack play". The folder demo-output/ receives pictures, a
+# summary and the decoded frames for Wireshark (frames.pcap).
 set -euo pipefail
 cd "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/.."
 bash scripts/setup.sh

@@ -50,12 +50,12 @@ HEADER = """\
 NOISE_VAR = ("noise_var", "Noise Variance", "float",
              "Noise power per complex receive dimension, linear; a tag noise_var on y sets it too.")
 PERIOD = ("symbols_per_channel", "Vectors per Channel", "int",
-          "T, how many consecutive received vectors share a channel matrix: each item of y "
-          "holds T of them.")
+          "T, the number of consecutive received vectors that share a channel matrix; each item "
+          "of y holds T vectors.")
 PRIOR = ("prior_input", "A-priori Input", "bool",
-         "Adds an input for a-priori LLRs; the result is then a-posteriori.")
+         "Adds an input for a-priori LLRs. The output LLRs are then a-posteriori.")
 
-# Dialogue order, and what is shown on the block only when it differs from its default.
+# Order in GRC's dialogue. The block shows parameters in LAST only if they differ from the default.
 FIRST = ("num_tx", "num_rx", "constellation")
 LAST = ("llr_type", "llr_scale", "backend", "device", "threads")
 DTYPES = {"int": "int", "float": "real", "bool": "bool", "enum": "enum", "constellation": "raw",
@@ -63,7 +63,7 @@ DTYPES = {"int": "int", "float": "real", "bool": "bool", "enum": "enum", "conste
 
 
 def block_parameters(detector, block):
-    """All parameters of a detector's block, in the order of GRC's dialogue."""
+    """Return all parameters of a detector's block, in the order of GRC's dialogue."""
     signature = inspect.signature(block)
     declared = {p.name: p for p in detector.all_parameters() if p.in_blocks}
     own = [name for name in declared if name not in (*FIRST, *LAST)]
@@ -75,16 +75,16 @@ def block_parameters(detector, block):
 
 
 def title(label):
-    """A label in GRC's manner: capitals, except where the word has its own."""
+    """Return a label in GRC's style, with capitals unless a word has its own."""
     return " ".join(word.capitalize() if word.islower() and word != "per" else word
                     for word in label.split())
 
 
 def grc_parameter(parameter):
-    """The YAML entry of one parameter."""
+    """Return the YAML entry of one parameter."""
     default = parameter.default
     entry = {"id": parameter.name, "label": title(parameter.label),
-             # An optional number may be None, which only a raw expression can say.
+             # An optional number may be None, which needs a raw expression.
              "dtype": "raw" if parameter.optional else DTYPES[parameter.kind],
              "default": repr(default) if parameter.kind != "constellation" else f'"{default}"'}
     if parameter.kind == "enum":
@@ -94,7 +94,7 @@ def grc_parameter(parameter):
         entry["options"] = ["False", "True"]
         entry["option_labels"] = ["No", "Yes"]
     elif parameter.kind == "constellation":
-        # Raw with options: a menu in which any other expression can be typed.
+        # Raw with options gives a menu that also accepts any typed expression.
         entry["options"] = [f'"{name}"' for name in constellation.BUILT_IN]
     if parameter.name == "llr_type":
         entry["option_attributes"] = {"dtype": ["byte" if "int8" in choice else "float"
@@ -110,7 +110,7 @@ def grc_parameter(parameter):
 
 
 def asserts(detector):
-    """What GRC can refuse before the flowgraph runs; the block itself checks everything."""
+    """Return checks for GRC to make before the flowgraph runs; the block checks everything."""
     checks = [f"1 <= num_tx <= {detector.MAX_TX}", f"num_tx <= num_rx <= {detector.MAX_RX}",
               "noise_var > 0", "symbols_per_channel >= 1", "threads >= 0",
               "isinstance(device, (list, tuple)) or device >= 0",
@@ -123,25 +123,25 @@ def asserts(detector):
 
 
 def documentation(detector, parameters):
-    # its arguments follow below, as Companion names them
+    # leave out the arguments: they follow below, with their names in Companion
     text = inspect.cleandoc(detector.__doc__).split("\n\nArgs:")[0]
     lines = [text, "", "Model: y = H x + n, n ~ CN(0, noise_var I), "
              "E|x_i|^2 = 1.", "", "Ports:",
-             "  y: Vectors per Channel times num_rx values, received vectors after each other.",
+             "  y: received vectors, one after another: Vectors per Channel times num_rx values.",
              "  h: the num_rx x num_tx channel matrix of these vectors, row by row."]
     if detector.SUPPORTS_PRIOR:
         lines.append("  prior: a-priori LLRs, in the order of llr.")
     lines += ["  llr: ln P(1)/P(0), antenna by antenna, most significant bit first; 0 for a vector "
               "that cannot be detected.",
               "  control: a pair or dictionary with noise_var and threads.",
-              "  status: totals of vectors and erasures, when vectors were erased.", "",
+              "  status: totals of vectors and erasures, sent after erasures.", "",
               "Parameters:"]
     lines += [f"  {grc_parameter(p)['label']}: {p.doc}" for p in parameters]
     return "\n".join(lines)
 
 
 def block_yaml(detector):
-    """The text of a detector's .block.yml."""
+    """Return the text of a detector's .block.yml."""
     name = f"{detector.name}_detector"
     parameters = block_parameters(detector, DETECTOR_BLOCKS[name])
     bits = "symbols_per_channel * num_tx * mimopack.constellation.get(constellation)" \
@@ -213,7 +213,7 @@ def code_names():
 
 
 class _Dumper(yaml.SafeDumper):
-    """Text of several lines as a block, as a person would write it."""
+    """Write text of several lines as a YAML block."""
 
     def text(self, value):
         return self.represent_scalar("tag:yaml.org,2002:str", value,
@@ -224,7 +224,7 @@ _Dumper.add_representer(str, _Dumper.text)
 
 
 def out_of_date(write):
-    """Names of the files that differ from what they should be; they are rewritten if asked."""
+    """Return the names of outdated files, and rewrite them if ``write`` is set."""
     wanted = {f"mimopack_{d.name}_detector.block.yml": block_yaml(d)
               for d in detectors.REGISTRY.values()}
     wanted |= {name: completed_yaml(name) for name in BY_HAND}

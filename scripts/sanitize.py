@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Runs every CUDA kernel under compute-sanitizer's four tools, on small batches.
+"""Run every CUDA kernel under the four tools of compute-sanitizer, on small batches.
 
     scripts/sanitize.py [--tool TOOL ...] [--kernel NAME ...] [--processes N]
 
-Needs an NVIDIA GPU, compute-sanitizer on the path, and gnuradio.mimopack to be importable. Says
-what is not clean, and exits with 1 where anything is not.
+The script needs an NVIDIA GPU, compute-sanitizer on the path, and an importable gnuradio.mimopack.
+It prints each result, and exits with 1 if a tool reports an error.
 """
 
 import argparse
@@ -28,19 +28,21 @@ TOOLS = ("memcheck", "racecheck", "initcheck", "synccheck")
 PERIOD = 14
 VECTORS = PERIOD * 15
 SUMMARY = re.compile(r"(?:ERROR SUMMARY: (?=\d+ error)|RACECHECK SUMMARY: (?=\d+ hazard))(\d+)")
-# Where a thread's arrays are too large for local memory.
+# Sizes at which a thread's arrays are too large for local memory.
 LARGE = {"zf": {"num_tx": 64, "num_rx": 64}, "mmse": {"num_tx": 64, "num_rx": 64},
          "kbest": {"num_tx": 12, "num_rx": 12, "k": 256}}
 LIMIT_SECONDS = 150
 
 
-ROUNDS = PERIOD * 150    # vectors, for one multiprocessor's threads to have several rounds
-NOISE_VAR = 0.02         # searches would take the tools long where there is more
+ROUNDS = PERIOD * 150    # vectors that give the threads of one multiprocessor several rounds
+NOISE_VAR = 0.02         # more noise would make searches very slow under the tools
 
 
 def kinds(name):
-    """(what is tried, the detector's parameters, vectors, vectors per matrix, arguments of the
-    call) for a detector: every form that its kernel has."""
+    """Yield cases that cover every form of a detector's kernel.
+
+    A case is (title, parameters of the detector, vectors, vectors per matrix, extra arguments).
+    """
     kind = detectors.REGISTRY[name]
     exact = name in ("omap", "mla", "softsphere", "asd", "sd")
     small = {"num_tx": 2, "num_rx": 3} if exact else {}
@@ -57,7 +59,7 @@ def kinds(name):
             for asked in ((), ("prior",)):
                 yield ("log-sums", {"constellation": points, "llr_method": "logsum"}, VECTORS, 1,
                        asked)
-        for size, points in ((8, "qam16"), (6, "qam256")):    # in local memory, in global memory
+        for size, points in ((8, "qam16"), (6, "qam256")):    # lists in local and in global memory
             yield (f"{size}x{size}, log-sums", {"num_tx": size, "num_rx": size,
                    "constellation": points, "llr_method": "logsum"}, 70, 1, ("prior",))
     if name == "bitflip":
@@ -86,15 +88,15 @@ def kinds(name):
 
 
 def detect_all(name):
-    """Every kind once, with arrays of exactly their size, and once from the host."""
+    """Run each case with arrays of exactly the right size on the GPU, and with host arrays."""
     import cupy
 
-    cupy.cuda.set_allocator(None)    # no pool: an access past an array's end is one past its memory
+    cupy.cuda.set_allocator(None)    # no pool: the tools then see an access past an array's end
     for what, parameters, n, period, asked in kinds(name):
         detector = detectors.create(name, backend="cuda", **parameters)
         y, h, bits = simulate(n, detector.num_tx, detector.num_rx, detector.constellation,
                               NOISE_VAR, period)
-        y[n // 2, 0] = np.nan    # one is erased
+        y[n // 2, 0] = np.nan    # this vector must be erased
         rng = np.random.default_rng(1)
         there = [cupy.asarray(array) for array in (y, h)]
         if "nodes" in asked:
@@ -117,7 +119,7 @@ def detect_all(name):
 
 
 def several_rounds(detector, period, has_prior):
-    """As if the GPU had one multiprocessor: threads take vectors again and again."""
+    """Run with the threads of one multiprocessor, so that each thread takes several vectors."""
     import cupy
 
     y, h, bits = simulate(ROUNDS, detector.num_tx, detector.num_rx, detector.constellation,
@@ -130,7 +132,7 @@ def several_rounds(detector, period, has_prior):
 
 
 def decode_twice(codes, iterations, num_bits, make_decoder):
-    """A batch of each code, one codeword of which is erased, with and without kept messages."""
+    """Decode a batch of each code with and without kept messages; one codeword is erased."""
     import cupy
 
     cupy.cuda.set_allocator(None)
@@ -147,7 +149,8 @@ def decode_twice(codes, iterations, num_bits, make_decoder):
 
 
 def decode_ldpc():
-    """The LDPC decoder's forms: blocks in registers, a list of ones, LLRs in global memory."""
+    """Run all forms of the LDPC decoder: blocks in registers, list of ones, LLRs in global memory.
+    """
     from gnuradio.mimopack.coding import ldpc
 
     wifi = ldpc.wifi(648, "1/2")
@@ -159,7 +162,7 @@ def decode_ldpc():
 
 
 def decode_turbo():
-    """The turbo decoder's: one window, several codewords to a block, many windows."""
+    """Run all forms of the turbo decoder: one window, several codewords per block, many windows."""
     from gnuradio.mimopack.coding import turbo
 
     decode_twice((40, 376, 1056, 6144), 2, lambda size: 3 * size + 12, turbo.TurboDecoder)
@@ -167,7 +170,7 @@ def decode_turbo():
 
 
 def decode_convolutional():
-    """The convolutional code's: less than a window, whole windows, many."""
+    """Run the convolutional decoder with less than a window, whole windows, and many windows."""
     from gnuradio.mimopack import coding
 
     def make_decoder(code, iterations, early_stop, keep_messages):
@@ -182,7 +185,7 @@ DECODERS = {"convolutional": decode_convolutional, "ldpc": decode_ldpc, "turbo":
 
 
 def check(tool, name):
-    """(tool, name, why it is not clean or None, seconds)."""
+    """Run one kernel under one tool; return (tool, name, error message or None, seconds)."""
     start = time.monotonic()
     command = [sys.executable, __file__, "--run", name]
     if tool:
@@ -195,7 +198,7 @@ def check(tool, name):
     seconds = time.monotonic() - start
     said = done.stdout + done.stderr
     if f"{name}: done" not in said:
-        return tool, name, "did not run through: " + said.strip()[-600:], seconds
+        return tool, name, "did not finish: " + said.strip()[-600:], seconds
     if tool:
         found = SUMMARY.findall(said)
         if not found:
@@ -211,7 +214,7 @@ def main():
     parser.add_argument("--tool", action="append", choices=TOOLS)
     parser.add_argument("--kernel", action="append", choices=[*detectors.REGISTRY, *DECODERS])
     parser.add_argument("--processes", type=int, default=os.cpu_count())
-    parser.add_argument("--run", help=argparse.SUPPRESS)    # of this program by itself
+    parser.add_argument("--run", help=argparse.SUPPRESS)    # the script runs itself
     arguments = parser.parse_args()
     if arguments.run:
         return DECODERS[arguments.run]() if arguments.run in DECODERS else detect_all(arguments.run)
@@ -221,7 +224,7 @@ def main():
     failed = 0
     with tempfile.TemporaryDirectory() as cache, ThreadPoolExecutor(arguments.processes) as pool:
         os.environ["CUPY_CACHE_DIR"] = str(Path(cache))
-        # Without a tool first: programs are compiled once.
+        # The first run, without a tool, compiles the programs for all others.
         for tools in ([None], arguments.tool or TOOLS):
             pairs = [(tool, name) for tool in tools for name in names]
             for tool, name, why, seconds in pool.map(lambda pair: check(*pair), pairs):

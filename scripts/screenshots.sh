@@ -2,10 +2,10 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 #
-# Makes the screenshots of README and docs on a screen of its own: GNU Radio Companion with
+# Make the screenshots of README and docs on a virtual screen: GNU Radio Companion with
 # wifi_loopback.grc, the windows of wifi_recording.grc and wifi_live_view.grc, and the terminal with
-# mimopack wifi --view. Needs xvfb, from the distribution. Arguments: which, loopback, recording,
-# live or terminal; default all.
+# mimopack wifi --view. The script needs xvfb from the distribution. Arguments: the screenshots to
+# make (loopback, recording, live, terminal); default all.
 set -euo pipefail
 cd "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/.."
 for one in "$@"; do
@@ -32,7 +32,7 @@ console_window_visible = False
 variable_editor_visable = False
 CONF
 
-# Companion is drawn by GTK: what the screen shows is read from its root window.
+# GTK draws Companion: take the picture from the root window of the screen.
 cat > "$home/companion.py" <<'PYTHON'
 import subprocess
 import sys
@@ -55,7 +55,7 @@ finally:
     companion.wait()
 PYTHON
 
-# A flowgraph of Qt draws itself.
+# A Qt flowgraph can draw itself into a picture.
 cat > "$home/qt.py" <<'PYTHON'
 import os
 import sys
@@ -90,10 +90,10 @@ Qt.QTimer.singleShot(1000 * int(seconds), take)
 application.exec_()
 graph.stop()
 graph.wait()
-os._exit(0)    # threads that poll would find windows that are gone
+os._exit(0)    # polling threads would access windows that no longer exist
 PYTHON
 
-# What the terminal shows at the end of the command that follows, as SVG.
+# Save the terminal at the end of a command as SVG.
 cat > "$home/terminal.py" <<'PYTHON'
 import os
 import sys
@@ -124,7 +124,7 @@ PYTHON
 screen() {
     xvfb-run -a -s "-screen 0 1800x940x24" "$python" "$@"
 }
-# Simulated traffic, slower than real time: displays take their share of the cores.
+# Simulate traffic. It plays slower than real time, because displays also need processor time.
 traffic() {
     export SOAPY_SDR_PLUGIN_PATH=$root/build/soapy/modules
     [ -e "$home/traffic.sigmf-data" ] ||

@@ -2,18 +2,18 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 #
-# Installs what Debian or Ubuntu packages, makes .venv over the system's Python, builds in build/
-# and installs into .venv. Run again, it only does what is missing.
+# Install packages of Debian or Ubuntu, make .venv on top of the system's Python, build in build/
+# and install into .venv. A further run does only the missing steps.
 set -euo pipefail
 
 usage() {
     cat <<'EOF'
 usage: scripts/setup.sh [--tests] [--with-cupy] [--isas native|all]
 
-  --tests       also pytest, ruff, and what the tests compare with (tshark, scapy, h5py)
-  --with-cupy   also CuPy, for NVIDIA GPUs (backend cuda)
-  --isas        instruction sets to compile for: native, the best that this machine has, takes a third
-                of the time; all of this kind of processor is usual with --tests
+  --tests       also install pytest, ruff, and the programs that the tests use (tshark, scapy, h5py)
+  --with-cupy   also install CuPy, for NVIDIA GPUs (backend cuda)
+  --isas        instruction sets to compile for: native (the best one of this machine, takes a third
+                of the time) or all (of this kind of processor, the default with --tests)
 EOF
 }
 
@@ -39,15 +39,15 @@ cd "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/.."
 root=$PWD
 log=$root/build/setup.log
 venv_python=$root/.venv/bin/python
-# GNU Radio's Python is the system's. Whatever leads to another one (pyenv, conda, packages in the
-# user's home) would mix two sets of compiled modules.
+# GNU Radio uses the system's Python. Another Python (pyenv, conda) or packages in the user's home
+# would mix two sets of compiled modules.
 unset PYTHONPATH PYTHONHOME
 export PYTHONNOUSERSITE=1
 export PATH=/usr/sbin:/usr/bin:/sbin:/bin:$PATH
 
 say() { printf '%s\n' "setup: $*"; }
 
-# Runs a step with its output in the log, and shows the end of that where the step fails.
+# Run a step with its output in the log, and show the end of its output if the step fails.
 step() {
     local what=$1 from
     shift
@@ -56,26 +56,26 @@ step() {
     from=$(wc -l < "$log")
     if ! "$@" >> "$log" 2>&1 < /dev/null; then
         tail -n +"$((from + 1))" "$log" | tail -n 40 >&2
-        say "failed: $what (all of it: $log)" >&2
+        say "failed: $what (full log: $log)" >&2
         case $what in
-            apt-get* | pip*) say "is there a network? This step needs one" >&2 ;;
+            apt-get* | pip*) say "this step needs a network connection" >&2 ;;
         esac
         exit 1
     fi
 }
 
-# Compiles, and shows how far that is: a line for each tenth, or one that changes on a terminal.
+# Compile and show progress: a changing line on a terminal, otherwise a line for each tenth.
 compile() {
     local pid made total tenth=-1
     say "compile (instruction sets: $isas)"
     printf '\n== compile\n' >> "$log"
     cmake --build build >> "$log" 2>&1 < /dev/null &
     pid=$!
-    # Ctrl-C does not reach what runs beside the script.
+    # Ctrl-C does not reach background processes.
     trap 'kill "$pid" 2> /dev/null; exit 130' INT TERM
     while kill -0 "$pid" 2> /dev/null; do
         sleep 1
-        # Ninja says [n/m] Building.
+        # Ninja prints [n/m] Building.
         read -r made total < <(tail -n 5 "$log" |
             sed -n 's/^\[\([0-9]*\)\/\([0-9]*\)\] Building.*/\1 \2/p' | tail -n 1) || continue
         if [ -t 1 ]; then
@@ -89,7 +89,7 @@ compile() {
     [ ! -t 1 ] || printf '\n'
     if ! wait "$pid"; then
         tail -n 40 "$log" >&2
-        say "failed: compile (all of it: $log)" >&2
+        say "failed: compile (full log: $log)" >&2
         exit 1
     fi
 }
@@ -112,7 +112,7 @@ if command -v dpkg-query > /dev/null; then
         [ "$state" = installed ] || missing+=("$package")
     done
 else
-    say "no dpkg here: taking it that these are installed: ${packages[*]}"
+    say "dpkg not found; assuming that these packages are installed: ${packages[*]}"
 fi
 if [ ${#missing[@]} -gt 0 ]; then
     as_root=()
@@ -127,24 +127,24 @@ if [ ${#missing[@]} -gt 0 ]; then
         fi
     fi
     step "apt-get update" "${as_root[@]}" apt-get update
-    step "apt-get install ${missing[*]} (minutes where GNU Radio is new)" \
+    step "apt-get install ${missing[*]} (takes minutes if GNU Radio is missing)" \
         "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive \
         apt-get install -y --no-install-recommends \
         -o DPkg::Lock::Timeout=300 "${missing[@]}"
 fi
 
-# Missing, left behind by a Python that was upgraded, or not over the system's packages.
+# Make .venv if it is missing, belongs to an older Python, or does not use the system's packages.
 if ! "$venv_python" -c 'import sys, numpy, pip; sys.exit(sys.base_prefix != "/usr")' 2> /dev/null
 then
-    step "make .venv over /usr/bin/python3" \
+    step "make .venv with /usr/bin/python3" \
         /usr/bin/python3 -m venv --clear --system-site-packages .venv
 fi
 
-# The distribution's GNU Radio was compiled against the distribution's NumPy: pip must not bring
-# another one (NumPy 2 breaks the GNU Radio of Debian 12 and Ubuntu 24.04).
+# The distribution's GNU Radio was compiled against the distribution's NumPy: pip must not install
+# another version (NumPy 2 breaks the GNU Radio of Debian 12 and Ubuntu 24.04).
 /usr/bin/python3 -c 'import numpy; print(f"numpy=={numpy.__version__}")' > build/constraints.txt
 
-# Arguments: a module to import, then what pip calls it.
+# Arguments: a module to import, then the arguments for pip to install it.
 need() {
     local module=$1
     shift
@@ -158,14 +158,14 @@ if [ $tests = yes ]; then
     need pytest "pytest>=7"
     need xdist pytest-xdist    # runs tests on all cores
     need ruff ruff
-    need scapy scapy    # reads captures, as tshark does
-    need nvidia.cu13 nvidia-cuda-nvrtc    # compiles the GPU's programs, without a GPU
+    need scapy scapy    # reads captures, like tshark
+    need nvidia.cu13 nvidia-cuda-nvrtc    # compiles GPU programs without a GPU
 fi
 
 if [ $cupy = yes ]; then
     driver=$(nvidia-smi --query-gpu=driver_version --format=csv,noheader 2> /dev/null |
         sed -n '1s/\..*//p' || true)
-    # CUDA 13 needs driver 580 or newer; without a driver to ask, take the newer one.
+    # CUDA 13 needs driver 580 or newer. If the driver is unknown, take CUDA 13.
     if [ "${driver:-580}" -ge 580 ]; then
         need cupy "cupy-cuda13x==13.6.*"
         need nvidia.cu13 nvidia-cuda-nvrtc    # the compiler of the CUDA toolkit
@@ -175,13 +175,13 @@ if [ $cupy = yes ]; then
     fi
 fi
 
-# A build folder holds absolute paths, and may have been configured by hand for another prefix.
+# A build folder contains absolute paths. It may also be configured by hand for another prefix.
 cached() { sed -n "s/^$1:[A-Z]*=//p" build/CMakeCache.txt 2> /dev/null || true; }
 if [ -e build/CMakeCache.txt ] && [ "$(cached CMAKE_HOME_DIRECTORY)" != "$root" ]; then
     step "remove the build of $(cached CMAKE_HOME_DIRECTORY)" \
         rm -rf build/CMakeCache.txt build/CMakeFiles build/python
 fi
-# What was compiled for all stays so, unless asked otherwise.
+# Without --isas, keep a build for all instruction sets.
 built_for=$(cached MIMOPACK_ISAS)
 if [ -z "$isas" ]; then
     if [ $tests = yes ] || [ "$built_for" = all ]; then isas=all; else isas=native; fi
@@ -196,7 +196,7 @@ if [ "$(cached CMAKE_INSTALL_PREFIX)" != "$root/.venv" ] ||
         -DMIMOPACK_ISAS="$isas"
 fi
 compile
-# A file that was renamed or deleted would live on in the installed copy.
+# Renamed or deleted files would remain in the installed copy.
 rm -rf .venv/lib/python3*/site-packages/gnuradio/mimopack .venv/share/gnuradio/grc/blocks \
     .venv/share/gnuradio/examples/mimopack .venv/share/doc/gr-mimopack
 step "install into .venv" cmake --install build

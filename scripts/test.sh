@@ -2,8 +2,8 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 #
-# Sets up what is missing, then runs ruff and pytest. Arguments go to pytest. Without any, and
-# without a GPU, which tests could not share, pytest uses all cores, 8 at most.
+# Set up the project if needed, then run ruff and pytest. Arguments go to pytest. Without arguments
+# pytest uses all cores, at most 8, unless there is a GPU: tests cannot share it.
 set -euo pipefail
 cd "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/.."
 bash scripts/setup.sh --tests
@@ -15,7 +15,7 @@ echo "test: ruff"
 
 options=()
 if ! .venv/bin/python -c 'import cupy; cupy.zeros(1).sum().get()' 2> /dev/null; then
-    echo "test: no NVIDIA GPU with CuPy here, so the tests marked gpu are left out"
+    echo "test: no NVIDIA GPU with CuPy found; skipping the tests marked gpu"
     options=(-m "not gpu")
     if [ $# = 0 ]; then
         options+=(-n auto --maxprocesses 8)

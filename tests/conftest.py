@@ -18,7 +18,7 @@ from wifi_sky import make_sky
 
 @pytest.fixture(scope="session")
 def companion(tmp_path_factory):
-    """GNU Radio Companion's library, built once."""
+    """GNU Radio Companion's library, loaded once."""
     return Companion(tmp_path_factory.mktemp("home"))
 
 
@@ -42,7 +42,7 @@ def traffic(tmp_path_factory):
 
 @pytest.fixture
 def slow_nway(monkeypatch):
-    """N-way takes more time than there is."""
+    """Make the N-way detector too slow for real time."""
     monkeypatch.setitem(detectors.REGISTRY, "nway", SlowNWay)
 
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Checks of arguments, and of what messages and tags hold."""
+"""Checks of arguments, and of the contents of messages and tags."""
 
 from types import SimpleNamespace
 
@@ -29,7 +29,7 @@ def test_choice_refuses_others(value):
 
 
 class Tagged(NoisePower):
-    """A block's noise power with a tag on item 1."""
+    """Return a block's noise power after a tag on item 1."""
 
     def __init__(self, value):
         self.tag = SimpleNamespace(offset=1, value=value)

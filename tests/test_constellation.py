@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Constellations: points, bits, and what is refused."""
+"""Constellations: points, bits, and bad input."""
 
 import numpy as np
 import pytest

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""LLRs and what became of their bits: calibrated ones pass, others are told."""
+"""Calibrated LLRs pass the check; LLRs that are too large or too small are reported."""
 
 import numpy as np
 import pytest
@@ -56,7 +56,7 @@ def test_saturation():
         figures = figures_of(clipped, bits, limit=limit)
         assert figures.limit == 6
         assert figures.saturated == np.mean(np.abs(llr) >= 6)
-        # Clipping says nothing wrong about the others.
+        # Clipping does not affect the scale of the other LLRs.
         assert figures.verdict == CALIBRATED and figures.scale == pytest.approx(1, abs=0.05)
         last = figures.ranges[-1]
         assert last.low == last.high == 6 and last.wrong < last.expected
@@ -68,13 +68,13 @@ def test_a_limit_that_rises_leaves_the_counts_right():
     llr, bits = calibrated(20_000)
     whole, parts = LlrHealth(), LlrHealth()
     whole.add(llr, bits)
-    for part in np.array_split(np.argsort(np.abs(llr)), 50):    # a new largest one each time
+    for part in np.array_split(np.argsort(np.abs(llr)), 50):    # each part has a new largest LLR
         parts.add(llr[part], bits[part])
     _assert_same(parts.figures(), whole.figures())
 
 
 def _assert_same(a, b):
-    """Equal but for how sums were rounded."""
+    """Assert that two figures are equal, except for the rounding of sums."""
     assert a.text() == b.text() and a.bits == b.bits and a.wrong == b.wrong
     assert a.scale == pytest.approx(b.scale) and a.limit == b.limit
     assert [(one.low, one.bits, one.wrong) for one in a.ranges] == [
@@ -116,8 +116,10 @@ def test_the_lowest_place_of_a_byte_is_the_bit():
 
 
 def test_detectors_that_tell_the_truth_and_that_do_not():
-    """Exact MAP and MMSE detection are calibrated with the right noise power, and too large with a
-    quarter of it."""
+    """LLRs of exact MAP and MMSE detection are calibrated with the right noise power.
+
+    With a quarter of it, they are too large.
+    """
     y, h, noise_var, bits = problem(20_000, 2, 2, "qam16", 12.0)
     for name in ("omap", "mmse"):
         detector = detectors.create(name, num_tx=2, num_rx=2, constellation="qam16", backend="cpu")

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The files round the code: versions, manifests, licence lines, and set-up without root."""
+"""Files around the code: versions, manifests, licence lines, and set-up without root."""
 
 import json
 import os
@@ -22,7 +22,7 @@ CODE = sorted(
     for path in (ROOT / folder).rglob("*")
     if (path.suffix in {".py", ".cc", ".cpp", ".h", ".cu", ".sh", ".in", ".yml"}
         or path.name in {"CMakeLists.txt", "run"})
-    # What Companion generates beside its flowgraph is not ours.
+    # Ignore scripts that Companion generates beside its flowgraphs.
     and not path.with_suffix(".grc").exists())
 
 
@@ -100,7 +100,7 @@ def test_readme_says_what_the_demo_decodes():
 
 @pytest.fixture(scope="module")
 def users_folder(tmp_path_factory):
-    """Where a user tries what documents show: beside the examples, with the channels of one."""
+    """Folder in which a user would try the documented commands, beside the examples."""
     folder = tmp_path_factory.mktemp("user")
     (folder / "examples").symlink_to(ROOT / "examples")
     run_there(folder, ["-c", "from gnuradio.mimopack.apps.cli import main; main()", "wifi",
@@ -140,7 +140,7 @@ def test_modtool_knows_the_module():
 
 
 def configure(build, *settings):
-    """Run CMake; returns what it said on standard error."""
+    """Run CMake; return its standard error."""
     generator = ["-G", "Ninja"] if shutil.which("ninja") else []
     done = subprocess.run(["cmake", "-S", ROOT, "-B", build, *generator, *settings],
                           capture_output=True, text=True, timeout=120)
@@ -149,7 +149,7 @@ def configure(build, *settings):
 
 
 def test_cmake_keeps_the_python_that_it_was_given(tmp_path):
-    # GNU Radio's CMake package names another one, each time that CMake runs again.
+    # GNU Radio's CMake package sets another Python each time CMake runs.
     python = tmp_path / "python"
     python.write_text(f'#!/bin/sh\nexec "{sys.executable}" "$@"\n')
     python.chmod(0o755)
@@ -218,7 +218,7 @@ def test_examples_and_documentation_are_installed(tmp_path):
 
 
 def setup(folder, *functions):
-    """Run a copy of setup.sh in which shell functions stand in for commands."""
+    """Run a copy of setup.sh in which shell functions replace commands."""
     (folder / "scripts").mkdir()
     shutil.copy(ROOT / "scripts/setup.sh", folder / "scripts")
     exported = "\n".join(f"{function}\nexport -f {function.split('()')[0]}"
@@ -244,7 +244,7 @@ def test_set_up_asks_for_the_network_where_packages_cannot_be_fetched(tmp_path):
                  "apt-get() { echo Could not resolve deb.debian.org >&2; return 100; }")
     assert done.returncode == 1
     assert "Could not resolve deb.debian.org" in done.stderr
-    assert "failed: apt-get update" in done.stderr and "is there a network?" in done.stderr
+    assert "failed: apt-get update" in done.stderr and "needs a network" in done.stderr
 
 
 @pytest.mark.parametrize("name", ["demo", "test"])

@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Write what the receiver makes of a recording, for tests to compare with.
+"""Write the golden output of the receiver for a recording, for tests to compare with.
 
 The golden output comes from the array interface; the tests play the recording through a flowgraph.
-A frame is borderline for a detector where rounding could decide: where the result changes in one of
-several trials with noise of 1e-3 of the samples' rms added, which is more than instruction sets and
-FFT libraries differ by. A test has to accept either result there.
+A frame is borderline for a detector if rounding could decide its result. To find these frames, the
+script repeats the reception several times with added noise of 1e-3 of the samples' rms, which
+exceeds the differences between instruction sets and FFT libraries. If a frame's result changes, it
+is borderline, and tests must accept either result.
 """
 
 import json
@@ -21,13 +22,13 @@ TRIALS = 5
 
 
 def receive(name, reader, samples):
-    """Return all frames of a recording's samples."""
+    """Receive a recording's samples and return all frames."""
     receiver = wifi.Receiver(reader.num_channels, reader.sample_rate, reader.frequency, name)
     return receiver.process(samples) + receiver.finish()
 
 
 def result(name, reader):
-    """Return (frames, dictionary of what a detector decodes)."""
+    """Return (frames, dictionary of a detector's results)."""
     samples, rng = reader.read(), np.random.default_rng(0)
     spread = 1e-3 * np.sqrt(np.mean(np.abs(samples) ** 2) / 2)
     frames = receive(name, reader, samples)
@@ -57,7 +58,7 @@ def main(path):
                    f"borderline: {results[name]['borderline']}")
     rows = [json.dumps({"start": frame.start, "snr_db": round(frame.snr_db, 2)})
             for frame in frames]
-    # One line for each frame and each detector, so that a change can be read as a difference.
+    # One line for each frame and each detector keeps diffs readable.
     listed = ",\n  ".join(rows)
     found = ",\n  ".join(f'"{name}": {json.dumps(one)}' for name, one in results.items())
     output = path.with_name(path.name + ".golden.json")

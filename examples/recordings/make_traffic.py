@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Make a recording of the traffic on a Wi-Fi channel, simulated: an access point and its stations.
+"""Simulate the traffic of an access point and its stations on a Wi-Fi channel, and record it.
 
-The access point sends a beacon each 102.4 ms. Stations take turns at random times: a data frame of
-their own format, and an acknowledgement. Each has a carrier offset, a level and a channel of its
-own (TDL-A of 3GPP TR 38.901, correlated antennas), which is another one after each beacon.
+The access point sends a beacon every 102.4 ms. Stations send data frames at random times, each
+station in its own format, and the access point acknowledges each frame. Each transmitter has its
+own carrier offset, level and channel (TDL-A of 3GPP TR 38.901, correlated antennas). All channels
+change after each beacon.
 """
 
 from dataclasses import dataclass
@@ -25,7 +26,7 @@ ACCESS_POINT = bytes.fromhex("020000000001")
 
 @dataclass(frozen=True)
 class Station:
-    """A transmitter: the format of its data frames, their length, its level and its channel."""
+    """A transmitter: format and length of its data frames, its level and its channel."""
 
     address: bytes
     format_of: object
@@ -37,17 +38,20 @@ class Station:
 
     @property
     def streams(self):
-        """Transmit antennas."""
+        """Number of transmit antennas."""
         return self.format_of(4).num_space_time_streams
 
     def link(self, num_rx, seed):
-        """The channel to the receiver."""
+        """Return the channel to the receiver."""
         return channel.MIMOChannel(self.streams, num_rx, "tdl_a", 50e-9, RATE, cfo=self.cfo,
                                    rho_tx=self.correlation, rho_rx=self.correlation, seed=seed)
 
 
 def stations(num_rx):
-    """The stations, the access point first. Those with several streams need as many antennas."""
+    """Return the transmitters, the access point first.
+
+    With one receive antenna, all stations send one stream.
+    """
     def address(number):
         return ACCESS_POINT[:5] + bytes([number])
 
@@ -62,7 +66,7 @@ def stations(num_rx):
 
 
 def data(source, number, length, rng, kind=0x08):
-    """An MPDU: a data frame (or a beacon) with random payload and its check sequence."""
+    """Return an MPDU with check sequence: a data frame (or a beacon) with random payload."""
     head = (bytes([kind, 0, 0, 0]) + (b"\xff" * 6 if kind == 0x80 else ACCESS_POINT) + source
             + ACCESS_POINT + (number % 4096 << 4).to_bytes(2, "little"))
     body = head + rng.bytes(length - len(head))
@@ -70,13 +74,13 @@ def data(source, number, length, rng, kind=0x08):
 
 
 def acknowledgement(receiver):
-    """An MPDU that acknowledges."""
+    """Return the MPDU of an acknowledgement."""
     body = bytes([0xd4, 0, 0, 0]) + receiver
     return body + mac.fcs(body)
 
 
 class Traffic:
-    """The air between two beacons, again and again."""
+    """Simulate the signal on the air, one beacon interval at a time."""
 
     def __init__(self, num_rx, airtime, seed):
         self._rng = np.random.default_rng(seed)
@@ -89,7 +93,7 @@ class Traffic:
         self.frames = 0
 
     def interval(self):
-        """Samples (num_rx, n) of a beacon interval."""
+        """Return the samples (num_rx, n) of the next beacon interval."""
         rng, n = self._rng, round(BEACON_INTERVAL * RATE)
         noise = rng.standard_normal((self._num_rx, n, 2), np.float32).view(np.complex64)[..., 0]
         stream = noise * np.float32(np.sqrt(NOISE_VAR / 2))
@@ -112,7 +116,7 @@ class Traffic:
             at += 400 + int(rng.exponential(max(1.0, idle)))
 
     def _put(self, stream, at, which, mpdus, rate=None):
-        """Add a frame; returns the sample behind it, None where it does not fit."""
+        """Add a frame; return the sample after it, or None if the frame does not fit."""
         one, link = self._stations[which], self._links[which]
         self._number += len(mpdus)
         found, sent = self._transmitters[one.streams].mpdu(
@@ -130,8 +134,7 @@ class Traffic:
 @click.command()
 @click.argument("output", type=click.Path(path_type=Path))
 @click.option("--seconds", default=2.0, show_default=True, type=click.FloatRange(0, min_open=True))
-@click.option("--airtime", default=0.2, show_default=True, help="Share that frames take, about.",
-              type=click.FloatRange(0.01, 0.95))
+@click.option("--airtime", default=0.2, show_default=True,               help="Approximate share of time with frames.", type=click.FloatRange(0.01, 0.95))
 @click.option("--num-rx", default=2, show_default=True, help="Receive antennas.",
               type=click.IntRange(1, 8))
 @click.option("--seed", default=2026, show_default=True)

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Make the Wi-Fi recording of the examples: HT frames of four streams to four antennas, simulated.
+"""Simulate the Wi-Fi recording of the examples: HT frames of four streams to four antennas.
 
-Each frame meets a new realisation of the channel: TDL-A of 3GPP TR 38.901 with correlated antennas.
-The MPDUs are data frames with ascending sequence numbers. Their payloads are random, behind the
-Ethertype for local experiments. An annotation of each frame tells its SNR, format and MPDU. Equal
-options give equal bytes on machines of one type.
+Each frame passes a new realisation of the channel: TDL-A of 3GPP TR 38.901 with correlated
+antennas. The MPDUs are data frames with ascending sequence numbers. Their payloads are random,
+after the Ethertype for local experiments. Each frame has an annotation with its SNR, format and
+MPDU. Equal options give equal bytes on machines of the same type.
 """
 
 from pathlib import Path
@@ -17,8 +17,8 @@ from gnuradio.mimopack import channel, recording, wifi
 from gnuradio.mimopack.wifi import mac
 
 CARRIER = 5.18e9
-# Largest standard deviation of a receive antenna's signal, as a share of full scale: peaks of
-# OFDM under fading stay below 1.
+# Largest standard deviation of a receive antenna's signal, as a share of full scale. The peaks of
+# OFDM with fading then stay below 1.
 LEVEL = 0.12
 SHORTEST_GAP, LONGEST_GAP = 300, 700
 HEADER = bytes.fromhex("08000000020000000002020000000001020000000001")
@@ -30,13 +30,13 @@ def simulate(frames, snrs, seed, mcs, coding, num_rx, delay_spread, correlation,
     """Simulate frames with idle noise between them.
 
     Args:
-        frames: how many, shared evenly between the SNRs, in random order.
-        snrs: mean SNRs per receive antenna, dB.
-        mcs, coding: of HT.
+        frames: number of frames, divided evenly between the SNRs, in random order.
+        snrs: mean SNRs per receive antenna in dB.
+        mcs, coding: MCS and coding of the HT format.
         length: bytes of an MPDU without its frame check sequence.
 
     Returns:
-        samples (num_rx, n) complex64, and for each frame (start, format, MPDU, snr_db).
+        (samples (num_rx, n) complex64, list of (start, format, MPDU, snr_db) for each frame).
     """
     rng = np.random.default_rng(seed)
     num_tx = wifi.HT(mcs, length).num_streams
@@ -65,22 +65,22 @@ def simulate(frames, snrs, seed, mcs, coding, num_rx, delay_spread, correlation,
 @click.command()
 @click.option("--output", type=click.Path(path_type=Path), show_default=True,
               default=Path(__file__).with_name("wifi_4x4_ht"), help="Name without extension.")
-@click.option("--frames", default=80, show_default=True, help="How many frames.")
+@click.option("--frames", default=80, show_default=True, help="Number of frames.")
 @click.option("--snr", "snrs", multiple=True, default=(18.0, 21.0, 24.0, 27.0),
-              show_default=True, help="SNR per receive antenna in dB; give it several times.")
-@click.option("--mcs", default=28, show_default=True, help="Of HT: 28 is 16-QAM 3/4, 4 streams.")
+              show_default=True, help="SNR per receive antenna in dB; may be given several times.")
+@click.option("--mcs", default=28, show_default=True, help="HT MCS; 28 is 16-QAM 3/4, 4 streams.")
 @click.option("--coding", type=click.Choice(["bcc", "ldpc"]), default="bcc", show_default=True)
 @click.option("--seed", default=2026, show_default=True)
 @click.option("--delay-spread", default=50e-9, show_default=True, help="rms, in seconds.")
 @click.option("--correlation", default=0.5, show_default=True,
-              help="Between neighbouring antennas, at both ends.")
+              help="Correlation between neighbouring antennas, at both ends.")
 @click.option("--cfo", default=40e3, show_default=True, help="Carrier offset in Hz.")
 @click.option("--num-rx", default=4, show_default=True, help="Receive antennas.")
 @click.option("--length", default=500, show_default=True, help="Bytes of an MPDU.")
 @click.option("--overwrite", is_flag=True, help="Replace a recording of this name.")
 def main(output, frames, snrs, mcs, coding, seed, delay_spread, correlation, cfo, num_rx, length,
          overwrite):
-    """Simulate a capture and write it as SigMF with what was sent in its annotations."""
+    """Simulate a recording and write it as SigMF; annotations describe the transmitted frames."""
     samples, truth = simulate(frames, snrs, seed, mcs, coding, num_rx, delay_spread, correlation,
                               cfo, length)
     listed = ", ".join(f"{snr:g}" for snr in snrs)
@@ -96,7 +96,7 @@ def main(output, frames, snrs, mcs, coding, seed, delay_spread, correlation, cfo
     output.parent.mkdir(parents=True, exist_ok=True)
     data = output.with_name(output.name + ".sigmf-data")
     if not (data.exists() and data.stat().st_size):
-        overwrite = True    # metadata that has lost its samples is nothing to keep
+        overwrite = True    # metadata without samples is not worth keeping
     try:
         writer = recording.Writer(output, num_rx, 20e6, datatype="ci16_le", frequency=CARRIER,
                                   description=description, fields=fields, overwrite=overwrite)
