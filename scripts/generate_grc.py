@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Write what GRC shows of detectors and codes: the detectors' blocks, and menus of other blocks.
+"""Write the GRC blocks of the detectors, and the menus of detectors and codes in other blocks.
 
-grc/mimopack_<name>_detector.block.yml is written for every registered detector. In the files of
-receivers, encoders and decoders, which are written by hand, the menus of detectors, backends and
-codes are written, and what they say of the names of codes.
+The script writes grc/mimopack_<name>_detector.block.yml for every registered detector. In the
+hand-written files of receivers, encoders and decoders, it updates the menus of detectors, backends
+and codes, and the explanation of the names of codes.
 
     PYTHONPATH=build/python .venv/bin/python scripts/generate_grc.py [--check]
 
---check writes nothing, names the files that are out of date, and exits with 1 if there are any.
+--check writes nothing, lists the outdated files, and exits with 1 if there are any.
 """
 
 import argparse
@@ -25,7 +25,7 @@ from gnuradio.mimopack.blocks import DETECTOR_BLOCKS
 from gnuradio.mimopack.detectors.parameters import Parameter
 
 GRC = Path(__file__).resolve().parent.parent / "grc"
-# Blocks written by hand, with their menus that name what there is.
+# Hand-written blocks, with the parameters whose menus are generated.
 BY_HAND = {"mimopack_wifi_receiver.block.yml": ("detector", "backend"),
            "mimopack_wifi_decoder.block.yml": ("detector", "backend"),
            "mimopack_iterative_receiver.block.yml": ("code", "detector", "backend"),
@@ -34,9 +34,9 @@ BY_HAND = {"mimopack_wifi_receiver.block.yml": ("detector", "backend"),
            "mimopack_fec_encoder_pdu.block.yml": ("code",),
            "mimopack_fec_decoder.block.yml": ("code", "backend"),
            "mimopack_fec_decoder_pdu.block.yml": ("code", "backend")}
-# Of these, the blocks that explain the names of codes.
+# Hand-written blocks that explain the names of codes.
 EXPLAINING = tuple(name for name in BY_HAND if "fec" in name)
-# Receivers that choose a detector by themselves where they are told to.
+# Receivers that can choose a detector automatically.
 CHOOSING = ("mimopack_wifi_receiver.block.yml",)
 
 HEADER = """\
@@ -46,7 +46,7 @@ HEADER = """\
 
 """
 
-# What the block has beyond the detector; the defaults are those of the block.
+# Parameters of the block, in addition to the detector's; the block's signature has the defaults.
 NOISE_VAR = ("noise_var", "Noise Variance", "float",
              "Noise power per complex receive dimension, linear; a tag noise_var on y sets it too.")
 PERIOD = ("symbols_per_channel", "Vectors per Channel", "int",
@@ -181,8 +181,7 @@ def block_yaml(detector):
 
 
 def completed_yaml(name):
-    """A .block.yml that is written by hand, with the detectors, backends and codes that there
-    are."""
+    """Return the text of a hand-written .block.yml with present detectors, backends and codes."""
     text = (GRC / name).read_text(encoding="utf-8")
     chosen = {"auto": "Auto"} if name in CHOOSING else {}
     names = chosen | {one: kind.__name__ for one, kind in detectors.REGISTRY.items()}
@@ -205,11 +204,10 @@ def completed_yaml(name):
 
 
 def code_names():
-    """What there is to say of the names of codes."""
+    """Return the explanation of the names of codes."""
     known = [f"{family.form} ({family.summary})" for family in coding.FAMILIES.values()]
-    return (f"{', '.join(known[:-1])}, or {known[-1]}. Any other name than those in the menu can "
-            "be typed, and options of the decoder behind it, as in "
-            "conv:1000:1/2:algorithm=viterbi.")
+    return (f"{', '.join(known[:-1])}, or {known[-1]}. You can type names that are not in the "
+            "menu, and append options of the decoder, as in conv:1000:1/2:algorithm=viterbi.")
 
 
 class _Dumper(yaml.SafeDumper):

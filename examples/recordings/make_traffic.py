@@ -134,7 +134,8 @@ class Traffic:
 @click.command()
 @click.argument("output", type=click.Path(path_type=Path))
 @click.option("--seconds", default=2.0, show_default=True, type=click.FloatRange(0, min_open=True))
-@click.option("--airtime", default=0.2, show_default=True,               help="Approximate share of time with frames.", type=click.FloatRange(0.01, 0.95))
+@click.option("--airtime", default=0.2, show_default=True,
+              help="Approximate share of time with frames.", type=click.FloatRange(0.01, 0.95))
 @click.option("--num-rx", default=2, show_default=True, help="Receive antennas.",
               type=click.IntRange(1, 8))
 @click.option("--seed", default=2026, show_default=True)

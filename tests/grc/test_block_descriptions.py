@@ -18,8 +18,8 @@ BLOCKS = sorted((ROOT / "grc").glob("*.block.yml"))
 GENERATED = {f"mimopack_{name}_detector" for name in detectors.REGISTRY}
 
 _POINTS = [f'"{name}"' for name in constellation.BUILT_IN]
-# What the code accepts where a menu of a block written by hand offers values; a function says it of
-# one value where there is no list.
+# Values that the code accepts, for each menu of a hand-written block; a function checks one value if
+# there is no list.
 ACCEPTED = {
     "aggregated": ("False", "True"),
     "backend": declared.BACKENDS,
@@ -65,7 +65,7 @@ MENUS = [(path, parameter) for path in BLOCKS
 
 
 def detector_flowgraph(name, output, period=3, **parameters):
-    """Zero vectors through a detector block into a file: 2 transmit, 3 receive antennas.
+    """Write a flowgraph: zero vectors through a 2x3 detector block into a file.
 
     Returns blocks, connections and the file's size.
     """
