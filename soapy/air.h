@@ -21,29 +21,31 @@ constexpr float SCALE_16 = 32768;
 
 inline int16_t to_int16(float value)
 {
-    // Rounds by a conversion that processors have for many values at once; what is not a
-    // number fails both comparisons and becomes 0.
+    // Round by a conversion for which processors have SIMD instructions. NaN fails both
+    // comparisons and becomes 0.
     const float scaled = value * SCALE_16;
     const float rounded = scaled + std::copysign(0.5f, scaled);
     const float low = rounded > -32768 ? rounded : (scaled == scaled ? -32768.f : 0.f);
     return int16_t(int32_t(low < 32767 ? low : 32767.f));
 }
 
-//! What the antennas of a receiver take in.
+//! Source of the signals at a receiver's antennas.
 class Air
 {
 public:
     virtual ~Air() = default;
 
-    //! Samples there are, from the start of a stream on.
+    //! Number of samples available from the start of a stream.
     virtual int64_t length() const { return std::numeric_limits<int64_t>::max(); }
 
-    //! Called with the device's lock held, before fetch() of the same range without it.
+    //! Prepare for fetch() of the same range. The device's lock is held here, but not in
+    //! fetch().
     virtual void prepare(int64_t /*index*/, size_t /*count*/, size_t /*before*/) {}
 
     /*!
-     * Samples of one channel. from counts from the start of the stream, index from the
-     * start of the device; what lies before the stream is 0.
+     * Read samples of one channel. `from` is the sample's number from the start of the
+     * stream, `index` its number from the start of the device. Samples before the stream
+     * are 0.
      */
     virtual void
     fetch(size_t channel, int64_t from, int64_t index, size_t count, cf32* out) = 0;

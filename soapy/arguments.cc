@@ -79,7 +79,7 @@ Position parse_position(const std::string& key, const std::string& text, double 
     return { value, seconds ? Position::Unit::seconds : Position::Unit::samples };
 }
 
-//! Positions with colons between, or none where the text is empty.
+//! Parse positions separated by colons; an empty text has none.
 std::vector<Position> parse_positions(const std::string& key, const std::string& text)
 {
     std::vector<Position> positions;
@@ -118,7 +118,7 @@ Setting when(const char* key, Fault fault, const std::string& what)
 {
     return { key,
              "",
-             "sample numbers or seconds, with colons between: " + what,
+             "sample numbers or seconds, separated by colons: " + what,
              [fault](FaultPlan& plan, const std::string& name, const std::string& text) {
                  (plan.*fault).at = parse_positions(name, text);
              } };
@@ -128,7 +128,7 @@ Setting how_often(const char* key, Fault fault, const std::string& what)
 {
     return { key,
              "0",
-             "samples or seconds between two: " + what,
+             "interval in samples or seconds: " + what,
              [fault](FaultPlan& plan, const std::string& name, const std::string& text) {
                  (plan.*fault).every = parse_interval(name, text);
              } };
@@ -147,44 +147,44 @@ Setting how_long(const char* key, Fault fault, const char* otherwise, const char
 const std::vector<Setting>& settings()
 {
     const std::string overflow = "samples are lost and SOAPY_SDR_OVERFLOW reports it";
-    const std::string drop = "samples are lost; only the time stamp tells";
+    const std::string drop = "samples are lost, and only the time stamp shows it";
     const std::string duplicate = "the last samples are delivered again";
     static const std::vector<Setting> all = {
         when("overflow_at", &FaultPlan::overflow, overflow),
         how_often("overflow_every", &FaultPlan::overflow, overflow),
         how_long(
-            "overflow_samples", &FaultPlan::overflow, "1000", "samples that are lost"),
+            "overflow_samples", &FaultPlan::overflow, "1000", "number of lost samples"),
         when("drop_at", &FaultPlan::drop, drop),
         how_often("drop_every", &FaultPlan::drop, drop),
-        how_long("drop_samples", &FaultPlan::drop, "1000", "samples that are lost"),
+        how_long("drop_samples", &FaultPlan::drop, "1000", "number of lost samples"),
         when("duplicate_at", &FaultPlan::duplicate, duplicate),
         how_often("duplicate_every", &FaultPlan::duplicate, duplicate),
         how_long("duplicate_samples",
                  &FaultPlan::duplicate,
                  "1000",
-                 "samples that are delivered again"),
+                 "number of samples delivered again"),
         { "duplicate_time",
           "old",
-          "old: with the time stamps that they had; new: instead of the samples that "
-          "follow",
+          "old: repeated samples keep their time stamps; new: they replace the samples "
+          "that follow",
           [](FaultPlan& plan, const std::string& key, const std::string& text) {
               plan.duplicate_old_time =
                   parse_choice(key, text, { "old", "new" }) == "old";
           } },
-        when("shift_at", &FaultPlan::shift, "from there on one channel lags"),
+        when("shift_at", &FaultPlan::shift, "from this time on, one channel lags"),
         { "shift_channel",
           "0",
           "the channel that lags",
           [](FaultPlan& plan, const std::string& key, const std::string& text) {
               plan.shift_channel = parse_count(key, text, 0, 63);
           } },
-        how_long("shift_samples", &FaultPlan::shift, "1", "samples by which it lags"),
+        how_long("shift_samples", &FaultPlan::shift, "1", "lag in samples"),
         when("disappear_at",
              &FaultPlan::disappear,
-             "from there on every read and write fails"),
+             "from this time on, every read and write fails"),
         { "clock_ppm",
           "0",
-          "by how much the device's clock is faster than the host's",
+          "ppm by which the device's clock is faster than the host's",
           [](FaultPlan& plan, const std::string& key, const std::string& text) {
               plan.clock_ppm = parse_number(key, text, -1e5, 1e5, "-1e5 to 1e5");
           } },
@@ -282,7 +282,7 @@ const std::map<std::string, std::function<void(Arguments&, const std::string&)>>
               [](Arguments& to, const std::string& text) {
                   to.seed = parse_count("seed", text, 0, size_t(1) << 53);
               } },
-            // What SoapySDR itself hands on, and what tells equal devices apart.
+            // SoapySDR passes these on; the serial distinguishes equal devices.
             { "driver", [](Arguments&, const std::string&) {} },
             { "label", [](Arguments&, const std::string&) {} },
             { "serial", [](Arguments&, const std::string&) {} },
@@ -345,7 +345,7 @@ Arguments parse_arguments(const SoapySDR::Kwargs& given)
         arguments.loopback.empty())
         throw std::invalid_argument(
             "recording, capture, loopback: got none, give recording=FILE to receive it, "
-            "capture=FILE to keep what is transmitted, or loopback=rayleigh");
+            "capture=FILE to keep transmitted samples, or loopback=rayleigh");
     if (!arguments.recording.empty()) {
         if (!arguments.loopback.empty())
             refuse("loopback",
@@ -354,11 +354,11 @@ Arguments parse_arguments(const SoapySDR::Kwargs& given)
         if (arguments.channels_given || arguments.rate_given)
             refuse(arguments.channels_given ? "channels" : "rate",
                    quoted(given.at(arguments.channels_given ? "channels" : "rate")),
-                   "none beside a recording, which says it itself");
+                   "none with a recording, whose metadata gives it");
     } else if (arguments.repeat || arguments.end_disappears)
         refuse(arguments.repeat ? "repeat" : "end",
                quoted(given.at(arguments.repeat ? "repeat" : "end")),
-               "nothing without a recording");
+               "none without a recording");
     if (!arguments.loopback.empty() && arguments.speed == 0)
         refuse("speed",
                quoted(given.at("speed")),

@@ -10,7 +10,7 @@
 
 namespace mimopack {
 
-//! Device arguments, read and checked.
+//! Checked device arguments.
 struct Arguments {
     std::string recording;
     bool repeat = false;
@@ -35,8 +35,8 @@ struct Arguments {
 
 /*!
  * Read device arguments.
- * \throws std::invalid_argument an argument is unknown or wrong; it names the argument,
- * what it got and what is allowed.
+ * \throws std::invalid_argument an argument is unknown or invalid. The message gives the
+ * argument, its value and the allowed values.
  */
 Arguments parse_arguments(const SoapySDR::Kwargs& given);
 
@@ -46,7 +46,7 @@ Arguments parse_arguments(const SoapySDR::Kwargs& given);
  */
 void change_fault(FaultPlan& plan, const std::string& key, const std::string& value);
 
-//! The arguments that may change while the device runs, for getSettingInfo().
+//! Return the arguments that may change while the device runs, for getSettingInfo().
 SoapySDR::ArgInfoList setting_info();
 
 } // namespace mimopack

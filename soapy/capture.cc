@@ -15,7 +15,7 @@
 namespace mimopack {
 
 namespace {
-// Annotations beyond this are left out, so that memory does not grow without end.
+// Largest number of annotations, which bounds the memory.
 constexpr size_t MOST_BURSTS = 1000000;
 } // namespace
 
@@ -48,7 +48,7 @@ void Capture::describe(size_t channels, double rate, double frequency)
         throw std::invalid_argument(
             "capture: holds " + std::to_string(d_channels) + " channels at " +
             std::to_string(d_rate) +
-            " samples/s, and takes no other stream: give another name");
+            " samples/s, and cannot hold another stream: give another name");
     d_channels = channels;
     d_rate = rate;
     d_frequency = frequency;
@@ -102,7 +102,7 @@ size_t Capture::write(const std::vector<const cf32*>& samples,
             d_failed = true;
             SoapySDR::logf(
                 SOAPY_SDR_ERROR,
-                "mimopack: capture: %s.sigmf-data: %s; the rest is not written",
+                "mimopack: capture: %s.sigmf-data: %s; further samples are not written",
                 d_base.c_str(),
                 std::strerror(errno));
             break;
@@ -142,7 +142,7 @@ void Capture::save()
     const json whole = { { "global", global },
                          { "captures", { capture } },
                          { "annotations", annotations } };
-    // Written beside and renamed, so that a reader never meets half a file.
+    // Write to a temporary file and rename it, so that no reader sees an incomplete file.
     const std::string name = d_base + ".sigmf-meta";
     const std::string part = name + ".part";
     bool written;

@@ -10,16 +10,16 @@
 namespace mimopack {
 
 /*!
- * Write what is transmitted to SigMF, each sample at its time.
+ * Write transmitted samples to SigMF, each at its time.
  *
- * The recording begins with the first sample transmitted. Between bursts it is zero; file
- * systems keep no bytes for that.
+ * The recording begins with the first transmitted sample. Between bursts the samples are
+ * zero; file systems store these as holes.
  */
 class Capture
 {
 public:
     /*!
-     * \throws std::invalid_argument the recording exists, or cannot be made.
+     * \throws std::invalid_argument the recording exists, or cannot be created.
      */
     Capture(const std::string& path, bool int16);
     ~Capture();
@@ -27,20 +27,20 @@ public:
     Capture& operator=(const Capture&) = delete;
 
     /*!
-     * What the metadata says, told before the first sample.
-     * \throws std::invalid_argument another number of channels was written before.
+     * Set the values of the metadata, before the first sample.
+     * \throws std::invalid_argument the recording has another number of channels or rate.
      */
     void describe(size_t channels, double rate, double frequency);
-    //! Write samples whose first has this index and hardware time. Returns how many were
-    //! clipped.
+    //! Write samples. index and time are those of the first sample. Return the number of
+    //! clipped samples.
     size_t write(const std::vector<const cf32*>& samples,
                  size_t count,
                  int64_t index,
                  int64_t time);
     void set_frequency(double frequency) { d_frequency = frequency; }
-    //! The samples written next start a burst.
+    //! Begin a burst with the next sample.
     void begin_burst() { d_new_burst = true; }
-    //! Write the metadata of what was written so far. Writing may go on.
+    //! Write the metadata of the samples written so far. More samples may follow.
     void save();
 
 private:

@@ -3,8 +3,8 @@
 #include "channel.h"
 #include <random>
 
-// The sum over taps and antennas is what takes time; wider registers make it twice as
-// fast. ThreadSanitizer crashes where functions are chosen while a program is loaded.
+// The sum over taps and antennas takes most of the time; wider registers double its
+// speed. ThreadSanitizer crashes if functions are selected while a program is loaded.
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && \
     !defined(__SANITIZE_THREAD__)
 #define WIDER __attribute__((target_clones("default", "arch=haswell")))
@@ -16,8 +16,8 @@ namespace mimopack {
 
 namespace {
 
-constexpr size_t NOISE = 1 << 16;       // samples of the table
-constexpr size_t NOISE_BLOCK = 1 << 12; // samples that are taken from it in a row
+constexpr size_t NOISE = 1 << 16;       // size of the noise table in samples
+constexpr size_t NOISE_BLOCK = 1 << 12; // consecutive samples taken from the table
 constexpr double PI = 3.14159265358979323846;
 
 uint64_t mix(uint64_t x)
@@ -43,7 +43,7 @@ WIDER void add_scaled(const float* __restrict re,
     }
 }
 
-// out = sum turned by the rotation, interleaved.
+// Rotate the sums and write them interleaved.
 WIDER void turn(const float* __restrict sum_re,
                 const float* __restrict sum_im,
                 const float* __restrict turn_re,
@@ -114,7 +114,7 @@ void Channel::transmit(const std::vector<const cf32*>& samples,
 
 void Channel::forget(int64_t before)
 {
-    // Those that the longest path and a lagging channel may still bring.
+    // Keep the samples that the longest path and a lagging channel may still need.
     constexpr int64_t MARGIN = 1 << 16;
     while (!d_sent.empty() && d_sent.front().end() + MARGIN < before)
         d_sent.pop_front();
@@ -171,8 +171,7 @@ void Channel::add_noise(size_t channel, int64_t index, size_t count, cf32* out) 
         const size_t now = std::min(count - done, NOISE_BLOCK - within);
         const cf32* noise =
             d_noise.data() + mix(mix(d_seed * 64 + channel) + block) % NOISE + within;
-        // The table is longer by a block than where one starts, so only the end may lie
-        // beyond.
+        // The table is one block longer than the range of starts: wrap beyond its end.
         const size_t most =
             std::min<size_t>(now, d_noise.data() + d_noise.size() - noise);
         for (size_t i = 0; i < most; i++)

@@ -15,19 +15,19 @@ namespace mimopack {
  *
  *   y[n] = e^(2 pi j cfo n / rate) sum_l H_l x[n - l] + w[n]
  *
- * H_l are matrices of one realisation of Rayleigh fading, which lasts: their elements
- * have the power e^-l, scaled so that each antenna receives the power that is
- * transmitted. Or H_0 is the identity. w is white, at snr_db below a transmitted power of
- * level_db.
+ * H_l are matrices of one realisation of Rayleigh fading, which stays constant. The
+ * elements of H_l have mean power e^-l, scaled so that each antenna receives the
+ * transmitted power. Alternatively, H_0 is the identity. The noise w is white, snr_db
+ * below a transmitted power of level_db.
  */
 class Channel : public Air
 {
 public:
     Channel(Radio& radio, size_t channels);
 
-    //! Transmit samples from an index on, later than those before. The lock is held.
+    //! Transmit samples from an index on, after all earlier ones. The lock is held.
     void transmit(const std::vector<const cf32*>& samples, size_t count, int64_t index);
-    //! Forget what no one asks for any more. The lock is held.
+    //! Forget the samples before an index. The lock is held.
     void forget(int64_t before);
 
     void prepare(int64_t index, size_t count, size_t before) override;
@@ -52,13 +52,13 @@ private:
     size_t d_channels;
     size_t d_taps;
     bool d_identity;
-    double d_turns; // of the carrier offset, per sample at the present rate
+    double d_turns; // turns of the carrier offset per sample at the present rate
     uint64_t d_seed;
     std::vector<cf32> d_matrix;
     std::vector<cf32> d_noise;
     std::deque<Sent> d_sent;
 
-    // What was transmitted round the samples that are being read.
+    // Transmitted samples around the samples that are being read.
     bool d_silent = true;
     int64_t d_window = 0;
     std::vector<std::vector<float>> d_re, d_im;

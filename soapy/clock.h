@@ -12,10 +12,10 @@ namespace mimopack {
 using Host = std::chrono::steady_clock;
 
 /*!
- * The sample clock of the simulated radio, from which all its times follow.
+ * The sample clock of the simulated radio, which determines all its times.
  *
- * A sample has an index, which counts from the start of the device. The host's monotonic
- * clock says which index it is now; the hardware time says what time stamp an index has.
+ * Samples have an index, counted from the start of the device. The host's monotonic clock
+ * determines the present index. The hardware time determines the time stamp of an index.
  * Callers hold the device's lock.
  */
 class SampleClock
@@ -27,13 +27,13 @@ public:
     }
 
     double rate() const { return d_rate; }
-    //! False where samples come as fast as they are read.
+    //! False if samples come as fast as they are read.
     bool paced() const { return d_speed > 0; }
 
-    //! Index of the sample that is being taken now.
+    //! Index of the present sample.
     int64_t now() const { return int64_t(std::floor(position())); }
 
-    //! Without pace, time is what has been read or written.
+    //! Without a pace, advance the time to the samples read or written.
     void advance(int64_t index)
     {
         if (!paced() && index > d_index)
@@ -42,7 +42,7 @@ public:
 
     Host::time_point host_at(int64_t index) const
     {
-        // 1 ns more, so that the sample is there after a wait until then.
+        // Add 1 ns, so that the sample exists after a wait until this time.
         const double seconds = double(index - d_index - d_fraction) / pace();
         return d_host + std::chrono::nanoseconds(int64_t(std::ceil(seconds * 1e9)) + 1);
     }
@@ -65,7 +65,7 @@ public:
 
     void set_time(int64_t time)
     {
-        // Stamps stay on the grid of the samples.
+        // Keep time stamps on the grid of the samples.
         d_time_index = now();
         d_time = time;
     }
@@ -85,7 +85,7 @@ public:
     }
 
 private:
-    //! Samples per second of the host's clock.
+    //! Samples per second by the host's clock.
     double pace() const { return d_rate * d_speed * (1 + d_ppm * 1e-6); }
 
     long double position() const

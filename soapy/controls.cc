@@ -3,7 +3,7 @@
 #include "device.h"
 #include "text.h"
 
-// What a front end is told: antenna, corrections, gain, frequency, rate and bandwidth.
+// Settings of a front end: antenna, corrections, gain, frequency, rate and bandwidth.
 
 namespace mimopack {
 

@@ -137,13 +137,13 @@ SoapySDR::Stream* Device::setupStream(int direction,
     Guard hold(d_radio.lock);
     if (direction == SOAPY_SDR_RX) {
         if (d_receiver)
-            throw std::runtime_error("stream: the receiver is in use by another one");
+            throw std::runtime_error("stream: another stream uses the receiver");
         Air* air = d_recording ? static_cast<Air*>(d_recording.get()) : d_channel.get();
         d_receiver = std::make_unique<Receiver>(d_radio, *air, chosen, int16);
         return reinterpret_cast<SoapySDR::Stream*>(d_receiver.get());
     }
     if (d_transmitter)
-        throw std::runtime_error("stream: the transmitter is in use by another one");
+        throw std::runtime_error("stream: another stream uses the transmitter");
     if (d_capture)
         d_capture->describe(chosen.size(),
                             d_radio.clock.rate(),
@@ -284,7 +284,7 @@ void Device::setHardwareTime(long long time, const std::string& what)
         refuse("hardware time", quoted(what), "nothing or PPS");
     Guard hold(d_radio.lock);
     if (what == "PPS") {
-        // The time is that of the next second of the device.
+        // PPS sets the time at the device's next second.
         constexpr long long SECOND = 1000000000;
         time -= SECOND - d_radio.clock.time_now() % SECOND;
     }
@@ -300,12 +300,12 @@ struct Sensor {
 };
 
 const Sensor SENSORS[] = {
-    { "rx_overflows", "overflows that were reported", &Counts::rx_overflows },
-    { "rx_lost", "samples that overflows lost", &Counts::rx_lost },
-    { "rx_dropped", "samples that drop_at and drop_every lost", &Counts::rx_dropped },
-    { "rx_duplicated", "samples that were delivered twice", &Counts::rx_duplicated },
-    { "tx_bursts", "bursts that began", &Counts::tx_bursts },
-    { "tx_late", "bursts thrown away, because their time had passed", &Counts::tx_late },
+    { "rx_overflows", "overflows reported", &Counts::rx_overflows },
+    { "rx_lost", "samples lost in overflows", &Counts::rx_lost },
+    { "rx_dropped", "samples lost by drop_at and drop_every", &Counts::rx_dropped },
+    { "rx_duplicated", "samples delivered twice", &Counts::rx_duplicated },
+    { "tx_bursts", "bursts begun", &Counts::tx_bursts },
+    { "tx_late", "bursts discarded because their time had passed", &Counts::tx_late },
     { "tx_underflows", "bursts that ran dry before their end", &Counts::tx_underflows },
     { "tx_clipped",
       "transmitted samples beyond full scale, in a ci16_le capture",

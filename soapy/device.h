@@ -141,7 +141,7 @@ public:
     std::string readSetting(const std::string& key) const override;
 
 private:
-    //! What a channel is told and gives back; none of it changes samples.
+    //! Settings of a channel that are stored and returned; they change no sample.
     struct Front {
         double gain = 0;
         double frequency = 0;

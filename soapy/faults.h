@@ -14,7 +14,7 @@ namespace mimopack {
 
 constexpr int64_t NEVER = std::numeric_limits<int64_t>::max();
 
-//! A number of samples, given as such or in seconds; "now" is the next sample to be read.
+//! A position in samples or seconds; "now" is the next sample to be read.
 struct Position {
     enum class Unit { samples, seconds, now };
     double value = 0;
@@ -23,14 +23,14 @@ struct Position {
     int64_t samples(double rate, int64_t here) const;
 };
 
-//! When a fault happens, and how many samples it concerns.
+//! The times of a fault, and the number of samples it affects.
 struct FaultTimes {
     std::vector<Position> at;
     Position every;
     Position samples{ 1000 };
 };
 
-//! All faults that were asked for.
+//! All requested faults.
 struct FaultPlan {
     FaultTimes overflow;
     FaultTimes drop;
@@ -42,19 +42,19 @@ struct FaultPlan {
     double clock_ppm = 0;
     bool irregular = false;
     uint64_t seed = 1;
-    //! The text of each that was given, for readSetting().
+    //! The given text of each setting, for readSetting().
     std::map<std::string, std::string> text;
 };
 
 /*!
  * The sample numbers at which one fault happens.
  *
- * Numbers count from the start of the stream, with those included that are lost.
+ * Sample numbers count from the start of the stream and include lost samples.
  */
 class Schedule
 {
 public:
-    //! Count from the given sample number; irregular intervals are exponentially
+    //! Set the times, relative to a sample number. Irregular intervals are exponentially
     //! distributed.
     void arm(const FaultTimes& times,
              double rate,
@@ -62,7 +62,7 @@ public:
              bool irregular,
              uint64_t seed);
     int64_t next() const;
-    //! Leave out what lies before a sample number.
+    //! Skip the times before a sample number.
     void pass(int64_t here);
     int64_t samples() const { return d_samples; }
 

@@ -5,9 +5,9 @@
 
 namespace {
 
-// A device is found when it is asked for by name, so that it does not stand among the
-// radios of a computer. All arguments belong to what tells it apart from others: SoapySDR
-// gives the same device to those that ask for the same.
+// Find the device only if the caller asks for the driver by name, so that it does not
+// appear among the computer's radios. All arguments identify the device: SoapySDR returns
+// the same device for equal arguments.
 SoapySDR::KwargsList find(const SoapySDR::Kwargs& args)
 {
     const auto driver = args.find("driver");

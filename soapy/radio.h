@@ -10,27 +10,27 @@
 
 namespace mimopack {
 
-//! What happened, for the sensors.
+//! Counts of events, for the sensors.
 struct Counts {
     uint64_t rx_overflows = 0, rx_lost = 0, rx_dropped = 0, rx_duplicated = 0;
     uint64_t tx_bursts = 0, tx_late = 0, tx_underflows = 0, tx_clipped = 0;
 };
 
-//! What receiver and transmitter of a device share; the lock guards all of it.
+//! State shared by a device's receiver and transmitter; the lock guards all of it.
 struct Radio {
     Radio(const Arguments& arguments, double rate)
         : arguments(arguments), clock(rate, arguments.speed, arguments.faults.clock_ppm)
     {
     }
 
-    //! Samples that a stream's buffer holds.
+    //! Capacity of a stream's buffer in samples.
     int64_t capacity() const
     {
         return std::max<int64_t>(64, int64_t(arguments.buffer_s * clock.rate()));
     }
 
-    //! Samples of a transfer: what was asked for, or half a millisecond, so that neither
-    //! calls nor latency are many.
+    //! Samples per transfer: the requested number, or half a millisecond as a compromise
+    //! between the number of calls and latency.
     size_t packet() const
     {
         if (arguments.packet > 0)
@@ -41,7 +41,7 @@ struct Radio {
     static constexpr size_t MTU = 16384;
 
     std::mutex lock;
-    //! Somebody changed what a waiting reader or writer looks at.
+    //! Notified when a waiting reader or writer must look at the state again.
     std::condition_variable changed;
     Arguments arguments;
     SampleClock clock;

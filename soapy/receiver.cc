@@ -84,10 +84,10 @@ int Receiver::lose(int64_t samples, int& flags, long long& time)
     return SOAPY_SDR_OVERFLOW;
 }
 
-// Let the faults of this moment happen; true where the read ends with code. Otherwise
-// limit is the number of the sample before which the next one happens. A fault whose time
-// falls into a gap happens after it; each leaves out its own times in the gap that it
-// makes, so that samples come between.
+// Apply the faults of this moment. Return true if the read ends with code. Otherwise set
+// limit to the sample number of the next fault. A fault whose time falls into a gap
+// happens after the gap. A fault skips its own times in the gap that it makes, so that
+// samples come between two faults.
 bool Receiver::act(int64_t& limit, int& code, int& flags, long long& time)
 {
     const FaultPlan& plan = d_radio.arguments.faults;
@@ -169,7 +169,7 @@ int Receiver::read(
     flags = 0;
     for (;;) {
         if (d_radio.gone) {
-            // A caller that goes on asking must not spin.
+            // A caller that reads again and again must not spin.
             if (d_told_gone)
                 return wait_over(
                     SOAPY_SDR_STREAM_ERROR,
@@ -183,7 +183,7 @@ int Receiver::read(
                 return SOAPY_SDR_TIMEOUT;
             continue;
         }
-        // Samples come in whole packets.
+        // Samples arrive in whole packets.
         const int64_t packet = int64_t(d_radio.packet());
         const auto whole = [packet](int64_t sample) { return sample - sample % packet; };
         const int64_t taken = clock.paced() ? whole(clock.now() - d_start) : NEVER;
@@ -255,7 +255,7 @@ int Receiver::read(
         d_radio.clock.advance(d_start + d_next);
         const int64_t start = d_start;
         const size_t shift_channel = plan.shift_channel;
-        // Copying takes time, and nothing that it reads changes.
+        // Release the lock during the slow copy: the data it reads does not change.
         hold.unlock();
         deliver(buffs, piece, start, shift_channel, shifted);
         return int(piece.count);

@@ -10,11 +10,10 @@
 namespace mimopack {
 
 /*!
- * A receive stream: what it delivers next follows from the clock and from the faults
- * asked for.
+ * A receive stream. The clock and the requested faults determine what it delivers next.
  *
- * Nothing runs in the background. The buffer is a statement about time: what came in more
- * than buffer_s ago, and was not read, is lost.
+ * Nothing runs in the background, and there is no real buffer: samples older than
+ * buffer_s that were not read are lost.
  */
 class Receiver
 {
@@ -25,15 +24,15 @@ public:
     void deactivate();
     int
     read(void* const* buffs, size_t count, int& flags, long long& time, long timeout_us);
-    //! Take over faults that were changed; the lock is held.
+    //! Apply changed faults. The lock is held.
     void arm();
-    //! Index of the oldest sample that may still be asked for; the lock is held.
+    //! Index of the oldest sample that may still be needed. The lock is held.
     int64_t oldest() const;
 
 private:
     struct Piece {
-        int64_t content; // number of its first sample, from the start of the stream
-        int64_t stamp;   // number of the sample whose time it gets
+        int64_t content; // number of the first sample, from the start of the stream
+        int64_t stamp;   // number of the sample that determines the time stamp
         size_t count;
     };
 
@@ -55,9 +54,9 @@ private:
     bool d_active = false;
     int64_t d_start = 0;    // index of the stream's sample 0
     int64_t d_next = 0;     // number of the next sample
-    int64_t d_left = 0;     // samples to deliver before the stream ends by itself
-    int64_t d_full = NEVER; // number of the first sample that found the buffer full
-    int64_t d_again = 0;    // samples to be delivered again, with their old times
+    int64_t d_left = 0;     // samples to deliver before the stream ends
+    int64_t d_full = NEVER; // number of the first sample that did not fit the buffer
+    int64_t d_again = 0;    // samples to deliver again with their old times
     int64_t d_echo_until = 0, d_echo_delay = 0;
     int64_t d_shifted = NEVER;
     bool d_told_gone = false;

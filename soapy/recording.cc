@@ -23,7 +23,7 @@ namespace {
     throw std::invalid_argument("recording: " + path + ": " + why);
 }
 
-//! A field that must be there, or that may be missing where there is a default.
+//! Return a field, which may be missing only if there is a default.
 template <typename T>
 T field(const std::string& path, const json& object, const char* key, const T* otherwise)
 {
@@ -116,8 +116,8 @@ void Recording::read_metadata(const std::string& meta, std::string& data)
         else if (frequency != d_frequency)
             SoapySDR::logf(
                 SOAPY_SDR_WARNING,
-                "mimopack: %s: later captures have other frequencies; all of it is "
-                "played at %g Hz",
+                "mimopack: %s: later captures have other frequencies; the whole "
+                "recording is played at %g Hz",
                 meta.c_str(),
                 d_frequency);
         first = false;
@@ -131,8 +131,8 @@ Recording::Recording(const std::string& path, bool repeat)
     if (!is_file(meta))
         refuse(path,
                is_file(d_path + ".sigmf-collection")
-                   ? "a collection of files; allowed is one with interleaved channels"
-                   : "no such recording, there is no " + meta);
+                   ? "a collection; allowed is one file with interleaved channels"
+                   : "no such recording: there is no " + meta);
     std::string data = d_path + ".sigmf-data";
     try {
         read_metadata(meta, data);
@@ -154,7 +154,7 @@ Recording::Recording(const std::string& path, bool repeat)
         d_mapped = mmap(nullptr, d_bytes, PROT_READ, MAP_SHARED, file, 0);
     close(file);
     if (d_samples == 0)
-        refuse(data, "holds no sample");
+        refuse(data, "holds no samples");
     if (d_mapped == MAP_FAILED)
         refuse(data, std::strerror(errno));
     madvise(const_cast<void*>(d_mapped), d_bytes, MADV_SEQUENTIAL);

@@ -13,7 +13,7 @@ class Recording : public Air
 {
 public:
     /*!
-     * \throws std::invalid_argument the files are missing, or of a form that is not
+     * \throws std::invalid_argument the files are missing, or their format is not
      * supported.
      */
     Recording(const std::string& path, bool repeat);
@@ -23,7 +23,7 @@ public:
 
     size_t channels() const { return d_channels; }
     double rate() const { return d_rate; }
-    //! In Hz; 0 where the metadata does not say it.
+    //! Centre frequency in Hz; 0 if the metadata does not give it.
     double frequency() const { return d_frequency; }
     bool simulated() const { return d_simulated; }
     const std::string& datatype() const { return d_datatype; }
@@ -58,7 +58,7 @@ private:
     size_t d_bytes = 0;
 };
 
-//! A path without any of SigMF's endings.
+//! Return a path without its SigMF extension.
 std::string sigmf_base(const std::string& path);
 
 } // namespace mimopack

@@ -16,7 +16,7 @@ inline std::string text_of(double value)
     return text;
 }
 
-//! Refuse a value: the error names it, what it got and what is allowed.
+//! Throw an error that gives the name of a value, the value and the allowed values.
 [[noreturn]] inline void
 refuse(const std::string& what, const std::string& got, const std::string& allowed)
 {

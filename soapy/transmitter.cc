@@ -9,9 +9,9 @@ namespace mimopack {
 
 namespace {
 
-// A burst without time starts so much later, so that what follows can come in time.
+// Delay of a burst without a time, so that its next samples arrive in time.
 constexpr double LEAD_S = 0.005;
-// Reports that nobody reads are forgotten, the oldest first.
+// Largest number of unread reports; the oldest are dropped first.
 constexpr size_t MOST_EVENTS = 1000;
 
 } // namespace
@@ -101,7 +101,7 @@ int Transmitter::write(
     std::unique_lock<std::mutex> hold(d_radio.lock);
     const SampleClock& clock = d_radio.clock;
     while (!d_active || d_radio.gone) {
-        // A caller that goes on writing must not spin.
+        // A caller that writes again and again must not spin.
         const Host::time_point until =
             d_radio.gone
                 ? std::min(deadline, Host::now() + std::chrono::milliseconds(100))
@@ -188,7 +188,7 @@ int Transmitter::write(
         d_queue.clear();
     hold.unlock();
     if (d_capture) {
-        // Only this stream writes to the file, which may take its time.
+        // Release the lock: only this stream writes to the file, and writing may be slow.
         const size_t clipped = d_capture->write(written, taken, index, stamp);
         if (clipped > 0) {
             hold.lock();

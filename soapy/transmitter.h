@@ -11,8 +11,8 @@
 namespace mimopack {
 
 /*!
- * A transmit stream: puts bursts at their times, and reports those that came too late,
- * that ran dry, and that were sent.
+ * A transmit stream. It places bursts at their times, and reports bursts that were late,
+ * ran dry, or were sent.
  */
 class Transmitter
 {
@@ -59,7 +59,7 @@ private:
 
     bool d_active = false;
     bool d_in_burst = false;
-    bool d_late = false; // the rest of the burst is thrown away
+    bool d_late = false; // discard the rest of the burst
     int64_t d_end = 0;   // index after the last sample
     std::deque<Queued> d_queue;
     std::deque<Event> d_events;

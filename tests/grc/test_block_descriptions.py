@@ -18,8 +18,8 @@ BLOCKS = sorted((ROOT / "grc").glob("*.block.yml"))
 GENERATED = {f"mimopack_{name}_detector" for name in detectors.REGISTRY}
 
 _POINTS = [f'"{name}"' for name in constellation.BUILT_IN]
-# Values that the code accepts, for each menu of a hand-written block; a function checks one value if
-# there is no list.
+# Values that the code accepts, for each menu of a hand-written block. A function checks one value
+# if there is no list.
 ACCEPTED = {
     "aggregated": ("False", "True"),
     "backend": declared.BACKENDS,

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The SoapySDR driver of soapy/: recordings played as a radio would, with faults on request."""
+"""The SoapySDR driver in soapy/: it plays recordings like a radio, with faults on request."""
 
 import json
 import re
@@ -25,7 +25,7 @@ def air(tmp_path):
 
 
 def receive(arguments, count, channels=1, kind="fc32", seconds=10):
-    """Samples (channels, n) of gr-soapy's source and the tags of its first channel."""
+    """Run gr-soapy's source; return samples (channels, n) and the tags of the first channel."""
     flowgraph = gr.top_block()
     source = soapy.source("driver=mimopack", kind, channels, arguments, "", [""], [""])
     size = gr.sizeof_gr_complex if kind == "fc32" else 2 * gr.sizeof_short
@@ -51,7 +51,7 @@ def make(arguments):
 
 
 class Receiver:
-    """A receive stream of SoapySDR itself, whose time stamps gr-soapy does not show."""
+    """A SoapySDR receive stream with time stamps, which gr-soapy does not show."""
 
     def __init__(self, arguments="", channels=1, device=None, start=True):
         self.device = device or make(arguments)
@@ -67,7 +67,7 @@ class Receiver:
         self.device.closeStream(self.stream)
 
     def read(self, count, timeout_us=5_000_000):
-        """(code, number of the first sample by its time stamp, samples)."""
+        """Read; return (code, number of the first sample by its time stamp, samples)."""
         samples = np.empty((self.channels, count), np.complex64)
         result = self.device.readStream(self.stream, list(samples), count, 0, timeout_us)
         self.flags, self.stamp = result.flags, result.timeNs
@@ -80,7 +80,7 @@ class Receiver:
         return (result.ret, round((result.timeNs - self.origin) / NS), samples[:, :result.ret])
 
     def pieces(self, count):
-        """Read so many samples: (number of the first by its time stamp, samples) of each read."""
+        """Read ``count`` samples; return (first sample number by time stamp, samples) per read."""
         pieces, end = [], self.total + count
         while self.total < end:
             code, start, samples = self.read(min(5000, end - self.total))
@@ -90,7 +90,7 @@ class Receiver:
 
 
 class Transmitter:
-    """A transmit stream of SoapySDR itself, since gr-soapy gives no times."""
+    """A SoapySDR transmit stream with times, which gr-soapy does not pass."""
 
     def __init__(self, arguments, channels=2):
         self.device = make(arguments)
@@ -112,23 +112,23 @@ class Transmitter:
 
 @pytest.mark.parametrize("packet", [100, 363])
 def test_samples_come_in_whole_packets(air, packet):
-    """However many a caller asks for: none comes before its packet is whole."""
+    """No sample arrives before its packet is complete, whatever number a caller asks for."""
     receiver = Receiver(f"recording={air},packet={packet}")
     before, sizes = time.monotonic_ns(), []
     while receiver.total < 20 * packet:
         code, start, samples = receiver.read(5 * packet)
         sizes.append(code)
         assert np.array_equal(numbers(samples[0]), start + np.arange(code))
-        # No sample is there before it was taken.
+        # No sample arrives before its time.
         assert time.monotonic_ns() - before >= (start + code - packet) * NS
     assert all(size % packet == 0 for size in sizes)
-    code, start, _ = receiver.read(packet // 3)    # a part, and then the rest of it
+    code, start, _ = receiver.read(packet // 3)    # read a part, then the rest of the packet
     rest, _, _ = receiver.read(5 * packet - code)
     assert code == packet // 3 and (code + rest) % packet == 0
 
 
 def times(tags):
-    """(offset, seconds) of the rx_time tags."""
+    """Return (offset, seconds) of the rx_time tags."""
     return [(offset, value[0] + value[1]) for offset, key, value in tags if key == "rx_time"]
 
 
@@ -162,7 +162,7 @@ def test_a_drop_loses_samples_and_only_the_time_stamp_tells(air):
     samples, tags = receive(arguments, 30000)
     kept = np.r_[0:10000, 10300:20000, 20300:30000, 30300:30900]
     assert np.array_equal(numbers(samples[0]), kept)
-    assert len(times(tags)) == 1    # gr-soapy looks at time stamps after overflows only
+    assert len(times(tags)) == 1    # gr-soapy reads time stamps only after overflows
     pieces = Receiver(arguments).pieces(30000)
     assert [(start, numbers(piece[0])[0]) for start, piece in pieces
             if start in (10300, 20300, 30300)] == [(at, at) for at in (10300, 20300, 30300)]
@@ -223,7 +223,7 @@ def test_random_intervals_follow_the_seed(air):
 def test_faults_that_meet_all_happen(air):
     radio = Receiver(f"recording={air},speed=0,drop_at=5000,duplicate_at=5000,overflow_at=5500")
     assert radio.pieces(6000)[-1][0] == 4000
-    assert radio.read(100)[0] == SoapySDR.SOAPY_SDR_OVERFLOW    # after the gap of the drop
+    assert radio.read(100)[0] == SoapySDR.SOAPY_SDR_OVERFLOW    # after the dropped samples
     assert radio.read(100)[1] == 7000
 
 
@@ -245,7 +245,7 @@ def test_the_clock_drifts_against_the_host(air, ppm):
     second = both()
     passed = second[1] - first[1]
     ratio = 1 + ppm * 1e-6
-    # 1 % of room for the host's own clock, which may be slewed.
+    # Allow 1 %: the host's clock may be slewed.
     assert 0.99 * ratio * (second[0] - first[2]) <= passed
     assert passed <= 1.01 * ratio * (second[2] - first[0])
 
@@ -392,7 +392,7 @@ def test_gr_soapy_sets_what_a_radio_has(air):
     ("loopback=awgn", 'loopback: got "awgn", allowed is identity or rayleigh'),
     ("loopback=identity,speed=0", 'speed: got "0", allowed is more than 0 with loopback'),
     ("loopback=identity,recording=x", "recording or loopback, not both"),
-    ("loopback=identity,repeat=1", 'repeat: got "1", allowed is nothing without a recording'),
+    ("loopback=identity,repeat=1", 'repeat: got "1", allowed is none without a recording'),
     ("loopback=identity,repeat=yes", 'repeat: got "yes", allowed is 0 or 1'),
     ("loopback=identity,channels=0", 'channels: got "0", allowed is a whole number from 1 to 16'),
     ("loopback=identity,drop_at=1:x", 'drop_at: got "x", allowed is a number of samples'),
@@ -419,7 +419,7 @@ def test_recordings_that_it_does_not_play_are_refused(air, field, message):
 
 
 def bursts(path):
-    """(start, samples) of each burst of a capture."""
+    """Return (start, samples) of each burst in a capture."""
     reader = recording.Reader(path)
     whole = np.concatenate(list(reader.pieces(10**6)), axis=1)
     marks = json.loads(path.read_text())["annotations"]
@@ -437,7 +437,7 @@ def noise(channels, count, seed=1):
 
 
 class Bursts(gr.sync_block):
-    """Bursts with their lengths in tags; each waits until ``ready`` is as many samples."""
+    """Source of bursts with length tags; a burst waits until ``ready`` reaches its samples."""
 
     def __init__(self, bursts, ready):
         gr.sync_block.__init__(self, "bursts", None, [np.complex64] * len(bursts[0]))
@@ -469,8 +469,8 @@ def test_gr_soapy_transmits_bursts_into_a_capture(tmp_path):
     for port in range(2):
         flowgraph.connect((source, port), (sink, port))
     run(flowgraph, lambda: sink.nitems_read(0) == 2200)
-    # GNU Radio 3.10's sink begins with a random count of samples that it takes for a burst's: it
-    # can lose what comes first.
+    # GNU Radio 3.10's sink does not initialise its count of a burst's samples, so it can lose the
+    # first samples.
     sent = bursts(tmp_path / "sent.sigmf-meta")
     assert len(sent) in (2, 3)
     first, second = sent[-2:]
@@ -568,7 +568,7 @@ def test_bursts_come_back_through_the_channel_at_their_time(tmp_path):
     quiet = np.concatenate([heard[:, :start], heard[:, start + count + taps:]], axis=1)
     level = np.mean(np.abs(quiet)**2)
     assert np.isclose(level, 1e-3, rtol=0.05)
-    # Without the carrier offset, each antenna is a linear function of what was sent.
+    # Without the carrier offset, each antenna's signal is linear in the transmitted samples.
     burst = heard[:, start:start + count] * np.exp(-2j * np.pi * offset / RATE * np.arange(count))
     delayed = np.concatenate([np.roll(truth, tap, axis=1) for tap in range(taps)])
     system = delayed[:, taps:].T
