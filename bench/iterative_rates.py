@@ -1,17 +1,19 @@
 #!/usr/bin/env python3
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Rates of the iterative receiver with several detectors, and of ways to share its work.
+"""Measure the rates of the iterative receiver with several detectors and ways to share its work.
 
     bench/iterative_rates.py [--backend cuda] [--output FILE.json]
 
-4x4 16-QAM, i.i.d. Rayleigh channels, LDPC code (2304, 1152) of IEEE 802.16e, four passes of 20
-iterations at most. "all": no codeword leaves before its last pass and iteration; "found":
-codewords leave when their checks hold. Then, on the CPU, batches of some sizes on all threads,
-those of detector and decoder and a receiver for each. With cuda arrays are the GPU's, and there are
-also batches of few codewords, without and with CUDA graphs; receivers on two streams; on two GPUs,
-also from arrays of the host; and the GPU and the CPU on the same batch, each with a share by its
-rate.
+The link is 4x4 16-QAM over i.i.d. Rayleigh channels with the LDPC code (2304, 1152) of IEEE
+802.16e, and at most four passes of 20 iterations. With "all", every codeword takes all passes and
+iterations; with "found", a codeword ends when its checks hold.
+
+On the CPU, the script then measures batches of several sizes on all threads: with the threads of
+detector and decoder, and with a receiver for each thread. With cuda, the arrays are on the GPU. The
+script then also measures small batches without and with CUDA graphs, receivers on two streams and
+on two GPUs (also from host arrays), and the GPU and the CPU sharing a batch in proportion to their
+rates.
 """
 
 import argparse
@@ -45,7 +47,7 @@ def make_receiver(name, own, link, leave, backend, threads=0, device=0, graphs=T
 
 
 class ReceiverRun(Run):
-    """A unit is a codeword; arrays are the host's."""
+    """Time a receiver on host arrays; a unit of work is a codeword."""
 
     least = 16
 
@@ -80,7 +82,7 @@ class ReceiverRun(Run):
 
 
 class AtOnceRun(ReceiverRun):
-    """Receivers that share a batch of the host, on all threads of the CPU or on GPUs."""
+    """Time receivers that share a host batch, on all CPU threads or on GPUs."""
 
     def __init__(self, make, frames, most, devices=None):
         self.shared = SharedReceiver(make, devices)
@@ -93,7 +95,7 @@ class AtOnceRun(ReceiverRun):
 
 
 class GpuRun(ReceiverRun):
-    """On a stream of its own, of one of the GPUs; arrays are the device's."""
+    """Time a receiver on a separate stream of a GPU, on device arrays."""
 
     least = 4096
 
@@ -120,8 +122,10 @@ class GpuRun(ReceiverRun):
 
 
 class SharedRun(Run):
-    """Runs that each take a share of a batch at the same time, in a thread each; the batch is so
-    large that the share of the largest is what it takes alone."""
+    """Time runs that process shares of a batch at the same time, each in its own thread.
+
+    The batch is so large that the largest share equals the batch of that run alone.
+    """
 
     def __init__(self, runs, shares):
         self.runs, self.shares = runs, np.array(shares) / sum(shares)
@@ -226,8 +230,8 @@ def ways_to_share(options, link, frames):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--backend", choices=("cpu", "cuda"), default="cpu")
-    parser.add_argument("--threads", type=int, default=1, help="of the CPU; 0 for all cores")
-    parser.add_argument("--seconds", type=float, default=4.0, help="for each figure")
+    parser.add_argument("--threads", type=int, default=1, help="CPU threads; 0 for all cores")
+    parser.add_argument("--seconds", type=float, default=4.0, help="time for each figure")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--output", type=Path)
     options = parser.parse_args()

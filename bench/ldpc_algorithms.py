@@ -1,16 +1,19 @@
 #!/usr/bin/env python3
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the LDPC decoder's factor and offset cost: SNR for a block error rate of 1 %.
+"""Compare factors and offsets of the LDPC decoder: SNR for a block error rate of 1 %.
 
     bench/ldpc_algorithms.py [--blocks 2000] [--output FILE.json]
 
-Codes of three standards over AWGN with BPSK, and over i.i.d. Rayleigh channels, 4x4 with 16-QAM
-and the N-way detector's LLRs; 20 iterations with early stop, the same LLRs for all. An offset of
-0.5 where all LLRs are twice or half as large as they should be is one of 0.25 or 1 where they are
-right; a factor is the same for all of them. The SNR rises in steps until each algorithm's rate is
-below 1 %; between the last two it is interpolated. SNR is Eb/N0 over AWGN, else that of a receive
-antenna. A range is the 2.5 % and 97.5 % quantiles of drawing the blocks again (bootstrap).
+The codes of three standards are simulated over AWGN with BPSK, and over 4x4 i.i.d. Rayleigh
+channels with 16-QAM and LLRs from the N-way detector. The decoders make 20 iterations with early
+stop, and all use the same LLRs. An offset of 0.5 with LLRs that are twice (or half) as large as
+they should be equals an offset of 0.25 (or 1) with correct LLRs; a factor does not depend on the
+scale of the LLRs.
+
+The SNR rises in steps until the rate of each algorithm is below 1 %; the result is interpolated
+between the last two steps. The SNR is Eb/N0 over AWGN, else the SNR per receive antenna. Ranges are
+the 2.5 % and 97.5 % quantiles from redrawing the blocks (bootstrap).
 """
 
 import argparse
@@ -45,7 +48,7 @@ def over_awgn(code, words, snr_db, rng):
 def over_mimo(code, words, snr_db, rng):
     detector, noise_var = detectors.NWay(), ANTENNAS * 10 ** (-snr_db / 10)
     vectors = -(-words.size // detector.bits_per_vector)
-    order = rng.permutation(words.size)    # over all codewords
+    order = rng.permutation(words.size)    # interleave over all codewords
     bits = np.zeros(vectors * detector.bits_per_vector, np.uint8)
     bits[:words.size] = words.ravel()[order]
     x = constellation.get("qam16").modulate(bits.reshape(vectors, -1))
@@ -57,7 +60,7 @@ def over_mimo(code, words, snr_db, rng):
 
 
 def measure(name, mimo, first, step, blocks):
-    """(SNRs, {algorithm: [of each SNR, which blocks were wrong]})"""
+    """Return (SNRs, {algorithm: [wrong blocks at each SNR, as a mask]})."""
     code, rng = coding.get(name), np.random.default_rng(1)
     wrong, points = {algorithm: [] for algorithm in ALGORITHMS}, []
     while not points or any(of[-1].mean() >= LEVEL for of in wrong.values()):
@@ -72,7 +75,7 @@ def measure(name, mimo, first, step, blocks):
 
 
 def needed(rates, points):
-    """SNR in dB at which block error rates first fall below LEVEL; NaN where they do not."""
+    """Return the SNR in dB at which block error rates first fall below LEVEL, or NaN."""
     if not np.any(rates < LEVEL):
         return np.nan
     below = int(np.argmax(rates < LEVEL))
@@ -81,7 +84,7 @@ def needed(rates, points):
 
 
 def compare(points, wrong):
-    """{algorithm: SNR, how much more than DEFAULT's, the range of that}"""
+    """Return {algorithm: SNR, its difference from DEFAULT's SNR, range of the difference}."""
     rng, blocks = np.random.default_rng(2), wrong[DEFAULT].shape[1]
     rates = {algorithm: [of.mean(axis=1)] for algorithm, of in wrong.items()}
     for _ in range(DRAWS):

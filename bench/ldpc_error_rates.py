@@ -1,20 +1,21 @@
 #!/usr/bin/env python3
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Error rates of the LDPC decoder over AWGN, beside IT++'s on the same LLRs.
+"""Compare error rates of the LDPC decoder over AWGN with IT++ on the same LLRs.
 
     bench/ldpc_error_rates.py [--blocks 1500] [--output FILE.json]
 
-BPSK; (2304, 1152) of IEEE 802.16e and, with twice the blocks, (648, 324) of 802.11n; decoders end
-when all checks hold, or after so many iterations. IT++'s iterations are flooding: all checks with
-what was known before. Ours are layered, which is known to need about half as many. So ours are
-compared with IT++'s after as many and after half as many. Sum-product is the reference backend
-here (float64), min-sum the CPU's (float32); IT++ computes in integers, with steps of 1/4096 and a
-table.
+The modulation is BPSK. The codes are (2304, 1152) of IEEE 802.16e and, with twice the blocks,
+(648, 324) of 802.11n. Decoders end when all checks hold, or after the maximum number of iterations.
+IT++ uses a flooding schedule: all checks use the messages of the previous iteration. Our schedule
+is layered, which is known to need about half the iterations. Our decoder is therefore compared with
+IT++ after the same number of iterations and after half as many. Sum-product runs on the reference
+backend (float64), min-sum on the CPU (float32). IT++ computes in integers, with steps of 1/4096 and
+a table.
 
-A shift is how many dB more than IT++ ours needs for a block error rate, by interpolation between
-points, with the 2.5 % and 97.5 % quantiles of drawing the blocks again (bootstrap). Needs g++ and
-libitpp-dev.
+A shift is the additional SNR in dB that our decoder needs for a block error rate, relative to IT++.
+It is interpolated between points. Ranges are the 2.5 % and 97.5 % quantiles from redrawing the
+blocks (bootstrap). The script needs g++ and libitpp-dev.
 """
 
 import argparse
@@ -28,7 +29,7 @@ from gnuradio.mimopack.apps.machine import describe
 from gnuradio.mimopack.coding import ldpc
 from suites.peers import Program, build_itpp
 
-# Code: (share of the blocks, Eb/N0 in dB)
+# Code: (factor for the number of blocks, Eb/N0 in dB).
 CASES = {"wimax:2304:1/2": (1, (1.25, 1.4, 1.55, 1.7, 1.85)),
          "wifi:648:1/2": (2, (1.5, 1.8, 2.1, 2.4, 2.7))}
 OURS = {"sum-product": {"algorithm": "sum-product", "backend": "reference"},
@@ -38,7 +39,7 @@ OURS = {"sum-product": {"algorithm": "sum-product", "backend": "reference"},
         "offset 0.5": {"algorithm": "offset", "offset": 0.5, "backend": "cpu"}}
 OUR_ITERATIONS = (10, 20, 25, 50)
 ITPP = (("sum-product", 20), ("sum-product", 50), ("min-sum", 50))
-# Ours, IT++'s
+# Pairs of our decoder and IT++'s: (algorithm, iterations).
 PAIRS = ((("sum-product", 10), ITPP[0]), (("sum-product", 20), ITPP[0]),
          (("sum-product", 25), ITPP[1]), (("sum-product", 50), ITPP[1]),
          (("min-sum", 25), ITPP[2]), (("min-sum", 50), ITPP[2]),
@@ -47,7 +48,7 @@ LEVELS, DRAWS, LOWEST = (0.1, 0.01), 1000, 0.004
 
 
 def simulate(code, blocks, ebn0_db, rng):
-    """(codewords, LLRs)"""
+    """Simulate codewords; return (codewords, LLRs)."""
     encoder = ldpc.LdpcEncoder(code)
     words = encoder.encode(rng.integers(0, 2, (blocks, encoder.num_info), np.uint8))
     noise_var = encoder.num_bits / encoder.num_info / 2 * 10 ** (-ebn0_db / 10)
@@ -56,7 +57,7 @@ def simulate(code, blocks, ebn0_db, rng):
 
 
 class Itpp:
-    """IT++'s decoder; of LLRs the number of wrong information bits of each block."""
+    """IT++'s decoder, which counts the wrong information bits of each block."""
 
     def __init__(self, path, folder, alist, algorithm, iterations):
         self._key = "IT++", algorithm, iterations
@@ -70,7 +71,10 @@ class Itpp:
 
 
 class Ours:
-    """The same after each of OUR_ITERATIONS, going on from the messages of those before."""
+    """Our decoder, which counts the wrong bits after each of OUR_ITERATIONS.
+
+    It continues from the messages of the previous iterations.
+    """
 
     def __init__(self, code, name):
         self._name = name
@@ -88,8 +92,10 @@ class Ours:
 
 
 def measure(name, blocks, points, itpp_path, folder):
-    """{(whose, algorithm, iterations): [of each point, wrong bits of each block]}; a decoder with
-    fewer wrong blocks than LOWEST has no further points."""
+    """Return {(program, algorithm, iterations): [wrong bits of each block, at each point]}.
+
+    A decoder with fewer wrong blocks than LOWEST gets no further points.
+    """
     code, rng, curves = ldpc.get(name), np.random.default_rng(1), {}
     alist, path = folder / "alist", folder / "llr"
     ldpc.write_alist(code, alist)
@@ -113,7 +119,7 @@ def measure(name, blocks, points, itpp_path, folder):
 
 
 def needed(rates, points, level):
-    """Eb/N0 in dB at which block error rates fall to level; NaN where they do not."""
+    """Return the Eb/N0 in dB at which block error rates fall to level, or NaN."""
     known = np.flatnonzero(rates)
     rates, points = rates[known], np.asarray(points)[known]
     if not len(rates) or not rates[-1] < level <= rates[0]:
@@ -122,7 +128,7 @@ def needed(rates, points, level):
 
 
 def shifts(curves, points, rng):
-    """Rows of PAIRS and LEVELS; the same blocks are drawn for both of a pair."""
+    """Return rows for PAIRS and LEVELS; both decoders of a pair use the same redrawn blocks."""
     for ours, theirs in PAIRS:
         both = [np.array(curves[key]) > 0 for key in (("ours", *ours), ("IT++", *theirs))]
         blocks = both[0].shape[1]

@@ -1,16 +1,18 @@
 #!/usr/bin/env python3
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What list decoding gains, and costs: frame error rates without and with it, simulated.
+"""Measure the gain and cost of list decoding: simulated frame error rates without and with it.
 
     bench/list_decoding.py [--errors 100] [--max-frames 100000] [--output FILE.json]
 
-LDPC codes over 4x4 16-QAM, i.i.d. Rayleigh, 20 decoder iterations a pass, as `mimopack sim` does
-it; beside lists of 2, 4 and 6 bits what else the time could be spent on: more decoder iterations,
-or more passes. LTE's turbo code with a CRC of 24 bits over white Gaussian noise, 8 iterations,
-whose check decides. All receivers see the same frames. Costs are processor time on batches of 1024
-frames, the receivers in turn, the least of three rounds. "undetected" are wrong codewords that
-count as found. Gains are dB at frame error rates that both reach (interpolated in the logarithm).
+LDPC codes are simulated as in `mimopack sim`: 4x4 16-QAM, i.i.d. Rayleigh, 20 decoder iterations
+per pass. Lists of 2, 4 and 6 bits are compared with other uses of the time: more decoder
+iterations, or more passes. LTE's turbo code is simulated over white Gaussian noise, with 8
+iterations and a CRC of 24 bits that selects the codeword. All receivers receive the same frames.
+
+The cost is processor time on batches of 1024 frames; the receivers take turns, and the shortest of
+three rounds counts. "undetected" counts wrong codewords that pass as found. Gains are in dB at
+frame error rates that both receivers reach (interpolated in the logarithm).
 """
 
 import argparse
@@ -37,7 +39,7 @@ CASES = (("wimax:576:1/2", ONE_PASS, (12.5, 13.0, 13.5, 14.0)),
          ("wimax:2304:1/2", FOUR_PASSES, (11.25, 11.5, 11.75)),
          ("wifi:648:1/2", ONE_PASS, (12.5, 13.0, 13.5)),
          ("wifi:648:1/2", FOUR_PASSES, (12.0, 12.5, 13.0)))
-# Instead of a list of 4 bits: as many iterations as it makes at most.
+# To compare with a list of 4 bits: its maximum number of iterations.
 MORE_ITERATIONS = 620
 # Information bits with the CRC, Eb/N0 in dB.
 TURBO = ((256, (0.5, 1.0, 1.5)), (1024, (0.3, 0.6, 0.9)))
@@ -55,7 +57,7 @@ def link_cases(arguments):
 
 
 def link_case(code, link, receivers, snrs, arguments, first=None):
-    """Rows of receivers; ``first`` is the link whose receiver costs are compared with."""
+    """Return rows of receivers; costs are relative to the receiver of the link ``first``."""
     rows = sim.Simulation(link, receivers).run(snrs, arguments.errors, arguments.max_frames)
     for snr in sorted({row["at_db"] for row in rows}):
         here = [row for row in rows if row["at_db"] == snr]
@@ -74,7 +76,7 @@ def link_case(code, link, receivers, snrs, arguments, first=None):
 
 
 def processor_time(functions, batches):
-    """Seconds of each function over all batches."""
+    """Return the seconds that each function takes for all batches."""
     seconds = np.empty((3, len(batches), len(functions)))
     for at in np.ndindex(seconds.shape):
         start = time.process_time()
@@ -116,7 +118,7 @@ def turbo_cases(arguments):
 
 
 def needed_db(rows, rate):
-    """dB at which the frame error rate falls to rate, or None."""
+    """Return the SNR in dB at which the frame error rate falls to rate, or None."""
     curve = [(row["at_db"], np.log(row["fer"])) for row in rows if row["wrong"]]
     for (low, above), (high, below) in zip(curve[:-1], curve[1:], strict=True):
         if above >= np.log(rate) > below:
@@ -125,7 +127,7 @@ def needed_db(rows, rate):
 
 
 def gains(rows):
-    """dB that each receiver gains over the first of its kind."""
+    """Return the gain in dB of each receiver over the first one of its kind."""
     found, first = [], {}
     for code, receiver in dict.fromkeys((row["code"], row["receiver"]) for row in rows):
         curve = [row for row in rows if (row["code"], row["receiver"]) == (code, receiver)]
@@ -140,8 +142,8 @@ def gains(rows):
 def main():
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--errors", type=int, default=100, help="wrong frames that end a point")
-    parser.add_argument("--max-frames", type=int, default=100_000, help="frames that end it")
+    parser.add_argument("--errors", type=int, default=100, help="frame errors that end a point")
+    parser.add_argument("--max-frames", type=int, default=100_000, help="frames that end a point")
     parser.add_argument("--output", type=Path)
     arguments = parser.parse_args()
     machine, rows = describe(), []

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What Nsight Compute says of the kernels of `mimopack bench --suite gpu` that have targets: the
-shares of the GPU's rates that they reach.
+"""Profile the kernels of `mimopack bench --suite gpu` with Nsight Compute.
 
     bench/ncu.py [--vectors N] [--all] [--output bench/results/gpu-profile.json]
 
-Needs ncu on the path, the right to read the counters, and gnuradio.mimopack to be importable.
+The script measures which share of the GPU's peak rates each kernel with a target reaches. It needs
+ncu on the path, the permission to read the counters, and an importable gnuradio.mimopack.
 """
 
 import argparse
@@ -29,7 +29,7 @@ from suites.on_gpu import DeviceStore
 LIMIT_SECONDS = 300
 SECTIONS = ("SpeedOfLight", "ComputeWorkloadAnalysis", "LaunchStats", "Occupancy",
             "SchedulerStats", "MemoryWorkloadAnalysis", "WarpStateStats")
-# Column: what of ncu's, the first that it has. All in percent but the registers.
+# Column: metrics of ncu, of which the first available one counts. All but registers are in percent.
 COLUMNS = {
     "issue slots busy, %": ("sm__inst_issued.avg.pct_of_peak_sustained_active",
                             "sm__instruction_throughput.avg.pct_of_peak_sustained_active",
@@ -46,14 +46,14 @@ COLUMNS = {
     "XU pipe, %": ("sm__inst_executed_pipe_xu.avg.pct_of_peak_sustained_active",),
     "warps active, %": ("sm__warps_active.avg.pct_of_peak_sustained_active",),
     "registers": ("launch__registers_per_thread",)}
-# What warps wait for, cycles of each instruction that is issued ("selected" is that cycle itself).
+# Reasons for which warps wait, in cycles per issued instruction ("selected" is the issue cycle).
 STALL = re.compile(r"smsp__average_warps_issue_stalled_(?!selected|\w+_not_issued)(\w+)"
                    r"_per_issue_active\.ratio")
 STALLS = 3
 
 
 def launch(chosen, vectors, said):
-    """Each case's kernel once; notes which were launched."""
+    """Launch each case's kernel once, and record the kernels launched."""
     store = DeviceStore(Store(min(vectors, 100_000)), vectors)
     launched = []
     for index, case in enumerate(chosen):
@@ -69,12 +69,12 @@ def launch(chosen, vectors, said):
 
 
 def parse(text):
-    """[{metric: value}] of ncu's raw page; a value that is no number is left out."""
+    """Parse ncu's raw page into [{metric: value}], without values that are not numbers."""
     lines = text.splitlines()
     first = next((i for i, line in enumerate(lines) if line.startswith('"ID"')), len(lines))
     found = []
     for row in csv.DictReader(io.StringIO("\n".join(lines[first:]))):
-        if row["ID"]:    # the line after the header names the units
+        if row["ID"]:    # the line after the header has units and no ID
             values = {}
             for name, value in row.items():
                 try:
@@ -86,7 +86,7 @@ def parse(text):
 
 
 def stalls(metrics):
-    """{reason: cycles} of the longest waits."""
+    """Return {reason: cycles} of the longest waits."""
     found = {STALL.fullmatch(name)[1]: value for name, value in metrics.items()
              if STALL.fullmatch(name)}
     return dict(sorted(found.items(), key=lambda item: -item[1])[:STALLS])
@@ -125,9 +125,9 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--vectors", type=int, default=500_000)
-    parser.add_argument("--all", action="store_true", help="also the cases without targets")
+    parser.add_argument("--all", action="store_true", help="also profile the cases without targets")
     parser.add_argument("--output", type=Path)
-    parser.add_argument("--launch", help=argparse.SUPPRESS)    # of this program by itself
+    parser.add_argument("--launch", help=argparse.SUPPRESS)    # the script runs itself
     arguments = parser.parse_args()
     chosen = [*cases.GPU_TARGETS, *(cases.GPU_OTHERS if arguments.all else ())]
     if arguments.launch:
@@ -135,7 +135,7 @@ def main():
     if not shutil.which("ncu"):
         sys.exit("ncu.py: ncu (Nsight Compute) is not on the path")
     with tempfile.TemporaryDirectory() as scratch, first_call.empty_cache():
-        first_call.all_of(chosen)    # several at a time, and not under the profiler
+        first_call.all_of(chosen)    # compile several at a time, outside the profiler
         results = profile(chosen, arguments, scratch)
     for row in results["results"]:
         print(f"{row['label']:26s} {row['constellation']:6s} " + "  ".join(

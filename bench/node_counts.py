@@ -1,16 +1,16 @@
 #!/usr/bin/env python3
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Nodes that the sphere detectors visit, by SNR: figure 10 of 004.
+"""Count the nodes that the sphere detectors visit, by SNR: figure 10 of 004.
 
     bench/node_counts.py [--vectors 4000] [--snr 5,10,15] [--output FILE.json] [--picture FILE.png]
 
-2x2 and 4x4 antennas with QPSK, 16- and 64-QAM; i.i.d. Rayleigh channels, one per vector; SNR per
-receive antenna, noise_var = nt / SNR. Counted is what one thread evaluates: all nodes with SD
-(infinite radius) and ASD, the mean over the tt threads with PSD, whose levels, expansions and
-threads are those of table 5. Levels are in the order of 004 eq. 3, real below imaginary parts;
-for SD also in the order that our detectors take by themselves. Bars in the picture are two
-standard errors of the mean, of which few hard vectors make the most.
+The cases are 2x2 and 4x4 antennas with QPSK, 16-QAM and 64-QAM over i.i.d. Rayleigh channels, one
+per vector. The SNR is per receive antenna, noise_var = nt / SNR. The script counts the nodes that
+one thread evaluates: all nodes for SD (infinite radius) and ASD, the mean over the tt threads for
+PSD. The levels, expansions and threads of PSD are those of table 5. Levels are in the order of 004
+eq. 3, real below imaginary parts; SD is also counted in the default order of our detectors. Bars in
+the picture are two standard errors of the mean, which are mostly due to a few hard vectors.
 """
 
 import argparse
@@ -31,7 +31,7 @@ STYLES = {"SD": ("#1f6fb4", "-"), "ASD": ("#8a8a8a", "-"), "PSD": ("#d95f02", "-
 
 
 def count(label, data):
-    """One search at one setting: a row of the result."""
+    """Count the nodes of one search at one setting; return a row of the result."""
     setting = data.setting
     name, own = SEARCHES[label]
     detector = detectors.create(name, num_tx=setting.num_tx, num_rx=setting.num_rx,
@@ -97,7 +97,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--vectors", type=int, default=4000)
-    parser.add_argument("--snr", default="5,10,15,20,25,30", help="dB, several with commas")
+    parser.add_argument("--snr", default="5,10,15,20,25,30", help="SNRs in dB, separated by commas")
     parser.add_argument("--output", type=Path)
     parser.add_argument("--picture", type=Path)
     arguments = parser.parse_args()

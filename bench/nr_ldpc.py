@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Error rates of 5G NR's LDPC code: our rate matching and decoder beside Sionna's.
+"""Compare error rates of our decoder for 5G NR's LDPC code with Sionna's.
 
     bench/nr_ldpc.py [--frames 500] [--sionna-python PYTHON] [--output FILE.json]
 
-BPSK over white Gaussian noise (simulated), encoded and rate matched by us, the interleaver of
-16-QAM; both decode the same LLRs, 20 iterations, layered, without early stopping, in float32.
-"offset" is the offset min-sum algorithm (0.5) in both; our "normalized" (0.8) and Sionna's exact
-"boxplus-phi" are beside it. The last lines say by how many dB ours needs more (interpolated at the
-frame error rates that both reach).
+Our encoder and rate matching (with the interleaver for 16-QAM) feed a simulated BPSK link with
+white Gaussian noise. Both decoders use the same LLRs, and make 20 layered iterations in float32
+without early stopping. "offset" is the offset min-sum algorithm (0.5) in both. Our "normalized"
+algorithm (0.8) and Sionna's exact "boxplus-phi" are also measured. The last lines give the
+additional SNR in dB that our decoder needs (interpolated at frame error rates that both reach).
 """
 
 import argparse
@@ -32,7 +32,7 @@ RATES = (0.5, 0.3, 0.1, 0.03)
 
 
 class Sionna:
-    """peers/sionna_ldpc.py in a Python of its own."""
+    """Run peers/sionna_ldpc.py in Sionna's Python."""
 
     def __init__(self, python, threads=2):
         self._process = subprocess.Popen(
@@ -53,7 +53,7 @@ class Sionna:
     def _answer(self):
         line = self._process.stdout.readline()
         if not line:
-            sys.exit("Sionna's process ended without an answer")
+            sys.exit("Sionna's process ended without a reply")
         return json.loads(line)
 
 
@@ -63,7 +63,7 @@ def errors(decided, bits):
 
 
 def measure(k, e, ebn0_db, frames, sionna, folder):
-    """{decoder: errors} of frames at one Eb/N0."""
+    """Decode frames at one Eb/N0; return {decoder: errors}."""
     rng = np.random.default_rng(k + round(100 * ebn0_db))
     matching = ldpc.NrRateMatching(k, e, bits_per_symbol=DEPTH)
     bits = rng.integers(0, 2, (frames, k), np.uint8)
@@ -82,7 +82,10 @@ def measure(k, e, ebn0_db, frames, sionna, folder):
 
 
 def needed_db(points, decoder, rate):
-    """Eb/N0 at which the frame error rate falls to rate, linear in its logarithm; or None."""
+    """Return the Eb/N0 at which the frame error rate falls to rate, or None.
+
+    The interpolation is linear in the logarithm of the rate.
+    """
     curve = [(p["ebn0_db"], np.log(p[decoder]["frame_errors"] / p["frames"])) for p in points
              if p[decoder]["frame_errors"]]
     for (low, above), (high, below) in zip(curve[:-1], curve[1:], strict=True):

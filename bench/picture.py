@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Draws bit error rate against speed: docs/images/detectors.png from a run of the cpu suite,
-docs/images/gpu.png from one of the gpu suite.
+"""Draw bit error rate against speed.
+
+The picture is docs/images/detectors.png for results of the suite cpu, docs/images/gpu.png for
+results of the suite gpu:
 
     bench/picture.py bench/results/cpu-2core-epyc.json
     bench/picture.py bench/results/gpu-h200.json
@@ -23,15 +25,17 @@ IMAGES = ROOT / "docs" / "images"
 ENOUGH_VECTORS = 1000
 HARD = {"hfsd", "zfsic", "sd", "asd", "psd"}
 BLUE, ORANGE, GREY = "#1f6fb4", "#d95f02", "#8a8a8a"
-# Where a label may stand, in points from its mark, the nearest first.
+# Possible positions of a label, in points from its mark, the nearest first.
 PLACES = [(sign * 5, 3) for sign in (1, -1)] + [
     (dx, dy) for dy in (-14, 14, -26, 26, -38, 38, -50, 50, -62, 62, -74, 74)
     for dx in (0, 14, -14, 30, -30, 50, -50)]
 
 
 def points(results, antennas):
-    """(label, Mbit/s, bit error rate, colour, mark) of all that ran 16-QAM with so many; Gbit/s
-    of a GPU's."""
+    """Return (label, speed, bit error rate, colour, mark) of all 16-QAM rows with ``antennas``.
+
+    The speed is in Mbit/s, for a GPU in Gbit/s.
+    """
     own = results["results"]
     found = [(row["label"], row["mbit_per_s"], row["ber"], BLUE,
               "s" if row["detector"] in HARD else "o")
@@ -47,7 +51,7 @@ def points(results, antennas):
 
 
 def place_labels(axes, marks):
-    """Labels where they cover neither marks nor each other."""
+    """Draw labels at positions where they cover neither marks nor other labels."""
     figure = axes.figure
     renderer = figure.canvas.get_renderer()
     taken = []

@@ -1,15 +1,16 @@
 #!/usr/bin/env python3
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The parallel sphere detector on a GPU: teams of threads, distribution of the vectors, streams.
+"""Time the parallel sphere detector on a GPU: thread teams, distribution of vectors, streams.
 
     bench/psd_distribution.py [--quick] [--seconds 0.05] [--rounds 5] [--output FILE.json]
 
-4x4 antennas, i.i.d. Rayleigh channels, one per vector, arrays on the device; SNR per receive
-antenna. A team of tt threads has a vector, with the levels and expansions of 004 table 5 (its own
-tt is 64); one thread has it alone with tt = 1, and searches depth first. *static*: each thread or
-team has as many vectors as all others; *dynamic*: those that are ready take the next ones. The
-vectors are one launch, or 8 that take turns on 1, 2, 4 or 8 streams.
+The link has 4x4 antennas and i.i.d. Rayleigh channels, one per vector; arrays are on the device,
+and the SNR is per receive antenna. A team of tt threads searches a vector, with the levels and
+expansions of 004 table 5 (which has tt = 64). With tt = 1, one thread searches a vector depth
+first. With *static* distribution, all threads or teams get the same number of vectors; with
+*dynamic* distribution, a thread or team takes the next vector when it is ready. The vectors are
+processed in one launch, or in 8 launches that alternate between 1, 2, 4 or 8 streams.
 """
 
 import argparse
@@ -25,14 +26,14 @@ from gnuradio.mimopack.apps.machine import describe, describe_gpu
 CONSTELLATIONS, TABLE_5_TEAM = ("qpsk", "qam16"), 64
 SNRS, TEAMS, STREAMS = (5, 10, 15, 20, 25), (1, 2, 4, 8, 16, 32, 64), (1, 2, 4, 8)
 DISTINCT, LARGEST = 2**17, 2**22    # vectors
-LAUNCHES = 8    # in which the vectors go to streams
-# Mbit/s of 004 (GTX 690, 20 dB): table 5, and figure 9 with 32 streams
+LAUNCHES = 8    # launches when streams are used
+# Mbit/s in 004 (GTX 690, 20 dB): table 5, and figure 9 with 32 streams.
 PAPER = {"qpsk": {"one_stream": 169, "streams": 218}, "qam16": {"one_stream": 121, "streams": 141}}
 
 
 @contextmanager
 def distribution(name):
-    """Programs that are written meanwhile distribute vectors so."""
+    """Within this context, generated programs use the given distribution of vectors."""
     before = detectors.PSD.UNEQUAL_TIME
     detectors.PSD.UNEQUAL_TIME = name == "dynamic"
     try:
@@ -42,7 +43,7 @@ def distribution(name):
 
 
 class OnDevice:
-    """Vectors of a setting on the GPU, repeated, and room for their LLRs."""
+    """Repeated vectors of a setting on the GPU, and an array for their LLRs."""
 
     def __init__(self, setting):
         import cupy
@@ -57,7 +58,7 @@ class OnDevice:
             self._data.y[:self.compared], self._data.h[:self.compared], setting.noise_var)
 
     def detect(self, detector, n, streams):
-        """n vectors, in one launch where there are no streams."""
+        """Detect n vectors on the streams, or in one launch without streams."""
         if not streams:
             self._part(detector, 0, n)
             return
@@ -79,7 +80,7 @@ class OnDevice:
                         out=self.llr[first:end])
 
     def seconds(self, detector, n, streams, calls):
-        """Of one of so many calls in a row, by CUDA events."""
+        """Return the seconds per call of several calls in a row, by CUDA events."""
         import cupy
 
         begin, end = cupy.cuda.Event(), cupy.cuda.Event()
@@ -91,13 +92,13 @@ class OnDevice:
         return 1e-3 * cupy.cuda.get_elapsed_time(begin, end) / calls
 
     def different(self):
-        """Vectors whose decisions are not the CPU's, of those compared."""
+        """Return the number of compared vectors whose decisions differ from the CPU's."""
         found = self.llr[:self.compared].get()
         return int(((found > 0) != (self.expected > 0)).any(axis=1).sum())
 
 
 def make(setting, team, how):
-    """The detector, compiled."""
+    """Return a compiled detector."""
     detector = detectors.PSD(4, 4, setting.constellation, preset="table5", team_size=team,
                              backend="cuda")
     with distribution(how):
@@ -109,7 +110,7 @@ def make(setting, team, how):
 
 
 def measure(data, team, how, detector, seconds, rounds, counts):
-    """Rows: a launch of all vectors, then launches on streams."""
+    """Return rows for one launch of all vectors, then for launches on streams."""
     import cupy
 
     setting = data.setting

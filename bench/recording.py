@@ -1,26 +1,26 @@
 #!/usr/bin/env python3
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Speed of the SigMF sink: does it keep up with several channels of 20 MS/s?
+"""Measure the speed of the SigMF sink with several channels of 20 MS/s.
 
     bench/recording.py --folder FOLDER [--channels 1 2 4] [--datatypes cf32_le ci16_le]
         [--rate 20e6] [--seconds 10] [--rounds 3] [--output FILE.json]
 
-FOLDER is on the disk to be measured; recordings of --seconds are written there and removed, so
-it needs room for channels x rate x seconds x 8 bytes.
+FOLDER must be on the disk to measure. The script writes recordings of --seconds there and removes
+them, which needs room for channels x rate x seconds x 8 bytes.
 
-For each case, in turn:
-- disk: what the disk takes in writes of 4 MiB from memory, without anything else;
-- most, hashed: a flowgraph from memory to the sink, which waits for the disk: samples per second
-  and channel from the start to the last one in the file, without and with checksum;
-- live: a source that gives --rate by the clock, and the sink dropping what the disk cannot take:
-  how many of the samples were dropped, and by how much the source was late at the end;
-- CPU: seconds of this process per second of the live run, source included, and of the same run with
-  null sinks for the difference;
-- others: cores that other processes took during the live run. It should be near 0.
+For each case, the script measures:
+- disk: speed of the disk for writes of 4 MiB from memory, without other load;
+- most, hashed: samples per second and channel of a flowgraph from memory to the sink, which waits
+  for the disk, without and with checksum;
+- live: dropped samples when a source delivers --rate by the clock and the sink drops samples that
+  the disk cannot take, and the delay of the source at the end;
+- CPU: processor seconds of this process per second of the live run, source included, and of the
+  same run with null sinks for comparison;
+- others: cores that other processes used during the live run; this should be near 0.
 
-A disk that caches writes takes them at the memory's speed for a while. --seconds should be long
-enough to fill what the system lets wait (vm.dirty_ratio).
+A disk with a write cache is as fast as memory for a while. --seconds should be long enough to fill
+the system's cache (vm.dirty_ratio).
 """
 
 import argparse
@@ -40,8 +40,10 @@ PIECE = 1 << 18
 
 
 class Source(gr.sync_block):
-    """Samples from memory, again and again: count of them on each output, at a rate by the clock
-    or, without one, as fast as they go."""
+    """Source that repeats samples from memory, ``count`` of them on each output.
+
+    It delivers at a rate by the clock, or without a rate as fast as possible.
+    """
 
     def __init__(self, channels, count, rate=None):
         gr.sync_block.__init__(self, "bench_source", None, [np.complex64] * channels)
@@ -73,14 +75,14 @@ class Source(gr.sync_block):
 
 
 def busy():
-    """Seconds that all processes have taken of all cores."""
+    """Return the processor seconds that all processes have used so far."""
     fields = Path("/proc/stat").read_text().splitlines()[0].split()[1:]
     user, nice, system, _, _, irq, soft_irq, steal = map(int, fields[:8])
     return (user + nice + system + irq + soft_irq + steal) / os.sysconf("SC_CLK_TCK")
 
 
 def disk(folder, size):
-    """Bytes per second that the disk takes."""
+    """Return the bytes per second that the disk can write."""
     block = memoryview(np.random.default_rng(1).bytes(1 << 22))
     path = folder / "disk"
     start = time.perf_counter()
@@ -94,7 +96,7 @@ def disk(folder, size):
 
 
 def run(source, sinks):
-    """Run a flowgraph; returns (seconds, CPU seconds)."""
+    """Run a flowgraph; return (seconds, CPU seconds)."""
     top = gr.top_block()
     for port, (sink, sink_port) in enumerate(sinks):
         top.connect((source, port), (sink, sink_port))
@@ -104,7 +106,7 @@ def run(source, sinks):
 
 
 def recorded(folder, channels, datatype, rate, source, overload, checksum=False):
-    """Run a source into the sink; returns (seconds, CPU seconds, counts of the sink)."""
+    """Run a source into the sink; return (seconds, CPU seconds, counts of the sink)."""
     sink = mimopack.sigmf_multichannel_sink(
         str(folder / "bench"), channels, datatype, rate, overload=overload, overwrite=True,
         checksum=checksum, description="SIMULATED")
@@ -121,7 +123,7 @@ def recorded(folder, channels, datatype, rate, source, overload, checksum=False)
 
 
 def measure(folder, channels, datatype, rate, seconds):
-    """One round of a case, as a dictionary."""
+    """Measure one round of a case; return a dictionary."""
     count = int(rate * seconds)
     size = count * 2 * channels * recording.get_datatype(datatype).component.itemsize
     row = {"disk_bytes_per_s": disk(folder, size)}
@@ -133,7 +135,7 @@ def measure(folder, channels, datatype, rate, seconds):
     others, begun = busy() - time.process_time(), time.perf_counter()
     taken, cpu, counts = recorded(folder, channels, datatype, rate, source, "drop")
     others = (busy() - time.process_time() - others) / (time.perf_counter() - begun)
-    assert counts["samples"] + counts["dropped"] == count, "samples are missing uncounted"
+    assert counts["samples"] + counts["dropped"] == count, "samples are missing in the counts"
     row |= {"live_samples": count, "live_dropped": counts["dropped"], "live_drops": counts["drops"],
             "live_late_s": source.late, "live_cpu_share": cpu / taken,
             "others_cores": max(0.0, others)}
@@ -166,7 +168,7 @@ def main():
           f"{'late ms':>8} {'CPU %':>7} {'source %':>9} {'others':>7}")
     for (channels, datatype), measured in rounds.items():
         row = {key: statistics.median(one[key] for one in measured) for key in measured[0]}
-        # One bad round of several is not to be hidden by a median.
+        # The worst round counts: a median would hide it.
         row["live_dropped_worst"] = max(one["live_dropped"] for one in measured)
         row["others_cores"] = max(one["others_cores"] for one in measured)
         rows.append({"channels": channels, "datatype": datatype, "rate": options.rate, **row})

@@ -2,20 +2,21 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 #
-# Figure 3 of 001: frame error rates of detectors, 4x4, 16- and 64-QAM, LDPC code of 802.16e (2304,
-# rate 1/2), 20 iterations of its decoder, i.i.d. Rayleigh channels. "ML" is exact max-log.
+# Reproduce figure 3 of 001: frame error rates of detectors with 4x4 antennas, 16-QAM and 64-QAM, the
+# LDPC code of 802.16e (2304, rate 1/2) with 20 decoder iterations, and i.i.d. Rayleigh channels. "ML"
+# is exact max-log.
 #
 #     bench/reproduce_001_fig3.sh FOLDER [OPTION OF mimopack sim]...
 #
-# It writes FOLDER/001-fig3-{qam16,qam64}.{json,png}, and goes on from there when run again. Of
-# options --seconds counts for each of the two; MIMOPACK names another command than mimopack.
+# The script writes FOLDER/001-fig3-{qam16,qam64}.{json,png}; a further run continues from these files.
+# The option --seconds applies to each of the two. MIMOPACK names a command to use instead of mimopack.
 set -e
 folder=${1:?usage: $0 FOLDER [OPTION OF mimopack sim]...}
 shift
 mkdir -p "$folder"
 
-# CONSTELLATION SNRS SURVIVORS [OPTION]...; LLRs are clipped at 8 but with N = 4 (001 section V.A),
-# which is there with both
+# Arguments: CONSTELLATION SNRS SURVIVORS [OPTION]... LLRs are clipped at 8, except with N = 4 (001
+# section V.A), which is simulated without and with clipping.
 simulate() {
     name=$1 snrs=$2 survivors=$3
     shift 3

@@ -2,16 +2,16 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 #
-# Figure 7 of 002: bit error rates of its iterative receiver, 4x4 16-QAM, turbo code of rate 1/3
-# with about 10,000 coded bits (LTE's, K = 3328: 9996), i.i.d. Rayleigh channels: hard ZF-SIC is the
-# dotted line of zfsic, coded without feedback is pass 1 of bitflip, then up to 4 iterations. The
-# decoder's LLRs go back as they are, as in 002, and multiplied by 0.4. All frames see all passes, as
-# a turbo decoder has no checks that tell a right codeword from a wrong one.
+# Reproduce figure 7 of 002: bit error rates of its iterative receiver with 4x4 16-QAM, a turbo code of
+# rate 1/3 with about 10,000 coded bits (LTE's with K = 3328 has 9996), and i.i.d. Rayleigh channels.
+# The dotted line of zfsic is hard ZF-SIC. Pass 1 of bitflip is coded transmission without feedback;
+# up to 4 iterations follow. The decoder's LLRs are fed back unchanged, as in 002, and multiplied by
+# 0.4. All frames take all passes, because a turbo decoder has no checks that detect a wrong codeword.
 #
 #     bench/reproduce_002_fig7.sh FOLDER [OPTION OF mimopack sim]...
 #
-# It writes FOLDER/002-fig7.{json,png}, and goes on from there when run again. MIMOPACK names another
-# command than mimopack.
+# The script writes FOLDER/002-fig7.{json,png}; a further run continues from these files. MIMOPACK names
+# a command to use instead of mimopack.
 set -e
 folder=${1:?usage: $0 FOLDER [OPTION OF mimopack sim]...}
 shift

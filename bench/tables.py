@@ -1,18 +1,18 @@
 #!/usr/bin/env python3
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Writes the tables of measurements into the documents, from the files in bench/results/.
+"""Write the tables of measurements into the documents, from the files in bench/results/.
 
     bench/tables.py [--check]
 
-A table stands between two comments, the first of which names its kind and its file:
+A table stands between two comments. The first comment names the kind of table and its file:
 
     <!-- measured: targets cpu-2core-epyc.json -->
     <!-- end of measured -->
 
-Kinds are the suites' tables (bench/suites/tables.py) and those of other scripts below. With
---check nothing is written, and the status is 1 where a document would change. Needs
-gnuradio.mimopack to be importable.
+The kinds are the tables of the suites (bench/suites/tables.py) and those of other scripts, defined
+below. With --check, the script writes nothing and exits with 1 if a document would change. It needs
+an importable gnuradio.mimopack.
 """
 
 import argparse
@@ -34,13 +34,13 @@ MARKED = re.compile(r"(<!-- measured: (\w+) (\S+\.json) -->\n).*?(<!-- end of me
 
 
 def gpu_picture(results):
-    """The picture that bench/picture.py draws of the same file."""
+    """Return the picture that bench/picture.py draws from the same file."""
     return ["![bit error rate against Gbit/s of our detectors and Sionna's, 4x4 and 8x8 16-QAM]"
             "(images/gpu.png)"]
 
 
 def gpu_profile(results):
-    """What Nsight Compute said of each kernel, by bench/ncu.py."""
+    """Return the results of bench/ncu.py for each kernel."""
     columns = results["columns"]
     return [Table(
         ["case", "constellation", *columns, "warps wait for, cycles of an instruction"],
@@ -52,7 +52,7 @@ def gpu_profile(results):
 
 
 def recording_frames(results):
-    """Frames of a recording that each detector decodes, by SNR, the fewest losses first."""
+    """Return the frames of a recording that each detector decodes by SNR, fewest losses first."""
     rows = sorted(results["detectors"], key=lambda row: -row["frames_decoded"])
     levels = [level["snr_db"] for level in rows[0]["decoded_by_snr"]]
     return [Table(
@@ -64,7 +64,7 @@ def recording_frames(results):
 
 
 def psd_distribution(results):
-    """Teams by distribution and streams, at the SNR of the paper's figures."""
+    """Return rates of teams by distribution and streams, at the SNR of the paper's figures."""
     found = {}
     for row in results["results"]:
         if row["snr_db"] == 20:
@@ -81,7 +81,7 @@ def psd_distribution(results):
 
 
 def psd_by_snr(results):
-    """A thread and the paper's team by SNR, in one launch with dynamic distribution."""
+    """Return rates of one thread and the paper's team by SNR, for one launch and dynamic."""
     found = {}
     for row in results["results"]:
         if (row["launches"], row["distribution"]) == (1, "dynamic") and row["team_size"] in (1, 64):
@@ -98,7 +98,7 @@ OTHERS = {kind.__name__: kind for kind in (gpu_picture, gpu_profile, recording_f
 
 
 def render(kind, name):
-    """Return a table and the line that says where it comes from."""
+    """Return a table and a line with its source."""
     if not (RESULTS / name).exists():
         return f"Not measured yet: there is no bench/results/{name}.\n"
     results = json.loads((RESULTS / name).read_text())
@@ -117,7 +117,7 @@ def render(kind, name):
 
 
 def update(text):
-    """Return a document with its tables written anew."""
+    """Return a document with its tables rewritten."""
     return MARKED.sub(lambda found: found[1] + render(found[2], found[3]) + found[4], text)
 
 

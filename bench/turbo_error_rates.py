@@ -1,14 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Error rates of the turbo decoder over AWGN, beside IT++'s on the same LLRs.
+"""Compare error rates of the turbo decoder over AWGN with IT++ on the same LLRs.
 
     bench/turbo_error_rates.py [--blocks 2000] [--output FILE.json]
 
-BPSK, rate 1/3, K = 1024 and, with a tenth of the blocks, 6144; six iterations of max-log, without
-early stopping; the extrinsic LLRs times 1 and times 0.75, and ours times other factors too. Needs
-g++ and libitpp-dev. A shift is how many dB more than IT++ ours needs for a block error rate of
-10 %, by interpolation between its points.
+The link is BPSK with rate 1/3, K = 1024 and, with a tenth of the blocks, K = 6144. Both decoders
+make six max-log iterations without early stopping. The extrinsic LLRs are multiplied by 1 and by
+0.75, in our decoder also by other factors. A shift is the additional SNR in dB that our decoder
+needs for a block error rate of 10 %, relative to IT++; it is interpolated between points. The
+script needs g++ and libitpp-dev.
 """
 
 import argparse
@@ -22,13 +23,13 @@ from gnuradio.mimopack.coding import turbo
 from suites.peers import Program, build_itpp
 
 ITERATIONS, SCALES, OTHER_SCALES = 6, (1.0, 0.75), (0.65, 0.7, 0.8, 0.85)
-# K: (share of the blocks, Eb/N0 in dB)
+# K: (factor for the number of blocks, Eb/N0 in dB).
 POINTS = {1024: (1.0, (0.2, 0.4, 0.6, 0.8, 1.0)), 6144: (0.1, (0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8))}
 LEVEL = 0.1
 
 
 def simulate(size, blocks, ebn0_db, rng):
-    """(information bits, LLRs)"""
+    """Simulate codewords; return (information bits, LLRs)."""
     bits = rng.integers(0, 2, (blocks, size), np.uint8)
     words = turbo.TurboEncoder(size).encode(bits)
     noise_var = words.shape[1] / size / 2 * 10 ** (-ebn0_db / 10)
@@ -87,7 +88,7 @@ def measure(blocks, itpp_path, folder):
 
 
 def needed(rows, size, decoder, scale):
-    """Eb/N0 in dB for the block error rate LEVEL, which has to lie between two points."""
+    """Return the Eb/N0 in dB for the block error rate LEVEL, which must lie between two points."""
     own = [row for row in rows if (row["size"], row["decoder"], row["extrinsic_scale"])
            == (size, decoder, scale) and row["bler"] > 0]
     if not own[-1]["bler"] < LEVEL < own[0]["bler"]:

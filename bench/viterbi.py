@@ -1,23 +1,23 @@
 #!/usr/bin/env python3
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Decoders of the convolutional code: rates beside GNU Radio's and libfec's, and what the Viterbi
-decoder's rounding costs.
+"""Compare decoders of the convolutional code with GNU Radio and libfec.
 
     bench/viterbi.py [--seconds 0.3] [--rounds 5] [--blocks 400] [--threads N] [--output FILE.json]
 
-Rates are in information bits, by the time of the calling thread on its processor (of several
-threads: by the clock), medians and best of rounds in which all decoders take turns on the same
-LLRs, over AWGN with BPSK and 1e-5 to 1e-3 bit errors. "soft" is ``coding.ConvolutionalDecoder``,
-which gives LLRs. GNU Radio's decoder is gr-fec's ``fec.cc_decoder``, called block by block; it
-takes bytes with erasures in place, and what prepares them in NumPy is timed too, and once left out.
-So does libfec (P. Karn), where its library is found (apt-get install libfec0). ``--blocks 0``
-leaves out the loss.
+Rates are in information bits. They use the processor time of the calling thread, or with several
+threads the wall clock. The figures are the median and the best of several rounds, in which all
+decoders take turns on the same LLRs: AWGN with BPSK and 1e-5 to 1e-3 bit errors. "soft" is
+``coding.ConvolutionalDecoder``, which gives LLRs. GNU Radio's decoder is gr-fec's
+``fec.cc_decoder``, called block by block. It takes bytes with erasures inserted; the preparation in
+NumPy is timed once with and once without. The same applies to libfec (P. Karn), if its library is
+installed (apt-get install libfec0).
 
-The loss is the SNR that the decoder needs beyond the reference in
-double precision, at equal bit error rate, from the ratio of their errors on the same noise and the
-slope of the reference's bit error rate; ranges are the 2.5 % and 97.5 % quantiles of drawing the
-blocks again (bootstrap). Rayleigh is another amplitude for every coded bit.
+The loss is the additional SNR that the Viterbi decoder needs because it rounds LLRs, relative to
+the reference in double precision, at equal bit error rate. It is computed from the ratio of their
+errors on the same noise and the slope of the reference's bit error rate. Ranges are the 2.5 % and
+97.5 % quantiles from redrawing the blocks (bootstrap). The Rayleigh channel has a new amplitude for
+every coded bit. ``--blocks 0`` leaves out the loss.
 """
 
 import argparse
@@ -33,12 +33,12 @@ from gnuradio.mimopack import _core, coding, reference
 from gnuradio.mimopack.apps.machine import describe
 from gnuradio.mimopack.coding.convolutional import GENERATORS, PUNCTURING, TAIL
 
-# (blocks, bits of each)
+# (number of blocks, bits per block)
 BATCHES = ((1, 12000), (64, 4000), (64, 12000), (1000, 24))
-# Es/N0 in dB where the reference has about 1e-2 and 2e-3 bit errors, by channel and rate
+# Es/N0 in dB at which the reference has about 1e-2 and 2e-3 bit errors, by channel and rate.
 POINTS = {"AWGN": {"1/2": (-1.4, -0.8), "2/3": (0.6, 1.2), "3/4": (1.7, 2.2), "5/6": (2.7, 3.2)},
           "Rayleigh": {"1/2": (1.0, 1.8), "2/3": (4.0, 5.0), "3/4": (6.0, 7.0), "5/6": (8.5, 9.5)}}
-TARGETS = {"avx512": 500, "avx2": 250}    # Mbit/s of a core
+TARGETS = {"avx512": 500, "avx2": 250}    # Mbit/s per core
 LOSS_BITS, DRAWS = 2000, 500
 SPEED_DB = 1.5    # above the second point
 
@@ -53,7 +53,7 @@ class GnuRadioDecoder:
     def __init__(self, rate, num_bits):
         from gnuradio import fec
 
-        # gr-fec holds the newest bit in the least significant place: the generators reversed.
+        # gr-fec keeps the newest bit in the least significant place, so reverse the generators.
         generators = [int("".join(map(str, g[::-1])), 2) for g in GENERATORS]
         self._decoder = fec.cc_decoder.make(num_bits, 7, 2, generators, 0, 0, fec.CC_TERMINATED)
         size = 2 * (num_bits + TAIL)
@@ -68,7 +68,7 @@ class GnuRadioDecoder:
         return self.decode_again()
 
     def decode_again(self):
-        """Without preparing the LLRs, those of the last call."""
+        """Decode the LLRs of the last call again, without the preparation."""
         self._decoder.generic_work(self._input, self._output)
         return self._bits
 
@@ -79,7 +79,7 @@ class LibfecDecoder:
     def __init__(self, library, rate, num_bits):
         self._library, self._num_bits = library, num_bits
         self._state = ctypes.c_void_p(library.create_viterbi27(num_bits + TAIL))
-        # the newest bit in the least significant place, as in gr-fec
+        # libfec keeps the newest bit in the least significant place, like gr-fec
         library.set_viterbi27_polynomial((ctypes.c_int * 2)(
             *(int("".join(map(str, g[::-1])), 2) for g in GENERATORS)))
         size = 2 * (num_bits + TAIL)
@@ -92,7 +92,7 @@ class LibfecDecoder:
         return np.unpackbits(self.decode_again())[:self._num_bits]
 
     def decode_again(self):
-        """Without preparing the LLRs, those of the last call; eight bits in a byte."""
+        """Decode the LLRs of the last call again, without the preparation; pack the bits."""
         self._library.init_viterbi27(self._state, 0)
         self._library.update_viterbi27_blk(self._state, ctypes.c_void_p(self._soft.ctypes.data),
                                            self._num_bits + TAIL)
@@ -102,7 +102,7 @@ class LibfecDecoder:
 
 
 def find_libfec():
-    """libfec's library, or None."""
+    """Return libfec's library, or None."""
     name = ctypes.util.find_library("fec")
     if not name:
         return None
@@ -112,13 +112,13 @@ def find_libfec():
 
 
 def to_bytes(llr, to, places):
-    """As gr-fec and libfec take them: 128 says nothing."""
+    """Convert LLRs to the bytes of gr-fec and libfec, in which 128 is an erasure."""
     scale = 60 / np.mean(np.abs(llr), dtype=float)
     to[places] = np.clip(llr * np.float32(scale) + 128, 0, 255)
 
 
 def simulate(rate, blocks, num_bits, esn0_db, channel, rng):
-    """(bits, LLRs) with a row for each block."""
+    """Simulate blocks; return (bits, LLRs) with a row for each block."""
     code = coding.ConvolutionalCode(rate)
     bits = rng.integers(0, 2, (blocks, num_bits), np.uint8)
     sent = 2.0 * code.encode(np.pad(bits, ((0, 0), (0, TAIL)))) - 1
@@ -129,7 +129,10 @@ def simulate(rate, blocks, num_bits, esn0_db, channel, rng):
 
 
 def decoders(rate, llr, num_bits, threads):
-    """{name: (function that decodes all blocks and returns their bits, whether by the clock)}"""
+    """Return the decoders as {name: (function, whether to use the wall clock)}.
+
+    The function decodes all blocks and returns their bits.
+    """
     lengths = np.full(len(llr), num_bits)
     small = np.clip(np.rint(4 * llr), -127, 127).astype(np.int8).ravel()
     flat, found = llr.ravel(), {}
@@ -194,7 +197,7 @@ def measure_losses(blocks):
     for channel, points in POINTS.items():
         for rate, (low, high) in points.items():
             code, rng = coding.ConvolutionalCode(rate), np.random.default_rng(2)
-            lengths, wrong = np.full(blocks, LOSS_BITS), []    # (SNR, ours or exact, block)
+            lengths, wrong = np.full(blocks, LOSS_BITS), []    # (SNR, decoder, block)
             for esn0_db in (low, high):
                 bits, llr = simulate(rate, blocks, LOSS_BITS, esn0_db, channel, rng)
                 best, _ = reference.viterbi(llr, PUNCTURING[rate], GENERATORS)
@@ -217,7 +220,7 @@ def measure_losses(blocks):
 
 
 def losses(rates, db):
-    """Loss at each SNR, from bit error rates (SNR, ours or exact) of two SNRs so far apart."""
+    """Return the loss at each SNR, from bit error rates by (SNR, our decoder or reference)."""
     slope = np.log(rates[0, 1] / rates[1, 1]) / db
     return np.log(rates[:, 0] / rates[:, 1]) / slope
 

@@ -1,13 +1,13 @@
 /* SPDX-FileCopyrightText: 2026 The gr-mimopack authors
  * SPDX-License-Identifier: GPL-3.0-or-later */
-/* Times IT++'s soft MIMO detectors (ND_UQAM) for `mimopack bench`: one thread, one
- * channel matrix per vector, detection alone.
+/* Time IT++'s soft MIMO detectors (ND_UQAM) for `mimopack bench`: one thread, one
+ * channel matrix per vector, detection only.
  *
  *     g++ -O3 -march=native itpp.cc -litpp -o itpp
  *     ./itpp NT BITS_PER_SYMBOL NOISE_VAR
  *
- * Reads lines "METHOD N" and answers each with a line of JSON: how long N vectors took,
- * and the bit errors in them. */
+ * The program reads lines "METHOD N" and answers each with a line of JSON: the time for N
+ * vectors and their bit errors. */
 #include <itpp/itcomm.h>
 #include <itpp/itstat.h>
 #include <chrono>

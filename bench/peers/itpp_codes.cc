@@ -1,19 +1,19 @@
 /* SPDX-FileCopyrightText: 2026 The gr-mimopack authors
  * SPDX-License-Identifier: GPL-3.0-or-later */
-/* IT++'s decoders of turbo and LDPC codes, for `mimopack bench --suite codes`,
- * `bench/turbo_error_rates.py` and `bench/ldpc_error_rates.py`: one thread. Turbo is
- * max-log without early stopping. LDPC is min-sum without early stopping, or as named:
- * "sum-product" is belief propagation with IT++'s usual table; both are flooding, and end
- * when all checks hold.
+/* Run IT++'s decoders of turbo and LDPC codes in one thread, for `mimopack bench --suite
+ * codes`, `bench/turbo_error_rates.py` and `bench/ldpc_error_rates.py`. The turbo decoder
+ * is max-log without early stopping. The LDPC decoder uses a flooding schedule. If no
+ * algorithm is given, it is min-sum without early stopping. With an algorithm it ends when
+ * all checks hold; "sum-product" is belief propagation with IT++'s default table.
  *
  *     g++ -O3 -march=native itpp_codes.cc -litpp -o itpp_codes
  *     ./itpp_codes turbo K ITERATIONS SCALE
  *     ./itpp_codes ldpc ALIST_FILE ITERATIONS [sum-product|min-sum]
  *
- * Reads lines "LLRS DECISIONS N" and answers each with a line of JSON: how long it took
- * to decode N codewords, whose LLRs (float32, ln P(1)/P(0)) are in the file LLRS. Writes
- * a byte for each bit, those of information bits for turbo and of all for LDPC, to the
- * file DECISIONS, unless that is "-". A turbo codeword's LLRs are in the order of LTE's
+ * The program reads lines "LLRS DECISIONS N" and answers each with a line of JSON: the
+ * time to decode N codewords, whose LLRs (float32, ln P(1)/P(0)) are in the file LLRS. It
+ * writes a byte for each bit to the file DECISIONS, unless that is "-": information bits
+ * for turbo, all bits for LDPC. The LLRs of a turbo codeword are in the order of LTE's
  * three streams. */
 #include <itpp/itcomm.h>
 #include <chrono>
@@ -30,8 +30,8 @@ using namespace itpp;
 
 namespace {
 
-/* IT++'s LLRs are ln P(0)/P(1), and it takes the streams' bits in turns, which is how LTE
- * spreads tail bits over the streams. */
+/* IT++'s LLRs are ln P(0)/P(1). IT++ takes bits from the three streams in turns, which is
+ * also how LTE distributes tail bits over the streams. */
 vec from_streams(const float* llr, int length)
 {
     vec received(3 * length);
@@ -71,7 +71,7 @@ decoder make_turbo(int size, int iterations, double scale)
 decoder make_ldpc(const std::string& file, int iterations, const std::string& algorithm)
 {
     LDPC_Parity checks(file, "alist");
-    const auto code = std::make_shared<LDPC_Code>(&checks); /* no copy survives */
+    const auto code = std::make_shared<LDPC_Code>(&checks); /* IT++ cannot copy it */
     code->set_exit_conditions(iterations, !algorithm.empty(), !algorithm.empty());
     /* no table: min-sum */
     code->set_llrcalc(LLR_calc_unit(12, algorithm == "sum-product" ? 300 : 0, 7));

@@ -2,10 +2,10 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 #
-# Makes .venv-sionna beside bench/, which `mimopack bench --suite cpu --peers bench/peers` looks for:
-# Sionna needs NumPy 2, which GNU Radio of Debian 12 does not bear, so it gets an environment of
-# its own. Python 3.11 or newer: PYTHON names it. PyTorch's Linux wheel on PyPI brings CUDA along
-# (several GB) and runs on the CPU all the same; TORCH names another, such as a CPU wheel's file.
+# Make .venv-sionna beside bench/, for `mimopack bench --suite cpu --peers bench/peers`. Sionna needs
+# a separate environment because it needs NumPy 2, which breaks the GNU Radio of Debian 12. The
+# variable PYTHON selects a Python, 3.11 or newer. PyTorch's Linux wheel on PyPI includes CUDA
+# (several GB) but also runs on the CPU; TORCH selects another wheel, such as the file of a CPU wheel.
 set -euo pipefail
 cd "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/../.."
 "${PYTHON:-python3}" -m venv .venv-sionna

@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Times Sionna's MIMO detectors on PyTorch for ``mimopack bench``.
+"""Time Sionna's MIMO detectors on PyTorch for ``mimopack bench``.
 
     .venv-sionna/bin/python bench/peers/sionna_detectors.py THREADS [DEVICE [MODE]]
 
-DEVICE is cpu or cuda:0, MODE eager or compiled. Reads lines "METHOD DATA.npz N" and answers each
-with a line of JSON: how long the first N vectors of the file (y, h, bits, noise_var, as ``mimopack
-bench`` simulates them) took, and the bit errors in them, or an error. On a GPU the arrays are there
-before, a call without a clock comes first, and the time is the median of a few calls. Sionna's QAM
-has the labels of 3GPP TS 38.211 and its LLRs are ln P(1)/P(0), as ours.
+DEVICE is cpu or cuda:0, MODE is eager or compiled. The program reads lines "METHOD DATA.npz N". It
+answers each with a line of JSON: the time for the first N vectors of the file (y, h, bits and
+noise_var, simulated by ``mimopack bench``) and their bit errors, or an error. On a GPU, the arrays
+are copied to the device and one call is made before the measurement; the time is the median of a
+few calls. Sionna's QAM has the labels of 3GPP TS 38.211, and its LLRs are ln P(1)/P(0), like ours.
 """
 
 import argparse
@@ -23,7 +23,7 @@ from statistics import median
 
 import numpy as np
 
-os.environ.setdefault("TORCHINDUCTOR_COMPILE_THREADS", "4")    # several of us compile at a time
+os.environ.setdefault("TORCHINDUCTOR_COMPILE_THREADS", "4")    # several programs compile at once
 
 import torch
 from sionna.phy.mimo import EPDetector, KBestDetector, LinearDetector, MMSEPICDetector
@@ -33,7 +33,7 @@ CALLS = 3
 
 @cache
 def load(path, device):
-    """y, h, noise covariance, bits, bits per symbol."""
+    """Return (y, h, noise covariance, bits, bits per symbol)."""
     with np.load(path) as data:
         y, h = (torch.from_numpy(data[name]).to(device) for name in ("y", "h"))
         covariance = float(data["noise_var"]) * torch.eye(h.shape[1], dtype=torch.complex64,
@@ -88,7 +88,7 @@ def answer(method, path, n, device, compiled):
              "errors_squared": int((wrong**2).sum())}
     if device != "cpu":
         del llr, wrong
-        torch.cuda.empty_cache()    # others work on this GPU too
+        torch.cuda.empty_cache()    # other programs use this GPU too
     return found
 
 
@@ -100,7 +100,7 @@ def main():
     arguments = parser.parse_args()
     torch.set_num_threads(arguments.threads)
     if arguments.device != "cpu":
-        torch.zeros(1, device=arguments.device)    # fails here where there is none
+        torch.zeros(1, device=arguments.device)    # fails now if there is no GPU
     name = f"Sionna {version('sionna-no-rt')}, PyTorch {torch.__version__}"
     print(json.dumps({"name": name}), flush=True)
     for line in sys.stdin:

@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Decodes LLRs of 5G NR's LDPC code with Sionna, for bench/nr_ldpc.py.
+"""Decode LLRs of 5G NR's LDPC code with Sionna, for bench/nr_ldpc.py.
 
     .venv-sionna/bin/python bench/peers/sionna_ldpc.py THREADS
 
-Reads lines of JSON, {"path": FILE.npz, "cn_update": ..., "iterations": ...}; the file has llr
-(n, coded), info_bits and bits_per_symbol. Answers each with a line of JSON when it has written the
-decided information bits to FILE.npy. The schedule is layered, by block rows, as ours; nothing is
-clipped. The first line says which versions these are.
+The program reads lines of JSON, {"path": FILE.npz, "cn_update": ..., "iterations": ...}. The file
+contains llr (n, coded), info_bits and bits_per_symbol. The program writes the decided information
+bits to FILE.npy and then answers with a line of JSON. The schedule is layered by block rows, like
+ours; nothing is clipped. The first line of output gives the versions.
 """
 
 import json
