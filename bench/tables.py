@@ -43,7 +43,7 @@ def gpu_profile(results):
     """Return the results of bench/ncu.py for each kernel."""
     columns = results["columns"]
     return [Table(
-        ["case", "constellation", *columns, "warps wait for, cycles of an instruction"],
+        ["case", "constellation", *columns, "warp stalls, cycles per instruction"],
         [[row["label"], NAMES[row["constellation"]],
           *(number(row["values"].get(name)) for name in columns),
           ", ".join(f"{why.replace('_', ' ')} {number(cycles)}"

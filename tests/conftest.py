@@ -48,8 +48,11 @@ def slow_nway(monkeypatch):
 
 @pytest.fixture(autouse=True)
 def calibrations(request, tmp_path, monkeypatch):
-    """Nothing of the user's cache is read or written; and backend "auto" takes no GPU, but in
-    tests of it, so that others do not depend on what is faster here."""
+    """Keep tests away from the user's cache of measurements.
+
+    Backend "auto" takes no GPU except in tests marked gpu, so that other tests do not depend on the
+    machine's speed.
+    """
     monkeypatch.setattr(crossover, "folder", lambda: tmp_path / "calibration")
     monkeypatch.setattr(crossover, "_known", {})
     if "gpu" not in request.keywords:

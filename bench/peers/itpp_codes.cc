@@ -3,8 +3,8 @@
 /* Run IT++'s decoders of turbo and LDPC codes in one thread, for `mimopack bench --suite
  * codes`, `bench/turbo_error_rates.py` and `bench/ldpc_error_rates.py`. The turbo decoder
  * is max-log without early stopping. The LDPC decoder uses a flooding schedule. If no
- * algorithm is given, it is min-sum without early stopping. With an algorithm it ends when
- * all checks hold; "sum-product" is belief propagation with IT++'s default table.
+ * algorithm is given, it is min-sum without early stopping. With an algorithm it ends
+ * when all checks hold; "sum-product" is belief propagation with IT++'s default table.
  *
  *     g++ -O3 -march=native itpp_codes.cc -litpp -o itpp_codes
  *     ./itpp_codes turbo K ITERATIONS SCALE

@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The fixed suites of ``mimopack bench --suite NAME``, whose results the documents quote.
 
-A suite is a function of (options, store) in one of these modules, which returns the rows for the
-JSON file, and the tables of them, which the terminal and the documents show alike. Its row in
-``SUITES`` has what it measures and the defaults of its options.
+A suite has a function of (options, store), which returns the rows for the JSON file, and a function
+that makes tables from the rows for the terminal and the documents. Its entry in ``SUITES`` has a
+title and the default options.
 """
 
 from dataclasses import replace
@@ -17,13 +17,13 @@ from gnuradio.mimopack.apps.bench.suite import Suite
 
 from . import tables
 
-DISTINCT = 1_000_000    # vectors that are made; a suite whose calls are longer repeats them
+DISTINCT = 1_000_000    # simulated vectors; suites with longer calls repeat them
 ON_GPU = 500_000
 DATA = "i.i.d. Rayleigh, 20 dB per receive antenna, one matrix per vector unless T is given"
 
 
 def _run(name, function, distinct, options):
-    # Imported only now: the module of "flowgraph" needs GNU Radio's runtime.
+    # Import the module only now: "flowgraph" needs GNU Radio's runtime.
     module, _, function = function.partition(".")
     run = getattr(import_module(f".{module}", __package__), function)
     options = replace(options, threads=options.threads or _core.max_threads())

@@ -1,10 +1,10 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The one table of the suites' cases and targets.
+"""The cases of the suites and their targets.
 
-Targets are Mbit/s of coded bits, QR and layout conversion included: of the CPU with two threads of
-an AVX-512 Xeon at 2.6 to 3.85 GHz, y, H and LLRs in ordinary arrays; of the GPU on one H200, all
-arrays on the device.
+Targets are in Mbit/s of coded bits and include QR decomposition and layout conversion. CPU targets
+are for two threads of an AVX-512 Xeon at 2.6 to 3.85 GHz, with y, H and LLRs in ordinary arrays.
+GPU targets are for one H200 with all arrays on the device.
 """
 
 from dataclasses import dataclass, replace
@@ -15,24 +15,24 @@ from gnuradio.mimopack.apps.bench.detector import Case
 
 @dataclass(frozen=True)
 class Target(Case):
-    """A case and the rate that it should reach.
+    """A case and its target rate.
 
     Attributes:
-        rate: in Mbit/s, or a factor where ``relative_to`` is given.
-        relative_to: label of the case whose measured rate is multiplied with ``rate``.
+        rate: target in Mbit/s, or a factor if ``relative_to`` is given.
+        relative_to: label of the case whose measured rate is multiplied by ``rate``.
     """
 
     rate: float = 0.0
     relative_to: str | None = None
 
 
-# What the other suites should reach.
+# Targets of the other suites.
 OF_LINEAR = {16: 0.85}          # threads: share of linear growth
-SINGLE_VECTOR = {"nway": 20e-6}    # seconds of a call with one vector
-OF_NO_OP = 0.8                  # a block, beside one that does nothing, the CPU not the limit
-WITH_SHARED_MATRICES = 60e6     # vectors/s of a block on a GPU, a matrix for 14 vectors
-OF_LINK = 0.9                   # a GPU from pinned memory, of the link's own rate
-SECOND_GPU = 1.95               # two GPUs over one, data on the devices
+SINGLE_VECTOR = {"nway": 20e-6}    # seconds for a call with one vector
+OF_NO_OP = 0.8                  # rate of a block over a no-op block, if the CPU is not the limit
+WITH_SHARED_MATRICES = 60e6     # vectors/s of a block on a GPU, 14 vectors per matrix
+OF_LINK = 0.9                   # rate of a GPU from pinned memory over the rate of the link
+SECOND_GPU = 1.95               # speed-up of two GPUs over one, data on the devices
 
 QPSK, QAM16, QAM64, QAM256 = (Setting(constellation=name)
                               for name in ("qpsk", "qam16", "qam64", "qam256"))
@@ -40,7 +40,7 @@ QAM16_8X8 = Setting(8, 8)
 
 
 def shared(setting):
-    """Return the setting with a matrix for 14 vectors, as many as an LTE subframe has symbols."""
+    """Return the setting with 14 vectors per matrix, the number of symbols in an LTE subframe."""
     return replace(setting, per_channel=14)
 
 
@@ -61,7 +61,7 @@ TARGETS = (
     Target("nway", _passes(4), shared(QAM16), 1.1, "nway(N=4)"),
 )
 
-# For completeness; the exact enumerations of 64-QAM would take seconds for a vector.
+# Other detectors, for completeness. Exact enumerations of 64-QAM would take seconds per vector.
 OTHERS = (
     Case("zf", {}, QAM16), Case("zf", {}, QAM64),
     Case("omap", {}, QAM16),

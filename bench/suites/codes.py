@@ -1,7 +1,10 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""``--suite codes``: decoders of codes, all iterations, beside IT++'s on the same LLRs;
-``--suite gpu-codes``: the same decoders on a GPU."""
+"""The suites ``codes`` and ``gpu-codes``: decoders of channel codes.
+
+``codes`` runs all iterations, and compares with IT++ on the same LLRs. ``gpu-codes`` runs the same
+decoders on a GPU.
+"""
 
 import time
 from dataclasses import dataclass
@@ -22,7 +25,7 @@ from gnuradio.mimopack.cuda.device import cupy
 from . import peers
 from .on_gpu import QueuedRun
 
-LANES = 64    # full groups of lanes with every instruction set
+LANES = 64    # a multiple of the SIMD lanes of every instruction set
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,9 +33,9 @@ class Case:
     """A code and its decoders.
 
     Attributes:
-        target: speed-up over IT++ that it should reach; None where it is not compared.
-        gpu_target: Mbit/s that a GPU should reach, or None.
-        decoders: the parameters of each decoder, which its row repeats.
+        target: target speed-up over IT++; None if there is no comparison.
+        gpu_target: target on a GPU in Mbit/s, or None.
+        decoders: list of the parameters of each decoder, which its row repeats.
     """
 
     code: str
@@ -51,12 +54,12 @@ class Case:
 
     @property
     def not_sent(self):
-        """How many bits at the start of a codeword are not sent."""
+        """Number of bits at the start of a codeword that are not sent."""
         return self.encoder.num_info if self.code.startswith("conv") else 0
 
     @property
     def coded_bits(self):
-        """How many bits of a codeword are sent."""
+        """Number of bits of a codeword that are sent."""
         return self.encoder.num_bits - self.not_sent
 
     @cached_property
@@ -66,14 +69,14 @@ class Case:
     def decoder(self, parameters, **common):
         common = {"early_stop": False, "backend": "cpu"} | common | {"iterations": self.iterations}
         if self.code.startswith("conv"):
-            del common["early_stop"]    # there is one iteration
+            del common["early_stop"]    # this decoder has only one iteration
             return ConvolutionalDecoder(4000, "1/2", **parameters, **common)
         if self.code.startswith("turbo"):
             return turbo.TurboDecoder(6144, **parameters, **common)
         return ldpc.LdpcDecoder(self._matrix, **parameters, **common)
 
     def itpp_arguments(self, folder):
-        """Return the arguments of ``itpp_codes``, which reads files of the folder."""
+        """Return the arguments of ``itpp_codes``, which reads files from the folder."""
         if self.code.startswith("turbo"):
             return "turbo", 6144, self.iterations, 0.75
         path = Path(folder) / "code.alist"
@@ -81,7 +84,7 @@ class Case:
         return "ldpc", path, self.iterations
 
     def simulate(self, n, seed=1):
-        """Return (codewords, LLRs) over AWGN with BPSK."""
+        """Simulate BPSK over AWGN; return (codewords, LLRs)."""
         rng = np.random.default_rng(seed)
         encoder = self.encoder
         words = encoder.encode(rng.integers(0, 2, (n, encoder.num_info), np.uint8))
@@ -101,7 +104,7 @@ CASES = (Case("ldpc 802.16e (2304, 1152)", 20, 2.0, 60, 4000, ({},)),
 
 
 class DecoderRun(Run):
-    """A decoder; a unit is a codeword."""
+    """Time a decoder; a unit of work is a codeword."""
 
     least = step = LANES
 
@@ -116,12 +119,12 @@ class DecoderRun(Run):
         return time.perf_counter() - start
 
     def decided(self):
-        """Return the bits that the last call decided."""
+        """Return the decided bits of the last call."""
         return self.out[:self.units] > 0
 
 
 class ItppRun(peers.PeerRun):
-    """IT++'s decoder, which decides all bits of a codeword or only its first ones."""
+    """Time IT++'s decoder, which decides all bits of a codeword or only the first ones."""
 
     def __init__(self, program, folder, llr):
         self.decisions = Path(folder) / "decisions"
@@ -170,7 +173,7 @@ def run(options, store):
 
 
 class GpuDecoderRun(QueuedRun):
-    """A decoder on LLRs of the device; a unit is a codeword."""
+    """Time a decoder on LLRs on the device; a unit of work is a codeword."""
 
     def __init__(self, decoder, llr, copies):
         self.decoder, self._words = decoder, len(llr)
@@ -186,7 +189,7 @@ class GpuDecoderRun(QueuedRun):
 
 
 class GpuDecisionsRun(QueuedRun):
-    """The Viterbi decoder's decisions on LLRs of the device."""
+    """Time the Viterbi decoder's hard decisions on LLRs on the device."""
 
     def __init__(self, case, llr, copies):
         self.decoder, self._words = ViterbiDecoder(case.encoder.num_info, "1/2"), len(llr)
@@ -202,7 +205,7 @@ class GpuDecisionsRun(QueuedRun):
 
 
 def run_gpu(options, store):
-    """Return the rows of all iterations, and with early stop, for the JSON file."""
+    """Return the rows for all iterations and for early stop, for the JSON file."""
     data = {case: case.simulate(LANES * 16) for case in CASES}
     planned = []
     for case in CASES:

@@ -1,7 +1,10 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""``--suite cpu``: every detector beside its target, the machine's limits, its other instruction
-sets and the detectors of other projects."""
+"""The suite ``cpu``: compare every detector with its target, limits and peers.
+
+The limits are those of the machine. The peers are detectors of other projects. The suite also
+measures all instruction sets.
+"""
 
 from gnuradio.mimopack.apps.bench.detector import DetectorRun, detector_row
 from gnuradio.mimopack.apps.bench.measuring import measure
@@ -23,14 +26,14 @@ def run(options, store):
         runs = [DetectorRun(case.create(threads=options.threads, isa=isa, backend="cpu"),
                             store.get(case.setting)) for case, isa in planned]
         measure([*limits.runs, *runs, *peer_runs], options)
-        peer_rows = [peer_row(run) for run in peer_runs]    # they still answer
+        peer_rows = [peer_row(run) for run in peer_runs]    # before their programs end
     rows = []
     for (case, _), timed in zip(planned, runs, strict=True):
         row = detector_row(case, timed)
         add_limits(row, case, timed, limits)
         rows.append(row)
     own = len(TARGETS) + len(OTHERS)
-    # Targets are set for the first instruction set alone.
+    # Only the first instruction set has targets.
     add_targets(rows[:own], [case for case, _ in planned[:own]])
     return {"rates": limits.rates(), "results": rows, "peers": peer_rows,
             "peers_missing": missing}

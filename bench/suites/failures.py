@@ -1,16 +1,16 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What cannot be measured is reported with its reason, and leaves the other runs alone."""
+"""Report failed measurements with their reasons, without stopping the others."""
 
 
 def reason(error):
-    """Return one line about an exception."""
+    """Describe an exception in one line."""
     text = str(error).strip().partition("\n")[0][:200]
     return f"{type(error).__name__}: {text}"
 
 
 class Fragile:
-    """Mixed into a ``Run``: notes the first failure, and does nothing from then on."""
+    """Mixin for a ``Run``: record the first failure, and do nothing afterwards."""
 
     failure = None
 
@@ -29,7 +29,7 @@ class Fragile:
 
 
 def attempt(make, *runs):
-    """Return (what make() returns of these runs, None), or (None, why there is nothing)."""
+    """Return (result of make() with these runs, None), or (None, reason of the failure)."""
     for run in runs:
         if isinstance(run, Fragile) and run.failure:
             return None, run.failure
@@ -40,6 +40,6 @@ def attempt(make, *runs):
 
 
 def missing_row(case, why):
-    """Return the row of the JSON file that names a case which could not be measured."""
+    """Return the row of the JSON file for a case that could not be measured."""
     return {"label": case.label, "constellation": case.setting.points.name,
             "num_tx": case.setting.num_tx, "num_rx": case.setting.num_rx, "reason": why}

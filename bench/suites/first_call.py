@@ -1,7 +1,10 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""First calls of detectors on a GPU, each in a process of its own: what compiling takes, and what
-a kernel takes of a multiprocessor. A kernel that breaks its process leaves the others alone."""
+"""Measure the first calls of detectors on a GPU, each in a separate process.
+
+A first call shows the time to compile, and a kernel's use of a multiprocessor. A kernel that
+crashes its process does not affect the others.
+"""
 
 import os
 import tempfile
@@ -21,7 +24,7 @@ MOST_PROCESSES = 16
 
 @contextmanager
 def empty_cache():
-    """Give CuPy an empty cache of compiled programs for a while."""
+    """Within this context, give CuPy an empty cache of compiled programs."""
     before = os.environ.get("CUPY_CACHE_DIR")
     with tempfile.TemporaryDirectory() as folder:
         os.environ["CUPY_CACHE_DIR"] = folder
@@ -34,7 +37,7 @@ def empty_cache():
 
 
 def call(case):
-    """Return the seconds of the first call, and what its kernel takes of a multiprocessor."""
+    """Return the seconds of the first call, and the kernel's use of a multiprocessor."""
     import cupy
 
     data = Data(case.setting, VECTORS)
@@ -56,7 +59,8 @@ def _answer(pipe, function, case):
 
 
 def _in_process(function, case):
-    """Return function(case) of a new process, or a str that says why there is nothing."""
+    """Run function(case) in a new process; return its result, or a str with the reason of failure.
+    """
     context = get_context("spawn")
     receiver, sender = context.Pipe(duplex=False)
     process = context.Process(target=_answer, args=(sender, function, case), daemon=True)
@@ -67,14 +71,14 @@ def _in_process(function, case):
             return f"took longer than {LIMIT_SECONDS} s"
         return receiver.recv()
     except EOFError:
-        return "its process ended without a word"
+        return "its process ended without a message"
     finally:
         process.kill()
         process.join()
 
 
 def all_of(cases, tick=lambda: None, function=call):
-    """Return function(case) of each, several at a time; a str says why there is nothing."""
+    """Run function(case) for each case, several at a time; a failed one gives a str."""
     def one(case):
         try:
             return _in_process(function, case)

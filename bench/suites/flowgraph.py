@@ -1,7 +1,10 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""``--suite flowgraph``: detector blocks between GNU Radio's sources and sinks with their default
-buffers, beside the same block with a detector that does nothing."""
+"""The suites ``flowgraph`` and ``gpu-flowgraph``: detector blocks in a flowgraph.
+
+The blocks run between GNU Radio's sources and sinks with default buffers. They are compared with
+the same block with a detector that does nothing.
+"""
 
 import time
 from functools import partial
@@ -14,19 +17,22 @@ from gnuradio.mimopack.apps.bench.measuring import Run, measure
 from .cases import OF_NO_OP, QAM16, WITH_SHARED_MATRICES, shared
 from .failures import Fragile, attempt, missing_row
 
-# Sources, detector and sink share the cores: on arrays a detector has them for itself, and must be
-# so much faster than the no-op block for the CPU not to be the limit.
+# Sources, detector and sink share the cores, while a detector on arrays has all cores. If a
+# detector on arrays is faster than the no-op block by this factor, the CPU is not the limit.
 FASTER = 1.5
 CASES = tuple(Case(name, parameters, setting) for setting in (
     QAM16, shared(QAM16)) for name, parameters in (
     ("zf", {}), ("mmse", {}), ("nway", {"num_passes": 1}), ("nway", {"num_passes": 4})))
 GPU_CASES = tuple(case for case in CASES if case.detector != "zf")
-SOURCE_VECTORS = 14 * 2000    # that the sources repeat
+SOURCE_VECTORS = 14 * 2000    # vectors that the sources repeat
 
 
 def repeat_into(top_block, block, arrays, items):
-    """Connect sources that repeat the arrays' items, ``items`` of them in all, to the block's
-    ports; return the sources and the heads that count the items."""
+    """Connect sources that repeat the arrays' items, ``items`` in total, to the block's ports.
+
+    Returns:
+        The sources, and the heads that count the items.
+    """
     ends = []
     for port, array in enumerate(arrays):
         width = array[0].size
@@ -38,8 +44,7 @@ def repeat_into(top_block, block, arrays, items):
 
 
 class BlockRun(Fragile, Run):
-    """A block in a flowgraph of its own, or with ``idle`` one that does nothing; a unit is a
-    vector."""
+    """Time a block in a flowgraph, or with ``idle`` a no-op block; a unit of work is a vector."""
 
     def __init__(self, case, data, threads, most, idle=False, backend="cpu"):
         self.backend = backend
@@ -61,7 +66,7 @@ class BlockRun(Fragile, Run):
         self.sources, self.heads = repeat_into(self.top_block, self.block, arrays, items)
         self.sink = blocks.null_sink(gr.sizeof_float * setting.bits_per_vector * self.period)
         self.top_block.connect(self.block, self.sink)
-        # Enough that the flowgraph's start does not show in the rate.
+        # Enough vectors to make the flowgraph's start-up time negligible.
         self.most = most - most % self.period
         self.least = self.step = min(self.most, 2**16 * 14)
 
@@ -86,22 +91,24 @@ class BlockRun(Fragile, Run):
 
 
 class ArraysRun(Fragile, DetectorRun):
-    """A detector on arrays of the host."""
+    """Time a detector on host arrays."""
 
 
 def run(options, store):
-    """Measure blocks, of the no-op with the same ports, and of the detectors on arrays.
+    """Measure detector blocks, no-op blocks with the same ports, and the detectors on arrays.
 
-    Where arrays are much faster than the no-op block, the flowgraph is the limit and not the
-    detector: there a block must come close to the no-op.
+    If a detector on arrays is much faster than the no-op block, the flowgraph limits the speed. The
+    detector's block must then come close to the no-op block.
     """
     return _run(options, store, CASES,
                 [("cpu", threads) for threads in sorted({1, options.threads})])
 
 
 def run_gpu(options, store):
-    """Measure the same on a GPU beside the CPU. Where several vectors share a matrix, a GPU's block
-    has a target in vectors/s as well."""
+    """Measure detector blocks on a GPU and on the CPU.
+
+    If several vectors share a matrix, a block on a GPU also has a target in vectors/s.
+    """
     results = _run(options, store, GPU_CASES, [("cpu", options.threads), ("cuda", 0)])
     for row in results["results"]:
         if row["backend"] == "cuda" and "of_no_op" in row:
@@ -112,7 +119,10 @@ def run_gpu(options, store):
 
 
 def _run(options, store, cases, ways):
-    """ways: (backend, threads); each backend has a no-op, since its blocks choose their batch."""
+    """Measure blocks with each of ``ways``, pairs (backend, threads).
+
+    Each backend needs its own no-op block, because the batch size depends on the backend.
+    """
     def block(case, backend, threads, **keywords):
         return BlockRun(case, store.get(case.setting), threads, options.vectors, backend=backend,
                         **keywords)

@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""``--suite gpu``: every detector on arrays of one GPU, beside its target, the GPU's limits and
-Sionna on the same vectors."""
+"""The suite ``gpu``: compare every detector on a GPU with its target, the GPU's limits and Sionna.
+"""
 
 from functools import partial
 
@@ -23,7 +23,7 @@ def _row(case, first, run, limits):
 
 
 def run(options, store):
-    """Return the rows, rates, peers and what is missing for the JSON file."""
+    """Return the rows, rates, peers and missing cases for the JSON file."""
     cases = (*GPU_TARGETS, *GPU_OTHERS)
     rows, missing, peer_rows = [], [], []
     with (peers.start_on_gpu(options.peers, options.sionna_python, store) as (
@@ -41,7 +41,7 @@ def run(options, store):
                 detector = case.create(backend="cuda")
                 runs.append((case, first, DeviceRun(detector, there.get(case.setting))))
         measure([*limits.runs, *(run for *_, run in runs), *peer_runs], options)
-        for run in peer_runs:    # they still answer
+        for run in peer_runs:    # before their programs end
             row, why = attempt(partial(peer_row, run), run)
             if row:
                 peer_rows.append(row)

@@ -1,7 +1,10 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""``--suite gpu-batch``, ``gpu-slot``, ``gpu-link`` and ``gpu-devices``: a GPU's rates over the
-vectors of a call, beside the papers' figures, from the host's memory, and with a second GPU."""
+"""The suites ``gpu-batch``, ``gpu-slot``, ``gpu-link`` and ``gpu-devices``.
+
+They measure a GPU's rates over the vectors per call, compared with the papers' figures, from host
+memory, and with a second GPU.
+"""
 
 import time
 from functools import partial
@@ -22,11 +25,11 @@ from .sweeps import CallRun, GrowingRun
 BATCH_CASES = tuple(Case(name, parameters, QAM16) for name, parameters in (
     ("mmse", {}), ("nway", {"num_passes": 4}), ("fpfsd", {}), ("kbest", {"k": 16})))
 BATCHES = tuple(digit * 10**power for power in range(2, 7) for digit in (1, 3)) + (10**7,)
-CPU_LARGEST = 10**6    # from where its rate is the same
+CPU_LARGEST = 10**6    # vectors above which the CPU's rate stays the same
 ROOMS = {"pinned": pinned_empty, "ordinary": np.empty}
 
-# Tables I to III of 001, milliseconds for 8400 vectors with N = 1, 2, ... on a GTX 560 Ti:
-# decomposition, detection, and both with transport.
+# Tables I to III of 001: milliseconds for 8400 vectors with N = 1, 2, ... on a GTX 560 Ti, for
+# decomposition, detection, and both with transfers.
 SLOT_VECTORS = 8400
 PAPER_001_QR = {2: (0.030, 0.052), 4: (0.137, 0.257, 0.399, 0.501)}
 PAPER_001 = {
@@ -34,8 +37,8 @@ PAPER_001 = {
     (4, "qam16"): ((0.164, 0.332, 0.500, 0.665), (0.739, 1.048, 1.349, 1.629)),
     (2, "qam64"): ((0.524, 1.040), (0.818, 1.363)),
     (4, "qam64"): ((0.833, 1.658, 2.474, 3.297), (1.457, 2.415, 3.390, 4.30))}
-# Table 2 of 000, seconds for 10000 vectors of 4x4 16-QAM: a sequential program, 48 threads and a
-# K20Xm.
+# Table 2 of 000: seconds for 10000 vectors of 4x4 16-QAM with a sequential program, 48 threads and
+# a K20Xm.
 EXACT_VECTORS = 10_000
 PAPER_000 = {"omap": (304.00, 15.19, 3.72), "mla": (88.27, 4.70, 3.05)}
 EXACT_CASES = (Case("omap", {}, QAM16), Case("mla", {"method": "plain"}, QAM16),
@@ -43,21 +46,21 @@ EXACT_CASES = (Case("omap", {}, QAM16), Case("mla", {"method": "plain"}, QAM16),
 
 LINK_CASES = tuple(Case("nway", {"num_passes": 4, "llr_type": "int8"}, setting)
                    for setting in (QAM16, shared(QAM16)))
-# Times the vectors of other suites: one thread in Python queues the calls of all GPUs.
+# Factor for the vectors of other suites: one Python thread queues the calls of all GPUs.
 DEVICES_TIMES = 4
 DEVICES_CASES = (Case("nway", {"num_passes": 4}, QAM16), Case("mmse", {}, QAM16))
 
 
 class HostRun(Fragile, CallRun):
-    """Calls of a given size on arrays of the host, each timed by itself."""
+    """Time calls of a given size on host arrays, one by one."""
 
 
 class WaitingRun(HostRun):
-    """The same on arrays of the GPU, whose end each call awaits."""
+    """Time calls of a given size on GPU arrays; each call waits for its end."""
 
     def _detect(self, n):
         llr = super()._detect(n)
-        _ = self.detector.erasures    # is there when the call is over
+        _ = self.detector.erasures    # waits for the end of the call
         return llr
 
 
@@ -66,8 +69,10 @@ def _runs(timed):
 
 
 def _rows(timed, make):
-    """Return the rows that make(*key, *runs) returns for each (key, *runs), and those missing;
-    a key starts with the case."""
+    """Return the rows that make(*key, *runs) returns for each (key, *runs), and the missing ones.
+
+    A key starts with the case.
+    """
     rows, missing = [], []
     for key, *runs in timed:
         row, why = attempt(partial(make, *key, *runs), *runs)
@@ -84,8 +89,11 @@ def _speed(case, n, seconds):
 
 
 def run_batch(options, store):
-    """Measure the time of a call and the rate over the vectors in it: data on the device, in pinned
-    and in ordinary memory, and the CPU with two threads and with all."""
+    """Measure time and rate over the vectors per call.
+
+    The data are on the device, in pinned memory or in ordinary memory. The CPU is measured with two
+    threads and with all.
+    """
     sizes = [size for size in BATCHES if size <= options.vectors]
     timed = []
     host = store.get(QAM16)
@@ -110,7 +118,7 @@ def run_batch(options, store):
         seconds, late = map(float, np.quantile(calls.seconds, (0.5, 0.99)))
         found = {"label": case.label, "where": where, "calls": len(calls.seconds),
                  **_speed(case, size, seconds), "seconds_99": late}
-        if queued:    # calls that wait for none before them
+        if queued:    # calls that do not wait for earlier ones
             found |= {"queued_vectors_per_s": queued.rate,
                       "queued_mbit_per_s": queued.rate * case.setting.bits_per_vector / 1e6}
         return found
@@ -119,8 +127,11 @@ def run_batch(options, store):
 
 
 def run_slot(options, store):
-    """Measure N-way on the vectors of one LTE slot (001, tables II and III) and exact LLRs of 10000
-    vectors (000, table 2), each beside the paper's figures."""
+    """Repeat measurements of the papers, to compare with their figures.
+
+    The cases are N-way for the vectors of one LTE slot (001, tables II and III) and exact LLRs of
+    10000 vectors (000, table 2).
+    """
     slots, exact = [], []
     for (antennas, constellation), (_, total) in PAPER_001.items():
         data = Data(Setting(antennas, antennas, constellation), SLOT_VECTORS)
@@ -138,7 +149,7 @@ def run_slot(options, store):
             for threads, isa in ((1, "baseline"), (options.threads, options.isas[0]))),
             HostRun(detector, data, EXACT_VECTORS),
             WaitingRun(detector, DeviceData(data, EXACT_VECTORS), EXACT_VECTORS)))
-    first_call.all_of([case for (case,), *_ in (*slots, *exact)])    # compiles, several at a time
+    first_call.all_of([case for (case,), *_ in (*slots, *exact)])    # compile several at a time
     measure(_runs([*slots, *exact]), options)
 
     def slot_row(case, kernel, *transported):
@@ -163,7 +174,7 @@ def run_slot(options, store):
 
 
 class LinkRun(Fragile, Run):
-    """y and H to the GPU and LLRs back at the same time, and nothing else; a unit is a vector."""
+    """Time only transfers: y and H to the GPU and LLRs back; a unit of work is a vector."""
 
     def __init__(self, data):
         module = cupy()
@@ -185,7 +196,7 @@ class LinkRun(Fragile, Run):
 
 
 def run_link(options, store):
-    """Measure calls from the host's memory and back beside the link's own rate."""
+    """Measure calls with data in host memory, and the rate of the link alone."""
     timed = []
     for case in LINK_CASES:
         detector, host = case.create(backend="cuda"), store.get(case.setting)
@@ -207,8 +218,10 @@ def run_link(options, store):
 
 
 class DevicesRun(Fragile, Run):
-    """Detectors on several GPUs at the same time, each on vectors of its own; a unit is a vector
-    of each."""
+    """Time detectors on several GPUs at the same time, each with its own vectors.
+
+    A unit of work is one vector on each GPU.
+    """
 
     def __init__(self, runs):
         self.runs = runs
@@ -237,7 +250,7 @@ class DevicesRun(Fragile, Run):
 
 
 def run_devices(options, store):
-    """Measure two GPUs beside one, data on the devices."""
+    """Measure two GPUs and one GPU, with data on the devices."""
     if cupy().cuda.runtime.getDeviceCount() < 2:
         raise click.UsageError("suite gpu-devices: this machine has one GPU")
     timed = []

@@ -1,10 +1,11 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a machine could reach at most, from rates measured in the same run.
+"""Upper limits of a machine's speed, from rates measured in the same run.
 
-Arithmetic: the rate at which fused multiply-adds and additions in turn issue, without memory, over
-the SIMD instructions that are counted for a vector (``operations``). Memory: the bytes of y, H and
-the LLRs, each moved once, over the bandwidth of a copy; a batch that stays in a cache can pass it.
+The arithmetic limit is the rate of alternating fused multiply-adds and additions without memory
+access, over the SIMD instructions per vector (``operations``). The memory limit is the bandwidth of
+a copy over the bytes of y, H and the LLRs, each moved once; a batch that stays in a cache can
+exceed it.
 """
 
 import time
@@ -19,37 +20,40 @@ NODE_VECTORS = 5000
 
 
 def bytes_per_vector(setting):
-    """Return the bytes of y and of the vector's share of H, which are read, and of its LLRs."""
+    """Return the bytes per vector: y and the vector's share of H are read, LLRs are written."""
     return (8 * setting.num_rx + 8 * setting.num_rx * setting.num_tx / setting.per_channel
             + 4 * setting.bits_per_vector)
 
 
 def nodes_per_vector(detector, data):
-    """Return the mean number of nodes that a search visits, or None where it does not count."""
+    """Return the mean number of nodes that a search visits, or None if it does not count them."""
     if not hasattr(detector, "count_nodes"):
         return None
     n = min(NODE_VECTORS, data.vectors)
     n -= n % data.setting.per_channel
     nodes = detector.count_nodes(data.y[:n], data.h[:n // data.setting.per_channel],
                                  data.setting.noise_var)
-    return float(nodes.sum() / n)    # psd counts thread by thread
+    return float(nodes.sum() / n)    # psd counts for each thread
 
 
 def instructions_per_vector(detector, data, lanes, per_fma=1):
-    """Return the SIMD instructions for a vector in each lane, where an FMA takes so many."""
+    """Return the SIMD instructions for a vector in each lane.
+
+    ``per_fma`` is the number of instructions for a fused multiply-add.
+    """
     fma, other = operations.count(detector, data.setting.per_channel, lanes,
                                   nodes_per_vector(detector, data))
     return float(per_fma * fma + other)
 
 
 class ArithmeticRun(Run):
-    """Multiply-adds and additions without memory; a unit is a turn of the loop."""
+    """Time multiply-adds and additions without memory; a unit of work is a turn of the loop."""
 
     least = 1000
 
     def __init__(self, isa, threads):
         self.isa, self.threads = isa, threads
-        self.instructions = 0    # per unit
+        self.instructions = 0    # per unit of work
 
     def time(self, n):
         start = time.perf_counter()
@@ -64,7 +68,7 @@ class ArithmeticRun(Run):
 
 
 class CopyRun(Run):
-    """Copies the channel matrices of ``data``; a unit is a byte read and one written."""
+    """Time copies of the channel matrices of ``data``; a unit is a byte read and a byte written."""
 
     def __init__(self, data, threads):
         self.data, self.threads = data, threads
@@ -78,12 +82,12 @@ class CopyRun(Run):
 
     @property
     def bytes_per_s(self):
-        """Read and written together."""
+        """Bytes per second, read and written together."""
         return 2 * self.rate
 
 
 class Limits:
-    """Runs that measure a machine's rates, to be timed in turns with the detectors."""
+    """Runs that measure a machine's rates; they take turns with the detectors."""
 
     def __init__(self, isas, threads, data):
         self.arithmetic = {isa: ArithmeticRun(isa, threads) for isa in isas}
@@ -100,7 +104,7 @@ class Limits:
                 "copy_bytes_per_s": self.copy.bytes_per_s}
 
     def of(self, case, detector, data):
-        """Return {"arithmetic": ..., "memory": ...} in vectors/s, and a vector's instructions."""
+        """Return {"arithmetic": ..., "memory": ...} in vectors/s, and instructions per vector."""
         isa = detector.isa
         lanes = _core.lanes(isa)
         instructions = instructions_per_vector(detector, data, lanes,

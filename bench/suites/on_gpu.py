@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Runs on a GPU, timed by CUDA events round many calls in a row; needs CuPy only when made.
+"""Time runs on a GPU, with CUDA events around many calls in a row.
 
-A round is queued as a whole and waited for once, so that a call's time in Python does not count
-where it is less than the GPU's own.
+A round is queued as a whole and waited for once: the time of a call in Python does not count if it
+is shorter than the call on the GPU. The module needs CuPy only when a run is made.
 """
 
 from functools import cached_property
@@ -17,10 +17,10 @@ from .failures import Fragile
 from .limits import bytes_per_vector, instructions_per_vector
 
 PILOT_VECTORS = 2**14    # fewer would leave multiprocessors idle
-LONG_SECONDS = 0.1       # of a call
+LONG_SECONDS = 0.1       # duration of a long call
 
-# Multiply-adds and additions in turns, in eight chains so that none waits for another.
-CHAINS, UNROLLED, THREADS, BLOCKS = 8, 16, 256, 8    # blocks of a multiprocessor
+# Multiply-adds and additions alternate in eight chains, so that none waits for another.
+CHAINS, UNROLLED, THREADS, BLOCKS = 8, 16, 256, 8    # blocks per multiprocessor
 ARITHMETIC = f"""
 extern "C" __global__ void issue(float* out, unsigned turns, float factor, float term)
 {{
@@ -42,7 +42,7 @@ extern "C" __global__ void issue(float* out, unsigned turns, float factor, float
 
 
 class QueuedRun(Run):
-    """A run whose ``queue(n)`` starts n units, or ``repeats`` times n, without waiting."""
+    """Base class of runs whose ``queue(n)`` starts n or ``repeats`` * n units without waiting."""
 
     device, stream, repeats = 0, None, 1
 
@@ -62,8 +62,7 @@ class QueuedRun(Run):
 
 
 class HostData:
-    """A ``Data`` repeated up to a number of vectors, in arrays that ``room(shape, dtype)``
-    makes."""
+    """A ``Data`` repeated up to a number of vectors, in arrays from ``room(shape, dtype)``."""
 
     def __init__(self, host, vectors, room=np.empty, llr_type=np.float32):
         self.host, self.setting, self.bits = host, host.setting, host.bits
@@ -89,7 +88,7 @@ class HostData:
 
     @cached_property
     def llr(self):
-        """Room for LLRs, its pages touched."""
+        """Output array for LLRs, written once so that its pages are in memory."""
         return self._zeros((self.vectors, self.setting.bits_per_vector), self._llr_type)
 
     def _zeros(self, shape, dtype):
@@ -99,7 +98,7 @@ class HostData:
 
 
 class DeviceData(HostData):
-    """A ``Data`` repeated in arrays of a GPU."""
+    """A ``Data`` repeated in GPU arrays."""
 
     def __init__(self, host, vectors, device=0):
         super().__init__(host, vectors)
@@ -119,7 +118,7 @@ class DeviceData(HostData):
 
 
 class DeviceStore:
-    """One ``DeviceData`` for each setting."""
+    """Keep one ``DeviceData`` for each setting."""
 
     def __init__(self, store, vectors, device=0):
         self._store, self._vectors, self._device, self._data = store, vectors, device, {}
@@ -132,20 +131,20 @@ class DeviceStore:
 
 
 class DeviceRun(Fragile, QueuedRun, DetectorRun):
-    """A detector on arrays of the GPU."""
+    """Time a detector on GPU arrays."""
 
     def __init__(self, detector, data):
         super().__init__(detector, data)
         self.device = data.device
         self.error_vectors = data.host.vectors
-        # A call takes whole channel matrices.
+        # A call needs whole channel matrices.
         self.step = self.period
         self.most = data.vectors
         self.least = min(self.most, PILOT_VECTORS - PILOT_VECTORS % self.period)
 
     def plan(self, seconds):
         super().plan(seconds)
-        # A launch lasts as long as its longest search, however many others there are.
+        # A launch takes as long as its longest search, whatever the number of vectors.
         elapsed = self.time(self.units)
         while self.units < self.most and elapsed < LONG_SECONDS:
             more = min(8 * self.units, self.most)
@@ -162,8 +161,10 @@ class DeviceRun(Fragile, QueuedRun, DetectorRun):
 
 
 class GraphRun(DeviceRun):
-    """Calls with all the vectors, captured in a CUDA graph: the kernels' time alone where a call
-    takes longer in Python than on the GPU."""
+    """Time calls with all vectors, captured in a CUDA graph.
+
+    This gives the time of the kernels alone if a call takes longer in Python than on the GPU.
+    """
 
     repeats = 100
 
@@ -171,12 +172,12 @@ class GraphRun(DeviceRun):
         super().__init__(detector, data)
         self.least = self.most = data.vectors
         self.stream, self._graph = cupy().cuda.Stream(non_blocking=True), None
-        self._pool = cupy().cuda.MemoryPool()    # the graph's calls go on using its memory
+        self._pool = cupy().cuda.MemoryPool()    # the graph's calls keep using its memory
 
     def queue(self, n):
         if self._graph is None:
             with cupy().cuda.using_allocator(self._pool.malloc):
-                for _ in range(3):    # compiles, and leaves the pool what the calls need
+                for _ in range(3):    # compile, and fill the pool with the memory of the calls
                     super().queue(n)
                 self.stream.synchronize()
                 self.stream.begin_capture()
@@ -187,7 +188,7 @@ class GraphRun(DeviceRun):
 
 
 class DeviceArithmeticRun(QueuedRun):
-    """Multiply-adds and additions without memory; a unit is a turn of the loop."""
+    """Time multiply-adds and additions without memory; a unit of work is a turn of the loop."""
 
     least, most = 100, 2**31
 
@@ -205,12 +206,12 @@ class DeviceArithmeticRun(QueuedRun):
 
     @property
     def instructions_per_s(self):
-        """Of single threads, not of warps."""
+        """Instructions per second of single threads, not of warps."""
         return self.rate * 2 * CHAINS * UNROLLED * self._blocks * THREADS
 
 
 class DeviceCopyRun(QueuedRun):
-    """Copies the channel matrices of ``data``; a unit is a byte read and one written."""
+    """Time copies of the channel matrices of ``data``; a unit is a byte read and a byte written."""
 
     def __init__(self, data):
         self._h, self._room = data.h, cupy().empty_like(data.h)
@@ -221,7 +222,7 @@ class DeviceCopyRun(QueuedRun):
 
     @property
     def bytes_per_s(self):
-        """Read and written together."""
+        """Bytes per second, read and written together."""
         return 2 * self.rate
 
 

@@ -1,20 +1,24 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""How many SIMD instructions a detector's algorithm takes for one vector in each lane.
+"""Count the SIMD instructions that a detector's algorithm needs for one vector in each lane.
 
-Counted are arithmetic, comparisons, minima, selections and the shuffles that bring arrays into
-lanes and LLRs out of them; loads, stores, copies, addresses, branches and checks for erasures are
-not. Each detector is counted in the shortest form that we know, for registers without end: a
-complex multiply-and-add is 4 fused multiply-adds, a squared magnitude 2, slicing an axis of square
-QAM a clamp, a rounding and a multiply-add (AVX-512; others need more), a bit's metric a test and a
-conditional minimum.
-What depends on H alone is shared by the vectors of a channel matrix. Sorting is counted as one
-comparison and selection for each value looked at. Searches whose length depends on the data are
-counted by the nodes that they visit on these data, where the detector tells them (``sd``, ``asd``,
-``psd``); ``softsphere`` does not, see there.
+The count includes arithmetic, comparisons, minima, selections, and the shuffles that move arrays
+into lanes and LLRs out of lanes. It excludes loads, stores, copies, address computations, branches
+and checks for erasures. It assumes the shortest known form of each detector and an unlimited number
+of registers:
 
-Sizes, parameters and their defaults are those of the detector object. A count is a pair: fused
-multiply-adds, and other instructions.
+- A complex multiply-add is 4 fused multiply-adds, a squared magnitude is 2.
+- Slicing an axis of square QAM is a clamp, a rounding and a multiply-add (AVX-512; other
+  instruction sets need more).
+- A bit's metric is a test and a conditional minimum.
+- Sorting is one comparison and one selection for each value examined.
+
+Work that depends only on H is shared by the vectors of a channel matrix. Searches whose length
+depends on the data are counted by the nodes that they visit on these data, if the detector counts
+its nodes (``sd``, ``asd``, ``psd``). For ``softsphere``, see the function below.
+
+Sizes and parameters are those of the detector object. A count is a pair: fused multiply-adds, and
+other instructions.
 """
 
 from math import ceil, sqrt
@@ -23,7 +27,7 @@ import numpy as np
 
 
 class Problem:
-    """A detector on vectors of which T share a channel matrix: nt layers, nr antennas, M points."""
+    """Problem size: nt layers, nr antennas, M points, T vectors per channel matrix."""
 
     def __init__(self, detector, per_channel):
         self.detector, self.per_channel = detector, per_channel
@@ -42,7 +46,7 @@ EXPONENTIAL = 6 * FMA + 5 * OTHER
 
 
 def layout(p, lanes):
-    """Arrays to lanes and back: log2(lanes) shuffles for each float."""
+    """Move arrays to lanes and back: log2(lanes) shuffles for each float."""
     floats = (2 * p.num_rx * (1 + p.num_tx / p.per_channel) + p.num_tx * p.bits)
     return floats * (lanes - 1).bit_length() * OTHER
 
@@ -54,7 +58,7 @@ def qr(nt, nr):
 
 
 def unit_diagonal(nt):
-    """R scaled to a diagonal of ones, and the offsets of its rows."""
+    """Scale R to a diagonal of ones, and compute the offsets of its rows."""
     return nt * (nt - 1) / 2 * 4 * OTHER + nt * 5 * OTHER
 
 
@@ -64,58 +68,64 @@ def rotate(nt, nr):
 
 
 def nearest(p):
-    """Squared distance to the nearest point, added to a metric; the point itself is not needed. Up
-    to four levels of an axis are folded onto one another."""
+    """Add the squared distance to the nearest point to a metric, without finding the point.
+
+    Up to four levels of an axis are folded onto one another.
+    """
     if p.side > 4:
         return SLICE + DISTANCE
     return 2 * (FMA + (2 if p.side == 2 else 4) * OTHER)
 
 
 def sic(above, layers):
-    """One path through `layers` more levels: interference of all above, slice, distance, and the
-    symbol added to a word of them."""
+    """Extend one path by `layers` levels.
+
+    Each level needs the interference of all levels above, a slice, a distance, and an update of the
+    word that stores the symbols.
+    """
     return sum(k * COMPLEX_FMA + SLICE + DISTANCE + 2 * FMA
                for k in range(above, above + layers))
 
 
 def collect(candidates, layers, bits):
-    """Max-log over a list: its best, then for each layer which bits differ and their minima.
+    """Max-log LLRs of a list: the best candidate, then differing bits and minima for each layer.
 
-    A float's 22 bits hold the symbols of several layers, so that Gray codes cost once for all.
+    22 bits of a float hold the symbols of several layers, so one conversion to Gray code serves
+    them all.
     """
     words = ceil(layers * bits / 22)
     return candidates * ((2 + 4 * words) * OTHER + layers * 2 * bits * OTHER)
 
 
 def collect_top(p):
-    """Max-log for the layer that is expanded fully: minima per axis level, then per bit."""
+    """Max-log LLRs of the fully expanded layer: minima per axis level, then per bit."""
     width = p.bits / 2
     return 2 * p.points * OTHER + 2 * p.side * width * OTHER
 
 
 def finish(p):
-    """Differences in units of the noise, limited."""
+    """Scale the differences by the noise, and limit them."""
     return ROOT + p.num_tx * p.bits * 4 * OTHER
 
 
 def gram(p):
-    """H^H H, one half of it."""
+    """One half of H^H H."""
     return p.num_rx * p.num_tx * (p.num_tx + 1) / 2 * COMPLEX_FMA
 
 
 def hermitian_inverse(n):
-    """By Cholesky: n^3/6 complex products each for the factor, its inverse and their product."""
+    """Invert by Cholesky: n^3/6 complex products each for factor, inverse and their product."""
     return n**3 / 2 * COMPLEX_FMA + n * ROOT
 
 
 def norm_order(p):
-    """Columns sorted by norm: a network of n (n - 1) / 2 comparators that move them."""
+    """Sort columns by norm with a network of n (n - 1) / 2 comparators that move them."""
     pairs = p.num_tx * (p.num_tx - 1) / 2
     return 2 * p.num_rx * p.num_tx * FMA + pairs * (4 * p.num_rx + 3) * OTHER
 
 
 def inversion_order(p):
-    """Columns by noise amplification, anew after each choice (V-BLAST, FSD)."""
+    """Order columns by noise amplification, recomputed after each choice (V-BLAST, FSD)."""
     nt = p.num_tx
     updates = sum(k * k for k in range(1, nt)) * COMPLEX_FMA
     moves = nt * (nt - 1) / 2 * (2 + 2 * p.num_rx) * OTHER
@@ -123,18 +133,18 @@ def inversion_order(p):
 
 
 def demap_axes(p):
-    """Max-log of all layers by themselves, per axis."""
+    """Max-log LLRs of all layers separately, per axis."""
     return p.num_tx * 2 * (p.side * 2 + p.side * p.bits / 2 + p.bits) * OTHER
 
 
 def tree(p):
-    """QR, its scaling and the rotation of y."""
+    """QR decomposition, its scaling, and the rotation of y."""
     nt, nr = p.num_tx, p.num_rx
     return (qr(nt, nr) + unit_diagonal(nt)) * (1 / p.per_channel) + rotate(nt, nr) + 2 * nt * FMA
 
 
 def expansion(p, levels):
-    """All points on the first levels: increments, so that a node costs no multiplication by R."""
+    """Expand the first levels fully, by increments: a node needs no multiplication by R."""
     return sum(p.points**(level + 1) * (DISTANCE + 2 * (p.num_tx - level - 1) * OTHER)
                for level in range(levels))
 
@@ -147,14 +157,14 @@ def zf(p):
 
 
 def mmse(p):
-    """QR of [H; sigma I], whose lower part fills up as a triangle."""
+    """QR decomposition of [H; sigma I], whose lower part fills up as a triangle."""
     nt = p.num_tx
     return (qr(nt, p.num_rx + nt / 3) + rotate(nt, p.num_rx)
             + nt * (nt + 1) / 2 * (COMPLEX_FMA + 2 * FMA) + 8 * nt * OTHER + demap_axes(p))
 
 
 def reordered(p):
-    """From one order of the columns to the next, by Givens rotations of R and of Q^H y."""
+    """Change the order of the columns, by Givens rotations of R and of Q^H y."""
     turns = p.num_tx - 1
     turn = 8 * FMA + 2 * OTHER
     once = turns * (3 * FMA + ROOT + 6 * OTHER) + turns * (turns - 1) / 2 * turn
@@ -166,7 +176,7 @@ def nway(p):
 
 
 def rotated_passes(p, passes):
-    """N-way's passes, in each of which another layer is expanded."""
+    """N-way: each pass expands another layer."""
     below = p.num_tx - 1
     candidates = p.points * (OTHER + 2 * below * OTHER + sic(0, below))
     one = candidates + collect(p.points, below, p.bits) + collect_top(p)
@@ -186,7 +196,7 @@ def hfsd(p):
 
 
 def sfsd(p):
-    """HFSD, then each bit of the N_iter best paths negated below the expanded levels."""
+    """HFSD, then flip each bit of the N_iter best paths below the expanded levels."""
     nt, expanded, best = p.num_tx, p.detector.levels, p.detector.num_paths
     choose = p.points**expanded * 4 * best * OTHER
     extension = sum(2 * OTHER + DISTANCE + sic(level, nt - level - 1)
@@ -208,7 +218,7 @@ def bitflip(p):
 
 
 def _full(p, leaf):
-    """Inner nodes cost a distance and one update of each bit; leaves cost ``leaf``."""
+    """Exact max-log: inner nodes need a distance and one update of each bit, leaves ``leaf``."""
     inner = sum(p.points**level * (DISTANCE + 2 * OTHER + (1 + p.bits) * OTHER)
                 for level in range(1, p.num_tx))
     return tree(p) + inner + p.points**p.num_tx * leaf + finish(p)
@@ -216,14 +226,14 @@ def _full(p, leaf):
 
 def mla(p):
     method = p.detector.method
-    if method == "sliced":     # two column orders, so that each layer is once not the last
+    if method == "sliced":     # two column orders: each layer is once not the last
         orders = 2 if p.num_tx > 1 else 1
         parents = p.points**(p.num_tx - 1)
         above = sum(p.points**level * (DISTANCE + (3 + p.bits) * OTHER)
                     for level in range(1, p.num_tx - 1))
         leaf = 2 * OTHER + nearest(p) + OTHER
         return orders * (tree(p) + above + parents * leaf) + finish(p)
-    # 000 kernels 1 and 3: each path by itself, compared with the hypotheses of all its bits
+    # 000 kernels 1 and 3: each path separately, compared with the hypotheses of all its bits
     nt = p.num_tx
     terms = nt * (nt + 1) // 2
     product = 4 * FMA if method == "plain" else 2 * OTHER      # algorithm 1 looks it up
@@ -233,25 +243,25 @@ def mla(p):
 
 
 def omap(p):
-    """A sum per point of the last layer, and one exponential per candidate."""
+    """Exact LLRs: a sum per point of the last layer, and one exponential per candidate."""
     return _full(p, DISTANCE + EXPONENTIAL + 2 * OTHER)
 
 
-# Per column order of a 4x4 Rayleigh channel at 20 dB per receive antenna, by M: nodes whose
-# children are looked at below the top level, and those of the children that are finished.
+# For each column order of a 4x4 Rayleigh channel at 20 dB per receive antenna, by M: nodes below
+# the top level whose children are examined, and children that are completed.
 SOFTSPHERE_NODES = {16: (9.6, 23.9), 64: (26.3, 78.1)}
 
 
 def softsphere(p):
     """N-way with all passes, then a search in each of two column orders.
 
-    The search is counted for 4x4 channels with the mean of the nodes that it visits at 20 dB, the
-    suites' setting; for other sizes the start alone is, which is a limit from above.
+    For 4x4 channels, the search is counted with the mean number of nodes at 20 dB, the setting of
+    the suites. For other sizes only the start is counted, which makes the limit an upper bound.
     """
     if p.num_tx != 4 or p.points not in SOFTSPHERE_NODES:
         return rotated_passes(p, p.num_tx)
     parents, finished = SOFTSPHERE_NODES[p.points]
-    compare = nearest(p) + 3 * OTHER          # with what the next level adds at least
+    compare = nearest(p) + 3 * OTHER          # with the least increment of the next level
     top = p.points * (3 * COMPLEX_FMA + 4 * FMA + compare)
     child = 4 * OTHER + 2 * FMA + compare
     leaf = OTHER + COMPLEX_FMA + nearest(p) + OTHER
@@ -261,18 +271,21 @@ def softsphere(p):
 
 
 def sd(p, nodes):
-    """A node of the real-valued tree: distance, comparison, and half of them are parents, who
-    cancel what lies above them: half of the 2 nt axes in the mean."""
+    """A node of the real-valued tree needs a distance and a comparison.
+
+    Half of the nodes are parents. A parent cancels the levels above, on average half of the 2 nt
+    axes.
+    """
     return tree(p) + nodes * ((1 + p.num_tx / 2) * FMA + 2 * OTHER)
 
 
 def asd(p, nodes):
-    """As ``sd``; the queue, in which each node is kept, is not counted."""
+    """As ``sd``; the queue of nodes is not counted."""
     return sd(p, nodes)
 
 
 def psd(p, nodes):
-    """As ``sd``; whole levels at once share what is cancelled."""
+    """As ``sd``; nodes of a whole level share the cancellation."""
     return tree(p) + nodes * (2 * FMA + 2 * OTHER)
 
 
@@ -286,7 +299,7 @@ def kbest(p):
 
 
 def trellis(p):
-    """nt passes of nt stages, in which M^2 paths arrive at M vertices."""
+    """nt passes of nt stages; in each stage M^2 paths arrive at M vertices."""
     stages = sum((p.points if level else 1) * (level * COMPLEX_FMA + 4 * p.side * OTHER)
                  + (p.points**2 if level else p.points) * 3 * OTHER
                  for level in range(p.num_tx))
@@ -295,7 +308,7 @@ def trellis(p):
 
 
 def ep(p):
-    """On the real model, 2 nt axes: an inverse and the moments of a PAM symbol per axis."""
+    """Real-valued model with 2 nt axes: an inverse, and the moments of a PAM symbol per axis."""
     axes = 2 * p.num_tx
     inverse = axes**3 / 2 * FMA + axes * ROOT + 2 * axes**2 * FMA
     moments = axes * (p.side * (EXPONENTIAL + 2 * OTHER + 2 * FMA) + 12 * OTHER)
@@ -322,10 +335,10 @@ def count(detector, per_channel, lanes, nodes=None):
     """Return the instructions for a vector as (fused multiply-adds, others).
 
     Args:
+        detector: the detector object.
         per_channel: vectors that share a channel matrix.
-        lanes: of a SIMD register.
-        nodes: mean number of nodes that a search visits for a vector, for detectors that count
-            them.
+        lanes: lanes of a SIMD register.
+        nodes: mean number of nodes that a search visits for a vector, if the detector counts them.
     """
     problem = Problem(detector, per_channel)
     own = () if nodes is None else (nodes,)

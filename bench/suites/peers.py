@@ -1,9 +1,10 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Detectors of other projects, timed by programs of ``bench/peers`` in the same run.
+"""Time detectors of other projects in the same run, with programs in ``bench/peers``.
 
-A program reads one request a line and answers each with a line of JSON: ``seconds``, ``vectors``,
-``errors`` (bits) and ``errors_squared`` (summed over the vectors); its first line says its name.
+The first line of a program's output gives its name. A program reads one request per line and
+answers each with a line of JSON: ``seconds``, ``vectors``, ``errors`` (bits) and ``errors_squared``
+(summed over the vectors).
 """
 
 import json
@@ -23,17 +24,17 @@ from gnuradio.mimopack.apps.bench.measuring import Run
 from .cases import QAM16, QAM64
 from .failures import Fragile
 
-# A framework's calls are slow to start: fewer vectors would not show what it can do.
+# A framework's calls have a large overhead: fewer vectors would not show its speed.
 BATCH, LARGEST = 1000, 20_000
 
 ITPP_METHODS = ("FULL_ENUM_MAXLOG", "FULL_ENUM_LOGMAP", "ZF_LOGMAP")
 SIONNA_METHODS = ("kbest16", "kbest64", "ep", "mmsepic", "lmmse")
-# On a GPU: vectors of a call, about where more are not faster.
+# Vectors per call on a GPU: about the number above which the rate stays the same.
 SIONNA_BATCHES = {"kbest16": 100_000, "kbest64": 50_000, "ep": 100_000, "mmsepic": 100_000,
                   "lmmse": 500_000}
-# Limits for compiling, and for importing PyTorch many times at once.
+# Time limits to compile, and to import PyTorch many times at once.
 PREPARE_SECONDS, START_SECONDS = 120, 90
-# Environment variables of our Python that another one must not see.
+# Environment variables of our Python that another Python must not see.
 PYTHONS_OWN = ("PYTHONHOME", "PYTHONPATH", "LD_LIBRARY_PATH")
 NOT_ASKED = "not asked for: --peers bench/peers of the source tree"
 
@@ -42,8 +43,8 @@ class Program:
     """A peer's program that waits for requests."""
 
     def __init__(self, command, limit=None):
-        """limit: seconds after which it must have said its name."""
-        self._said = tempfile.TemporaryFile("w+")    # a pipe that nobody reads would fill up
+        """Start the program, which must give its name within ``limit`` seconds."""
+        self._said = tempfile.TemporaryFile("w+")    # an unread pipe would fill up
         self._process = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._said, text=True,
             env={name: value for name, value in os.environ.items() if name not in PYTHONS_OWN})
@@ -59,7 +60,7 @@ class Program:
         return self.finish()
 
     def begin(self, request):
-        """Send a request, of which several may wait."""
+        """Send a request; several may wait."""
         if self._end:
             raise OSError(self._end)
         self._process.stdin.write(request + "\n")
@@ -67,9 +68,9 @@ class Program:
         self._waiting += 1
 
     def finish(self, limit=None):
-        """Wait for the answers to all requests and return the last one.
+        """Wait for the answers to all requests, and return the last one.
 
-        limit: seconds after which the program is ended.
+        After ``limit`` seconds, the program is ended.
         """
         timer = Timer(limit or 0, self._process.kill)
         if limit:
@@ -95,7 +96,7 @@ class Program:
         return json.loads(line)
 
     def close(self):
-        with suppress(OSError):    # it may have ended with a request unread
+        with suppress(OSError):    # it may end before it reads a request
             self._process.stdin.close()
         try:
             self._process.wait(10)
@@ -105,7 +106,7 @@ class Program:
 
 
 class PeerRun(Run):
-    """One of a peer's methods; a unit is a vector."""
+    """Time one of a peer's methods; a unit of work is a vector."""
 
     extra = {}    # more keys of its row
 
@@ -121,7 +122,7 @@ class PeerRun(Run):
         return self.answer["seconds"]
 
     def error_rate(self):
-        """Return what ``measuring.error_rate`` does, of the vectors of about three seconds."""
+        """Return ``measuring.error_rate`` for as many vectors as take about three seconds."""
         self.time(min(self.most, max(self.units, int(3 * self.rate))))
         n, errors = self.answer["vectors"], self.answer["errors"]
         variance = max(0.0, self.answer["errors_squared"] / n - (errors / n) ** 2)
@@ -131,7 +132,7 @@ class PeerRun(Run):
 
 
 class DevicePeerRun(Fragile, PeerRun):
-    """A method on the GPU, with the one batch that it was prepared for."""
+    """Time a method on the GPU, always with the batch for which it was prepared."""
 
     def __init__(self, program, method, mode, setting, path, batch):
         super().__init__(program, method, setting, f"{method} {path}", 1, batch, batch)
@@ -140,7 +141,7 @@ class DevicePeerRun(Fragile, PeerRun):
 
 
 def build_itpp(folder, into, name="itpp"):
-    """Compile one of the folder's programs that need IT++; return its path."""
+    """Compile one of the folder's programs with IT++; return its path."""
     program = Path(into) / name
     subprocess.run(["g++", "-O3", "-march=native", str(Path(folder) / f"{name}.cc"), "-litpp",
                     "-o", str(program)], check=True, capture_output=True)
@@ -200,7 +201,7 @@ def _sionna(folder, python, scratch, stack, settings, store, threads):
 
 @contextmanager
 def start(folder, sionna_python, store, threads, settings=(QAM16, QAM64), itpp_settings=(QAM16,)):
-    """Yield (runs, {peer: why it is missing}) of the peers whose programs lie in ``folder``."""
+    """Yield (runs, {peer: reason if it is missing}) for the peers with programs in ``folder``."""
     runs, missing = [], {}
     if not folder:
         yield runs, {"IT++": NOT_ASKED, "Sionna": NOT_ASKED}
@@ -221,8 +222,11 @@ def start(folder, sionna_python, store, threads, settings=(QAM16, QAM64), itpp_s
 
 @contextmanager
 def start_codes(folder, cases):
-    """Yield ({case: (IT++'s decoder of its code, a folder for files)}, {"IT++": why it is
-    missing})."""
+    """Yield the programs of IT++'s decoders.
+
+    Yields:
+        ({case: (IT++'s decoder of its code, a folder for files)}, {"IT++": reason if missing}).
+    """
     if not folder:
         yield {}, {"IT++": NOT_ASKED}
         return
@@ -244,10 +248,10 @@ def start_codes(folder, cases):
 
 @contextmanager
 def start_on_gpu(folder, sionna_python, store, settings=(QAM16, QAM64)):
-    """Yield as ``start`` does: Sionna on the GPU, as it is and through torch.compile.
+    """Yield, like ``start``, the runs of Sionna on the GPU, directly and through torch.compile.
 
-    Each compiled method has a program of its own. All prepare at the same time, and this does not
-    wait for them: ``prepared`` does.
+    Each compiled method has a separate program. All programs prepare at the same time; ``prepared``
+    waits for them.
     """
     if not folder:
         yield [], {"Sionna": NOT_ASKED}
@@ -280,7 +284,7 @@ def start_on_gpu(folder, sionna_python, store, settings=(QAM16, QAM64)):
 
 
 def _start(command):
-    """Return the program, or the exception that says why there is none."""
+    """Start a program; return it, or the exception if it fails."""
     try:
         return Program(command, START_SECONDS)
     except OSError as error:
@@ -291,5 +295,5 @@ def prepared(runs):
     """Wait until the runs' programs are ready, or end those that take too long."""
     end = time.monotonic() + PREPARE_SECONDS
     for program in {run.program for run in runs}:
-        with suppress(OSError):    # its runs will say so
+        with suppress(OSError):    # its runs report the failure
             program.finish(max(1.0, end - time.monotonic()))

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Limits, targets and peers in the rows of the JSON file."""
+"""Add limits, targets and peers to the rows of the JSON file."""
 
 from dataclasses import replace
 

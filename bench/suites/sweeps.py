@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""``--suite threads``, ``antennas`` and ``batch``: how the detectors' rates grow."""
+"""The suites ``threads``, ``antennas`` and ``batch``: growth of the detectors' rates."""
 
 import numpy as np
 from gnuradio.mimopack import _core
@@ -26,12 +26,12 @@ BATCHES = (1, 4, 16, 64, 256, 1024, 4096, 16384, 65536, 262144, 1_000_000)
 
 
 def thread_counts(most):
-    """Return 1, 2, 4 ... and the most itself."""
+    """Return 1, 2, 4 ... up to ``most``, which is always included."""
     return sorted({1 << i for i in range(most.bit_length())} | {most})
 
 
 def run_threads(options, store):
-    """Measure rates with 1 thread to options.threads, beside the machine's arithmetic alone."""
+    """Measure rates with 1 thread to options.threads, and the machine's arithmetic alone."""
     isa, counts = options.isas[0], thread_counts(options.threads)
     plain = [(None, ArithmeticRun(isa, count), count) for count in counts]
     runs = [(case, DetectorRun(case.create(threads=count, isa=isa, backend="cpu"),
@@ -40,7 +40,7 @@ def run_threads(options, store):
     measure([run for _, run, _ in (*plain, *runs)], options)
     rows, alone = [], None
     for case, run, count in (*plain, *runs):
-        rate = run.rate if case else run.instructions_per_s    # a turn is one of each thread
+        rate = run.rate if case else run.instructions_per_s    # every thread does a turn
         if count == 1:
             alone = rate
         row = {"label": case.label if case else "arithmetic alone",
@@ -57,7 +57,7 @@ def run_threads(options, store):
 
 
 class GrowingRun(DetectorRun):
-    """A detector whose vectors may take milliseconds each: it starts with a register of them."""
+    """Time a detector that may take milliseconds per vector: begin with one register of vectors."""
 
     def __init__(self, detector, data):
         super().__init__(detector, data)
@@ -65,10 +65,10 @@ class GrowingRun(DetectorRun):
 
 
 def run_antennas(options, store):
-    """Measure SFSD and FPFSD over the antennas, nt = nr, as figures 3 and 4 of 000, and the gain
-    over one thread without SIMD extensions (there: a sequential program).
+    """Measure SFSD and FPFSD over the number of antennas, nt = nr, as figures 3 and 4 of 000.
 
-    000 times 10000 vectors; a round here takes fewer where they last too long.
+    The gain is relative to one thread without SIMD extensions (in 000: a sequential program). 000
+    times 10000 vectors; a round takes fewer vectors here if they are too slow.
     """
     isa = options.isas[0]
     pairs = []
@@ -91,7 +91,7 @@ def run_antennas(options, store):
 
 
 class CallRun(DetectorRun):
-    """Calls of a given size, each timed by itself."""
+    """Time calls of a given size, one by one."""
 
     def __init__(self, detector, data, size):
         super().__init__(detector, data)
@@ -102,7 +102,7 @@ class CallRun(DetectorRun):
 
 
 def run_batch(options, store):
-    """Measure the time of a call over the vectors in it, with one thread and with several."""
+    """Measure the time of a call over its number of vectors, with one thread and with several."""
     isa = options.isas[0]
     sizes = [size for size in BATCHES if size <= store.vectors]
     runs = [(case, threads, size,

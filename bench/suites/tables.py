@@ -1,8 +1,8 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The tables of the suites' results, for the terminal and, by ``bench/tables.py``, for documents.
+"""Make tables of the suites' results, for the terminal and, through ``bench/tables.py``, documents.
 
-Each takes the results, as in the JSON file, and returns ``Table`` objects and lines of text.
+Each function takes results as in the JSON file, and returns ``Table`` objects and lines of text.
 """
 
 from gnuradio.mimopack.apps.bench.table import (
@@ -14,7 +14,7 @@ from gnuradio.mimopack.apps.bench.table import (
     thread_count,
 )
 
-# Our detector that a peer's method is compared with.
+# Our detector to compare with each peer's method.
 COUNTERPARTS = {
     "FULL_ENUM_MAXLOG": "mla", "FULL_ENUM_LOGMAP": "omap", "ZF_LOGMAP": "zf",
     "kbest16": "kbest(k=16)", "kbest64": "kbest(k=64)", "ep": "ep", "mmsepic": "mmsepic",
@@ -23,7 +23,7 @@ NAMES = {"qpsk": "QPSK", "qam16": "16-QAM", "qam64": "64-QAM", "qam256": "256-QA
 
 
 def missing(results):
-    """Return lines that name what could not be measured, and why."""
+    """Return lines about failed measurements and their reasons."""
     lines = [f"Missing: {row['label']} {NAMES[row['constellation']]}, {row['reason']}."
              for row in results.get("missing", ())]
     return lines + [f"Missing: {name}, {why}."
@@ -53,12 +53,12 @@ def targets(results):
 
 
 def detectors(results):
-    """All detectors by falling rate, three settings side by side."""
+    """Return all detectors by falling rate, with three settings side by side."""
     settings = ((4, "qam16"), (4, "qam64"), (8, "qam16"))
     found = {}
     for row in best_isa(results):
         if row["symbols_per_channel"] == 1:
-            # N-way with all passes has another N with 8 antennas
+            # N-way with all passes has a different N with 8 antennas
             full = row["parameters"].get("num_passes") == row["num_tx"]
             name = "nway, all passes" if full else row["label"]
             found.setdefault(name, {})[row["num_tx"], row["constellation"]] = row
@@ -76,7 +76,7 @@ def detectors(results):
 
 
 def isas(results):
-    """The cases with targets, one column for each instruction set."""
+    """Return the cases with targets, with a column for each instruction set."""
     found = {}
     for row in four_by_four(results["results"]):
         key = row["label"], row["constellation"]
@@ -88,7 +88,7 @@ def isas(results):
 
 
 def peers(results):
-    """Each method of another project beside our detector."""
+    """Compare each method of another project with our detector."""
     ours = {(row["label"], row["constellation"]): row
             for row in four_by_four(best_isa(results))}
     lines = []
@@ -105,7 +105,7 @@ def peers(results):
 
 
 def rates(results):
-    """The measured rates behind the limits."""
+    """Return the measured rates from which the limits are computed."""
     measured = results["rates"]
     issued = ", ".join(f"{isa} {rate / 1e9:.1f}"
                        for isa, rate in measured["simd_instructions_per_s"].items())
@@ -188,19 +188,21 @@ def gigabits(row, name="mbit_per_s"):
     return number(row[name] / 1e3) if row.get(name) is not None else "-"
 
 
-KERNEL = ("registers", "local memory, bytes", "blocks of a multiprocessor", "first call, s")
+KERNEL = ("registers", "local memory, bytes", "blocks per multiprocessor", "first call, s")
 
 
 def kernel(row):
-    """Return a kernel's cells: what it takes of a multiprocessor, and the time of the first call,
-    which compiles it."""
+    """Return a kernel's cells: its use of a multiprocessor, and the time of the first call.
+
+    The first call compiles the kernel.
+    """
     taken = row["kernel"]
     return [str(taken[name]) for name in ("registers", "local_bytes", "blocks_per_processor")] + [
         f"{row['first_call_seconds']:.1f}"]
 
 
 def gpu(results):
-    """The cases with targets."""
+    """Return the cases with targets."""
     rows = [row for row in results["results"] if "target_mbit_per_s" in row]
     return [Table(
         ["case", "constellation", "Gbit/s", "target, Gbit/s", "share of target", "limit, Gbit/s",
@@ -223,7 +225,7 @@ def gpu_detectors(results):
 
 
 def gpu_peers(results):
-    """Sionna's methods beside our detectors."""
+    """Compare Sionna's methods with our detectors."""
     ours = {(row["label"], row["constellation"]): row
             for row in four_by_four(results["results"])}
     lines = []
@@ -239,7 +241,7 @@ def gpu_peers(results):
 
 
 def gpu_rates(results):
-    """The measured rates behind the limits."""
+    """Return the measured rates from which the limits are computed."""
     measured = results["rates"]
     return [f"Limits from {measured['thread_instructions_per_s'] / 1e12:.1f}e12 instructions of "
             f"threads a second and {measured['copy_bytes_per_s'] / 1e9:.0f} GB/s of a copy, read "
@@ -255,7 +257,7 @@ def by_size(results):
 
 
 def gpu_batch(results):
-    """Time of a call and Mbit/s, a table for each detector."""
+    """Return the time of a call and Mbit/s, with a table for each detector."""
     parts = []
     for label, places in by_size(results).items():
         lines = []
@@ -273,7 +275,7 @@ def gpu_batch(results):
 
 
 def gpu_crossover(results):
-    """The smallest size from which on a GPU's call takes less time than a CPU's."""
+    """Return the smallest size from which on a call is faster on the GPU than on the CPU."""
     lines = []
     for label, places in by_size(results).items():
         for rival in (where for where in places if where.endswith("threads")):
@@ -290,7 +292,7 @@ def gpu_crossover(results):
 
 
 def gpu_slot(results):
-    """Tables I to III of 001 beside our times."""
+    """Compare tables I to III of 001 with our times."""
     return [Table(
         ["antennas", "constellation", "N", "kernel: time, rate", "001: QR and detection",
          "speed-up", "pinned memory", "ordinary memory", "001: total", "speed-up"],
@@ -304,7 +306,7 @@ def gpu_slot(results):
 
 
 def gpu_exact(results):
-    """Table 2 of 000 beside our times."""
+    """Compare table 2 of 000 with our times."""
     threads = results["exact"][0]["threads"] if results["exact"] else 0
     return [Table(
         ["detector: time (speed-up)", "one plain thread", f"{threads} threads", "GPU",

@@ -11,7 +11,7 @@ from source_tree import PACKAGES
 
 
 def run(*arguments, path=(), **environment):
-    """Run ``mimopack`` with folders ahead of all others on Python's path."""
+    """Run ``mimopack`` with folders at the start of Python's path."""
     folders = os.pathsep.join(str(folder) for folder in [*path, PACKAGES])
     return subprocess.run(
         [sys.executable, "-c", "from gnuradio.mimopack.apps.cli import main; main()", *arguments],

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""``mimopack doctor`` in environments that are broken on purpose."""
+"""``mimopack doctor`` in intentionally broken environments."""
 
 import json
 import os
@@ -14,7 +14,7 @@ from source_tree import PACKAGES
 
 
 def run(*arguments, path=(), **environment):
-    """Run ``mimopack`` with folders ahead of all others on Python's path."""
+    """Run ``mimopack`` with folders at the start of Python's path."""
     folders = os.pathsep.join(str(folder) for folder in [*path, PACKAGES])
     return subprocess.run(
         [sys.executable, "-c", "from gnuradio.mimopack.apps.cli import main; main()", *arguments],
@@ -23,7 +23,7 @@ def run(*arguments, path=(), **environment):
 
 
 def findings(**settings):
-    """(exit status, {name: finding}) of ``mimopack doctor --json``."""
+    """Run ``mimopack doctor --json``; return (exit status, {name: finding})."""
     done = run("doctor", "--json", **settings)
     assert done.stdout, done.stderr
     report = json.loads(done.stdout)
@@ -32,7 +32,7 @@ def findings(**settings):
 
 
 def fake(folder, name, text):
-    """Write a module that stands before the real one."""
+    """Write a module that Python finds before the real one."""
     target = folder / name
     target.parent.mkdir(parents=True, exist_ok=True)
     target.write_text(text)
@@ -49,7 +49,7 @@ def test_working_installation():
     assert status == 0, found
     for name in ("NumPy", "GNU Radio", "CPU detectors", "runtime", "SigMF"):
         assert found[name]["status"] == "ok", found[name]
-    # Whoever is told that something is wrong is also told what to do.
+    # Each finding that is not ok suggests a repair.
     assert all(f["mend"] for f in found.values() if f["status"] != "ok")
 
 
@@ -61,7 +61,7 @@ def test_text_report_marks_each_line():
 
 
 def test_numpy_that_gnuradio_was_not_compiled_for(tmp_path):
-    # Without numpy.core the compiled modules of GNU Radio fail as they do with NumPy 2.
+    # Without numpy.core, GNU Radio's compiled modules fail in the same way as with NumPy 2.
     fake(tmp_path, "numpy/__init__.py", "__version__ = '2.4.6'\n")
     status, found = findings(path=[tmp_path])
     assert status == 1
@@ -142,7 +142,7 @@ def test_advice_for_companion_names_a_python_that_finds_the_module(monkeypatch, 
     monkeypatch.setattr(doctor, "installed_grc_folder", lambda: blocks)
     monkeypatch.setenv("GR_CONF_GRC_GLOBAL_BLOCKS_PATH", str(tmp_path / "none"))
     monkeypatch.setenv("GRC_BLOCKS_PATH", "")
-    # The system's Python starts Companion; that of an environment has to be named.
+    # The system's Python starts Companion by default; another Python must be given.
     monkeypatch.setattr(doctor.sys, "prefix", sys.base_prefix)
     (finding,) = doctor.check_companion()
     assert finding.mend == f"export GRC_BLOCKS_PATH='{blocks}'"
@@ -152,7 +152,7 @@ def test_advice_for_companion_names_a_python_that_finds_the_module(monkeypatch, 
     grcc = f"GRC_BLOCKS_PATH='{blocks}' {python} /usr/bin/grcc FLOWGRAPH.grc"
     assert finding.status == "warning"
     assert "/usr/bin/gnuradio-companion" in finding.mend and grcc in finding.mend
-    # In a checkout a script does it, and nothing is wrong.
+    # In a checkout, a script starts Companion, so nothing is wrong.
     script = prefix.parent / "scripts/companion.sh"
     script.parent.mkdir()
     script.touch()
@@ -200,7 +200,7 @@ def test_another_copy_is_reported(tmp_path):
 
 
 def test_prefix_that_python_does_not_search(tmp_path):
-    # As in the installed command: its own prefix is put on the path of this process only.
+    # Like the installed command, add the prefix to the path of this process only.
     code = (f"import sys; sys.path.insert(1, {str(PACKAGES)!r})\n"
             "from gnuradio.mimopack.apps.cli import main; main(['doctor', '--json'])")
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120,
@@ -233,7 +233,7 @@ def test_companion_blocks(monkeypatch, tmp_path):
     blocks.mkdir(parents=True)
     (blocks / "mimopack_x.block.yml").touch()
     monkeypatch.setattr(doctor, "installed_grc_folder", lambda: blocks)
-    # A copy installed in /usr/local must not count here.
+    # Ignore a copy installed in /usr/local.
     monkeypatch.setenv("GR_CONF_GRC_GLOBAL_BLOCKS_PATH", str(tmp_path / "none"))
     monkeypatch.setenv("GRC_BLOCKS_PATH", "")
     (finding,) = doctor.check_companion()

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""mimopack sim: its table and files, going on, refusals."""
+"""mimopack sim: table and files, continued runs, refused options."""
 
 import json
 

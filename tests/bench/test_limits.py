@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a machine could reach at most: instructions that are counted, rates that are measured."""
+"""Upper limits of a machine's speed: counted instructions and measured rates."""
 
 import numpy as np
 import pytest
@@ -19,7 +19,7 @@ def test_every_detector_is_counted():
 
 
 def counted(name, *sizes, lanes=16, per_channel=1, nodes=None, **parameters):
-    """Instructions of a detector for nt, nr and a constellation."""
+    """Return the instructions of a detector for nt, nr and a constellation."""
     num_tx, num_rx, constellation = sizes or (4, 4, "qam16")
     detector = detectors.create(name, num_tx=num_tx, num_rx=num_rx, backend="cpu",
                                 constellation=constellation, **parameters)
@@ -73,7 +73,7 @@ def test_a_search_is_counted_by_its_nodes(name):
 
 
 def test_a_count_by_hand():
-    """N-way, one antenna each way, one pass, QPSK, in lanes of one, term by term."""
+    """Count N-way term by term: 1x1 antennas, one pass, QPSK, one lane."""
     qr = (2 + 1, 2 + 4)           # |h|^2 and 1/|h|; q = h / |h|
     scaled, rotated = (0, 5), (4 + 2, 0)
     candidates = (0, 4)           # the sum of two axes' distances

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""mimopack bench's suites for a GPU, as far as they go without one; the gpu tests run them."""
+"""GPU suites of mimopack bench, as far as they can be tested without a GPU; gpu tests run them."""
 
 import importlib.util
 import json
@@ -31,7 +31,7 @@ GPU_SUITES = [name for name, suite in SUITES.items() if suite.gpu]
 
 
 def script(*path):
-    """A program of the source tree, as a module."""
+    """Import a program of the source tree as a module."""
     spec = importlib.util.spec_from_file_location(f"script_{path[-1]}", ROOT.joinpath(*path))
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module
@@ -72,7 +72,7 @@ def test_every_detector_is_timed_and_no_case_twice():
 
 
 class _Breaks(Fragile, DetectorRun):
-    """Fails in the call that is given."""
+    """Run that fails in the given call."""
 
     def __init__(self, detector, data, call):
         super().__init__(detector, data)
@@ -116,7 +116,7 @@ def test_a_process_answers_fails_or_dies():
 
 
 def sample():
-    """Results as the suite gpu gives them, from runs on the CPU."""
+    """Return results in the format of the suite gpu, from runs on the CPU."""
     chosen = [case for case in cases.GPU_TARGETS if case.detector in ("mmse", "psd")]
     rows = []
     for case in chosen:

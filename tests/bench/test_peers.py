@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Programs of other projects answer requests; those that are missing are named."""
+"""Programs of other projects answer requests; missing programs are reported."""
 
 import shutil
 import sys
@@ -96,7 +96,7 @@ def test_itpp(tmp_path):
                     reason="needs bench/peers/sionna-setup.sh, which is optional")
 @pytest.mark.slow
 def test_sionna_decides_as_we_do(tmp_path):
-    """The same vectors: its LMMSE and ours count about the same bit errors."""
+    """With the same vectors, Sionna's LMMSE and ours make about the same bit errors."""
     store = Store(2000)
     setting = Setting()
     with peers.start(PEERS, None, store, 1, (setting,), ()) as (runs, missing):

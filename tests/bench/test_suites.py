@@ -1,7 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""mimopack bench --suite: short runs of every suite on the CPU, their tables and JSON. Times are
-not judged."""
+"""mimopack bench --suite: short runs of every CPU suite, their tables and JSON.
+
+The tests do not check times.
+"""
 
 import json
 import shutil
@@ -21,7 +23,7 @@ NEEDS_ITPP = pytest.mark.skipif(
     reason="needs g++ and libitpp-dev, which are optional")
 
 
-# A result of each suite, whose keys the scripts of others read.
+# A stored result of each suite, whose keys other scripts read.
 COMMITTED = {"cpu": "cpu-2core-epyc", "threads": "threads-16core-xeon",
              "antennas": "antennas-16core-xeon", "batch": "batch-16core-xeon",
              "flowgraph": "flowgraph-16core-xeon", "codes": "codes-2core-epyc"}
@@ -29,7 +31,7 @@ OF_ITPP = {"times_itpp", "target_times_itpp"}
 
 
 def suite(name, folder, *arguments):
-    """A short run: what it printed and wrote."""
+    """Make a short run; return its output and its results."""
     output = folder / "bench.json"
     result = CliRunner().invoke(bench_command, [
         "--suite", name, "--vectors", "128", "--seconds", "0.002", "--rounds", "1",

@@ -305,11 +305,11 @@ def test_stop_and_start_again():
 
 @pytest.mark.parametrize("adjacent", [False, True])
 def test_lock_and_unlock_while_running(adjacent):
-    """A running flowgraph is changed, right at the detector or one block below it.
+    """Change a running flowgraph, next to the detector or one block downstream.
 
-    GNU Radio 3.10 drops at unlock() what waits in buffers, not the same number of items at each
-    input of a block (its issue 6105), so the LLRs cannot be compared; that the block goes on,
-    with every input item leaving, is what it can give.
+    At unlock(), GNU Radio 3.10 drops the contents of buffers, not the same number of items at each
+    input of a block (its issue 6105). The LLRs can therefore not be compared. The test checks that
+    the block continues and that every input item gives an output item.
     """
     y, h, noise_var, _ = problem(1000, 4, 4, "qam16", 20)
     tb = gr.top_block()

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Examples without windows: what they refuse."""
+"""Examples without a GUI: invalid arguments."""
 
 import os
 import subprocess
@@ -27,6 +27,6 @@ def test_a_wrong_argument_is_refused_in_a_sentence(tmp_path, name, arguments, sa
         capture_output=True, text=True, timeout=60)
     assert done.returncode == 2, done.stdout + done.stderr
     assert "Traceback" not in done.stderr
-    # UHD logs on a thread of its own, which can be later.
+    # UHD logs from a separate thread, which may be later.
     error, = (line for line in done.stderr.splitlines() if "_headless.py: error: " in line)
     assert f"{name}_headless.py: error: " in error and said in error

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The examples' flowgraphs compile and run; their twins without windows too."""
+"""The examples' flowgraphs, and their versions without a GUI, compile and run."""
 
 import os
 import subprocess
@@ -12,12 +12,12 @@ from gnuradio.mimopack import recording
 from source_tree import PACKAGES, ROOT
 
 EXAMPLES = sorted((ROOT / "examples").glob("*.grc"))
-# These need a radio: examples/test_wifi_live_*.py run what can be run without.
+# These examples need a radio; test_wifi_live_*.py run them with the driver in soapy/.
 LIVE = {"wifi_live_soapy", "wifi_live_uhd", "wifi_live_view"}
 
 
-# Opens the windows off screen until some packets, or codewords, were counted, and prints how many,
-# and how many of them were lost.
+# Show the windows off screen until some packets or codewords are counted, and print the numbers of
+# counted and lost ones.
 WATCH = """
 import importlib, sys
 from PyQt5 import Qt
@@ -72,7 +72,7 @@ def test_iterative_example_takes_codes_that_do_not_fill_their_vectors(companion,
 
 
 def headless(name, folder, *arguments):
-    """Lines that an example without windows prints."""
+    """Run an example without a GUI; return the lines that it prints."""
     return run(ROOT / "examples" / f"{name}_headless.py", folder, *arguments).splitlines()
 
 
@@ -95,7 +95,7 @@ def test_wifi_recording_without_windows(tmp_path):
     sent = len(played.annotations)
     decoded = {}
     for name in ("mmse", "nway"):
-        # GNU Radio's own log lines may stand between them.
+        # GNU Radio's log lines may come between them.
         lines = headless("wifi_recording", tmp_path, "--detector", name)
         frames = [line for line in lines if line.startswith("sample ")]
         assert len(frames) == sent

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Examples for radios, over the driver of soapy/."""
+"""Examples for radios, run with the driver in soapy/."""
 
 import os
 import subprocess

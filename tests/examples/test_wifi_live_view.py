@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The example wifi_live_view, over gr-soapy and the driver of soapy/."""
+"""The example wifi_live_view, run with gr-soapy and the driver in soapy/."""
 
 import os
 import re
@@ -55,7 +55,7 @@ def test_the_example_without_windows_tells_all(traffic, tmp_path):
         cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(PACKAGES)}, capture_output=True,
         text=True, timeout=90)
     assert done.returncode == 0, done.stdout + done.stderr
-    # Lines of the log may stand between them.
+    # Log lines may come between them.
     for line in (r"[1-9]\d* frames \(.*", r"airtime \d+ %; SNR [\d.]+, [\d.]+ dB; level .* dBFS",
                  r"left on the table: MMSE -?[\d.]+ dB, ZF -?[\d.]+ dB worse than nway, margin .*",
                  r"\d+ gaps, \d+ lost, \d+ dropped"):

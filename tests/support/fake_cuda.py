@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the GPU backend takes from CuPy, without a GPU.
+"""Replace CuPy for the GPU backend, without a GPU.
 
-A stream does nothing until somebody waits for it, so that what is read or overwritten too early
-shows. Memory of a GPU is memory of the host, kernels are the CPU's detectors.
+A stream does nothing until a caller waits for it, which reveals data that are read or overwritten
+too early. GPU memory is host memory, and kernels are the CPU's detectors.
 """
 
 import ctypes

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 The gr-mimopack authors
  * SPDX-License-Identifier: GPL-3.0-or-later */
-/* Lets a C++ compiler take a GPU program (python/mimopack/cuda/source.py). A block's
- * threads take turns: each runs until it has to wait for others. */
+/* Make a GPU program (python/mimopack/cuda/source.py) compile with a C++ compiler. The
+ * threads of a block take turns: each runs until it must wait for others. */
 #include <ucontext.h>
 #include <algorithm>
 #include <cmath>

@@ -53,7 +53,10 @@ def pointer(array):
 
 
 def launcher(det, folder, more="", **call):
-    """The program's launch(); more: a text; call: what ``source.program`` takes of it."""
+    """Compile a detector's program and return its launch().
+
+    ``more`` is C++ text to append, ``call`` the arguments of ``source.program``.
+    """
     sizes = (ctypes.c_ulonglong * 2)()
     compiled(source.program(det.plan(), **call), folder / "size.so").arena_size(sizes)
     assert sizes[0] <= source.LARGEST_LOCAL_ARENA    # there is no scratch here
@@ -62,7 +65,7 @@ def launcher(det, folder, more="", **call):
 
 
 def detect(det, launch, y, h, noise_var, prior=None, blocks=1, chunk=1, nodes=None):
-    """(LLRs, vectors erased) of the program."""
+    """Run the program; return (LLRs, number of erased vectors)."""
     n, matrices = len(y), len(h)
     llr, counters = np.full((n, det.bits_per_vector), np.nan, np.float32), np.zeros(2, np.uint64)
     launch(blocks, ctypes.c_ulonglong(n), chunk, n // matrices // chunk, pointer(y), pointer(h),

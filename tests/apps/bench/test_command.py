@@ -1,7 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""mimopack bench on one setting: table and JSON, options, where suites are. Times are not
-judged."""
+"""mimopack bench with one setting: table, JSON, options, and the search for suites.
+
+The tests do not check times.
+"""
 
 import json
 
@@ -70,7 +72,7 @@ SUITES = {"mine": Suite("nothing", lambda options: {"results": [], "rounds": opt
         return folder
 
     def test_a_folder_that_is_named(self, tmp_path, monkeypatch):
-        monkeypatch.syspath_prepend(tmp_path)    # and so restored
+        monkeypatch.syspath_prepend(tmp_path)    # restores sys.path after the test
         folder = self.make(tmp_path / "suites_of_mine")
         code, text = run("--suite", "mine", "--suites", folder, "--output", tmp_path / "out.json")
         assert code == 0 and "3 rounds" in text

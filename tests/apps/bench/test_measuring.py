@@ -8,7 +8,7 @@ from gnuradio.mimopack.apps.bench.measuring import Run, error_rate, take_turns
 
 
 class _Clock(Run):
-    """Takes 1 ms for each unit, a step more each round; notes who came when."""
+    """Run that takes 1 ms per unit, plus a step in each round, and records the order of runs."""
 
     least, most, step = 4, 64, 4
 

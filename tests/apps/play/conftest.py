@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Fixtures of mimopack play: a small recording, and times that are measured shortly."""
+"""Fixtures for mimopack play: a small recording, and short speed measurements."""
 
 import pytest
 from demo import make_recording
@@ -14,7 +14,7 @@ def _short_timing(monkeypatch):
 
 @pytest.fixture(scope="session")
 def small(tmp_path_factory):
-    """Twelve frames at 20 and 35 dB: MMSE loses some."""
+    """Recording of twelve frames at 20 and 35 dB, of which MMSE loses some."""
     path = tmp_path_factory.mktemp("small") / "small"
     result = make_recording(path, "--frames", 12, "--snr", 20, "--snr", 35, "--seed", 3)
     assert result.exit_code == 0, result.output

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""mimopack play: output, refusals, Ctrl-C."""
+"""mimopack play: output, refused options, Ctrl-C."""
 
 import errno
 import json
@@ -48,7 +48,7 @@ class TestCommand:
                 "loses, and loses 0 that mmse decodes") in result.output
         table = {line.split()[0]: line.split() for line in result.output.splitlines()
                  if line.startswith(("mmse  ", "nway  "))}
-        # The last table is that by SNR.
+        # The last table is by SNR.
         assert table["mmse"][1:] == [f"{level['decoded']}/6" for level in mmse["decoded_by_snr"]]
         assert all(row["real_time_factor"] > 0 for row in (mmse, nway))
         assert [len(frames) for frames in summary["frames"].values()] == [12, 12]
@@ -94,7 +94,7 @@ class TestCommand:
         assert [path.name for path in tmp_path.iterdir()] == ["summary.json"]
 
     def test_frames_of_all_formats(self, tmp_path):
-        """A recording without annotations, of frames with one and two streams."""
+        """Play a recording without annotations, with frames of one and two streams."""
         path, sent = record(tmp_path / "r", FRAMES)
         result = _play(path, "-d", "mmse", "-d", "mla", "-o", tmp_path / "out")
         assert result.exit_code == 0, result.output
@@ -106,7 +106,7 @@ class TestCommand:
         assert (tmp_path / "out" / "detectors.png").stat().st_size > 5000
 
     def test_iterations_decode_more_frames(self, tmp_path):
-        """Frames with an LDPC code; a detector without a-priori LLRs is refused, nothing plays."""
+        """Play frames with an LDPC code. A detector without a-priori LLRs is refused at once."""
         frames = [(lambda n: HT(26, n, coding="ldpc"), [data_mpdu(400, i)]) for i in range(16)]
         path, _ = record(tmp_path / "r", frames, 4, snr_db=8.5, channel=multipath)
         decoded = []
@@ -134,7 +134,7 @@ class TestCommand:
         assert [one.name for one in (tmp_path / "out").iterdir()] == ["summary.json"]
 
     def test_a_shortened_recording(self, small, tmp_path, capfd):
-        """The error rate is of the frames that the samples hold; notes are told once."""
+        """The error rate counts only frames within the samples; notes are printed once."""
         reader = recording.Reader(small)
         third = recording.read_frames(reader.annotations)[2]
         data = Path(f"{small}.sigmf-data").read_bytes()[:16 * (third.start + third.count + 9) + 5]
@@ -235,7 +235,7 @@ class TestRefusals:
 
 @pytest.fixture(scope="module")
 def lengthy(tmp_path_factory):
-    """Two antennas: an annotated frame, much silence, another frame."""
+    """Recording of two antennas: an annotated frame, a long silence, another frame."""
     path = tmp_path_factory.mktemp("lengthy") / "r"
     samples, sent = air(FRAMES[1:2], 2)
     gap = 60_000_000
@@ -252,7 +252,7 @@ def lengthy(tmp_path_factory):
 
 class TestInterrupt:
     def test_it_ends_with_what_was_decoded_so_far(self, lengthy, tmp_path):
-        """The first detector ends within the recording, the second one never begins."""
+        """The first detector ends within the recording, and the second one does not begin."""
         child = subprocess.Popen(
             [sys.executable, "-c",
              "from gnuradio.mimopack.apps.cli import main; main(prog_name='mimopack')", "play",
@@ -284,7 +284,7 @@ class TestInterrupt:
         assert not list(tmp_path.glob("*.part"))
 
     def test_only_whole_detectors_are_compared(self, lengthy, tmp_path, monkeypatch):
-        """Ctrl-C while the second detector plays."""
+        """Ctrl-C comes while the second detector plays."""
         printed = []
 
         def echo(line):
@@ -292,7 +292,7 @@ class TestInterrupt:
             if " ms  sample " in line:
                 os.kill(os.getpid(), signal.SIGINT)
 
-        # The first detector sees only a recording that is soon over.
+        # The first detector gets only a short recording.
         short = recording.Reader(recording.write(tmp_path / "r", air(FRAMES[1:2], 2)[0], 20e6))
         whole = Playback.decode
 
@@ -333,7 +333,7 @@ class TestInterrupt:
         assert f"written: {tmp_path / 'out' / 'summary.json'}\n" in result.output
 
     def test_while_the_speed_is_measured(self, small, monkeypatch):
-        """Every frame is counted then."""
+        """Ctrl-C during the speed measurement: every frame is counted."""
         monkeypatch.setattr(command_module, "_TIMED_SECONDS", 1000.0)
         printed, measure = [], Playback.time
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The demo's recording and others, played: golden output, counts against the truth."""
+"""Play the demo's recording and others: golden output, counts compared with the truth."""
 
 import numpy as np
 import pytest
@@ -25,7 +25,7 @@ def _tally(path, detector, truth=True):
 class TestDemo:
     @pytest.mark.parametrize("detector", GOLDEN["detectors"])
     def test_golden_output(self, detector):
-        """What the array interface makes of the recording comes out of the flowgraph."""
+        """The flowgraph gives the same result as the array interface."""
         tally = _tally(DEMO, detector)
         assert len(tally.frames) == len(GOLDEN["frames"])
         expected = GOLDEN["detectors"][detector]
@@ -33,13 +33,13 @@ class TestDemo:
             assert abs(frame["start"] - known["start"]) <= 1
             assert frame["snr_db"] == pytest.approx(known["snr_db"], abs=0.3)
             ok = frame["num_mpdus_ok"] == frame["num_mpdus"] == 1
-            # Of a frame that is lost the offset may be wrong too.
+            # A lost frame may also have a wrong offset.
             assert not ok or frame["cfo_hz"] == pytest.approx(40e3, abs=800)
-            # make_golden.py says when rounding could decide.
+            # Rounding may decide borderline frames, see make_golden.py.
             if index not in expected["borderline"]:
                 assert ok == (expected["fcs_ok"][index] == "1"), f"frame {index}"
         summary = tally.summary()
-        # Each MPDU whose frame check sequence fits is what was sent.
+        # Each MPDU with a good frame check sequence equals the transmitted one.
         assert summary["frames_decoded"] == summary["mpdus_ok"]
         assert (summary["mpdus_unknown"], summary["frames_unknown"]) == (0, 0)
         assert abs(summary["frames_decoded"] - expected["decoded"]) <= len(expected["borderline"])
@@ -56,7 +56,7 @@ class TestDemo:
         result = make_recording(tmp_path / "r")
         assert result.exit_code == 0, result.output
         made, stored = recording.Reader(tmp_path / "r"), recording.Reader(DEMO, verify=True)
-        # Another machine's mathematics library may turn a rounding.
+        # Another machine's math library may round differently.
         assert np.abs(made.read() - stored.read()).max() <= 1.5 / 32768
         assert made.annotations == stored.annotations
         assert "SIMULATED" in stored.description
@@ -81,7 +81,7 @@ class TestDemo:
         assert data.read_bytes() == before
         assert make_recording(tmp_path / "r", *options, "--seed", 2, "--overwrite").exit_code == 0
         assert data.read_bytes() != before
-        data.unlink()    # what is left has lost its samples
+        data.unlink()    # only the metadata is left
         assert make_recording(tmp_path / "r", *options, "--seed", 1).exit_code == 0
         assert data.read_bytes() == before
 
@@ -132,7 +132,7 @@ class TestCounts:
             tally.add_frame(self._frame(start, 1))
         self._deliver(tally, 1003, one)
         self._deliver(tally, 5000, two)    # one of its two MPDUs
-        self._deliver(tally, 7000, data_mpdu(20, 9))    # nothing was sent there
+        self._deliver(tally, 7000, data_mpdu(20, 9))    # no frame was sent there
         tally.close(10_000, True)
         summary = tally.summary()
         assert (summary["frames_sent"], summary["frames_found"]) == (3, 2)
@@ -193,6 +193,6 @@ class TestPlayback:
 
 
 def test_fcs_of_the_annotations(small):
-    """Annotations hold MPDUs as they are on the air."""
+    """Annotations hold complete MPDUs, with frame check sequence."""
     for frame in recording.read_frames(recording.Reader(small).annotations):
         assert all(mac.fcs(mpdu[:-4]) == mpdu[-4:] for mpdu in frame.mpdus)
