@@ -105,8 +105,8 @@ def profile(chosen, arguments, scratch):
     kernels, rows, missing = parse(done.stdout), [], []
     launched = json.loads(said.read_text())
     if len(kernels) != sum(why is None for _, why in launched):
-        sys.exit(f"ncu.py: {len(kernels)} kernels in what ncu wrote, not as many as were "
-                 f"launched: {done.stdout.strip()[-500:]}")
+        sys.exit(f"ncu.py: ncu reports {len(kernels)} kernels, which is not the number of "
+                 f"launched ones: {done.stdout.strip()[-500:]}")
     kernels = iter(kernels)
     for index, why in launched:
         case = chosen[index]

@@ -223,8 +223,7 @@ def _make(detector):
 
 
 def make_detector_block(detector):
-    """The block of a detector that ``detectors.register`` was given: a class, as those of this
-    module."""
+    """Make the block class of a detector that was registered with ``detectors.register``."""
     return _make(detector)
 
 

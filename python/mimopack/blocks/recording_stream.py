@@ -15,9 +15,9 @@ from .wifi_pmt import moment
 
 # Target number of samples per work() call: the input buffers hold at least twice as many.
 BATCH = 131072
-# Fewer samples per call than this are a quarter of the smallest input buffer: the call then pauses,
-# but not longer than this many seconds. If a pause does not bring more samples, this many calls do
-# not pause.
+# A call with fewer than _PACED samples, a quarter of the smallest input buffer, pauses for at most
+# _LONGEST_PAUSE seconds. If a pause does not bring more samples, the next _WITHOUT calls do not
+# pause.
 _PACED, _LONGEST_PAUSE, _WITHOUT = BATCH // 2, 4e-3, 1000
 _RX_TIME, _RX_FREQ, _RX_RATE = map(pmt.intern, ("rx_time", "rx_freq", "rx_rate"))
 # The rate comes first: it determines the expected time.

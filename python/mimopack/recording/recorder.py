@@ -59,9 +59,9 @@ class Recorder:
     """Write a stream to disk from a separate thread.
 
     ``write`` converts the samples in the calling thread and hands them to the disk thread in blocks
-    of about 4 MB. When the disk is slower than the stream and ``buffer_mib`` is full, ``write``
-    either waits or drops samples until half of the buffer is free again. Dropped samples are
-    counted. The samples after them begin a new capture segment with their own time.
+    of about 4 MB. If the disk is slower than the stream and ``buffer_mib`` is full, ``write``
+    either waits for room, or drops samples until half of the buffer is free again. Dropped samples
+    are counted. The samples after them begin a new capture segment with their own time.
 
     All positions are positions in the stream: ``write``, ``annotate`` and the methods of
     ``timeline`` count every sample, recorded or not.

@@ -92,9 +92,9 @@ class Timeline:
     """Build the segments of a stream from a device's reports about single samples.
 
     A device reports the time, frequency and sample rate of some samples: the first one, the first
-    one after a gap, and others at its discretion. A reported time is a gap if it differs from the
-    time that the sample rate predicts from the last report. The first reported time and rate also
-    apply to the samples before the report.
+    one after a gap, and any others. There is a gap before a sample if its reported time differs
+    from the time that the sample rate predicts from the last report. The first reported time and
+    rate also apply to the samples before the report.
 
     Args:
         sample_rate: samples per second until the device reports a rate.
