@@ -112,7 +112,7 @@ def test_host_data_repeat():
 def test_a_process_answers_fails_or_dies():
     assert first_call._in_process(json.loads, "[1]") == [1]
     assert first_call._in_process(json.loads, "nope").startswith("JSONDecodeError: ")
-    assert first_call._in_process(os._exit, 3) == "its process ended without a word"
+    assert first_call._in_process(os._exit, 3) == "its process ended without a message"
 
 
 def sample():

@@ -16,8 +16,8 @@ REPORT_SECONDS = 1.0
 class BlockLog:
     """Write a block's lines to GNU Radio's log, at most one line of each kind per second.
 
-    ``failures`` counts the exceptions that :meth:`guard` has caught. Without ``guard``, an exception
-    would end the block's thread, and with it the flowgraph or the whole process.
+    ``failures`` counts the exceptions that :meth:`guard` has caught. Without ``guard``, an
+    exception would end the block's thread, and with it the flowgraph or the whole process.
     """
 
     def __init__(self, block):
