@@ -8,11 +8,11 @@ import subprocess
 import pytest
 from gnuradio.mimopack import detectors
 from gnuradio.mimopack.cuda import source
+from source_tree import ROOT
 from without_gpu import HEADER
 
-HEADERS = [path.relative_to(source.INCLUDE) for folder in ("cuda", "detectors/*")
-           for path in sorted(source.INCLUDE.glob(f"{folder}/*.h"))
-           if folder == "cuda" or path.name.startswith("cuda")]
+HEADERS = [path.relative_to(source.INCLUDE) for pattern in ("cuda/*.h", "detectors/*/cuda*.h")
+           for path in sorted(source.INCLUDE.glob(pattern))] + [ROOT / "examples/detector/cuda.h"]
 
 
 def parse(text, folder):
