@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: GPL-3.0-or-later */
 #pragma once
 #include "cuda/sizes.h"
+#include "kernel.h"
 
 namespace mimopack {
 namespace MIMOPACK_ISA {

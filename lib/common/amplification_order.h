@@ -38,7 +38,7 @@ struct amplification_order {
         for (int last = nt - 1; last > 0; --last) {
             MP_UNROLL
             for (int row = 0; row <= last; ++row)
-                d_norm2[row] = product(row, row).re;
+                d_norm2[row] = norm2(row);
             MP_UNROLL
             for (int row = 0; row < last; ++row) {
                 const auto where = nt - 1 - last < expanded
@@ -55,25 +55,18 @@ struct amplification_order {
             const F inverse = F(1.0f) / d_norm2[last];
             MP_UNROLL
             for (int row = 0; row < last; ++row) {
-                const complex along = product(row, last);
-                const F re = along.re * inverse, im = along.im * inverse;
+                F along[2];
+                product(row, last, along);
+                along[0] = along[0] * inverse;
+                along[1] = along[1] * inverse;
                 MP_UNROLL
-                for (int i = 0; i < nt; ++i) {
-                    F &w_re = d_w[2 * (nt * row + i)],
-                      &w_im = d_w[2 * (nt * row + i) + 1];
-                    const F u_re = d_w[2 * (nt * last + i)],
-                            u_im = d_w[2 * (nt * last + i) + 1];
-                    w_re = fma(im, u_im, fnma(re, u_re, w_re));
-                    w_im = fnma(im, u_re, fnma(re, u_im, w_im));
-                }
+                for (int i = 0; i < nt; ++i)
+                    subtract_product(along, entry(last, i), entry(row, i));
             }
         }
     }
 
 private:
-    struct complex {
-        F re, im;
-    };
     const extent<NT> d_nt;
     qr<F, NT, NR> d_qr;
     buffer<F, 2 * NT * NT> d_w; /* R^-1, row-major, its rows in the order of columns */
@@ -88,37 +81,39 @@ private:
             for (int i = nt - 1; i >= 0; --i) {
                 F re = i == j ? d_qr.inverse[j] : F(0.0f), im(0.0f);
                 MP_UNROLL
-                for (int k = i + 1; k <= j; ++k) {
-                    const F r_re = d_qr.r[2 * (i * nt + k)],
-                            r_im = d_qr.r[2 * (i * nt + k) + 1];
-                    const F w_re = d_w[2 * (k * nt + j)],
-                            w_im = d_w[2 * (k * nt + j) + 1];
-                    re = fma(r_im, w_im, fnma(r_re, w_re, re));
-                    im = fnma(r_im, w_re, fnma(r_re, w_im, im));
-                }
+                for (int k = i + 1; k <= j; ++k)
+                    subtract_product(&d_qr.r[2 * (i * nt + k)],
+                                     entry(k, j)[0],
+                                     entry(k, j)[1],
+                                     re,
+                                     im);
                 if (i < j) {
                     re = re * d_qr.inverse[i];
                     im = im * d_qr.inverse[i];
                 }
-                d_w[2 * (i * nt + j)] = re;
-                d_w[2 * (i * nt + j) + 1] = im;
+                entry(i, j)[0] = re;
+                entry(i, j)[1] = im;
             }
         }
     }
 
-    /* Of row a with the conjugate of row b */
-    MP_FN complex product(int a, int b) const
+    MP_FN F* entry(int row, int column) { return &d_w[2 * (d_nt * row + column)]; }
+
+    /* sum = row a times the conjugate of row b */
+    MP_FN void product(int a, int b, F* sum)
     {
         const int nt = d_nt;
-        complex sum = { F(0.0f), F(0.0f) };
+        sum[0] = sum[1] = F(0.0f);
         MP_UNROLL
-        for (int i = 0; i < nt; ++i) {
-            const F a_re = d_w[2 * (nt * a + i)], a_im = d_w[2 * (nt * a + i) + 1];
-            const F b_re = d_w[2 * (nt * b + i)], b_im = d_w[2 * (nt * b + i) + 1];
-            sum.re = fma(a_re, b_re, fma(a_im, b_im, sum.re));
-            sum.im = fma(a_im, b_re, fnma(a_re, b_im, sum.im));
-        }
-        return sum;
+        for (int i = 0; i < nt; ++i)
+            add_conjugate_product(entry(b, i), entry(a, i), sum);
+    }
+
+    MP_FN F norm2(int row)
+    {
+        F sum[2];
+        product(row, row, sum);
+        return sum[0];
     }
 };
 

@@ -13,6 +13,7 @@
  * condition number nor takes the difference of two precisions, of which the prior's may
  * be any times as large: for s_i -> 0 both t_i and what it divides go as s_i. */
 #pragma once
+#include "common/complex.h"
 #include "common/storage.h"
 
 namespace mimopack {
@@ -26,37 +27,28 @@ struct entries {
     /* sum += conj(a) b */
     MP_FN static void add_conjugate(F* sum, const F* a, const F* b)
     {
-        if (COMPLEX) {
-            sum[0] = fma(a[0], b[0], fma(a[parts - 1], b[parts - 1], sum[0]));
-            sum[parts - 1] =
-                fma(a[0], b[parts - 1], fnma(a[parts - 1], b[0], sum[parts - 1]));
-        } else {
-            sum[0] = fma(a[0], b[0], sum[0]);
-        }
+        if constexpr (COMPLEX)
+            add_conjugate_product(a, b, sum);
+        else
+            *sum = fma(*a, *b, *sum);
     }
 
     /* sum += a b */
     MP_FN static void add(F* sum, const F* a, const F* b)
     {
-        if (COMPLEX) {
-            sum[0] = fma(a[0], b[0], fnma(a[parts - 1], b[parts - 1], sum[0]));
-            sum[parts - 1] =
-                fma(a[0], b[parts - 1], fma(a[parts - 1], b[0], sum[parts - 1]));
-        } else {
-            sum[0] = fma(a[0], b[0], sum[0]);
-        }
+        if constexpr (COMPLEX)
+            add_product(a, b, sum);
+        else
+            *sum = fma(*a, *b, *sum);
     }
 
     /* sum -= a b */
     MP_FN static void subtract(F* sum, const F* a, const F* b)
     {
-        if (COMPLEX) {
-            sum[0] = fnma(a[0], b[0], fma(a[parts - 1], b[parts - 1], sum[0]));
-            sum[parts - 1] =
-                fnma(a[0], b[parts - 1], fnma(a[parts - 1], b[0], sum[parts - 1]));
-        } else {
-            sum[0] = fnma(a[0], b[0], sum[0]);
-        }
+        if constexpr (COMPLEX)
+            subtract_product(a, b, sum);
+        else
+            *sum = fnma(*a, *b, *sum);
     }
 };
 

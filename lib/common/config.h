@@ -44,7 +44,8 @@ MP_FN int lowest_bit(unsigned bits)
 constexpr float infinity = __builtin_bit_cast(float, 0x7f800000);
 constexpr float no_metric = 1e30f;     /* of a hypothesis without candidates so far */
 constexpr float largest_prior = 1e30f; /* of the sum of |LLR| of a vector */
-constexpr int max_list_option = 32;    /* entries of an option that is a list */
+constexpr float rounding_offset = 12582912.0f; /* 1.5 * 2^23: a sum is rounded */
+constexpr int max_list_option = 32;            /* entries of an option that is a list */
 constexpr int max_bits_per_symbol = 10;
 constexpr int max_points = 1 << max_bits_per_symbol;
 

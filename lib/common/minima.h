@@ -4,13 +4,14 @@
  * 002 eq. 4). */
 #pragma once
 #include "common/gray.h"
+#include "common/scalar.h"
 
 namespace mimopack {
 namespace MIMOPACK_ISA {
 
 /* The bits of a symbol (k_re, k_im) of square QAM, k = 0..side-1, from its word k_re +
- * side * k_im (see nway.h). Bits are counted in canonical order: real axis first, Gray
- * bits from the most significant. */
+ * side * k_im (see detectors/nway/greedy_search.h). Bits are counted in canonical order:
+ * real axis first, Gray bits from the most significant. */
 template <int WIDTH>
 struct symbol_bits {
     static constexpr int side = 1 << WIDTH;
@@ -32,6 +33,42 @@ struct symbol_bits {
         return (2u << (WIDTH - 1 - b % WIDTH)) - 1;
     }
 };
+
+/* An LLR that is found, no farther from the a-priori LLR than clip */
+template <class F>
+MP_FN F clipped(F known, F found, float clip)
+{
+    return known + clamp(found - known, F(clip));
+}
+
+/* The least metric of each level of an axis, from all symbols': metrics[k_re * side +
+ * k_im] */
+template <int WIDTH, class F>
+MP_FN void level_minima(const F* metrics, int axis, F* low)
+{
+    constexpr int side = 1 << WIDTH;
+    MP_UNROLL
+    for (int k = 0; k < side; ++k) {
+        low[k] = F(no_metric);
+        MP_UNROLL
+        for (int other = 0; other < side; ++other)
+            low[k] = min(low[k], metrics[axis ? other * side + k : k * side + other]);
+    }
+}
+
+/* The least metric of either value of an axis' bit g, from its levels' */
+template <int WIDTH, class F>
+MP_FN void bit_minima_of_axis(const F* metric, int g, F& zero, F& one)
+{
+    MP_UNROLL
+    for (int k = 0; k < 1 << WIDTH; ++k) {
+        const bool value = gray_bit<WIDTH>(k, g);
+        F& low = value ? one : zero;
+        /* k = 0 has Gray code 0, and bit g is first set at k = 2^(WIDTH-1-g) */
+        const bool first = value ? k == 1 << (WIDTH - 1 - g) : k == 0;
+        low = first ? metric[k] : min(low, metric[k]);
+    }
+}
 
 /* The best metrics of one symbol's bits */
 template <class F, int WIDTH>
@@ -79,16 +116,15 @@ struct symbol_minima {
     /* All symbols, metrics[k_re * side + k_im] */
     MP_FN void add_all(const F* metrics)
     {
-        constexpr int side = code::side;
         for (int axis = 0; axis < 2; ++axis) {
-            for (int k = 0; k < side; ++k) {
-                F best(no_metric);
-                for (int other = 0; other < side; ++other)
-                    best = min(best, metrics[axis ? other * side + k : k * side + other]);
-                for (int b = axis * WIDTH; b < (axis + 1) * WIDTH; ++b) {
-                    F& entry = code::of_axis(k, b) ? one[b] : zero[b];
-                    entry = min(entry, best);
-                }
+            F low[code::side];
+            level_minima<WIDTH>(metrics, axis, low);
+            for (int g = 0; g < WIDTH; ++g) {
+                const int b = axis * WIDTH + g;
+                F low_zero, low_one;
+                bit_minima_of_axis<WIDTH>(low, g, low_zero, low_one);
+                zero[b] = min(zero[b], low_zero);
+                one[b] = min(one[b], low_one);
             }
         }
     }

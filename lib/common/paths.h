@@ -108,10 +108,7 @@ public:
         for (int j = level + 1; j < nt; ++j) {
             F s_re, s_im;
             symbol(path, j, s_re, s_im);
-            const F c_re = d_c[2 * (level * nt + j)],
-                    c_im = d_c[2 * (level * nt + j) + 1];
-            re = fma(c_im, s_im, fnma(c_re, s_re, re));
-            im = fnma(c_im, s_re, fnma(c_re, s_im, im));
+            subtract_product(coefficient(level, j), s_re, s_im, re, im);
         }
     }
 

@@ -6,6 +6,7 @@
  * and of equal norm, so its R holds 2x2 blocks [a -b; b a] with r*I on the diagonal: the
  * complex R, whose diagonal is real, holds the same numbers once. */
 #pragma once
+#include "common/complex.h"
 #include "common/storage.h"
 
 namespace mimopack {
@@ -89,12 +90,7 @@ struct unscaled_qr {
                 im = im * inverse2[c];
                 r[2 * (c * nt + k)] = re;
                 r[2 * (c * nt + k) + 1] = im;
-                MP_UNROLL
-                for (int i = 0; i < nr; ++i) {
-                    w[2 * i] = fma(v[2 * i + 1], im, fnma(v[2 * i], re, w[2 * i]));
-                    w[2 * i + 1] =
-                        fnma(v[2 * i + 1], re, fnma(v[2 * i], im, w[2 * i + 1]));
-                }
+                remove(v, nr, re, im, w);
             }
         }
     }
@@ -128,11 +124,7 @@ struct unscaled_qr {
             project(v, y, nr, z[2 * c], z[2 * c + 1]);
             const F re = z[2 * c] * inverse_length2(c),
                     im = z[2 * c + 1] * inverse_length2(c);
-            MP_UNROLL
-            for (int i = 0; i < nr; ++i) {
-                y[2 * i] = fma(v[2 * i + 1], im, fnma(v[2 * i], re, y[2 * i]));
-                y[2 * i + 1] = fnma(v[2 * i + 1], re, fnma(v[2 * i], im, y[2 * i + 1]));
-            }
+            remove(v, nr, re, im, y);
         }
         return finite;
     }
@@ -164,6 +156,14 @@ struct unscaled_qr {
         }
         re = re + re_im;
         im = im - im_re;
+    }
+
+    /* w -= (re + j im) v, of nr rows: takes a column's share out of another one */
+    MP_FN static void remove(const F* v, int nr, F re, F im, F* w)
+    {
+        MP_UNROLL
+        for (int i = 0; i < nr; ++i)
+            subtract_product(v + 2 * i, re, im, w[2 * i], w[2 * i + 1]);
     }
 };
 

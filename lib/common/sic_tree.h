@@ -4,9 +4,10 @@
  * cancellation (SIC, 000 eq. 14), and the candidates that come from flipping a path's
  * bits (003 fig. 2, 002 fig. 6).
  *
- * Symbols and metrics are those of nway.h: x = scale (2k - (side-1)(1+j)), and the metric
- * is |y_tilde - R x|^2 = sum_i w_i |v_i - sum_{j>=i} c_ij k_j|^2, less the noise variance
- * times the a-priori LLRs of the ones (002 eq. 4). Level nt-1 is the root's. */
+ * Symbols and metrics are those of detectors/nway/greedy_search.h: x = scale (2k -
+ * (side-1)(1+j)), and the metric is |y_tilde - R x|^2 = sum_i w_i |v_i - sum_{j>=i} c_ij
+ * k_j|^2, less the noise variance times the a-priori LLRs of the ones (002 eq. 4). Level
+ * nt-1 is the root's. */
 #pragma once
 #include "common/minima.h"
 #include "common/qr.h"
@@ -29,7 +30,7 @@ public:
     using code = symbol_bits<WIDTH>;
     static constexpr int side = code::side;
     static constexpr int bits = code::count;
-    static constexpr float magic = 12582912.0f; /* 1.5 * 2^23 */
+    static constexpr float magic = rounding_offset;
 
     MP_FN sic_tree(arena<F>& a, const constellation& c, int nt, int nr)
         : d_nt(nt),
@@ -98,10 +99,10 @@ public:
     {
         MP_UNROLL
         for (int i = 0; i < level; ++i) {
-            const F c_re = c[2 * (i * d_nt + level)],
-                    c_im = c[2 * (i * d_nt + level) + 1];
-            to[2 * i] = fma(c_im, k_im, fnma(c_re, k_re, from[2 * i]));
-            to[2 * i + 1] = fnma(c_im, k_re, fnma(c_re, k_im, from[2 * i + 1]));
+            F re = from[2 * i], im = from[2 * i + 1];
+            subtract_product(&c[2 * (i * d_nt + level)], k_re, k_im, re, im);
+            to[2 * i] = re;
+            to[2 * i + 1] = im;
         }
     }
 
@@ -133,11 +134,9 @@ public:
         for (int i = level; i >= 0; --i) {
             F re = residual[2 * i], im = residual[2 * i + 1];
             MP_UNROLL
-            for (int j = level; j > i; --j) {
-                const F c_re = c[2 * (i * nt + j)], c_im = c[2 * (i * nt + j) + 1];
-                re = fma(c_im, d_k[2 * j + 1], fnma(c_re, d_k[2 * j], re));
-                im = fnma(c_im, d_k[2 * j], fnma(c_re, d_k[2 * j + 1], im));
-            }
+            for (int j = level; j > i; --j)
+                subtract_product(
+                    &c[2 * (i * nt + j)], d_k[2 * j], d_k[2 * j + 1], re, im);
             const sliced<F> s = nearest(re, im);
             d_k[2 * i] = s.re - F(magic);
             d_k[2 * i + 1] = s.im - F(magic);

@@ -5,7 +5,7 @@
  * in canonical order), per point for any constellation. */
 #pragma once
 #include "common/elementary.h"
-#include "common/gray.h"
+#include "common/minima.h"
 
 namespace mimopack {
 namespace MIMOPACK_ISA {
@@ -68,15 +68,9 @@ MP_FN void axis_llrs(const F* metric, F* llr)
 {
     MP_UNROLL
     for (int g = 0; g < WIDTH; ++g) {
-        F low[2];
-        MP_UNROLL
-        for (int k = 0; k < 1 << WIDTH; ++k) {
-            const int value = gray_bit<WIDTH>(k, g);
-            /* k = 0 has Gray code 0, and bit g is first set at k = 2^(WIDTH-1-g) */
-            const bool first = value ? k == 1 << (WIDTH - 1 - g) : k == 0;
-            low[value] = first ? metric[k] : min(low[value], metric[k]);
-        }
-        llr[g] = low[0] - low[1];
+        F zero, one;
+        bit_minima_of_axis<WIDTH>(metric, g, zero, one);
+        llr[g] = zero - one;
     }
 }
 

@@ -73,12 +73,7 @@ struct sorted_qr : qr<F, NT, NR> {
                 r[2 * (c * nt + k)] = re;
                 r[2 * (c * nt + k) + 1] = im;
                 left[k] = fnma(re, re, fnma(im, im, left[k]));
-                MP_UNROLL
-                for (int i = 0; i < nr; ++i) {
-                    w[2 * i] = fma(v[2 * i + 1], im, fnma(v[2 * i], re, w[2 * i]));
-                    w[2 * i + 1] =
-                        fnma(v[2 * i + 1], re, fnma(v[2 * i], im, w[2 * i + 1]));
-                }
+                base::remove(v, nr, re, im, w);
             }
         }
     }

@@ -1,6 +1,6 @@
 /* SPDX-FileCopyrightText: 2026 The gr-mimopack authors
  * SPDX-License-Identifier: GPL-3.0-or-later */
-/* A call's arrays, and what of them a thread has at a time */
+/* A call's arrays, and a thread's share of them */
 #pragma once
 #include "common/storage.h"
 #include "cuda/rows.h"
@@ -8,16 +8,21 @@
 namespace mimopack {
 namespace MIMOPACK_ISA {
 
-/* n vectors in the contract's layout, in chunks that share a matrix, of which per_matrix
- * have the same one; noise_var is null where one number holds for all. */
+/* n vectors in the order of the contract. The vectors of a chunk share a matrix, and so
+ * do per_matrix chunks. */
 struct batch {
     unsigned long long n, chunks;
     unsigned chunk, per_matrix;
-    const float *y, *h, *noise_var;
+    const float *y, *h;
+    const float* noise_var; /* n, or null for a common one */
     float common_noise_var;
+    const float* prior; /* n x nt*bits, or null */
     void* llr;
     float int8_scale;
-    unsigned long long* taken; /* zero at first; chunks after the first round */
+    const unsigned char* hard; /* num_hard x n x nt*bits, or null */
+    unsigned* nodes;           /* n x nodes_per_vector, or null */
+    unsigned nodes_per_vector;
+    unsigned long long* taken; /* chunks that were taken after the first round */
 
     static constexpr int nt = asked::num_tx, nr = asked::num_rx;
     static constexpr int num_llr = nt * asked::bits;
@@ -56,9 +61,9 @@ struct batch {
             store_llr<num_llr>(ordered, static_cast<float*>(llr) + vector * num_llr);
     }
 
-    /* Dynamic distribution, so many chunks that nobody took, for TOGETHER threads, which
-     * come here together. Returns the number of the first, counted from the end of the
-     * first round. */
+    /* Dynamic distribution: takes the next chunks for TOGETHER threads, which come here
+     * together. Returns the first one's number, counted from the end of the first round.
+     */
     template <int TOGETHER>
     MP_FN unsigned long long take(int count = TOGETHER) const
     {
@@ -79,7 +84,7 @@ struct batch {
     }
 };
 
-/* What belongs to a matrix, and to a vector */
+/* A thread's matrix and vector */
 struct vector_arrays {
     static constexpr int nt = asked::fixed_tx, nr = asked::fixed_rx;
     static constexpr int num_llr = nt * asked::bits;

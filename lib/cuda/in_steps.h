@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 The gr-mimopack authors
  * SPDX-License-Identifier: GPL-3.0-or-later */
-/* Searches of unequal length by one thread per vector: each thread of a warp takes the
- * next vector when it is done, of those that the warp has prepared together. */
+/* Searches of unequal length, with one thread for each vector. A warp prepares vectors
+ * together; each of its threads takes the next one when it is done. */
 #pragma once
 #include "common/bit_order.h"
 #include "cuda/batch.h"
@@ -10,21 +10,21 @@
 namespace mimopack {
 namespace MIMOPACK_ISA {
 
-/* All of a batch; returns how many of this thread's vectors were erased. */
+/* Detects a batch; returns how many of this thread's vectors were erased. */
 template <class Kernel>
 MP_FN unsigned detect_in_steps(Kernel& kernel, const batch& all, vector_arrays& arrays)
 {
     static_assert(comes_in_steps<Kernel>(0) && !asked::has_prior && !asked::counts);
     const int own = threadIdx.x % 32, warp = threadIdx.x - own;
     const unsigned chunk = asked::matrix_each ? 1 : all.chunk;
-    /* the matrices that are prepared next, or, while t > 0, are; the vectors that wait */
+    /* next: the chunks that are prepared next; t: the vector of each */
     const unsigned long long step =
         gridDim.x * static_cast<unsigned long long>(MIMOPACK_THREADS);
     unsigned long long next =
         blockIdx.x * static_cast<unsigned long long>(MIMOPACK_THREADS) + warp;
     unsigned long long first = 0, vector = 0;
     unsigned t = 0, first_t = 0, lost = 0;
-    int rows = 0, waiting = 0; /* that were prepared, and those that nobody took */
+    int rows = 0, waiting = 0; /* vectors that were prepared, and that nobody took */
     bool searches = false, has_result = false;
     for (;;) {
         if (has_result && !searches) {
@@ -54,7 +54,7 @@ MP_FN unsigned detect_in_steps(Kernel& kernel, const batch& all, vector_arrays& 
                     kernel.prepare(&arrays.matrix[0]);
                 }
                 all.load_received(at * chunk + t, &arrays.received[0]);
-                __syncwarp(); /* what the last batch was taken from is overwritten */
+                __syncwarp(); /* put() overwrites the vectors that were taken */
                 kernel.put(
                     &arrays.received[0], all.load_noise(at * chunk + t), threadIdx.x);
                 __syncwarp();
@@ -75,7 +75,7 @@ MP_FN unsigned detect_in_steps(Kernel& kernel, const batch& all, vector_arrays& 
         }
         if (idle == ~0u)
             return lost;
-        /* So that it is worth a turn, some wait for others. */
+        /* Some wait for others, so that a turn is worth while. */
         const int enough = waiting || next < all.chunks ? asked::idle : 32;
         do {
             if (searches)

@@ -1,13 +1,14 @@
 /* SPDX-FileCopyrightText: 2026 The gr-mimopack authors
  * SPDX-License-Identifier: GPL-3.0-or-later */
+/* Keys that sorting networks sort, as unsigned integers */
 #pragma once
 #include "common/sorting.h"
 
 namespace mimopack {
 namespace MIMOPACK_ISA {
 
-/* What is sorted. Its min and max are unknown to the compiler's first stage, which takes
- * minutes to see through long chains of them. */
+/* A key to be sorted. Its min and max are opaque to the compiler's first stage, which
+ * would take minutes to see through long chains of them. */
 struct key_value {
     unsigned v;
     MP_FN friend key_value min(key_value a, key_value b)
@@ -30,7 +31,7 @@ struct key_value {
     }
 };
 
-/* Bits of the numbers below count */
+/* The number of bits of the numbers below count */
 constexpr int bits_for(int count)
 {
     return count > 1 ? 1 + bits_for((count + 1) / 2) : 0;

@@ -1,9 +1,9 @@
 /* SPDX-FileCopyrightText: 2026 The gr-mimopack authors
  * SPDX-License-Identifier: GPL-3.0-or-later */
-/* The GPU's lane type: one float, as the threads of a warp are the lanes. It offers what
- * the CPU's does (see cpu/simd.h). */
+/* The GPU's lane type: one float, as the threads of a warp are the lanes. It has the
+ * members and functions of the CPU's lane types (see cpu/simd.h). */
 #pragma once
-#include "common/config.h"
+#include "common/scalar.h"
 
 namespace mimopack {
 namespace MIMOPACK_ISA {
@@ -70,7 +70,7 @@ struct lane {
     }
     MP_FN friend lane slice(lane a, int side, lane& level)
     {
-        constexpr float magic = 12582912.0f; /* 1.5 * 2^23: a sum with it is rounded */
+        constexpr float magic = rounding_offset;
         const lane t = clamp(a, lane(0.49999994f * side));
         const float half = 0.5f * (side - 1);
         const lane k(__fadd_rn(t.v + half, magic));
@@ -89,9 +89,7 @@ struct lane {
                 list[i * stride] = values[i].v;
         return m.m;
     }
-    /* Relative error below 2^-22, as on the CPU; what is smaller than the least normal
-     * number counts as 0. (Not on a GPU: for tests, which run the same text without one.)
-     */
+    /* As reciprocal() of a float. The branch without a GPU is for tests. */
     MP_FN friend lane rsqrt(lane a)
     {
 #ifdef __CUDA_ARCH__
@@ -101,15 +99,7 @@ struct lane {
         return lane(1.0f / sqrtf(a.v));
 #endif
     }
-    MP_FN friend lane reciprocal(lane a)
-    {
-#ifdef __CUDA_ARCH__
-        asm("rcp.approx.ftz.f32 %0, %0;" : "+f"(a.v));
-        return a;
-#else
-        return lane(1.0f / a.v);
-#endif
-    }
+    MP_FN friend lane reciprocal(lane a) { return lane(reciprocal(a.v)); }
 };
 
 MP_FN lane lane::word::as_float() const { return lane(__int_as_float(v)); }

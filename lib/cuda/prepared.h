@@ -6,8 +6,8 @@
 namespace mimopack {
 namespace MIMOPACK_ISA {
 
-/* A kernel, which where it is LARGE, too large for registers, has prepare() in a function
- * of its own: in two pieces NVRTC compiles bit flipping for 8x8 in a quarter of the time
+/* A kernel whose prepare() is a function of its own where it is LARGE, too large for
+ * registers. NVRTC then compiles bit flipping for 8x8 in a quarter of the time
  * (CUDA 12.4) or a tenth (13.0). */
 template <class Kernel, bool LARGE>
 struct prepared : Kernel {

@@ -1,135 +1,26 @@
 /* SPDX-FileCopyrightText: 2026 The gr-mimopack authors
  * SPDX-License-Identifier: GPL-3.0-or-later */
-/* What searches of one vector by one thread keep in registers: the system, and the bits'
- * minima, which are updated as candidates come, without lists. Whatever indexes an array
- * is known when compiling, for else it would be in memory.
+/* The state of searches with one vector for each thread, in registers: the triangular
+ * system and the bits' minima. Minima are updated as candidates come; there are no lists.
+ * All indices of arrays are known when compiling, as an array with other indices would be
+ * in memory.
  *
  * Square QAM of up to four bits per axis. */
 #pragma once
-#include "common/gray.h"
 #include "common/qr.h"
+#include "common/weighted_rotation.h"
+#include "cuda/axis_slice.h"
 #include "cuda/sizes.h"
 
 namespace mimopack {
 namespace MIMOPACK_ISA {
-
-/* Of zeros too, as copysignf() sees it */
-MP_FN bool negative(float u) { return __float_as_int(u) < 0; }
-
-/* An axis' level, in steps of 1 round 0, that is nearest to u; its Gray bits. */
-template <int WIDTH>
-struct axis_slice;
-
-template <>
-struct axis_slice<1> {
-    float level;
-    bool bit[1];
-    MP_FN explicit axis_slice(float u) : level(copysignf(0.5f, u)), bit{ !negative(u) } {}
-};
-
-template <>
-struct axis_slice<2> {
-    float level;
-    bool bit[2];
-    MP_FN explicit axis_slice(float u) : bit{ !negative(u), fabsf(u) < 1.0f }
-    {
-        level = copysignf(bit[1] ? 0.5f : 1.5f, u);
-    }
-};
-
-/* The Gray bits of an axis' level behind its sign, from how far it is from 0: each says
- * which half of what the ones before left is the inner one. */
-template <int WIDTH>
-MP_FN void amplitude_bits(float away, bool* bit)
-{
-    MP_UNROLL
-    for (int b = 1; b < WIDTH; ++b) {
-        const float middle = 1 << (WIDTH - 1 - b);
-        bit[b] = away < middle;
-        away = fabsf(away - middle);
-    }
-}
-
-/* The same by a sum that is rounded: more instructions, but fewer of those that compare
- * and select, of which a GPU does half as many at a time. */
-template <int WIDTH>
-struct axis_slice {
-    float level;
-    bool bit[WIDTH];
-    MP_FN explicit axis_slice(float u)
-    {
-        constexpr float largest = (1 << WIDTH) - 1, magic = 12582912.0f; /* 1.5 * 2^23 */
-        const float share = __saturatef(fmaf(u, 1.0f / largest, 0.5f));
-        level = __fadd_rn(fmaf(share, largest, magic), -magic) - 0.5f * largest;
-        bit[0] = level > 0.0f;
-        amplitude_bits<WIDTH>(fabsf(level), bit);
-    }
-};
-
-/* What an a-priori LLR says against a bit's value, from half of it, in units of the
- * metrics: itself or exactly nothing, so that no sum of large numbers takes digits from
- * the others. Additions, of which a GPU does twice as many at a time as maxima. */
-MP_FN float bit_penalty(bool value, float half)
-{
-    return fabsf(half) + (value ? -half : half);
-}
-
-/* The level with the least w (u - level)^2 and penalties of its bits. With level = s a
- * and s = +-1 that is, but for what no level changes, w a^2 - |2 a w u + half_0| and what
- * the other bits, which are a's, add; half: of the axis' a-priori LLRs. */
-template <int WIDTH>
-struct known_slice {
-    static constexpr int amplitudes = 1 << (WIDTH - 1);
-    float level;
-    bool bit[WIDTH];
-
-    MP_FN known_slice(float u, float w, const float* half)
-    {
-        const float wu = w * u;
-        /* more would decide no other sign, and take digits from w u */
-        const float enough = fmaf(4.0f * amplitudes, fabsf(wu), 1e-37f);
-        const float sure = fmaxf(fminf(half[0], enough), -enough);
-        float away = 0.5f, sign = wu + sure;
-        if constexpr (WIDTH == 2) {
-            const float far = fmaf(3.0f, wu, sure);
-            const bool inner = fabsf(far) - fabsf(sign) < fmaf(2.0f, half[1], 2.0f * w);
-            away = inner ? 0.5f : 1.5f;
-            sign = inner ? sign : far;
-        } else {
-            float least = amplitude_metric(0, w, half) - fabsf(sign);
-            MP_UNROLL
-            for (int n = 1; n < amplitudes; ++n) {
-                const float other = fmaf(2.0f * n + 1.0f, wu, sure);
-                const float own = amplitude_metric(n, w, half) - fabsf(other);
-                const bool better = own < least;
-                sign = better ? other : sign;
-                away = better ? n + 0.5f : away;
-                least = fminf(own, least);
-            }
-        }
-        level = copysignf(away, sign);
-        bit[0] = level > 0.0f;
-        amplitude_bits<WIDTH>(away, bit);
-    }
-
-    /* What does not depend on u */
-    MP_FN static float amplitude_metric(int n, float w, const float* half)
-    {
-        const float a = n + 0.5f;
-        float sum = a * a * w;
-        MP_UNROLL
-        for (int b = 1; b < WIDTH; ++b)
-            sum += bit_penalty(gray_bit<WIDTH>(amplitudes + n, b), half[b]);
-        return sum;
-    }
-};
 
 /* A column that is known when compiling */
 template <int N>
 struct constant_column {
 };
 
-/* The column's row comes on top, those above it step down. */
+/* The column's row comes on top, and the rows above it step down. */
 template <int COLUMN, int NT, int SIZE>
 MP_FN void raise_row(float (&rows)[NT][SIZE])
 {
@@ -167,9 +58,9 @@ MP_FN void swap_rows(float (&rows)[NT][SIZE])
     }
 }
 
-/* A vector's triangular system, rows in units of the distance of points, with ones on R's
- * diagonal: v_i - sum_{j>i} c_ij s_j - s_i weighs w_i (see detectors/nway/greedy_search.h); s in steps of
- * 1 round 0. KNOWN: bits have a-priori LLRs, here half of them, in the metrics' units. */
+/* A vector's triangular system (see detectors/nway/greedy_search.h): row i is v_i -
+ * sum_{j>i} c_ij s_j - s_i with weight w_i, s in steps of 1 round 0. KNOWN: bits have
+ * a-priori LLRs; `half` has half of them, in units of the metrics. */
 template <int NT, int WIDTH, bool KNOWN = false>
 struct register_system {
     static constexpr int top = NT - 1;
@@ -177,7 +68,8 @@ struct register_system {
     float c[NT][NT][2], w[NT], v[2 * NT];
     float half[KNOWN ? NT : 1][bits];
 
-    /* Of columns that were decomposed, and a vector; returns where it is finite. */
+    /* Sets the system of decomposed columns and a vector; returns whether the vector is
+     * finite. */
     template <int NR>
     MP_FN lane::mask set(const unscaled_qr<lane, NT, NR>& qr, const lane* y, float scale)
     {
@@ -206,7 +98,7 @@ struct register_system {
             half[b / bits][b % bits] = llr[b].v * (0.5f * noise_var);
     }
 
-    /* What a-priori LLRs say against a level of the top row */
+    /* The penalty of a level of the top row by its a-priori LLRs */
     MP_FN float top_penalty(int k, int axis) const
     {
         float sum = 0.0f;
@@ -217,9 +109,8 @@ struct register_system {
         return sum;
     }
 
-    /* The column comes on top, those above it step down: its row loses its entries to
-     * those below one after another (Givens rotations with weights instead of roots,
-     * see nway.h). */
+    /* The column comes on top, and those above it step down. Its row loses its entries
+     * one after another to the rows below. */
     template <int COLUMN>
     MP_FN void raise(constant_column<COLUMN>)
     {
@@ -230,7 +121,7 @@ struct register_system {
             row[j][0] = c[column][j][0];
             row[j][1] = c[column][j][1];
         }
-        float x_re = v[2 * column], x_im = v[2 * column + 1];
+        float x[2] = { v[2 * column], v[2 * column + 1] };
         float weight = w[column];
         MP_UNROLL
         for (int i = 0; i < column; ++i) {
@@ -245,61 +136,24 @@ struct register_system {
         }
         MP_UNROLL
         for (int i = column; i < top; ++i) {
-            const float re = row[i + 1][0], im = row[i + 1][1];
-            const float sum = fmaf(weight, fmaf(re, re, im * im), w[i + 1]);
-            const float inverse = reciprocal(lane(sum)).v;
-            const float share = inverse * weight, t = inverse * w[i + 1];
-            const float s_re = share * re, s_im = -share * im;
+            const auto r =
+                weighted_rotation<float>::removing(row[i + 1], weight, w[i + 1], w[i]);
             MP_UNROLL
-            for (int j = i + 2; j < NT; ++j) {
-                const float from_re = c[i + 1][j][0], from_im = c[i + 1][j][1];
-                turn(re,
-                     im,
-                     s_re,
-                     s_im,
-                     t,
-                     row[j][0],
-                     row[j][1],
-                     from_re,
-                     from_im,
-                     c[i][j - 1][0],
-                     c[i][j - 1][1]);
-            }
-            const float y_re = v[2 * (i + 1)], y_im = v[2 * (i + 1) + 1];
-            turn(re, im, s_re, s_im, t, x_re, x_im, y_re, y_im, v[2 * i], v[2 * i + 1]);
-            c[i][top][0] = s_re;
-            c[i][top][1] = s_im;
-            w[i] = sum;
-            weight = weight * t;
+            for (int j = i + 2; j < NT; ++j)
+                r.turn(row[j], c[i + 1][j], c[i][j - 1]);
+            r.turn(x, v + 2 * (i + 1), v + 2 * i);
+            c[i][top][0] = r.s[0];
+            c[i][top][1] = r.s[1];
         }
         w[top] = weight;
-        v[2 * top] = x_re;
-        v[2 * top + 1] = x_im;
+        v[2 * top] = x[0];
+        v[2 * top + 1] = x[1];
         if constexpr (KNOWN)
             raise_row<column>(half);
     }
-
-    /* Rows x and y become s x + t y, and x - a y. */
-    MP_FN static void turn(float a_re,
-                           float a_im,
-                           float s_re,
-                           float s_im,
-                           float t,
-                           float& x_re,
-                           float& x_im,
-                           float y_re,
-                           float y_im,
-                           float& upper_re,
-                           float& upper_im)
-    {
-        upper_re = fmaf(-s_im, x_im, fmaf(s_re, x_re, t * y_re));
-        upper_im = fmaf(s_im, x_re, fmaf(s_re, x_im, t * y_im));
-        x_re = fmaf(a_im, y_im, fmaf(-a_re, y_re, x_re));
-        x_im = fmaf(-a_im, y_re, fmaf(-a_re, y_im, x_im));
-    }
 };
 
-/* A number for either value of each bit, by column */
+/* A number for both values of each bit, by column */
 template <int NT, int WIDTH>
 struct bit_pairs {
     static constexpr int bits = 2 * WIDTH;
@@ -374,7 +228,7 @@ struct register_candidate {
     bool bit[NT][2 * WIDTH];
     int number;
 
-    /* At row i, where what those above leave is u: the best level of each axis */
+    /* Sets row i, where the rows above leave u, to the best level of each axis. */
     template <bool KNOWN>
     MP_FN void
     slice(const register_system<NT, WIDTH, KNOWN>& s, int i, float u_re, float u_im)
@@ -390,6 +244,22 @@ struct register_candidate {
         MP_UNROLL
         for (int b = 0; KNOWN && b < 2 * WIDTH; ++b)
             metric += bit_penalty(bit[i][b], s.half[KNOWN ? i : 0][b]);
+    }
+
+    /* Sets all rows below the top, where the real part of the top symbol leaves u. */
+    template <bool KNOWN>
+    MP_FN void slice_below_top(const register_system<NT, WIDTH, KNOWN>& s, const float* u)
+    {
+        constexpr int top = NT - 1;
+        MP_UNROLL
+        for (int i = top - 1; i >= 0; --i) {
+            float u_re = fmaf(s.c[i][top][1], im[top], u[2 * i]);
+            float u_im = fmaf(-s.c[i][top][0], im[top], u[2 * i + 1]);
+            MP_UNROLL
+            for (int j = top - 1; j > i; --j)
+                subtract_product(s.c[i][j], re[j], im[j], u_re, u_im);
+            slice(s, i, u_re, u_im);
+        }
     }
 
     template <class Slice>
@@ -415,25 +285,17 @@ MP_FN float sliced_metric(const register_system<NT, WIDTH, KNOWN>& s)
     for (int i = NT - 1; i >= 0; --i) {
         float u_re = s.v[2 * i], u_im = s.v[2 * i + 1];
         MP_UNROLL
-        for (int j = NT - 1; j > i; --j) {
-            u_re = fmaf(s.c[i][j][1], x.im[j], fmaf(-s.c[i][j][0], x.re[j], u_re));
-            u_im = fmaf(-s.c[i][j][1], x.re[j], fmaf(-s.c[i][j][0], x.im[j], u_im));
-        }
+        for (int j = NT - 1; j > i; --j)
+            subtract_product(s.c[i][j], x.re[j], x.im[j], u_re, u_im);
         x.slice(s, i, u_re, u_im);
     }
     return x.metric;
 }
 
-template <int WIDTH>
-MP_FN float axis_level(int k)
-{
-    return k - 0.5f * ((1 << WIDTH) - 1);
-}
-
-/* All symbols of the top column, for each the best of every other: updates bits' minima
- * where they are wanted, and calls visit(candidate). LARGE: visits take so many registers
- * that there is less room for several candidates at a time, as there is with a-priori
- * LLRs of many columns. */
+/* Takes each symbol of the top column with the best symbols of the columns below. Updates
+ * the bits' minima where Bits, and calls visit(candidate). LARGE: visits take so many
+ * registers that fewer candidates have room at a time; so do a-priori LLRs of many
+ * columns. */
 template <bool Bits, bool LARGE = false, int NT, int WIDTH, bool KNOWN, class Visit>
 MP_FN void expand_top(const register_system<NT, WIDTH, KNOWN>& s,
                       bit_minima<NT, WIDTH>& m,
@@ -474,25 +336,10 @@ MP_FN void expand_top(const register_system<NT, WIDTH, KNOWN>& s,
             MP_UNROLL
             for (int b = 0; b < bits; ++b)
                 x.bit[top][b] = gray_bit<WIDTH>(b < WIDTH ? k_re : k_im, b % WIDTH);
+            x.slice_below_top(s, base);
             MP_UNROLL
-            for (int i = top - 1; i >= 0; --i) {
-                float u_re = fmaf(s.c[i][top][1], x.im[top], base[2 * i]);
-                float u_im = fmaf(-s.c[i][top][0], x.im[top], base[2 * i + 1]);
-                MP_UNROLL
-                for (int j = top - 1; j > i; --j) {
-                    u_re =
-                        fmaf(s.c[i][j][1], x.im[j], fmaf(-s.c[i][j][0], x.re[j], u_re));
-                    u_im =
-                        fmaf(-s.c[i][j][1], x.re[j], fmaf(-s.c[i][j][0], x.im[j], u_im));
-                }
-                x.slice(s, i, u_re, u_im);
-            }
-            MP_UNROLL
-            for (int i = 0; i < top; ++i) {
-                MP_UNROLL
-                for (int b = 0; Bits && b < bits; ++b)
-                    m.add(i, b, x.bit[i][b], x.metric);
-            }
+            for (int b = 0; Bits && b < top * bits; ++b)
+                m.add(b / bits, b % bits, x.bit[b / bits][b % bits], x.metric);
             visit(x);
             nearest_re = fminf(nearest_re, x.metric);
             if constexpr (whole_rows)
@@ -515,15 +362,15 @@ MP_FN void expand_top(const register_system<NT, WIDTH, KNOWN>& s,
     }
 }
 
-/* Square QAM of so many bits per axis, and so many antennas; for more there is the CPU's
- * form. */
+/* Whether this is square QAM with at most so many bits per axis, and layers; beyond that
+ * there is the CPU's form. */
 constexpr bool register_sizes_to(int width, int antennas)
 {
     return asked::width > 0 && asked::width <= width && asked::fixed_tx > 1 &&
            asked::fixed_tx <= antennas;
 }
 
-/* For searches that have no form with a-priori LLRs here */
+/* For searches without a-priori LLRs */
 constexpr bool fits_registers = register_sizes_to(3, 4) && !asked::has_prior;
 
 } // namespace MIMOPACK_ISA

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 The gr-mimopack authors
  * SPDX-License-Identifier: GPL-3.0-or-later */
-/* How the rows of arrays come into a thread's registers and go back: 16 bytes at a time,
- * by each thread for itself, or a warp's rows together through shared memory. */
+/* Moves rows of arrays to the registers of threads and back, 16 bytes at a time. Each
+ * thread moves its own row, or a warp moves its rows together through shared memory. */
 #pragma once
 #include "cuda/lane.h"
 #include "cuda/sizes.h"
@@ -9,8 +9,8 @@
 namespace mimopack {
 namespace MIMOPACK_ISA {
 
-/* COUNT complex numbers, 16 bytes at a time where rows are so many that each begins at a
- * multiple of them */
+/* A row of COUNT complex numbers, 16 bytes at a time where each row begins at a multiple
+ * of 16 bytes */
 template <int COUNT>
 MP_FN void load_row(const float* from, lane* to)
 {
@@ -54,7 +54,7 @@ MP_FN void store_llr(const lane* from, float* to)
     }
 }
 
-/* As saturated integers, 16 or 4 at a time where rows allow */
+/* Stores saturated integers, 16 or 4 at a time where rows allow. */
 template <int COUNT>
 MP_FN void store_int8(const lane* from, float scale, signed char* to)
 {
@@ -84,7 +84,7 @@ MP_FN void store_int8(const lane* from, float scale, signed char* to)
     }
 }
 
-/* 16 bytes from global to shared memory, where the GPU can without waiting for them */
+/* Copies 16 bytes from global to shared memory, without waiting where the GPU can. */
 MP_FN void copy_part(const float4* from, float4* shared)
 {
 #if __CUDA_ARCH__ >= 800
@@ -103,7 +103,7 @@ MP_FN void rows_are_under_way()
 #endif
 }
 
-/* All but those that got under way last */
+/* Waits for all rows but those that got under way last. */
 MP_FN void wait_for_rows()
 {
 #if __CUDA_ARCH__ >= 800
@@ -112,10 +112,9 @@ MP_FN void wait_for_rows()
     __syncwarp();
 }
 
-/* 32 rows of so many floats, a row for each thread of a warp, on their way between global
- * memory, where consecutive threads move consecutive 16 bytes, and each thread's own
- * registers. In shared memory rows are an odd number of 16 bytes apart, so that neither
- * access meets a bank twice. */
+/* 32 rows of FLOATS floats in shared memory, one for each thread of a warp. Consecutive
+ * threads copy consecutive 16 bytes of global memory; then each thread reads its own row.
+ * Rows are an odd number of 16 bytes apart, so that neither access meets a bank twice. */
 template <int FLOATS>
 struct warp_rows {
     static constexpr bool possible = asked::fixed_tx && FLOATS % 4 == 0 && FLOATS <= 256;

@@ -1,14 +1,14 @@
 /* SPDX-FileCopyrightText: 2026 The gr-mimopack authors
  * SPDX-License-Identifier: GPL-3.0-or-later */
-/* The sizes of H as constructors take them. */
+/* The size of H as constructors take it */
 #pragma once
+#include "cuda/asked.h"
 #include "cuda/lane.h"
 
 namespace mimopack {
 namespace MIMOPACK_ISA {
 
-/* For a build for any size (NT = 0): what the compiler does not know, it does not unroll.
- */
+/* Hides a size from the compiler where NT = 0, so that it does not unroll loops. */
 MP_FN int any_size(int n)
 {
     asm("" : "+r"(n));

@@ -1,11 +1,11 @@
 /* SPDX-FileCopyrightText: 2026 The gr-mimopack authors
  * SPDX-License-Identifier: GPL-3.0-or-later */
-/* What teams of threads find together: 2 to 32 neighbours in a warp, whose teams all come
- * here at the same time. */
+/* Sums, extremes and sorted lists of teams of threads. A team is 2 to 32 neighbours in a
+ * warp; all teams of the warp come here together. */
 #pragma once
 #include "common/sorting.h"
 
-/* From there on a warp's integers are combined by one instruction. */
+/* From compute capability 8.0 on one instruction combines a warp's integers. */
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 800
 #define MP_WARP_REDUCES 1
 #else
@@ -54,7 +54,7 @@ MP_FN unsigned team_most(unsigned x)
     return over_team<TEAM>(x, [](unsigned a, unsigned b) { return a < b ? b : a; });
 }
 
-/* The sum over the threads of the team before this one */
+/* The sum over the team's threads before this one */
 template <int TEAM>
 MP_FN unsigned team_sum_before(unsigned own)
 {
@@ -68,9 +68,9 @@ MP_FN unsigned team_sum_before(unsigned own)
     return sum - own;
 }
 
-/* Numbers that a team sorts, COUNT of each thread: the order is that of threads, and in
- * each that of its own. Bitonic merges whose first step turns one of the runs round, so
- * that all steps leave the lesser in front. COUNT is a power of two. */
+/* A list that a team sorts, COUNT keys in each thread, a power of two. The first thread's
+ * keys come first. Bitonic merges, whose first step turns one of the runs round, so that
+ * all steps leave the lesser key in front. */
 template <int TEAM, int COUNT, class Key>
 struct team_list {
     static constexpr int size = TEAM * COUNT;
@@ -99,7 +99,7 @@ struct team_list {
         }
     }
 
-    /* Of this and another that is sorted as well, the first half */
+    /* Keeps the first half of this list and another one, both sorted. */
     MP_FN void keep_least(const team_list& more)
     {
         MP_UNROLL
@@ -108,7 +108,7 @@ struct team_list {
         finish(TEAM / 2);
     }
 
-    /* The entry of a rank that is known */
+    /* The entry of a rank */
     template <int RANK>
     MP_FN Key get() const
     {
@@ -118,21 +118,21 @@ struct team_list {
     }
 
 private:
-    /* Of the thread whose number differs in these bits */
+    /* The key of the thread whose number differs in these bits */
     MP_FN static Key other(Key own, int bits)
     {
         own.v = __shfl_xor_sync(~0u, own.v, bits);
         return own;
     }
 
-    /* The lesser, or where the bit of the thread's number is set the greater */
+    /* The lesser key, or the greater where the bit of the thread's number is set */
     MP_FN static Key keep(Key own, Key other, int bit)
     {
         const bool front = !(threadIdx.x & bit);
         return (other.v < own.v) == front ? other : own;
     }
 
-    /* The steps between threads from a distance on, and those within each */
+    /* The steps between threads from a distance on, then those within each thread */
     MP_FN void finish(int distance)
     {
         MP_UNROLL

@@ -11,7 +11,7 @@ namespace MIMOPACK_ISA {
 
 namespace {
 
-template <template <class> class Combination>
+template <class Combination>
 std::size_t run_tree(const plan& p, const batch& b)
 {
     return drive<0, 0>(p, b, [&](arena<simd>& a) {
@@ -32,7 +32,7 @@ std::size_t run_enumeration(const plan& p, const batch& b)
 std::size_t run_omap(const plan& p, const batch& b)
 {
     return with_options<no_options>(
-        p, [&](const no_options&) { return run_tree<log_sum>(p, b); });
+        p, [&](const no_options&) { return run_tree<log_sum<simd>>(p, b); });
 }
 
 std::size_t run_mla(const plan& p, const batch& b)
@@ -45,7 +45,7 @@ std::size_t run_mla(const plan& p, const batch& b)
             return run_enumeration<true>(p, b);
         default:
             return p.points.width ? run_sliced(p, b, infinity)
-                                  : run_tree<best_metric>(p, b);
+                                  : run_tree<least_metric<simd>>(p, b);
         }
     });
 }

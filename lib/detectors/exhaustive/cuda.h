@@ -5,13 +5,12 @@
 #include "detectors/exhaustive/enumeration.h"
 #include "detectors/exhaustive/kernel.h"
 #include "detectors/exhaustive/sliced.h"
-#include "detectors/nway/cuda_passes.h"
+#include "detectors/nway/cuda_in_registers.h"
 
 namespace mimopack {
 namespace MIMOPACK_ISA {
 
-/* Sizes are template parameters, so that only the form that is chosen for them is
- * compiled. */
+/* Sizes are template parameters, so that only the chosen form is compiled. */
 template <int NT = asked::fixed_tx, int NR = asked::fixed_rx, int WIDTH = asked::width>
 MP_FN auto make_mla(arena<lane>& a)
 {
@@ -21,16 +20,17 @@ MP_FN auto make_mla(arena<lane>& a)
     else if constexpr (o.method == 2)
         return enumeration<lane, true>(a, asked::points, layers(), antennas());
     else if constexpr (register_sizes_to(4, 2)) /* N-way with all passes is exact */
-        return register_passes<NT,
-                               NR,
-                               WIDTH,
-                               column_order::rotate,
-                               asked::has_prior,
-                               false>(a, asked::points, 2, infinity);
-    else if constexpr (slices)
-        return slice_search<NT, NR, WIDTH, least_metric>(a, asked::points, infinity);
+        return nway_in_registers<NT,
+                                 NR,
+                                 WIDTH,
+                                 column_order::rotate,
+                                 asked::has_prior,
+                                 false>(a, asked::points, 2, infinity);
+    else if constexpr (team_slices_fit)
+        return team_sliced_search<NT, NR, WIDTH, max_log>(a, asked::points, infinity);
     else if constexpr (WIDTH == 0)
-        return exhaustive<lane, best_metric>(a, asked::points, layers(), antennas());
+        return exhaustive<lane, least_metric<lane>>(
+            a, asked::points, layers(), antennas());
     else
         return sliced_search<lane, NT, NR, WIDTH>(
             a, asked::points, layers(), antennas(), infinity);
@@ -39,10 +39,10 @@ MP_FN auto make_mla(arena<lane>& a)
 template <int NT = asked::fixed_tx, int NR = asked::fixed_rx, int WIDTH = asked::width>
 MP_FN auto make_omap(arena<lane>& a)
 {
-    if constexpr (slices)
-        return slice_search<NT, NR, WIDTH, binary_log_sum>(a, asked::points, infinity);
+    if constexpr (team_slices_fit)
+        return team_sliced_search<NT, NR, WIDTH, exact_log>(a, asked::points, infinity);
     else
-        return exhaustive<lane, log_sum>(a, asked::points, layers(), antennas());
+        return exhaustive<lane, log_sum<lane>>(a, asked::points, layers(), antennas());
 }
 
 } // namespace MIMOPACK_ISA

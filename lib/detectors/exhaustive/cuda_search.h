@@ -1,225 +1,22 @@
 /* SPDX-FileCopyrightText: 2026 The gr-mimopack authors
  * SPDX-License-Identifier: GPL-3.0-or-later */
-/* OMAP and MLA for square QAM by teams of threads: a team takes a vector, each of its
- * threads subtrees of the top level, and what they found is combined at the end.
+/* OMAP and MLA for square QAM by teams of threads. A team takes a vector, each of its
+ * threads takes subtrees of the top level, and the team combines the results.
  *
- * As R's diagonal is real, given the layers above the last one both its least metric and
- * its sum of exp(-metric) are found by axis: M^(nt-1) slices take the place of M^nt
- * leaves. A layer's bits come for little where it stands high in the tree; so there are
+ * R's diagonal is real. Given the layers above, the last layer's least metric and its sum
+ * of exp(-metric) are therefore found for each axis by itself: M^(nt-1) slices take the
+ * place of M^nt leaves. The bits of a layer high in the tree cost little, so there are
  * several searches, with columns rotated in between (see detectors/exhaustive/sliced.h).
  *
- * Metrics are in units of the noise, of OMAP in bits: 2^-metric instead of exp(-metric).
- */
+ * Metrics are in units of the noise. OMAP's are in bits: weights are 2^-metric. */
 #pragma once
-#include "common/soft_symbols.h"
-#include "cuda/registers.h"
-#include "cuda/team.h"
+#include "detectors/exhaustive/cuda_sums.h"
 
 namespace mimopack {
 namespace MIMOPACK_ISA {
 
-/* The same two without a GPU: for tests. */
-MP_FN float power_of_two(float x)
-{
-#ifdef __CUDA_ARCH__
-    float power;
-    asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(power) : "f"(x));
-    return power;
-#else
-    return exp2f(x);
-#endif
-}
-
-MP_FN float log_to_two(float x)
-{
-#ifdef __CUDA_ARCH__
-    asm("lg2.approx.ftz.f32 %0, %0;" : "+f"(x));
-    return x;
-#else
-    return log2f(x);
-#endif
-}
-
-template <int TEAM>
-MP_FN float least_of_team(float x)
-{
-    return over_team<TEAM>(x, [](float a, float b) { return fminf(a, b); });
-}
-
-/* Max-log combination of metrics, 000 eq. 12 */
-struct least_metric {
-    static constexpr bool sums = false;
-    static constexpr float nats = 1.0f; /* of a metric's unit */
-    float metric;
-
-    MP_FN void clear() { metric = no_metric; }
-    MP_FN void add(const least_metric& other) { metric = fminf(metric, other.metric); }
-
-    /* Of COUNT metrics */
-    template <int COUNT>
-    MP_FN static least_metric of(const float (&m)[COUNT], const float*)
-    {
-        float least = m[0];
-        MP_UNROLL
-        for (int i = 1; i < COUNT; ++i)
-            least = fminf(least, m[i]);
-        return { least };
-    }
-
-    /* The value of all that a team has */
-    template <int TEAM>
-    MP_FN float over() const
-    {
-        return least_of_team<TEAM>(metric);
-    }
-};
-
-/* Exact combination, 000 eq. 11: 2^-reference sum, the reference being the least metric
- */
-struct binary_log_sum {
-    static constexpr bool sums = true;
-    static constexpr float nats = 0.69314718f;
-    float reference, sum;
-
-    MP_FN void clear()
-    {
-        reference = no_metric;
-        sum = 0.0f;
-    }
-
-    MP_FN void add(const binary_log_sum& other)
-    {
-        const bool better = other.reference < reference;
-        const float scale = power_of_two(-fabsf(other.reference - reference));
-        sum = fmaf(better ? sum : other.sum, scale, better ? other.sum : sum);
-        reference = fminf(reference, other.reference);
-    }
-
-    /* Of COUNT metrics and their weights */
-    template <int COUNT>
-    MP_FN static binary_log_sum of(const float (&m)[COUNT], const float* weight)
-    {
-        const float least = least_metric::of(m, weight).metric;
-        float sum = 0.0f;
-        MP_UNROLL
-        for (int i = 0; i < COUNT; ++i)
-            sum = fmaf(weight[i], power_of_two(least - m[i]), sum);
-        return { least, sum };
-    }
-
-    template <int TEAM>
-    MP_FN float over() const
-    {
-        const float least = least_of_team<TEAM>(reference);
-        return least -
-               log_to_two(over_team<TEAM>(sum * power_of_two(least - reference),
-                                          [](float a, float b) { return a + b; }));
-    }
-};
-
-/* -|x|; of fabsf and a sign ptxas makes two instructions */
-MP_FN float minus_abs(float x)
-{
-    return __int_as_float(__float_as_int(x) | static_cast<int>(0x80000000u));
-}
-
-/* An axis' levels at odd multiples of a step round 0, and u in units where a metric is
- * d^2 / (4 step). Opposite levels k step and -k step differ by k |u|; neighbours, next to
- * t, by |u - t|. */
-template <int WIDTH>
-struct axis_sums {
-    float step, ratio;
-
-    /* Sums do not overflow while levels are closer; farther apart, no more than two of
-     * them count. */
-    static constexpr float close = WIDTH == 1 ? infinity : 24.0f;
-
-    MP_FN explicit axis_sums(float step_)
-        : step(step_), ratio(power_of_two(2.0f * fminf(step_, close)))
-    {
-    }
-
-    /* The sum over all levels of 2^-(what the metric is above that of one of them), whose
-     * distance it finds, with either sign */
-    MP_FN float all(float u, float& distance) const
-    {
-        const float opposite = power_of_two(minus_abs(u));
-        if constexpr (WIDTH == 1) {
-            distance = fabsf(u) - step;
-            return 1.0f + opposite;
-        } else if constexpr (WIDTH == 2) {
-            /* of the outermost */
-            distance = fabsf(u) - 3.0f * step;
-            return fmaf(opposite, fmaf(opposite, opposite + ratio, ratio), 1.0f);
-        } else {
-            /* of the nearest: the axis folded at its middle, and each half at its own */
-            const float square = opposite * opposite, third = opposite * square;
-            const float c1 = 1.0f + opposite, c3 = 1.0f + third;
-            const float c5 = fmaf(third, square, 1.0f),
-                        c7 = fmaf(third * square, square, 1.0f);
-            const float t = fmaf(-4.0f, step, fabsf(u)), r = fmaf(-2.0f, step, fabsf(t));
-            distance = fabsf(r) - step;
-            const bool low = t < 0.0f, inner = r < 0.0f;
-            const float across = power_of_two(minus_abs(t));
-            const float near = fmaf(across, low ? c5 : c3, low ? c3 : c5);
-            const float far =
-                fmaf(across * across * across, low ? c7 : c1, low ? c1 : c7);
-            return fmaf(
-                power_of_two(minus_abs(r)), inner ? far : near, inner ? near : far);
-        }
-    }
-
-    /* The same over the nearest two, of the nearest */
-    MP_FN float nearest(float u, float& distance) const
-    {
-        float next = minus_abs(u);
-        distance = u;
-        MP_UNROLL
-        for (int half = side / 2; half > 1; half /= 2) {
-            distance = fmaf(-half, step, fabsf(distance));
-            next = fmaxf(next, -fabsf(distance));
-        }
-        distance = fabsf(distance) - step;
-        return 1.0f + power_of_two(next);
-    }
-
-private:
-    static constexpr int side = 1 << WIDTH;
-};
-
-/* The distance of the nearest level, with either sign, for any unit */
-template <int WIDTH>
-MP_FN float axis_distance(float u, float step)
-{
-    if constexpr (WIDTH == 1)
-        return fabsf(u) - step;
-    else
-        return axis_distance<WIDTH - 1>(fmaf(-(1 << (WIDTH - 1)), step, fabsf(u)), step);
-}
-
-/* With a-priori costs of the levels instead: the distance of a level is that of u, for
- * units where its metric is d^2. Adds the least to the metric. */
-template <int WIDTH, class Sum>
-MP_FN float axis_sum(float u, float step, const float* cost, float& metric)
-{
-    constexpr int side = 1 << WIDTH;
-    float m[side], least = no_metric;
-    MP_UNROLL
-    for (int k = 0; k < side; ++k) {
-        const float e = fmaf(-2.0f * axis_level<WIDTH>(k), step, u);
-        m[k] = fmaf(e, e, cost[k]);
-        least = fminf(least, m[k]);
-    }
-    metric += least;
-    float sum = 0.0f;
-    MP_UNROLL
-    for (int k = 0; Sum::sums && k < side; ++k)
-        sum += power_of_two(least - m[k]);
-    return sum;
-}
-
 template <int NT, int NR, int WIDTH, class Sum>
-class slice_search
+class team_sliced_search
 {
     static constexpr int side = 1 << WIDTH;
     static constexpr int size = side * side;
@@ -227,17 +24,17 @@ class slice_search
     static constexpr int top = NT - 1;
     static constexpr bool with_prior = asked::has_prior;
     static constexpr bool by_axis = Sum::sums && !with_prior;
-    /* Each thread of a team takes so many symbols of the top level, or shares one: with
-     * axis_sums the way depends on the vector, so that a warp should have one. */
+    /* A thread takes one or several symbols of the top level, or threads share a symbol.
+     * The branches of axis_sums depend on the vector, so a warp should have only one. */
     static constexpr int shares = by_axis && NT == 4 && WIDTH == 2 ? 2 : 1;
     static constexpr int team = size * shares < 32 ? size : 32,
                          turns = size * shares / team;
-    /* Levels whose bits a search finds: the top one, and one below it where two are left
-     * below that. Columns rotate by as many. */
+    /* The levels whose bits a search finds: the top one, and the next where two levels
+     * are left below it. Columns rotate by as many. */
     static constexpr int covered = NT > 3 ? 2 : 1, searches = NT / covered;
-    /* Of a vector, in shared memory: each search's model, whose place its LLRs take, and
-     * the costs of all axes. An odd number of floats, so that vectors are in banks of
-     * their own. */
+    /* A vector's row in shared memory holds the model of each search and the costs of all
+     * axes. LLRs take the place of the models. An odd number of floats keeps rows in
+     * different banks. */
     static constexpr int model_size = NT * (NT + 2);
     static constexpr int costs_at = searches * model_size;
     static constexpr int row_size = (costs_at + (with_prior ? 2 * NT * side : 0)) | 1;
@@ -246,10 +43,10 @@ public:
     using mask = lane::mask;
     static constexpr int shared_bytes = sizeof(float) * MIMOPACK_THREADS * row_size;
     static_assert(shared_bytes <= 48 * 1024);
-    /* in registers: 16 children with one number each, or twice as many */
+    /* Registers hold 16 children with one number each, or with two. */
     static constexpr int team_blocks = !Sum::sums && !with_prior && WIDTH < 3 ? 12 : 8;
 
-    MP_FN slice_search(arena<lane>& a, const constellation& c, float clip)
+    MP_FN team_sliced_search(arena<lane>& a, const constellation& c, float clip)
         : d_scale(c.scale), d_clip(clip), d_qr(a, NT, NR)
     {
         static_assert(NT >= 2 && NT <= 4 && covered * bits <= model_size);
@@ -300,9 +97,8 @@ public:
             MP_UNROLL
             for (int b = 0; b < covered * bits; ++b) {
                 const int to = layer(search, top - b / bits) * bits + b % bits;
-                const lane known = with_prior ? prior[to] : lane(0.0f);
                 const lane found(own[search * model_size + b] * Sum::nats);
-                llr[to] = known + clamp(found - known, lane(d_clip));
+                llr[to] = clipped(with_prior ? prior[to] : lane(0.0f), found, d_clip);
             }
         }
         return d_qr.usable & finite;
@@ -313,18 +109,18 @@ private:
     unscaled_qr<lane, NT, NR> d_qr;
     int d_rows = 32;
 
-    /* What a search has at a level */
+    /* The layer that stands at a level in a search */
     MP_FN static constexpr int layer(int search, int level)
     {
         return (level + search * covered) % NT;
     }
 
-    /* b - sum_{j>=i} r_ij s_j, s in steps of 1 round 0; level 0 as axes' sums want it */
+    /* b - sum_{j>=i} r_ij s_j, s in steps of 1 round 0; level 0 in units of axis_sums */
     struct model {
-        float b[2 * NT], diagonal[NT]; /* of level 0: half the distance of its levels */
+        float b[2 * NT], diagonal[NT]; /* [0]: half the distance of level 0's levels */
         float r[NT][NT][2];
         axis_sums<WIDTH> sums;
-        float unit; /* of level 0's metrics, for sums by axis */
+        float unit; /* of level 0's metrics in axis_sums */
 
         MP_FN explicit model(const float* from)
             : sums(from[2]), unit(0.25f * reciprocal(lane(from[2])).v)
@@ -342,19 +138,15 @@ private:
             }
         }
 
-        /* Sets the symbol of a level: what is left for those below */
+        /* Takes the symbol of a level out of the levels below. */
         MP_FN void cancel(int level, float k_re, float k_im)
         {
             MP_UNROLL
-            for (int i = 0; i < level; ++i) {
-                b[2 * i] =
-                    fmaf(r[i][level][1], k_im, fmaf(-r[i][level][0], k_re, b[2 * i]));
-                b[2 * i + 1] = fmaf(
-                    -r[i][level][1], k_re, fmaf(-r[i][level][0], k_im, b[2 * i + 1]));
-            }
+            for (int i = 0; i < level; ++i)
+                subtract_product(r[i][level], k_re, k_im, b[2 * i], b[2 * i + 1]);
         }
 
-        /* Its metric there */
+        /* What the symbol of a level adds to the metric */
         MP_FN float metric(int level, float k_re, float k_im) const
         {
             const float e_re = fmaf(-diagonal[level], k_re, b[2 * level]),
@@ -380,7 +172,7 @@ private:
         }
     }
 
-    /* Of the two axes of a level */
+    /* The a-priori costs of the two axes of a level */
     struct axis_costs {
         float re[side], im[side];
         MP_FN explicit axis_costs(const float* from)
@@ -393,7 +185,7 @@ private:
         }
     };
 
-    /* A level's bits, each with both of its values */
+    /* Combinations for both values of each bit of a level */
     struct bit_sums {
         Sum zero[bits], one[bits];
         MP_FN bit_sums()
@@ -405,7 +197,7 @@ private:
             }
         }
 
-        /* Of the bits of an axis */
+        /* To the bits of an axis: level k's combination */
         MP_FN void add(int axis, int k, const Sum& sum)
         {
             MP_UNROLL
@@ -418,7 +210,7 @@ private:
         }
     };
 
-    /* One vector of the team's: the bits of the covered levels */
+    /* Searches one of the team's vectors for the bits of the covered levels. */
     MP_FN static void find(int search, float* row, int member)
     {
         float* const own = row + search * model_size;
@@ -440,7 +232,7 @@ private:
             if (with_prior)
                 metric += cost(top)[k_re] + cost(top)[side + k_im];
             left.cancel(top, axis_level<WIDTH>(k_re), axis_level<WIDTH>(k_im));
-            /* the first turn's comes last: no index that is not known */
+            /* Turns go backwards and shift, so that indices are known. */
             MP_UNROLL
             for (int i = turns - 1; i > 0; --i)
                 subtree[i] = subtree[i - 1];
@@ -479,7 +271,7 @@ private:
         }
     }
 
-    /* A share of the symbols of level 2 with what is below them */
+    /* A share of the symbols of level 2, each with its subtree */
     MP_FN static Sum nodes(const model& from,
                            float metric,
                            int share,
@@ -579,8 +371,8 @@ private:
         return Sum::of(m, weight);
     }
 
-    /* Of all symbols of level 0, of which u is left: adds the least metric, and returns
-     * the sum of 2^-(what metrics are above that). */
+    /* All symbols of level 0, where u is left. Adds the reference to the metric and
+     * returns the sum of weights relative to it. */
     template <bool CLOSE>
     MP_FN static float
     slice(const model& s, float u_re, float u_im, const axis_costs& cost, float& metric)
@@ -607,14 +399,14 @@ private:
     }
 };
 
-/* M^(nt-1), the slices of a search */
+/* M^(nt-1): the number of slices of a search */
 constexpr long parents(int layers)
 {
     return layers > 1 ? parents(layers - 1) << asked::bits : 1;
 }
 
-/* Sizes that registers hold */
-constexpr bool slices = register_sizes_to(3, 4);
+/* Whether registers hold a search */
+constexpr bool team_slices_fit = register_sizes_to(3, 4);
 
 } // namespace MIMOPACK_ISA
 } // namespace mimopack

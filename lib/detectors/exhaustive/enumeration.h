@@ -120,11 +120,8 @@ private:
                     re = re - product[0];
                     im = im - product[1];
                 } else {
-                    const F r_re = d_r[2 * (i * d_nt + j)],
-                            r_im = d_r[2 * (i * d_nt + j) + 1];
-                    const F s_re(d_c.re[s]), s_im(d_c.im[s]);
-                    re = fma(r_im, s_im, fnma(r_re, s_re, re));
-                    im = fnma(r_im, s_re, fnma(r_re, s_im, im));
+                    subtract_product(
+                        &d_r[2 * (i * d_nt + j)], F(d_c.re[s]), F(d_c.im[s]), re, im);
                 }
             }
             m = fma(re, re, fma(im, im, m));

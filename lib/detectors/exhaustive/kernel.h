@@ -9,7 +9,7 @@
  * do. Metrics are in units of the noise: |y - Hs|^2 / sigma^2 - sum of the prior LLRs of
  * the ones. */
 #pragma once
-#include "common/elementary.h"
+#include "common/combination.h"
 #include "common/options.h"
 #include "common/qr.h"
 
@@ -26,46 +26,13 @@ struct exhaustive_options {
     }
 };
 
-
-/* Max-log combination, eq. 12. */
-template <class F>
-struct best_metric {
-    F metric;
-    static constexpr int lanes = 1;
-    MP_FN void clear() { metric = F(no_metric); }
-    MP_FN void add(F m) { metric = min(metric, m); }
-    MP_FN void add(const best_metric& other) { metric = min(metric, other.metric); }
-    MP_FN F value() const { return metric; }
-};
-
-/* Exact combination, eq. 11: -ln(sum exp(-m)) = reference - ln(sum), the reference being
- * the smallest metric so far, so that no term overflows and the largest is 1. */
-template <class F>
-struct log_sum {
-    F reference, sum;
-    static constexpr int lanes = 2;
-    MP_FN void clear()
-    {
-        reference = F(no_metric);
-        sum = F(0.0f);
-    }
-    MP_FN void add(F m) { add(log_sum{ m, F(1.0f) }); }
-    MP_FN void add(const log_sum& other)
-    {
-        const auto better = other.reference < reference;
-        const F scale = exp_minus(abs(other.reference - reference));
-        sum = fma(select(better, sum, other.sum), scale, select(better, other.sum, sum));
-        reference = min(reference, other.reference);
-    }
-    MP_FN F value() const { return reference - log_positive(sum); }
-};
-
-template <class F, template <class> class Combination>
+/* Combination: least_metric or log_sum */
+template <class F, class Combination>
 class exhaustive
 {
 public:
     using mask = decltype(F() < F());
-    using combination = Combination<F>;
+    using combination = Combination;
 
     MP_FN exhaustive(arena<F>& a, const constellation& c, int nt, int nr)
         : d_c(c),
@@ -208,13 +175,12 @@ private:
         if (Prior)
             m = m + d_prior[level * d_c.size + s];
         F next_re = d_y[2 * below], next_im = d_y[2 * below + 1];
-        for (int j = level; j < d_nt; ++j) {
-            const F r_re = d_r[2 * (below * d_nt + j)],
-                    r_im = d_r[2 * (below * d_nt + j) + 1];
-            const F s_re(d_c.re[d_path[j]]), s_im(d_c.im[d_path[j]]);
-            next_re = fma(r_im, s_im, fnma(r_re, s_re, next_re));
-            next_im = fnma(r_im, s_re, fnma(r_re, s_im, next_im));
-        }
+        for (int j = level; j < d_nt; ++j)
+            subtract_product(&d_r[2 * (below * d_nt + j)],
+                             F(d_c.re[d_path[j]]),
+                             F(d_c.im[d_path[j]]),
+                             next_re,
+                             next_im);
         return { m, next_re, next_im };
     }
 

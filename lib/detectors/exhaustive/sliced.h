@@ -13,7 +13,9 @@
  * symbol (see axis_penalties), which makes slicing a minimum over the levels of the axis.
  */
 #pragma once
+#include "common/minima.h"
 #include "common/qr.h"
+#include "common/slicing.h"
 #include "common/soft_symbols.h"
 
 namespace mimopack {
@@ -31,7 +33,7 @@ struct axis_levels {
     /* The level nearest to b, in units of step = 1 / inverse */
     MP_FN static F nearest(F b, F inverse)
     {
-        const F magic(12582912.0f); /* 1.5 * 2^23: a sum with it is rounded */
+        const F magic(rounding_offset);
         F k = folds ? fma(b, inverse, F(-origin)) + magic : fma(b, inverse, magic);
         k = min(max(k, magic), magic + F(side - 1.0f)) - magic;
         return folds ? k + F(origin) : k;
@@ -40,11 +42,10 @@ struct axis_levels {
     /* The distance of b from it, with either sign */
     MP_FN static F distance(F b, F step, F inverse)
     {
-        if (WIDTH == 1)
-            return abs(b) - step * F(0.5f);
-        if (WIDTH == 2)
-            return abs(abs(b) - step) - step * F(0.5f);
-        return fnma(nearest(b, inverse), step, b);
+        if constexpr (folds)
+            return axis_distance<WIDTH>(b, step * F(0.5f));
+        else
+            return fnma(nearest(b, inverse), step, b);
     }
 };
 
@@ -235,10 +236,11 @@ private:
             if (s < size) {
                 const F re = value(s / side), im = value(s % side);
                 for (int i = 0; i < level; ++i) {
-                    const F r_re = d_model.r[2 * (i * nt + level)],
-                            r_im = d_model.r[2 * (i * nt + level) + 1];
-                    to[2 * i] = fma(r_im, im, fnma(r_re, re, from[2 * i]));
-                    to[2 * i + 1] = fnma(r_im, re, fnma(r_re, im, from[2 * i + 1]));
+                    F left_re = from[2 * i], left_im = from[2 * i + 1];
+                    subtract_product(
+                        &d_model.r[2 * (i * nt + level)], re, im, left_re, left_im);
+                    to[2 * i] = left_re;
+                    to[2 * i + 1] = left_im;
                 }
                 d_metric[below] =
                     child<Prior>(level,
@@ -341,23 +343,13 @@ private:
     MP_FN void collect(const F* entry, const F* prior, F* llr) const
     {
         for (int axis = 0; axis < 2; ++axis) {
-            F side_of[2 * WIDTH];
-            for (int b = 0; b < 2 * WIDTH; ++b)
-                side_of[b] = F(no_metric);
-            for (int k = 0; k < side; ++k) {
-                F best(no_metric);
-                for (int other = 0; other < side; ++other)
-                    best = min(best, entry[axis ? other * side + k : k * side + other]);
-                for (int g = 0; g < WIDTH; ++g) {
-                    F& hypothesis = side_of[2 * g + gray_bit<WIDTH>(k, g)];
-                    hypothesis = min(hypothesis, best);
-                }
-            }
+            F low[side];
+            level_minima<WIDTH>(entry, axis, low);
             for (int g = 0; g < WIDTH; ++g) {
                 const int b = axis * WIDTH + g;
-                const F difference = side_of[2 * g] - side_of[2 * g + 1];
-                const F known = prior ? prior[b] : F(0.0f);
-                llr[b] = known + max(min(difference - known, F(d_clip)), F(-d_clip));
+                F zero, one;
+                bit_minima_of_axis<WIDTH>(low, g, zero, one);
+                llr[b] = clipped(prior ? prior[b] : F(0.0f), zero - one, d_clip);
             }
         }
     }

@@ -8,45 +8,6 @@
 namespace mimopack {
 namespace MIMOPACK_ISA {
 
-/* The LENGTH smallest metrics and their numbers, which take the place of the mantissas'
- * low bits (as in detectors/fsd/kernel.h). */
-template <int LENGTH, int NUMBER_BITS>
-class register_shortlist
-{
-public:
-    MP_FN register_shortlist()
-    {
-        MP_UNROLL
-        for (int i = 0; i < LENGTH; ++i)
-            d_metric[i] = no_metric;
-    }
-
-    MP_FN void add(float metric, int number)
-    {
-        float left = __int_as_float((__float_as_int(metric) & ~mask) | number);
-        MP_UNROLL
-        for (int i = 0; i < LENGTH; ++i) {
-            const float better = fminf(left, d_metric[i]);
-            left = fmaxf(left, d_metric[i]);
-            d_metric[i] = better;
-        }
-    }
-
-    /* The number of the best, which leaves the list */
-    MP_FN int take()
-    {
-        const int number = __float_as_int(d_metric[0]) & mask;
-        MP_UNROLL
-        for (int i = 1; i < LENGTH; ++i)
-            d_metric[i - 1] = d_metric[i];
-        return number;
-    }
-
-private:
-    static constexpr int mask = (1 << NUMBER_BITS) - 1;
-    float d_metric[LENGTH];
-};
-
 /* The level of an axis whose Gray code differs in bit b */
 template <int WIDTH>
 MP_FN float flipped_level(float level, int b)
@@ -60,7 +21,7 @@ MP_FN float flipped_level(float level, int b)
 }
 
 template <int NT, int NR, int WIDTH, bool SOFT>
-class register_fixed_sphere
+class fixed_sphere_in_registers
 {
 public:
     using mask = lane::mask;
@@ -68,7 +29,7 @@ public:
     static constexpr int bits = 2 * WIDTH;
     static constexpr int top = NT - 1;
 
-    MP_FN register_fixed_sphere(arena<lane>& a, const constellation& c)
+    MP_FN fixed_sphere_in_registers(arena<lane>& a, const constellation& c)
         : d_scale(c.scale), d_order(a, NT, NR), d_qr(a, NT, NR)
     {
     }
@@ -84,16 +45,18 @@ public:
         register_system<NT, WIDTH> s;
         const mask finite = s.set(d_qr, y, d_scale);
         bit_minima<NT, WIDTH> m;
-        register_shortlist<SOFT ? bits : 1, bits> best;
-        expand_top<SOFT>(s, m, [&](const auto& x) { best.add(x.metric, x.number); });
+        shortlist<lane, SOFT ? bits : 1, bits> best;
+        best.clear();
+        expand_top<SOFT>(
+            s, m, [&](const auto& x) { best.add(lane(x.metric), x.number); });
         lane by_column[NT * bits];
         if constexpr (SOFT) {
 #pragma unroll 1
             for (int path = 0; path < bits; ++path)
-                extend(s, best.take(), m);
+                extend(s, best.take().v, m);
             m.llrs(reciprocal(noise_var).v, infinity, by_column);
         } else {
-            decide(s, best.take(), by_column);
+            decide(s, best.take().v, by_column);
         }
         d_order.columns.to_layers(by_column, bits, llr);
         return d_qr.usable & finite;
@@ -105,7 +68,7 @@ private:
     amplification_order<lane, NT, NR> d_order;
     unscaled_qr<lane, NT, NR> d_qr;
 
-    /* What is left at the levels below the top when its symbol is set, and its metric */
+    /* The part of y that is left at each level when the top symbol is set; its metric */
     struct branch {
         float re[NT], im[NT], metric;
         MP_FN branch(const system& s, int number)
@@ -127,23 +90,24 @@ private:
         MP_FN void cancel(const system& s, int level, float k_re, float k_im)
         {
             MP_UNROLL
-            for (int i = 0; i < level; ++i) {
-                re[i] =
-                    fmaf(s.c[i][level][1], k_im, fmaf(-s.c[i][level][0], k_re, re[i]));
-                im[i] =
-                    fmaf(-s.c[i][level][1], k_re, fmaf(-s.c[i][level][0], k_im, im[i]));
-            }
+            for (int i = 0; i < level; ++i)
+                subtract_product(s.c[i][level], k_re, k_im, re[i], im[i]);
         }
     };
+
+    /* Bit b of the top symbol with a number */
+    MP_FN static bool top_bit(int number, int b)
+    {
+        const int k = b < WIDTH ? number & (side - 1) : number >> WIDTH;
+        return gray_bit<WIDTH>(k, b % WIDTH);
+    }
 
     MP_FN static void decide(const system& s, int number, lane* llr)
     {
         branch path(s, number);
         MP_UNROLL
-        for (int b = 0; b < bits; ++b) {
-            const int k = b < WIDTH ? number & (side - 1) : number >> WIDTH;
-            llr[top * bits + b].v = gray_bit<WIDTH>(k, b % WIDTH) ? 1.0f : -1.0f;
-        }
+        for (int b = 0; b < bits; ++b)
+            llr[top * bits + b].v = top_bit(number, b) ? 1.0f : -1.0f;
         MP_UNROLL
         for (int i = top - 1; i >= 0; --i) {
             const axis_slice<WIDTH> re(path.re[i]), im(path.im[i]);
@@ -155,8 +119,8 @@ private:
         }
     }
 
-    /* The soft-output extension: at each level below the top each bit is negated, and the
-     * levels below that are completed by SIC. The path itself is in the list already. */
+    /* The soft-output extension: negates each bit of each level below the top, and
+     * completes the levels below it by SIC. The path itself is in the list already. */
     MP_FN static void extend(const system& s, int number, bit_minima<NT, WIDTH>& m)
     {
         branch path(s, number);
@@ -178,37 +142,52 @@ private:
                 next.metric =
                     fmaf(s.w[i], fmaf(error, error, other * other), path.metric);
                 next.cancel(s, i, imaginary ? 0.0f : change, imaginary ? change : 0.0f);
-                bool fresh[NT][bits];
-                MP_UNROLL
-                for (int j = i - 1; j >= 0; --j) {
-                    const axis_slice<WIDTH> j_re(next.re[j]), j_im(next.im[j]);
-                    const float d_re = next.re[j] - j_re.level,
-                                d_im = next.im[j] - j_im.level;
-                    next.metric =
-                        fmaf(s.w[j], fmaf(d_re, d_re, d_im * d_im), next.metric);
-                    next.cancel(s, j, j_re.level, j_im.level);
-                    MP_UNROLL
-                    for (int k = 0; k < WIDTH; ++k) {
-                        fresh[j][k] = j_re.bit[k];
-                        fresh[j][WIDTH + k] = j_im.bit[k];
-                    }
-                }
+                complete(s, next, i, m);
                 flipped[i][b] = next.metric;
-                MP_UNROLL
-                for (int j = 0; j < i; ++j) {
-                    MP_UNROLL
-                    for (int k = 0; k < bits; ++k)
-                        m.add(j, k, fresh[j][k], next.metric);
-                }
             }
             path.metric = fmaf(s.w[i], fmaf(e[0], e[0], e[1] * e[1]), path.metric);
         }
-        /* Branches share the path's bits above where they leave it. */
-        float below = no_metric;
+        const float best = add_flipped(bit, flipped, m);
+        MP_UNROLL
+        for (int b = 0; b < bits; ++b)
+            m.add(top, b, top_bit(number, b), best);
+    }
+
+    /* Completes a branch by SIC at the levels below one, and adds their bits. */
+    MP_FN static void
+    complete(const system& s, branch& next, int level, bit_minima<NT, WIDTH>& m)
+    {
+        bool fresh[NT][bits];
+        MP_UNROLL
+        for (int j = level - 1; j >= 0; --j) {
+            const axis_slice<WIDTH> re(next.re[j]), im(next.im[j]);
+            const float e_re = next.re[j] - re.level, e_im = next.im[j] - im.level;
+            next.metric = fmaf(s.w[j], fmaf(e_re, e_re, e_im * e_im), next.metric);
+            next.cancel(s, j, re.level, im.level);
+            MP_UNROLL
+            for (int b = 0; b < WIDTH; ++b) {
+                fresh[j][b] = re.bit[b];
+                fresh[j][WIDTH + b] = im.bit[b];
+            }
+        }
+        MP_UNROLL
+        for (int j = 0; j < level; ++j) {
+            MP_UNROLL
+            for (int b = 0; b < bits; ++b)
+                m.add(j, b, fresh[j][b], next.metric);
+        }
+    }
+
+    /* Adds the branches to the bits of the levels where they leave the path and above,
+     * which they share with it. Returns the best branch's metric. */
+    MP_FN static float add_flipped(const bool (&bit)[NT][bits],
+                                   const float (&flipped)[NT][bits],
+                                   bit_minima<NT, WIDTH>& m)
+    {
+        float below = no_metric; /* the best branch that leaves the path below level i */
         MP_UNROLL
         for (int i = 0; i < top; ++i) {
-            float
-                after[bits]; /* the best of those that negate a later bit, and of below */
+            float after[bits]; /* the best that negates a later bit, or leaves below */
             after[bits - 1] = below;
             MP_UNROLL
             for (int b = bits - 2; b >= 0; --b)
@@ -222,11 +201,7 @@ private:
             }
             below = before;
         }
-        MP_UNROLL
-        for (int b = 0; b < bits; ++b) {
-            const int k = b < WIDTH ? number & (side - 1) : number >> WIDTH;
-            m.add(top, b, gray_bit<WIDTH>(k, b % WIDTH), below);
-        }
+        return below;
     }
 };
 
@@ -239,7 +214,7 @@ MP_FN auto make_fixed_sphere(arena<lane>& a)
     constexpr bool usual = o.levels == 1 && (!SOFT || o.num_paths == asked::bits);
     constexpr int nt = usual ? asked::fixed_tx : 0, nr = usual ? asked::fixed_rx : 0;
     if constexpr (usual && fits_registers)
-        return register_fixed_sphere<nt, nr, asked::width, SOFT>(a, asked::points);
+        return fixed_sphere_in_registers<nt, nr, asked::width, SOFT>(a, asked::points);
     else
         return fixed_sphere<lane, nt, nr, asked::width>(
             a,

@@ -36,6 +36,7 @@ template <class F, int LENGTH, int NUMBER_BITS>
 class shortlist
 {
 public:
+    MP_FN shortlist() {}
     MP_FN shortlist(arena<F>&, int) {}
 
     MP_FN void clear()
@@ -58,6 +59,16 @@ public:
 
     MP_FN int length() const { return LENGTH; }
     MP_FN auto number(int i) const { return d_metric[i].as_word() & mask; }
+
+    /* The best one's number; it leaves the list. */
+    MP_FN auto take()
+    {
+        const auto best = number(0);
+        MP_UNROLL
+        for (int i = 1; i < LENGTH; ++i)
+            d_metric[i - 1] = d_metric[i];
+        return best;
+    }
 
 private:
     static constexpr unsigned mask = (1u << NUMBER_BITS) - 1;

@@ -1,16 +1,17 @@
 /* SPDX-FileCopyrightText: 2026 The gr-mimopack authors
  * SPDX-License-Identifier: GPL-3.0-or-later */
-/* K-best (see detectors/kbest/kernel.h) for one thread per vector and short lists.
+/* K-best (see detectors/kbest/kernel.h) with one thread for each vector, for short lists.
  *
- * A QAM symbol's metric is a sum over its axes, so a survivor's children are found one by
- * one from the axes' sorted levels: after the child of levels (i, j), by rank, comes
- * (i, j + 1), and (i + 1, 0) too where j = 0. A queue of children, sorted, in registers,
- * begins with each survivor's best; K times its head is taken and those that come after
- * it are put in, of which only as many are kept as are still to be taken.
+ * The metric of a QAM symbol is a sum over its axes, so the children of a survivor are
+ * found one by one from the sorted levels of the axes. After the child of levels (i, j),
+ * by rank, comes (i, j + 1), and where j = 0 also (i + 1, 0). A sorted queue of children,
+ * in registers, begins with each survivor's best child. K times its head is taken, and
+ * the children after it are put in. The queue keeps no more children than are still to be
+ * taken.
  *
- * As there, a child is a key: its metric in fixed point, and below it where it comes
- * from. A table in shared memory has the step from each level's key to the next one's, so
- * that a step is a sum.
+ * A child is a key: its metric in fixed point, and below it where it comes from. A table
+ * in shared memory has the step from each level's key to the next one's, so that one sum
+ * makes the next key.
  *
  * Square QAM of up to three bits per axis. */
 #pragma once
@@ -33,7 +34,7 @@ class queue_kbest
     static constexpr unsigned not_first = 1u << (bits + index_bits);
     static constexpr int origin_bits = bits + index_bits + 1;
     static constexpr int metric_bits = origin_bits < 9 ? 22 : 31 - origin_bits;
-    /* Above all that is taken; the sum with what is taken is still in range. */
+    /* Above all keys that are taken; its sum with one of them is still in range. */
     static constexpr unsigned never = 1u << 31;
     static constexpr float metric_steps = (1 << metric_bits) - 1;
     static constexpr float bound_key = 0.999f * metric_steps;
@@ -44,7 +45,7 @@ class queue_kbest
         unsigned im[side * capacity][threads], re[side * capacity][threads];
         unsigned path[capacity][threads];
 
-        /* of a survivor, whose table is not there yet */
+        /* A survivor's metric; its table takes the place later. */
         MP_FN unsigned& metric(int survivor) { return re[survivor][threadIdx.x]; }
     };
 
@@ -94,16 +95,10 @@ private:
 
     static constexpr int least_of(int a, int b) { return a < b ? a : b; }
 
-    /* Those that a level leaves; none has been decided above the top. */
+    /* The number of paths that a level leaves, 1 above the top */
     static constexpr int survivors(int level)
     {
         return level == NT ? 1 : least_of(K, survivors(level + 1) * size);
-    }
-
-    /* So many of each axis' nearest levels make at least min(K, M) children. */
-    static constexpr int reach(int levels = 1)
-    {
-        return levels < side && levels * levels < K ? reach(levels + 1) : levels;
     }
 
     /* Where an axis stands in a path; symbol() needs the lowest bit. */
@@ -115,7 +110,7 @@ private:
     struct search {
         tables& t;
         register_system<NT, WIDTH> system;
-        float cost[NT][2][side]; /* what a prior adds to the metric, at least 0 */
+        float cost[NT][2][side]; /* of levels by a prior, at least 0 */
 
         MP_FN explicit search(tables& shared) : t(shared) {}
 
@@ -142,7 +137,7 @@ private:
                         -magic * unit + axis_level<WIDTH>(0));
         }
 
-        /* What is left of y at a level of a path */
+        /* The part of y that a path leaves at a level */
         template <int LEVEL>
         MP_FN void residual(unsigned path, float (&left)[2]) const
         {
@@ -151,13 +146,11 @@ private:
             MP_UNROLL
             for (int j = LEVEL + 1; j < NT; ++j) {
                 const float re = symbol(path, j, 0), im = symbol(path, j, 1);
-                const float c_re = system.c[LEVEL][j][0], c_im = system.c[LEVEL][j][1];
-                left[0] = fmaf(c_im, im, fmaf(-c_re, re, left[0]));
-                left[1] = fmaf(-c_im, re, fmaf(-c_re, im, left[1]));
+                subtract_product(system.c[LEVEL][j], re, im, left[0], left[1]);
             }
         }
 
-        /* start + unit times what an axis' level adds to the metric */
+        /* start + unit times the metric of an axis' level */
         template <int LEVEL>
         MP_FN float
         part(const float (&left)[2], int axis, int k, float unit, float start) const
@@ -179,7 +172,7 @@ private:
                 expand<LEVEL - 1>();
         }
 
-        /* The nearest child comes first, as a bound is wanted of the first survivors. */
+        /* The nearest child comes first, as bound() looks at the first survivors. */
         template <int LEVEL>
         MP_FN void take_all()
         {
@@ -235,7 +228,7 @@ private:
                     for (int k = 0; k < side; ++k)
                         of[k].v = part<LEVEL>(left, axis, k, 1.0f, 0.0f);
                     sort_runs<side, 1>(of);
-                    own += of[reach() - 1].v;
+                    own += of[reach(K, side) - 1].v;
                 }
                 worst = fmaxf(worst, own);
             }
@@ -247,8 +240,8 @@ private:
             return __float_as_uint(fminf(with_magic, magic + metric_steps)) - magic_word;
         }
 
-        /* Notes the step from each key of an axis to the next one, where the key's level
-         * says; returns the first key. */
+        /* Sorts the keys of an axis and notes the step from each to the next one, at the
+         * place of the key's level. Returns the first key. */
         MP_FN static unsigned
         make_table(key_value (&key)[side], unsigned (*to)[threads], int stride, int shift)
         {
@@ -307,7 +300,8 @@ private:
             adopt<LEVEL>(taken, worst * (1.0f / bound_key));
         }
 
-        /* Leaves a queue's heads, one after another, those that come after them put in.
+        /* Takes the queue's heads, one after another, and puts in the children after
+         * each.
          */
         template <int COUNT>
         MP_FN void take(key_value (&queue)[K], unsigned (&taken)[COUNT]) const
@@ -374,11 +368,11 @@ private:
 
         MP_FN static bool bit(unsigned codes, int b)
         {
-            return codes >> (b / WIDTH * WIDTH + WIDTH - 1 - b % WIDTH) & 1;
+            return codes >> symbol_bits<WIDTH>::place(b) & 1;
         }
 
-        /* Each bit's nearest survivor of either value: one value's is the best of all, so
-         * that only those whose bit differs from it have to be looked at. */
+        /* Each bit's nearest survivors of both values. The best of all survivors has one
+         * of the values, so only survivors whose bit differs from its bit count. */
         MP_FN void collect(const lane* known, float clip, lane* llr)
         {
             constexpr int count = survivors(0);
@@ -417,7 +411,7 @@ private:
             for (int b = 0; b < NT * bits; ++b) {
                 const lane before = asked::has_prior ? known[b] : lane(0.0f);
                 const lane moved(bit(chosen, b) ? other[b] - best : best - other[b]);
-                llr[b] = before + clamp(moved - before, lane(clip));
+                llr[b] = clipped(before, moved, clip);
             }
         }
 
@@ -429,9 +423,7 @@ private:
     };
 };
 
-/* Which form: short lists in registers, longer ones by teams where keys have room for all
- * that says where they come from, and any by the CPU's. Sizes are template parameters, so
- * that only the form that is chosen for them is compiled. */
+/* Whether a queue in registers has room for the list */
 template <int NT, int NR, int WIDTH, int K>
 constexpr bool queue_fits()
 {
@@ -441,23 +433,26 @@ constexpr bool queue_fits()
         return false;
 }
 
-/* Measured with 4x4 on an H200: with k = 32 teams of 8 are 1.4 (64-QAM) and 1.6 times as
- * fast (16-QAM) as warps, with k = 64 teams of 16 1.2 times (16-QAM) but 0.8 times
- * (64-QAM). */
-constexpr int kbest_team = asked::options().k <= 16                        ? 16
-                           : asked::options().k <= 32                      ? 8
-                           : asked::options().k <= 64 && asked::width <= 2 ? 16
-                                                                           : 32;
+/* The threads of a team. Measured with 4x4 on an H200: with k = 32 teams of 8 are 1.4
+ * (64-QAM) and 1.6 times as fast (16-QAM) as warps, with k = 64 teams of 16 1.2 times
+ * (16-QAM) but 0.8 times (64-QAM). */
+constexpr int team_size(int k)
+{
+    return k <= 16 ? 16 : k <= 32 ? 8 : k <= 64 && asked::width <= 2 ? 16 : 32;
+}
 
+/* Whether a team's keys have room to say where they come from */
 template <int NT, int NR, int WIDTH, int K>
 constexpr bool team_fits()
 {
     if constexpr (WIDTH > 0 && K >= 8)
-        return team_kbest<NT, NR, WIDTH, K, kbest_team>::possible;
+        return team_kbest<NT, NR, WIDTH, K, team_size(K)>::possible;
     else
         return false;
 }
 
+/* Short lists in registers, longer ones by teams, and the CPU's form for any other. Sizes
+ * are template parameters, so that only the chosen form is compiled. */
 template <int NT = asked::fixed_tx, int NR = asked::fixed_rx, int WIDTH = asked::width>
 MP_FN auto make_kbest(arena<lane>& a)
 {
@@ -465,7 +460,7 @@ MP_FN auto make_kbest(arena<lane>& a)
     if constexpr (queue_fits<NT, NR, WIDTH, o.k>())
         return queue_kbest<NT, NR, WIDTH, o.k>(a, asked::points, o.llr_clip);
     else if constexpr (team_fits<NT, NR, WIDTH, o.k>())
-        return prepared<team_kbest<NT, NR, WIDTH, o.k, kbest_team>, (NT > 4)>(
+        return prepared<team_kbest<NT, NR, WIDTH, o.k, team_size(o.k)>, (NT > 4)>(
             a, asked::points, layers(), antennas(), o.llr_clip);
     else
         return prepared<kbest<lane, NT, NR, WIDTH>, (NT > 4)>(

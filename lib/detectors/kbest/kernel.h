@@ -15,7 +15,7 @@
  * come by rising metric: the first that is above the K-th best found so far in every lane
  * ends its row, its parent's rows or the level. */
 #pragma once
-#include "common/gray.h"
+#include "common/minima.h"
 #include "common/options.h"
 #include "common/ordering.h"
 #include "common/paths.h"
@@ -37,6 +37,14 @@ struct kbest_options {
     }
 };
 
+/* The number of nearest levels of each axis that make at least min(k, side^2) children */
+MP_FN constexpr int reach(int k, int side)
+{
+    int levels = 1;
+    while (levels < side && levels * levels < k)
+        ++levels;
+    return levels;
+}
 
 /* WIDTH = 0: any constellation, LLRs in label order. */
 template <class F, int NT, int NR, int WIDTH>
@@ -52,7 +60,7 @@ public:
           d_k(k),
           d_capacity(list_size(k)),
           d_origins((1u << (c.bits + bits_of(k))) - 1),
-          d_reach(reach(k)),
+          d_reach(reach(k, side)),
           d_clip(clip),
           d_columns(a, nt, nr),
           d_tree(a, c, nt, nr, d_capacity),
@@ -132,15 +140,6 @@ private:
         while (1 << bits < k)
             ++bits;
         return bits;
-    }
-
-    /* So many of each axis's nearest levels make at least min(k, M) children. */
-    MP_FN static int reach(int k)
-    {
-        int levels = 1;
-        while (levels < side && levels * levels < k)
-            ++levels;
-        return levels;
     }
 
     MP_FN static F from_bits(int bits) { return (F(0.0f).as_word() + bits).as_float(); }
@@ -384,8 +383,7 @@ private:
                 const F known = d_has_prior ? d_prior[i * bits + b] : F(0.0f);
                 const F difference =
                     select(value.bit(place(b)), other[b] - best, best - other[b]);
-                d_llr[i * bits + b] =
-                    known + max(min(difference - known, F(d_clip)), F(-d_clip));
+                d_llr[i * bits + b] = clipped(known, difference, d_clip);
             }
         }
     }
@@ -393,7 +391,7 @@ private:
     /* Where bit b stands in a label */
     MP_FN int place(int b) const
     {
-        return WIDTH > 0 ? b / most_axis * most_axis + most_axis - 1 - b % most_axis
+        return WIDTH > 0 ? symbol_bits<most_axis>::place(b)
                          : d_constellation.bits - 1 - b;
     }
 

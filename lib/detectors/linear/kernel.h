@@ -103,12 +103,8 @@ public:
         for (int i = 0; i < nt; ++i) {
             F x[2] = { d_z[2 * i], d_z[2 * i + 1] };
             MP_UNROLL
-            for (int j = i + 1; j < nt; ++j) {
-                const F re = d_inverse[2 * (i * nt + j)],
-                        im = d_inverse[2 * (i * nt + j) + 1];
-                x[0] = fma(re, d_z[2 * j], fnma(im, d_z[2 * j + 1], x[0]));
-                x[1] = fma(re, d_z[2 * j + 1], fma(im, d_z[2 * j], x[1]));
-            }
+            for (int j = i + 1; j < nt; ++j)
+                add_product(&d_inverse[2 * (i * nt + j)], &d_z[2 * j], x);
             F inverse_noise;
             if (MMSE) {
                 const F error = noise_var * d_spread[i];
@@ -156,12 +152,8 @@ private:
                 F im = F(0.0f) - qr.r[2 * (i * nt + j) + 1];
                 MP_UNROLL
                 for (int k = i + 1; k < j; ++k) {
-                    const F r_re = qr.r[2 * (i * nt + k)],
-                            r_im = qr.r[2 * (i * nt + k) + 1];
-                    const F x_re = d_inverse[2 * (k * nt + j)];
-                    const F x_im = d_inverse[2 * (k * nt + j) + 1];
-                    re = fma(r_im, x_im, fnma(r_re, x_re, re));
-                    im = fnma(r_im, x_re, fnma(r_re, x_im, im));
+                    const F* const x = &d_inverse[2 * (k * nt + j)];
+                    subtract_product(&qr.r[2 * (i * nt + k)], x[0], x[1], re, im);
                 }
                 d_inverse[2 * (i * nt + j)] = re;
                 d_inverse[2 * (i * nt + j) + 1] = im;

@@ -15,7 +15,7 @@ std::size_t run_size(
     const plan& p, const batch& b, const nway_options& o, int passes, column_order order)
 {
     return drive<NT, NR>(p, b, [&](arena<simd>& a) {
-        return pass_detector<simd, NT, NR, WIDTH>(
+        return nway_detector<simd, NT, NR, WIDTH>(
             a, p.points, p.num_tx, p.num_rx, passes, o.llr_clip, order, o.llr_method);
     });
 }

@@ -1,26 +1,26 @@
 /* SPDX-FileCopyrightText: 2026 The gr-mimopack authors
  * SPDX-License-Identifier: GPL-3.0-or-later */
 #pragma once
-#include "detectors/nway/cuda_passes.h"
+#include "detectors/nway/cuda_in_registers.h"
 
 namespace mimopack {
 namespace MIMOPACK_ISA {
 
-/* N-way rotates the columns, FPFSD raises each to the top. */
+/* N-way rotates the columns, FPFSD raises each of them to the top. */
 template <column_order ORDER>
-MP_FN auto make_passes(arena<lane>& a)
+MP_FN auto make_nway_with(arena<lane>& a)
 {
     constexpr nway_options o = asked::options();
     const int passes = ORDER == column_order::rotate ? o.num_passes : layers();
     if constexpr (register_sizes_to(4, 8))
-        return register_passes<asked::fixed_tx,
-                               asked::fixed_rx,
-                               asked::width,
-                               ORDER,
-                               asked::has_prior,
-                               o.llr_method>(a, asked::points, passes, o.llr_clip);
+        return nway_in_registers<asked::fixed_tx,
+                                 asked::fixed_rx,
+                                 asked::width,
+                                 ORDER,
+                                 asked::has_prior,
+                                 o.llr_method>(a, asked::points, passes, o.llr_clip);
     else
-        return pass_detector<lane, asked::fixed_tx, asked::fixed_rx, asked::width>(
+        return nway_detector<lane, asked::fixed_tx, asked::fixed_rx, asked::width>(
             a,
             asked::points,
             layers(),
@@ -34,13 +34,13 @@ MP_FN auto make_passes(arena<lane>& a)
 template <class Lane>
 MP_FN auto make_nway(arena<Lane>& a)
 {
-    return make_passes<column_order::rotate>(a);
+    return make_nway_with<column_order::rotate>(a);
 }
 
 template <class Lane>
 MP_FN auto make_fpfsd(arena<Lane>& a)
 {
-    return make_passes<column_order::raise>(a);
+    return make_nway_with<column_order::raise>(a);
 }
 
 } // namespace MIMOPACK_ISA

@@ -1,8 +1,9 @@
 /* SPDX-FileCopyrightText: 2026 The gr-mimopack authors
  * SPDX-License-Identifier: GPL-3.0-or-later */
-/* The N-way detector of Wu, Yin and Cavallaro (001), in complex arithmetic (see qr.h),
- * and the fully parallel fixed sphere decoder (000 §4.3), which differs in the order of
- * the columns.
+/* The greedy search of the N-way detector of Wu, Yin and Cavallaro (001), in complex
+ * arithmetic (see qr.h). A pass tries each symbol of the layer on top of the tree, and
+ * slices the layers below. N-way makes several passes, each with another column order.
+ * The fully parallel fixed sphere decoder (000 §4.3) has other orders.
  *
  * With x = 2 scale l the levels l are -(side-1)/2 ... (side-1)/2 on each axis, in steps
  * of one. With R's rows divided by r_ii, c_ij = r_ij / r_ii, and v_i = (Q^H y)_i / (2
@@ -18,8 +19,11 @@
 #pragma once
 #include "common/gray.h"
 #include "common/list_sums.h"
+#include "common/minima.h"
 #include "common/qr.h"
+#include "common/slicing.h"
 #include "common/soft_symbols.h"
+#include "common/weighted_rotation.h"
 
 namespace mimopack {
 namespace MIMOPACK_ISA {
@@ -47,7 +51,7 @@ MP_FN int column_place(column_order order, int source, int pass, int nt)
 }
 
 template <class F, int NT, int NR, int WIDTH>
-class nway
+class greedy_search
 {
 public:
     using mask = decltype(F() < F());
@@ -55,14 +59,14 @@ public:
     static constexpr int side = 1 << WIDTH;
     static constexpr int bits = 2 * WIDTH;
 
-    MP_FN nway(arena<F>& a,
-               const constellation& c,
-               int nt,
-               int nr,
-               int passes,
-               float clip,
-               column_order order,
-               bool log_sum = false)
+    MP_FN greedy_search(arena<F>& a,
+                        const constellation& c,
+                        int nt,
+                        int nr,
+                        int passes,
+                        float clip,
+                        column_order order,
+                        bool log_sum = false)
         : d_nt(nt),
           d_nr(nr),
           d_passes(passes),
@@ -145,7 +149,8 @@ private:
                                               ? fitting_layers
                                               : layers_per_word;
     static constexpr int max_passes = NT;
-    static constexpr int turn_size = 5;
+    using rotation = weighted_rotation<F>;
+    static constexpr int turn_size = sizeof(rotation) / sizeof(F);
 
     const extent<NT> d_nt;
     const extent<NR> d_nr;
@@ -181,20 +186,14 @@ private:
         return d_order == column_order::rotate ? pass - 1 : 0;
     }
 
-    /* A Givens rotation (a, s, t) of rows with weights instead of roots: the new ones are
-     * s x + t y and x - a y. */
-    MP_FN static void rotate(const F* turn, F* x, const F* y, F* upper)
+    /* The rotation of a pass that makes row i */
+    MP_FN rotation& turn_of(int pass, int i)
     {
-        const F a_re = turn[0], a_im = turn[1], s_re = turn[2], s_im = turn[3];
-        const F x_re = x[0], x_im = x[1], y_re = y[0], y_im = y[1];
-        upper[0] = fnma(s_im, x_im, fma(s_re, x_re, turn[4] * y_re));
-        upper[1] = fma(s_im, x_re, fma(s_re, x_im, turn[4] * y_im));
-        x[0] = fma(a_im, y_im, fnma(a_re, y_re, x_re));
-        x[1] = fnma(a_im, y_re, fnma(a_re, y_im, x_im));
+        return reinterpret_cast<rotation*>(&d_turns[0])[pass * d_nt + i];
     }
 
-    /* The rows below the moved column's lose their first entry one after another to the
-     * row that began with it. */
+    /* The moved column's row comes on top: it loses its entries one after another to the
+     * rows below. */
     MP_FN void move_to_top(int pass, int column)
     {
         const int nt = d_nt, top = nt - 1;
@@ -218,26 +217,16 @@ private:
         F w = from_w[column];
         MP_UNROLL
         for (int i = column; i < top; ++i) {
-            const F re = d_row[2 * (i + 1)], im = d_row[2 * (i + 1) + 1];
-            const F sum = fma(w, fma(re, re, im * im), from_w[i + 1]);
-            const F share = reciprocal(sum) * w;
-            const F t = reciprocal(sum) * from_w[i + 1];
-            F* const turn = &d_turns[turn_size * (pass * nt + i)];
-            turn[0] = re;
-            turn[1] = im;
-            turn[2] = share * re;
-            turn[3] = F(0.0f) - share * im;
-            turn[4] = t;
+            const rotation r =
+                rotation::removing(&d_row[2 * (i + 1)], w, from_w[i + 1], to_w[i]);
+            turn_of(pass, i) = r;
             MP_UNROLL
             for (int j = i + 2; j < nt; ++j)
-                rotate(turn,
-                       &d_row[2 * j],
+                r.turn(&d_row[2 * j],
                        from + 2 * ((i + 1) * nt + j),
                        to + 2 * (i * nt + j - 1));
-            to[2 * (i * nt + top)] = turn[2];
-            to[2 * (i * nt + top) + 1] = turn[3];
-            to_w[i] = sum;
-            w = w * t;
+            to[2 * (i * nt + top)] = r.s[0];
+            to[2 * (i * nt + top) + 1] = r.s[1];
         }
         to_w[top] = w;
     }
@@ -252,8 +241,7 @@ private:
         for (int i = 0; i < 2 * column; ++i)
             to[i] = from[i];
         for (int i = column; i < top; ++i)
-            rotate(
-                &d_turns[turn_size * (pass * nt + i)], x, from + 2 * (i + 1), to + 2 * i);
+            turn_of(pass, i).turn(x, from + 2 * (i + 1), to + 2 * i);
         to[2 * top] = x[0];
         to[2 * top + 1] = x[1];
     }
@@ -294,7 +282,7 @@ private:
             F difference = (d_nearest[2 * b] - d_nearest[2 * b + 1]) * unit;
             if (d_log_sum)
                 difference = d_sums.llr(b, difference);
-            llr[b] = prior ? prior[b] + clamp(difference - prior[b], F(d_clip))
+            llr[b] = prior ? clipped(prior[b], difference, d_clip)
                            : clamp(difference, F(d_clip));
         }
     }
@@ -304,7 +292,7 @@ private:
         return (d_nt - 1 + layers_per_word - 1) / layers_per_word;
     }
 
-    MP_FN static F level(int k) { return F(k - 0.5f * (side - 1)); }
+    MP_FN static F level(int k) { return F(axis_level<WIDTH>(k)); }
 
     /* What the levels of an axis cost by their prior, of the layer that is a pass's
      * column */
@@ -451,18 +439,15 @@ private:
         d_base[2 * i + 1] = im - c[2 * (i * nt + top)];
         MP_UNROLL
         for (int j = top - 1; j > i; --j) {
-            const F c_re = c[2 * (i * nt + j)], c_im = c[2 * (i * nt + j) + 1];
-            const F l_re = d_l[2 * (j * together + n)],
-                    l_im = d_l[2 * (j * together + n) + 1];
-            re = fma(c_im, l_im, fnma(c_re, l_re, re));
-            im = fnma(c_im, l_re, fnma(c_re, l_im, im));
+            const F* const l = &d_l[2 * (j * together + n)];
+            subtract_product(c + 2 * (i * nt + j), l[0], l[1], re, im);
         }
         F l_re, l_im, k_re;
         if (KNOWN) {
             l_re = best_level(re, w, costs(pass, i, 0), distance);
             l_im = best_level(im, w, costs(pass, i, 1), distance);
             /* as slice() returns it */
-            k_re = (l_re + F(0.5f * (side - 1))) + F(12582912.0f);
+            k_re = (l_re + F(0.5f * (side - 1))) + F(rounding_offset);
         } else {
             k_re = slice(re, side, l_re);
             slice(im, side, l_im);
@@ -622,7 +607,7 @@ private:
     /* Where canonical bit b of the layer at a place of a word stands in the Gray code */
     MP_FN static constexpr int bit_place(int place, int b)
     {
-        return place % layers_per_word * bits + b / WIDTH * WIDTH + WIDTH - 1 - b % WIDTH;
+        return place % layers_per_word * bits + symbol_bits<WIDTH>::place(b);
     }
 
     /* The same for the top layer, where every candidate's bits are known; returns the
@@ -634,16 +619,10 @@ private:
         MP_UNROLL
         for (int axis = 0; axis < 2; ++axis) {
             F low[side];
+            level_minima<WIDTH>(&d_distance[0], axis, low);
             MP_UNROLL
-            for (int k = 0; k < side; ++k) {
-                low[k] = F(no_metric);
-                MP_UNROLL
-                for (int other = 0; other < side; ++other)
-                    low[k] = min(low[k],
-                                 d_distance[axis ? other * side + k : k * side + other]);
-                if (axis)
-                    best = min(best, low[k]);
-            }
+            for (int k = 0; axis && k < side; ++k)
+                best = min(best, low[k]);
             collect_axis(pass, layer, axis, low);
         }
         return best;
@@ -654,13 +633,9 @@ private:
     {
         MP_UNROLL
         for (int g = 0; g < WIDTH; ++g) {
-            F value[2] = { F(no_metric), F(no_metric) };
-            MP_UNROLL
-            for (int k = 0; k < side; ++k) {
-                F& entry = value[gray_bit<WIDTH>(k, g)];
-                entry = min(entry, low[k]);
-            }
-            keep_nearest(pass, layer * bits + axis * WIDTH + g, value[0], value[1]);
+            F zero, one;
+            bit_minima_of_axis<WIDTH>(low, g, zero, one);
+            keep_nearest(pass, layer * bits + axis * WIDTH + g, zero, one);
         }
     }
 };

@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: 2026 The gr-mimopack authors
  * SPDX-License-Identifier: GPL-3.0-or-later */
-/* N-way and the fully parallel fixed sphere decoder (000 §4.3) in one kernel. FPFSD has
- * nt searches, each with another layer on top and the others below it by falling column
- * norm: with the columns sorted by norm once, these are N-way's passes in another order.
+/* N-way (001) and the fully parallel fixed sphere decoder (000 §4.3). FPFSD makes nt
+ * searches, each with another layer on top and the others below it by falling column
+ * norm. With the columns sorted by norm once, these are N-way's passes in another order.
  */
 #pragma once
 #include "common/options.h"
@@ -26,15 +26,14 @@ struct nway_options {
     }
 };
 
-
 template <class F, int NT, int NR, int WIDTH>
-class pass_detector
+class nway_detector
 {
 public:
     using mask = decltype(F() < F());
     static constexpr int bits = 2 * WIDTH;
 
-    MP_FN pass_detector(arena<F>& a,
+    MP_FN nway_detector(arena<F>& a,
                         const constellation& c,
                         int nt,
                         int nr,
@@ -73,7 +72,7 @@ public:
 private:
     const bool d_sorted;
     ordered_columns<F, NT, NR> d_columns;
-    nway<F, NT, NR, WIDTH> d_search;
+    greedy_search<F, NT, NR, WIDTH> d_search;
     buffer<F, NT * bits> d_prior, d_llr;
 };
 

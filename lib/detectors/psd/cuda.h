@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: 2026 The gr-mimopack authors
  * SPDX-License-Identifier: GPL-3.0-or-later */
-/* Rounds of nodes by a team of threads, as 004 has them; for a single thread, or where no
- * team fits, the same solution from the search that suits a thread, and rounds only where
- * nodes are counted. */
+/* Which form of the parallel sphere detector: rounds by teams of threads, as 004 has
+ * them. For a single thread, or where no team fits, the sphere detector's search finds
+ * the same solution. Rounds by a single thread only serve to count nodes. */
 #pragma once
 #include "cuda/prepared.h"
 #include "detectors/psd/cuda_team.h"
@@ -12,8 +12,7 @@
 namespace mimopack {
 namespace MIMOPACK_ISA {
 
-/* Sizes are template parameters, so
- * that only the form that is chosen for them is compiled. */
+/* Sizes are template parameters, so that only the chosen form is compiled. */
 template <int NT = asked::fixed_tx, int NR = asked::fixed_rx, int WIDTH = asked::width>
 MP_FN auto make_psd(arena<lane>& a)
 {

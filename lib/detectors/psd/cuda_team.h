@@ -1,19 +1,18 @@
 /* SPDX-FileCopyrightText: 2026 The gr-mimopack authors
  * SPDX-License-Identifier: GPL-3.0-or-later */
-/* The parallel sphere detector as 004 has it on a GPU (§4.3, §6, Algorithm 3): the
- * threads of a team evaluate a round's nodes and sort them by a sorting network in shared
- * memory. Before and after, each thread has a vector of its own: it decomposes the
- * matrix, and decides. Searches of a team's, a warp's or a block's vectors come in
- * between. */
+/* The parallel sphere detector as 004 has it on a GPU (§4.3, §6, Algorithm 3). The
+ * threads of a team evaluate the nodes of a round, and sort them by a sorting network in
+ * shared memory. A thread decomposes the matrix of a vector of its own, and decides its
+ * bits. In between, teams search the vectors of all threads of a warp or block. */
 #pragma once
-#include "common/real_tree.h"
 #include "cuda/sizes.h"
+#include "detectors/psd/kernel.h"
 
 namespace mimopack {
 namespace MIMOPACK_ISA {
 
-/* A partial vector: its metric above its path, the symbols' numbers, of which the lowest
- * level's is last. So the order of nodes is that of metrics. */
+/* A partial vector: its metric in the upper half, so that nodes are ordered by it, and
+ * its path, the numbers of its symbols with the lowest level's last. */
 using node = unsigned long long;
 constexpr node no_node = ~0ull;
 
@@ -25,7 +24,7 @@ MP_FN node make_node(float metric, unsigned path)
 MP_FN float metric_of(node n) { return __uint_as_float(static_cast<unsigned>(n >> 32)); }
 MP_FN unsigned path_of(node n) { return static_cast<unsigned>(n); }
 
-/* SIZE neighbours among a block's threads; one larger than a warp is the block. */
+/* SIZE neighbours among a block's threads. A team larger than a warp is the block. */
 template <int SIZE>
 struct team {
     static_assert(SIZE <= 32 || SIZE == MIMOPACK_THREADS);
@@ -49,7 +48,7 @@ struct team {
             __syncwarp(mask());
     }
 
-    /* All the teams that go on together */
+    /* For all teams that go on together */
     MP_FN static void sync_all()
     {
         if constexpr (SIZE > 32)
@@ -58,7 +57,7 @@ struct team {
             __syncwarp();
     }
 
-    /* The least of what its threads have */
+    /* The least node of the team's */
     MP_FN static node least(node own)
     {
         MP_UNROLL
@@ -79,7 +78,8 @@ struct team {
         return own;
     }
 
-    /* Bitonic sort of a power of two of nodes in shared memory, which all have written */
+    /* Bitonic sort of nodes in shared memory, a power of two. All threads have written
+     * theirs. */
     template <int COUNT>
     MP_FN static void sort(node* nodes)
     {
@@ -99,8 +99,8 @@ struct team {
     }
 };
 
-/* What a round does on level lvl_(s+1): extends `parents` nodes of levels above `top` to
- * `bottom`, levels counted from 0. */
+/* A round on level lvl_(s+1): it extends `parents` nodes, which end above level `top`, to
+ * level `bottom`, counted from 0. */
 struct team_stage {
     int top, bottom;
     int parents, children, size;
@@ -131,15 +131,16 @@ class team_psd
     using members = team<TEAM>;
     static constexpr int depth = 2 * NT, side = 1 << WIDTH;
     static constexpr int threads = MIMOPACK_THREADS;
-    static constexpr int stages = asked::options().levels.count;
-    static constexpr auto order = static_cast<level_order>(asked::options().ordering);
+    static constexpr psd_options options = asked::options();
+    static constexpr int stages = options.levels.count;
+    static constexpr auto order = static_cast<level_order>(options.ordering);
     static constexpr bool paired = order == level_order::sorted;
 
     template <int S>
     static constexpr team_stage stage = stage_of<NT, WIDTH>(S);
 
-    /* Of each thread's vector a column; of each team its buffers, so far apart that
-     * teams of a warp meet in different banks */
+    /* A column for each thread's vector, and the buffers of each team, so far apart that
+     * the teams of a warp meet in different banks */
     struct storage {
         node nodes[threads / TEAM][stage<stages - 1>.first + TEAM];
         float r[depth * (depth + 1) / 2][threads], y[depth][threads];
@@ -205,7 +206,7 @@ public:
 
 private:
     real_tree<lane, NT, NR, WIDTH, fixed_order<order>> d_tree;
-    /* of the vector that is being searched */
+    /* the vector that is being searched */
     int d_vector;
     unsigned d_best, d_visited;
     float d_bound;
@@ -226,8 +227,8 @@ private:
         return path >> (WIDTH * l) & (side - 1);
     }
 
-    /* The vector that a team searches after v: its next one, or, with dynamic
-     * distribution, the next that no other has taken */
+    /* The vector that a team searches after v: with dynamic distribution the next one
+     * that no team has taken */
     MP_FN static int next(int v, int& taken)
     {
         if constexpr (!asked::dynamic || members::count == 1)
@@ -254,7 +255,7 @@ private:
                 s.counts[v][members::rank()] = d_visited;
     }
 
-    /* All that lies below the nodes in stage S's buffer, from the nearest on */
+    /* Searches below the nodes in stage S's buffer, from the nearest on. */
     template <int S>
     MP_FN void traverse()
     {
@@ -267,8 +268,8 @@ private:
             }
     }
 
-    /* A round: the children of some nodes of the stage above, from there on; sorted, or
-     * the best leaf against the bound */
+    /* A round: evaluates the children of nodes of the stage above, the first of which is
+     * `from`. Sorts them, or compares the best leaf with the bound. */
     template <int S>
     MP_FN void evaluate(int from)
     {
@@ -277,7 +278,7 @@ private:
         node* const nodes = buffer() + t.first;
         node best = no_node;
         if (!leaves)
-            members::sync(); /* some may still look at what was there */
+            members::sync(); /* others may still read the buffer */
         for (int n = members::rank(); n < (leaves ? t.size : t.padded); n += TEAM) {
             const node child = extend<S>(from + n / t.children, n);
             d_visited += child != no_node;
@@ -338,7 +339,7 @@ private:
     }
 };
 
-/* Whether a team can have a vector: 32 bits hold a path, shared memory the buffers. */
+/* Whether 32 bits have room for a path, and shared memory for the buffers */
 template <int NT, int NR, int WIDTH, int TEAM>
 constexpr bool team_fits()
 {

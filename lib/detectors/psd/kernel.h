@@ -14,6 +14,7 @@
 #pragma once
 #include "common/options.h"
 #include "common/real_tree.h"
+#include "common/slicing.h"
 
 namespace mimopack {
 namespace MIMOPACK_ISA {
@@ -369,12 +370,7 @@ private:
             }
             return metric + least;
         }
-        /* the symbols lie in pairs round 0, +-2, +-6, ...: fold until one is left */
-        F e = abs(rest);
-        MP_UNROLL
-        for (int b = WIDTH - 1; b > 0; --b)
-            e = abs(fnma(r, F(static_cast<float>(1 << b)), e));
-        e = e - r;
+        const F e = axis_distance<WIDTH>(rest, r);
         return fma(e, e, metric);
     }
 

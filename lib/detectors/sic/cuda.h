@@ -8,8 +8,8 @@
 namespace mimopack {
 namespace MIMOPACK_ISA {
 
-/* A value that is part of the type, so that what depends on it is decided before anything
- * is optimised: a large kernel's memory is not looked into. */
+/* A value that is part of a type, so that branches on it are decided before anything is
+ * optimised. The compiler does not look into a large kernel's memory. */
 template <class T, T VALUE>
 struct constant {
     MP_FN constexpr operator T() const { return VALUE; }

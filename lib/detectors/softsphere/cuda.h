@@ -9,19 +9,18 @@
 namespace mimopack {
 namespace MIMOPACK_ISA {
 
-/* Sizes are template parameters, so
- * that only the form that is chosen for them is compiled. */
+/* Sizes are template parameters, so that only the chosen form is compiled. */
 template <int NT = asked::fixed_tx, int NR = asked::fixed_rx, int WIDTH = asked::width>
 MP_FN auto make_softsphere(arena<lane>& a)
 {
     constexpr softsphere_options o = asked::options();
     constexpr bool clips = o.llr_clip < no_metric;
-    /* Without clipping a search visits a thousand nodes for 4x4 16-QAM: slices are sooner
-     * done. For 4x4 64-QAM so many that a launch waits for its longest one: the CPU's
-     * form, which starts from more candidates, was 60 times faster. */
-    if constexpr (slices &&
+    /* Without clipping a search visits a thousand nodes for 4x4 16-QAM, and slices are
+     * faster. For 4x4 64-QAM a launch waits for its longest search; the CPU's form, which
+     * starts from more candidates, was 60 times as fast. */
+    if constexpr (team_slices_fit &&
                   parents(asked::num_tx) <= (clips && fits_registers ? 256 : 4096))
-        return slice_search<NT, NR, WIDTH, least_metric>(a, asked::points, o.llr_clip);
+        return team_sliced_search<NT, NR, WIDTH, max_log>(a, asked::points, o.llr_clip);
     else if constexpr (fits_registers && clips)
         return shared_soft_search<NT, NR, WIDTH>(a, asked::points, o.llr_clip);
     else if constexpr (parents(asked::num_tx) <= (WIDTH == 1 ? 4096 : 1024))

@@ -1,13 +1,13 @@
 /* SPDX-FileCopyrightText: 2026 The gr-mimopack authors
  * SPDX-License-Identifier: GPL-3.0-or-later */
-/* Exact max-log LLRs for one thread per vector: a single tree search (C. Studer, A. Burg,
- * H. Boelcskei, IEEE JSAC 26(2), 2008), depth first, one node in each turn of one loop,
- * from N-way's candidates.
+/* Exact max-log LLRs with one thread for each vector: a single tree search (C. Studer, A.
+ * Burg, H. Boelcskei, IEEE JSAC 26(2), 2008), depth first, one node in each turn of one
+ * loop. It starts from N-way's candidates.
  *
- * A hypothesis is a bit and its value, its metric that of the best candidate so far. A
- * node is worth going on from while its metric is below that of a hypothesis which a leaf
- * under it could improve: those of its path, and both of each bit below. Bounds that the
- * way down has noted may have fallen since, which costs nodes, not the solution.
+ * A hypothesis is a bit and its value; its metric is the best candidate's so far. A node
+ * is worth while if its metric is below the metric of a hypothesis that a leaf under it
+ * could improve: the hypotheses of its path, and both of each bit below. Bounds that the
+ * way down has noted may have fallen since; this costs nodes, but no accuracy.
  *
  * Square QAM of up to three bits per axis, no a-priori LLRs. */
 #pragma once
@@ -25,13 +25,13 @@ class shared_soft_search
 
     struct storage {
         typename tree_walk<NT, WIDTH>::storage tree;
-        /* of each level: metric of those above, and the largest hypothesis of their path
-         */
+        /* for each level: the metric of the levels above, and the largest hypothesis of
+         * their path */
         float above[depth][threads], worth[depth][threads];
-        /* of each level's bits, zero and one; and the largest of the levels below */
+        /* for each level: its bits' hypotheses, zero and one; the largest one below */
         float hypothesis[depth * WIDTH * 2][threads], below[depth + 1][threads];
-        /* vectors that wait for a search; slack: how far above the best candidate a
-         * hypothesis matters, negative where there is nothing to search */
+        /* The vectors that wait for a search. A hypothesis matters up to `slack` above
+         * the best candidate; it is negative where there is nothing to search. */
         shared_systems<NT, WIDTH> waiting;
         float seeded[depth * WIDTH * 2][threads], layer[NT][threads], slack[threads];
     };
@@ -65,7 +65,7 @@ public:
         return finish(noise_var, llr);
     }
 
-    /* detect() in steps, as that of shared_sphere */
+    /* detect() in steps, as shared_sphere has it */
     MP_FN void put(const lane* y, lane noise_var, int place)
     {
         storage& s = shared();
@@ -103,7 +103,7 @@ public:
         d_walk.begin(s.tree);
     }
 
-    /* One node; whether there is another */
+    /* Visits a node; returns whether there is another. */
     MP_FN bool advance()
     {
         storage& s = shared();
@@ -116,8 +116,8 @@ public:
             worth =
                 fmaxf(worth, s.hypothesis[2 * (level * WIDTH + b) + slice.bit[b]][own]);
         const float all = d_best + d_slack;
-        /* Farther siblings can be worth it where a nearer one is not, as their bits
-         * differ; none is where the metric is above all hypotheses of the level. */
+        /* A farther sibling can be worth while where a nearer one is not, as its bits
+         * differ. None is where the metric is above all hypotheses of the level. */
         bool sibling = metric < fminf(fmaxf(d_path, s.below[level + 1][own]), all);
         if (metric < fminf(fmaxf(worth, s.below[level][own]), all)) {
             if (level > 0) {
@@ -172,7 +172,7 @@ private:
         return s;
     }
 
-    /* N-way with all passes, after which columns and minima are where they were */
+    /* N-way with all passes; columns and minima end where they began. */
     MP_FN static void seed(register_system<NT, WIDTH> s, bit_minima<NT, WIDTH>& m)
     {
 #pragma unroll 1
@@ -183,7 +183,7 @@ private:
         }
     }
 
-    /* A leaf */
+    /* A leaf improves hypotheses. */
     MP_FN void improve(float metric)
     {
         storage& s = shared();
@@ -206,7 +206,7 @@ private:
         note(hypothesis);
     }
 
-    /* All hypotheses, and the largest of the levels below each */
+    /* Notes all hypotheses, and the largest one below each level. */
     MP_FN static void note(const column<depth * WIDTH * 2>& hypothesis)
     {
         storage& s = shared();

@@ -37,14 +37,11 @@ MP_FN void split_in_pairs(ordered_columns<F, NT, NR>& c, const F* h, int nr)
     F gram[nt][nt];
     for (int i = 0; i < nt; ++i) {
         for (int j = i; j < nt; ++j) {
-            F re(0.0f), im(0.0f);
-            for (int row = 0; row < nr; ++row) {
-                const F* const a = h + 2 * (row * nt + i);
-                const F* const b = h + 2 * (row * nt + j);
-                re = fma(a[0], b[0], fma(a[1], b[1], re));
-                im = fma(a[0], b[1], fnma(a[1], b[0], im));
-            }
-            gram[i][j] = i == j ? re : fma(re, re, im * im);
+            F sum[2] = { F(0.0f), F(0.0f) };
+            for (int row = 0; row < nr; ++row)
+                add_conjugate_product(
+                    h + 2 * (row * nt + i), h + 2 * (row * nt + j), sum);
+            gram[i][j] = i == j ? sum[0] : fma(sum[0], sum[0], sum[1] * sum[1]);
         }
         c.norm2[i] = gram[i][i];
     }
@@ -165,7 +162,7 @@ private:
     const float d_scale, d_clip;
     int d_live = F::width;
     ordered_columns<F, NT, NR> d_columns;
-    nway<F, NT, NR, WIDTH> d_seeds;
+    greedy_search<F, NT, NR, WIDTH> d_seeds;
     qr<F, NT, NR> d_qr[3];
     level_model<F, NT, NR, WIDTH> d_model;
     buffer<F, 2 * NR> d_y;

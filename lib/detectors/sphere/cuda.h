@@ -7,8 +7,8 @@
 namespace mimopack {
 namespace MIMOPACK_ISA {
 
-/* SD, or best first: ASD. Sizes are template parameters, so
- * that only the form that is chosen for them is compiled. */
+/* SD, or best first: ASD. Sizes are template parameters, so that only the chosen form is
+ * compiled. */
 template <bool BEST_FIRST,
           int NT = asked::fixed_tx,
           int NR = asked::fixed_rx,

@@ -1,13 +1,15 @@
 /* SPDX-FileCopyrightText: 2026 The gr-mimopack authors
  * SPDX-License-Identifier: GPL-3.0-or-later */
-/* Hard maximum likelihood for one thread per vector: depth first, Schnorr-Euchner (004
- * Algorithm 1), one node in each turn of one loop, so that a warp's threads stay together
- * wherever in their trees they are. What the depth indexes is in shared memory.
+/* Hard maximum likelihood with one thread for each vector: depth first, Schnorr-Euchner
+ * (004 Algorithm 1). Each turn of one loop visits one node, so that a warp's threads stay
+ * together wherever they are in their trees. Arrays that the depth indexes are in shared
+ * memory.
  *
- * It starts from a good candidate, for a launch lasts as long as its longest search:
- * where noise is amplified much, the first leaves are far from y, and thousands of nodes
- * would pass before a near one. With 4x4 16-QAM at 20 dB the longest of 131072 searches
- * takes 403 turns, without the candidate 13478, the mean 19 and 25.
+ * A launch lasts as long as its longest search, so a search starts from a good candidate.
+ * Where noise is amplified much, the first leaves are far from y, and without a candidate
+ * thousands of nodes pass before a near leaf. With 4x4 16-QAM at 20 dB the longest of
+ * 131072 searches takes 403 turns with the candidate and 13478 without it; the mean is 19
+ * and 25 turns.
  *
  * Square QAM of up to three bits per axis, no a-priori LLRs, no count of nodes. */
 #pragma once
@@ -20,8 +22,9 @@ namespace MIMOPACK_ISA {
 template <int WIDTH>
 constexpr float largest_level = 0.5f * ((1 << WIDTH) - 1);
 
-/* The next symbol of an axis by distance: steps +1, -2, +3 ... or -1, +2 ... from the
- * first; one that is not there is passed over. Returns whether there is another. */
+/* Moves to the next symbol of an axis by distance, in steps +1, -2, +3 ... or -1, +2 ...
+ * from the first one, past symbols that do not exist. Returns whether there is another.
+ */
 template <int WIDTH>
 MP_FN bool move_on(float& symbol, float& step)
 {
@@ -33,22 +36,14 @@ MP_FN bool move_on(float& symbol, float& step)
     return fabsf(symbol) <= largest_level<WIDTH>;
 }
 
-/* The metric with a level's share, whose difference from y is e */
+/* The metric plus the share of a level, which differs from y by e */
 MP_FN float with_level(float metric, float weight, float e)
 {
     return fmaf(weight * e, e, metric);
 }
 
-/* What is left of y in a row, less a column's symbol */
-MP_FN void
-subtract(float c_re, float c_im, float at_re, float at_im, float& re, float& im)
-{
-    re = fmaf(c_im, at_im, fmaf(-c_re, at_re, re));
-    im = fmaf(-c_im, at_re, fmaf(-c_re, at_im, im));
-}
-
-/* A column of shared memory in registers. What is copied there comes here first, for else
- * each number would wait until the one before has been written. */
+/* A column of shared memory in registers. A copy comes here first; otherwise each number
+ * would wait until the one before has been written. */
 template <int COUNT>
 struct column {
     float entry[COUNT];
@@ -74,7 +69,7 @@ struct shared_systems {
     static constexpr int depth = 2 * NT, threads = MIMOPACK_THREADS;
     float c[NT * (NT - 1)][threads], v[depth][threads], w[NT][threads];
 
-    /* Of c_ij, the first of two, less 2 j */
+    /* c_ij is at row(i) + 2 j. */
     MP_FN static constexpr int row(int i) { return i * (2 * NT - 3 - i) - 2; }
 
     MP_FN void set(const register_system<NT, WIDTH>& s, int to)
@@ -103,9 +98,9 @@ struct shared_systems {
     }
 };
 
-/* Where a thread's search is in its tree. What the depth indexes is a column of shared
- * memory: the system; of each level what is left of y, the symbol of the path, and of the
- * levels above the next symbol and the step to the one after. Level 2 i + 1 is the
+/* The place of a thread's search in its tree. A column of shared memory has the system;
+ * for each level the part of y that is left and the symbol of the path; and for the
+ * levels above, the next symbol and the step to the one after. Level 2 i + 1 is the
  * imaginary axis of column i. */
 template <int NT, int WIDTH>
 class tree_walk
@@ -122,7 +117,7 @@ public:
     int level;
     float at; /* symbol */
 
-    /* At the top level's nearest symbol, once there is a system */
+    /* Goes to the nearest symbol of the top level; the system is there. */
     MP_FN void begin(storage& s)
     {
         const int own = threadIdx.x;
@@ -132,13 +127,14 @@ public:
         enter(s, s.left[level][own] = s.system.v[level][own]);
     }
 
-    /* That of the path with this symbol, given that of the levels above */
+    /* The metric of the path with this symbol, given the metric of the levels above */
     MP_FN float metric(float above) const
     {
         return with_level(above, d_weight, d_left - at);
     }
 
-    /* To the nearest symbol of the level below; both axes of a column at its first */
+    /* Goes to the nearest symbol of the level below. The first axis of a column finds
+     * what is left of y at both. */
     MP_FN void down(storage& s)
     {
         const int own = threadIdx.x;
@@ -155,12 +151,9 @@ public:
             for (int j = 1; j < NT; ++j) {
                 const float at_re = s.symbol[2 * j][own],
                             at_im = s.symbol[2 * j + 1][own];
-                subtract(s.system.c[row + 2 * j][own],
-                         s.system.c[row + 2 * j + 1][own],
-                         j > i ? at_re : 0.0f,
-                         j > i ? at_im : 0.0f,
-                         re,
-                         im);
+                const float c[2] = { s.system.c[row + 2 * j][own],
+                                     s.system.c[row + 2 * j + 1][own] };
+                subtract_product(c, j > i ? at_re : 0.0f, j > i ? at_im : 0.0f, re, im);
             }
             s.left[level - 1][own] = re;
             s.left[level][own] = im;
@@ -168,10 +161,11 @@ public:
         enter(s, s.left[level][own]);
     }
 
-    /* To the next symbol of the level; whether there is one */
+    /* Goes to the next symbol of the level; returns whether there is one. */
     MP_FN bool on() { return move_on<WIDTH>(at, d_step); }
 
-    /* To the next symbol of the nearest level above that has one; whether one has */
+    /* Goes to the next symbol of the nearest level above that has one; returns whether
+     * one has. */
     MP_FN bool up(const storage& s)
     {
         const int own = threadIdx.x;
@@ -199,13 +193,13 @@ private:
     }
 };
 
-/* A good candidate: all symbols of column 0, which the search decides last as noise is
- * amplified most there, and for each the nearest ones of the others. Symbols by level;
- * the metric is what the search finds, to the last bit. */
+/* A good candidate. It tries all symbols of column 0, which the search decides last as
+ * noise is amplified most there, each with the nearest symbols of the other columns. The
+ * metric is the one that the search finds, to the last bit. */
 template <int NT, int WIDTH>
 struct first_candidate {
     static constexpr int top = NT - 1;
-    float symbol[2 * NT], metric = 0.0f;
+    float symbol[2 * NT] /* by level */, metric = 0.0f;
 
     MP_FN explicit first_candidate(const register_system<NT, WIDTH>& system)
     {
@@ -227,12 +221,7 @@ struct first_candidate {
             MP_UNROLL
             for (int j = top; j >= i; --j) {
                 const int from = j < top ? 2 * (j + 1) : 0;
-                subtract(s.c[i - 1][j][0],
-                         s.c[i - 1][j][1],
-                         symbol[from],
-                         symbol[from + 1],
-                         re,
-                         im);
+                subtract_product(s.c[i - 1][j], symbol[from], symbol[from + 1], re, im);
             }
             symbol[2 * i] = axis_slice<WIDTH>(re).level;
             symbol[2 * i + 1] = axis_slice<WIDTH>(im).level;
@@ -242,12 +231,8 @@ struct first_candidate {
             float re = system.v[2 * i], im = system.v[2 * i + 1];
             MP_UNROLL
             for (int j = i + 1; j < NT; ++j)
-                subtract(system.c[i][j][0],
-                         system.c[i][j][1],
-                         symbol[2 * j],
-                         symbol[2 * j + 1],
-                         re,
-                         im);
+                subtract_product(
+                    system.c[i][j], symbol[2 * j], symbol[2 * j + 1], re, im);
             metric = with_level(metric, system.w[i], im - symbol[2 * i + 1]);
             metric = with_level(metric, system.w[i], re - symbol[2 * i]);
         }
@@ -264,8 +249,8 @@ class shared_sphere
     struct storage {
         typename tree_walk<NT, WIDTH>::storage tree;
         float above[depth][threads]; /* metric of the levels above */
-        /* vectors that wait for a search, and their first candidates; bound is negative
-         * where there is nothing to search */
+        /* The vectors that wait for a search, and their first candidates. The bound is
+         * negative where there is nothing to search. */
         shared_systems<NT, WIDTH> waiting;
         float layer[NT][threads], candidate[depth][threads], bound[threads];
     };
@@ -295,8 +280,7 @@ public:
         return finish(noise_var, llr);
     }
 
-    /* detect() in steps, of which the vectors of the matrix of prepare() are put where
-     * any thread of the warp may take them. */
+    /* detect() in steps: puts a vector where any thread of the warp may take it. */
     MP_FN void put(const lane* y, lane, int place)
     {
         storage& s = shared();
@@ -329,7 +313,7 @@ public:
         d_walk.begin(s.tree);
     }
 
-    /* One node; whether there is another */
+    /* Visits a node; returns whether there is another. */
     MP_FN bool advance()
     {
         storage& s = shared();
@@ -386,7 +370,7 @@ private:
     }
 };
 
-/* Whether registers and, with a block's threads, shared memory hold what it needs */
+/* Whether registers and shared memory have room for the searches of a block */
 template <int NT, int NR, int WIDTH>
 constexpr bool sphere_fits()
 {

@@ -1,6 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The text of a detector's CUDA program, for NVRTC; needs neither CuPy nor a GPU."""
+"""The text of a detector's CUDA program, for NVRTC; needs neither CuPy nor a GPU.
+
+lib/cuda/asked.h describes the names that a program defines for the headers.
+"""
 
 import hashlib
 from functools import cache
@@ -78,6 +81,7 @@ def program(plan, arena=None, has_prior=False, matrix_each=True, as_int8=False, 
     members = (len(points), len(plan["bit_source"]), plan["width"])
     return f"""// {headers()} {_outside(plan["folder"])}
 #include "{plan["folder"]}/kernel.h"
+#define MIMOPACK_ASKED
 #define MIMOPACK_THREADS {plan["gpu_threads"]}
 #define MIMOPACK_BLOCKS {BLOCKS}
 {"#define MIMOPACK_SIZE_ONLY" if arena is None else f"#define MIMOPACK_ARENA {arena}"}

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 The gr-mimopack authors
  * SPDX-License-Identifier: GPL-3.0-or-later */
-/* N-way and FPFSD (see detectors/nway/kernel.h) in registers: passes are a loop in which
- * columns move, not code of their own each. */
+/* N-way and FPFSD (see detectors/nway/kernel.h) in registers. A thread has a vector. The
+ * passes are one loop in which columns move: code for each pass would be too long. */
 #pragma once
 #include "cuda/registers.h"
 #include "detectors/nway/kernel.h"
@@ -9,10 +9,11 @@
 namespace mimopack {
 namespace MIMOPACK_ISA {
 
-/* The passes' candidates, by which a later pass knows those of its own that are there
- * already: a pass has one for each symbol on its top. In shared memory where there is
- * room, as threads ask for different ones. A candidate's number is in as many words as a
- * float's digits take. */
+/* The candidates of all passes: by them a later pass knows the candidates that an earlier
+ * one has found. A pass has a candidate for each symbol on top of its tree. The lists are
+ * in shared memory where it has room, as threads look up different entries. A number that
+ * identifies the candidate takes one or more words, each of as many columns as a float
+ * has digits for. */
 template <int NT, int WIDTH, column_order ORDER, bool USED>
 class candidate_lists
 {
@@ -74,11 +75,11 @@ private:
     float d_place[NT][words];
     buffer<lane, 0> d_own;
 
-    /* The same in all passes, another for each candidate */
+    /* A word of the candidate's number, which is the same in all passes */
     MP_FN int number(const register_candidate<NT, WIDTH>& x, int word) const
     {
         const int columns = word < words - 1 ? per_word : NT - (words - 1) * per_word;
-        float sum = 0.0f; /* of levels round 0: no partial sum is beyond the result */
+        float sum = 0.0f; /* levels lie round 0, so no partial sum exceeds the result */
         MP_UNROLL
         for (int i = 0; i < NT; ++i)
             sum = fmaf(fmaf(side, x.im[i], x.re[i]), d_place[i][word], sum);
@@ -97,8 +98,8 @@ private:
     }
 };
 
-/* For each bit and either value the sum of the candidates' exp(-metric), in units of the
- * noise, relative to one of them (see common/list_sums.h) */
+/* The sum of the candidates' exp(-metric) for both values of each bit, relative to one
+ * candidate's (see common/list_sums.h); metrics in units of the noise */
 template <int NT, int WIDTH>
 class register_sums : public bit_pairs<NT, WIDTH>
 {
@@ -128,10 +129,9 @@ public:
         }
     }
 
-    /* From now on weights are relative to this metric, if it is better. Returns whether
-     * it is so much better that its weight was too large for sums: they are 0 then, as
-     * what comes from earlier passes is too small beside it, and this pass is to come
-     * again. */
+    /* Makes weights relative to this metric, if it is better. Returns whether this pass
+     * has to come again: the metric is so much better that its weight was too large for
+     * the sums. Then they become 0, as earlier passes count for nothing beside it. */
     MP_FN bool relate_to(float metric)
     {
         const float exponent = fminf((metric - d_relative_to) * d_unit, 0.0f);
@@ -161,7 +161,7 @@ private:
 };
 
 template <int NT, int NR, int WIDTH, column_order ORDER, bool KNOWN, bool LOG_SUM>
-class register_passes
+class nway_in_registers
 {
 public:
     using mask = lane::mask;
@@ -170,7 +170,8 @@ public:
     static constexpr int shared_bytes =
         candidate_lists<NT, WIDTH, ORDER, LOG_SUM>::shared_bytes;
 
-    MP_FN register_passes(arena<lane>& a, const constellation& c, int passes, float clip)
+    MP_FN
+    nway_in_registers(arena<lane>& a, const constellation& c, int passes, float clip)
         : d_passes(passes),
           d_scale(c.scale),
           d_clip(clip),
@@ -221,7 +222,7 @@ private:
     using candidates = candidate_lists<NT, WIDTH, ORDER, LOG_SUM>;
     static constexpr bool sorted = ORDER == column_order::raise;
 
-    /* What the candidates say about the bits */
+    /* The bits' minima, and sums */
     struct bits_found {
         bit_minima<NT, WIDTH> minima;
         register_sums<NT, WIDTH> sums;
@@ -263,7 +264,7 @@ private:
                 if constexpr (LOG_SUM)
                     difference = sums.llr(b, difference);
                 if constexpr (KNOWN)
-                    llr[b] = known[b] + clamp(lane(difference) - known[b], lane(clip));
+                    llr[b] = clipped(known[b], lane(difference), clip);
                 else
                     llr[b] = clamp(lane(difference), lane(clip));
             }
@@ -276,11 +277,11 @@ private:
     unscaled_qr<lane, NT, NR> d_qr;
     candidates d_lists;
 
-    /* All passes */
+    /* Makes all passes. */
     MP_FN void search(system& base, bits_found& found)
     {
         if constexpr (!sorted) {
-            /* each pass goes on from the one before: its first column comes on top */
+            /* In each pass the first column of the pass before comes on top. */
 #pragma unroll 1
             for (int pass = 0; pass < d_passes; ++pass) {
                 if (pass) {
@@ -295,8 +296,7 @@ private:
 #pragma unroll 1
             for (int pass = 0; pass < NT; ++pass) {
                 system s = base;
-                /* the column that was raised last is back in its place with this one's
-                 * way up */
+                /* As this column comes on top, the one before returns to its place. */
                 at_column(top - pass, [&](auto column) {
                     s.raise(column);
                     found.move([=](auto& m) { m.swap_with_top(column); });
@@ -307,7 +307,7 @@ private:
         }
     }
 
-    /* body(constant_column) of one of those below the top, or nothing for that */
+    /* Calls body(constant_column) for a column below the top. */
     template <int N = 0, class Body>
     MP_FN static void at_column(int column, Body body)
     {
