@@ -278,9 +278,7 @@ void publish(gr::basic_block& block,
         block.message_port_pub(port, message);
 }
 
-} // namespace
-
-void mimopack::bind_messages(py::module_& m)
+void find_python_types()
 {
     auto kept = [](const char* module, const char* name) {
         return py::object(py::module_::import(module).attr(name)).release();
@@ -289,7 +287,10 @@ void mimopack::bind_messages(py::module_& m)
     numpy_uint64 = kept("numpy", "uint64");
     pmt_type = kept("pmt", "pmt_base");
     pmt_to_pmt = kept("pmt", "to_pmt");
+}
 
+void bind_to_pmt(py::module_& m)
+{
     m.def("to_pmt",
           &to_pmt,
           py::arg("value"),
@@ -333,6 +334,10 @@ Raises:
         py::arg("kinds") = py::none(),
         py::arg("onto") = py::none(),
         "Return the pair of to_pmt_dict(values, kinds, onto) and to_pmt(payload).");
+}
+
+void bind_to_python(py::module_& m)
+{
     m.def("to_python",
           &to_python,
           py::arg("value").none(false),
@@ -353,6 +358,10 @@ Args:
 Returns:
     Those that are there, with what to_python() makes of their values; PMT_NIL leaves a key
     out.)");
+}
+
+void bind_ports(py::module_& m)
+{
     m.def("publish",
           &publish,
           py::arg("block"),
@@ -378,4 +387,14 @@ Raises:
 
 Args:
     block, port: as for publish().)");
+}
+
+} // namespace
+
+void mimopack::bind_messages(py::module_& m)
+{
+    find_python_types();
+    bind_to_pmt(m);
+    bind_to_python(m);
+    bind_ports(m);
 }

@@ -59,9 +59,7 @@ py::object take(sample_queue& queue)
     return py::make_tuple(found->first, samples, found->tags);
 }
 
-} // namespace
-
-void mimopack::bind_samples(py::module_& m)
+void bind_queue(py::module_& m)
 {
     py::class_<sample_queue, std::shared_ptr<sample_queue>>(
         m, "SampleQueue", R"(Samples of several antennas for another thread.
@@ -126,7 +124,10 @@ Returns:
              py::call_guard<py::gil_scoped_release>(),
              "Wait for the least seconds, and then until no samples wait, for the most "
              "in all.");
+}
 
+void bind_sink(py::module_& m)
+{
     py::class_<sample_sink,
                gr::sync_block,
                gr::block,
@@ -156,4 +157,12 @@ Args:
              py::arg("control"),
              py::arg("find"),
              py::arg("kept"));
+}
+
+} // namespace
+
+void mimopack::bind_samples(py::module_& m)
+{
+    bind_queue(m);
+    bind_sink(m);
 }

@@ -2,8 +2,8 @@
  * SPDX-License-Identifier: GPL-3.0-or-later */
 /* The Wi-Fi receiver's inner loops over channels and what was received through them. A
  * frame's results depend on nothing but that frame. */
-#include "cpu/quantise.h"
 #include "codes/viterbi/plan.h"
+#include "cpu/quantise.h"
 #include "wifi/lanes.h"
 #include <algorithm>
 #include <cmath>
@@ -344,89 +344,159 @@ void place_paths(
         }
 }
 
-} // namespace
+/* The paths of frames' channels, and the filters that fit them */
+struct path_estimates {
+    std::vector<float> turned, power;
+    std::vector<double> mean, strength, least, margin, first, last, snr_db, middle, after;
+    std::vector<std::int64_t> rank;
+    std::vector<const float*> analysis, synthesis;
 
-void smooth_channels(const wifi_estimates& e)
+    path_estimates(std::int64_t frames, std::int64_t size, std::int64_t delays)
+        : turned(2 * frames * size),
+          power(frames * delays),
+          mean(frames),
+          strength(frames),
+          least(frames),
+          margin(frames),
+          first(frames),
+          last(frames),
+          snr_db(frames),
+          middle(frames),
+          after(frames),
+          rank(frames),
+          analysis(frames),
+          synthesis(frames)
+    {
+    }
+};
+
+/* Find the power over delays, and from it the paths and the margin around them. */
+void find_paths(const wifi_estimates& e, path_estimates& p)
 {
     const wifi_smoother& s = *e.smoother;
-    const std::int64_t size = s.carriers * e.rows;
-    std::vector<float> turned(2 * e.frames * size), power(e.frames * s.delays);
-    std::vector<double> mean(e.frames), strength(e.frames), least(e.frames),
-        margin(e.frames), first(e.frames), last(e.frames), snr_db(e.frames),
-        middle(e.frames), after(e.frames);
-    std::vector<std::int64_t> rank(e.frames);
-    std::vector<const float*> analysis(e.frames), synthesis(e.frames);
-    const double step = s.delays > 1 ? s.delay[1] - s.delay[0] : 1;
     profiles({ e.frames,
                s.carriers,
                e.rows,
                s.delays,
                e.channel,
                s.k,
-               step,
+               s.delays > 1 ? s.delay[1] - s.delay[0] : 1,
                s.transform,
-               turned.data(),
-               mean.data(),
-               power.data(),
-               strength.data() });
+               p.turned.data(),
+               p.mean.data(),
+               p.power.data(),
+               p.strength.data() });
     for (std::int64_t i = 0; i < e.frames; ++i) {
-        const float* own = power.data() + i * s.delays;
-        least[i] = least_path(e.noise, e.rows, s.sidelobe, own, s.delays);
-        place_paths(s, own, mean[i], least[i], e.paths + 64 * i);
-        const double ratio = strength[i] / e.noise - 1;
-        snr_db[i] = 10 * std::log10(ratio > 0.1 ? ratio : 0.1);
-        margin[i] = s.margin + s.margin_per_db * std::max(0.0, snr_db[i] - 15);
-        e.error[i] = 1;
-        e.done[i] = 0;
+        const float* own = p.power.data() + i * s.delays;
+        p.least[i] = least_path(e.noise, e.rows, s.rules.sidelobe, own, s.delays);
+        place_paths(s, own, p.mean[i], p.least[i], e.paths + 64 * i);
+        const double ratio = p.strength[i] / e.noise - 1;
+        p.snr_db[i] = 10 * std::log10(ratio > 0.1 ? ratio : 0.1);
+        p.margin[i] =
+            s.rules.margin + s.rules.margin_per_db * std::max(0.0, p.snr_db[i] - 15);
     }
-    if (!e.smooth)
-        return;
+}
+
+/* Choose each frame's filter by the extent of its paths and its SNR. */
+void choose_filters(const wifi_estimates& e, path_estimates& p)
+{
+    const wifi_smoother& s = *e.smoother;
     extents({ e.frames,
               s.delays,
-              power.data(),
-              least.data(),
-              margin.data(),
+              p.power.data(),
+              p.least.data(),
+              p.margin.data(),
               s.delay,
-              s.lobe,
-              s.longest,
-              first.data(),
-              last.data(),
+              s.rules.lobe,
+              s.rules.longest,
+              p.first.data(),
+              p.last.data(),
               e.done });
     for (std::int64_t i = 0; i < e.frames; ++i) {
         if (!e.done[i])
             continue;
-        const double level = std::nearbyint(snr_db[i] / s.step_db);
+        const double level = std::nearbyint(p.snr_db[i] / s.rules.step_db);
         const wifi_filter found =
             s.find(s.bank,
-                   static_cast<int>(std::ceil((last[i] - first[i]) / s.step)),
+                   static_cast<int>(std::ceil((p.last[i] - p.first[i]) / s.rules.step)),
                    static_cast<int>(std::min(std::max(level, -2.0), 14.0)));
-        rank[i] = found.rank;
-        analysis[i] = found.analysis;
-        synthesis[i] = found.synthesis;
+        p.rank[i] = found.rank;
+        p.analysis[i] = found.analysis;
+        p.synthesis[i] = found.synthesis;
         e.error[i] = found.error;
-        middle[i] = (first[i] + last[i]) / 2;
-        after[i] = mean[i] + middle[i];
+        p.middle[i] = (p.first[i] + p.last[i]) / 2;
+        p.after[i] = p.mean[i] + p.middle[i];
     }
+}
+
+} // namespace
+
+void smooth_channels(const wifi_estimates& e)
+{
+    const wifi_smoother& s = *e.smoother;
+    path_estimates p(e.frames, s.carriers * e.rows, s.delays);
+    find_paths(e, p);
+    std::fill_n(e.error, e.frames, 1.0);
+    std::fill_n(e.done, e.frames, 0);
+    if (!e.smooth)
+        return;
+    choose_filters(e, p);
     smooth({ e.frames,
              s.carriers,
              s.wanted,
              e.rows,
-             turned.data(),
+             p.turned.data(),
              s.k,
              s.wanted_k,
-             middle.data(),
-             after.data(),
-             rank.data(),
-             analysis.data(),
-             synthesis.data(),
+             p.middle.data(),
+             p.after.data(),
+             p.rank.data(),
+             p.analysis.data(),
+             p.synthesis.data(),
              e.out });
 }
 
-/* One-sided Jacobi: columns are turned until they are orthogonal, and then as long as the
+namespace {
+
+/* Turn columns p and q of a matrix until they are orthogonal. */
+void turn_columns(complex_simd* h, int rows, int columns, int p, int q)
+{
+    simd a(0.0f), b(0.0f);
+    complex_simd both{ simd(0.0f), simd(0.0f) };
+    for (int r = 0; r < rows; ++r) {
+        const complex_simd x = h[r * columns + p], y = h[r * columns + q];
+        a = a + norm(x);
+        b = b + norm(y);
+        both = add_conjugate(both, x, y);
+    }
+    const simd tiny(1e-30f);
+    const simd size_of_both = square_root(norm(both));
+    const simd least = max(size_of_both, tiny);
+    const auto parallel = tiny < size_of_both;
+    const complex_simd phase{ select(parallel, both.re / least, simd(1.0f)),
+                              select(parallel, both.im / least, simd(0.0f)) };
+    const simd zeta = (b - a) / (least + least);
+    const simd one(1.0f), zero(0.0f);
+    const simd t0 = one / (abs(zeta) + square_root(fma(zeta, zeta, one)));
+    const simd t = select(parallel, select(zeta < zero, zero - t0, t0), zero);
+    const simd cosine = one / square_root(fma(t, t, one));
+    const simd sine = t * cosine;
+    for (int r = 0; r < rows; ++r) {
+        complex_simd& x = h[r * columns + p];
+        complex_simd& y = h[r * columns + q];
+        const complex_simd v = y * complex_simd{ phase.re, zero - phase.im };
+        y = { fma(sine, x.re, cosine * v.re), fma(sine, x.im, cosine * v.im) };
+        x = { fnma(sine, v.re, cosine * x.re), fnma(sine, v.im, cosine * x.im) };
+    }
+}
+
+} // namespace
+
+/* One-sided Jacobi: turn columns until they are orthogonal. Their lengths are then the
  * singular values (M. R. Hestenes, J. SIAM 6 (1), 1958). */
 void condition(const wifi_channels& c)
 {
-    constexpr int sweeps = 6; /* of up to 8 columns; two need one */
+    constexpr int sweeps = 6; /* enough for 8 columns; two columns need one sweep */
     std::vector<complex_simd> memory(c.rows * c.columns);
     complex_simd* h = memory.data();
     const std::int64_t size = static_cast<std::int64_t>(c.rows) * c.columns;
@@ -437,42 +507,8 @@ void condition(const wifi_channels& c)
             h[i] = gather(c.h + 2 * first * size, size, i, count);
         for (int sweep = 0; sweep < (c.columns > 2 ? sweeps : 1); ++sweep)
             for (int p = 0; p < c.columns; ++p)
-                for (int q = p + 1; q < c.columns; ++q) {
-                    simd a(0.0f), b(0.0f);
-                    complex_simd both{ simd(0.0f), simd(0.0f) };
-                    for (int r = 0; r < c.rows; ++r) {
-                        const complex_simd x = h[r * c.columns + p],
-                                           y = h[r * c.columns + q];
-                        a = a + norm(x);
-                        b = b + norm(y);
-                        both = add_conjugate(both, x, y);
-                    }
-                    const simd tiny(1e-30f);
-                    const simd size_of_both = square_root(norm(both));
-                    const simd least = max(size_of_both, tiny);
-                    const auto parallel = tiny < size_of_both;
-                    const complex_simd phase{
-                        select(parallel, both.re / least, simd(1.0f)),
-                        select(parallel, both.im / least, simd(0.0f))
-                    };
-                    const simd zeta = (b - a) / (least + least);
-                    const simd one(1.0f), zero(0.0f);
-                    const simd t0 = one / (abs(zeta) + square_root(fma(zeta, zeta, one)));
-                    const simd t =
-                        select(parallel, select(zeta < zero, zero - t0, t0), zero);
-                    const simd cosine = one / square_root(fma(t, t, one));
-                    const simd sine = t * cosine;
-                    for (int r = 0; r < c.rows; ++r) {
-                        complex_simd& x = h[r * c.columns + p];
-                        complex_simd& y = h[r * c.columns + q];
-                        const complex_simd v =
-                            y * complex_simd{ phase.re, zero - phase.im };
-                        y = { fma(sine, x.re, cosine * v.re),
-                              fma(sine, x.im, cosine * v.im) };
-                        x = { fnma(sine, v.re, cosine * x.re),
-                              fnma(sine, v.im, cosine * x.im) };
-                    }
-                }
+                for (int q = p + 1; q < c.columns; ++q)
+                    turn_columns(h, c.rows, c.columns, p, q);
         simd most(0.0f), least(infinity);
         for (int p = 0; p < c.columns; ++p) {
             simd length(0.0f);
@@ -487,7 +523,60 @@ void condition(const wifi_channels& c)
     }
 }
 
-/* Unbiased MMSE: W y / diag(W H), W = (H^H H + noise I)^-1 H^H */
+namespace {
+
+/* Unbiased MMSE filters of a lane of channels (rows x columns): the rows of W / diag(W H)
+ * with W = (H^H H + noise I)^-1 H^H. gram: memory for columns x columns */
+void set_filters(const complex_simd* h,
+                 int rows,
+                 int columns,
+                 float least_noise,
+                 complex_simd* gram,
+                 complex_simd* filters)
+{
+    const simd one(1.0f), zero(0.0f);
+    simd trace(0.0f);
+    for (int i = 0; i < columns; ++i)
+        for (int j = i; j < columns; ++j) {
+            complex_simd g{ zero, zero };
+            for (int r = 0; r < rows; ++r)
+                g = add_conjugate(g, h[r * columns + i], h[r * columns + j]);
+            gram[i * columns + j] = g;
+            gram[j * columns + i] = { g.re, zero - g.im };
+            if (i == j)
+                trace = trace + g.re;
+        }
+    /* Rounding must not make a channel of deficient rank singular. */
+    const simd noise = max(simd(least_noise), simd(1e-6f) * trace);
+    for (int i = 0; i < columns; ++i)
+        gram[i * columns + i].re = gram[i * columns + i].re + noise;
+    invert(gram, columns);
+    for (int i = 0; i < columns; ++i) {
+        const simd bias = max(one - noise * gram[i * columns + i].re, simd(1e-6f));
+        const simd gain = one / bias;
+        for (int r = 0; r < rows; ++r) {
+            complex_simd w{ zero, zero };
+            for (int j = 0; j < columns; ++j)
+                w = add_conjugate(w, h[r * columns + j], gram[i * columns + j]);
+            filters[i * rows + r] = { w.re * gain, w.im * gain };
+        }
+    }
+}
+
+complex_simd nearest_point(complex_simd x, int side, float scale)
+{
+    const simd one(1.0f), zero(0.0f);
+    if (side == 1)
+        return { select(x.re < zero, zero - one, one), zero };
+    const float unit = 1 / (2 * scale);
+    simd re, im;
+    slice(x.re * simd(unit), side, re);
+    slice(x.im * simd(unit), side, im);
+    return { re * simd(2 * scale), im * simd(2 * scale) };
+}
+
+} // namespace
+
 void errors(const wifi_errors& e)
 {
     const int rows = e.rows, columns = e.columns;
@@ -495,11 +584,10 @@ void errors(const wifi_errors& e)
     complex_simd* h = memory.data();
     complex_simd* filters = h + rows * columns;
     complex_simd* gram = filters + rows * columns;
-    const simd one(1.0f), zero(0.0f);
+    const simd zero(0.0f);
     const std::int64_t size = static_cast<std::int64_t>(rows) * columns;
     const std::int64_t step = e.vectors * rows;
     const float share = 1 / (static_cast<float>(e.carriers) * e.num_chosen);
-    const float unit = 1 / (2 * e.scale);
     for (std::int64_t frame = 0; frame < e.frames; ++frame) {
         float total[wifi_max_columns] = {};
         for (std::int64_t first = 0; first < e.carriers; first += width) {
@@ -508,33 +596,7 @@ void errors(const wifi_errors& e)
             const std::int64_t at = frame * e.carriers + first;
             for (std::int64_t i = 0; i < size; ++i)
                 h[i] = gather(e.h + 2 * at * size, size, i, count);
-            simd trace(0.0f);
-            for (int i = 0; i < columns; ++i)
-                for (int j = i; j < columns; ++j) {
-                    complex_simd g{ zero, zero };
-                    for (int r = 0; r < rows; ++r)
-                        g = add_conjugate(g, h[r * columns + i], h[r * columns + j]);
-                    gram[i * columns + j] = g;
-                    gram[j * columns + i] = { g.re, zero - g.im };
-                    if (i == j)
-                        trace = trace + g.re;
-                }
-            /* A channel of deficient rank must not become singular beside rounding. */
-            const simd noise = max(simd(e.noise[frame]), simd(1e-6f) * trace);
-            for (int i = 0; i < columns; ++i)
-                gram[i * columns + i].re = gram[i * columns + i].re + noise;
-            invert(gram, columns);
-            for (int i = 0; i < columns; ++i) {
-                const simd bias =
-                    max(one - noise * gram[i * columns + i].re, simd(1e-6f));
-                const simd gain = one / bias;
-                for (int r = 0; r < rows; ++r) {
-                    complex_simd w{ zero, zero };
-                    for (int j = 0; j < columns; ++j)
-                        w = add_conjugate(w, h[r * columns + j], gram[i * columns + j]);
-                    filters[i * rows + r] = { w.re * gain, w.im * gain };
-                }
-            }
+            set_filters(h, rows, columns, e.noise[frame], gram, filters);
             simd error[wifi_max_columns];
             for (int i = 0; i < columns; ++i)
                 error[i] = zero;
@@ -546,15 +608,7 @@ void errors(const wifi_errors& e)
                     complex_simd x{ zero, zero };
                     for (int r = 0; r < rows; ++r)
                         x = x + filters[i * rows + r] * h[r];
-                    complex_simd near;
-                    if (e.side == 1) {
-                        near = { select(x.re < zero, zero - one, one), zero };
-                    } else {
-                        simd re, im;
-                        slice(x.re * simd(unit), e.side, re);
-                        slice(x.im * simd(unit), e.side, im);
-                        near = { re * simd(2 * e.scale), im * simd(2 * e.scale) };
-                    }
+                    const complex_simd near = nearest_point(x, e.side, e.scale);
                     error[i] = error[i] + norm(x - near);
                 }
             }

@@ -245,17 +245,24 @@ struct wifi_filter {
     double error;
 };
 
-/* How the channels of some subcarriers are smoothed within their delay spread. */
+/* Rules for paths and for the choice of a filter. Delays count samples at 20 MS/s. */
+struct wifi_delay_rules {
+    double lobe;          /* as in wifi_extents */
+    double longest;       /* likewise */
+    double margin;        /* delays beyond the outermost paths */
+    double margin_per_db; /* more of them for each dB of SNR above 15 dB */
+    double sidelobe;      /* power of the window's sidelobe over the power of its path */
+    double step, step_db; /* steps of the filters' widths and SNRs */
+};
+
+/* Smoothing of some subcarriers' channels within their delay spread */
 struct wifi_smoother {
     std::int64_t carriers, wanted, delays;
     const std::int64_t *k, *wanted_k; /* their numbers, ascending */
     const double* delay;              /* delays, ascending, as steps of one length */
     const float* transform;           /* carriers x delays complex */
-    double lobe, longest;             /* as of wifi_extents */
-    double margin, margin_per_db;     /* in delays, and for each dB above 15 */
-    double sidelobe;                  /* of the transform's window, over a path's power */
-    double step, step_db;             /* of widths, in delays, and levels of the filters */
-    /* A filter for paths that spread over so many steps, and an SNR of so many steps */
+    wifi_delay_rules rules;
+    /* Return a filter for a spread of the paths and an SNR, both in steps of the rules. */
     wifi_filter (*find)(const void* bank, int width, int level);
     const void* bank;
 };
