@@ -2,12 +2,12 @@
  * SPDX-License-Identifier: GPL-3.0-or-later */
 /* OMAP and MLA: every one of the M^nt candidates (000 §4.1).
  *
- * The tree of eq. 5 is walked depth first. Instead of updating each bit's hypothesis at
- * each leaf, a node hands the combination of its leaves (the smallest metric for MLA, the
- * log-sum of all for OMAP) to its parent and to its own symbol's entry; a leaf costs one
- * distance and two combinations, whatever the number of bits, and any constellation will
- * do. Metrics are in units of the noise: |y - Hs|^2 / sigma^2 - sum of the prior LLRs of
- * the ones. */
+ * The tree of eq. 5 is walked depth first. A leaf does not update the hypothesis of each
+ * bit. Instead, a node passes the combination of its leaves (the smallest metric for MLA,
+ * the log-sum for OMAP) to its parent and to the entry of its own symbol. A leaf costs
+ * one distance and two combinations, whatever the number of bits, and for any
+ * constellation. Metrics are in units of the noise: |y - Hs|^2 / sigma^2 less the sum of
+ * the prior LLRs of the ones. */
 #pragma once
 #include "common/elementary.h"
 #include "common/options.h"
@@ -17,7 +17,7 @@ namespace mimopack {
 namespace MIMOPACK_ISA {
 
 struct exhaustive_options {
-    int method = 0; /* of mla; 0: sliced, 1: plain, 2: table */
+    int method = 0; /* option of mla; 0: sliced, 1: plain, 2: table */
 
     template <class Visit>
     MP_FN void each(Visit visit)
@@ -38,8 +38,8 @@ struct best_metric {
     MP_FN F value() const { return metric; }
 };
 
-/* Exact combination, eq. 11: -ln(sum exp(-m)) = reference - ln(sum), the reference being
- * the smallest metric so far, so that no term overflows and the largest is 1. */
+/* Exact combination, eq. 11: -ln(sum exp(-m)) = reference - ln(sum). The reference is the
+ * smallest metric so far, so that no term overflows and the largest term is 1. */
 template <class F>
 struct log_sum {
     F reference, sum;
@@ -84,8 +84,8 @@ public:
 
     MP_FN void prepare(const F* h) { d_qr.decompose(h); }
 
-    /* llr: nt*bits lanes, label bit b at place bit_source[b] of its layer; returns where
-     * the vector could be detected */
+    /* Compute the LLRs, and return where the vector could be detected. llr: nt*bits
+     * lanes, with label bit b at place bit_source[b] of its layer. */
     MP_FN mask detect(const F* y, F noise_var, const F* prior, F* llr)
     {
         const mask usable = d_qr.usable & d_qr.rotate(y, &d_z[0]);
@@ -130,12 +130,12 @@ private:
     const int d_nt;
     qr<F, 0, 0> d_qr;
     buffer<F, 0> d_z, d_r, d_y, d_prior, d_leaf;
-    buffer<F, 0> d_node; /* where each level is */
-    /* of each symbol of each level, and of the children of the level's node so far */
+    buffer<F, 0> d_node; /* current node of each level */
+    /* Combinations of each symbol at each level, and of the children visited so far */
     buffer<F, 0> d_entry, d_combined;
     int d_path[16];
 
-    /* b is the level's y_tilde less the layers above (eq. 6) */
+    /* b is the level's y_tilde less the layers above (eq. 6). */
     struct node {
         F metric, b_re, b_im;
     };
@@ -150,7 +150,7 @@ private:
         return reinterpret_cast<combination*>(&d_combined[0])[level];
     }
 
-    /* d_prior[i*M + s]: what symbol s of layer i adds to the metric */
+    /* Set d_prior[i*M + s] to what symbol s of layer i adds to the metric. */
     MP_FN void set_prior(const F* prior)
     {
         for (int i = 0; i < d_nt; ++i) {
@@ -166,8 +166,8 @@ private:
         }
     }
 
-    /* The tree from its root, depth first; not by recursion, for which GPUs have no
-     * stack. The two lowest levels are loops. */
+    /* Search the tree from its root, depth first. It is not recursive, because GPUs lack
+     * a stack for it. The two lowest levels are loops. */
     template <bool Prior>
     MP_FN void walk()
     {
@@ -196,7 +196,7 @@ private:
         }
     }
 
-    /* Where the path goes on from a node at a level */
+    /* Enter a node at a level. */
     template <bool Prior>
     MP_FN node child(int level, const node& from)
     {
