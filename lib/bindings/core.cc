@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 The gr-mimopack authors
  * SPDX-License-Identifier: GPL-3.0-or-later */
-/* Python bindings of the CPU detectors. Arguments are checked by the Python layer above
- * (detectors/base.py) and once more here where a mistake would read or write past an
+/* Python bindings of the CPU detectors. The Python layer above (detectors/base.py) checks
+ * arguments. Here they are checked once more if a mistake would read or write past an
  * array. */
 #include "bindings/common.h"
 #include "cpu/builds.h"
@@ -26,7 +26,7 @@ namespace {
 using complex_array = py::array_t<std::complex<float>, py::array::c_style>;
 using count_array = py::array_t<std::uint32_t, py::array::c_style>;
 
-/* The options of a plan, with the memory behind them */
+/* The options of a plan, with their memory */
 struct option_values {
     std::vector<std::string> names;
     std::vector<std::vector<int>> lists;
@@ -56,8 +56,8 @@ struct option_values {
     }
 };
 
-/* memcpy by several threads: the memory bandwidth that benchmarks compare with, and what
- * carries batches to memory that a GPU reads */
+/* Copy memory by several threads. Benchmarks compare with the bandwidth, and batches
+ * reach memory that a GPU reads this way. */
 void copy(py::array& out, const py::array& source, int threads)
 {
     if (out.nbytes() != source.nbytes())
@@ -78,7 +78,7 @@ void copy(py::array& out, const py::array& source, int threads)
     }
 }
 
-/* Modules that were loaded; they stay for good. */
+/* Modules that were loaded, which stay for good */
 std::vector<const detector_module*>& modules()
 {
     static std::vector<const detector_module*> loaded;
@@ -228,7 +228,8 @@ private:
         }
     }
 
-    /* The detector itself knows its options: an empty batch asks it. */
+    /* Check the options with an empty batch, because only the detector knows its
+     * options. */
     void check_options(const std::string& name) const
     {
         const float noise_var = 1.0f;

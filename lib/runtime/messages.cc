@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: 2026 The gr-mimopack authors
  * SPDX-License-Identifier: GPL-3.0-or-later */
 
-/* Python's values as GNU Radio's messages (PMTs) and back, a dictionary or an array in
- * one call. */
+/* Conversion of Python's values to GNU Radio's messages (PMTs) and back, a dictionary or
+ * an array in one call */
 
 #include "runtime/bindings.h"
 
@@ -26,10 +26,10 @@ using pmt::pmt_t;
 
 namespace {
 
-/* What the conversions ask Python for; set when the module is imported. */
+/* Python objects that the conversions need; set when the module is imported */
 py::handle numpy_scalar, numpy_uint64, pmt_type, pmt_to_pmt;
 
-/* A Python exception becomes the C++ one that carries it. */
+/* Turn a Python exception into the C++ exception that carries it. */
 PyObject* checked(PyObject* object)
 {
     if (!object)
@@ -61,7 +61,7 @@ double real(py::handle value)
     return py::reinterpret_steal<py::float_>(checked(PyNumber_Float(value.ptr())));
 }
 
-/* The numbers of a tuple or list; None is NaN where that is allowed. */
+/* Return the numbers of a tuple or list. None is NaN if allowed. */
 template <class T>
 std::vector<T> reals(py::handle sequence, bool none_is_nan)
 {
@@ -91,7 +91,7 @@ pmt_t array_to_pmt(const py::array& array)
                              std::to_string(array.ndim()));
     if (kind != 'i' && kind != 'u')
         return to_pmt(array.attr("tolist")());
-    /* Raises TypeError for uint64: 64 signed bits cannot hold all its values. */
+    /* Raise TypeError for uint64: 64 signed bits cannot hold all its values. */
     py::array_t<int64_t, py::array::c_style> wide(array);
     std::vector<int32_t> numbers(wide.data(), wide.data() + wide.size());
     for (size_t i = 0; i < numbers.size(); i++)
@@ -134,7 +134,7 @@ pmt_t to_pmt(py::handle value)
     return pmt_to_pmt(value).cast<pmt_t>();
 }
 
-/* A value as the PMT of a Python or NumPy type. */
+/* Return a value as the PMT of a Python or NumPy type. */
 pmt_t typed(py::handle value, py::handle kind)
 {
     auto is = [&](const PyTypeObject& type) { return kind.ptr() == (PyObject*)&type; };
@@ -165,7 +165,7 @@ pmt_t typed(py::handle value, py::handle kind)
     return pmt::from_uint64(found);
 }
 
-/* The same, with an error that names the key. */
+/* Convert likewise, with an error that names the key. */
 pmt_t typed(py::handle name, py::handle value, py::handle kind)
 {
     try {
@@ -197,7 +197,7 @@ pmt_t to_pmt_dict(const py::dict& values,
         }
         if (value.is_none())
             continue;
-        /* dict_add() would look for the name in all before it. */
+        /* dict_add() would search all earlier entries for the name. */
         onto = pmt::acons(pmt::intern(text(name)),
                           kind ? typed(name, value, kind) : to_pmt(value),
                           onto);
@@ -259,7 +259,7 @@ py::dict to_python_dict(pmt_t told, const py::dict& names)
         std::string text = pmt::symbol_to_string(pmt::car(entry));
         auto name = py::reinterpret_steal<py::object>(
             checked(PyUnicode_DecodeUTF8(text.data(), text.size(), "replace")));
-        /* The first of equal names is the one that holds. */
+        /* The first of equal names counts. */
         if (names.contains(name) && !found.contains(name))
             found[name] = to_python(pmt::cdr(entry));
     }

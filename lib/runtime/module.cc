@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: 2026 The gr-mimopack authors
  * SPDX-License-Identifier: GPL-3.0-or-later */
 
-/* _runtime: the parts of blocks that are made in C++. The types of PMTs, tags and blocks
- * are those that GNU Radio's own Python modules have registered. */
+/* _runtime: parts of blocks in C++. GNU Radio's own Python modules register the types of
+ * PMTs, tags and blocks. */
 
 #include "runtime/bindings.h"
 

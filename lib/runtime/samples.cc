@@ -35,7 +35,7 @@ void put(sample_queue& queue,
     queue.put(first, rows.data(), samples.shape(1), tags);
 }
 
-/* (first, samples, tags), or None at the end */
+/* Return (first, samples, tags), or None at the end. */
 py::object take(sample_queue& queue)
 {
     std::optional<sample_queue::span> found;

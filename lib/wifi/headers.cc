@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 The gr-mimopack authors
  * SPDX-License-Identifier: GPL-3.0-or-later */
-/* What the signal fields are read from: noise, channel, and symbols through matched
- * filters. A frame's results depend on nothing but that frame. */
+/* Inputs of the signal fields and the fields themselves: noise, channel, symbols through
+ * matched filters, and their bits. A frame's results depend on no other frame. */
 #include "codes/viterbi/kernel.h"
 #include "wifi/lanes.h"
 #include <algorithm>
@@ -13,11 +13,11 @@ namespace MIMOPACK_ISA {
 
 namespace {
 
-/* A tone must outvote neither the other subcarriers nor, where it hits a pilot, the other
- * pilots: subcarriers count no more than so many times the middle one. */
+/* Limits of magnitudes, as multiples of the median. A tone must outvote neither the other
+ * subcarriers nor, on a pilot, the other pilots. */
 constexpr float most_channel = 2.5f, most_symbol = 1.5f;
 
-/* Limits the magnitudes of `count` complex numbers, `step` of them apart. */
+/* Limit the magnitudes of `count` complex numbers, `step` of them apart. */
 void limit(float* x, std::int64_t count, std::int64_t step, float most, float* work)
 {
     for (std::int64_t i = 0; i < count; ++i)
@@ -35,7 +35,7 @@ void limit(float* x, std::int64_t count, std::int64_t step, float most, float* w
 
 } // namespace
 
-/* Half the power of the halves' difference is the noise of their mean's. */
+/* The noise of the halves' mean is half the power of their difference. */
 void train(const wifi_training& t)
 {
     const std::int64_t all = t.parts * t.carriers;
@@ -112,7 +112,8 @@ void combine(const wifi_combination& c)
         }
         for (std::int64_t s = 0; s < symbols; ++s)
             limit(out + 2 * s * c.carriers, c.carriers, 1, most_symbol, work);
-        /* What the first symbol holds; the channel of an interferer is no strength. */
+        /* The first symbol tells the strength; the channel of an interferer is no
+         * strength. */
         double sum = 0;
         for (std::int64_t k = 0; symbols && k < c.carriers; ++k)
             sum += __builtin_sqrtf(out[2 * k] * out[2 * k] +
@@ -154,7 +155,7 @@ public:
         return im > re;
     }
 
-    /* LLRs of a symbol in the order of the code */
+    /* Write the LLRs of a symbol in the order of the code. */
     void put_llrs(int t, bool imaginary, float* out) const
     {
         for (int j = 0; j < wifi_signal_bits; ++j) {
@@ -163,8 +164,7 @@ public:
         }
     }
 
-    /* What was decoded tells the phase by all subcarriers, and so what the next symbols
-     * have. */
+    /* Turn all symbols by the phase that the decoded subcarriers tell. */
     void turn_by(const std::uint8_t* coded, double strength)
     {
         value sum{ 0, 0 };
@@ -207,8 +207,7 @@ private:
     value d_data[symbols_read][wifi_signal_bits];
     double d_flat[2][wifi_signal_bits]; /* real parts */
 
-    /* A symbol, turned, and then by its pilots; prior is the weight of there being no
-     * turn */
+    /* Turn a symbol, and then align it by its pilots. prior is the weight of no turn. */
     void align(int t, value by, double prior)
     {
         const float* x = d_combined + 2 * t * wifi_legacy;
@@ -231,17 +230,17 @@ private:
     }
 };
 
-/* Least sum of LLRs that agree with the decoded bits, less those that do not, over the
- * sum of their magnitudes. Random LLRs reach 0.73 in the median, those of an L-SIG at 0
- * dB 0.96, and 99.9 of 100 more than 0.81. */
+/* Return the least agreement: the sum of LLRs that agree with the decoded bits less those
+ * that do not, over the sum of magnitudes. Random LLRs reach 0.73 in the median. LLRs of
+ * an L-SIG at 0 dB reach 0.96 in the median, and 99.9 of 100 reach more than 0.81. */
 double agreement(double snr)
 {
     const double db = 10 * std::log10(std::max(snr, 1e-3));
     return 0.76 + (0.92 - 0.76) * std::min(std::max((db - 2) / 10, 0.0), 1.0);
 }
 
-/* A parity bit is little: LLRs must agree with what was decoded of them. Puts the coded
- * bits out. */
+/* Return whether LLRs agree with the bits decoded from them, because a parity bit tells
+ * little. Set the coded bits. */
 bool agrees(const float* llr, const std::uint8_t* bits, double snr, std::uint8_t* coded)
 {
     int state = 0;

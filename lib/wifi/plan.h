@@ -36,9 +36,9 @@ struct wifi_metric {
     float* square;       /* size: |mean|^2 */
 };
 
-/* Preambles are looked for from the window on in which the short training field correlates
- * best. So many samples are needed, of a sample rate of `scale` times 20 MS/s; the channels
- * have 52 subcarriers in each 20 MHz. */
+/* Preambles are looked for from the window on in which the short training field
+ * correlates best. So many samples are needed, of a sample rate of `scale` times 20 MS/s;
+ * the channels have 52 subcarriers in each 20 MHz. */
 constexpr int wifi_legacy = 52;
 constexpr int wifi_max_parts = 4;
 constexpr std::int64_t wifi_preamble_samples(int scale) { return 334 * scale; }
@@ -51,10 +51,11 @@ struct wifi_acquisition {
     const std::int64_t* starts; /* pieces */
     const float* lag;           /* pieces complex: sum x[n] conj(x[n + period]) */
     int scale, parts;           /* parts of 20 MHz */
-    int turns; /* offsets are looked for so many periods of the lag's phase to each side */
-    const std::int64_t* bins;   /* parts x legacy, of an FFT of 64 scale */
-    const float* sequence;      /* legacy: the long training field */
-    const float* reference;     /* parts x 64 scale complex: its conjugate samples */
+    int turns; /* offsets are looked for so many periods of the lag's phase to each side
+                */
+    const std::int64_t* bins; /* parts x legacy, of an FFT of 64 scale */
+    const float* sequence;    /* legacy: the long training field */
+    const float* reference;   /* parts x 64 scale complex: its conjugate samples */
     /* Of each piece: */
     std::int64_t* part;   /* a bit for each part of 20 MHz that holds the preamble */
     std::int64_t* start;  /* sample from the piece's start, of the short field */
@@ -68,7 +69,8 @@ struct wifi_shifts {
     std::int64_t channels;
     int guard;
     const double* power; /* channels x 64 */
-    std::int64_t* shift; /* channels: where the fewest paths reach in from other symbols */
+    std::int64_t*
+        shift; /* channels: where the fewest paths reach in from other symbols */
 };
 
 /* Spectra of the long training field's halves and of the symbols behind it. */
@@ -98,14 +100,15 @@ struct wifi_combination {
 constexpr int wifi_signal_bits = 48; /* of a symbol, coded; half of them with rate 1/2 */
 struct wifi_signals {
     std::int64_t frames;
-    const float* combined;   /* frames x 3 x legacy complex, through a matched filter */
-    const double* strength;  /* frames: sum of |H|^2 over the noise */
+    const float* combined;    /* frames x 3 x legacy complex, through a matched filter */
+    const double* strength;   /* frames: sum of |H|^2 over the noise */
     const std::int64_t* data; /* signal_bits of the legacy subcarriers */
     const std::int64_t* pilots; /* 4, likewise */
     const float* pilot_signs;   /* 3 x 4 */
     const std::int64_t* order;  /* signal_bits: where a coded bit is sent */
     const double* distance;     /* 3: samples from the middle of the L-LTF */
-    /* Decodes blocks of rate 1/2, each of so many bits and six zeros, from state 0 to 0 */
+    /* Decodes blocks of rate 1/2, each of so many bits and six zeros, from state 0 to 0
+     */
     void (*decode)(const void* decoder,
                    const float* llr,
                    const std::int64_t* num_bits,
@@ -131,15 +134,15 @@ struct wifi_headers {
     const std::int64_t* bins;   /* parts x legacy */
     const float* sequence;      /* legacy: the long training field */
     const wifi_smoother* smoother;
-    wifi_signals signals; /* but for what comes from the samples */
+    wifi_signals signals;   /* but for what comes from the samples */
     double *noise, *signal; /* frames x rows: power per carrier, without whitening */
 };
 constexpr std::int64_t wifi_header_windows = 5; /* the L-LTF's halves and three symbols */
 
 enum wifi_signal_kind : std::uint8_t {
-    wifi_no_signal = 0,   /* no L-SIG, and no greenfield frame either */
-    wifi_greenfield = 1,  /* second may be the HT-SIG of one */
-    wifi_l_sig = 2,       /* first was read, and: */
+    wifi_no_signal = 0,     /* no L-SIG, and no greenfield frame either */
+    wifi_greenfield = 1,    /* second may be the HT-SIG of one */
+    wifi_l_sig = 2,         /* first was read, and: */
     wifi_second_turned = 4, /* the symbol behind it is turned, as HT-SIG is */
     wifi_third_turned = 8,  /* the next one is, as in HT and VHT: second was read */
     wifi_repeated = 16      /* the L-SIG comes twice */
@@ -165,7 +168,8 @@ struct wifi_rounding {
     std::int8_t* out;     /* encoders x used; written up to symbols * coded */
 };
 
-/* Known subcarriers of frames, and how the sampling clock and the oscillator turn them. */
+/* Known subcarriers of frames, and how the sampling clock and the oscillator turn them.
+ */
 struct wifi_tracking {
     std::int64_t frames, symbols, carriers;
     int fft;                /* samples of a symbol without guard interval */
@@ -182,8 +186,8 @@ struct wifi_tracking {
 struct wifi_means {
     std::int64_t frames, rows;
     wifi_frames from;
-    float* mean;                 /* frames x rows complex */
-    float* power;                /* frames x rows: mean of the squares */
+    float* mean;  /* frames x rows complex */
+    float* power; /* frames x rows: mean of the squares */
 };
 
 /* FFTs of windows of frames. */
@@ -191,9 +195,9 @@ struct wifi_spectra {
     std::int64_t frames, rows, windows, num_bins;
     int fft;
     wifi_frames from;
-    const float* direct;         /* frames x rows complex, what is taken off */
-    const double* cfo;           /* frames, cycles per sample that are taken out */
-    const std::int64_t* starts;  /* frames x windows, of 0 .. length - fft */
+    const float* direct;        /* frames x rows complex, what is taken off */
+    const double* cfo;          /* frames, cycles per sample that are taken out */
+    const std::int64_t* starts; /* frames x windows, of 0 .. length - fft */
     const std::int64_t* bins;   /* of 0 .. fft - 1 */
     const float* scale;         /* frames x rows, what spectra are multiplied with */
     float* out;                 /* frames x rows x windows x num_bins complex */
@@ -215,14 +219,15 @@ struct wifi_profiles {
 /* Between which delays a channel's paths lie. */
 struct wifi_extents {
     std::int64_t frames, delays;
-    const float* power;    /* frames x delays */
-    const double* least;   /* frames: least power of a path */
-    const double* margin;  /* frames: what weaker paths may lie beyond the outermost ones */
-    const double* delay;   /* delays, ascending, as steps of one length */
-    double lobe;           /* a sample of the transform's window, in delays */
-    double longest;        /* of an extent that is used */
-    double *first, *last;  /* frames; 0 where there is no path */
-    std::int64_t* usable;  /* frames */
+    const float* power;  /* frames x delays */
+    const double* least; /* frames: least power of a path */
+    const double*
+        margin;          /* frames: what weaker paths may lie beyond the outermost ones */
+    const double* delay; /* delays, ascending, as steps of one length */
+    double lobe;         /* a sample of the transform's window, in delays */
+    double longest;      /* of an extent that is used */
+    double *first, *last; /* frames; 0 where there is no path */
+    std::int64_t* usable; /* frames */
 };
 
 /* Channels through two real matrices each. */
@@ -262,7 +267,8 @@ struct wifi_smoother {
     const double* delay;              /* delays, ascending, as steps of one length */
     const float* transform;           /* carriers x delays complex */
     wifi_delay_rules rules;
-    /* Return a filter for a spread of the paths and an SNR, both in steps of the rules. */
+    /* Return a filter for a spread of the paths and an SNR, both in steps of the rules.
+     */
     wifi_filter (*find)(const void* bank, int width, int level);
     const void* bank;
 };
@@ -276,8 +282,9 @@ struct wifi_estimates {
     bool smooth;          /* or find paths only */
     float* out;           /* frames x wanted x rows complex */
     double* error;        /* frames: variance of the error over the noise */
-    std::int64_t* done;   /* frames: whether they are smoothed; nothing is put out where not */
-    double* paths;        /* frames x 64: power at delays -32 ... 31, samples at 20 MS/s */
+    std::int64_t*
+        done;      /* frames: whether they are smoothed; nothing is put out where not */
+    double* paths; /* frames x 64: power at delays -32 ... 31, samples at 20 MS/s */
 };
 
 /* Channel matrices of rows x columns. */
@@ -304,29 +311,31 @@ struct wifi_errors {
 
 constexpr int wifi_max_columns = 8;
 
-/* What frames of one format have in common. Windows and starts count samples at 20 MS/s from
- * the FFT window of the L-LTF's first half on. */
+/* What frames of one format have in common. Windows and starts count samples at 20 MS/s
+ * from the FFT window of the L-LTF's first half on. */
 struct wifi_format {
-    int fft, scale;                 /* samples of a symbol; sample rate over 20 MS/s */
-    std::int64_t legacy, trained, carriers, data; /* of the L-LTF, with a channel, in use */
+    int fft, scale; /* samples of a symbol; sample rate over 20 MS/s */
+    std::int64_t legacy, trained, carriers,
+        data; /* of the L-LTF, with a channel, in use */
     std::int64_t symbols, streams, num_pilots;
-    std::int64_t num_ltf;           /* 0 where the L-LTF trains */
+    std::int64_t num_ltf;                              /* 0 where the L-LTF trains */
     const std::int64_t *legacy_bins, *ltf_bins, *bins; /* legacy, trained, carriers */
     const std::int64_t* k;             /* carriers: their numbers, ascending */
     const std::int64_t* band_k;        /* likewise, in the band of the samples */
     const std::int64_t* trained_place; /* carriers: their places among the trained ones */
     const std::int64_t* places;        /* data of the carriers */
-    const std::int64_t *pilot_places, *pilot_k; /* num_pilots: of the carriers, and numbers */
-    const float* pilots;               /* symbols x num_pilots x streams */
-    const std::int64_t* starts;        /* symbols */
+    const std::int64_t *pilot_places,
+        *pilot_k;               /* num_pilots: of the carriers, and numbers */
+    const float* pilots;        /* symbols x num_pilots x streams */
+    const std::int64_t* starts; /* symbols */
     const double* distance; /* symbols: samples from the middle of the training fields */
     bool greenfield;        /* the first training field comes twice */
     const std::int64_t* ltf_starts; /* num_ltf, one more in greenfield frames */
     const float* mapping;           /* streams x num_ltf: signs over their number */
     const std::uint8_t* shared; /* trained: whether all streams send the same; or null */
-    const float *turn, *untrained;  /* trained x streams complex: what shifts and parts do;
-                                       its conjugate times the training sequence */
-    double share;                   /* noise of an estimate over that of a symbol */
+    const float *turn, *untrained; /* trained x streams complex: what shifts and parts do;
+                                      its conjugate times the training sequence */
+    double share;                  /* noise of an estimate over that of a symbol */
     bool smoothing, short_gi;
     const wifi_smoother* smoother;
     const std::int64_t* trained_here; /* its carriers among the trained ones; null: all */
@@ -339,18 +348,18 @@ struct wifi_demodulation {
     const wifi_format* format;
     std::int64_t frames, rows;
     wifi_frames from;
-    const std::int64_t* first;   /* frames: samples from which windows count */
-    const double* cfo;           /* frames, cycles per sample */
-    const float* direct;         /* frames x rows complex, what is taken off */
-    const float* white;          /* frames x rows x rows complex, or null */
-    float* vectors;       /* frames x data x symbols x rows complex */
-    float* whitened;      /* frames x data x rows x streams complex */
-    double* noise_var;    /* frames: of the vectors, and of the channel's error */
-    float* channel;       /* frames x trained x rows x streams complex, without turns */
-    double* noise;        /* frames x rows: power in a subcarrier */
+    const std::int64_t* first; /* frames: samples from which windows count */
+    const double* cfo;         /* frames, cycles per sample */
+    const float* direct;       /* frames x rows complex, what is taken off */
+    const float* white;        /* frames x rows x rows complex, or null */
+    float* vectors;            /* frames x data x symbols x rows complex */
+    float* whitened;           /* frames x data x rows x streams complex */
+    double* noise_var;         /* frames: of the vectors, and of the channel's error */
+    float* channel;         /* frames x trained x rows x streams complex, without turns */
+    double* noise;          /* frames x rows: power in a subcarrier */
     double *offset, *phase; /* frames; frames x symbols, radians */
-    std::int64_t* delay;  /* frames: of the first path, samples at 20 MS/s */
-    float* signal_b;      /* frames x data: LLRs of the VHT-SIG-B */
+    std::int64_t* delay;    /* frames: of the first path, samples at 20 MS/s */
+    float* signal_b;        /* frames x data: LLRs of the VHT-SIG-B */
     float* received;      /* frames x rows x symbols x carriers complex, over the noise */
     float* least_squares; /* like channel, over the noise */
 };
@@ -358,13 +367,13 @@ struct wifi_demodulation {
 /* Constellation points of frames, from the bits of the code. */
 struct wifi_points {
     std::int64_t frames, symbols, carriers; /* carriers with data and pilots */
-    std::int64_t data, copies;              /* subcarriers of a copy, which send the same */
-    int streams, bits;                      /* bits of a point */
-    int stbc;                               /* streams with a space-time block code */
+    std::int64_t data, copies; /* subcarriers of a copy, which send the same */
+    int streams, bits;         /* bits of a point */
+    int stbc;                  /* streams with a space-time block code */
     std::int64_t num_pilots;
     const std::uint8_t* coded; /* frames x symbols x data * streams * bits */
-    const std::int64_t* from;  /* data x streams x bits: which of the coded bits is sent */
-    const float* table;        /* 1 << bits complex, by their bits, MSB first */
+    const std::int64_t* from; /* data x streams x bits: which of the coded bits is sent */
+    const float* table;       /* 1 << bits complex, by their bits, MSB first */
     const std::int64_t* places;       /* copies x data, of 0 .. carriers - 1 */
     const std::int64_t* pilot_places; /* num_pilots, likewise */
     const float* pilots;              /* symbols x num_pilots x streams + stbc */
@@ -379,8 +388,8 @@ struct wifi_shape {
     const float* turn;                 /* trained x streams complex */
 };
 
-/* Clock, phase, noise and channel anew, from what was decoded: least squares over training
- * fields and data. All is over the noise of the antennas. */
+/* Clock, phase, noise and channel anew, from what was decoded: least squares over
+ * training fields and data. All is over the noise of the antennas. */
 struct wifi_refinement {
     wifi_shape shape;
     int fft;                       /* samples of a symbol without guard interval */
@@ -395,7 +404,8 @@ struct wifi_refinement {
     const double* distance;        /* symbols: samples from the middle of the training */
     const std::int64_t* pilot_places; /* num_pilots of the carriers */
     std::int64_t num_pilots;
-    const std::int64_t* estimated; /* num_estimated of the carriers: others keep the channel */
+    const std::int64_t*
+        estimated; /* num_estimated of the carriers: others keep the channel */
     std::int64_t num_estimated;
     double* offset;  /* frames: sampling offsets that are left */
     double* phase;   /* frames x symbols, radians */
