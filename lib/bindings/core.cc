@@ -93,10 +93,10 @@ void load_module(const std::string& path)
     const auto* const found =
         static_cast<const detector_module*>(dlsym(library, "mimopack_detectors"));
     if (!found)
-        throw std::invalid_argument(path + ": it has no MIMOPACK_MODULE");
+        throw std::invalid_argument(path + ": must contain a MIMOPACK_MODULE");
     if (found->version != module_version)
-        throw std::invalid_argument(path + ": it was compiled with headers of version " +
-                                    std::to_string(found->version) + ", not " +
+        throw std::invalid_argument(path + ": compiled with headers of version " +
+                                    std::to_string(found->version) + ", must be " +
                                     std::to_string(module_version));
     modules().push_back(found);
 }
@@ -164,19 +164,19 @@ public:
             (b.prior && static_cast<std::size_t>(prior_array.size()) != b.n * num_llr) ||
             static_cast<std::size_t>(out.size()) != b.n * num_llr ||
             !(out.flags() & py::array::c_style))
-            throw std::invalid_argument("detect: array shapes do not fit");
+            throw std::invalid_argument("detect: inconsistent array shapes");
         if (hard) {
             if (hard->ndim() != 3 || hard->shape(0) < 1 ||
                 static_cast<std::size_t>(hard->shape(1)) != b.n ||
                 static_cast<std::size_t>(hard->shape(2)) != num_llr)
-                throw std::invalid_argument("detect: hard does not fit");
+                throw std::invalid_argument("detect: shape of hard does not fit y");
             b.hard = hard->data();
             b.num_hard = hard->shape(0);
         }
         if (nodes) {
             if (nodes->ndim() != 2 || nodes->shape(1) < 1 ||
                 static_cast<std::size_t>(nodes->shape(0)) != b.n)
-                throw std::invalid_argument("detect: nodes does not fit");
+                throw std::invalid_argument("detect: shape of nodes does not fit y");
             b.nodes = nodes->mutable_data();
             b.nodes_per_vector = nodes->shape(1);
         }
@@ -257,9 +257,8 @@ PYBIND11_MODULE(_core, m)
     available_builds(usable);
     if (usable == 0)
         throw py::import_error(
-            "this processor has none of the instruction sets that gr-mimopack was "
-            "compiled "
-            "for: build it on this machine, or with -DMIMOPACK_ISAS=all");
+            "gr-mimopack was compiled for instruction sets that this processor lacks: "
+            "build it on this machine, or with -DMIMOPACK_ISAS=all");
     watch_forks();
     py::class_<cpu_detector>(m, "CpuDetector");
     bind_convolutional(m);

@@ -296,13 +296,13 @@ void bind_to_pmt(py::module_& m)
           py::arg("value"),
           R"(Return the PMT of a value.
 
-A number, flag or text is what pmt.to_pmt() makes of it, bytes are a u8vector. A tuple or list
-of numbers is an f64vector, in which None is NaN. An array of integers is an s32vector, one of
-reals an f64vector; an array of complex numbers, of any shape, is a c32vector. A PMT stays.
-Other values are given to pmt.to_pmt().
+Numbers, flags and text become what pmt.to_pmt() makes of them, and bytes a u8vector. A tuple or
+list of numbers becomes an f64vector, in which None is NaN. An array of integers becomes an
+s32vector, an array of reals an f64vector, and an array of complex numbers, of any shape, a
+c32vector. A PMT stays as it is. Any other value is passed to pmt.to_pmt().
 
 Raises:
-    TypeError, ValueError: there is no PMT of it.)");
+    TypeError, ValueError: no PMT can hold the value.)");
     m.def("to_pmt_dict",
           &to_pmt_dict,
           py::arg("values"),
@@ -312,11 +312,11 @@ Raises:
 
 Args:
     values: the dictionary; a value of None leaves its key out.
-    kinds: dictionary of the names that are allowed and the types that their values become:
-        int, float, bool, str, numpy.uint64, tuple (an f32vector) or pmt.pmt_base. None allows
-        all names, with what to_pmt() makes of the values.
-    onto: PMT dictionary to which the keys are added; None is an empty one. It stays as it is. A
-        key that it has already is found with its new value.
+    kinds: dictionary of the allowed names and the types that their values become: int, float,
+        bool, str, numpy.uint64, tuple (an f32vector) or pmt.pmt_base. None allows all names, and
+        to_pmt() converts the values.
+    onto: PMT dictionary to which the keys are added in a copy; None is an empty one. An existing
+        key is found with its new value.
 
 Raises:
     TypeError, ValueError: a name is not allowed, or a value does not fit its type.)");
@@ -343,8 +343,8 @@ void bind_to_python(py::module_& m)
           py::arg("value").none(false),
           R"(Return the Python value of a PMT.
 
-That is a real number, flag or text, bytes of a u8vector, or an array of a vector of f32, f64, s32
-or c32. Any other PMT is returned as it is.)");
+The value is a real number, a flag or text, bytes for a u8vector, or an array for a vector of f32,
+f64, s32 or c32. Any other PMT is returned as it is.)");
     m.def("to_python_dict",
           &to_python_dict,
           py::arg("told").none(false),
@@ -356,8 +356,7 @@ Args:
     names: dictionary whose keys are wanted.
 
 Returns:
-    Those that are there, with what to_python() makes of their values; PMT_NIL leaves a key
-    out.)");
+    The keys found, with the values from to_python(). A key with PMT_NIL is left out.)");
 }
 
 void bind_ports(py::module_& m)
@@ -383,7 +382,7 @@ Raises:
         },
         py::arg("block"),
         py::arg("port").none(false),
-        R"(Return how many ports a message port is connected with; known while the block runs.
+        R"(Return how many ports a message port is connected to; known while the block runs.
 
 Args:
     block, port: as for publish().)");
