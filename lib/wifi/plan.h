@@ -269,8 +269,7 @@ struct wifi_smoother {
     const double* delay;              /* delays, ascending, as steps of one length */
     const float* transform;           /* carriers x delays complex */
     wifi_delay_rules rules;
-    /* Return a filter for a spread of the paths and an SNR, both in steps of the rules.
-     */
+    /* Return a filter for a spread of paths and an SNR, in steps of the rules. */
     wifi_filter (*find)(const void* bank, int width, int level);
     const void* bank;
 };
@@ -316,8 +315,8 @@ constexpr int wifi_max_columns = 8;
  * MS/s from the FFT window of the L-LTF's first half on. */
 struct wifi_format {
     int fft, scale; /* samples of a symbol; sample rate over 20 MS/s */
-    std::int64_t legacy, trained, carriers,
-        data; /* of the L-LTF, with a channel, in use */
+    /* Subcarriers: of the L-LTF, with a channel, in use, and with data */
+    std::int64_t legacy, trained, carriers, data;
     std::int64_t symbols, streams, num_pilots;
     std::int64_t num_ltf;                              /* 0 if the L-LTF trains */
     const std::int64_t *legacy_bins, *ltf_bins, *bins; /* legacy, trained, carriers */
@@ -340,7 +339,7 @@ struct wifi_format {
     bool smoothing, short_gi;
     const wifi_smoother* smoother;
     const std::int64_t*
-        trained_here;      /* the smoother's carriers among the trained ones; null: all */
+        trained_here;      /* the smoother's among the trained carriers; null: all */
     std::int64_t signal_b; /* window of the VHT-SIG-B, or -1 */
     const float* signal_b_signs; /* streams */
 };

@@ -206,8 +206,7 @@ void descrambler::descramble_frame(const std::uint8_t* from,
         std::uint64_t a, b;
         std::memcpy(&a, to + d_service + 8 * i, sizeof a);
         std::memcpy(&b, sequence.data() + d_service + 8 * i, sizeof b);
-        /* The product packs the bits of eight bytes into one byte, the first bit lowest.
-         */
+        /* The product packs the bits of eight bytes into one, the first bit lowest. */
         bytes[i] = static_cast<std::uint8_t>(
             ((a ^ b) & 0x0101010101010101u) * 0x0102040810204080u >> 56);
     }

@@ -66,8 +66,7 @@ public:
     }
 
     /* Search a tree and return the number of nodes left in the list. The caller finishes
-     * them later: it searches other vectors first, so that no vector waits for another.
-     */
+     * them later: it searches other vectors first, so none waits for another. */
     MP_FN int search(const problem& given, node_list list)
     {
         d_p = given;
@@ -349,9 +348,7 @@ private:
         }
     }
 
-    /* Compute the children of all open children at level 3, and list the ones that
-     * survive.
-     */
+    /* Compute the children of the open nodes at level 3, and list the survivors. */
     template <bool Prior>
     MP_STEP void last_levels()
     {
@@ -467,8 +464,7 @@ private:
         return changed;
     }
 
-    /* Search all leaves of the nodes whose bits are set in `unsure`, one node at a time.
-     */
+    /* Search all leaves of the nodes set in `unsure`, one node at a time. */
     template <bool Prior>
     MP_FN void search_leaves(const leaf_search<F, WIDTH>& leaves,
                              const last_node<F>& node,
