@@ -63,14 +63,8 @@ std::size_t num_messages(std::size_t n, int lanes, std::size_t of_codeword)
     return (n + lanes - 1) / lanes * lanes * of_codeword;
 }
 
-codeword_batch make_batch(int lanes,
-                          int num_bits,
-                          std::size_t messages_of_codeword,
-                          const float_array& llr,
-                          float_array& posterior,
-                          std::optional<float_array>& messages,
-                          byte_array& found,
-                          index_array& iterations)
+codeword_batch
+codeword_arrays::batch(int lanes, int num_bits, std::size_t messages_of_codeword) const
 {
     codeword_batch b{};
     b.n = llr.ndim() == 2 ? llr.shape(0) : 0;

@@ -105,15 +105,16 @@ std::size_t run_batch(Batch& b, int threads, Run run)
 /* Return the number of messages of n codewords, in groups of `lanes` codewords. */
 std::size_t num_messages(std::size_t n, int lanes, std::size_t of_codeword);
 
-/* Make a batch of the arrays of a decoder's call. Throw std::invalid_argument if they do
- * not fit. */
-codeword_batch make_batch(int lanes,
-                          int num_bits,
-                          std::size_t messages_of_codeword,
-                          const float_array& llr,
-                          float_array& posterior,
-                          std::optional<float_array>& messages,
-                          byte_array& found,
-                          index_array& iterations);
+/* The arrays of a decoder's call, see codeword_batch */
+struct codeword_arrays {
+    const float_array& llr;
+    float_array& posterior;
+    std::optional<float_array>& messages;
+    byte_array& found;
+    index_array& iterations;
+
+    /* Make a batch of the arrays. Throw std::invalid_argument if they do not fit. */
+    codeword_batch batch(int lanes, int num_bits, std::size_t messages_of_codeword) const;
+};
 
 } // namespace mimopack

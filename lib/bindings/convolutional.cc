@@ -49,8 +49,8 @@ public:
                        bool, /* early_stop */
                        int threads) const
     {
-        codeword_batch b = make_batch(
-            d_lanes, d_plan.num_bits, 0, llr, posterior, messages, found, iterations);
+        const codeword_arrays arrays{ llr, posterior, messages, found, iterations };
+        codeword_batch b = arrays.batch(d_lanes, d_plan.num_bits, 0);
         if (b.n == 0)
             return 0;
         return run_batch(b, threads, [&](const codeword_batch& all) {

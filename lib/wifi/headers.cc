@@ -384,15 +384,22 @@ bool finite(const float* x, std::int64_t count)
     return all;
 }
 
-} // namespace
+/* Spectra of frames, and the channels and noise that their L-LTFs tell */
+struct trained_spectra {
+    std::vector<float> spectrum; /* frames x rows x windows x parts x legacy complex */
+    std::vector<float> channel;  /* frames x legacy x parts x rows complex */
+    std::vector<double> noise;   /* frames x rows */
+};
 
-void headers(const wifi_headers& h)
+/* Compute spectra, whiten them if asked, and train. */
+trained_spectra train_headers(const wifi_headers& h)
 {
     const std::int64_t windows = wifi_header_windows, all = h.parts * wifi_legacy;
-    const std::int64_t of_frame = h.rows * windows * all, of_channel = h.rows * all;
+    const std::int64_t of_frame = h.rows * windows * all;
     const std::vector<float> ones(h.frames * h.rows, 1.0f);
-    std::vector<float> spectrum(2 * h.frames * of_frame),
-        channel(2 * h.frames * of_channel);
+    trained_spectra found{ std::vector<float>(2 * h.frames * of_frame),
+                           std::vector<float>(2 * h.frames * h.rows * all),
+                           {} };
     spectra({ h.frames,
               h.rows,
               windows,
@@ -404,26 +411,36 @@ void headers(const wifi_headers& h)
               h.starts,
               h.bins,
               ones.data(),
-              spectrum.data() });
-    wifi_training training{
-        h.frames,        h.rows,     windows, h.parts,  wifi_legacy,
-        spectrum.data(), h.sequence, h.noise, h.signal, channel.data()
-    };
+              found.spectrum.data() });
+    wifi_training training{ h.frames,    h.rows,
+                            windows,     h.parts,
+                            wifi_legacy, found.spectrum.data(),
+                            h.sequence,  h.noise,
+                            h.signal,    found.channel.data() };
     train(training);
-    std::vector<double> noise(h.noise, h.noise + h.frames * h.rows), unused(noise.size());
+    found.noise.assign(h.noise, h.noise + h.frames * h.rows);
     if (h.white) {
         for (std::int64_t f = 0; f < h.frames; ++f)
             mix(h.white + 2 * f * h.rows * h.rows,
                 h.rows,
                 windows * all,
                 ones.data(),
-                spectrum.data() + 2 * f * of_frame);
-        training.noise = noise.data();
+                found.spectrum.data() + 2 * f * of_frame);
+        std::vector<double> unused(found.noise.size());
+        training.noise = found.noise.data();
         training.signal = unused.data();
         train(training);
     }
+    return found;
+}
+
+/* Return the channels smoothed, or as they are if their paths spread too far. */
+std::vector<float> smoothed_channels(const wifi_headers& h,
+                                     const std::vector<float>& channel)
+{
+    const std::int64_t of_channel = h.rows * h.parts * wifi_legacy;
     std::vector<float> smoothed(channel.size());
-    std::vector<double> error(h.frames), paths(64 * h.frames), strength(h.frames);
+    std::vector<double> error(h.frames), paths(64 * h.frames);
     std::vector<std::int64_t> done(h.frames);
     smooth_channels({ h.smoother,
                       h.frames,
@@ -440,16 +457,26 @@ void headers(const wifi_headers& h)
             std::copy_n(channel.data() + 2 * f * of_channel,
                         2 * of_channel,
                         smoothed.data() + 2 * f * of_channel);
+    return smoothed;
+}
+
+} // namespace
+
+void headers(const wifi_headers& h)
+{
+    const trained_spectra trained = train_headers(h);
+    const std::vector<float> smoothed = smoothed_channels(h, trained.channel);
     constexpr std::int64_t of_symbols = 2 * symbols_read * wifi_legacy;
     std::vector<float> combined(h.frames * of_symbols);
+    std::vector<double> strength(h.frames);
     combine({ h.frames,
               h.rows,
-              windows,
+              wifi_header_windows,
               h.parts,
               wifi_legacy,
-              spectrum.data(),
+              trained.spectrum.data(),
               smoothed.data(),
-              noise.data(),
+              trained.noise.data(),
               combined.data(),
               strength.data() });
     std::vector<std::uint8_t> usable(h.frames);

@@ -97,14 +97,19 @@ complex_array points(const byte_array& coded,
     return out;
 }
 
-/* Check and return the shape of received (frames, rows, symbols, carriers), points
- * (frames, streams, symbols, carriers) and channel (frames, trained, rows, streams). */
-wifi_shape shape_of(const complex_array& received,
-                    const complex_array& points,
-                    const complex_array& channel,
-                    const long_array& trained_place,
-                    const complex_array& turn,
-                    const char* function)
+/* Decoded frames of one format */
+struct decoded_frames {
+    const complex_array& received;   /* (frames, rows, symbols, carriers) */
+    const complex_array& points;     /* (frames, streams, symbols, carriers) */
+    const complex_array& channel;    /* (frames, trained, rows, streams) */
+    const long_array& trained_place; /* (carriers,) */
+    const complex_array& turn;       /* (trained, streams) */
+
+    wifi_shape shape(const char* function) const;
+};
+
+/* Check the arrays in the name of `function`, and return their shape. */
+wifi_shape decoded_frames::shape(const char* function) const
 {
     bool fits = received.ndim() == 4 && points.ndim() == 4 && channel.ndim() == 4 &&
                 turn.ndim() == 2;
@@ -123,50 +128,59 @@ wifi_shape shape_of(const complex_array& received,
     return s;
 }
 
+/* The training fields of decoded frames, and the subcarriers to be estimated */
+struct training_arrays {
+    const complex_array& least_squares; /* (frames, trained, rows, streams) */
+    const long_array& k;                /* (carriers,) */
+    const long_array& trained_k;        /* (trained,) */
+    const double_array& distance;       /* (symbols,) */
+    const long_array& pilot_places;
+    const long_array& estimated;
+
+    bool fit(const wifi_shape& s) const
+    {
+        return has_shape(least_squares, { s.frames, s.trained, s.rows, s.streams }) &&
+               has_shape(k, { s.carriers }) && has_shape(trained_k, { s.trained }) &&
+               has_shape(distance, { s.symbols }) && within(pilot_places, s.carriers) &&
+               within(estimated, s.carriers);
+    }
+};
+
+/* Settings of a refinement, see wifi_refinement */
+struct refinement_rules {
+    int fft;
+    float weight;
+    bool interpolate;
+};
+
 /* Return (sampling offsets (frames,), phases (frames, symbols), received without the
  * turns of both, noise (frames, carriers, rows), least noise (frames, rows), channel). */
-py::tuple refine(const complex_array& received,
-                 const complex_array& points,
-                 const complex_array& channel,
-                 const complex_array& least_squares,
-                 const long_array& trained_place,
-                 const complex_array& turn,
-                 const long_array& k,
-                 const long_array& trained_k,
-                 const double_array& distance,
-                 const long_array& pilot_places,
-                 const long_array& estimated,
-                 int fft,
-                 float weight,
-                 bool interpolate,
+py::tuple refine(const decoded_frames& from,
+                 const training_arrays& training,
+                 const refinement_rules& rules,
                  const std::string& isa)
 {
-    const wifi_shape s =
-        shape_of(received, points, channel, trained_place, turn, "refine");
-    require(has_shape(least_squares, { s.frames, s.trained, s.rows, s.streams }) &&
-                has_shape(k, { s.carriers }) && has_shape(trained_k, { s.trained }) &&
-                has_shape(distance, { s.symbols }) && within(pilot_places, s.carriers) &&
-                within(estimated, s.carriers) && fft >= 1 && weight > 0,
-            "refine");
+    const wifi_shape s = from.shape("refine");
+    require(training.fit(s) && rules.fft >= 1 && rules.weight > 0, "refine");
     double_array offset(s.frames), phase({ s.frames, s.symbols });
     complex_array turned({ s.frames, s.rows, s.symbols, s.carriers });
     complex_array estimate({ s.frames, s.trained, s.rows, s.streams });
     float_array noise({ s.frames, s.carriers, s.rows }), least({ s.frames, s.rows });
     const wifi_refinement w = { s,
-                                fft,
-                                weight,
-                                interpolate,
-                                floats(received),
-                                floats(points),
-                                floats(channel),
-                                floats(least_squares),
-                                k.data(),
-                                trained_k.data(),
-                                distance.data(),
-                                pilot_places.data(),
-                                pilot_places.size(),
-                                estimated.data(),
-                                estimated.size(),
+                                rules.fft,
+                                rules.weight,
+                                rules.interpolate,
+                                floats(from.received),
+                                floats(from.points),
+                                floats(from.channel),
+                                floats(training.least_squares),
+                                training.k.data(),
+                                training.trained_k.data(),
+                                training.distance.data(),
+                                training.pilot_places.data(),
+                                training.pilot_places.size(),
+                                training.estimated.data(),
+                                training.estimated.size(),
                                 offset.mutable_data(),
                                 phase.mutable_data(),
                                 floats(turned),
@@ -183,17 +197,12 @@ py::tuple refine(const complex_array& received,
 
 /* Return (vectors (frames, data, symbols, rows), channel (frames, carriers, rows,
  * streams)), both whitened. */
-py::tuple whiten(const complex_array& received,
-                 const complex_array& points,
-                 const complex_array& channel,
+py::tuple whiten(const decoded_frames& from,
                  const float_array& noise,
-                 const long_array& trained_place,
-                 const complex_array& turn,
                  const long_array& places,
                  const std::string& isa)
 {
-    const wifi_shape s =
-        shape_of(received, points, channel, trained_place, turn, "whiten");
+    const wifi_shape s = from.shape("whiten");
     require(has_shape(noise, { s.frames, s.carriers, s.rows }) &&
                 within(places, s.carriers),
             "whiten");
@@ -201,9 +210,9 @@ py::tuple whiten(const complex_array& received,
     complex_array whitened({ s.frames, s.carriers, s.rows, s.streams });
     const wifi_whitening w = { s,
                                places.shape(0),
-                               floats(received),
-                               floats(points),
-                               floats(channel),
+                               floats(from.received),
+                               floats(from.points),
+                               floats(from.channel),
                                noise.data(),
                                places.data(),
                                floats(vectors),
@@ -243,35 +252,67 @@ void bind_wifi_refinement(py::module_& m)
           py::arg("streams"),
           py::arg("stbc"),
           py::arg("isa") = "auto");
-    m.def("refine",
-          &refine,
-          py::arg("received").noconvert(),
-          py::arg("points").noconvert(),
-          py::arg("channel").noconvert(),
-          py::kw_only(),
-          py::arg("least_squares").noconvert(),
-          py::arg("trained_place").noconvert(),
-          py::arg("turn").noconvert(),
-          py::arg("k").noconvert(),
-          py::arg("trained_k").noconvert(),
-          py::arg("distance").noconvert(),
-          py::arg("pilot_places").noconvert(),
-          py::arg("estimated").noconvert(),
-          py::arg("fft"),
-          py::arg("weight"),
-          py::arg("interpolate"),
-          py::arg("isa") = "auto");
-    m.def("whiten",
-          &whiten,
-          py::arg("received").noconvert(),
-          py::arg("points").noconvert(),
-          py::arg("channel").noconvert(),
-          py::kw_only(),
-          py::arg("noise").noconvert(),
-          py::arg("trained_place").noconvert(),
-          py::arg("turn").noconvert(),
-          py::arg("places").noconvert(),
-          py::arg("isa") = "auto");
+    m.def(
+        "refine",
+        [](const complex_array& received,
+           const complex_array& points,
+           const complex_array& channel,
+           const complex_array& least_squares,
+           const long_array& trained_place,
+           const complex_array& turn,
+           const long_array& k,
+           const long_array& trained_k,
+           const double_array& distance,
+           const long_array& pilot_places,
+           const long_array& estimated,
+           int fft,
+           float weight,
+           bool interpolate,
+           const std::string& isa) {
+            return refine(
+                { received, points, channel, trained_place, turn },
+                { least_squares, k, trained_k, distance, pilot_places, estimated },
+                { fft, weight, interpolate },
+                isa);
+        },
+        py::arg("received").noconvert(),
+        py::arg("points").noconvert(),
+        py::arg("channel").noconvert(),
+        py::kw_only(),
+        py::arg("least_squares").noconvert(),
+        py::arg("trained_place").noconvert(),
+        py::arg("turn").noconvert(),
+        py::arg("k").noconvert(),
+        py::arg("trained_k").noconvert(),
+        py::arg("distance").noconvert(),
+        py::arg("pilot_places").noconvert(),
+        py::arg("estimated").noconvert(),
+        py::arg("fft"),
+        py::arg("weight"),
+        py::arg("interpolate"),
+        py::arg("isa") = "auto");
+    m.def(
+        "whiten",
+        [](const complex_array& received,
+           const complex_array& points,
+           const complex_array& channel,
+           const float_array& noise,
+           const long_array& trained_place,
+           const complex_array& turn,
+           const long_array& places,
+           const std::string& isa) {
+            return whiten(
+                { received, points, channel, trained_place, turn }, noise, places, isa);
+        },
+        py::arg("received").noconvert(),
+        py::arg("points").noconvert(),
+        py::arg("channel").noconvert(),
+        py::kw_only(),
+        py::arg("noise").noconvert(),
+        py::arg("trained_place").noconvert(),
+        py::arg("turn").noconvert(),
+        py::arg("places").noconvert(),
+        py::arg("isa") = "auto");
 }
 
 } // namespace mimopack
