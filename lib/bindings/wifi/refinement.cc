@@ -225,33 +225,8 @@ py::tuple whiten(const decoded_frames& from,
     return py::make_tuple(vectors, whitened);
 }
 
-} // namespace
-
-void bind_wifi_refinement(py::module_& m)
+void bind_decoded_frames(py::module_& m)
 {
-    m.def("track",
-          &track,
-          py::arg("known").noconvert(),
-          py::kw_only(),
-          py::arg("k").noconvert(),
-          py::arg("distance").noconvert(),
-          py::arg("before").noconvert(),
-          py::arg("fft"),
-          py::arg("phases"),
-          py::arg("isa") = "auto");
-    m.def("points",
-          &points,
-          py::arg("coded").noconvert(),
-          py::kw_only(),
-          py::arg("order").noconvert(),
-          py::arg("table").noconvert(),
-          py::arg("places").noconvert(),
-          py::arg("pilot_places").noconvert(),
-          py::arg("pilots").noconvert(),
-          py::arg("carriers"),
-          py::arg("streams"),
-          py::arg("stbc"),
-          py::arg("isa") = "auto");
     m.def(
         "refine",
         [](const complex_array& received,
@@ -313,6 +288,36 @@ void bind_wifi_refinement(py::module_& m)
         py::arg("turn").noconvert(),
         py::arg("places").noconvert(),
         py::arg("isa") = "auto");
+}
+
+} // namespace
+
+void bind_wifi_refinement(py::module_& m)
+{
+    m.def("track",
+          &track,
+          py::arg("known").noconvert(),
+          py::kw_only(),
+          py::arg("k").noconvert(),
+          py::arg("distance").noconvert(),
+          py::arg("before").noconvert(),
+          py::arg("fft"),
+          py::arg("phases"),
+          py::arg("isa") = "auto");
+    m.def("points",
+          &points,
+          py::arg("coded").noconvert(),
+          py::kw_only(),
+          py::arg("order").noconvert(),
+          py::arg("table").noconvert(),
+          py::arg("places").noconvert(),
+          py::arg("pilot_places").noconvert(),
+          py::arg("pilots").noconvert(),
+          py::arg("carriers"),
+          py::arg("streams"),
+          py::arg("stbc"),
+          py::arg("isa") = "auto");
+    bind_decoded_frames(m);
 }
 
 } // namespace mimopack
