@@ -36,7 +36,8 @@ const isa_build& find_build(const std::string& name)
 int team_size(int threads)
 {
     if (threads < 0 || threads > 1024)
-        throw std::invalid_argument("threads: allowed are 0 to 1024");
+        throw std::invalid_argument("threads: got " + std::to_string(threads) +
+                                    ", allowed are 0 to 1024");
     return forked ? 1 : threads > 0 ? threads : omp_get_max_threads();
 }
 
@@ -62,24 +63,18 @@ std::size_t num_messages(std::size_t n, int lanes, std::size_t of_codeword)
     return (n + lanes - 1) / lanes * lanes * of_codeword;
 }
 
-codeword_batch make_batch(int lanes,
-                          int num_bits,
-                          std::size_t messages_of_codeword,
-                          const float_array& llr,
-                          float_array& posterior,
-                          std::optional<float_array>& messages,
-                          byte_array& found,
-                          index_array& iterations)
+codeword_batch
+codeword_arrays::batch(int lanes, int num_bits, std::size_t messages_of_codeword) const
 {
     codeword_batch b{};
     b.n = llr.ndim() == 2 ? llr.shape(0) : 0;
     if (llr.ndim() != 2 || llr.shape(1) != num_bits || posterior.size() != llr.size() ||
         static_cast<std::size_t>(found.size()) != b.n ||
         static_cast<std::size_t>(iterations.size()) != b.n)
-        throw std::invalid_argument("decode: array shapes do not fit");
+        throw std::invalid_argument("decode: inconsistent array shapes");
     if (messages && static_cast<std::size_t>(messages->size()) !=
                         num_messages(b.n, lanes, messages_of_codeword))
-        throw std::invalid_argument("decode: messages do not fit");
+        throw std::invalid_argument("decode: size of messages does not fit llr");
     b.llr = llr.data();
     b.posterior = posterior.mutable_data();
     b.messages = messages ? messages->mutable_data() : nullptr;

@@ -1,6 +1,6 @@
 /* SPDX-FileCopyrightText: 2026 The gr-mimopack authors
  * SPDX-License-Identifier: GPL-3.0-or-later */
-/* What the bindings of detectors and decoders share. */
+/* Arrays, checks and calls that the bindings of detectors and decoders share */
 #pragma once
 #include "cpu/plan.h"
 #include <pthread.h>
@@ -21,23 +21,25 @@ using float_array = py::array_t<float, py::array::c_style>;
 using byte_array = py::array_t<std::uint8_t, py::array::c_style>;
 using index_array = py::array_t<std::int32_t, py::array::c_style>;
 
-/* The build for an instruction set, "auto" the best; std::invalid_argument */
+/* Return the build for an instruction set; "auto" is the best one. Throw
+ * std::invalid_argument for an unknown name. */
 const isa_build& find_build(const std::string& name);
 
-/* Threads for one call: 0 takes all cores. The OpenMP runtime ends the process where it
- * cannot have as many as it is asked for. */
+/* Return the number of threads for one call; 0 asks for all cores. The number is checked,
+ * because the OpenMP runtime ends the process if it cannot start all threads. */
 int team_size(int threads);
 
-/* OpenMP's threads do not survive a fork, and the child would wait for them for ever. */
+/* Stop using OpenMP in forked children. Its threads do not survive a fork, and the child
+ * would wait for them for ever. */
 void watch_forks();
 
-/* A MIMO detector on the CPU, as other bindings use it */
+/* A MIMO detector on the CPU, for other bindings */
 class cpu_detector
 {
 public:
     virtual ~cpu_detector() = default;
     virtual const plan& shape() const = 0;
-    /* Returns how many vectors were erased, or out_of_memory. */
+    /* Return how many vectors were erased, or out_of_memory. */
     virtual std::size_t run(const batch& b) const = 0;
 };
 
@@ -48,11 +50,12 @@ void bind_turbo(py::module_& m);
 void bind_viterbi(py::module_& m);
 void bind_wifi(py::module_& m);
 
-/* Lets Ctrl-C end a long call. */
+/* Lets Ctrl-C end a long call */
 class signal_watch
 {
 public:
-    /* To be made by the calling thread, which alone may run Python's signal handlers */
+    /* The calling thread makes the object, because it alone may run Python's signal
+     * handlers. */
     signal_watch() : d_caller(pthread_self()) {}
 
     bool raised() const { return d_raised.load(std::memory_order_relaxed); }
@@ -78,8 +81,8 @@ private:
     void look();
 };
 
-/* Runs a batch with so many threads and without the GIL, so that Ctrl-C ends it; returns
- * how many of its parts were erased. */
+/* Run a batch without the GIL, in a way that Ctrl-C can end. Return how many of its parts
+ * were erased. */
 template <class Batch, class Run>
 std::size_t run_batch(Batch& b, int threads, Run run)
 {
@@ -99,17 +102,19 @@ std::size_t run_batch(Batch& b, int threads, Run run)
     return erased;
 }
 
-/* Numbers that n codewords' messages take, in groups of so many lanes */
+/* Return the number of messages of n codewords, in groups of `lanes` codewords. */
 std::size_t num_messages(std::size_t n, int lanes, std::size_t of_codeword);
 
-/* The arrays of a decoder's call as a batch; std::invalid_argument */
-codeword_batch make_batch(int lanes,
-                          int num_bits,
-                          std::size_t messages_of_codeword,
-                          const float_array& llr,
-                          float_array& posterior,
-                          std::optional<float_array>& messages,
-                          byte_array& found,
-                          index_array& iterations);
+/* The arrays of a decoder's call, see codeword_batch */
+struct codeword_arrays {
+    const float_array& llr;
+    float_array& posterior;
+    std::optional<float_array>& messages;
+    byte_array& found;
+    index_array& iterations;
+
+    /* Make a batch of the arrays. Throw std::invalid_argument if they do not fit. */
+    codeword_batch batch(int lanes, int num_bits, std::size_t messages_of_codeword) const;
+};
 
 } // namespace mimopack

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 The gr-mimopack authors
  * SPDX-License-Identifier: GPL-3.0-or-later */
-#include "codes/viterbi/plan.h"
 #include "bindings/common.h"
+#include "codes/viterbi/plan.h"
 #include <stdexcept>
 #include <vector>
 
@@ -9,8 +9,8 @@ namespace mimopack {
 
 namespace {
 
-/* Where A and B of each step are in a codeword of information bits and bits sent; -1
- * where one is not sent */
+/* Return the places of A and B of each step in a codeword of information bits and sent
+ * bits; -1 for a bit that is not sent. */
 std::vector<int> places(const puncturing& p, int num_info)
 {
     std::vector<int> place;
@@ -49,8 +49,8 @@ public:
                        bool, /* early_stop */
                        int threads) const
     {
-        codeword_batch b = make_batch(
-            d_lanes, d_plan.num_bits, 0, llr, posterior, messages, found, iterations);
+        const codeword_arrays arrays{ llr, posterior, messages, found, iterations };
+        codeword_batch b = arrays.batch(d_lanes, d_plan.num_bits, 0);
         if (b.n == 0)
             return 0;
         return run_batch(b, threads, [&](const codeword_batch& all) {

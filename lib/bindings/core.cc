@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 The gr-mimopack authors
  * SPDX-License-Identifier: GPL-3.0-or-later */
-/* Python bindings of the CPU detectors. Arguments are checked by the Python layer above
- * (detectors/base.py) and once more here where a mistake would read or write past an
+/* Python bindings of the CPU detectors. The Python layer above (detectors/base.py) checks
+ * arguments. Here they are checked once more if a mistake would read or write past an
  * array. */
 #include "bindings/common.h"
 #include "cpu/builds.h"
@@ -26,7 +26,7 @@ namespace {
 using complex_array = py::array_t<std::complex<float>, py::array::c_style>;
 using count_array = py::array_t<std::uint32_t, py::array::c_style>;
 
-/* The options of a plan, with the memory behind them */
+/* The options of a plan, with their memory */
 struct option_values {
     std::vector<std::string> names;
     std::vector<std::vector<int>> lists;
@@ -56,8 +56,8 @@ struct option_values {
     }
 };
 
-/* memcpy by several threads: the memory bandwidth that benchmarks compare with, and what
- * carries batches to memory that a GPU reads */
+/* Copy memory by several threads. Benchmarks compare with the bandwidth, and batches
+ * reach memory that a GPU reads this way. */
 void copy(py::array& out, const py::array& source, int threads)
 {
     if (out.nbytes() != source.nbytes())
@@ -78,7 +78,7 @@ void copy(py::array& out, const py::array& source, int threads)
     }
 }
 
-/* Modules that were loaded; they stay for good. */
+/* Modules that were loaded, which stay for good */
 std::vector<const detector_module*>& modules()
 {
     static std::vector<const detector_module*> loaded;
@@ -93,10 +93,10 @@ void load_module(const std::string& path)
     const auto* const found =
         static_cast<const detector_module*>(dlsym(library, "mimopack_detectors"));
     if (!found)
-        throw std::invalid_argument(path + ": it has no MIMOPACK_MODULE");
+        throw std::invalid_argument(path + ": must contain a MIMOPACK_MODULE");
     if (found->version != module_version)
-        throw std::invalid_argument(path + ": it was compiled with headers of version " +
-                                    std::to_string(found->version) + ", not " +
+        throw std::invalid_argument(path + ": compiled with headers of version " +
+                                    std::to_string(found->version) + ", must be " +
                                     std::to_string(module_version));
     modules().push_back(found);
 }
@@ -164,19 +164,19 @@ public:
             (b.prior && static_cast<std::size_t>(prior_array.size()) != b.n * num_llr) ||
             static_cast<std::size_t>(out.size()) != b.n * num_llr ||
             !(out.flags() & py::array::c_style))
-            throw std::invalid_argument("detect: array shapes do not fit");
+            throw std::invalid_argument("detect: inconsistent array shapes");
         if (hard) {
             if (hard->ndim() != 3 || hard->shape(0) < 1 ||
                 static_cast<std::size_t>(hard->shape(1)) != b.n ||
                 static_cast<std::size_t>(hard->shape(2)) != num_llr)
-                throw std::invalid_argument("detect: hard does not fit");
+                throw std::invalid_argument("detect: shape of hard does not fit y");
             b.hard = hard->data();
             b.num_hard = hard->shape(0);
         }
         if (nodes) {
             if (nodes->ndim() != 2 || nodes->shape(1) < 1 ||
                 static_cast<std::size_t>(nodes->shape(0)) != b.n)
-                throw std::invalid_argument("detect: nodes does not fit");
+                throw std::invalid_argument("detect: shape of nodes does not fit y");
             b.nodes = nodes->mutable_data();
             b.nodes_per_vector = nodes->shape(1);
         }
@@ -228,7 +228,8 @@ private:
         }
     }
 
-    /* The detector itself knows its options: an empty batch asks it. */
+    /* Check the options with an empty batch, because only the detector knows its
+     * options. */
     void check_options(const std::string& name) const
     {
         const float noise_var = 1.0f;
@@ -256,9 +257,8 @@ PYBIND11_MODULE(_core, m)
     available_builds(usable);
     if (usable == 0)
         throw py::import_error(
-            "this processor has none of the instruction sets that gr-mimopack was "
-            "compiled "
-            "for: build it on this machine, or with -DMIMOPACK_ISAS=all");
+            "gr-mimopack was compiled for instruction sets that this processor lacks: "
+            "build it on this machine, or with -DMIMOPACK_ISAS=all");
     watch_forks();
     py::class_<cpu_detector>(m, "CpuDetector");
     bind_convolutional(m);

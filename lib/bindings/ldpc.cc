@@ -41,14 +41,8 @@ public:
                        bool early_stop,
                        int threads) const
     {
-        codeword_batch b = make_batch(d_build.lanes,
-                                      d_num_bits,
-                                      d_columns.size(),
-                                      llr,
-                                      posterior,
-                                      messages,
-                                      found,
-                                      iterations);
+        const codeword_arrays arrays{ llr, posterior, messages, found, iterations };
+        codeword_batch b = arrays.batch(d_build.lanes, d_num_bits, d_columns.size());
         if (b.n == 0)
             return 0;
         const ldpc_plan p{ d_num_bits,     static_cast<int>(d_first.size()) - 1,

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 The gr-mimopack authors
  * SPDX-License-Identifier: GPL-3.0-or-later */
-/* Samples to the integers of a recording, in one call that does not hold Python's lock: a
- * receiver in the same process wants it. */
+/* Conversion of samples to the integers of a recording, in one call without Python's
+ * lock, which a receiver in the same process may want. */
 #include "bindings/common.h"
 #include <algorithm>
 #include <complex>
@@ -10,7 +10,7 @@
 #include <stdexcept>
 #include <vector>
 
-/* The best of two builds is taken when the library is loaded. */
+/* The loader of the library picks the best of two builds. */
 #if defined(__x86_64__) && defined(__GLIBC__) && defined(__GNUC__) && !defined(__clang__)
 #define MIMOPACK_CLONES __attribute__((target_clones("avx2", "default")))
 #else
@@ -23,16 +23,16 @@ namespace {
 
 using samples_array = py::array_t<std::complex<float>, py::array::c_style>;
 
-/* Components to integers: scaled, rounded to the nearest, clipped to the type's range.
- * What is not a number becomes the offset. Returns how many were clipped or no numbers.
- */
+/* Convert components to integers: scale, round to nearest, and clip to the type's range.
+ * A component that is not a number becomes the offset. Return how many components were
+ * clipped or were not numbers. */
 template <typename T>
 MIMOPACK_CLONES int
 quantise(const float* in, T* out, int count, float factor, float offset)
 {
     static_assert(sizeof(T) <= 2, "all values must be exact in a float");
-    /* A float of this size has no room for a fraction: adding it rounds, to even as rint.
-     */
+    /* A float of this size has no room for a fraction. Adding it rounds, half to even
+     * like rint. */
     constexpr float round = 3 << 22;
     const float low = std::numeric_limits<T>::min(), high = std::numeric_limits<T>::max();
     const float least = low - offset - 1, most = high - offset + 1;
@@ -50,7 +50,7 @@ quantise(const float* in, T* out, int count, float factor, float offset)
     return clipped;
 }
 
-/* Channels side by side: out[sample][channel][2] */
+/* Interleave channels: out[sample][channel][2]. */
 template <typename T>
 std::size_t interleave(const std::vector<const float*>& channels,
                        T* out,

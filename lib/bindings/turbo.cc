@@ -36,8 +36,8 @@ public:
                        int threads) const
     {
         const int size = d_interleaver.size();
-        codeword_batch b = make_batch(
-            d_lanes, 3 * size + 12, size, llr, posterior, messages, found, iterations);
+        const codeword_arrays arrays{ llr, posterior, messages, found, iterations };
+        codeword_batch b = arrays.batch(d_lanes, 3 * size + 12, size);
         if (b.n == 0)
             return 0;
         const turbo_plan p{

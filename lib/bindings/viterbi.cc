@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 The gr-mimopack authors
  * SPDX-License-Identifier: GPL-3.0-or-later */
-#include "codes/viterbi/plan.h"
 #include "bindings/common.h"
+#include "codes/viterbi/plan.h"
 #include <stdexcept>
 
 namespace mimopack {
@@ -23,7 +23,7 @@ public:
             throw std::invalid_argument("ViterbiDecoder: no code has rate " + rate);
     }
 
-    /* The bits of all blocks */
+    /* Decode the bits of all blocks. */
     byte_array decode(const py::array& llr,
                       const long_array& num_bits,
                       float largest_mean,
@@ -39,7 +39,7 @@ public:
         if ((!b.int8 && !py::isinstance<py::array_t<float>>(llr)) ||
             !(llr.flags() & py::array::c_style) || !(largest_mean > 0))
             throw std::invalid_argument("decode: inconsistent arguments");
-        constexpr std::int64_t most = 0xffffffff; /* so that sums fit */
+        constexpr std::int64_t most = 0xffffffff; /* sums must fit */
         std::int64_t coded = 0, decoded = 0;
         for (std::size_t i = 0; i < b.n; ++i) {
             if (b.num_bits[i] < 0 || b.num_bits[i] > most)
@@ -74,7 +74,7 @@ private:
 
 void bind_viterbi(py::module_& m)
 {
-    /* {rate: which of A1 B1 A2 B2 ... are sent} */
+    /* Return {rate: which of A1 B1 A2 B2 ... are sent}. */
     py::dict rates;
     for (const puncturing& p : viterbi_rates) {
         py::tuple kept(2 * p.steps);

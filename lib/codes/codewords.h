@@ -1,8 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 The gr-mimopack authors
  * SPDX-License-Identifier: GPL-3.0-or-later */
-/* A batch of codewords through a decoder: a lane takes one, groups of lanes go to
- * threads.
- */
+/* Run a batch of codewords through a decoder: a lane takes a codeword, a thread takes
+ * groups of lanes. */
 #pragma once
 #include "cpu/driver.h"
 #include <stdlib.h>
@@ -10,7 +9,7 @@
 namespace mimopack {
 namespace MIMOPACK_ISA {
 
-/* The codewords of so many lanes; those past the end repeat the last. */
+/* The codewords of a group's lanes. Lanes past the end repeat the last codeword. */
 struct codewords {
     std::size_t first, last;
     int count;
@@ -27,7 +26,8 @@ struct codewords {
     }
 };
 
-/* Whether all LLRs are numbers and some say anything; those of other lanes become 0. */
+/* Return where all LLRs are numbers and some of them differ from 0. LLRs of other lanes
+ * become 0. */
 MP_FN simd::mask make_usable(simd* llr, int length)
 {
     simd largest(0.0f), sum(0.0f);
@@ -42,8 +42,8 @@ MP_FN simd::mask make_usable(simd* llr, int length)
     return usable;
 }
 
-/* One over the unit in which a codeword's LLRs are integers of 16 bits: their mean
- * magnitude, of those that are not 0, becomes 32. */
+/* Return one over the unit in which a codeword's LLRs are integers of 16 bits. The mean
+ * magnitude of the LLRs other than 0 becomes 32. */
 MP_FN simd steps_per_llr(const simd* llr, int length, float largest)
 {
     simd sum(0.0f), count(0.0f);
@@ -55,16 +55,17 @@ MP_FN simd steps_per_llr(const simd* llr, int length, float largest)
     return simd(32.0f) * count / max(sum, simd(1e-30f));
 }
 
-/* How a lane's codeword ended: `found` is 1 or 0. */
+/* How the codeword of a lane ended; `found` is 1 or 0 */
 struct decoded {
     simd found, iterations;
 };
 
-/* Runs decode(decoder, usable, messages, ends) for every group of PARTS vectors of lanes,
- * which sets ends, and returns how many codewords were erased. make(arena) constructs the
- * decoder, which has a part's LLRs at llr(decoder) + part * num_bits, and leaves them at
- * decoder.posterior likewise. A group has num_messages messages for each lane, or null.
- */
+/* Run decode(decoder, usable, messages, ends) for every group of PARTS vectors of lanes.
+ * decode sets ends. Return how many codewords were erased.
+ *
+ * make(arena) constructs the decoder. The LLRs of a part are at llr(decoder) + part *
+ * num_bits, and the results at decoder.posterior + part * num_bits. A group has
+ * num_messages messages for each lane, or null. */
 template <int PARTS, class Make, class Llr, class Decode>
 std::size_t drive_codewords(const codeword_batch& b,
                             int num_bits,
@@ -95,7 +96,7 @@ std::size_t drive_codewords(const codeword_batch& b,
 #pragma omp for schedule(dynamic, 1)
         for (std::size_t g = 0; g < groups; ++g) {
             if (!memory || b.stop(b.stop_context))
-                continue; /* every thread has to come to the loop's end */
+                continue; /* OpenMP needs every thread at the end of the loop */
             simd::mask usable[PARTS];
             for (int part = 0; part < PARTS; ++part) {
                 const codewords at(b.n, g * lanes + part * simd::width);

@@ -7,13 +7,13 @@
 namespace mimopack {
 namespace MIMOPACK_ISA {
 
-/* The fixed sphere decoder's order (Barbero and Thompson, 2008; without expanded levels
- * that of V-BLAST). From the top, an expanded level takes the layer with the largest
- * noise amplification among those left, as its reliability does not matter, any other
- * level the one with the smallest.
+/* Column order of the fixed sphere decoder (Barbero and Thompson, 2008), and without
+ * expanded levels that of V-BLAST. From the top of the tree, an expanded level takes the
+ * remaining layer with the largest noise amplification, because it tries all symbols.
+ * Every other level takes the layer with the smallest amplification.
  *
  * A layer's amplification is the norm of its row of the pseudo-inverse, that is, of R^-1.
- * When a layer is taken, the others' rows lose their part along its row: this loses less
+ * When a layer is taken, the other rows lose their part along its row. This loses less
  * precision than an update of (H^H H)^-1. */
 template <class F, int NT, int NR>
 struct amplification_order {
@@ -69,7 +69,7 @@ struct amplification_order {
 private:
     const extent<NT> d_nt;
     qr<F, NT, NR> d_qr;
-    buffer<F, 2 * NT * NT> d_w; /* R^-1, row-major, its rows in the order of columns */
+    buffer<F, 2 * NT * NT> d_w; /* R^-1, row-major, rows in order of columns */
     buffer<F, NT> d_norm2;
 
     MP_FN void invert()
@@ -99,7 +99,7 @@ private:
 
     MP_FN F* entry(int row, int column) { return &d_w[2 * (d_nt * row + column)]; }
 
-    /* sum = row a times the conjugate of row b */
+    /* Write the product of row a with the conjugate of row b to sum. */
     MP_FN void product(int a, int b, F* sum)
     {
         const int nt = d_nt;

@@ -1,13 +1,14 @@
 /* SPDX-FileCopyrightText: 2026 The gr-mimopack authors
  * SPDX-License-Identifier: GPL-3.0-or-later */
-/* The caller's order of bits, and the canonical one of detectors for square QAM. */
+/* Conversion between the caller's order of bits and the canonical order of detectors for
+ * square QAM. */
 #pragma once
 #include "common/config.h"
 
 namespace mimopack {
 namespace MIMOPACK_ISA {
 
-/* From the caller's labels to canonical bits; returns where all are finite. */
+/* Move priors from the caller's labels to canonical bits. Return where all are finite. */
 template <class F>
 MP_FN decltype(F() < F())
 order_prior(const constellation& c, int num_tx, const F* prior, F* canonical)
@@ -25,7 +26,8 @@ order_prior(const constellation& c, int num_tx, const F* prior, F* canonical)
     return sum < F(largest_prior);
 }
 
-/* And back; extrinsic: the prior to subtract, or null. What is not usable becomes 0. */
+/* Move LLRs from canonical bits to the caller's labels, and subtract the prior
+ * `extrinsic` unless it is null. Erased LLRs become 0. */
 template <class F, class Mask>
 MP_FN void order_llr(const constellation& c,
                      int num_tx,
@@ -46,7 +48,7 @@ MP_FN void order_llr(const constellation& c,
     }
 }
 
-/* k_re + side * k_im of the symbol of square QAM with these label bits */
+/* Return k_re + side * k_im of the square QAM symbol with these label bits. */
 MP_FN int hard_symbol(const constellation& c, const unsigned char* label)
 {
     int gray[2] = { 0, 0 };

@@ -19,7 +19,7 @@
 namespace mimopack {
 namespace MIMOPACK_ISA {
 
-/* Products of entries that are real (a lane) or complex (two lanes). */
+/* Products of real entries (a lane each) or complex entries (two lanes each) */
 template <class F, bool COMPLEX>
 struct entries {
     static constexpr int parts = COMPLEX ? 2 : 1;
@@ -52,7 +52,8 @@ struct entries {
     }
 };
 
-/* N layers, or axes of layers, and as many entries in z; N = 0: known when running. */
+/* An estimator for N layers, or axes of layers, and the same number of entries in z. N =
+ * 0: number known when running. */
 template <class F, int N, bool COMPLEX>
 class cavity
 {
@@ -72,7 +73,8 @@ public:
     {
     }
 
-    /* r: row-major with its diagonal; m, s: the layers' means and standard deviations */
+    /* Compute the estimates. r: row-major with its diagonal; m, s: means and standard
+     * deviations of the layers. */
     MP_FN void compute(const F* r, const F* z, const F* m, const F* s, F sigma)
     {
         const int n = d_n;
@@ -81,7 +83,7 @@ public:
         MP_UNROLL
         for (int i = 0; i < n; ++i) {
             F numerator[2] = { F(0.0f), F(0.0f) };
-            F others(0.0f); /* of row i of Q2, which ends the diagonal of Q1^H R S */
+            F others(0.0f); /* row i of Q2 ends on the diagonal of Q1^H R S */
             MP_UNROLL
             for (int j = i; j < n; ++j) {
                 const F* const q2 = &d_q2[parts * (n * j + i)];
@@ -111,8 +113,8 @@ private:
     buffer<F, parts * N * N> d_q1, d_q2; /* entry (row, column) at n * column + row */
     buffer<F, parts * N> d_rotated;
 
-    /* Modified Gram-Schmidt, a column at a time, in registers where N is known; column c
-     * of either half ends with row c. */
+    /* Decompose by modified Gram-Schmidt, a column at a time, in registers if N is known.
+     * Column c of either half ends with row c. */
     MP_FN void decompose(const F* r, const F* s, F sigma)
     {
         const int n = d_n;
@@ -136,7 +138,7 @@ private:
                 MP_UNROLL
                 for (int i = 0; i <= c; ++i) {
                     entry::add_conjugate(share, v1 + parts * i, w1 + parts * i);
-                    if (i < c) /* w2's row c is still zero */
+                    if (i < c) /* row c of w2 is still zero */
                         entry::add_conjugate(lower, v2 + parts * i, w2 + parts * i);
                 }
                 for (int part = 0; part < parts; ++part)
@@ -162,7 +164,7 @@ private:
         }
     }
 
-    /* d_rotated = Q1^H (z - R m) */
+    /* Set d_rotated = Q1^H (z - R m). */
     MP_FN void rotate(const F* r, const F* z, const F* m)
     {
         const int n = d_n;

@@ -1,16 +1,18 @@
 /* SPDX-FileCopyrightText: 2026 The gr-mimopack authors
  * SPDX-License-Identifier: GPL-3.0-or-later */
-/* What lets g++ and NVRTC compile the same kernels.
+/* Macros and constants with which g++ and NVRTC compile the same kernels.
  *
- * Every kernel lives in mimopack::MIMOPACK_ISA, a namespace of its own for each
- * instruction set, so that the linker can never merge an inline function compiled for
- * AVX-512 with one for plain x86-64. */
+ * Every kernel lives in mimopack::MIMOPACK_ISA. Each instruction set has a namespace of
+ * its own, so that the linker never merges an inline function compiled for AVX-512 with
+ * one for plain x86-64. */
 #pragma once
 
-/* MP_UNROLL_DEVICE: only there, where arrays in registers want indices that are known.
- * MP_FN: part of its caller. MP_CALLED: large, and called seldom or from many places.
- * MP_STEP: part of its caller on a GPU; a function of its own on the CPU, whose compiler
- * takes far more than twice as long for a function that is twice as long. */
+/* MP_FN: part of its caller.
+ * MP_CALLED: a large function that is called seldom or from many places.
+ * MP_STEP: part of its caller on a GPU, a function of its own on the CPU. The CPU's
+ * compiler takes far more than twice as long for a function of twice the length.
+ * MP_UNROLL_DEVICE: unroll on a GPU only, where an array stays in registers if its
+ * indices are known. */
 #ifdef __CUDACC__
 #define MP_FN __device__ __forceinline__
 #define MP_CALLED __device__ __noinline__
@@ -31,7 +33,7 @@
 
 namespace mimopack {
 
-/* The place of the lowest one */
+/* Return the place of the lowest bit that is set. */
 MP_FN int lowest_bit(unsigned bits)
 {
 #ifdef __CUDACC__
@@ -42,22 +44,22 @@ MP_FN int lowest_bit(unsigned bits)
 }
 
 constexpr float infinity = __builtin_bit_cast(float, 0x7f800000);
-constexpr float no_metric = 1e30f;     /* of a hypothesis without candidates so far */
-constexpr float largest_prior = 1e30f; /* of the sum of |LLR| of a vector */
-constexpr float rounding_offset = 12582912.0f; /* 1.5 * 2^23: a sum is rounded */
-constexpr int max_list_option = 32;            /* entries of an option that is a list */
+constexpr float no_metric = 1e30f;             /* a hypothesis without candidates */
+constexpr float largest_prior = 1e30f;         /* limit of a vector's sum of |LLR| */
+constexpr float rounding_offset = 12582912.0f; /* 1.5 * 2^23: rounds a sum */
+constexpr int max_list_option = 32;            /* entries of an option's list */
 constexpr int max_bits_per_symbol = 10;
 constexpr int max_points = 1 << max_bits_per_symbol;
 
-/* A constellation as kernels see it: points[label]. For square QAM with Gray labels per
- * axis a point is scale * ((2 k_re - (side-1)) + 1j (2 k_im - (side-1))); such detectors
- * compute their LLRs in the canonical order (real axis first, Gray bits from the most
- * significant), and bit_source[b], bit_sign[b] say from which canonical bit, with which
- * sign, label bit b comes. */
+/* A constellation for kernels: points[label]. A point of square QAM with Gray labels per
+ * axis is scale * ((2 k_re - (side-1)) + 1j (2 k_im - (side-1))). Detectors for square
+ * QAM compute LLRs in the canonical order: real axis first, Gray bits from the most
+ * significant. Label bit b is the canonical bit bit_source[b] with the sign
+ * bit_sign[b]. */
 struct constellation {
     int size;
     int bits;
-    int width; /* Gray bits per axis; 0 where it is no such QAM */
+    int width; /* Gray bits per axis; 0 for any other constellation */
     float scale;
     int bit_source[max_bits_per_symbol];
     float bit_sign[max_bits_per_symbol];

@@ -1,13 +1,13 @@
 /* SPDX-FileCopyrightText: 2026 The gr-mimopack authors
  * SPDX-License-Identifier: GPL-3.0-or-later */
-/* exp and log on lanes, for log-sum-exp: no NaN, no branch. */
+/* exp and log on lanes for log-sum-exp, without NaN and without branches. */
 #pragma once
 #include "common/config.h"
 
 namespace mimopack {
 namespace MIMOPACK_ISA {
 
-/* exp(-x) for x >= 0, relative error about 2e-7; 0 from x = 87 on.
+/* Return exp(-x) for x >= 0 with a relative error of about 2e-7, and 0 from x = 87 on.
  * exp(-x) = 2^n * 2^f with n = round(-x log2 e), |f| <= 1/2; 2^f by its Taylor series. */
 template <class F>
 MP_FN F exp_minus(F x)
@@ -25,8 +25,8 @@ MP_FN F exp_minus(F x)
     return select(F(-125.5f) < t, p * power, F(0.0f));
 }
 
-/* ln(x) for normal x > 0, absolute error about 2e-7 (1 + |ln x|).
- * x = 2^e m with m in [2/3, 4/3); ln m = 2 atanh((m-1)/(m+1)). */
+/* Return ln(x) for normal x > 0 with an absolute error of about 2e-7 (1 + |ln x|). x =
+ * 2^e m with m in [2/3, 4/3); ln m = 2 atanh((m-1)/(m+1)). */
 template <class F>
 MP_FN F log_positive(F x)
 {

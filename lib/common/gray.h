@@ -7,21 +7,22 @@
 namespace mimopack {
 namespace MIMOPACK_ISA {
 
-/* So many copies of a field of so many bits, next to each other */
+/* Return `count` adjacent copies of a field of `width` bits. */
 constexpr unsigned repeated_field(unsigned field, int width, int count)
 {
     return count == 0 ? 0 : repeated_field(field, width, count - 1) << width | field;
 }
 
-/* Bit b, from the most significant, of the Gray code of level k */
+/* Return bit b of the Gray code of level k, counted from the most significant bit. */
 template <int WIDTH>
 MP_FN constexpr bool gray_bit(int k, int b)
 {
     return (k ^ (k >> 1)) >> (WIDTH - 1 - b) & 1;
 }
 
-/* Gray codes of all levels in a word, WIDTH bits each; none may leak into the one below.
- * It is linear: gray_codes(a ^ b) = gray_codes(a) ^ gray_codes(b). */
+/* Return the Gray codes of all levels in a word, WIDTH bits each. No bit may leak into
+ * the field below. The code is linear: gray_codes(a ^ b) = gray_codes(a) ^
+ * gray_codes(b). */
 template <int WIDTH, class Word>
 MP_FN Word gray_codes(Word levels)
 {

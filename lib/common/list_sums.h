@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 The gr-mimopack authors
  * SPDX-License-Identifier: GPL-3.0-or-later */
-/* Log-sum-exp LLRs of a list of candidates (000 eq. 11 on the list): for each bit and
- * each of its values the sum of exp(-metric), relative to the best candidate so far. */
+/* Log-sum-exp LLRs of a list of candidates (000 eq. 11 on the list). For each value of
+ * each bit, the sum of exp(-metric) is kept relative to the best candidate so far. */
 #pragma once
 #include "common/elementary.h"
 #include "common/storage.h"
@@ -9,7 +9,7 @@
 namespace mimopack {
 namespace MIMOPACK_ISA {
 
-/* ln(one / zero); max_log is taken where one of them is too small for a sum. */
+/* Return ln(one / zero), or max_log if a sum is too small. */
 template <class F>
 MP_FN F log_ratio(F one, F zero, F max_log)
 {
@@ -27,8 +27,8 @@ public:
 
     MP_FN list_sums(arena<F>& a, int num_bits) : d_sums(a, 2 * num_bits) {}
 
-    /* A list follows whose best metric, in some unit, is this; returns the best of all so
-     * far, to which weights are relative. */
+    /* Begin a list whose best metric is `best` in units of `unit`. Return the best metric
+     * of all lists so far, to which weights are relative. */
     MP_FN F rescale(int num_bits, F best, F unit, bool first)
     {
         const F least = first ? best : min(best, d_best);
@@ -39,7 +39,7 @@ public:
         return least;
     }
 
-    /* A candidate with these values of bit b */
+    /* Add a candidate for which bit b is one where `one` holds. */
     MP_FN void add(int b, mask one, F weight)
     {
         d_sums[2 * b] = d_sums[2 * b] + select(one, F(0.0f), weight);
@@ -50,7 +50,7 @@ public:
         d_sums[2 * b + one] = d_sums[2 * b + one] + weight;
     }
 
-    /* Of bit b */
+    /* Return the LLR of bit b. */
     MP_FN F llr(int b, F max_log) const
     {
         return log_ratio(d_sums[2 * b + 1], d_sums[2 * b], max_log);

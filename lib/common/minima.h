@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 The gr-mimopack authors
  * SPDX-License-Identifier: GPL-3.0-or-later */
-/* Each bit's best candidate of either value, from which max-log LLRs come (000 eq. 12,
- * 002 eq. 4). */
+/* The best candidate for each value of each bit, for max-log LLRs (000 eq. 12, 002 eq.
+ * 4). */
 #pragma once
 #include "common/gray.h"
 #include "common/scalar.h"
@@ -10,24 +10,24 @@ namespace mimopack {
 namespace MIMOPACK_ISA {
 
 /* The bits of a symbol (k_re, k_im) of square QAM, k = 0..side-1, from its word k_re +
- * side * k_im (see detectors/nway/greedy_search.h). Bits are counted in canonical order:
- * real axis first, Gray bits from the most significant. */
+ * side * k_im (see detectors/nway/greedy_search.h). Bits count in canonical order: real
+ * axis first, Gray bits from the most significant. */
 template <int WIDTH>
 struct symbol_bits {
     static constexpr int side = 1 << WIDTH;
     static constexpr int count = 2 * WIDTH;
 
-    /* Where bit b stands in the word's Gray codes */
+    /* Return the place of bit b in the Gray codes of a word. */
     MP_FN static constexpr int place(int b)
     {
         return b / WIDTH * WIDTH + WIDTH - 1 - b % WIDTH;
     }
 
-    /* Bit b, of an axis, where k is known when compiling or is the same in all lanes */
+    /* Return bit b for a level k of its axis that is known when compiling or equal in all
+     * lanes. */
     MP_FN static bool of_axis(int k, int b) { return gray_bit<WIDTH>(k, b % WIDTH); }
 
-    /* What k has to be XORed with so that bit b of its Gray code, and no other, changes
-     */
+    /* Return the word that changes bit b alone when XORed with k. */
     MP_FN static constexpr unsigned flip(int b)
     {
         return (2u << (WIDTH - 1 - b % WIDTH)) - 1;
@@ -77,7 +77,7 @@ struct symbol_minima {
     using code = symbol_bits<WIDTH>;
     F zero[code::count], one[code::count];
 
-    /* A candidate whose symbol has this word */
+    /* Add a candidate whose symbol has this word. */
     MP_FN void add(word symbol, F metric)
     {
         const word value = gray_codes<WIDTH>(symbol);
@@ -88,8 +88,8 @@ struct symbol_minima {
         }
     }
 
-    /* count candidates at once, the best of which is known: one value of each bit is
-     * its, and only those that differ from it count for the other */
+    /* Add `count` candidates whose best one is known. One value of each bit is the best
+     * candidate's. Only candidates that differ from it count for the other value. */
     MP_FN void
     add(int count, const F* symbols, int stride, const F* metrics, F best, word chosen)
     {
@@ -113,7 +113,7 @@ struct symbol_minima {
         }
     }
 
-    /* All symbols, metrics[k_re * side + k_im] */
+    /* Add all symbols, metrics[k_re * side + k_im]. */
     MP_FN void add_all(const F* metrics)
     {
         for (int axis = 0; axis < 2; ++axis) {
@@ -129,13 +129,12 @@ struct symbol_minima {
         }
     }
 
-    /* The candidates that the symbol's flipped bits lead to: flipped[b] has bit b
-     * flipped, the others as in the symbol's word; and the best of those that have the
-     * symbol as it is. */
+    /* Add the candidates with one bit of the symbol flipped, flipped[b] for bit b, and
+     * the best candidate with the symbol unchanged. */
     MP_FN void add_flips(word symbol, const F* flipped, F unchanged)
     {
         const word value = gray_codes<WIDTH>(symbol);
-        F after[code::count]; /* the best of those after b */
+        F after[code::count]; /* the best candidate after bit b */
         after[code::count - 1] = unchanged;
         MP_UNROLL
         for (int b = code::count - 2; b >= 0; --b)

@@ -15,8 +15,8 @@ MP_FN void swap_where(Mask where, F& a, F& b)
     b = select(where, kept, b);
 }
 
-/* Which layer each column belongs to, where every lane has an order of its own: column c
- * is layer[c]'s. */
+/* The layer of each column. Every lane has its own order: column c belongs to layer
+ * layer[c]. */
 template <class F, int NT>
 struct column_layers {
     using mask = decltype(F() < F());
@@ -31,8 +31,8 @@ struct column_layers {
             layer[c] = F(static_cast<float>(c));
     }
 
-    /* To and from the order of layers, `bits` lanes for each: by_layer[layer[c]] =
-     * by_column[c] */
+    /* Move `bits` lanes per layer to or from the order of layers: by_layer[layer[c]] =
+     * by_column[c]. */
     MP_FN void to_layers(const F* by_column, int bits, F* by_layer) const
     {
         const int nt = d_nt;
@@ -72,7 +72,7 @@ private:
     }
 };
 
-/* A copy of h whose columns are in an order of each lane's own. */
+/* A copy of h with the columns in each lane's own order */
 template <class F, int NT, int NR>
 struct ordered_columns : column_layers<F, NT> {
     using mask = decltype(F() < F());
@@ -106,7 +106,7 @@ struct ordered_columns : column_layers<F, NT> {
         }
     }
 
-    /* Rising norms: the strongest last, which is on top of the tree */
+    /* Sort by rising norm. The strongest column comes last, on top of the tree. */
     MP_FN void sort_by_norm(const F* from)
     {
         const int nt = d_nt, nr = d_nr;

@@ -24,7 +24,7 @@ public:
     using mask = decltype(F() < F());
     using word = decltype(F().as_word());
 
-    /* As many as `capacity` paths are kept: word `w` of path p is at p + w * capacity. */
+    /* Keep at most `capacity` paths. Word `w` of path p is at p + w * capacity. */
     MP_FN path_tree(arena<F>& a, const constellation& c, int nt, int nr, int capacity)
         : d_constellation(c),
           d_nt(nt),
@@ -38,18 +38,19 @@ public:
     {
     }
 
-    /* How many words a path takes */
+    /* Return the number of words of a path. */
     MP_FN static int num_words(const constellation& c, int nt)
     {
         const int fields = 32 / c.bits;
         return (nt + fields - 1) / fields;
     }
 
-    /* In which word of a path, and at which of its bits, a level's label stands */
+    /* Return the word of a path that holds a level's label, and the label's first bit in
+     * it. */
     MP_FN int word_index(int level) const { return level / fields(); }
     MP_FN int shift(int level) const { return level % fields() * bits(); }
 
-    /* Level i is column source(i) of h. */
+    /* Decompose h. Level i is column source(i) of h. */
     template <class Source>
     MP_FN void prepare(const F* h, Source source)
     {
@@ -67,13 +68,13 @@ public:
                 sum_re = sum_re + d_c[ij];
                 sum_im = sum_im + d_c[ij + 1];
             }
-            /* (side-1)/2 (1+j) sum_{j>=i} c_ij, by which integers are shifted */
+            /* (side-1)/2 (1+j) sum_{j>=i} c_ij, the shift of integer symbols */
             d_offset[2 * i] = half_side * (sum_re - sum_im);
             d_offset[2 * i + 1] = half_side * (sum_re + sum_im);
         }
     }
 
-    /* Returns where the vector can be detected. */
+    /* Rotate a received vector. Return where it can be detected. */
     MP_FN mask receive(const F* y, F noise_var)
     {
         const int nt = d_nt;
@@ -95,11 +96,11 @@ public:
 
     MP_FN F weight(int level) const { return d_weight[level]; }
 
-    /* The real and the imaginary part of v_i, and of c_ij */
+    /* Return the real and the imaginary part of v_i, and of c_ij. */
     MP_FN const F* target(int i) const { return &d_v[2 * i]; }
     MP_FN const F* coefficient(int i, int j) const { return &d_c[2 * (i * d_nt + j)]; }
 
-    /* v_i - sum_{j>i} c_ij s_j of a path */
+    /* Set (re, im) = v_i - sum_{j>i} c_ij s_j of a path. */
     MP_FN void residual(const F* path, int level, F& re, F& im) const
     {
         const int nt = d_nt;
@@ -112,7 +113,7 @@ public:
         }
     }
 
-    /* |y_tilde - R s|^2 / sigma^2 of a whole path */
+    /* Return |y_tilde - R s|^2 / sigma^2 of a whole path. */
     MP_FN F distance(const F* path) const
     {
         const int nt = d_nt;
@@ -141,7 +142,8 @@ public:
         }
     }
 
-    /* to = the path of `from` at parent, which ends above level, with a label there */
+    /* Copy the path at `parent`, which ends above a level, and add a label at this
+     * level. */
     MP_FN void extend(F* to, const F* from, word parent, word label, int level) const
     {
         const int nt = d_nt;

@@ -1,11 +1,12 @@
 /* SPDX-FileCopyrightText: 2026 The gr-mimopack authors
  * SPDX-License-Identifier: GPL-3.0-or-later */
 /* The search tree of the sphere detectors (004 §2-3): the real-valued model, N = 2 nt
- * levels of PAM symbols, level N - 1 on top.
+ * levels of PAM symbols, with level N - 1 on top.
  *
- * With symbols 2k - (side-1), k = 0..side-1, and R scaled to them, a node's metric is the
- * sum over its levels of (y_l - sum_{j>=l} r_lj s_j)^2 and, with a-priori LLRs, of a term
- * per symbol that is never negative: the metric cannot fall on the way down. */
+ * The symbols are 2k - (side-1), k = 0..side-1, and R is scaled to them. A node's metric
+ * is the sum over its levels of (y_l - sum_{j>=l} r_lj s_j)^2. With a-priori LLRs, each
+ * symbol adds a term that is never negative. The metric therefore cannot fall on the way
+ * down. */
 #pragma once
 #include "common/soft_symbols.h"
 #include "common/sorted_qr.h"
@@ -13,18 +14,19 @@
 namespace mimopack {
 namespace MIMOPACK_ISA {
 
-/* sorted: columns by sorted QR, the two axes of an antenna next to each other, where R is
- * zero between them. stacked: as in 004 eq. 3, all real parts, then all imaginary parts
- * (which are detected first), antennas as given. */
+/* sorted: columns by sorted QR. The two axes of an antenna are neighbours, and R is zero
+ * between them.
+ * stacked: as in 004 eq. 3, all real parts, then all imaginary parts, antennas in the
+ * given order. The imaginary parts are detected first. */
 enum class level_order { sorted, stacked };
 
-/* One that is known when compiling */
+/* A level order that is known when compiling */
 template <level_order ORDER>
 struct fixed_order {
     MP_FN constexpr operator level_order() const { return ORDER; }
 };
 
-/* Order: level_order, or a fixed_order */
+/* Order: level_order or fixed_order */
 template <class F, int NT, int NR, int WIDTH, class Order = level_order>
 class real_tree
 {
@@ -33,7 +35,7 @@ public:
     static constexpr int side = 1 << WIDTH;
     static constexpr int bits = 2 * WIDTH;
     const extent<2 * NT> size; /* N */
-    buffer<F, 2 * NT> y;       /* what is received, turned into the tree's coordinates */
+    buffer<F, 2 * NT> y;       /* the received vector in the tree's coordinates */
     mask usable;
 
     MP_FN
@@ -52,13 +54,14 @@ public:
     {
     }
 
-    /* Whether levels 2i, 2i+1 are an antenna's axes */
+    /* Return whether levels 2i and 2i+1 are the axes of one antenna. */
     MP_FN bool paired() const { return d_order == level_order::sorted; }
 
-    /* r_lj, j >= l */
+    /* Return r_lj, j >= l. */
     MP_FN F r(int l, int j) const { return d_r[l * size + j]; }
 
-    /* What symbol k at a level adds to the metric; after rotate() with a prior */
+    /* Return what symbol k at a level adds to the metric. Valid after rotate() with a
+     * prior. */
     MP_FN F prior(int level, int k) const { return d_prior[level * side + k]; }
 
     MP_FN static F symbol(int k) { return F(static_cast<float>(2 * k - (side - 1))); }
@@ -86,8 +89,8 @@ public:
             triangularise();
     }
 
-    /* Takes a vector and its prior (canonical order, or null); returns where there is
-     * something to search. */
+    /* Take a vector and its prior (canonical order, or null). Return where a search makes
+     * sense. */
     MP_FN mask rotate(const F* received, F noise_var, const F* known)
     {
         const int nt = d_nt;
@@ -117,7 +120,7 @@ public:
         return usable;
     }
 
-    /* +-1 per bit, by layer, of the levels' symbols k */
+    /* Set the LLRs to +-1 per bit, by layer, for the levels' symbols k. */
     MP_FN void decide(const F* k, F* llr)
     {
         const int nt = d_nt;
@@ -158,8 +161,8 @@ private:
         return d_r[level(row, row_axis) * size + level(column, column_axis)];
     }
 
-    /* The stacked real form of a triangular matrix is none: modified Gram-Schmidt again,
-     * d_r = d_turn R, then R in d_r. */
+    /* Triangularise the stacked real form of a triangular matrix by modified Gram-
+     * Schmidt: d_r = d_turn R, then R in d_r. */
     MP_FN void triangularise()
     {
         const int nt = d_nt;
@@ -186,7 +189,7 @@ private:
         }
     }
 
-    /* In units of the metric */
+    /* Set the priors' terms in units of the metric. */
     MP_FN void set_prior(const F* known, F noise_var)
     {
         const int nt = d_nt;

@@ -1,10 +1,10 @@
 /* SPDX-FileCopyrightText: 2026 The gr-mimopack authors
  * SPDX-License-Identifier: GPL-3.0-or-later */
-/* The search tree of 000 eq. 3-6 for square QAM, its paths by successive interference
- * cancellation (SIC, 000 eq. 14), and the candidates that come from flipping a path's
- * bits (003 fig. 2, 002 fig. 6).
+/* The search tree of 000 eq. 3-6 for square QAM. It offers paths by successive
+ * interference cancellation (SIC, 000 eq. 14), and candidates with a flipped bit of a
+ * path (003 fig. 2, 002 fig. 6).
  *
- * Symbols and metrics are those of detectors/nway/greedy_search.h: x = scale (2k -
+ * Symbols and metrics are the ones of detectors/nway/greedy_search.h: x = scale (2k -
  * (side-1)(1+j)), and the metric is |y_tilde - R x|^2 = sum_i w_i |v_i - sum_{j>=i} c_ij
  * k_j|^2, less the noise variance times the a-priori LLRs of the ones (002 eq. 4). Level
  * nt-1 is the root's. */
@@ -50,7 +50,8 @@ public:
     {
     }
 
-    /* The columns of h in detection order, the first detected last */
+    /* Decompose h, whose columns are in detection order; the first column is detected
+     * last. */
     MP_FN void prepare(const F* h)
     {
         const int nt = d_nt;
@@ -75,7 +76,8 @@ public:
         }
     }
 
-    /* prior: nt*bits LLRs by level, or null; returns where the vector can be detected */
+    /* Rotate a received vector. prior: nt*bits LLRs by level, or null. Return where the
+     * vector can be detected. */
     MP_FN mask receive(const F* y, F noise_var, const F* prior)
     {
         const int nt = d_nt;
@@ -94,7 +96,8 @@ public:
         return finite & d_qr.usable;
     }
 
-    /* v_i - sum_{j>=i} c_ij k_j for all levels i, of which those above a level are set */
+    /* Compute v_i - sum_{j>=i} c_ij k_j for all levels i; the levels above a given one
+     * are set. */
     MP_FN void cancel(int level, F k_re, F k_im, const F* from, F* to) const
     {
         MP_UNROLL
@@ -118,15 +121,15 @@ public:
         return fma(s.im - F(magic), F(static_cast<float>(side)), s.re);
     }
 
-    /* The symbol of a word */
+    /* Return the symbol of a word. */
     MP_FN static sliced<F> split(word symbol)
     {
         return { (symbol & (side - 1)).to_float() + F(magic),
                  ((symbol >> WIDTH) & (side - 1)).to_float() + F(magic) };
     }
 
-    /* A path from `level` down by SIC, given its residuals there and below: returns the
-     * metric, level i's word goes to words[i * stride]. */
+    /* Complete a path from `level` down by SIC, given its residuals at this level and
+     * below. Write level i's word to words[i * stride], and return the metric. */
     MP_FN F complete(int level, const F* residual, F metric, F* words, int stride)
     {
         const int nt = d_nt;
@@ -149,7 +152,7 @@ public:
 
     MP_FN bool has_prior() const { return d_has_prior; }
 
-    /* What the a-priori LLRs add to the metric for a symbol of a level */
+    /* Return what the a-priori LLRs add to the metric for a symbol of a level. */
     MP_FN F cost(int level, word symbol) const
     {
         const word value = gray_codes<WIDTH>(symbol);
@@ -160,8 +163,8 @@ public:
         return sum;
     }
 
-    /* The part of one axis, the real (0) or the imaginary (1), of a symbol that is the
-     * same in all lanes */
+    /* Return the same cost for one axis, real (0) or imaginary (1), of a symbol that is
+     * equal in all lanes. */
     MP_FN F cost(int level, int axis, int k) const
     {
         F sum(0.0f);
@@ -171,10 +174,10 @@ public:
         return sum;
     }
 
-    /* Follows a path from the root, whose symbol at a level is pick(level, u_re, u_im),
-     * u being what is left there in units of k. Returns its metric, its words are in
-     * `path`. At the levels below `flipped`, each bit is also flipped, and these branches
-     * completed by SIC; listed says whether the path itself is in the list already. */
+    /* Follow a path from the root, and return its metric. The symbol at a level is
+     * pick(level, u_re, u_im), where u is the residual in units of k. `path` gets the
+     * words. At the levels below `flipped`, each bit is also flipped, and SIC completes
+     * these branches. listed: the path itself is in the list already. */
     template <class Pick>
     MP_FN F follow(Pick pick, int flipped, bool listed)
     {
@@ -202,7 +205,7 @@ public:
         return metric;
     }
 
-    /* The best metrics of a level's bits: change(symbol_minima&) */
+    /* Call change(symbol_minima&) on the best metrics of a level's bits. */
     template <class Change>
     MP_FN void update(int level, Change change)
     {
@@ -221,7 +224,7 @@ public:
         }
     }
 
-    /* Max-log LLRs by level (002 eq. 4) */
+    /* Set max-log LLRs by level (002 eq. 4). */
     MP_FN void soft(F noise_var, F* llr) const
     {
         const F r = rsqrt(noise_var);
@@ -230,7 +233,7 @@ public:
             llr[b] = (d_nearest[2 * b] - d_nearest[2 * b + 1]) * unit;
     }
 
-    /* The bits of `path` by level, as LLRs of +-1 */
+    /* Set LLRs of +-1 for the bits of `path` by level. */
     MP_FN void hard(F* llr) const
     {
         for (int level = 0; level < d_nt; ++level) {
@@ -258,12 +261,12 @@ private:
     buffer<F, NT * bits> d_prior;
     bool d_has_prior = false;
     buffer<F, 2 * NT> d_residual, d_k;
-    buffer<F, NT * bits> d_metric;     /* of the branch with bit b of a level flipped */
-    buffer<F, NT * NT * bits> d_fresh; /* its words below: [below][level][b] */
+    buffer<F, NT * bits> d_metric;     /* of the branch with bit b flipped */
+    buffer<F, NT * NT * bits> d_fresh; /* its words: [below][level][b] */
     buffer<F, 2 * NT * bits> d_nearest;
 
-    /* All branches of a level: only one axis of its symbol changes, and what is left at
-     * the levels below (d_residual) only by that. */
+    /* Compute all branches of a level. A branch changes one axis of the symbol, and with
+     * it the residuals at the levels below (d_residual). */
     MP_FN void flip(int level, sliced<F> s, const F* e, F above)
     {
         const int nt = d_nt;
@@ -310,7 +313,7 @@ private:
     MP_FN void collect_flips(int flipped, F own)
     {
         const int nt = d_nt;
-        F below = own; /* the best of the path and of the branches that leave it below */
+        F below = own; /* the best of the path and the branches that leave it below */
         for (int level = 0; level < nt; ++level) {
             const word symbol = path[level].as_word();
             const F* const metric = &d_metric[level * bits];

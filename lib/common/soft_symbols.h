@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: 2026 The gr-mimopack authors
  * SPDX-License-Identifier: GPL-3.0-or-later */
-/* From bit LLRs to symbols, as costs -ln p and as moments, and from symbols' metrics back
- * to max-log LLRs: per axis for square QAM with Gray labels (levels 2k - (side-1), bits
- * in canonical order), per point for any constellation. */
+/* Symbols from bit LLRs, as costs -ln p and as moments, and max-log LLRs from metrics of
+ * symbols. Square QAM with Gray labels is handled per axis (levels 2k - (side-1), bits in
+ * canonical order), any other constellation per point. */
 #pragma once
 #include "common/elementary.h"
 #include "common/minima.h"
@@ -10,7 +10,7 @@
 namespace mimopack {
 namespace MIMOPACK_ISA {
 
-/* cost[k]: minus the LLRs of level k's ones */
+/* Set cost[k] to minus the sum of the LLRs of level k's ones. */
 template <int WIDTH, class F>
 MP_FN void axis_costs(const F* prior, F* cost)
 {
@@ -25,9 +25,9 @@ MP_FN void axis_costs(const F* prior, F* cost)
     }
 }
 
-/* cost[k]: how much less likely level k is by its prior than the best guess would be; the
- * sum over the bits of |LLR| where the bit differs from its sign. Differences between
- * candidates are those of 002 eq. 4, and no cost is negative. */
+/* Set cost[k] to the sum of |LLR| over the bits of level k that differ from the sign of
+ * their LLR. The best guess by the prior has cost 0, and no cost is negative. Differences
+ * between candidates are the ones of 002 eq. 4. */
 template <int WIDTH, class F>
 MP_FN void axis_penalties(const F* prior, F* cost)
 {
@@ -40,10 +40,12 @@ MP_FN void axis_penalties(const F* prior, F* cost)
     }
 }
 
-/* Mean and variance of the level. A level is s_0 z_0 with z_j = 2^(WIDTH-1-j) - s_{j+1}
- * z_{j+1}, the last z being 1 and s_j = +-1 the sign of bit j; the bits are independent,
- * so Var(s z) = Var z + (1 - t^2) (E z)^2 with t = E s = tanh(L/2): no difference of
- * large numbers, however sure the bits are. */
+/* Compute the mean and variance of a level.
+ *
+ * A level is s_0 z_0 with z_j = 2^(WIDTH-1-j) - s_{j+1} z_{j+1}. The last z is 1, and s_j
+ * = +-1 is the sign of bit j. As bits are independent, Var(s z) = Var z + (1 - t^2) (E
+ * z)^2 with t = E s = tanh(L/2). This takes no difference of large numbers, however sure
+ * the bits are. */
 template <int WIDTH, class F>
 MP_FN void axis_moments(const F* prior, F& mean, F& variance)
 {
@@ -62,7 +64,7 @@ MP_FN void axis_moments(const F* prior, F& mean, F& variance)
     }
 }
 
-/* Max-log LLRs of the metrics of an axis's levels */
+/* Compute max-log LLRs from the metrics of an axis's levels. */
 template <int WIDTH, class F>
 MP_FN void axis_llrs(const F* metric, F* llr)
 {
@@ -74,7 +76,7 @@ MP_FN void axis_llrs(const F* metric, F* llr)
     }
 }
 
-/* The same three for points */
+/* Set cost[label] to minus the sum of the LLRs of the point's ones. */
 template <class F>
 MP_FN void point_costs(const F* prior, const constellation& c, F* cost)
 {
@@ -87,7 +89,8 @@ MP_FN void point_costs(const F* prior, const constellation& c, F* cost)
     }
 }
 
-/* mean: two lanes. Leaves probabilities, up to a factor, in place of the costs. */
+/* Compute the mean (two lanes) and variance of the points. Overwrite the costs with
+ * probabilities, up to a factor. */
 template <class F>
 MP_FN void point_moments(F* cost, const constellation& c, F* mean, F& variance)
 {

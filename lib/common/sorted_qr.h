@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: 2026 The gr-mimopack authors
  * SPDX-License-Identifier: GPL-3.0-or-later */
-/* QR decomposition with the columns sorted on the way (sorted QR of Wübben et al.): of
- * the columns that are left, the one of which least is left comes next, so that the
- * strong ones are left for the top of the tree, where a wrong turn costs most. */
+/* QR decomposition that sorts the columns on the way (sorted QR of Wübben et al.). The
+ * next column is always the one with the smallest remainder. Strong columns therefore end
+ * on top of the tree, where a wrong decision costs most. */
 #pragma once
 #include "common/ordering.h"
 #include "common/qr.h"
@@ -23,7 +23,7 @@ struct sorted_qr : qr<F, NT, NR> {
     using base::r;
     using base::usable;
     column_layers<F, NT> columns;
-    buffer<F, NT> left; /* what projection left of |h_i|^2 */
+    buffer<F, NT> left; /* remainder of |h_i|^2 after projection */
 
     MP_FN sorted_qr(arena<F>& a, int nt, int nr)
         : base(a, nt, nr), columns(a, nt), left(a, nt)

@@ -1,14 +1,14 @@
 /* SPDX-FileCopyrightText: 2026 The gr-mimopack authors
  * SPDX-License-Identifier: GPL-3.0-or-later */
-/* Sorting networks: every lane sorts its own values by the same steps. A value is a float
- * whose low bits may say where it comes from: what order, and what origin, in one. */
+/* Sorting networks: every lane sorts its own values by the same steps. The low bits of a
+ * value, a float, may hold its origin. */
 #pragma once
 #include "common/config.h"
 
 namespace mimopack {
 namespace MIMOPACK_ISA {
 
-/* Sorted in registers at once; longer lists are merged from blocks of this size. */
+/* Blocks of this size are sorted in registers. Longer lists are merged from blocks. */
 constexpr int sorting_block = 16;
 
 template <class F>
@@ -19,8 +19,8 @@ MP_FN void exchange(F& low, F& high)
     high = max(a, b);
 }
 
-/* Sorts N values that come as sorted runs of RUN: Batcher's odd-even merge sort, of which
- * this is the part from distance K on of the merge to runs of 2 RUN. */
+/* Sort N values that come as sorted runs of RUN by Batcher's odd-even merge sort. This
+ * function does the part of the merge to runs of 2 RUN from distance K on. */
 template <int N, int RUN, int K, class F>
 MP_FN void merge_runs(F* a)
 {
@@ -41,7 +41,7 @@ MP_FN void sort_runs(F* a)
         merge_runs<N, RUN, RUN>(a);
 }
 
-/* Sorts N values that rise, then fall */
+/* Sort N values that rise, then fall. */
 template <int N, class F>
 MP_FN void sort_bitonic_block(F* a)
 {
@@ -54,7 +54,7 @@ MP_FN void sort_bitonic_block(F* a)
     }
 }
 
-/* A block to registers, and back */
+/* Load or store a block. */
 template <class F>
 MP_FN void copy_block(F* to, const F* from)
 {
@@ -63,8 +63,9 @@ MP_FN void copy_block(F* to, const F* from)
         to[i] = from[i];
 }
 
-/* Two steps at once: exchanges a and c, b and d, then a and b, c and d; in registers, as
- * the compiler cannot know that the four differ. */
+/* Take two steps at once: exchange a and c, b and d, then a and b, c and d. The exchange
+ * happens in registers, because the compiler cannot know that the four addresses
+ * differ. */
 template <class F>
 MP_FN void two_steps(F& a, F& b, F& c, F& d)
 {
@@ -77,8 +78,8 @@ MP_FN void two_steps(F& a, F& b, F& c, F& d)
     d = max(high0, high1);
 }
 
-/* The last steps of sorting n values that rise, then fall in each part of 2 * distance. A
- * pass over memory does two steps, or all those within a block. */
+/* Take the last steps of sorting n values that rise, then fall, in each part of 2 *
+ * distance. One pass over memory takes two steps, or all steps within a block. */
 template <class F>
 MP_FN void finish_bitonic(F* a, int n, int distance)
 {
@@ -100,8 +101,8 @@ MP_FN void finish_bitonic(F* a, int n, int distance)
     }
 }
 
-/* Sorts n values of two rising runs: the lower and the upper half, each bitonic, and the
- * step after that */
+/* Begin to sort n values of two rising runs: make a lower and an upper half, both
+ * bitonic, and take the next step. */
 template <class F>
 MP_FN void merge_halves(F* a, int n)
 {
@@ -125,8 +126,8 @@ MP_FN void merge_halves(F* a, int n)
     finish_bitonic(a, n, quarter / 2);
 }
 
-/* Sorts n values that come as sorted runs of RUN, at most a block; n a power of two of
- * blocks. */
+/* Sort n values that come as sorted runs of RUN, at most a block. n is a power of two
+ * times the block. */
 template <int RUN, class F>
 MP_FN void sort(F* a, int n)
 {
@@ -141,8 +142,8 @@ MP_FN void sort(F* a, int n)
             merge_halves(a + first, 2 * run);
 }
 
-/* best = the n smallest of best, which is sorted, and of n values that come as sorted
- * runs of RUN, sorted. */
+/* Set `best`, which is sorted, to the n smallest values of `best` and of n further
+ * values, which come as sorted runs of RUN. */
 template <int RUN, class F>
 MP_FN void keep_best(F* best, F* other, int n)
 {

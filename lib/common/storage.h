@@ -1,7 +1,6 @@
 /* SPDX-FileCopyrightText: 2026 The gr-mimopack authors
  * SPDX-License-Identifier: GPL-3.0-or-later */
-/* Sizes known when compiling (N > 0) or only when running (N = 0), and storage for both.
- */
+/* Sizes known when compiling (N > 0) or when running (N = 0), and storage for both. */
 #pragma once
 #include "common/config.h"
 
@@ -21,7 +20,7 @@ struct extent<0> {
     MP_FN operator int() const { return n; }
 };
 
-/* Hands out pieces of one allocation; counts what is asked where it has no memory. */
+/* Hands out pieces of one allocation. An arena without memory counts what is taken. */
 template <class F>
 struct arena {
     F* memory = nullptr;
@@ -34,8 +33,8 @@ struct arena {
     }
 };
 
-/* N elements on the stack, hopefully in registers; or as many as asked, from the arena.
- */
+/* N elements on the stack, in registers if possible. With N = 0, the given number of
+ * elements from the arena. */
 template <class F, int N>
 struct buffer {
     F data[N];

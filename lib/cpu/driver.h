@@ -1,9 +1,10 @@
 /* SPDX-FileCopyrightText: 2026 The gr-mimopack authors
  * SPDX-License-Identifier: GPL-3.0-or-later */
-/* A batch through a kernel: chunks of vectors to lanes, groups of lanes to threads.
+/* Run a kernel over a batch: a lane takes a chunk of vectors, a thread takes groups of
+ * lanes.
  *
- * Compiled once per instruction set, so nothing of the standard library that is compiled
- * inline may be used here (see config.h). */
+ * Each instruction set compiles this file for itself, so it may not use any part of the
+ * standard library that is compiled inline (see config.h). */
 #pragma once
 #include "common/bit_order.h"
 #include "common/storage.h"
@@ -14,9 +15,9 @@
 namespace mimopack {
 namespace MIMOPACK_ISA {
 
-/* A lane takes this many consecutive vectors, so that what depends on H alone is done
- * once for them: as many as share a matrix, or fewer where lanes or threads would stay
- * empty. */
+/* Return the number of consecutive vectors that a lane takes. The lane then prepares
+ * their common matrix once. A chunk is shorter than the vectors of a matrix if lanes or
+ * threads would stay empty otherwise. */
 MP_FN std::size_t chunk_length(const batch& b)
 {
     const std::size_t wanted = static_cast<std::size_t>(simd::width) * b.threads;
@@ -29,23 +30,51 @@ MP_FN std::size_t chunk_length(const batch& b)
     return chunk;
 }
 
-/* Where a group's lanes are in the batch: a lane takes a chunk. Lanes past the end repeat
- * the last chunk and are not stored. */
+/* The division of a batch into chunks, groups of chunks, and shares of groups. */
+struct batch_division {
+    std::size_t chunk;  /* vectors of a chunk */
+    std::size_t chunks; /* chunks of the batch */
+    std::size_t groups; /* groups of simd::width chunks */
+    int threads;
+    int share; /* groups that a free thread takes at once */
+
+    MP_FN explicit batch_division(const batch& b)
+        : chunk(chunk_length(b)),
+          chunks(b.n / chunk),
+          groups((chunks + simd::width - 1) / simd::width),
+          threads(b.threads)
+    {
+        if (groups < static_cast<std::size_t>(threads))
+            threads = groups ? static_cast<int>(groups) : 1;
+        /* Free threads take further shares. In a flowgraph other blocks run on the same
+         * cores, and equal parts would make the batch wait for a delayed thread. */
+        const std::size_t eighth = groups / (8 * threads);
+        share = static_cast<int>(eighth < 1 ? 1 : eighth > 32 ? 32 : eighth);
+    }
+};
+
+/* The places of a group's lanes in the batch. Lanes past the end repeat the last chunk,
+ * and their results are not stored. */
 struct lane_places {
     std::size_t chunk;
     std::size_t per_matrix; /* chunks that share a matrix */
-    std::size_t first;      /* the first lane's chunk */
-    int count;
+    std::size_t first;      /* chunk of the first lane */
+    std::size_t next;       /* chunk of the next group's first lane */
+    int count;              /* lanes in use */
+    bool next_is_full;      /* the next group uses all lanes */
 
-    MP_FN lane_places(const batch& b, std::size_t chunk_, std::size_t group)
-        : chunk(chunk_),
+    MP_FN lane_places(const batch& b, const batch_division& d, std::size_t group)
+        : chunk(d.chunk),
           per_matrix(b.per_channel / chunk),
           first(group * simd::width),
-          count(simd::width)
+          next(first + simd::width),
+          count(simd::width),
+          next_is_full(next + simd::width <= d.chunks)
     {
-        if (b.n / chunk - first < simd::width)
-            count = static_cast<int>(b.n / chunk - first);
+        if (d.chunks - first < simd::width)
+            count = static_cast<int>(d.chunks - first);
     }
+    MP_FN bool full() const { return count == simd::width; }
     MP_FN std::size_t vector(int lane) const
     {
         return (first + (lane < count ? lane : count - 1)) * chunk;
@@ -57,9 +86,9 @@ struct lane_places {
     }
 };
 
-/* Moves rows of `length` floats, one for each lane, from where they are in the batch to
- * lanes, and back; place(l) is the number of lane l's. Rows that are not evenly spaced go
- * through scratch, as many lanes as a row is long. */
+/* Move a row of `length` floats for each lane from the batch to lanes, or back. Lane l
+ * has row place(l). Rows at uneven distances go through scratch, which has `length`
+ * lanes. */
 template <class Place>
 MP_FN void load_lanes(
     const float* base, bool even, Place place, int length, float* scratch, simd* lanes)
@@ -90,9 +119,9 @@ MP_FN void store_lanes(
             base + place(l) * length, scratch + l * length, length * sizeof(float));
 }
 
-/* Asks for what is read or written next, where that leaves room in the first cache for
- * what is in use: the processor's own prefetching comes late, stops at every page's end,
- * and does not see through the steps of a chunk. */
+/* Prefetch `count` values unless they would fill the first cache. The processor's own
+ * prefetching comes late, stops at the end of every page, and does not recognise the
+ * steps of a chunk. */
 template <bool WRITE, class T>
 MP_FN void prefetch(const T* from, std::size_t count)
 {
@@ -103,7 +132,7 @@ MP_FN void prefetch(const T* from, std::size_t count)
         __builtin_prefetch(from + i, WRITE);
 }
 
-/* The same as saturated integers */
+/* Store lanes as saturated integers. */
 template <class Place>
 MP_FN void store_int8_lanes(
     const batch& b, int count, Place place, int length, float* scratch, simd* lanes)
@@ -119,8 +148,8 @@ MP_FN void store_int8_lanes(
                 static_cast<std::int8_t>(scratch[l * length + i]);
 }
 
-/* What a detector has beyond vectors in and LLRs out: called round detect with the
- * vectors' places in the batch, vector[l] for lane l < count. */
+/* Hooks before and after detect, for a detector that reads or writes more than vectors
+ * and LLRs. Lane l < count holds the batch's vector number vector[l]. */
 struct no_extras {
     template <class Kernel>
     MP_FN void before(Kernel&, const std::size_t*, int) const
@@ -132,103 +161,171 @@ struct no_extras {
     }
 };
 
-/* NT, NR: sizes known when compiling, 0 where not. make(arena) constructs the kernel. */
+/* Lanes that a matrix, a received vector and its LLRs take. NT, NR: sizes known when
+ * compiling, or 0. */
+template <int NT, int NR>
+struct lane_sizes {
+    const extent<NT> nt;
+    const extent<NR> nr;
+    const int bits; /* bits of a symbol */
+
+    MP_FN explicit lane_sizes(const plan& p)
+        : nt(p.num_tx), nr(p.num_rx), bits(p.points.bits)
+    {
+    }
+    MP_FN int h() const { return 2 * nr * nt; }
+    MP_FN int y() const { return 2 * nr; }
+    MP_FN int llr() const { return nt * bits; }
+    MP_FN int longest() const { return h() > llr() ? h() : llr(); }
+    MP_FN std::size_t all() const { return h() + y() + 4 * llr() + longest(); }
+};
+
+/* Inputs and results of the vectors in a thread's lanes, between batch and kernel. */
+template <int NT, int NR>
+struct lane_data {
+    const plan& p;
+    const batch& b;
+    const lane_sizes<NT, NR> size;
+    simd *h, *y, *prior, *canonical_prior, *llr, *ordered_llr;
+    float* scratch;
+    simd noise_var;
+
+    MP_FN lane_data(const plan& p_, const batch& b_, arena<simd>& a)
+        : p(p_),
+          b(b_),
+          size(p_),
+          h(a.take(size.h())),
+          y(a.take(size.y())),
+          prior(a.take(size.llr())),
+          canonical_prior(a.take(size.llr())),
+          llr(a.take(size.llr())),
+          ordered_llr(a.take(size.llr())),
+          scratch(reinterpret_cast<float*>(a.take(size.longest()))),
+          noise_var(b_.noise_var[0])
+    {
+    }
+
+    MP_FN void load_matrices(const lane_places& at)
+    {
+        const bool own = at.per_matrix == 1;
+        load_lanes(
+            b.h,
+            at.full() && own,
+            [&](int l) { return at.matrix(l); },
+            size.h(),
+            scratch,
+            h);
+        if (own && at.next_is_full)
+            prefetch<false>(b.h + at.next * size.h(), simd::width * size.h());
+    }
+
+    /* Prefetch a share of the next group's vectors at step t of a chunk. */
+    MP_FN void prefetch_vectors(const lane_places& at, std::size_t t)
+    {
+        if (!at.next_is_full)
+            return;
+        const std::size_t vector = at.next * at.chunk + t * simd::width;
+        prefetch<false>(b.y + vector * size.y(), simd::width * size.y());
+        if (b.llr)
+            prefetch<true>(b.llr + vector * size.llr(), simd::width * size.llr());
+        else
+            prefetch<true>(b.llr_int8 + vector * size.llr(), simd::width * size.llr());
+    }
+
+    /* Load the vectors at `place` and return where noise and priors are in range. */
+    template <class Place>
+    MP_FN auto load_vectors(const lane_places& at, Place place)
+    {
+        load_lanes(b.y, at.full(), place, size.y(), scratch, y);
+        if (b.noise_per_vector) {
+            /* No pointer to a member: the compiler would keep all members in memory. */
+            simd loaded;
+            load_lanes(b.noise_var, at.full(), place, 1, scratch, &loaded);
+            noise_var = loaded;
+        }
+        auto usable = (simd(1e-37f) < noise_var) & (noise_var < simd(1e37f));
+        if (b.prior) {
+            load_lanes(b.prior, at.full(), place, size.llr(), scratch, prior);
+            usable = usable & order_prior(p.points, size.nt, prior, canonical_prior);
+        }
+        return usable;
+    }
+
+    template <class Place, class Mask>
+    MP_FN void store_llrs(const lane_places& at, Place place, Mask usable)
+    {
+        order_llr(p.points,
+                  size.nt,
+                  usable,
+                  llr,
+                  b.prior && p.extrinsic ? prior : nullptr,
+                  ordered_llr);
+        if (b.llr)
+            store_lanes(b.llr, at.count, place, size.llr(), scratch, ordered_llr);
+        else
+            store_int8_lanes(b, at.count, place, size.llr(), scratch, ordered_llr);
+    }
+};
+
+/* Detect the vectors of a group of lanes and return how many were erased. */
+template <int NT, int NR, class Kernel, class Extras>
+MP_FN std::size_t detect_group(lane_data<NT, NR>& lanes,
+                               const lane_places& at,
+                               Kernel& kernel,
+                               const Extras& extras)
+{
+    const batch& b = lanes.b;
+    std::size_t erased = 0;
+    lanes.load_matrices(at);
+    kernel.prepare(lanes.h);
+    for (std::size_t t = 0; t < at.chunk && !b.stop(b.stop_context); ++t) {
+        const auto place = [&](int l) { return at.vector(l) + t; };
+        lanes.prefetch_vectors(at, t);
+        auto usable = lanes.load_vectors(at, place);
+        std::size_t vector[simd::width];
+        for (int l = 0; l < simd::width; ++l)
+            vector[l] = place(l);
+        extras.before(kernel, vector, at.count);
+        usable = usable & kernel.detect(lanes.y,
+                                        lanes.noise_var,
+                                        b.prior ? lanes.canonical_prior : nullptr,
+                                        lanes.llr);
+        extras.after(kernel, vector, at.count);
+        lanes.store_llrs(at, place, usable);
+        erased += at.count - usable.count(at.count);
+    }
+    return erased;
+}
+
+/* Run a batch through the kernels that make(arena) constructs, one for each thread.
+ * Return how many vectors were erased, or out_of_memory. */
 template <int NT, int NR, class Make, class Extras = no_extras>
 std::size_t
 drive(const plan& p, const batch& b, Make make, const Extras& extras = Extras())
 {
-    constexpr int W = simd::width;
-    const extent<NT> nt(p.num_tx);
-    const extent<NR> nr(p.num_rx);
-    const int bits = p.points.bits, num_llr = nt * bits;
-    const std::size_t chunk = chunk_length(b);
-    const std::size_t chunks = b.n / chunk;
-    const std::size_t groups = (chunks + W - 1) / W;
-    const int threads =
-        groups < static_cast<std::size_t>(b.threads) ? (groups ? groups : 1) : b.threads;
-    /* Shares are handed out as threads get free: in a flowgraph other blocks run on the
-     * same cores, and the batch would wait for the thread that was held up. */
-    const std::size_t eighth = groups / (8 * threads);
-    const int share = static_cast<int>(eighth < 1 ? 1 : eighth > 32 ? 32 : eighth);
+    const batch_division division(b);
     std::size_t erased = 0;
     int failed = 0;
-#pragma omp parallel num_threads(threads) reduction(+ : erased, failed) if (threads > 1)
+#pragma omp parallel num_threads(division.threads) \
+    reduction(+ : erased, failed) if (division.threads > 1)
     {
         arena<simd> space;
-        make(space); /* counts what the kernel takes */
-        const int longest = 2 * nr * nt > num_llr ? 2 * nr * nt : num_llr;
-        const std::size_t own = 2 * nr * nt + 2 * nr + 4 * num_llr + longest;
+        make(space); /* an arena without memory counts the lanes that the kernel takes */
+        const std::size_t needed = space.used + lane_sizes<NT, NR>(p).all();
         void* memory = nullptr;
-        if (posix_memalign(&memory, 64, (space.used + own) * sizeof(simd))) {
+        if (posix_memalign(&memory, 64, needed * sizeof(simd))) {
             failed = 1;
             memory = nullptr;
         }
         space = arena<simd>{ static_cast<simd*>(memory), 0 };
-        simd* const h = space.take(2 * nr * nt);
-        simd* const y = space.take(2 * nr);
-        simd* const prior = space.take(num_llr);
-        simd* const canonical = space.take(num_llr);
-        simd* const llr = space.take(num_llr);
-        simd* const ordered = space.take(num_llr);
-        float* const scratch = reinterpret_cast<float*>(space.take(longest));
+        lane_data<NT, NR> lanes(p, b, space);
         auto kernel = make(space);
-        simd noise_var(b.noise_var[0]);
 
-#pragma omp for schedule(dynamic, share)
-        for (std::size_t g = 0; g < groups; ++g) {
+#pragma omp for schedule(dynamic, division.share)
+        for (std::size_t g = 0; g < division.groups; ++g) {
             if (!memory)
-                continue; /* every thread has to come to the loop's end */
-            const lane_places at(b, chunk, g);
-            const bool full = at.count == W;
-            load_lanes(
-                b.h,
-                full && at.per_matrix == 1,
-                [&](int l) { return at.matrix(l); },
-                2 * nr * nt,
-                scratch,
-                h);
-            const std::size_t next = (g + 1) * W; /* of the chunks */
-            const bool ahead = next + W <= chunks;
-            if (ahead && at.per_matrix == 1)
-                prefetch<false>(b.h + next * 2 * nr * nt, W * 2 * nr * nt);
-            kernel.prepare(h);
-            for (std::size_t t = 0; t < chunk && !b.stop(b.stop_context); ++t) {
-                const auto place = [&](int l) { return at.vector(l) + t; };
-                if (ahead) {
-                    const std::size_t share_of_next = next * chunk + t * W;
-                    prefetch<false>(b.y + share_of_next * 2 * nr, W * 2 * nr);
-                    if (b.llr)
-                        prefetch<true>(b.llr + share_of_next * num_llr, W * num_llr);
-                    else
-                        prefetch<true>(b.llr_int8 + share_of_next * num_llr, W * num_llr);
-                }
-                load_lanes(b.y, full, place, 2 * nr, scratch, y);
-                if (b.noise_per_vector)
-                    load_lanes(b.noise_var, full, place, 1, scratch, &noise_var);
-                auto usable = (simd(1e-37f) < noise_var) & (noise_var < simd(1e37f));
-                if (b.prior) {
-                    load_lanes(b.prior, full, place, num_llr, scratch, prior);
-                    usable = usable & order_prior(p.points, nt, prior, canonical);
-                }
-                std::size_t vector[W];
-                for (int l = 0; l < W; ++l)
-                    vector[l] = place(l);
-                extras.before(kernel, vector, at.count);
-                usable = usable &
-                         kernel.detect(y, noise_var, b.prior ? canonical : nullptr, llr);
-                extras.after(kernel, vector, at.count);
-                order_llr(p.points,
-                          nt,
-                          usable,
-                          llr,
-                          b.prior && p.extrinsic ? prior : nullptr,
-                          ordered);
-                erased += at.count - usable.count(at.count);
-                if (b.llr)
-                    store_lanes(b.llr, at.count, place, num_llr, scratch, ordered);
-                else
-                    store_int8_lanes(b, at.count, place, num_llr, scratch, ordered);
-            }
+                continue; /* OpenMP needs every thread at the end of the loop */
+            erased += detect_group(lanes, lane_places(b, division, g), kernel, extras);
         }
         free(memory);
     }

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 The gr-mimopack authors
  * SPDX-License-Identifier: GPL-3.0-or-later */
-/* This instruction set's build: which detectors there are, and whether the machine has
- * it. */
+/* The build of one instruction set: its detectors, and whether the machine has the
+ * instructions. */
 #include "cpu/run.h"
 #include "cpu/simd.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 The gr-mimopack authors
  * SPDX-License-Identifier: GPL-3.0-or-later */
-/* For detectors that are compiled by themselves, outside of gr-mimopack's build, and
- * loaded by detectors.load() in Python:
+/* Define a module of detectors that is compiled outside of gr-mimopack's build, for
+ * detectors.load() in Python:
  *
  *     #include "cpu/module.h"
  *     ...
@@ -9,7 +9,7 @@
  *     ...
  *     MIMOPACK_MODULE({ "toy", run_toy })
  *
- * at the end, outside of all namespaces. */
+ * MIMOPACK_MODULE stands at the end of the source, outside of all namespaces. */
 #pragma once
 #include "cpu/plan.h"
 

@@ -1,7 +1,6 @@
 /* SPDX-FileCopyrightText: 2026 The gr-mimopack authors
  * SPDX-License-Identifier: GPL-3.0-or-later */
-/* For the driver: tells a kernel which lanes are in use, and where their node counts go.
- */
+/* Driver hooks that tell a kernel which lanes are in use and where it counts nodes. */
 #pragma once
 #include "cpu/plan.h"
 #include "cpu/simd.h"

@@ -1,6 +1,6 @@
 /* SPDX-FileCopyrightText: 2026 The gr-mimopack authors
  * SPDX-License-Identifier: GPL-3.0-or-later */
-/* Options of a plan as the struct that a family's kernel.h declares (common/options.h) */
+/* A plan's options as the struct that a family's kernel.h declares (common/options.h) */
 #pragma once
 #include "common/options.h"
 #include "cpu/plan.h"
@@ -37,8 +37,8 @@ MP_FN bool set_option(int_list& member, const option& given)
     return true;
 }
 
-/* body(options), or unknown_option where the plan has one that Options does not declare
- */
+/* Call body(options), or return unknown_option if Options does not declare one of the
+ * plan's options. */
 template <class Options, class Body>
 std::size_t with_options(const plan& p, Body body)
 {

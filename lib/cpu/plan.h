@@ -1,6 +1,6 @@
 /* SPDX-FileCopyrightText: 2026 The gr-mimopack authors
  * SPDX-License-Identifier: GPL-3.0-or-later */
-/* What a detector is asked to do, and the table of builds that can do it. */
+/* Plans and batches of detectors and decoders, and the table of builds that run them. */
 #pragma once
 #include "common/config.h"
 #include <cstddef>
@@ -8,11 +8,11 @@
 
 namespace mimopack {
 
-/* A value of a detector's own parameter: a number, or a list of integers */
+/* The value of a detector's own parameter: a number, or a list of integers */
 struct option {
     const char* name;
     double number;
-    const int* list; /* null where it is a number */
+    const int* list; /* null for a number */
     int length;
 };
 
@@ -25,16 +25,16 @@ struct plan {
     int num_options;
 };
 
-/* n vectors in the contract's layout; each matrix holds for per_channel of them. */
+/* n vectors in the contract's layout. per_channel consecutive vectors share a matrix. */
 struct batch {
     std::size_t n;
     std::size_t per_channel;
     const float* y;         /* n x nr complex */
     const float* h;         /* n/per_channel x nr x nt complex */
-    const float* noise_var; /* n, or one for all */
+    const float* noise_var; /* n values, or one for all vectors */
     bool noise_per_vector;
     const float* prior; /* n x nt*bits, or null */
-    float* llr;         /* n x nt*bits; this or the next is null */
+    float* llr;         /* n x nt*bits; either llr or llr_int8 is null */
     std::int8_t* llr_int8;
     float int8_scale;         /* int8 = saturate(round(scale * llr)) */
     const std::uint8_t* hard; /* num_hard x n x nt*bits hard solutions, or null */
@@ -42,45 +42,45 @@ struct batch {
     std::uint32_t* nodes; /* n x nodes_per_vector visited nodes to be counted, or null */
     std::size_t nodes_per_vector;
     int threads;
-    /* All threads ask now and then whether to end the call early. */
+    /* Return whether to end the call early. Every thread asks now and then. */
     bool (*stop)(void* context);
     void* stop_context;
 };
 
-/* What an LDPC decoder is asked to do; the code's arrays as in codes/ldpc/kernel.h. */
+/* The plan of an LDPC decoder; codes/ldpc/kernel.h describes the code's arrays */
 struct ldpc_plan {
     int num_bits, num_checks;
     const int* first;
     const int* columns;
     int iterations;
     float factor, offset;
-    bool early_stop; /* of each codeword by itself */
+    bool early_stop; /* each codeword stops by itself */
 };
 
-/* What a turbo decoder is asked to do; the interleaver as in codes/turbo/kernel.h. */
+/* The plan of a turbo decoder; codes/turbo/kernel.h describes the interleaver */
 struct turbo_plan {
     int size;
     const int* interleaver;
     int iterations;
     float scale;
-    bool early_stop; /* of each codeword by itself */
-    bool int16;      /* in place of float: twice the lanes */
+    bool early_stop; /* each codeword stops by itself */
+    bool int16;      /* integers of 16 bits in place of float: twice the lanes */
 };
 
-/* n codewords, a row for each. */
+/* n codewords, a row for each */
 struct codeword_batch {
     std::size_t n;
     const float* llr;         /* n x num_bits */
     float* posterior;         /* n x num_bits */
-    float* messages;          /* groups x messages x lanes, taken up and left; or null */
-    std::uint8_t* found;      /* n: whether it ended with a codeword */
-    std::int32_t* iterations; /* n: that it took */
+    float* messages;          /* groups x messages x lanes, read and written; or null */
+    std::uint8_t* found;      /* n: the decoder ended with a codeword */
+    std::int32_t* iterations; /* n: iterations that it took */
     int threads;
     bool (*stop)(void* context);
     void* stop_context;
 };
 
-/* Runs a batch and returns how many vectors it erased, or out_of_memory, or
+/* Run a batch, and return how many vectors were erased, out_of_memory or
  * unknown_option. */
 using run_function = std::size_t (*)(const plan&, const batch&);
 constexpr std::size_t out_of_memory = ~std::size_t(0);
@@ -91,14 +91,14 @@ struct detector_entry {
     run_function run;
 };
 
-/* Detectors that were compiled by themselves, see module.h */
+/* Detectors of a separately compiled module, see module.h */
 struct detector_module {
-    int version; /* module_version of the headers that they were compiled with */
+    int version; /* module_version of the module's headers */
     const char* isa;
     const detector_entry* detectors; /* ends with a null name */
 };
 
-/* Changes with plan, batch and detector_entry. */
+/* To be raised whenever plan, batch or detector_entry changes */
 constexpr int module_version = 1;
 
 using ldpc_function = std::size_t (*)(const ldpc_plan&, const codeword_batch&);
@@ -110,14 +110,14 @@ struct isa_build {
     int instructions_per_fma;
     bool (*available)();
     const detector_entry* detectors; /* ends with a null name */
-    /* Keeps the arithmetic units of so many threads busy, from the number in value; says
-     * how many SIMD instructions that took. */
+    /* Keep the arithmetic units of `threads` threads busy, starting from the number in
+     * value. Return how many SIMD instructions this took. */
     std::size_t (*issue_arithmetic)(int threads, std::size_t rounds, float* value);
     ldpc_function decode_ldpc;
     turbo_function decode_turbo;
 };
 
-/* The best available first. */
+/* Return the builds that this machine can run, the best one first. */
 const isa_build* const* available_builds(int& count);
 
 } // namespace mimopack

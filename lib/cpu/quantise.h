@@ -1,6 +1,6 @@
 /* SPDX-FileCopyrightText: 2026 The gr-mimopack authors
  * SPDX-License-Identifier: GPL-3.0-or-later */
-/* LLRs to small integers: their mean magnitude, and scaling with rounding to nearest.
+/* Conversion of LLRs to small integers: mean magnitude, scaling, and rounding to nearest.
  * Every instruction set gives the same result. */
 #pragma once
 #include "cpu/simd.h"
@@ -10,7 +10,7 @@
 namespace mimopack {
 namespace MIMOPACK_ISA {
 
-/* f(from, i) for groups of N values from number i on; those past the end are 0. */
+/* Call f(from, i) for groups of N values from number i on. Values past the end are 0. */
 template <int N, class T, class F>
 MP_FN void by_groups(const T* values, std::ptrdiff_t n, F f)
 {
@@ -24,8 +24,9 @@ MP_FN void by_groups(const T* values, std::ptrdiff_t n, F f)
     }
 }
 
-/* The mean of |LLR| of those that are neither 0 nor NaN nor Inf, or 0. There are as many
- * partial sums with every instruction set, so that all round alike. */
+/* Return the mean of |LLR| over all finite LLRs other than 0, or 0 if there are none.
+ * Every instruction set uses the same number of partial sums, so that all of them round
+ * alike. */
 inline float mean_magnitude(const float* llr, std::ptrdiff_t n)
 {
     constexpr int group = 32, parts = group / simd::width;
@@ -85,7 +86,8 @@ inline float mean_magnitude(const std::int8_t* llr, std::ptrdiff_t n)
 
 constexpr int quantised_at_once = 16;
 
-/* Sixteen LLRs times a scale, to the nearest integers within +- LIMIT; 0 for NaN */
+/* Multiply sixteen LLRs by a scale, and round to the nearest integers within +- LIMIT.
+ * NaN becomes 0. */
 template <int LIMIT>
 struct quantiser {
     const float scale;
@@ -102,7 +104,7 @@ struct quantiser {
 #if defined(__AVX512F__)
         __m512 x = _mm512_mul_ps(_mm512_loadu_ps(from), _mm512_set1_ps(scale));
         const __mmask16 number = _mm512_cmp_ps_mask(x, x, _CMP_ORD_Q);
-        /* conversion makes the least integer of what is too large */
+        /* conversion turns large numbers into the least integer */
         x = _mm512_min_ps(x, _mm512_set1_ps(LIMIT));
         const __m128i small = _mm512_cvtsepi32_epi8(_mm512_maskz_cvtps_epi32(number, x));
         _mm_storeu_si128((__m128i*)to, _mm_max_epi8(small, _mm_set1_epi8(-LIMIT)));
@@ -171,7 +173,7 @@ private:
         x = _mm_min_ps(x, _mm_set1_ps(LIMIT));
         return _mm_cvtps_epi32(_mm_max_ps(x, _mm_set1_ps(-LIMIT)));
     }
-    /* Products in 32 bits, of words */
+    /* Multiply words in 32 bits. */
     MP_FN __m128i eight(__m128i x) const
     {
         const __m128i one = _mm_set1_epi16(1);

@@ -1,14 +1,15 @@
 /* SPDX-FileCopyrightText: 2026 The gr-mimopack authors
  * SPDX-License-Identifier: GPL-3.0-or-later */
-/* How fast this instruction set's arithmetic can issue: benchmarks compare with it. */
+/* The rate at which an instruction set issues arithmetic, for benchmarks to compare
+ * with. */
 #include "cpu/run.h"
 #include "cpu/simd.h"
 
 namespace mimopack {
 namespace MIMOPACK_ISA {
 
-/* Multiply-adds and additions in turn, as some machines add beside their multipliers.
- * Enough of each to hide their latency, and with two constants they fit into 16
+/* Multiply-adds and additions in turns, because some machines have adders beside their
+ * multipliers. This many chains hide the latency, and with two constants they fit into 16
  * registers. */
 constexpr int chains = 7;
 
@@ -40,7 +41,7 @@ std::size_t issue_arithmetic(int threads, std::size_t rounds, float* value)
         }
         issued += rounds * chains * (instructions_per_fma + 1);
     }
-    *value = sum; /* without a result the compiler leaves the work out */
+    *value = sum; /* without a result the compiler would drop the work */
     return issued;
 }
 

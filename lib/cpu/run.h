@@ -1,6 +1,6 @@
 /* SPDX-FileCopyrightText: 2026 The gr-mimopack authors
  * SPDX-License-Identifier: GPL-3.0-or-later */
-/* What the translation units of one instruction set offer to isa.cc */
+/* Functions that the translation units of one instruction set offer to isa.cc */
 #pragma once
 #include "cpu/plan.h"
 

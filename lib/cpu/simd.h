@@ -1,15 +1,20 @@
 /* SPDX-FileCopyrightText: 2026 The gr-mimopack authors
  * SPDX-License-Identifier: GPL-3.0-or-later */
-/* The CPU's lane types: a SIMD vector of floats, each element another received vector.
+/* The CPU's lane type: a SIMD vector of floats. Each element belongs to another received
+ * vector.
  *
- * What a lane type F offers the kernels: arithmetic, fma(a,b,c) = a*b + c, fnma = c -
- * a*b, min, max, clamp, abs, rsqrt, reciprocal, F(float); comparison to F::mask with &,
- * |, ~ and any(mask); select(mask, a, b); masked_min(a, mask, b) = mask ? min(a, b) : a;
- * the integers in a float's bits as F::word; F::get(array, index) and F::put(array,
- * index, value), which read and set another place in each lane. A tree search whose
- * elements are nodes of one vector also takes load, store, least, mask::to_bits and
- * append. simd uses the compiler's vector types, for any machine; AVX-512 has a type of
- * its own for its mask registers. */
+ * A lane type F offers the kernels:
+ * - arithmetic, fma(a,b,c) = a*b + c, fnma = c - a*b, min, max, clamp, abs, rsqrt,
+ * reciprocal, F(float);
+ * - comparison to F::mask with &, |, ~ and any(mask);
+ * - select(mask, a, b), and masked_min(a, mask, b) = mask ? min(a, b) : a;
+ * - F::word, the integers in a float's bits;
+ * - F::get(array, index) and F::put(array, index, value), with another index in each
+ * lane.
+ *
+ * A tree search whose elements are nodes of one vector also uses load, store, least,
+ * mask::to_bits and append. simd uses the compiler's vector types and runs on any
+ * machine. AVX-512 has a type of its own because of its mask registers. */
 #pragma once
 #include "common/config.h"
 #if defined(__SSE2__)
@@ -19,16 +24,15 @@
 namespace mimopack {
 namespace MIMOPACK_ISA {
 
-/* 1.5 * 2^23: a float to which this was added has been rounded to an integer, and its low
- * bits are that integer. */
+/* 1.5 * 2^23. A float to which it was added is rounded to an integer, which stands in its
+ * low bits. */
 constexpr float round_magic = 12582912.0f;
 
 #if defined(__AVX512F__)
 
 struct simd {
     static constexpr int width = 16;
-    static constexpr int registers =
-        32; /* for kernels that choose what to keep in them */
+    static constexpr int registers = 32; /* for kernels that choose what to keep */
     struct mask {
         __mmask16 m;
         MP_FN friend mask operator&(mask a, mask b)
@@ -42,7 +46,7 @@ struct simd {
         MP_FN mask operator~() const { return { static_cast<__mmask16>(~m) }; }
         MP_FN bool operator[](int i) const { return m >> i & 1; }
         MP_FN friend bool any(mask a) { return a.m != 0; }
-        /* how many of the first ones are true */
+        /* Return how many of the first elements are true. */
         MP_FN int count(int first) const
         {
             return __builtin_popcount(m & ((1u << first) - 1));
@@ -118,7 +122,7 @@ struct simd {
     {
         return _mm512_mask_min_ps(a.v, m.m, a.v, b.v);
     }
-    /* base[index] = value, with an index of each lane's own */
+    /* Set base[index] = value, with an index for each lane. */
     MP_FN static void put(simd* base, word index, simd value)
     {
         const __m512i place = _mm512_add_epi32(
@@ -126,7 +130,7 @@ struct simd {
             _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15));
         _mm512_i32scatter_ps(base, place, value.v, 4);
     }
-    /* base[index], likewise; or of an array that all lanes share */
+    /* Return base[index], with an index for each lane. All lanes may share the array. */
     MP_FN static simd get(const simd* base, word index)
     {
         const __m512i place = _mm512_add_epi32(
@@ -138,15 +142,15 @@ struct simd {
     {
         return _mm512_i32gather_ps(index.v, base, 4);
     }
-    /* a, but no further from 0 than limit >= 0 */
+    /* Return a, limited to a distance of limit >= 0 from 0. */
     MP_FN friend simd clamp(simd a, simd limit)
     {
         constexpr int smaller_magnitude = 2; /* with the first operand's sign */
         return _mm512_range_ps(a.v, limit.v, smaller_magnitude);
     }
-    /* level = the one of -(side-1)/2 ... (side-1)/2, in steps of 1, that is nearest to a;
-     * returns its number from 0 on, plus round_magic. Floor instead of round, so that no
-     * half has to be added. */
+    /* Set level to the value nearest to a among -(side-1)/2 ... (side-1)/2, in steps of
+     * 1. Return its number, counted from 0, plus round_magic. Floor in place of round
+     * saves the addition of a half. */
     MP_FN friend simd slice(simd a, int side, simd& level)
     {
         const simd t = clamp(a, simd(0.49999994f * side));
@@ -157,7 +161,7 @@ struct simd {
         level = fma(k, simd(1.00000012f), simd(-(round_magic + 1 + side / 2)));
         return k;
     }
-    /* a where m and where a is finite, 0 elsewhere */
+    /* Return a where m holds and a is finite, 0 elsewhere. */
     MP_FN friend simd finite_where(mask m, simd a)
     {
         /* quiet NaN, signalling NaN, 0, 1, -Inf, Inf, negative, positive, from the low
@@ -165,9 +169,9 @@ struct simd {
         const __m512i table = _mm512_set1_epi32(0x11881188);
         return _mm512_maskz_fixupimm_ps(m.m, a.v, a.v, table, 0);
     }
-    /* Stores the elements of each value where m holds, close together, at list + i *
-     * stride for value i; what it leaves behind them is any. Returns how many it stores.
-     */
+    /* Store the elements of each value where m holds without gaps, value i from list + i
+     * * stride on. The memory behind them may be overwritten. Return the number of
+     * elements stored. */
     template <int N>
     MP_FN friend int append(mask m, const simd (&values)[N], float* list, int stride)
     {
@@ -177,14 +181,14 @@ struct simd {
                              _mm512_maskz_compress_ps(m.m, values[i].v));
         return __builtin_popcount(m.m);
     }
-    /* 1 / sqrt(a): the hardware's estimate and one Newton step, relative error below
-     * 2^-22 */
+    /* Return 1 / sqrt(a) by the hardware's estimate and one Newton step, with a relative
+     * error below 2^-22. */
     MP_FN friend simd rsqrt(simd a)
     {
         const simd e = _mm512_rsqrt14_ps(a.v);
         return e * fnma(a * e, e * simd(0.5f), simd(1.5f));
     }
-    /* 1 / a, likewise */
+    /* Return 1 / a with the same error. */
     MP_FN friend simd reciprocal(simd a)
     {
         const simd e = _mm512_rcp14_ps(a.v);

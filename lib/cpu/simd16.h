@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 The gr-mimopack authors
  * SPDX-License-Identifier: GPL-3.0-or-later */
-/* A lane type of 16-bit integers, twice as many as floats: for kernels that add, compare
- * and take care themselves that nothing overflows. */
+/* A lane type of 16-bit integers with twice as many lanes as simd. A kernel that uses it
+ * must compare and add without overflow. */
 #pragma once
 #include "cpu/simd.h"
 
@@ -33,13 +33,13 @@ struct simd16 {
     simd16() = default;
     MP_FN simd16(raw v_) : v(v_) {}
     MP_FN explicit simd16(float x) : v(raw{} + static_cast<short>(x)) {}
-    /* The nearest integers to two vectors of floats; those have to fit. */
+    /* Round two vectors of floats to the nearest integers. The integers must fit. */
     MP_FN simd16(simd low, simd high)
     {
         const half halves[2] = { narrow(low), narrow(high) };
         __builtin_memcpy(&v, halves, sizeof v);
     }
-    /* Half 0 or 1 */
+    /* Return half 0 or 1 as floats. */
     MP_FN simd floats(int which) const
     {
         half halves[2];
@@ -61,14 +61,14 @@ struct simd16 {
     {
         return (a.v & m.m) | (b.v & ~m.m);
     }
-    /* Where both are negative, or none is */
+    /* Return where both are negative, or neither is. */
     MP_FN friend mask same_sign(simd16 a, simd16 b) { return { ~((a.v ^ b.v) >> 15) }; }
-    /* a, but no further from 0 than limit >= 0 */
+    /* Return a, limited to a distance of limit >= 0 from 0. */
     MP_FN friend simd16 clamp(simd16 a, simd16 limit)
     {
         return max(min(a, limit), simd16(raw{} - limit.v));
     }
-    /* round(a * factor), with a factor of at most 1 */
+    /* Return round(a * factor) for a factor of at most 1. */
     MP_FN friend simd16 scaled(simd16 a, float factor)
     {
         const int steps = static_cast<int>(factor * 32768.0f + 0.5f);

@@ -1,8 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 The gr-mimopack authors
  * SPDX-License-Identifier: GPL-3.0-or-later */
-/* A vector of unsigned bytes for codes/viterbi/kernel.h: groups of eight, one for each
- * lane.
- */
+/* A vector of unsigned bytes for codes/viterbi/kernel.h, in groups of eight. A lane is a
+ * group. */
 #pragma once
 #include "codes/viterbi/kernel.h"
 #include <cstdint>
@@ -14,7 +13,7 @@ namespace mimopack {
 namespace MIMOPACK_ISA {
 
 #if defined(__AVX2__)
-/* Indices for a shuffle of bytes within 16: two groups */
+/* Indices that shuffle bytes within 16, for two groups */
 struct viterbi_shuffles {
     alignas(64) std::uint8_t lookup[viterbi_code::period][4][64];
     alignas(64) std::uint8_t exchange[3][64];
@@ -121,8 +120,9 @@ struct simd8 {
 
 #elif defined(__SSE2__)
 
-/* SSE2 shuffles words but not bytes: penalties are loaded as words of two, those of
- * output i and of the output that byte 1 of a group has where byte 0 has i. */
+/* SSE2 shuffles words but not bytes. Penalties are therefore loaded as words of two
+ * bytes: the penalty of output i, and of the output that byte 1 of a group has if byte 0
+ * has i. */
 struct simd8 {
     static constexpr int width = 16, lanes = 2;
     struct penalties {
@@ -230,7 +230,7 @@ struct simd8 {
         const raw stays = (raw)(a.v >= b.v);
         std::uint64_t groups[lanes];
         __builtin_memcpy(groups, &stays, sizeof groups);
-        for (int l = 0; l < lanes; ++l) /* gathers a bit of each byte in the top one */
+        for (int l = 0; l < lanes; ++l) /* gathers a bit of each byte in the top byte */
             p[l] = static_cast<std::uint8_t>(
                 ((groups[l] & 0x8040201008040201u) * 0x0101010101010101u) >> 56);
         return max(a, b);

@@ -1,6 +1,6 @@
 /* SPDX-FileCopyrightText: 2026 The gr-mimopack authors
  * SPDX-License-Identifier: GPL-3.0-or-later */
-/* The sizes of H, and of constellations, that are worth a build of their own. */
+/* Sizes of H and of constellations that have a build of their own. */
 #pragma once
 #include "cpu/plan.h"
 
@@ -12,7 +12,7 @@ struct constant {
     static constexpr int value = N;
 };
 
-/* body(nt, nr) with constants 2x2 or 4x4, or 0, 0 for a general build */
+/* Call body(nt, nr) with constants 2x2 or 4x4, or with 0, 0 for the general build. */
 template <class Body>
 std::size_t by_size(const plan& p, Body body)
 {
@@ -27,7 +27,7 @@ std::size_t by_size(const plan& p, Body body)
     return body(constant<0>(), constant<0>());
 }
 
-/* body(width), a constant: the Gray bits per axis of square QAM */
+/* Call body(width) with a constant: the Gray bits per axis of square QAM. */
 template <class Body>
 std::size_t by_width(const plan& p, Body body)
 {
@@ -45,7 +45,7 @@ std::size_t by_width(const plan& p, Body body)
     }
 }
 
-/* body(nt, nr, width): 256- and 1024-QAM have the general build only */
+/* Call body(nt, nr, width). 256- and 1024-QAM have the general build only. */
 template <class Body>
 std::size_t by_size_and_width(const plan& p, Body body)
 {
@@ -57,7 +57,7 @@ std::size_t by_size_and_width(const plan& p, Body body)
     });
 }
 
-/* The same, with width 0 for any other constellation */
+/* Call body(nt, nr, width), with width 0 for any other constellation. */
 template <class Body>
 std::size_t by_size_and_any_width(const plan& p, Body body)
 {

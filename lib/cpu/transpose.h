@@ -1,6 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 The gr-mimopack authors
  * SPDX-License-Identifier: GPL-3.0-or-later */
-/* Between the contract's layout (a row per vector) and lanes (a lane per column). */
+/* Conversion between the contract's layout (a row per vector) and lanes (a vector per
+ * element). */
 #pragma once
 #include "cpu/simd.h"
 #include <cstddef>
@@ -8,8 +9,8 @@
 namespace mimopack {
 namespace MIMOPACK_ISA {
 
-/* Blocks of S elements by turns from a and b: the first, third, ... of both, and the
- * second, fourth, ... */
+/* Blocks of S elements from a and b in turns: the first, third, ... of both, and the
+ * second, fourth, ... of both */
 template <int S>
 MP_FN void exchange(simd& a, simd& b)
 {
@@ -27,7 +28,7 @@ MP_FN void exchange(simd& a, simd& b)
     b.v = decltype(b.v)(__builtin_shuffle(x, y, high));
 }
 
-/* One stage: exchanges blocks between rows that are S apart, of N rows */
+/* Take one stage: exchange blocks between rows that are S apart, of N rows. */
 template <int S, int N>
 MP_FN void exchange(simd* rows)
 {
@@ -37,8 +38,8 @@ MP_FN void exchange(simd* rows)
             exchange<S>(rows[i], rows[i + S]);
 }
 
-/* Sums each of W rows: lane r of the result is the sum of row r's lanes. With S > 1 there
- * are W / S rows, and the stages below S are done already. Overwrites the rows. */
+/* Sum each of W rows: lane r of the result is the sum of row r. With S > 1 there are W /
+ * S rows, and the stages below S are done already. The rows are overwritten. */
 template <int S = 1>
 MP_FN simd sums(simd* rows)
 {
@@ -54,7 +55,8 @@ MP_FN simd sums(simd* rows)
     }
 }
 
-/* N x N, in place; with N = W / 2 of both halves of N rows, each by itself, and so on */
+/* Transpose N x N in place. With N = W / 2, transpose both halves of N rows, each by
+ * itself, and so on. */
 template <int N>
 MP_FN void transpose(simd* rows)
 {
@@ -67,9 +69,9 @@ MP_FN void transpose(simd* rows)
         exchange<(N > 8 ? 8 : 1), N>(rows);
 }
 
-/* G floats from each of rows 0, G, 2G, ... side by side in a register, and back: what a
- * load or a store puts in its place need not be shuffled there. Rows are so many floats
- * apart. */
+/* Load or store G floats from each of rows 0, G, 2G, ... side by side in a register.
+ * Elements that a load or a store puts in their place need no shuffle. `stride` floats
+ * lie between rows. */
 template <int G>
 MP_FN simd load_pieces(const float* row, [[maybe_unused]] std::size_t apart)
 {
@@ -127,11 +129,11 @@ MP_FN void store_columns(float* rows, std::size_t apart, const simd* lanes)
         store_pieces<G>(rows + l * apart, apart, block[l]);
 }
 
-/* At most so many columns at once; what is left over is taken together with columns that
- * have been there already. */
+/* Columns taken at once, at most. The last group overlaps the one before if columns are
+ * left over. */
 constexpr int load_group = simd::width < 8 ? 4 : 8;
 
-/* lanes[c] = column c of W rows */
+/* Set lanes[c] to column c of W rows. */
 [[gnu::noinline]] static void
 load_rows(const float* rows, std::size_t apart, int columns, simd* lanes)
 {
@@ -156,7 +158,7 @@ load_rows(const float* rows, std::size_t apart, int columns, simd* lanes)
     }
 }
 
-/* The reverse */
+/* Store lanes[c] as column c of W rows. */
 [[gnu::noinline]] static void
 store_rows(float* rows, std::size_t apart, int columns, const simd* lanes)
 {

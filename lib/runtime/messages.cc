@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: 2026 The gr-mimopack authors
  * SPDX-License-Identifier: GPL-3.0-or-later */
 
-/* Python's values as GNU Radio's messages (PMTs) and back, a dictionary or an array in
- * one call. */
+/* Conversion of Python's values to GNU Radio's messages (PMTs) and back, a dictionary or
+ * an array in one call */
 
 #include "runtime/bindings.h"
 
@@ -26,10 +26,10 @@ using pmt::pmt_t;
 
 namespace {
 
-/* What the conversions ask Python for; set when the module is imported. */
+/* Python objects that the conversions need; set when the module is imported */
 py::handle numpy_scalar, numpy_uint64, pmt_type, pmt_to_pmt;
 
-/* A Python exception becomes the C++ one that carries it. */
+/* Turn a Python exception into the C++ exception that carries it. */
 PyObject* checked(PyObject* object)
 {
     if (!object)
@@ -61,7 +61,7 @@ double real(py::handle value)
     return py::reinterpret_steal<py::float_>(checked(PyNumber_Float(value.ptr())));
 }
 
-/* The numbers of a tuple or list; None is NaN where that is allowed. */
+/* Return the numbers of a tuple or list. None is NaN if allowed. */
 template <class T>
 std::vector<T> reals(py::handle sequence, bool none_is_nan)
 {
@@ -91,7 +91,7 @@ pmt_t array_to_pmt(const py::array& array)
                              std::to_string(array.ndim()));
     if (kind != 'i' && kind != 'u')
         return to_pmt(array.attr("tolist")());
-    /* Raises TypeError for uint64: 64 signed bits cannot hold all its values. */
+    /* Raise TypeError for uint64: 64 signed bits cannot hold all its values. */
     py::array_t<int64_t, py::array::c_style> wide(array);
     std::vector<int32_t> numbers(wide.data(), wide.data() + wide.size());
     for (size_t i = 0; i < numbers.size(); i++)
@@ -134,7 +134,7 @@ pmt_t to_pmt(py::handle value)
     return pmt_to_pmt(value).cast<pmt_t>();
 }
 
-/* A value as the PMT of a Python or NumPy type. */
+/* Return a value as the PMT of a Python or NumPy type. */
 pmt_t typed(py::handle value, py::handle kind)
 {
     auto is = [&](const PyTypeObject& type) { return kind.ptr() == (PyObject*)&type; };
@@ -165,7 +165,7 @@ pmt_t typed(py::handle value, py::handle kind)
     return pmt::from_uint64(found);
 }
 
-/* The same, with an error that names the key. */
+/* Convert likewise, with an error that names the key. */
 pmt_t typed(py::handle name, py::handle value, py::handle kind)
 {
     try {
@@ -197,7 +197,7 @@ pmt_t to_pmt_dict(const py::dict& values,
         }
         if (value.is_none())
             continue;
-        /* dict_add() would look for the name in all before it. */
+        /* dict_add() would search all earlier entries for the name. */
         onto = pmt::acons(pmt::intern(text(name)),
                           kind ? typed(name, value, kind) : to_pmt(value),
                           onto);
@@ -259,7 +259,7 @@ py::dict to_python_dict(pmt_t told, const py::dict& names)
         std::string text = pmt::symbol_to_string(pmt::car(entry));
         auto name = py::reinterpret_steal<py::object>(
             checked(PyUnicode_DecodeUTF8(text.data(), text.size(), "replace")));
-        /* The first of equal names is the one that holds. */
+        /* The first of equal names counts. */
         if (names.contains(name) && !found.contains(name))
             found[name] = to_python(pmt::cdr(entry));
     }
@@ -278,9 +278,7 @@ void publish(gr::basic_block& block,
         block.message_port_pub(port, message);
 }
 
-} // namespace
-
-void mimopack::bind_messages(py::module_& m)
+void find_python_types()
 {
     auto kept = [](const char* module, const char* name) {
         return py::object(py::module_::import(module).attr(name)).release();
@@ -289,19 +287,22 @@ void mimopack::bind_messages(py::module_& m)
     numpy_uint64 = kept("numpy", "uint64");
     pmt_type = kept("pmt", "pmt_base");
     pmt_to_pmt = kept("pmt", "to_pmt");
+}
 
+void bind_to_pmt(py::module_& m)
+{
     m.def("to_pmt",
           &to_pmt,
           py::arg("value"),
           R"(Return the PMT of a value.
 
-A number, flag or text is what pmt.to_pmt() makes of it, bytes are a u8vector. A tuple or list
-of numbers is an f64vector, in which None is NaN. An array of integers is an s32vector, one of
-reals an f64vector; an array of complex numbers, of any shape, is a c32vector. A PMT stays.
-Other values are given to pmt.to_pmt().
+Numbers, flags and text become what pmt.to_pmt() makes of them, and bytes a u8vector. A tuple or
+list of numbers becomes an f64vector, in which None is NaN. An array of integers becomes an
+s32vector, an array of reals an f64vector, and an array of complex numbers, of any shape, a
+c32vector. A PMT stays as it is. Any other value is passed to pmt.to_pmt().
 
 Raises:
-    TypeError, ValueError: there is no PMT of it.)");
+    TypeError, ValueError: no PMT can hold the value.)");
     m.def("to_pmt_dict",
           &to_pmt_dict,
           py::arg("values"),
@@ -311,11 +312,11 @@ Raises:
 
 Args:
     values: the dictionary; a value of None leaves its key out.
-    kinds: dictionary of the names that are allowed and the types that their values become:
-        int, float, bool, str, numpy.uint64, tuple (an f32vector) or pmt.pmt_base. None allows
-        all names, with what to_pmt() makes of the values.
-    onto: PMT dictionary to which the keys are added; None is an empty one. It stays as it is. A
-        key that it has already is found with its new value.
+    kinds: dictionary of the allowed names and the types that their values become: int, float,
+        bool, str, numpy.uint64, tuple (an f32vector) or pmt.pmt_base. None allows all names, and
+        to_pmt() converts the values.
+    onto: PMT dictionary to which the keys are added in a copy; None is an empty one. An existing
+        key is found with its new value.
 
 Raises:
     TypeError, ValueError: a name is not allowed, or a value does not fit its type.)");
@@ -333,13 +334,17 @@ Raises:
         py::arg("kinds") = py::none(),
         py::arg("onto") = py::none(),
         "Return the pair of to_pmt_dict(values, kinds, onto) and to_pmt(payload).");
+}
+
+void bind_to_python(py::module_& m)
+{
     m.def("to_python",
           &to_python,
           py::arg("value").none(false),
           R"(Return the Python value of a PMT.
 
-That is a real number, flag or text, bytes of a u8vector, or an array of a vector of f32, f64, s32
-or c32. Any other PMT is returned as it is.)");
+The value is a real number, a flag or text, bytes for a u8vector, or an array for a vector of f32,
+f64, s32 or c32. Any other PMT is returned as it is.)");
     m.def("to_python_dict",
           &to_python_dict,
           py::arg("told").none(false),
@@ -351,8 +356,11 @@ Args:
     names: dictionary whose keys are wanted.
 
 Returns:
-    Those that are there, with what to_python() makes of their values; PMT_NIL leaves a key
-    out.)");
+    The keys found, with the values from to_python(). A key with PMT_NIL is left out.)");
+}
+
+void bind_ports(py::module_& m)
+{
     m.def("publish",
           &publish,
           py::arg("block"),
@@ -374,8 +382,18 @@ Raises:
         },
         py::arg("block"),
         py::arg("port").none(false),
-        R"(Return how many ports a message port is connected with; known while the block runs.
+        R"(Return how many ports a message port is connected to; known while the block runs.
 
 Args:
     block, port: as for publish().)");
+}
+
+} // namespace
+
+void mimopack::bind_messages(py::module_& m)
+{
+    find_python_types();
+    bind_to_pmt(m);
+    bind_to_python(m);
+    bind_ports(m);
 }

@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: 2026 The gr-mimopack authors
  * SPDX-License-Identifier: GPL-3.0-or-later */
 
-/* _runtime: the parts of blocks that are made in C++. The types of PMTs, tags and blocks
- * are those that GNU Radio's own Python modules have registered. */
+/* _runtime: parts of blocks in C++. GNU Radio's own Python modules register the types of
+ * PMTs, tags and blocks. */
 
 #include "runtime/bindings.h"
 
@@ -22,11 +22,9 @@ PYBIND11_MODULE(_runtime, m)
                                         &typeid(gr::basic_block),
                                         &typeid(gr::sync_block) })
         if (!py::detail::get_type_info(*type))
-            throw py::import_error("_runtime and GNU Radio's Python modules do not know "
-                                   "each other's types: build "
-                                   "gr-mimopack with the compiler and the version of "
-                                   "pybind11 that they were built "
-                                   "with");
+            throw py::import_error(
+                "_runtime and GNU Radio's Python modules do not know each other's types: "
+                "build gr-mimopack with GNU Radio's compiler and version of pybind11");
     mimopack::bind_messages(m);
     mimopack::bind_samples(m);
 }

@@ -20,7 +20,7 @@ void sample_queue::open()
     d_chunks.clear();
 }
 
-/* A chunk with room for samples, the next of which is this one */
+/* Return a chunk with room for samples, the next of which is this one. */
 std::shared_ptr<sample_queue::chunk> sample_queue::chunk_for(std::uint64_t sample)
 {
     const std::lock_guard guard(d_mutex);
@@ -73,7 +73,7 @@ void sample_queue::put(std::uint64_t first,
                 return;
             }
         }
-        /* Who takes reads up to "used" only. */
+        /* The taking thread reads up to "used" only. */
         for (int row = 0; row < d_num_rx; ++row)
             std::memcpy(into->data.get() + 2 * (row * d_size + into->used),
                         rows[row] + done,
@@ -86,7 +86,7 @@ void sample_queue::put(std::uint64_t first,
     }
 }
 
-/* Release the samples that were being taken; the caller holds the mutex. */
+/* Release the samples that were being taken. The caller holds the mutex. */
 void sample_queue::release()
 {
     if (d_taking == 0)

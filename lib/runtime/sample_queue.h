@@ -1,7 +1,8 @@
 /* SPDX-FileCopyrightText: 2026 The gr-mimopack authors
  * SPDX-License-Identifier: GPL-3.0-or-later */
 
-/* Samples of several antennas for another thread, which is at times too slow for them. */
+/* A queue of samples of several antennas for a thread that is sometimes too slow for
+ * them */
 
 #ifndef MIMOPACK_RUNTIME_SAMPLE_QUEUE_H
 #define MIMOPACK_RUNTIME_SAMPLE_QUEUE_H
@@ -20,21 +21,21 @@
 
 namespace mimopack {
 
-/* One thread puts samples, another one takes them. Where too many wait, put() holds back
- * who brings them, or drops whole spans. Dropping begins when no more fit in and ends
- * when half of the queue is free again, so that few long spans are lost rather than many
- * short ones. Tags of samples that were dropped come with the next ones: they say when
- * and at which frequency these are. Memory is allocated once and used again: new pages
- * for each call would cost more than the copy. */
+/* One thread puts samples, another thread takes them. If too many samples wait, put()
+ * holds back its caller or drops whole spans. Dropping begins when no more samples fit
+ * and ends when half of the queue is free again, so that few long spans are lost and not
+ * many short ones. Tags of dropped samples come with the next samples, because they tell
+ * the time and frequency of these. Memory is allocated once and used again: new pages for
+ * each call would cost more than the copy. */
 class sample_queue
 {
 public:
     using sample = std::complex<float>;
 
-    /* Samples (antennas, size) that follow each other */
+    /* Consecutive samples (antennas, size) */
     struct chunk {
         std::unique_ptr<float[]> data;
-        std::uint64_t first = 0; /* number of the first one in the stream */
+        std::uint64_t first = 0; /* number of the first sample in the stream */
         std::int64_t used = 0, taken = 0;
     };
 
@@ -42,12 +43,11 @@ public:
         std::uint64_t first;
         std::shared_ptr<chunk> memory;
         std::int64_t begin, end;     /* columns */
-        std::vector<gr::tag_t> tags; /* up to the last sample */
+        std::vector<gr::tag_t> tags; /* tags up to the last sample */
     };
 
-    /* most: samples of each antenna that may wait; at_a_time: that are taken at a time,
-     * at most; drops: whether samples are dropped, otherwise put() waits until they fit
-     */
+    /* most: samples of each antenna that may wait. at_a_time: samples taken at once, at
+     * most. drops: drop samples that do not fit; otherwise put() waits. */
     sample_queue(int num_rx, std::int64_t most, std::int64_t at_a_time, bool drops)
         : d_num_rx(num_rx), d_most(most), d_size(at_a_time), d_drops(drops)
     {
@@ -57,10 +57,10 @@ public:
     bool drops() const { return d_drops; }
     std::int64_t at_a_time() const { return d_size; }
 
-    /* A new stream begins; nobody may put or take at the same time. */
+    /* Begin a new stream. Nobody may put or take at the same time. */
     void open();
 
-    /* No more samples come: who takes them gets those that wait, and then nothing. */
+    /* End the stream: take() returns the samples that wait, and then nothing. */
     void close()
     {
         const std::lock_guard guard(d_mutex);
@@ -68,8 +68,7 @@ public:
         d_change.notify_all();
     }
 
-    /* Nobody takes samples any more: those that wait are forgotten, and others dropped,
-     * until the next stream. */
+    /* Forget the samples that wait, and drop further ones until the next stream. */
     void abandon()
     {
         const std::lock_guard guard(d_mutex);
@@ -83,19 +82,20 @@ public:
              std::int64_t count,
              const std::vector<gr::tag_t>& tags);
 
-    /* Wait for the oldest samples. Those of the previous call are released then, and may
-     * be overwritten. */
+    /* Wait for the oldest samples. This releases the samples of the previous call, which
+     * may then be overwritten. */
     std::optional<span> take();
 
-    /* Wait until take() need not wait, for so many seconds at most; returns whether that
-     * is so. The samples of the previous take() are released. */
+    /* Wait until take() need not wait, for the given time at most. Return whether take()
+     * need not wait. The samples of the previous take() are released. */
     bool wait(double seconds);
 
-    /* Wait for the least seconds, and then until no samples wait, for the most in all. */
+    /* Wait for the least seconds, and then until no samples wait, for the most seconds in
+     * all. */
     void rest(double least, double most);
 
-    /* Samples of each antenna that were dropped, that wait or are being taken, and
-     * whether some wait beside those that are being taken */
+    /* Samples of each antenna that were dropped, samples that wait or are being taken,
+     * and whether samples wait beside those being taken */
     std::int64_t dropped() const
     {
         const std::lock_guard guard(d_mutex);

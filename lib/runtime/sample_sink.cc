@@ -12,8 +12,8 @@ namespace mimopack {
 
 namespace {
 
-/* Whether a thread may ask for Python's lock: at the interpreter's end it would not come
- * back. */
+/* Return whether a thread may ask for Python's lock. At the interpreter's end the call
+ * would not return. */
 bool python_is_there()
 {
 #if PY_VERSION_HEX >= 0x030D0000
@@ -76,7 +76,7 @@ sample_sink::~sample_sink()
     d_held = py::object();
 }
 
-/* Call Python; what it raises is logged. Returns whether it did not. */
+/* Call Python and log what it raises. Return whether it raised nothing. */
 template <typename Call>
 bool sample_sink::with_python(const char* what, Call&& call)
 {

@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: 2026 The gr-mimopack authors
  * SPDX-License-Identifier: GPL-3.0-or-later */
 
-/* A block that hands samples of several antennas to a thread of Python, and never waits
- * for Python's lock to do so. */
+/* A block that hands samples of several antennas to a Python thread without waiting for
+ * Python's lock */
 
 #ifndef MIMOPACK_RUNTIME_SAMPLE_SINK_H
 #define MIMOPACK_RUNTIME_SAMPLE_SINK_H
@@ -18,16 +18,16 @@
 namespace mimopack {
 
 /* Python's side of the block is an object with begin(), end(done) and control(message).
- * The block finds it through a function, as a weak reference is, and holds it while the
- * flowgraph runs only: the object holds the block. */
+ * The object holds the block. The block therefore finds it through a function, as a weak
+ * reference would, and holds it only while the flowgraph runs. */
 class sample_sink : public gr::sync_block
 {
 public:
     using sptr = std::shared_ptr<sample_sink>;
 
-    /* least, most: seconds between calls of work() where the queue drops, see
-     * sample_queue::rest(); control: name of a message port; kept: lives as long as the
-     * block */
+    /* least, most: seconds between calls of work() if the queue drops samples, see
+     * sample_queue::rest(). control: name of a message port. kept: an object that lives
+     * as long as the block. */
     static sptr make(const std::string& name,
                      std::shared_ptr<sample_queue> queue,
                      double least,
@@ -55,7 +55,7 @@ private:
     const std::shared_ptr<sample_queue> d_queue;
     const double d_least, d_most;
     pybind11::object d_find, d_kept, d_held;
-    bool d_taken = false; /* whether somebody takes the samples */
+    bool d_taken = false; /* somebody takes the samples */
 
     void on_control(const pmt::pmt_t& message);
     template <typename Call>

@@ -35,7 +35,7 @@ void put(sample_queue& queue,
     queue.put(first, rows.data(), samples.shape(1), tags);
 }
 
-/* (first, samples, tags), or None at the end */
+/* Return (first, samples, tags), or None at the end. */
 py::object take(sample_queue& queue)
 {
     std::optional<sample_queue::span> found;
@@ -59,27 +59,25 @@ py::object take(sample_queue& queue)
     return py::make_tuple(found->first, samples, found->tags);
 }
 
-} // namespace
-
-void mimopack::bind_samples(py::module_& m)
+void bind_queue(py::module_& m)
 {
     py::class_<sample_queue, std::shared_ptr<sample_queue>>(
-        m, "SampleQueue", R"(Samples of several antennas for another thread.
+        m, "SampleQueue", R"(A queue of samples of several antennas for another thread.
 
-One thread puts samples, another one takes them. Where too many wait, put() holds back who brings
-them, or drops whole spans: from when no more fit in until half of the queue is free again. Tags of
-samples that were dropped come with the next ones.
+One thread puts samples, another thread takes them. If too many samples wait, put() holds back its
+caller or drops whole spans. Dropping begins when no more samples fit and ends when half of the
+queue is free again. Tags of dropped samples come with the next samples.
 
 Args:
     num_rx: antennas.
     most: samples of each antenna that may wait.
-    at_a_time: that are taken at a time, at most.
-    drops: whether samples are dropped; otherwise put() waits until they fit.
+    at_a_time: samples taken at once, at most.
+    drops: drop samples that do not fit; otherwise put() waits.
 
 Attributes:
     dropped: samples of each antenna that were dropped since the object was made.
     waiting: samples of each antenna that wait, or are being taken.
-    has_more: whether samples wait beside those that are being taken.)")
+    has_more: whether more samples wait than are being taken.)")
         .def(py::init<int, std::int64_t, std::int64_t, bool>(),
              py::arg("num_rx"),
              py::arg("most"),
@@ -91,42 +89,42 @@ Attributes:
         .def("open", &sample_queue::open, "Begin a new stream.")
         .def("abandon",
              &sample_queue::abandon,
-             "Nobody takes samples any more: those that wait are forgotten, and others "
-             "dropped, until open().")
+             "Forget the samples that wait, and drop further ones until open().")
         .def("close",
              &sample_queue::close,
-             "No more samples come; take() returns those that wait, and None then.")
+             "End the stream: take() returns the samples that wait, and then None.")
         .def("put",
              &put,
              py::arg("first"),
              py::arg("samples"),
              py::arg("tags"),
-             "Copy samples (num_rx, n), the first of which has a number in the stream, "
-             "and their "
-             "tags.")
+             "Copy samples (num_rx, n) and their tags; first is the number of the first "
+             "sample in the stream.")
         .def("take",
              &take,
              R"(Wait for the oldest samples.
 
 Returns:
-    (number of the first one in the stream, complex64 (num_rx, n), list of tags up to the last
-    one), or None at the end. The array is valid until the next call, which releases its
-    samples.)")
+    (number of the first sample in the stream, complex64 (num_rx, n), list of tags up to the last
+    sample), or None at the end. The array is valid until the next call, which releases it.)")
         .def("wait",
              &sample_queue::wait,
              py::arg("seconds"),
              py::call_guard<py::gil_scoped_release>(),
-             "Wait until take() need not wait, for so many seconds at most; return "
-             "whether that "
-             "is so. The samples of the previous take() are released.")
+             "Wait until take() need not wait, for `seconds` at most. Return whether "
+             "take() "
+             "need not wait. The samples of the previous take() are released.")
         .def("rest",
              &sample_queue::rest,
              py::arg("least"),
              py::arg("most"),
              py::call_guard<py::gil_scoped_release>(),
              "Wait for the least seconds, and then until no samples wait, for the most "
-             "in all.");
+             "seconds in all.");
+}
 
+void bind_sink(py::module_& m)
+{
     py::class_<sample_sink,
                gr::sync_block,
                gr::block,
@@ -136,18 +134,18 @@ Returns:
         "sample_sink",
         R"(A block without outputs that puts its samples into a SampleQueue.
 
-While the flowgraph runs it holds Python's side of it, an object with methods begin(); end(done),
-after the queue was closed, where done tells that the flowgraph has ended and was not only changed;
-and control(message).
+While the flowgraph runs, the block holds Python's side, an object with three methods: begin();
+end(done), called after the queue was closed, where done tells that the flowgraph has ended and was
+not only changed; and control(message).
 
 Args:
     name: of the block.
     queue: SampleQueue.
-    least, most: seconds for which work() rests after each call where the queue drops samples, see
+    least, most: seconds for which work() rests after each call if the queue drops samples, see
         SampleQueue.rest().
     control: name of the message port for control().
-    find: function that returns Python's side, or None where that is gone, as weakref.ref is.
-    kept: object that lives as long as the block.)")
+    find: function that returns Python's side, or None if it is gone, such as a weakref.ref.
+    kept: an object that lives as long as the block.)")
         .def(py::init(&sample_sink::make),
              py::arg("name"),
              py::arg("queue"),
@@ -156,4 +154,12 @@ Args:
              py::arg("control"),
              py::arg("find"),
              py::arg("kept"));
+}
+
+} // namespace
+
+void mimopack::bind_samples(py::module_& m)
+{
+    bind_queue(m);
+    bind_sink(m);
 }

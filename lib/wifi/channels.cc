@@ -1,12 +1,8 @@
 /* SPDX-FileCopyrightText: 2026 The gr-mimopack authors
  * SPDX-License-Identifier: GPL-3.0-or-later */
-/* The Wi-Fi receiver's inner loops over channels and what was received through them. A
- * frame's results depend on nothing but that frame. */
-#include "cpu/quantise.h"
-#include "codes/viterbi/plan.h"
+/* Condition of channels, and errors of vectors received through them. A frame's results
+ * depend on no other frame. */
 #include "wifi/lanes.h"
-#include <algorithm>
-#include <cmath>
 #include <vector>
 
 namespace mimopack {
@@ -14,419 +10,45 @@ namespace MIMOPACK_ISA {
 
 namespace {
 
-/* Words one by one: processors gather slower than they load. */
-template <typename T>
-#if defined(__GNUC__) && !defined(__clang__)
-__attribute__((optimize("no-tree-vectorize")))
-#endif
-void
-pick(const T* from, const std::int32_t* place, std::int64_t count, T* to)
+/* Turn columns p and q of a matrix until they are orthogonal. */
+void turn_columns(complex_simd* h, int rows, int columns, int p, int q)
 {
-    for (std::int64_t j = 0; j < count; ++j)
-        to[j] = from[place[j]];
-}
-
-/* Where what is picked for a symbol lies from the symbol's first value on */
-std::vector<std::int32_t> places_of(const std::int64_t* source,
-                                    std::int64_t coded,
-                                    std::int64_t symbols,
-                                    std::int64_t bits)
-{
-    std::vector<std::int32_t> places(coded);
-    for (std::int64_t j = 0; j < coded; ++j)
-        places[j] = static_cast<std::int32_t>(source[j] / bits * symbols * bits +
-                                              source[j] % bits);
-    return places;
-}
-
-} // namespace
-
-void order(const wifi_order& o)
-{
-    const std::int64_t frame = o.carriers * o.symbols * o.bits;
-    const auto places = places_of(o.source, o.coded, o.symbols, o.bits);
-    float* out = o.out;
-    for (std::int64_t f = 0; f < o.frames; ++f)
-        for (std::int64_t t = 0; t < o.symbols; ++t, out += o.coded) {
-            pick(o.llr + f * frame + t * o.bits, places.data(), o.coded, out);
-            for (std::int64_t j = 0; j < o.coded; ++j)
-                out[j] = __builtin_fabsf(out[j]) < infinity ? out[j] : 0;
-        }
-}
-
-namespace {
-
-template <int LIMIT>
-void quantise(const float* llr, std::int64_t n, float scale, std::int8_t* to)
-{
-    const quantiser<LIMIT> to_integers(scale);
-    by_groups<quantised_at_once>(llr, n, [&](const float* from, std::ptrdiff_t i) {
-        float finite[quantised_at_once];
-        for (int j = 0; j < quantised_at_once; ++j)
-            finite[j] = __builtin_fabsf(from[j]) < infinity ? from[j] : 0;
-        to_integers(finite, to + i);
-    });
-}
-
-} // namespace
-
-/* Rounds first: bytes are put in order faster than words, and need less memory. */
-void round(const wifi_rounding& r)
-{
-    using function = void (*)(const float*, std::int64_t, float, std::int8_t*);
-    constexpr function functions[] = { quantise<viterbi_rates[0].largest>,
-                                       quantise<viterbi_rates[1].largest>,
-                                       quantise<viterbi_rates[2].largest>,
-                                       quantise<viterbi_rates[3].largest> };
-    const std::int64_t size = r.carriers * r.symbols * r.bits,
-                       share = r.coded / r.encoders;
-    const float mean = mean_magnitude(r.llr, size);
-    functions[r.rate](r.llr,
-                      size,
-                      viterbi_scale(viterbi_rates[r.rate], mean, r.largest_mean),
-                      r.scratch);
-    const auto places = places_of(r.source, r.coded, r.symbols, r.bits);
-    /* Each encoder is written over what the one before has behind its last used bit. */
-    for (std::int64_t e = 0; e < r.encoders; ++e)
-        for (std::int64_t t = 0; t * share < r.used; ++t)
-            pick(r.scratch + t * r.bits,
-                 places.data() + e * share,
-                 share,
-                 r.out + e * r.used + t * share);
-}
-
-namespace {
-
-/* Turn from subcarrier to subcarrier of a delay of a sample at 20 MS/s */
-constexpr double per_delay = 2 * M_PI / 64;
-
-double mean_delay(const wifi_profiles& p, const float* x)
-{
-    const std::int64_t size = 2 * p.rows;
-    double re = 0, im = 0;
-    for (std::int64_t c = 1; c < p.carriers; ++c, x += size) {
-        if (p.k[c] != p.k[c - 1] + 1)
-            continue;
-        const float* y = x + size;
-        float part_re = 0, part_im = 0;
-        for (std::int64_t i = 0; i < size; i += 2) {
-            part_re += x[i] * y[i] + x[i + 1] * y[i + 1];
-            part_im += x[i] * y[i + 1] - x[i + 1] * y[i];
-        }
-        re += part_re;
-        im += part_im;
+    simd a(0.0f), b(0.0f);
+    complex_simd both{ simd(0.0f), simd(0.0f) };
+    for (int r = 0; r < rows; ++r) {
+        const complex_simd x = h[r * columns + p], y = h[r * columns + q];
+        a = a + norm(x);
+        b = b + norm(y);
+        both = add_conjugate(both, x, y);
     }
-    return std::nearbyint(-std::atan2(im, re) * 64 / (2 * M_PI) / p.step) * p.step;
-}
-
-} // namespace
-
-void profiles(const wifi_profiles& p)
-{
-    constexpr int together = 4; /* vectors of delays */
-    constexpr std::int64_t group = together * width;
-    const std::int64_t padded = (p.delays + group - 1) / group * group;
-    std::vector<float> memory(2 * p.carriers * padded + 4 * p.carriers + padded);
-    float *re = memory.data(), *im = re + p.carriers * padded;
-    float *turn_re = im + p.carriers * padded, *turn_im = turn_re + p.carriers;
-    float *x_re = turn_im + p.carriers, *x_im = x_re + p.carriers;
-    float* power = x_im + p.carriers;
-    for (std::int64_t c = 0; c < p.carriers; ++c)
-        for (std::int64_t d = 0; d < p.delays; ++d) {
-            re[c * padded + d] = p.transform[2 * (c * p.delays + d)];
-            im[c * padded + d] = p.transform[2 * (c * p.delays + d) + 1];
-        }
-    const std::int64_t size = p.carriers * p.rows;
-    for (std::int64_t frame = 0; frame < p.frames; ++frame) {
-        const float* channel = p.channel + 2 * frame * size;
-        float* turned = p.turned + 2 * frame * size;
-        p.mean[frame] = mean_delay(p, channel);
-        double strength = 0;
-        for (std::int64_t i = 0; i < 2 * size; ++i)
-            strength += channel[i] * channel[i];
-        p.strength[frame] = strength / static_cast<double>(size);
-        turns(per_delay * p.mean[frame], p.k, p.carriers, turn_re, turn_im);
-        std::fill(power, power + padded, 0.0f);
-        for (std::int64_t row = 0; row < p.rows; ++row) {
-            for (std::int64_t c = 0; c < p.carriers; ++c) {
-                const float* x = channel + 2 * (c * p.rows + row);
-                float* to = turned + 2 * (c * p.rows + row);
-                x_re[c] = to[0] = x[0] * turn_re[c] - x[1] * turn_im[c];
-                x_im[c] = to[1] = x[0] * turn_im[c] + x[1] * turn_re[c];
-            }
-            for (std::int64_t d = 0; d < padded; d += group) {
-                complex_simd sums[together];
-                for (auto& s : sums)
-                    s = { simd(0.0f), simd(0.0f) };
-                for (std::int64_t c = 0; c < p.carriers; ++c) {
-                    const complex_simd x{ simd(x_re[c]), simd(x_im[c]) };
-                    for (int i = 0; i < together; ++i) {
-                        const std::int64_t at = c * padded + d + i * width;
-                        const simd a = simd::load(re + at), b = simd::load(im + at);
-                        sums[i].re = fma(x.re, a, fnma(x.im, b, sums[i].re));
-                        sums[i].im = fma(x.re, b, fma(x.im, a, sums[i].im));
-                    }
-                }
-                for (int i = 0; i < together; ++i) {
-                    float* at = power + d + i * width;
-                    (simd::load(at) + norm(sums[i])).store(at);
-                }
-            }
-        }
-        const float share = 1.0f / static_cast<float>(p.rows);
-        for (std::int64_t d = 0; d < p.delays; ++d)
-            p.power[frame * p.delays + d] = power[d] * share;
-    }
-}
-
-namespace {
-
-/* How far from a path the power of a Hann window's main lobe has fallen by so many dB */
-constexpr int lobe_points = 8;
-constexpr double lobe_db[] = { 0, 1, 3, 6, 10, 15, 22, 31 };
-constexpr double lobe_reach[] = { 0, 0.42, 0.72, 1.0, 1.28, 1.5, 1.7, 1.85 };
-
-double lobe(double db)
-{
-    if (!(db > 0))
-        return 0;
-    for (int i = 1; i < lobe_points; ++i)
-        if (db < lobe_db[i])
-            return lobe_reach[i - 1] + (lobe_reach[i] - lobe_reach[i - 1]) *
-                                           (db - lobe_db[i - 1]) /
-                                           (lobe_db[i] - lobe_db[i - 1]);
-    return lobe_reach[lobe_points - 1];
-}
-
-} // namespace
-
-void extents(const wifi_extents& e)
-{
-    const double step = e.delays > 1 ? e.delay[1] - e.delay[0] : 1;
-    const std::int64_t near = static_cast<std::int64_t>(std::ceil(2 * e.lobe / step));
-    for (std::int64_t frame = 0; frame < e.frames; ++frame) {
-        const float* power = e.power + frame * e.delays;
-        const double least = e.least[frame];
-        double ends[2] = {};
-        bool any = false;
-        for (const int sign : { 1, -1 }) {
-            std::int64_t place = sign > 0 ? 0 : e.delays - 1;
-            while (place >= 0 && place < e.delays && !(power[place] > least))
-                place += sign;
-            any = place >= 0 && place < e.delays;
-            if (!any)
-                break;
-            /* The lobe of a path that is well above the least reaches beyond it. */
-            double most = 0;
-            for (std::int64_t i = 0, at = place; i <= near && at >= 0 && at < e.delays;
-                 ++i, at += sign)
-                most = std::max<double>(most, power[at]);
-            ends[sign < 0] =
-                e.delay[place] +
-                sign * (e.lobe * lobe(10 * std::log10(most / least)) - e.margin[frame]);
-        }
-        const double first = std::min(ends[0], ends[1]),
-                     last = std::max(ends[0], ends[1]);
-        const bool usable = any && last - first <= e.longest;
-        e.first[frame] = usable ? first : 0;
-        e.last[frame] = usable ? last : 0;
-        e.usable[frame] = usable;
-    }
-}
-
-namespace {
-
-/* The same where x has few columns: sums along its rows */
-void multiply_few(const float* a,
-                  const float* x,
-                  float* to,
-                  std::int64_t n,
-                  std::int64_t m,
-                  std::int64_t size)
-{
-    const std::int64_t padded = (m + width - 1) / width * width;
-    std::vector<float> memory((size + 1) * padded);
-    float *columns = memory.data(), *row = columns + size * padded;
-    for (std::int64_t j = 0; j < m; ++j)
-        for (std::int64_t l = 0; l < size; ++l)
-            columns[l * padded + j] = x[j * size + l];
-    for (std::int64_t i = 0; i < n; ++i, a += m, to += size) {
-        std::copy_n(a, m, row);
-        for (std::int64_t l = 0; l < size; ++l) {
-            simd total(0.0f);
-            for (std::int64_t j = 0; j < padded; j += width)
-                total =
-                    fma(simd::load(row + j), simd::load(columns + l * padded + j), total);
-            to[l] = sum(total);
-        }
-    }
-}
-
-/* to (n x size) = a (n x m) x (m x size) */
-void multiply(const float* a,
-              const float* x,
-              float* to,
-              std::int64_t n,
-              std::int64_t m,
-              std::int64_t size)
-{
-    if (size < width) {
-        multiply_few(a, x, to, n, m, size);
-        return;
-    }
-    for (std::int64_t i = 0; i < n; ++i, to += size) {
-        std::fill(to, to + size, 0.0f);
-        for (std::int64_t j = 0; j < m; ++j) {
-            const float f = *a++;
-            const float* y = x + j * size;
-            for (std::int64_t l = 0; l < size; ++l)
-                to[l] += f * y[l];
-        }
+    const simd tiny(1e-30f);
+    const simd size_of_both = square_root(norm(both));
+    const simd least = max(size_of_both, tiny);
+    const auto parallel = tiny < size_of_both;
+    const complex_simd phase{ select(parallel, both.re / least, simd(1.0f)),
+                              select(parallel, both.im / least, simd(0.0f)) };
+    const simd zeta = (b - a) / (least + least);
+    const simd one(1.0f), zero(0.0f);
+    const simd t0 = one / (abs(zeta) + square_root(fma(zeta, zeta, one)));
+    const simd t = select(parallel, select(zeta < zero, zero - t0, t0), zero);
+    const simd cosine = one / square_root(fma(t, t, one));
+    const simd sine = t * cosine;
+    for (int r = 0; r < rows; ++r) {
+        complex_simd& x = h[r * columns + p];
+        complex_simd& y = h[r * columns + q];
+        const complex_simd v = y * complex_simd{ phase.re, zero - phase.im };
+        y = { fma(sine, x.re, cosine * v.re), fma(sine, x.im, cosine * v.im) };
+        x = { fnma(sine, v.re, cosine * x.re), fnma(sine, v.im, cosine * x.im) };
     }
 }
 
 } // namespace
 
-void smooth(const wifi_smoothing& s)
-{
-    const std::int64_t most = std::max(s.carriers, s.wanted), size = 2 * s.rows;
-    std::int64_t largest = 0;
-    for (std::int64_t frame = 0; frame < s.frames; ++frame)
-        largest = std::max(largest, s.rank[frame]);
-    std::vector<float> memory(2 * most + (s.carriers + largest) * size);
-    float *turn_re = memory.data(), *turn_im = turn_re + most;
-    float *x = turn_im + most, *inner = x + s.carriers * size;
-    const auto turn = [&](const float* from, float* to, std::int64_t count) {
-        for (std::int64_t c = 0; c < count; ++c)
-            for (std::int64_t i = c * size; i < (c + 1) * size; i += 2) {
-                const float a = from[i], b = from[i + 1];
-                to[i] = a * turn_re[c] - b * turn_im[c];
-                to[i + 1] = a * turn_im[c] + b * turn_re[c];
-            }
-    };
-    for (std::int64_t frame = 0; frame < s.frames; ++frame) {
-        const std::int64_t rank = s.rank[frame];
-        if (!rank)
-            continue;
-        float* out = s.out + frame * s.wanted * size;
-        turns(per_delay * s.before[frame], s.k, s.carriers, turn_re, turn_im);
-        turn(s.channel + frame * s.carriers * size, x, s.carriers);
-        multiply(s.analysis[frame], x, inner, rank, s.carriers, size);
-        multiply(s.synthesis[frame], inner, out, s.wanted, rank, size);
-        turns(-per_delay * s.after[frame], s.wanted_k, s.wanted, turn_re, turn_im);
-        turn(out, out, s.wanted);
-    }
-}
-
-namespace {
-
-/* Least power that is no noise, nor a sidelobe of a path */
-double least_path(double noise,
-                  std::int64_t rows,
-                  double sidelobe,
-                  const float* power,
-                  std::int64_t delays)
-{
-    return std::max(noise * seldom_exceeded(rows),
-                    sidelobe * *std::max_element(power, power + delays));
-}
-
-void place_paths(
-    const wifi_smoother& s, const float* power, double mean, double least, double* out)
-{
-    std::fill(out, out + 64, 0.0);
-    if (!std::isfinite(mean))
-        mean = 0;
-    for (std::int64_t d = 0; d < s.delays; ++d)
-        if (power[d] > least) {
-            const double place = std::nearbyint(s.delay[d] + mean) + 32;
-            out[static_cast<int>(std::min(std::max(place, 0.0), 63.0))] += power[d];
-        }
-}
-
-} // namespace
-
-void smooth_channels(const wifi_estimates& e)
-{
-    const wifi_smoother& s = *e.smoother;
-    const std::int64_t size = s.carriers * e.rows;
-    std::vector<float> turned(2 * e.frames * size), power(e.frames * s.delays);
-    std::vector<double> mean(e.frames), strength(e.frames), least(e.frames),
-        margin(e.frames), first(e.frames), last(e.frames), snr_db(e.frames),
-        middle(e.frames), after(e.frames);
-    std::vector<std::int64_t> rank(e.frames);
-    std::vector<const float*> analysis(e.frames), synthesis(e.frames);
-    const double step = s.delays > 1 ? s.delay[1] - s.delay[0] : 1;
-    profiles({ e.frames,
-               s.carriers,
-               e.rows,
-               s.delays,
-               e.channel,
-               s.k,
-               step,
-               s.transform,
-               turned.data(),
-               mean.data(),
-               power.data(),
-               strength.data() });
-    for (std::int64_t i = 0; i < e.frames; ++i) {
-        const float* own = power.data() + i * s.delays;
-        least[i] = least_path(e.noise, e.rows, s.sidelobe, own, s.delays);
-        place_paths(s, own, mean[i], least[i], e.paths + 64 * i);
-        const double ratio = strength[i] / e.noise - 1;
-        snr_db[i] = 10 * std::log10(ratio > 0.1 ? ratio : 0.1);
-        margin[i] = s.margin + s.margin_per_db * std::max(0.0, snr_db[i] - 15);
-        e.error[i] = 1;
-        e.done[i] = 0;
-    }
-    if (!e.smooth)
-        return;
-    extents({ e.frames,
-              s.delays,
-              power.data(),
-              least.data(),
-              margin.data(),
-              s.delay,
-              s.lobe,
-              s.longest,
-              first.data(),
-              last.data(),
-              e.done });
-    for (std::int64_t i = 0; i < e.frames; ++i) {
-        if (!e.done[i])
-            continue;
-        const double level = std::nearbyint(snr_db[i] / s.step_db);
-        const wifi_filter found =
-            s.find(s.bank,
-                   static_cast<int>(std::ceil((last[i] - first[i]) / s.step)),
-                   static_cast<int>(std::min(std::max(level, -2.0), 14.0)));
-        rank[i] = found.rank;
-        analysis[i] = found.analysis;
-        synthesis[i] = found.synthesis;
-        e.error[i] = found.error;
-        middle[i] = (first[i] + last[i]) / 2;
-        after[i] = mean[i] + middle[i];
-    }
-    smooth({ e.frames,
-             s.carriers,
-             s.wanted,
-             e.rows,
-             turned.data(),
-             s.k,
-             s.wanted_k,
-             middle.data(),
-             after.data(),
-             rank.data(),
-             analysis.data(),
-             synthesis.data(),
-             e.out });
-}
-
-/* One-sided Jacobi: columns are turned until they are orthogonal, and then as long as the
+/* One-sided Jacobi: turn columns until they are orthogonal. Their lengths are then the
  * singular values (M. R. Hestenes, J. SIAM 6 (1), 1958). */
 void condition(const wifi_channels& c)
 {
-    constexpr int sweeps = 6; /* of up to 8 columns; two need one */
+    constexpr int sweeps = 6; /* enough for 8 columns; two columns need one sweep */
     std::vector<complex_simd> memory(c.rows * c.columns);
     complex_simd* h = memory.data();
     const std::int64_t size = static_cast<std::int64_t>(c.rows) * c.columns;
@@ -437,42 +59,8 @@ void condition(const wifi_channels& c)
             h[i] = gather(c.h + 2 * first * size, size, i, count);
         for (int sweep = 0; sweep < (c.columns > 2 ? sweeps : 1); ++sweep)
             for (int p = 0; p < c.columns; ++p)
-                for (int q = p + 1; q < c.columns; ++q) {
-                    simd a(0.0f), b(0.0f);
-                    complex_simd both{ simd(0.0f), simd(0.0f) };
-                    for (int r = 0; r < c.rows; ++r) {
-                        const complex_simd x = h[r * c.columns + p],
-                                           y = h[r * c.columns + q];
-                        a = a + norm(x);
-                        b = b + norm(y);
-                        both = add_conjugate(both, x, y);
-                    }
-                    const simd tiny(1e-30f);
-                    const simd size_of_both = square_root(norm(both));
-                    const simd least = max(size_of_both, tiny);
-                    const auto parallel = tiny < size_of_both;
-                    const complex_simd phase{
-                        select(parallel, both.re / least, simd(1.0f)),
-                        select(parallel, both.im / least, simd(0.0f))
-                    };
-                    const simd zeta = (b - a) / (least + least);
-                    const simd one(1.0f), zero(0.0f);
-                    const simd t0 = one / (abs(zeta) + square_root(fma(zeta, zeta, one)));
-                    const simd t =
-                        select(parallel, select(zeta < zero, zero - t0, t0), zero);
-                    const simd cosine = one / square_root(fma(t, t, one));
-                    const simd sine = t * cosine;
-                    for (int r = 0; r < c.rows; ++r) {
-                        complex_simd& x = h[r * c.columns + p];
-                        complex_simd& y = h[r * c.columns + q];
-                        const complex_simd v =
-                            y * complex_simd{ phase.re, zero - phase.im };
-                        y = { fma(sine, x.re, cosine * v.re),
-                              fma(sine, x.im, cosine * v.im) };
-                        x = { fnma(sine, v.re, cosine * x.re),
-                              fnma(sine, v.im, cosine * x.im) };
-                    }
-                }
+                for (int q = p + 1; q < c.columns; ++q)
+                    turn_columns(h, c.rows, c.columns, p, q);
         simd most(0.0f), least(infinity);
         for (int p = 0; p < c.columns; ++p) {
             simd length(0.0f);
@@ -487,7 +75,60 @@ void condition(const wifi_channels& c)
     }
 }
 
-/* Unbiased MMSE: W y / diag(W H), W = (H^H H + noise I)^-1 H^H */
+namespace {
+
+/* Unbiased MMSE filters of a lane of channels (rows x columns): the rows of W / diag(W H)
+ * with W = (H^H H + noise I)^-1 H^H. gram: memory for columns x columns */
+void set_filters(const complex_simd* h,
+                 int rows,
+                 int columns,
+                 float least_noise,
+                 complex_simd* gram,
+                 complex_simd* filters)
+{
+    const simd one(1.0f), zero(0.0f);
+    simd trace(0.0f);
+    for (int i = 0; i < columns; ++i)
+        for (int j = i; j < columns; ++j) {
+            complex_simd g{ zero, zero };
+            for (int r = 0; r < rows; ++r)
+                g = add_conjugate(g, h[r * columns + i], h[r * columns + j]);
+            gram[i * columns + j] = g;
+            gram[j * columns + i] = { g.re, zero - g.im };
+            if (i == j)
+                trace = trace + g.re;
+        }
+    /* Rounding must not make a channel of deficient rank singular. */
+    const simd noise = max(simd(least_noise), simd(1e-6f) * trace);
+    for (int i = 0; i < columns; ++i)
+        gram[i * columns + i].re = gram[i * columns + i].re + noise;
+    invert(gram, columns);
+    for (int i = 0; i < columns; ++i) {
+        const simd bias = max(one - noise * gram[i * columns + i].re, simd(1e-6f));
+        const simd gain = one / bias;
+        for (int r = 0; r < rows; ++r) {
+            complex_simd w{ zero, zero };
+            for (int j = 0; j < columns; ++j)
+                w = add_conjugate(w, h[r * columns + j], gram[i * columns + j]);
+            filters[i * rows + r] = { w.re * gain, w.im * gain };
+        }
+    }
+}
+
+complex_simd nearest_point(complex_simd x, int side, float scale)
+{
+    const simd one(1.0f), zero(0.0f);
+    if (side == 1)
+        return { select(x.re < zero, zero - one, one), zero };
+    const float unit = 1 / (2 * scale);
+    simd re, im;
+    slice(x.re * simd(unit), side, re);
+    slice(x.im * simd(unit), side, im);
+    return { re * simd(2 * scale), im * simd(2 * scale) };
+}
+
+} // namespace
+
 void errors(const wifi_errors& e)
 {
     const int rows = e.rows, columns = e.columns;
@@ -495,11 +136,10 @@ void errors(const wifi_errors& e)
     complex_simd* h = memory.data();
     complex_simd* filters = h + rows * columns;
     complex_simd* gram = filters + rows * columns;
-    const simd one(1.0f), zero(0.0f);
+    const simd zero(0.0f);
     const std::int64_t size = static_cast<std::int64_t>(rows) * columns;
     const std::int64_t step = e.vectors * rows;
     const float share = 1 / (static_cast<float>(e.carriers) * e.num_chosen);
-    const float unit = 1 / (2 * e.scale);
     for (std::int64_t frame = 0; frame < e.frames; ++frame) {
         float total[wifi_max_columns] = {};
         for (std::int64_t first = 0; first < e.carriers; first += width) {
@@ -508,33 +148,7 @@ void errors(const wifi_errors& e)
             const std::int64_t at = frame * e.carriers + first;
             for (std::int64_t i = 0; i < size; ++i)
                 h[i] = gather(e.h + 2 * at * size, size, i, count);
-            simd trace(0.0f);
-            for (int i = 0; i < columns; ++i)
-                for (int j = i; j < columns; ++j) {
-                    complex_simd g{ zero, zero };
-                    for (int r = 0; r < rows; ++r)
-                        g = add_conjugate(g, h[r * columns + i], h[r * columns + j]);
-                    gram[i * columns + j] = g;
-                    gram[j * columns + i] = { g.re, zero - g.im };
-                    if (i == j)
-                        trace = trace + g.re;
-                }
-            /* A channel of deficient rank must not become singular beside rounding. */
-            const simd noise = max(simd(e.noise[frame]), simd(1e-6f) * trace);
-            for (int i = 0; i < columns; ++i)
-                gram[i * columns + i].re = gram[i * columns + i].re + noise;
-            invert(gram, columns);
-            for (int i = 0; i < columns; ++i) {
-                const simd bias =
-                    max(one - noise * gram[i * columns + i].re, simd(1e-6f));
-                const simd gain = one / bias;
-                for (int r = 0; r < rows; ++r) {
-                    complex_simd w{ zero, zero };
-                    for (int j = 0; j < columns; ++j)
-                        w = add_conjugate(w, h[r * columns + j], gram[i * columns + j]);
-                    filters[i * rows + r] = { w.re * gain, w.im * gain };
-                }
-            }
+            set_filters(h, rows, columns, e.noise[frame], gram, filters);
             simd error[wifi_max_columns];
             for (int i = 0; i < columns; ++i)
                 error[i] = zero;
@@ -546,15 +160,7 @@ void errors(const wifi_errors& e)
                     complex_simd x{ zero, zero };
                     for (int r = 0; r < rows; ++r)
                         x = x + filters[i * rows + r] * h[r];
-                    complex_simd near;
-                    if (e.side == 1) {
-                        near = { select(x.re < zero, zero - one, one), zero };
-                    } else {
-                        simd re, im;
-                        slice(x.re * simd(unit), e.side, re);
-                        slice(x.im * simd(unit), e.side, im);
-                        near = { re * simd(2 * e.scale), im * simd(2 * e.scale) };
-                    }
+                    const complex_simd near = nearest_point(x, e.side, e.scale);
                     error[i] = error[i] + norm(x - near);
                 }
             }

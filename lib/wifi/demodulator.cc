@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 The gr-mimopack authors
  * SPDX-License-Identifier: GPL-3.0-or-later */
-/* Frames of one format from their samples to what a MIMO detector takes.
- * A frame's results depend on nothing but that frame. */
+/* Frames of one format from their samples to what a MIMO detector takes. A frame's
+ * results depend on no other frame. */
 #include "wifi/lanes.h"
 #include <algorithm>
 #include <cmath>
@@ -15,7 +15,7 @@ namespace {
 
 using point = std::complex<float>;
 
-/* Least noise over the power of the training fields, and where there is none */
+/* Least noise over the power of the training fields, and noise of frames without power */
 constexpr double least_noise = 1e-7, silence = 1e-30;
 /* Shortest guard interval, in samples at 20 MS/s */
 constexpr int short_guard = 8;
@@ -23,7 +23,7 @@ constexpr int short_guard = 8;
 point* points_of(float* x) { return reinterpret_cast<point*>(x); }
 const point* points_of(const float* x) { return reinterpret_cast<const point*>(x); }
 
-/* conj(a) b without std::complex's care for infinities */
+/* Return conj(a) b without std::complex's care for infinities. */
 point by_conjugate(point a, point b)
 {
     return { a.real() * b.real() + a.imag() * b.imag(),
@@ -40,12 +40,17 @@ class demodulator
 {
 public:
     explicit demodulator(const wifi_demodulation& d)
-        : d_d(d), d_f(*d.format), d_halves(2 * d.rows * d_f.legacy),
-          d_ones(d.rows, 1.0f), d_scaled(d.frames * d.rows),
-          d_estimates(d.frames * d_f.trained * d.rows * d_f.streams), d_paths(64 * d.frames),
+        : d_d(d),
+          d_f(*d.format),
+          d_halves(2 * d.rows * d_f.legacy),
+          d_ones(d.rows, 1.0f),
+          d_scaled(d.frames * d.rows),
+          d_estimates(d.frames * d_f.trained * d.rows * d_f.streams),
+          d_paths(64 * d.frames),
           d_errors(d.frames),
           d_received(d.rows * d_f.symbols * d_f.carriers),
-          d_pilots(d_f.symbols * d_f.num_pilots), d_shift(d_f.symbols)
+          d_pilots(d_f.symbols * d_f.num_pilots),
+          d_shift(d_f.symbols)
     {
     }
 
@@ -72,7 +77,10 @@ private:
     std::int64_t d_frame = 0;
 
     std::int64_t channel_size() const { return d_f.trained * d_d.rows * d_f.streams; }
-    point* trained() const { return points_of(d_d.least_squares) + d_frame * channel_size(); }
+    point* trained() const
+    {
+        return points_of(d_d.least_squares) + d_frame * channel_size();
+    }
     point* estimate() { return d_estimates.data() + d_frame * channel_size(); }
     float* scaled() { return d_scaled.data() + d_frame * d_d.rows; }
 
@@ -105,8 +113,8 @@ private:
         take_channel();
     }
 
-    /* Spectra of windows that begin at starts, in samples at 20 MS/s from the L-LTF's first
-     * window; windows that reach beyond the samples are moved inside */
+    /* Compute spectra of windows that begin at starts, in samples at 20 MS/s from the
+     * L-LTF's first window. Windows that reach beyond the samples are moved inside. */
     void spectra_at(std::vector<std::int64_t>& starts,
                     const std::int64_t* bins,
                     std::int64_t num_bins,
@@ -115,8 +123,9 @@ private:
     {
         const std::int64_t last = d_d.from.length[d_frame] - d_f.fft;
         for (auto& start : starts)
-            start = std::min(std::max(d_d.first[d_frame] + start * d_f.scale, std::int64_t{ 0 }),
-                             last);
+            start = std::min(
+                std::max(d_d.first[d_frame] + start * d_f.scale, std::int64_t{ 0 }),
+                last);
         const std::int64_t count = static_cast<std::int64_t>(starts.size());
         spectra({ 1,
                   d_d.rows,
@@ -140,7 +149,7 @@ private:
                 reinterpret_cast<float*>(out));
     }
 
-    /* Half the power of the difference of the L-LTF's halves */
+    /* Estimate the noise as half the power of the difference of the L-LTF's halves. */
     void noise()
     {
         d_starts = { 0, 64 };
@@ -162,7 +171,8 @@ private:
         }
     }
 
-    /* Over the noise, without turns: trained x rows x streams */
+    /* Compute least squares estimates over the noise, without turns: trained x rows x
+     * streams. */
     void least_squares(point* out)
     {
         const std::int64_t rows = d_d.rows, streams = d_f.streams, count = d_f.num_ltf;
@@ -171,9 +181,9 @@ private:
             for (std::int64_t r = 0; r < rows; ++r) {
                 const point* first = d_halves.data() + 2 * r * d_f.legacy;
                 for (std::int64_t k = 0; k < d_f.trained; ++k)
-                    out[k * rows + r] = times((first[k] + first[k + d_f.legacy]) *
-                                                  (0.5f * scaled()[r]),
-                                              untrained[k]);
+                    out[k * rows + r] =
+                        times((first[k] + first[k + d_f.legacy]) * (0.5f * scaled()[r]),
+                              untrained[k]);
             }
             return;
         }
@@ -190,8 +200,8 @@ private:
             const point* field = own + d_f.greenfield * size;
             for (std::int64_t i = 0; i < streams; ++i)
                 for (std::int64_t k = 0; k < size; ++k) {
-                    /* Of VHT's pilots the sum of the streams is trained: equal shares, until
-                     * smoothing finds better. */
+                    /* VHT's pilots train the sum of the streams. Streams get equal
+                     * shares, until smoothing finds better ones. */
                     const bool shared = d_f.shared && d_f.shared[k];
                     const float* signs = d_f.mapping + (shared ? 0 : i) * count;
                     point sum = 0;
@@ -199,7 +209,8 @@ private:
                         sum += field[n * size + k] * signs[n];
                     if (shared)
                         sum /= static_cast<float>(streams);
-                    out[(k * rows + r) * streams + i] = times(sum, untrained[k * streams + i]);
+                    out[(k * rows + r) * streams + i] =
+                        times(sum, untrained[k * streams + i]);
                 }
         }
     }
@@ -214,15 +225,23 @@ private:
             chosen.resize(d_d.frames * count * rows);
             for (std::int64_t i = 0; i < d_d.frames * count; ++i)
                 std::copy_n(points_of(from) +
-                                (i / count * d_f.trained + d_f.trained_here[i % count]) * rows,
+                                (i / count * d_f.trained + d_f.trained_here[i % count]) *
+                                    rows,
                             rows,
                             chosen.data() + i * rows);
             from = reinterpret_cast<const float*>(chosen.data());
         }
         std::vector<std::int64_t> done(d_d.frames);
-        smooth_channels({ d_f.smoother, d_d.frames, rows, from, d_f.share, d_f.smoothing,
-                          reinterpret_cast<float*>(d_estimates.data()), d_errors.data(),
-                          done.data(), d_paths.data() });
+        smooth_channels({ d_f.smoother,
+                          d_d.frames,
+                          rows,
+                          from,
+                          d_f.share,
+                          d_f.smoothing,
+                          reinterpret_cast<float*>(d_estimates.data()),
+                          d_errors.data(),
+                          done.data(),
+                          d_paths.data() });
         for (d_frame = 0; d_frame < d_d.frames; ++d_frame)
             if (!done[d_frame])
                 std::copy_n(trained(), channel_size(), estimate());
@@ -237,7 +256,8 @@ private:
         return (place < 64 ? place : 0) - 32;
     }
 
-    /* Puts the channel out as it is, and keeps it over the noise with the streams' turns */
+    /* Put the channel out as it is, and keep it over the noise with the streams'
+     * turns. */
     void whiten_channel()
     {
         const point* turn = points_of(d_f.turn);
@@ -254,7 +274,7 @@ private:
             }
     }
 
-    /* VHT-SIG-B through its matched filter */
+    /* Read the VHT-SIG-B through its matched filter. */
     void signal_b()
     {
         const std::int64_t rows = d_d.rows, size = d_f.trained;
@@ -275,10 +295,12 @@ private:
         }
     }
 
-    /* Symbols of windows moved by d_shift, as if they had not been moved, and known pilots */
+    /* Compute symbols and known pilots from windows moved by d_shift, as if the windows
+     * had not been moved. */
     void receive()
     {
-        const std::int64_t rows = d_d.rows, symbols = d_f.symbols, carriers = d_f.carriers;
+        const std::int64_t rows = d_d.rows, symbols = d_f.symbols,
+                           carriers = d_f.carriers;
         d_starts.resize(symbols);
         bool moved = false;
         for (std::int64_t t = 0; t < symbols; ++t) {
@@ -328,12 +350,20 @@ private:
 
     wifi_tracking tracking(const double* before, double* offset, double* phase)
     {
-        return { 1, d_f.symbols, d_f.num_pilots, d_f.fft,
-                 reinterpret_cast<const float*>(d_pilots.data()), d_f.pilot_k, d_f.distance,
-                 before, offset, phase };
+        return { 1,
+                 d_f.symbols,
+                 d_f.num_pilots,
+                 d_f.fft,
+                 reinterpret_cast<const float*>(d_pilots.data()),
+                 d_f.pilot_k,
+                 d_f.distance,
+                 before,
+                 offset,
+                 phase };
     }
 
-    /* Whether a clock lets symbols come so late or early that windows have to follow */
+    /* Move windows if the clock lets symbols come too late or too early for them. Return
+     * whether they moved. */
     bool move_windows(std::int64_t shift, double offset)
     {
         bool far = false;
@@ -345,11 +375,13 @@ private:
         return far;
     }
 
-    /* Symbols without the turns of clock and phase, and the vectors of their data */
+    /* Take the turns of clock and phase out of the symbols, and set the vectors of their
+     * data. */
     void take_turns_out(double offset, const double* phase)
     {
         constexpr std::int64_t block = 16;
-        const std::int64_t rows = d_d.rows, symbols = d_f.symbols, carriers = d_f.carriers;
+        const std::int64_t rows = d_d.rows, symbols = d_f.symbols,
+                           carriers = d_f.carriers;
         std::vector<float> memory(2 * carriers);
         float *re = memory.data(), *im = re + carriers;
         point* out = points_of(d_d.received) + d_frame * rows * symbols * carriers;
@@ -387,17 +419,13 @@ private:
         const std::int64_t size = d_d.rows * d_f.streams;
         point* to = points_of(d_d.whitened) + d_frame * d_f.data * size;
         for (std::int64_t d = 0; d < d_f.data; ++d, to += size)
-            std::copy_n(
-                estimate() + d_f.trained_place[d_f.places[d]] * size, size, to);
+            std::copy_n(estimate() + d_f.trained_place[d_f.places[d]] * size, size, to);
     }
 };
 
 } // namespace
 
-void demodulate(const wifi_demodulation& d)
-{
-    demodulator(d).run();
-}
+void demodulate(const wifi_demodulation& d) { demodulator(d).run(); }
 
 } // namespace MIMOPACK_ISA
 } // namespace mimopack

@@ -1,6 +1,6 @@
 /* SPDX-FileCopyrightText: 2026 The gr-mimopack authors
  * SPDX-License-Identifier: GPL-3.0-or-later */
-/* Turns of a carrier offset, and FFTs of which each lane computes one. */
+/* Turns of a carrier offset, and FFTs, one in each lane. */
 #pragma once
 #include "wifi/lanes.h"
 #include <cmath>
@@ -9,7 +9,7 @@
 namespace mimopack {
 namespace MIMOPACK_ISA {
 
-/* exp(-2 pi i cfo n) for n = origin ...: products of coarse and fine steps. Written are
+/* Write exp(-2 pi i cfo n) for n = origin ... as products of coarse and fine steps, in
  * whole steps of 64. */
 MP_FN void
 rotation(double cfo, std::int64_t origin, std::int64_t length, float* re, float* im)
@@ -33,8 +33,8 @@ rotation(double cfo, std::int64_t origin, std::int64_t length, float* re, float*
         const complex_simd coarse{ simd(static_cast<float>(re_now)),
                                    simd(static_cast<float>(im_now)) };
         for (int i = 0; i < fine; i += width) {
-            const complex_simd turned = coarse * complex_simd{ simd::load(fine_re + i),
-                                                               simd::load(fine_im + i) };
+            const complex_simd turned =
+                coarse * complex_simd{ simd::load(fine_re + i), simd::load(fine_im + i) };
             turned.re.store(re + at + i);
             turned.im.store(im + at + i);
         }
@@ -44,8 +44,8 @@ rotation(double cfo, std::int64_t origin, std::int64_t length, float* re, float*
     }
 }
 
-/* Decimation in frequency, radix 4 and at last 2, of `width` transforms side by side;
- * outputs lie in digit-reversed order, see places(). */
+/* `width` transforms side by side by decimation in frequency, radix 4 and at last 2.
+ * Outputs lie in digit-reversed order, see places(). */
 class lane_fft
 {
 public:
@@ -67,7 +67,7 @@ public:
         }
     }
 
-    /* Where a bin's value lies */
+    /* Return where a bin's value lies. */
     int place(std::int64_t bin) const { return d_place[bin]; }
 
     MP_CALLED void run(complex_simd* x) const
@@ -112,7 +112,8 @@ private:
     }
 };
 
-/* One of a power of two, kept by the thread: to make one takes longer than some transforms. */
+/* Return a transform of a power of two. The thread keeps it, because making one takes
+ * longer than some transforms. */
 const lane_fft& fft_of(int size);
 
 } // namespace MIMOPACK_ISA

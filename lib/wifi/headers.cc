@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 The gr-mimopack authors
  * SPDX-License-Identifier: GPL-3.0-or-later */
-/* What the signal fields are read from: noise, channel, and symbols through matched filters.
- * A frame's results depend on nothing but that frame. */
+/* Inputs of the signal fields and the fields themselves: noise, channel, symbols through
+ * matched filters, and their bits. A frame's results depend on no other frame. */
 #include "codes/viterbi/kernel.h"
 #include "wifi/lanes.h"
 #include <algorithm>
@@ -13,11 +13,11 @@ namespace MIMOPACK_ISA {
 
 namespace {
 
-/* A tone must outvote neither the other subcarriers nor, where it hits a pilot, the other
- * pilots: subcarriers count no more than so many times the middle one. */
+/* Limits of magnitudes, as multiples of the median. A tone must outvote neither the other
+ * subcarriers nor, on a pilot, the other pilots. */
 constexpr float most_channel = 2.5f, most_symbol = 1.5f;
 
-/* Limits the magnitudes of `count` complex numbers, `step` of them apart. */
+/* Limit the magnitudes of `count` complex numbers, `step` of them apart. */
 void limit(float* x, std::int64_t count, std::int64_t step, float most, float* work)
 {
     for (std::int64_t i = 0; i < count; ++i)
@@ -35,7 +35,7 @@ void limit(float* x, std::int64_t count, std::int64_t step, float most, float* w
 
 } // namespace
 
-/* Half the power of the halves' difference is the noise of their mean's. */
+/* The noise of the halves' mean is half the power of their difference. */
 void train(const wifi_training& t)
 {
     const std::int64_t all = t.parts * t.carriers;
@@ -112,10 +112,12 @@ void combine(const wifi_combination& c)
         }
         for (std::int64_t s = 0; s < symbols; ++s)
             limit(out + 2 * s * c.carriers, c.carriers, 1, most_symbol, work);
-        /* What the first symbol holds; the channel of an interferer is no strength. */
+        /* The first symbol tells the strength; the channel of an interferer is no
+         * strength. */
         double sum = 0;
         for (std::int64_t k = 0; symbols && k < c.carriers; ++k)
-            sum += __builtin_sqrtf(out[2 * k] * out[2 * k] + out[2 * k + 1] * out[2 * k + 1]);
+            sum += __builtin_sqrtf(out[2 * k] * out[2 * k] +
+                                   out[2 * k + 1] * out[2 * k + 1]);
         c.strength[frame] = symbols && sum < strength ? sum : strength;
     }
 }
@@ -135,7 +137,8 @@ public:
     signal_field(const wifi_signals& s, std::int64_t frame)
         : d_s(s), d_combined(s.combined + 2 * frame * symbols_read * wifi_legacy)
     {
-        /* The turn of the L-LTF's halves against each other is known to 1 / strength, rad^2. */
+        /* The turn of the L-LTF's halves against each other is known to 1 / strength,
+         * rad^2. */
         for (int t = 0; t < symbols_read; ++t) {
             const double share = part_fft / s.distance[t];
             align(t, { 1, 0 }, s.strength[frame] / 2 * share * share);
@@ -152,7 +155,7 @@ public:
         return im > re;
     }
 
-    /* LLRs of a symbol in the order of the code */
+    /* Write the LLRs of a symbol in the order of the code. */
     void put_llrs(int t, bool imaginary, float* out) const
     {
         for (int j = 0; j < wifi_signal_bits; ++j) {
@@ -161,8 +164,7 @@ public:
         }
     }
 
-    /* What was decoded tells the phase by all subcarriers, and so what the next symbols
-     * have. */
+    /* Turn all symbols by the phase that the decoded subcarriers tell. */
     void turn_by(const std::uint8_t* coded, double strength)
     {
         value sum{ 0, 0 };
@@ -205,7 +207,7 @@ private:
     value d_data[symbols_read][wifi_signal_bits];
     double d_flat[2][wifi_signal_bits]; /* real parts */
 
-    /* A symbol, turned, and then by its pilots; prior is the weight of there being no turn */
+    /* Turn a symbol, and then align it by its pilots. prior is the weight of no turn. */
     void align(int t, value by, double prior)
     {
         const float* x = d_combined + 2 * t * wifi_legacy;
@@ -228,17 +230,17 @@ private:
     }
 };
 
-/* Least sum of LLRs that agree with the decoded bits, less those that do not, over the sum of
- * their magnitudes. Random LLRs reach 0.73 in the median, those of an L-SIG at 0 dB 0.96, and
- * 99.9 of 100 more than 0.81. */
+/* Return the least agreement: the sum of LLRs that agree with the decoded bits less those
+ * that do not, over the sum of magnitudes. Random LLRs reach 0.73 in the median. LLRs of
+ * an L-SIG at 0 dB reach 0.96 in the median, and 99.9 of 100 reach more than 0.81. */
 double agreement(double snr)
 {
     const double db = 10 * std::log10(std::max(snr, 1e-3));
     return 0.76 + (0.92 - 0.76) * std::min(std::max((db - 2) / 10, 0.0), 1.0);
 }
 
-/* A parity bit is little: LLRs must agree with what was decoded of them. Puts the coded bits
- * out. */
+/* Return whether LLRs agree with the bits decoded from them, because a parity bit tells
+ * little. Set the coded bits. */
 bool agrees(const float* llr, const std::uint8_t* bits, double snr, std::uint8_t* coded)
 {
     int state = 0;
@@ -256,39 +258,28 @@ bool agrees(const float* llr, const std::uint8_t* bits, double snr, std::uint8_t
     return with >= agreement(snr) * all;
 }
 
-} // namespace
+constexpr int half = wifi_signal_bits / 2; /* uncoded bits of a symbol */
+constexpr int tail = 6;
 
-void read(const wifi_signals& s)
-{
-    constexpr int half = wifi_signal_bits / 2, tail = 6;
-    std::vector<signal_field> fields;
+/* Blocks for the Viterbi decoder, one for each frame that has such a signal field */
+struct signal_blocks {
     std::vector<float> llr;
-    std::vector<std::int64_t> num_bits, place;
+    std::vector<std::int64_t> num_bits, frame;
     std::vector<std::uint8_t> bits;
-    fields.reserve(s.frames);
-    const auto add = [&](std::int64_t frame, int symbol, bool imaginary) {
+
+    void add_symbol(const signal_field& field, int symbol, bool imaginary)
+    {
         llr.resize(llr.size() + wifi_signal_bits);
-        fields[frame].put_llrs(symbol, imaginary, llr.data() + llr.size() - wifi_signal_bits);
-    };
-    for (std::int64_t frame = 0; frame < s.frames; ++frame) {
-        fields.emplace_back(s, frame);
-        const signal_field& field = fields.back();
-        s.kind[frame] = wifi_no_signal;
-        if (!field.turned(0)) {
-            s.kind[frame] = wifi_l_sig;
-            add(frame, 0, false);
-            num_bits.push_back(half - tail);
-        } else if (field.turned(1)) {
-            s.kind[frame] = wifi_greenfield;
-            add(frame, 0, true);
-            add(frame, 1, true);
-            num_bits.push_back(2 * half - tail);
-        } else {
-            continue;
-        }
-        place.push_back(frame);
+        field.put_llrs(symbol, imaginary, llr.data() + llr.size() - wifi_signal_bits);
     }
-    const auto decode = [&] {
+    /* End a block of one or more symbols. */
+    void end(std::int64_t of_frame, int symbols)
+    {
+        num_bits.push_back(symbols * half - tail);
+        frame.push_back(of_frame);
+    }
+    void decode(const wifi_signals& s)
+    {
         std::int64_t total = 0;
         for (const std::int64_t n : num_bits)
             total += n;
@@ -299,51 +290,85 @@ void read(const wifi_signals& s)
                      num_bits.data(),
                      static_cast<std::int64_t>(num_bits.size()),
                      bits.data());
-    };
-    decode();
+    }
+};
+
+/* Add the first signal field, or none, and return what its turns say. */
+wifi_signal_kind
+add_first(const signal_field& field, std::int64_t frame, signal_blocks& first)
+{
+    if (!field.turned(0)) {
+        first.add_symbol(field, 0, false);
+        first.end(frame, 1);
+        return wifi_l_sig;
+    }
+    if (field.turned(1)) {
+        first.add_symbol(field, 0, true);
+        first.add_symbol(field, 1, true);
+        first.end(frame, 2);
+        return wifi_greenfield;
+    }
+    return wifi_no_signal;
+}
+
+/* Check an L-SIG against its LLRs, add the field behind it if there is one, and return
+ * what the frame is. */
+std::uint8_t judge_l_sig(const wifi_signals& s,
+                         std::int64_t frame,
+                         const float* llr,
+                         signal_field& field,
+                         signal_blocks& second)
+{
+    std::uint8_t coded[wifi_signal_bits];
+    if (!agrees(llr, s.first + frame * half, s.strength[frame] / wifi_legacy, coded))
+        return wifi_no_signal;
+    field.turn_by(coded, s.strength[frame]);
+    const bool turned = field.turned(1);
+    int kind = wifi_l_sig;
+    kind |= turned ? wifi_second_turned : 0;
+    kind |= field.repeated() ? wifi_repeated : 0;
+    if (field.turned(2)) {
+        kind |= wifi_third_turned;
+        second.add_symbol(field, 1, turned);
+        second.add_symbol(field, 2, true);
+        second.end(frame, 2);
+    }
+    return static_cast<std::uint8_t>(kind);
+}
+
+} // namespace
+
+void read(const wifi_signals& s)
+{
+    std::vector<signal_field> fields;
+    fields.reserve(s.frames);
+    signal_blocks first, second;
+    for (std::int64_t frame = 0; frame < s.frames; ++frame) {
+        fields.emplace_back(s, frame);
+        s.kind[frame] = add_first(fields.back(), frame, first);
+    }
+    first.decode(s);
     std::fill(s.first, s.first + s.frames * half, std::uint8_t{ 0 });
     std::fill(s.second, s.second + s.frames * 2 * half, std::uint8_t{ 0 });
-    const std::vector<float> read_llr = std::move(llr);
-    const std::vector<std::int64_t> read_bits = std::move(num_bits), read_place = std::move(place);
-    llr.clear();
-    num_bits.clear();
-    place.clear();
-    const float* from = read_llr.data();
-    const std::uint8_t* decoded = bits.data();
-    std::vector<std::uint8_t> second;
-    for (std::size_t i = 0; i < read_place.size(); ++i) {
-        const std::int64_t frame = read_place[i];
-        std::uint8_t& kind = s.kind[frame];
-        if (kind == wifi_greenfield) {
-            std::copy_n(decoded, read_bits[i], s.second + frame * 2 * half);
+    const float* llr = first.llr.data();
+    const std::uint8_t* bits = first.bits.data();
+    for (std::size_t i = 0; i < first.frame.size(); ++i) {
+        const std::int64_t frame = first.frame[i], num_bits = first.num_bits[i];
+        if (s.kind[frame] == wifi_greenfield) {
+            std::copy_n(bits, num_bits, s.second + frame * 2 * half);
         } else {
-            std::uint8_t coded[wifi_signal_bits];
-            std::uint8_t* l_sig = s.first + frame * half;
-            std::copy_n(decoded, read_bits[i], l_sig);
-            if (agrees(from, l_sig, s.strength[frame] / wifi_legacy, coded)) {
-                signal_field& field = fields[frame];
-                field.turn_by(coded, s.strength[frame]);
-                const bool turned = field.turned(1);
-                kind |= turned ? wifi_second_turned : 0;
-                kind |= field.repeated() ? wifi_repeated : 0;
-                if (field.turned(2)) {
-                    kind |= wifi_third_turned;
-                    add(frame, 1, turned);
-                    add(frame, 2, true);
-                    num_bits.push_back(2 * half - tail);
-                    place.push_back(frame);
-                }
-            } else {
-                kind = wifi_no_signal;
-            }
+            std::copy_n(bits, num_bits, s.first + frame * half);
+            s.kind[frame] = judge_l_sig(s, frame, llr, fields[frame], second);
         }
-        from += 2 * (read_bits[i] + tail);
-        decoded += read_bits[i];
+        llr += 2 * (num_bits + tail);
+        bits += num_bits;
     }
-    decode();
-    decoded = bits.data();
-    for (std::size_t i = 0; i < place.size(); ++i, decoded += 2 * half - tail)
-        std::copy_n(decoded, 2 * half - tail, s.second + place[i] * 2 * half);
+    second.decode(s);
+    bits = second.bits.data();
+    for (const std::int64_t frame : second.frame) {
+        std::copy_n(bits, 2 * half - tail, s.second + frame * 2 * half);
+        bits += 2 * half - tail;
+    }
 }
 
 namespace {
@@ -359,51 +384,107 @@ bool finite(const float* x, std::int64_t count)
     return all;
 }
 
-} // namespace
+/* Spectra of frames, and the channels and noise that their L-LTFs tell */
+struct trained_spectra {
+    std::vector<float> spectrum; /* frames x rows x windows x parts x legacy complex */
+    std::vector<float> channel;  /* frames x legacy x parts x rows complex */
+    std::vector<double> noise;   /* frames x rows */
+};
 
-void headers(const wifi_headers& h)
+/* Compute spectra, whiten them if asked, and train. */
+trained_spectra train_headers(const wifi_headers& h)
 {
     const std::int64_t windows = wifi_header_windows, all = h.parts * wifi_legacy;
-    const std::int64_t of_frame = h.rows * windows * all, of_channel = h.rows * all;
+    const std::int64_t of_frame = h.rows * windows * all;
     const std::vector<float> ones(h.frames * h.rows, 1.0f);
-    std::vector<float> spectrum(2 * h.frames * of_frame), channel(2 * h.frames * of_channel);
-    spectra({ h.frames, h.rows, windows, all, h.fft, h.from, h.direct, h.cfo, h.starts, h.bins,
-              ones.data(), spectrum.data() });
-    wifi_training training{ h.frames,        h.rows,    windows,    h.parts,
-                            wifi_legacy,     spectrum.data(), h.sequence, h.noise,
-                            h.signal,        channel.data() };
+    trained_spectra found{ std::vector<float>(2 * h.frames * of_frame),
+                           std::vector<float>(2 * h.frames * h.rows * all),
+                           {} };
+    spectra({ h.frames,
+              h.rows,
+              windows,
+              all,
+              h.fft,
+              h.from,
+              h.direct,
+              h.cfo,
+              h.starts,
+              h.bins,
+              ones.data(),
+              found.spectrum.data() });
+    wifi_training training{ h.frames,    h.rows,
+                            windows,     h.parts,
+                            wifi_legacy, found.spectrum.data(),
+                            h.sequence,  h.noise,
+                            h.signal,    found.channel.data() };
     train(training);
-    std::vector<double> noise(h.noise, h.noise + h.frames * h.rows), unused(noise.size());
+    found.noise.assign(h.noise, h.noise + h.frames * h.rows);
     if (h.white) {
         for (std::int64_t f = 0; f < h.frames; ++f)
             mix(h.white + 2 * f * h.rows * h.rows,
                 h.rows,
                 windows * all,
                 ones.data(),
-                spectrum.data() + 2 * f * of_frame);
-        training.noise = noise.data();
+                found.spectrum.data() + 2 * f * of_frame);
+        std::vector<double> unused(found.noise.size());
+        training.noise = found.noise.data();
         training.signal = unused.data();
         train(training);
     }
+    return found;
+}
+
+/* Return the channels smoothed, or as they are if their paths spread too far. */
+std::vector<float> smoothed_channels(const wifi_headers& h,
+                                     const std::vector<float>& channel)
+{
+    const std::int64_t of_channel = h.rows * h.parts * wifi_legacy;
     std::vector<float> smoothed(channel.size());
-    std::vector<double> error(h.frames), paths(64 * h.frames), strength(h.frames);
+    std::vector<double> error(h.frames), paths(64 * h.frames);
     std::vector<std::int64_t> done(h.frames);
-    smooth_channels({ h.smoother, h.frames, h.parts * h.rows, channel.data(), of_halves, true,
-                      smoothed.data(), error.data(), done.data(), paths.data() });
+    smooth_channels({ h.smoother,
+                      h.frames,
+                      h.parts * h.rows,
+                      channel.data(),
+                      of_halves,
+                      true,
+                      smoothed.data(),
+                      error.data(),
+                      done.data(),
+                      paths.data() });
     for (std::int64_t f = 0; f < h.frames; ++f)
         if (!done[f])
             std::copy_n(channel.data() + 2 * f * of_channel,
                         2 * of_channel,
                         smoothed.data() + 2 * f * of_channel);
+    return smoothed;
+}
+
+} // namespace
+
+void headers(const wifi_headers& h)
+{
+    const trained_spectra trained = train_headers(h);
+    const std::vector<float> smoothed = smoothed_channels(h, trained.channel);
     constexpr std::int64_t of_symbols = 2 * symbols_read * wifi_legacy;
     std::vector<float> combined(h.frames * of_symbols);
-    combine({ h.frames, h.rows, windows, h.parts, wifi_legacy, spectrum.data(), smoothed.data(),
-              noise.data(), combined.data(), strength.data() });
+    std::vector<double> strength(h.frames);
+    combine({ h.frames,
+              h.rows,
+              wifi_header_windows,
+              h.parts,
+              wifi_legacy,
+              trained.spectrum.data(),
+              smoothed.data(),
+              trained.noise.data(),
+              combined.data(),
+              strength.data() });
     std::vector<std::uint8_t> usable(h.frames);
     for (std::int64_t f = 0; f < h.frames; ++f) {
         float* symbols = combined.data() + f * of_symbols;
         usable[f] = finite(symbols, of_symbols) &&
-                    std::all_of(h.noise + f * h.rows, h.noise + (f + 1) * h.rows,
+                    std::all_of(h.noise + f * h.rows,
+                                h.noise + (f + 1) * h.rows,
                                 [](double x) { return x < infinity; });
         if (!usable[f])
             std::fill_n(symbols, of_symbols, 0.0f);

@@ -1,6 +1,6 @@
 /* SPDX-FileCopyrightText: 2026 The gr-mimopack authors
  * SPDX-License-Identifier: GPL-3.0-or-later */
-/* Complex numbers of which each lane has one, and inner loops of the other files. */
+/* Complex numbers, one in each lane, and inner loops that several files share. */
 #pragma once
 #include "cpu/simd.h"
 #include "wifi/plan.h"
@@ -31,7 +31,7 @@ MP_FN complex_simd operator*(complex_simd a, complex_simd b)
     return { fnma(a.im, b.im, a.re * b.re), fma(a.re, b.im, a.im * b.re) };
 }
 
-/* c + conj(a) b */
+/* Return c + conj(a) b. */
 MP_FN complex_simd add_conjugate(complex_simd c, complex_simd a, complex_simd b)
 {
     return { fma(a.re, b.re, fma(a.im, b.im, c.re)),
@@ -56,8 +56,8 @@ MP_FN float sum(simd a)
     return total;
 }
 
-/* Element `place` of items that lie `step` complex numbers apart, one a lane; lanes
- * beyond `count` repeat the last item. */
+/* Gather element `place` of items that lie `step` complex numbers apart, one item a lane.
+ * Lanes beyond `count` repeat the last item. */
 MP_FN complex_simd gather(const float* from,
                           std::int64_t step,
                           std::int64_t place,
@@ -72,8 +72,8 @@ MP_FN complex_simd gather(const float* from,
     return x;
 }
 
-/* What the mean of so many squares of noise exceeds once in a thousand, where 1 is expected:
- * Wilson and Hilferty's cube root of the chi-squared distribution */
+/* Return what the mean of `count` squares of noise with mean 1 exceeds once in a thousand
+ * cases: Wilson and Hilferty's cube root of the chi-squared distribution. */
 MP_FN double seldom_exceeded(std::int64_t count)
 {
     const double n = static_cast<double>(count);
@@ -81,7 +81,8 @@ MP_FN double seldom_exceeded(std::int64_t count)
     return root * root * root;
 }
 
-/* Of 1 value or more, which are put in another order; NaN counts as infinity */
+/* Return the median of 1 value or more. The values change their order, and NaN counts as
+ * infinity. */
 MP_FN float median(float* values, std::int64_t count)
 {
     for (std::int64_t i = 0; i < count; ++i)
@@ -91,7 +92,7 @@ MP_FN float median(float* values, std::int64_t count)
     return count % 2 ? *middle : (*std::max_element(values, middle) + *middle) / 2;
 }
 
-/* Inverse of a Hermitian positive definite matrix by Gauss and Jordan, in place */
+/* Invert a Hermitian positive definite matrix in place (Gauss and Jordan). */
 MP_FN void invert(complex_simd* g, int n)
 {
     const simd one(1.0f), zero(0.0f);
@@ -111,7 +112,8 @@ MP_FN void invert(complex_simd* g, int n)
     }
 }
 
-/* exp(i (angle k + phase)) for ascending k: products of coarse and fine steps */
+/* Compute exp(i (angle k + phase)) for ascending k as products of coarse and fine
+ * steps. */
 MP_FN void turns(double angle,
                  const std::int64_t* k,
                  std::int64_t count,
@@ -163,8 +165,9 @@ MP_FN void turns(double angle,
     }
 }
 
-/* y = x times turns, of complex numbers as pairs */
-MP_FN void turned(const float* x, const float* re, const float* im, std::int64_t count, float* y)
+/* Set y to x times turns. Complex numbers are pairs. */
+MP_FN void
+turned(const float* x, const float* re, const float* im, std::int64_t count, float* y)
 {
     for (std::int64_t i = 0; i < count; ++i) {
         const float a = x[2 * i], b = x[2 * i + 1];
@@ -173,8 +176,13 @@ MP_FN void turned(const float* x, const float* re, const float* im, std::int64_t
     }
 }
 
-/* Rows times a matrix, in place: `size` columns of complex numbers, each row times its scale */
-MP_FN void mix(const float* matrix, std::int64_t rows, std::int64_t size, const float* scale, float* x)
+/* Multiply a matrix and rows in place. Rows hold `size` complex numbers, and each row is
+ * then multiplied by its scale. */
+MP_FN void mix(const float* matrix,
+               std::int64_t rows,
+               std::int64_t size,
+               const float* scale,
+               float* x)
 {
     float column[2 * 256];
     for (std::int64_t i = 0; i < size; ++i) {

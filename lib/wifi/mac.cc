@@ -14,7 +14,7 @@ constexpr std::uint8_t signature = 0x4E;
 /* Words of the smallest MPDU, an acknowledgement, with its delimiter: 4 + 14 bytes */
 constexpr std::int64_t smallest = 5;
 
-/* CRC-32 of eight bytes at a time: table [n] is the CRC of a byte and n zeros. */
+/* CRC-32 of eight bytes at a time: table [n] holds the CRC of a byte and n zeros. */
 using crc_tables = std::array<std::array<std::uint32_t, 256>, 8>;
 
 crc_tables make_tables()
@@ -59,8 +59,8 @@ bool fcs_fits(const std::uint8_t* mpdu, std::int64_t length)
     return length > fcs && crc32(mpdu, length - fcs) == number(mpdu + length - fcs);
 }
 
-/* CRC of a delimiter's first 16 bits (§9.7.1): x^8 + x^2 + x + 1 over them, inverted, the
- * highest power first */
+/* Return the CRC of a delimiter's first 16 bits (§9.7.1): x^8 + x^2 + x + 1 over them,
+ * inverted, the highest power first. */
 std::uint8_t delimiter_crc(std::uint32_t head)
 {
     std::uint32_t c = 0xFF;
@@ -88,16 +88,17 @@ std::vector<delimiter> find_delimiters(const std::uint8_t* psdu, std::int64_t le
             continue;
         const std::uint32_t head = at[0] | at[1] << 8;
         if (delimiter_crc(head) == at[2])
-            found.push_back({ place, head >> 4 | (head >> 2 & 3) << 12, (head & 1) != 0 });
+            found.push_back(
+                { place, head >> 4 | (head >> 2 & 3) << 12, (head & 1) != 0 });
     }
     return found;
 }
 
 std::int64_t words(std::int64_t bytes) { return (bytes + word - 1) / word; }
 
-/* Whether what is no known MPDU, delimiter of length 0 or padding is too short for an MPDU
- * everywhere. Behind the first delimiter that is the last one's subframe there is padding
- * only, right or wrong. */
+/* Return whether every gap between known MPDUs, delimiters of length 0 and padding is too
+ * short for an MPDU. Behind the first delimiter of the last subframe there is only
+ * padding, right or wrong. */
 bool no_room(const std::vector<delimiter>& delimiters,
              const std::vector<mpdu_place>& mpdus,
              std::int64_t length)
@@ -105,11 +106,12 @@ bool no_room(const std::vector<delimiter>& delimiters,
     std::vector<std::uint8_t> known(words(length), 0);
     for (const mpdu_place& one : mpdus) {
         const std::int64_t begin = one.offset / word;
-        std::fill(known.begin() + begin - 1, known.begin() + begin + words(one.length), 1);
+        std::fill(
+            known.begin() + begin - 1, known.begin() + begin + words(one.length), 1);
     }
     std::vector<std::uint8_t> empty(delimiters.size());
     for (std::size_t i = 0; i < delimiters.size(); ++i)
-        /* What an MPDU's bytes look like does not count. */
+        /* The bytes of an MPDU may look like anything. */
         empty[i] = !delimiters[i].length && !known[delimiters[i].place];
     auto next = mpdus.begin();
     bool ended = false;
@@ -142,23 +144,24 @@ mpdu_places find_mpdus(const std::uint8_t* psdu, std::int64_t length, bool aggre
     std::vector<delimiter> delimiters;
     if (aggregated) {
         delimiters = find_delimiters(psdu, length);
-        std::int64_t free = 0; /* the words before it are known */
+        std::int64_t free = 0; /* first word that is not known */
         for (const delimiter& one : delimiters) {
             const std::int64_t begin = word * (one.place + 1);
             if (!one.length || one.place < free || begin + one.length > length)
                 continue;
             const bool ok = fcs_fits(psdu + begin, one.length);
             out.mpdus.push_back({ begin, one.length, ok });
-            /* A wrong length that a CRC let pass must not hide what follows. */
+            /* A wrong length that passed a CRC must not hide what follows. */
             if (ok)
                 free = one.place + 1 + words(one.length);
         }
     } else if (length)
         out.mpdus.push_back({ 0, length, fcs_fits(psdu, length) });
-    out.complete =
-        !out.mpdus.empty() &&
-        std::all_of(out.mpdus.begin(), out.mpdus.end(), [](auto& m) { return m.fcs_ok; }) &&
-        (!aggregated || no_room(delimiters, out.mpdus, length));
+    out.complete = !out.mpdus.empty() &&
+                   std::all_of(out.mpdus.begin(),
+                               out.mpdus.end(),
+                               [](auto& m) { return m.fcs_ok; }) &&
+                   (!aggregated || no_room(delimiters, out.mpdus, length));
     return out;
 }
 

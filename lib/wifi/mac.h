@@ -1,6 +1,6 @@
 /* SPDX-FileCopyrightText: 2026 The gr-mimopack authors
  * SPDX-License-Identifier: GPL-3.0-or-later */
-/* MPDUs of a PSDU; reference/wifi.py has the same in NumPy. */
+/* MPDUs of a PSDU; reference/wifi.py has the same search in NumPy. */
 #pragma once
 #include <cstdint>
 #include <vector>
@@ -14,10 +14,11 @@ struct mpdu_place {
 
 struct mpdu_places {
     std::vector<mpdu_place> mpdus;
-    bool complete; /* all fit, and nothing else of an A-MPDU has room for another */
+    bool complete; /* all fit, and no gap of an A-MPDU has room for another one */
 };
 
-/* Find the MPDUs of an A-MPDU, or check the one that the PSDU is (IEEE 802.11-2020 §9.7). */
+/* Find the MPDUs of an A-MPDU, or check the only MPDU of a PSDU (IEEE 802.11-2020
+ * §9.7). */
 mpdu_places find_mpdus(const std::uint8_t* psdu, std::int64_t length, bool aggregated);
 
 } // namespace mimopack

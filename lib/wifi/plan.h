@@ -1,7 +1,10 @@
 /* SPDX-FileCopyrightText: 2026 The gr-mimopack authors
  * SPDX-License-Identifier: GPL-3.0-or-later */
-/* What the Wi-Fi receiver's inner loops are asked to do, and what each instruction set's
- * build of them offers. Complex numbers are pairs of floats, arrays are in C's order. */
+/* Inputs and outputs of the Wi-Fi receiver's inner loops, and the table of each
+ * instruction set's build of them. Complex numbers are pairs of floats, and arrays are in
+ * C's order.
+ *
+ * A comment beside an array gives its shape, and behind a colon its contents. */
 #pragma once
 #include "cpu/plan.h"
 
@@ -14,14 +17,15 @@ struct wifi_frames {
     const std::int64_t* stride;  /* frames: complex samples from row to row */
 };
 
-/* Blocks of samples, against the next block each. */
+/* Correlation of blocks of samples, each with the next block */
 struct wifi_correlation {
     std::int64_t rows, blocks, block;
     std::int64_t stride;  /* complex samples from row to row */
     const float* samples; /* rows x blocks * block complex */
-    std::int64_t apart;   /* blocks from row to row of what comes out */
+    std::int64_t apart;   /* blocks from row to row of both outputs */
     float* energy;        /* rows x blocks, without the block's mean */
-    float* lag; /* rows x blocks - 1 complex: sum x[i] conj(x[i + block]), likewise */
+    float* lag; /* rows x blocks - 1 complex: sum x[i] conj(x[i + block]), without the
+                   mean */
 };
 
 /* Normalised correlations over `window` blocks: the mean over rows of the lags' sum over
@@ -36,8 +40,8 @@ struct wifi_metric {
     float* square;       /* size: |mean|^2 */
 };
 
-/* Preambles are looked for from the window on in which the short training field correlates
- * best. So many samples are needed, of a sample rate of `scale` times 20 MS/s; the channels
+/* A preamble is looked for from the best window of the short training field on. The
+ * search needs this number of samples at a sample rate of `scale` times 20 MS/s. Channels
  * have 52 subcarriers in each 20 MHz. */
 constexpr int wifi_legacy = 52;
 constexpr int wifi_max_parts = 4;
@@ -51,24 +55,24 @@ struct wifi_acquisition {
     const std::int64_t* starts; /* pieces */
     const float* lag;           /* pieces complex: sum x[n] conj(x[n + period]) */
     int scale, parts;           /* parts of 20 MHz */
-    int turns; /* offsets are looked for so many periods of the lag's phase to each side */
+    int turns;                  /* periods of the lag's phase searched to each side */
     const std::int64_t* bins;   /* parts x legacy, of an FFT of 64 scale */
     const float* sequence;      /* legacy: the long training field */
     const float* reference;     /* parts x 64 scale complex: its conjugate samples */
-    /* Of each piece: */
+    /* Results, a value (or row) for each piece */
     std::int64_t* part;   /* a bit for each part of 20 MHz that holds the preamble */
-    std::int64_t* start;  /* sample from the piece's start, of the short field */
-    std::int64_t* window; /* likewise, of the FFT window in the long one's first half */
+    std::int64_t* start;  /* first sample of the short field, from the piece's start */
+    std::int64_t* window; /* first sample of the long field's first FFT window */
     double* cfo;          /* cycles per sample */
-    float* direct;        /* rows complex: direct current, 0 where there is none */
+    float* direct;        /* rows complex: direct current, or 0 */
 };
 
-/* Where windows lie best in channels with paths at delays -32 ... 31. */
+/* Best places of windows in channels with paths at delays -32 ... 31 */
 struct wifi_shifts {
     std::int64_t channels;
     int guard;
     const double* power; /* channels x 64 */
-    std::int64_t* shift; /* channels: where the fewest paths reach in from other symbols */
+    std::int64_t* shift; /* channels: where the fewest other symbols reach in */
 };
 
 /* Spectra of the long training field's halves and of the symbols behind it. */
@@ -78,7 +82,7 @@ struct wifi_training {
     const float* spectra;  /* frames x rows x windows x parts x carriers complex */
     const float* sequence; /* carriers */
     double* noise;         /* frames x rows: power per carrier */
-    double* signal;        /* likewise, without the noise */
+    double* signal;        /* frames x rows: power per carrier without the noise */
     float* channel;        /* frames x carriers x parts x rows complex, over the noise */
 };
 
@@ -89,30 +93,32 @@ struct wifi_combination {
     const float* channel; /* frames x carriers x parts x rows complex, over the noise */
     const double* noise;  /* frames x rows */
     float* out;           /* frames x windows - 2 x carriers complex */
-    double* strength;     /* frames: sum of |channel|^2, or of the first symbol's
-                             magnitudes where that is less */
+    double* strength; /* frames: sum of |channel|^2, or of the first symbol's magnitudes
+                         if this sum is smaller */
 };
 
-/* The three symbols behind the L-LTF, of which signal fields are read: BPSK, some of it
- * turned by 90 degrees. */
-constexpr int wifi_signal_bits = 48; /* of a symbol, coded; half of them with rate 1/2 */
+/* The three symbols behind the L-LTF, which hold the signal fields: BPSK, in some symbols
+ * turned by 90 degrees */
+constexpr int wifi_signal_bits =
+    48; /* coded bits of a symbol; half of them with rate 1/2 */
 struct wifi_signals {
     std::int64_t frames;
-    const float* combined;   /* frames x 3 x legacy complex, through a matched filter */
-    const double* strength;  /* frames: sum of |H|^2 over the noise */
-    const std::int64_t* data; /* signal_bits of the legacy subcarriers */
-    const std::int64_t* pilots; /* 4, likewise */
+    const float* combined;    /* frames x 3 x legacy complex, through a matched filter */
+    const double* strength;   /* frames: sum of |H|^2 over the noise */
+    const std::int64_t* data; /* signal_bits: places among the legacy subcarriers */
+    const std::int64_t* pilots; /* 4: places among the legacy subcarriers */
     const float* pilot_signs;   /* 3 x 4 */
     const std::int64_t* order;  /* signal_bits: where a coded bit is sent */
     const double* distance;     /* 3: samples from the middle of the L-LTF */
-    /* Decodes blocks of rate 1/2, each of so many bits and six zeros, from state 0 to 0 */
+    /* Decode blocks of rate 1/2 from state 0 to state 0. Block i has num_bits[i] bits and
+     * six zeros. */
     void (*decode)(const void* decoder,
                    const float* llr,
                    const std::int64_t* num_bits,
                    std::int64_t blocks,
                    std::uint8_t* bits);
     const void* decoder;
-    /* Of each frame: */
+    /* Results, a row for each frame */
     std::uint8_t* first;  /* signal_bits / 2: the L-SIG */
     std::uint8_t* second; /* signal_bits: HT-SIG, or VHT-SIG-A */
     std::uint8_t* kind;   /* wifi_signal_kind */
@@ -124,25 +130,26 @@ struct wifi_headers {
     std::int64_t frames, rows, parts;
     int fft;
     wifi_frames from;
-    const float* direct;        /* frames x rows complex, what is taken off */
-    const double* cfo;          /* frames, cycles per sample */
+    const float* direct; /* frames x rows complex: direct current, to be subtracted */
+    const double* cfo;   /* frames, cycles per sample */
     const std::int64_t* starts; /* frames x windows */
     const float* white;         /* frames x rows x rows complex, or null */
     const std::int64_t* bins;   /* parts x legacy */
     const float* sequence;      /* legacy: the long training field */
     const wifi_smoother* smoother;
-    wifi_signals signals; /* but for what comes from the samples */
+    wifi_signals signals;   /* combined and strength are set from the samples */
     double *noise, *signal; /* frames x rows: power per carrier, without whitening */
 };
 constexpr std::int64_t wifi_header_windows = 5; /* the L-LTF's halves and three symbols */
 
 enum wifi_signal_kind : std::uint8_t {
-    wifi_no_signal = 0,   /* no L-SIG, and no greenfield frame either */
-    wifi_greenfield = 1,  /* second may be the HT-SIG of one */
-    wifi_l_sig = 2,       /* first was read, and: */
-    wifi_second_turned = 4, /* the symbol behind it is turned, as HT-SIG is */
-    wifi_third_turned = 8,  /* the next one is, as in HT and VHT: second was read */
-    wifi_repeated = 16      /* the L-SIG comes twice */
+    wifi_no_signal = 0,     /* neither an L-SIG nor a greenfield frame */
+    wifi_greenfield = 1,    /* second may be the HT-SIG of a greenfield frame */
+    wifi_l_sig = 2,         /* first was read; further flags: */
+    wifi_second_turned = 4, /* the symbol behind the L-SIG is turned, like an HT-SIG */
+    wifi_third_turned =
+        8, /* the symbol behind it is turned, as in HT and VHT; second was read */
+    wifi_repeated = 16 /* the L-SIG comes twice */
 };
 
 /* LLRs in the order of a code. */
@@ -150,14 +157,14 @@ struct wifi_order {
     std::int64_t frames, carriers, symbols, bits, coded;
     const float* llr;           /* frames x carriers x symbols x bits */
     const std::int64_t* source; /* coded: carrier * bits + bit */
-    float* out;                 /* frames x symbols x coded; 0 for what is not finite */
+    float* out;                 /* frames x symbols x coded; 0 in place of NaN and Inf */
 };
 
 /* A frame's LLRs as integers for the Viterbi decoder, encoder after encoder. */
 struct wifi_rounding {
     std::int64_t carriers, symbols, bits, coded, encoders;
     std::int64_t used;          /* integers of an encoder that are decoded */
-    const float* llr;           /* carriers x symbols x bits; 0 for what is not finite */
+    const float* llr;           /* carriers x symbols x bits; NaN and Inf count as 0 */
     const std::int64_t* source; /* coded: carrier * bits + bit, encoder after encoder */
     int rate;                   /* place in viterbi_rates */
     float largest_mean;
@@ -165,7 +172,7 @@ struct wifi_rounding {
     std::int8_t* out;     /* encoders x used; written up to symbols * coded */
 };
 
-/* Known subcarriers of frames, and how the sampling clock and the oscillator turn them. */
+/* Known subcarriers of frames, and their turns by sampling clock and oscillator */
 struct wifi_tracking {
     std::int64_t frames, symbols, carriers;
     int fft;                /* samples of a symbol without guard interval */
@@ -173,8 +180,8 @@ struct wifi_tracking {
                                conjugate of what is expected, over the noise */
     const std::int64_t* k;  /* carriers: their numbers, ascending */
     const double* distance; /* symbols: samples from the middle of the training */
-    const double* before;   /* frames: sampling offsets that are taken out first */
-    double* offset;         /* frames: those that are left */
+    const double* before;   /* frames: sampling offsets to be taken out first */
+    double* offset;         /* frames: remaining sampling offsets */
     double* phase;          /* frames x symbols, radians; or null */
 };
 
@@ -182,8 +189,8 @@ struct wifi_tracking {
 struct wifi_means {
     std::int64_t frames, rows;
     wifi_frames from;
-    float* mean;                 /* frames x rows complex */
-    float* power;                /* frames x rows: mean of the squares */
+    float* mean;  /* frames x rows complex */
+    float* power; /* frames x rows: mean of the squares */
 };
 
 /* FFTs of windows of frames. */
@@ -191,11 +198,11 @@ struct wifi_spectra {
     std::int64_t frames, rows, windows, num_bins;
     int fft;
     wifi_frames from;
-    const float* direct;         /* frames x rows complex, what is taken off */
-    const double* cfo;           /* frames, cycles per sample that are taken out */
-    const std::int64_t* starts;  /* frames x windows, of 0 .. length - fft */
+    const float* direct; /* frames x rows complex: direct current, to be subtracted */
+    const double* cfo;   /* frames: cycles per sample, to be taken out */
+    const std::int64_t* starts; /* frames x windows, of 0 .. length - fft */
     const std::int64_t* bins;   /* of 0 .. fft - 1 */
-    const float* scale;         /* frames x rows, what spectra are multiplied with */
+    const float* scale;         /* frames x rows: factors of the spectra */
     float* out;                 /* frames x rows x windows x num_bins complex */
 };
 
@@ -212,17 +219,17 @@ struct wifi_profiles {
     double* strength;       /* frames: mean of |channel|^2 */
 };
 
-/* Between which delays a channel's paths lie. */
+/* The delays between which a channel's paths lie */
 struct wifi_extents {
     std::int64_t frames, delays;
-    const float* power;    /* frames x delays */
-    const double* least;   /* frames: least power of a path */
-    const double* margin;  /* frames: what weaker paths may lie beyond the outermost ones */
-    const double* delay;   /* delays, ascending, as steps of one length */
-    double lobe;           /* a sample of the transform's window, in delays */
-    double longest;        /* of an extent that is used */
-    double *first, *last;  /* frames; 0 where there is no path */
-    std::int64_t* usable;  /* frames */
+    const float* power;   /* frames x delays */
+    const double* least;  /* frames: least power of a path */
+    const double* margin; /* frames: room for weaker paths outside */
+    const double* delay;  /* delays, ascending, as steps of one length */
+    double lobe;          /* a sample of the transform's window, in delays */
+    double longest;       /* longest extent that is used */
+    double *first, *last; /* frames; 0 without a path */
+    std::int64_t* usable; /* frames */
 };
 
 /* Channels through two real matrices each. */
@@ -231,13 +238,13 @@ struct wifi_smoothing {
     const float* channel; /* frames x carriers x rows complex */
     const std::int64_t *k, *wanted_k;
     const double *before, *after;  /* frames: delays taken out before, and put in after */
-    const std::int64_t* rank;      /* frames; where it is 0 nothing is written */
+    const std::int64_t* rank;      /* frames; nothing is written for rank 0 */
     const float* const* analysis;  /* frames: rank x carriers */
     const float* const* synthesis; /* frames: wanted x rank */
     float* out;                    /* frames x wanted x rows complex */
 };
 
-/* Two real matrices that smooth channels, and what they leave of the noise. */
+/* Two real matrices that smooth channels, and the share of the noise that remains */
 struct wifi_filter {
     std::int64_t rank;
     const float* analysis;  /* rank x carriers */
@@ -245,32 +252,39 @@ struct wifi_filter {
     double error;
 };
 
-/* How the channels of some subcarriers are smoothed within their delay spread. */
+/* Rules for paths and for the choice of a filter. Delays count samples at 20 MS/s. */
+struct wifi_delay_rules {
+    double lobe;          /* as in wifi_extents */
+    double longest;       /* as in wifi_extents */
+    double margin;        /* delays beyond the outermost paths */
+    double margin_per_db; /* additional delays for each dB of SNR above 15 dB */
+    double sidelobe;      /* power of the window's sidelobe over the power of its path */
+    double step, step_db; /* steps of the filters' widths and SNRs */
+};
+
+/* Smoothing of some subcarriers' channels within their delay spread */
 struct wifi_smoother {
     std::int64_t carriers, wanted, delays;
     const std::int64_t *k, *wanted_k; /* their numbers, ascending */
     const double* delay;              /* delays, ascending, as steps of one length */
     const float* transform;           /* carriers x delays complex */
-    double lobe, longest;             /* as of wifi_extents */
-    double margin, margin_per_db;     /* in delays, and for each dB above 15 */
-    double sidelobe;                  /* of the transform's window, over a path's power */
-    double step, step_db;             /* of widths, in delays, and levels of the filters */
-    /* A filter for paths that spread over so many steps, and an SNR of so many steps */
+    wifi_delay_rules rules;
+    /* Return a filter for a spread of paths and an SNR, in steps of the rules. */
     wifi_filter (*find)(const void* bank, int width, int level);
     const void* bank;
 };
 
-/* Least squares estimates that are smoothed. */
+/* Least squares estimates to be smoothed */
 struct wifi_estimates {
     const wifi_smoother* smoother;
     std::int64_t frames, rows;
     const float* channel; /* frames x carriers x rows complex */
-    double noise;         /* variance of their noise */
-    bool smooth;          /* or find paths only */
+    double noise;         /* variance of the estimates' noise */
+    bool smooth;          /* false: find paths only */
     float* out;           /* frames x wanted x rows complex */
     double* error;        /* frames: variance of the error over the noise */
-    std::int64_t* done;   /* frames: whether they are smoothed; nothing is put out where not */
-    double* paths;        /* frames x 64: power at delays -32 ... 31, samples at 20 MS/s */
+    std::int64_t* done;   /* frames: 1 for a smoothed channel; 0 without output */
+    double* paths; /* frames x 64: power at delays -32 ... 31, samples at 20 MS/s */
 };
 
 /* Channel matrices of rows x columns. */
@@ -278,15 +292,15 @@ struct wifi_channels {
     std::int64_t matrices;
     int rows, columns;
     const float* h; /* matrices x rows x columns complex */
-    float* ratio;   /* of the largest singular value's square to the least one's */
+    float* ratio;   /* largest singular value over the least, squared */
 };
 
-/* Received vectors of frames against the nearest points, as MMSE estimates see them. */
+/* Received vectors of frames compared with the nearest points, after an MMSE estimate */
 struct wifi_errors {
     std::int64_t frames, carriers, vectors; /* vectors with each carrier's matrix */
     int rows, columns;
     int side;                   /* points of a square QAM's axis; 1 is BPSK */
-    float scale;                /* half the distance of neighbours on it */
+    float scale;                /* half the distance of neighbours on an axis */
     const std::int64_t* chosen; /* num_chosen of the vectors */
     std::int64_t num_chosen;
     const float* y;     /* frames x carriers x vectors x rows complex */
@@ -297,34 +311,37 @@ struct wifi_errors {
 
 constexpr int wifi_max_columns = 8;
 
-/* What frames of one format have in common. Windows and starts count samples at 20 MS/s from
- * the FFT window of the L-LTF's first half on. */
+/* The common properties of frames of one format. Windows and starts count samples at 20
+ * MS/s from the FFT window of the L-LTF's first half on. */
 struct wifi_format {
-    int fft, scale;                 /* samples of a symbol; sample rate over 20 MS/s */
-    std::int64_t legacy, trained, carriers, data; /* of the L-LTF, with a channel, in use */
+    int fft, scale; /* samples of a symbol; sample rate over 20 MS/s */
+    /* Subcarriers: of the L-LTF, with a channel, in use, and with data */
+    std::int64_t legacy, trained, carriers, data;
     std::int64_t symbols, streams, num_pilots;
-    std::int64_t num_ltf;           /* 0 where the L-LTF trains */
+    std::int64_t num_ltf;                              /* 0 if the L-LTF trains */
     const std::int64_t *legacy_bins, *ltf_bins, *bins; /* legacy, trained, carriers */
     const std::int64_t* k;             /* carriers: their numbers, ascending */
-    const std::int64_t* band_k;        /* likewise, in the band of the samples */
+    const std::int64_t* band_k;        /* carriers: numbers in the band of the samples */
     const std::int64_t* trained_place; /* carriers: their places among the trained ones */
     const std::int64_t* places;        /* data of the carriers */
-    const std::int64_t *pilot_places, *pilot_k; /* num_pilots: of the carriers, and numbers */
-    const float* pilots;               /* symbols x num_pilots x streams */
-    const std::int64_t* starts;        /* symbols */
+    const std::int64_t *pilot_places,
+        *pilot_k;               /* num_pilots: of the carriers, and numbers */
+    const float* pilots;        /* symbols x num_pilots x streams */
+    const std::int64_t* starts; /* symbols */
     const double* distance; /* symbols: samples from the middle of the training fields */
     bool greenfield;        /* the first training field comes twice */
     const std::int64_t* ltf_starts; /* num_ltf, one more in greenfield frames */
     const float* mapping;           /* streams x num_ltf: signs over their number */
-    const std::uint8_t* shared; /* trained: whether all streams send the same; or null */
-    const float *turn, *untrained;  /* trained x streams complex: what shifts and parts do;
-                                       its conjugate times the training sequence */
-    double share;                   /* noise of an estimate over that of a symbol */
+    const std::uint8_t* shared;     /* trained: 1 if all streams send the same; or null */
+    const float *turn, *untrained; /* trained x streams complex: what shifts and parts do;
+                                      its conjugate times the training sequence */
+    double share;                  /* noise of an estimate over that of a symbol */
     bool smoothing, short_gi;
     const wifi_smoother* smoother;
-    const std::int64_t* trained_here; /* its carriers among the trained ones; null: all */
-    std::int64_t signal_b;            /* window of the VHT-SIG-B, or -1 */
-    const float* signal_b_signs;      /* streams */
+    const std::int64_t*
+        trained_here;      /* the smoother's among the trained carriers; null: all */
+    std::int64_t signal_b; /* window of the VHT-SIG-B, or -1 */
+    const float* signal_b_signs; /* streams */
 };
 
 /* Frames from their samples to received vectors, channels and noise. */
@@ -332,18 +349,18 @@ struct wifi_demodulation {
     const wifi_format* format;
     std::int64_t frames, rows;
     wifi_frames from;
-    const std::int64_t* first;   /* frames: samples from which windows count */
-    const double* cfo;           /* frames, cycles per sample */
-    const float* direct;         /* frames x rows complex, what is taken off */
-    const float* white;          /* frames x rows x rows complex, or null */
-    float* vectors;       /* frames x data x symbols x rows complex */
-    float* whitened;      /* frames x data x rows x streams complex */
-    double* noise_var;    /* frames: of the vectors, and of the channel's error */
-    float* channel;       /* frames x trained x rows x streams complex, without turns */
-    double* noise;        /* frames x rows: power in a subcarrier */
+    const std::int64_t* first; /* frames: samples from which windows count */
+    const double* cfo;         /* frames, cycles per sample */
+    const float* direct;    /* frames x rows complex: direct current, to be subtracted */
+    const float* white;     /* frames x rows x rows complex, or null */
+    float* vectors;         /* frames x data x symbols x rows complex */
+    float* whitened;        /* frames x data x rows x streams complex */
+    double* noise_var;      /* frames: noise of the vectors and the channel */
+    float* channel;         /* frames x trained x rows x streams complex, without turns */
+    double* noise;          /* frames x rows: power in a subcarrier */
     double *offset, *phase; /* frames; frames x symbols, radians */
-    std::int64_t* delay;  /* frames: of the first path, samples at 20 MS/s */
-    float* signal_b;      /* frames x data: LLRs of the VHT-SIG-B */
+    std::int64_t* delay;    /* frames: delay of the first path, samples at 20 MS/s */
+    float* signal_b;        /* frames x data: LLRs of the VHT-SIG-B */
     float* received;      /* frames x rows x symbols x carriers complex, over the noise */
     float* least_squares; /* like channel, over the noise */
 };
@@ -351,13 +368,13 @@ struct wifi_demodulation {
 /* Constellation points of frames, from the bits of the code. */
 struct wifi_points {
     std::int64_t frames, symbols, carriers; /* carriers with data and pilots */
-    std::int64_t data, copies;              /* subcarriers of a copy, which send the same */
-    int streams, bits;                      /* bits of a point */
-    int stbc;                               /* streams with a space-time block code */
+    std::int64_t data, copies; /* subcarriers of a copy; copies send the same */
+    int streams, bits;         /* bits of a point */
+    int stbc;                  /* streams with a space-time block code */
     std::int64_t num_pilots;
-    const std::uint8_t* coded; /* frames x symbols x data * streams * bits */
-    const std::int64_t* from;  /* data x streams x bits: which of the coded bits is sent */
-    const float* table;        /* 1 << bits complex, by their bits, MSB first */
+    const std::uint8_t* coded;        /* frames x symbols x data * streams * bits */
+    const std::int64_t* from;         /* data x streams x bits: place of the coded bit */
+    const float* table;               /* 1 << bits complex, by their bits, MSB first */
     const std::int64_t* places;       /* copies x data, of 0 .. carriers - 1 */
     const std::int64_t* pilot_places; /* num_pilots, likewise */
     const float* pilots;              /* symbols x num_pilots x streams + stbc */
@@ -365,41 +382,41 @@ struct wifi_points {
 };
 
 /* Frames of one format behind their first pass. `trained` subcarriers have a channel,
- * without the streams' turns, `carriers` of them hold data or pilots. */
+ * without the streams' turns. `carriers` of them hold data or pilots. */
 struct wifi_shape {
     std::int64_t frames, rows, symbols, carriers, streams, trained;
     const std::int64_t* trained_place; /* carriers: their places among the trained ones */
     const float* turn;                 /* trained x streams complex */
 };
 
-/* Clock, phase, noise and channel anew, from what was decoded: least squares over training
- * fields and data. All is over the noise of the antennas. */
+/* A new estimate of clock, phase, noise and channel from decoded frames: least squares
+ * over training fields and data. All values are over the noise of the antennas. */
 struct wifi_refinement {
     wifi_shape shape;
-    int fft;                       /* samples of a symbol without guard interval */
-    float weight;                  /* symbols that the training fields are worth */
-    bool interpolate;              /* channels of subcarriers that an interferer hits */
+    int fft;          /* samples of a symbol without guard interval */
+    float weight;     /* weight of the training fields, in symbols */
+    bool interpolate; /* replace the channels of subcarriers that an interferer hits */
     const float* received;         /* frames x rows x symbols x carriers complex */
     const float* points;           /* frames x streams x symbols x carriers complex */
     const float* channel;          /* frames x trained x rows x streams complex */
-    const float* least_squares;    /* likewise, of the training fields */
+    const float* least_squares;    /* like channel, from the training fields */
     const std::int64_t* k;         /* carriers: their numbers, ascending */
-    const std::int64_t* trained_k; /* trained, likewise */
+    const std::int64_t* trained_k; /* trained: their numbers */
     const double* distance;        /* symbols: samples from the middle of the training */
     const std::int64_t* pilot_places; /* num_pilots of the carriers */
     std::int64_t num_pilots;
-    const std::int64_t* estimated; /* num_estimated of the carriers: others keep the channel */
+    const std::int64_t* estimated; /* num_estimated carriers; others keep theirs */
     std::int64_t num_estimated;
-    double* offset;  /* frames: sampling offsets that are left */
+    double* offset;  /* frames: remaining sampling offsets */
     double* phase;   /* frames x symbols, radians */
-    float* turned;   /* like received, without the turns of both */
+    float* turned;   /* like received, without the turns of offset and phase */
     float* noise;    /* frames x carriers x rows */
     float* least;    /* frames x rows: the least noise of a carrier */
     float* estimate; /* like channel */
 };
 
-/* What a detector takes, with noise of variance 1 on each subcarrier and no correlation
- * between antennas, as it was found in what is left of the symbols. */
+/* Inputs of a detector: the noise has variance 1 on each subcarrier and no correlation
+ * between antennas. The noise is what remains of the symbols. */
 struct wifi_whitening {
     wifi_shape shape;
     std::int64_t data;
@@ -413,7 +430,7 @@ struct wifi_whitening {
 };
 
 struct wifi_build {
-    const char* name; /* of its isa_build */
+    const char* name; /* name of its isa_build */
     void (*correlate)(const wifi_correlation&);
     void (*metric)(const wifi_metric&);
     void (*acquire)(const wifi_acquisition&);

@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: 2026 The gr-mimopack authors
  * SPDX-License-Identifier: GPL-3.0-or-later */
-/* Confirms and times preambles; reference/wifi.py has the formulas in NumPy. A preamble's
- * results depend on nothing but its samples. Places count samples at 20 MS/s unless they are
- * said to be of the stream. */
+/* Confirmation and timing of preambles; reference/wifi.py has the formulas in NumPy. A
+ * preamble's results depend on its samples only. Places count samples at 20 MS/s, or
+ * samples of the stream where a comment says so. */
 #include "wifi/fft.h"
 #include "wifi/lanes.h"
 #include <algorithm>
@@ -16,38 +16,38 @@ namespace {
 
 constexpr int guard = 16, part_fft = 64, short_field = 160;
 constexpr int ltf_start = short_field + 2 * guard;
-/* Around the best window of the short training field, the long one may begin so much earlier
- * or later than behind ten periods. */
+/* Distances by which the long training field may begin earlier or later than ten periods
+ * behind the best window of the short one */
 constexpr int early = 14, late = 64;
 /* The largest cyclic advance of an antenna, and delays that count in the search */
 constexpr int advance = 4, search_delay = 8;
 constexpr int first_place = ltf_start - late - guard;
 static_assert(wifi_preamble_samples(1) == ltf_start + early + 2 * part_fft);
-/* Least correlation of the long field's halves, and what sums in another order may lack */
+/* Least correlation of the long field's halves, and a factor for sums in another order */
 constexpr double least_agreement = 0.3, nearly = 0.999;
-/* The same for subcarriers, without those that hold noise only */
+/* Least correlation over subcarriers, without subcarriers of noise only */
 constexpr double least_agreement_inside = 0.4;
-/* Energy of the mean over the power that makes it a direct current; a signal with an unknown
- * carrier offset is seldom so strong at one frequency. */
+/* Least energy of a direct current's mean over the power. A signal with an unknown
+ * carrier offset is seldom this strong at one frequency. */
 constexpr double least_direct = 8;
-/* Taps that a channel may fill, of 64, and the share of the power that must lie there: what
- * noise has, and 0.35 of the rest. */
+/* Taps of 64 that a channel may fill, and the share of the power that must lie there: the
+ * share of noise plus 0.35 of the rest. */
 constexpr int taps_first = -advance - 4, taps_end = guard - 3;
 constexpr double noise_share = (advance + guard + 1) / 64.0;
 constexpr double concentrated = noise_share + 0.35 * (1 - noise_share);
-/* Paths are looked for at so many samples on both sides. */
+/* Paths are looked for at this number of samples on both sides. */
 constexpr int nearest = guard + 8;
 
 struct piece {
     double re, im;
 };
 
-/* Number of a subcarrier by its index */
+/* Return the number of a subcarrier by its index. */
 int carrier(int index) { return index < 26 ? index - 26 : index - 25; }
 
 double hann(int index) { return 0.5 + 0.5 * std::cos(M_PI * carrier(index) / 27); }
 
-/* Where windows lie best, with power at delays -32 ... 31 */
+/* Return the best shift of windows for power at delays -32 ... 31. */
 int best_shift(const double* power, int shortest)
 {
     const int count = 2 * shortest + 9, begin = -shortest - 8;
@@ -65,7 +65,7 @@ int best_shift(const double* power, int shortest)
     int number = 0;
     for (int i = 0; i < count; ++i)
         number += cost[i] <= least + 0.01 * total;
-    /* The middle one of equals */
+    /* The middle one of equal shifts */
     int seen = 0;
     for (int i = 0; i < count; ++i) {
         seen += cost[i] <= least + 0.01 * total;
@@ -115,7 +115,7 @@ public:
         double most;
         std::int64_t place = search(most);
         if (d_a.turns) {
-            /* The long field is found at the right one of the offsets only. */
+            /* The long field appears at the right offset only. */
             const double first = coarse, period = 1.0 / (16 * d_scale);
             for (int turn = -d_a.turns; turn <= d_a.turns; ++turn) {
                 double found;
@@ -161,8 +161,8 @@ private:
         return d_spectra.data() + 2 * ((row * 2 + half) * d_a.parts + part) * wifi_legacy;
     }
 
-    /* Whether something may repeat itself as the long field does; most signals that the short
-     * field's correlation takes for one do not. */
+    /* Return whether samples may repeat like the long field. Most signals that the short
+     * field's correlation takes for a preamble do not. */
     bool repeats(const float* x, float* direct)
     {
         const std::int64_t window = 72 * d_scale, lag = d_fft;
@@ -173,9 +173,11 @@ private:
         double *total_re = d_sums.data(), *total_im = total_re + positions,
                *total = total_im + positions;
         d_products.resize(2 * (needed + lag) + 2 * needed + needed + lag);
-        float *re = d_products.data(), *im = re + needed + lag, *power = im + needed + lag;
+        float *re = d_products.data(), *im = re + needed + lag,
+              *power = im + needed + lag;
         float *lag_re = power + needed + lag, *lag_im = lag_re + needed;
-        for (std::int64_t row = 0; row < d_a.rows; ++row, x += 2 * d_a.stride, direct += 2) {
+        for (std::int64_t row = 0; row < d_a.rows;
+             ++row, x += 2 * d_a.stride, direct += 2) {
             double mean_re = 0, mean_im = 0, energy = 0;
             for (std::int64_t i = 0; i < d_length; ++i) {
                 mean_re += x[2 * i];
@@ -227,13 +229,14 @@ private:
         return false;
     }
 
-    /* Samples without direct current and coarse offset, each antenna at the same level; false
-     * where they are not finite, or nothing */
+    /* Take direct current and coarse offset out of the samples, and give each antenna the
+     * same level. Return false if samples are not finite, or are all 0. */
     bool level(const float* x, const float* direct, double cfo)
     {
         rotation(cfo, 0, d_tail, d_turn_re.data(), d_turn_im.data());
         bool any = false;
-        for (std::int64_t row = 0; row < d_a.rows; ++row, x += 2 * d_a.stride, direct += 2) {
+        for (std::int64_t row = 0; row < d_a.rows;
+             ++row, x += 2 * d_a.stride, direct += 2) {
             const float* y = x + 2 * d_first;
             float *re = d_re.data() + row * d_padded, *im = d_im.data() + row * d_padded;
             double energy = 0;
@@ -259,22 +262,24 @@ private:
         return any;
     }
 
-    /* Where the first half begins, to about 8 places at 20 MS/s, in samples of the stream; most:
-     * the power of the correlation there. No part is wider than 20 MHz, so that its correlation
-     * is needed at no more than 20 MS/s. */
+    /* Return where the first half begins, to about 8 places at 20 MS/s, in samples of the
+     * stream. most: power of the correlation there. No part is wider than 20 MHz, so its
+     * correlation is computed at 20 MS/s. */
     std::int64_t search(double& most)
     {
         constexpr int together = 4;
         constexpr std::int64_t group = together * width;
         const std::int64_t places = (d_tail - 2 * d_fft) / d_scale + 1;
         const std::int64_t rounded = (places + group - 1) / group * group;
-        /* Samples that lie `scale` apart are next to each other. */
+        /* Neighbours in memory are samples that lie `scale` apart. */
         const std::int64_t stretch = rounded + part_fft;
         d_work.assign(2 * d_scale * stretch + rounded, 0.0f);
-        float *re = d_work.data(), *im = re + d_scale * stretch, *power = im + d_scale * stretch;
+        float *re = d_work.data(), *im = re + d_scale * stretch,
+              *power = im + d_scale * stretch;
         for (std::int64_t row = 0; row < d_a.rows; ++row) {
-            const float *x = d_re.data() + row * d_padded, *y = d_im.data() + row * d_padded;
-            /* Correlation is linear: with the sum of both halves at once. */
+            const float *x = d_re.data() + row * d_padded,
+                        *y = d_im.data() + row * d_padded;
+            /* Correlation is linear, so both halves are added first. */
             for (int phase = 0; phase < d_scale; ++phase)
                 for (std::int64_t i = phase, to = phase * stretch; i < d_tail - d_fft;
                      i += d_scale, ++to) {
@@ -325,8 +330,8 @@ private:
         return std::min(std::max(best + advance, least), places - 1) * d_scale;
     }
 
-    /* Whether the halves at a place agree; residual: the offset that is left, cycles per
-     * sample, antennas weighted by their SNR, of which the correlation tells */
+    /* Return whether the halves at a place agree. residual: remaining offset in cycles
+     * per sample, with antennas weighted by their SNR, which the correlation tells. */
     bool halves_agree(std::int64_t place, double& residual) const
     {
         const std::int64_t begin = place - 8 * d_scale, count = d_fft + 8 * d_scale;
@@ -357,7 +362,7 @@ private:
         return std::sqrt(all.re * all.re + all.im * all.im) > least_agreement * sizes;
     }
 
-    /* Spectra of the halves at a place */
+    /* Compute the spectra of the halves at a place. */
     void spectra(std::int64_t place, double cfo)
     {
         rotation(cfo, 0, 2 * d_fft, d_turn_re.data(), d_turn_im.data());
@@ -391,8 +396,8 @@ private:
         }
     }
 
-    /* Adds the power of a row's taps over the delays -32 ... 31, of what value(row, part, k)
-     * gives for each subcarrier: to power of its part */
+    /* Add the power of a row's taps over the delays -32 ... 31 to the power of each part.
+     * value(row, part, k) gives the subcarriers. */
     template <typename Value>
     void add_taps(std::int64_t part, int parts, Value value, double (*power)[64])
     {
@@ -400,7 +405,8 @@ private:
         for (std::int64_t first = 0; first < jobs; first += width) {
             const int count =
                 static_cast<int>(jobs - first < width ? jobs - first : width);
-            std::fill_n(reinterpret_cast<float*>(d_lanes.data()), 2 * width * part_fft, 0.0f);
+            std::fill_n(
+                reinterpret_cast<float*>(d_lanes.data()), 2 * width * part_fft, 0.0f);
             for (int l = 0; l < count; ++l) {
                 float* lane = reinterpret_cast<float*>(d_lanes.data()) + l;
                 for (int k = 0; k < wifi_legacy; ++k) {
@@ -414,7 +420,7 @@ private:
             }
             d_part_transform.run(d_lanes.data());
             for (int d = -32; d < 32; ++d) {
-                /* An inverse transform is one in which delays are turned round. */
+                /* An inverse transform is a transform with reversed delays. */
                 const simd tap = norm(d_lanes[d_part_transform.place(-d & 63)]);
                 for (int l = 0; l < count; ++l)
                     power[(first + l) % parts][d + 32] += tap.v[l];
@@ -422,7 +428,8 @@ private:
         }
     }
 
-    /* Which parts hold a long training field: its halves agree, and its response is short */
+    /* Return the parts that hold a long training field: halves agree, and the response is
+     * short. */
     std::int64_t occupied()
     {
         double power[wifi_max_parts] = {}, agreement[wifi_max_parts] = {};
@@ -434,7 +441,8 @@ private:
                 float size[wifi_legacy];
                 double energy = 0, real = 0;
                 for (int k = 0; k < wifi_legacy; ++k) {
-                    const float re = a[2 * k] + b[2 * k], im = a[2 * k + 1] + b[2 * k + 1];
+                    const float re = a[2 * k] + b[2 * k],
+                                im = a[2 * k + 1] + b[2 * k + 1];
                     size[k] = __builtin_sqrtf(re * re + im * im);
                     energy += a[2 * k] * a[2 * k] + a[2 * k + 1] * a[2 * k + 1] +
                               b[2 * k] * b[2 * k] + b[2 * k + 1] * b[2 * k + 1];
@@ -444,17 +452,18 @@ private:
                 agreement[s] += real;
                 d_most[row * d_a.parts + s] = 2 * median(size, wifi_legacy);
             }
-        /* Strong subcarriers count no more than twice the middle one: a narrow signal must not
-         * pass for a channel, nor a tone hide one. */
-        const auto limited = [this](std::int64_t row, int s, int k, float& to_re, float& to_im) {
-            const float *a = spectrum(row, 0, s), *b = spectrum(row, 1, s);
-            const float re = a[2 * k] + b[2 * k], im = a[2 * k + 1] + b[2 * k + 1];
-            const float size = __builtin_sqrtf(re * re + im * im);
-            const float most = d_most[row * d_a.parts + s];
-            const float gain = d_a.sequence[k] * (size > most ? most / size : 1);
-            to_re = re * gain;
-            to_im = im * gain;
-        };
+        /* Limit strong subcarriers to twice the median: a narrow signal must not pass for
+         * a channel, and a tone must not hide one. */
+        const auto limited =
+            [this](std::int64_t row, int s, int k, float& to_re, float& to_im) {
+                const float *a = spectrum(row, 0, s), *b = spectrum(row, 1, s);
+                const float re = a[2 * k] + b[2 * k], im = a[2 * k + 1] + b[2 * k + 1];
+                const float size = __builtin_sqrtf(re * re + im * im);
+                const float most = d_most[row * d_a.parts + s];
+                const float gain = d_a.sequence[k] * (size > most ? most / size : 1);
+                to_re = re * gain;
+                to_im = im * gain;
+            };
         add_taps(0, d_a.parts, limited, taps);
         const double strongest = *std::max_element(power, power + d_a.parts);
         std::int64_t good = 0;
@@ -472,7 +481,7 @@ private:
         return chosen(good, agreement);
     }
 
-    /* The parts that hold a frame: all, the better pair, the best one, or none */
+    /* Return the parts that hold a frame: all, the better pair, the best one, or none. */
     std::int64_t chosen(std::int64_t good, const double* agreement) const
     {
         const int parts = d_a.parts;
@@ -495,8 +504,8 @@ private:
         return best;
     }
 
-    /* Delay of the first path and best shift of the FFT window; false where samples are not
-     * finite */
+    /* Find the delay of the first path and the best shift of the FFT window. Return false
+     * if samples are not finite. */
     bool timing(std::int64_t part, int& delay, int& shift)
     {
         int begin = 0, count = 0;
@@ -518,8 +527,7 @@ private:
         double power[1][64] = {};
         const auto smooth = [&](std::int64_t row, int s, int k, float& re, float& im) {
             const float *a = spectrum(row, 0, s), *b = spectrum(row, 1, s);
-            const float gain =
-                d_a.sequence[k] * static_cast<float>(hann(k)) * scale[row];
+            const float gain = d_a.sequence[k] * static_cast<float>(hann(k)) * scale[row];
             re = (a[2 * k] + b[2 * k]) * gain;
             im = (a[2 * k + 1] + b[2 * k + 1]) * gain;
         };
@@ -544,7 +552,8 @@ private:
         delay = 0;
         shift = -guard / 4;
         if (most > 0) {
-            /* The Hann window spreads a path to its neighbours at a quarter of its power. */
+            /* The Hann window spreads a path to its neighbours at a quarter of its
+             * power. */
             int place = 0;
             while (!(power[0][place] > 0.4 * most))
                 ++place;

@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: 2026 The gr-mimopack authors
  * SPDX-License-Identifier: GPL-3.0-or-later */
-/* What was decoded of frames as further training; reference/wifi.py has the formulas in
- * NumPy. A frame's results depend on nothing but that frame. */
-#include "wifi/lanes.h"
+/* Decoded frames as further training; reference/wifi.py has the formulas in NumPy. A
+ * frame's results depend on no other frame. */
+#include "wifi/planes.h"
 #include <algorithm>
 #include <cmath>
 #include <complex>
@@ -32,7 +32,7 @@ void points(const wifi_points& p)
             for (int stream = 0; stream < p.streams; ++stream, ++row) {
                 const bool twin = stream < p.stbc;
                 float* to = out + 2 * (row * plane + t * p.carriers);
-                /* Of (a, b) the twin sends (-b*, a*). */
+                /* The twin of (a, b) sends (-b*, a*). */
                 float* other = out + 2 * ((row + 1) * plane + (t ^ 1) * p.carriers);
                 const float sign = t % 2 ? -1.0f : 1.0f;
                 for (std::int64_t copy = 0; copy < p.copies; ++copy)
@@ -51,7 +51,8 @@ void points(const wifi_points& p)
             const float* pilot = p.pilots + t * p.num_pilots * unknowns;
             for (std::int64_t i = 0; i < p.num_pilots; ++i)
                 for (row = 0; row < unknowns; ++row) {
-                    float* to = out + 2 * (row * plane + t * p.carriers + p.pilot_places[i]);
+                    float* to =
+                        out + 2 * (row * plane + t * p.carriers + p.pilot_places[i]);
                     to[0] = *pilot++;
                     to[1] = 0;
                 }
@@ -62,99 +63,25 @@ void points(const wifi_points& p)
 namespace {
 
 constexpr float tiny = 1e-20f;
-/* A pilot with more than so many times the usual noise of a frame's pilots counts less. */
+/* A pilot whose noise exceeds this multiple of the usual noise of the frame's pilots
+ * counts less. */
 constexpr float pilot_excess = 2.5f;
-/* Where an interferer makes noise so many times stronger, a subcarrier's channel comes from
- * its neighbours. */
+/* If an interferer multiplies the noise by more than this, a subcarrier's channel comes
+ * from its neighbours. */
 constexpr float interference = 4;
-/* Mean squares of correlations over those of independent noise that tell an interferer */
-constexpr double correlated = 4;
-
-/* Rows of complex numbers, real and imaginary parts apart, each row padded with zeros to
- * whole vectors */
-class planes
-{
-public:
-    planes(std::int64_t rows, std::int64_t size)
-        : d_padded((size + width - 1) / width * width), d_size(size),
-          d_re(rows * d_padded), d_im(rows * d_padded)
-    {
-    }
-
-    std::int64_t padded() const { return d_padded; }
-    float* re(std::int64_t row) { return d_re.data() + row * d_padded; }
-    float* im(std::int64_t row) { return d_im.data() + row * d_padded; }
-
-    complex_simd get(std::int64_t row, std::int64_t place) const
-    {
-        const std::int64_t at = row * d_padded + place;
-        return { simd::load(d_re.data() + at), simd::load(d_im.data() + at) };
-    }
-
-    void put(std::int64_t row, std::int64_t place, complex_simd x)
-    {
-        const std::int64_t at = row * d_padded + place;
-        x.re.store(d_re.data() + at);
-        x.im.store(d_im.data() + at);
-    }
-
-    /* rows x size, from pairs */
-    void fill(const float* from)
-    {
-        const std::int64_t rows = static_cast<std::int64_t>(d_re.size()) / d_padded;
-        for (std::int64_t row = 0; row < rows; ++row) {
-            float *a = re(row), *b = im(row);
-            for (std::int64_t i = 0; i < d_size; ++i, from += 2) {
-                a[i] = from[0];
-                b[i] = from[1];
-            }
-        }
-    }
-
-private:
-    std::int64_t d_padded, d_size;
-    std::vector<float> d_re, d_im;
-};
-
-/* The channel with the streams' turns, a row for each antenna and stream */
-void turned_channel(const wifi_shape& s, const float* channel, planes& h)
-{
-    for (std::int64_t k = 0; k < s.carriers; ++k) {
-        const std::int64_t c = s.trained_place[k];
-        const float* turn = s.turn + 2 * c * s.streams;
-        const float* from = channel + 2 * c * s.rows * s.streams;
-        for (std::int64_t r = 0; r < s.rows; ++r)
-            for (std::int64_t i = 0; i < s.streams; ++i, from += 2) {
-                const float a = turn[2 * i], b = turn[2 * i + 1];
-                h.re(r * s.streams + i)[k] = from[0] * a - from[1] * b;
-                h.im(r * s.streams + i)[k] = from[0] * b + from[1] * a;
-            }
-    }
-}
-
-/* H x of an antenna, of the vector of subcarriers at `place` */
-MP_FN complex_simd expected(const planes& h,
-                            const planes& x,
-                            const wifi_shape& s,
-                            std::int64_t r,
-                            std::int64_t t,
-                            std::int64_t place)
-{
-    complex_simd e = h.get(r * s.streams, place) * x.get(t, place);
-    for (std::int64_t i = 1; i < s.streams; ++i)
-        e = e + h.get(r * s.streams + i, place) * x.get(i * s.symbols + t, place);
-    return e;
-}
 
 class learner
 {
 public:
     explicit learner(const wifi_refinement& w)
-        : d_w(w), d_s(w.shape), d_y(d_s.rows * d_s.symbols, d_s.carriers),
+        : d_w(w),
+          d_s(w.shape),
+          d_y(d_s.rows * d_s.symbols, d_s.carriers),
           d_x(d_s.streams * d_s.symbols, d_s.carriers),
           d_h(d_s.rows * d_s.streams, d_s.carriers),
           d_estimate(d_s.rows * d_s.streams, d_s.carriers),
-          d_noise(d_s.rows * d_s.carriers), d_doubt(d_s.rows * d_y.padded()),
+          d_noise(d_s.rows * d_s.carriers),
+          d_doubt(d_s.rows * d_y.padded()),
           d_known(2 * d_s.symbols * d_s.carriers)
     {
     }
@@ -201,8 +128,8 @@ private:
     std::vector<float> d_doubt; /* rows x padded */
     std::vector<float> d_known; /* symbols x carriers complex */
 
-    /* Noise of each subcarrier and what wrong decisions add; returns the mean power of these
-     * over the noise */
+    /* Compute the noise of each subcarrier and the noise that wrong decisions add. Return
+     * the mean power of the latter over the noise. */
     float residuals()
     {
         const std::int64_t rows = d_s.rows, carriers = d_s.carriers;
@@ -254,8 +181,8 @@ private:
         return static_cast<float>(wrong / static_cast<double>(count));
     }
 
-    /* How far a pilot's magnitude is from what is expected tells its noise, whatever its
-     * phase. Wrong decisions do not reach pilots. */
+    /* Weight pilots by their noise, which follows from the error of their magnitude,
+     * whatever their phase. Wrong decisions do not reach pilots. */
     void trust_pilots()
     {
         const std::int64_t pilots = d_w.num_pilots;
@@ -276,8 +203,8 @@ private:
                              d_x.re(i * d_s.symbols + t)[k];
                     }
                     const std::int64_t at = r * d_s.symbols + t;
-                    both += std::conj(e) *
-                            std::complex<float>(d_y.re(at)[k], d_y.im(at)[k]);
+                    both +=
+                        std::conj(e) * std::complex<float>(d_y.re(at)[k], d_y.im(at)[k]);
                     strength += std::norm(e);
                 }
                 const float root = std::sqrt(std::max(strength, tiny));
@@ -297,7 +224,8 @@ private:
         }
     }
 
-    /* Tracks clock and phase by all subcarriers, and takes their turns out of the symbols */
+    /* Track clock and phase by all subcarriers, and take their turns out of the
+     * symbols. */
     void follow(std::int64_t frame)
     {
         const std::int64_t symbols = d_s.symbols, carriers = d_s.carriers;
@@ -309,8 +237,9 @@ private:
                     const simd share =
                         simd(1.0f) / simd::load(d_doubt.data() + r * d_y.padded() + at);
                     const complex_simd e = expected(d_h, d_x, d_s, r, t, at);
-                    sum = add_conjugate(
-                        sum, { e.re * share, e.im * share }, d_y.get(r * symbols + t, at));
+                    sum = add_conjugate(sum,
+                                        { e.re * share, e.im * share },
+                                        d_y.get(r * symbols + t, at));
                 }
                 sum.re.store(re);
                 sum.im.store(im);
@@ -360,10 +289,12 @@ private:
         }
     }
 
-    /* (weight H_0 + sum Y X^H) (weight I + sum X X^H)^-1 without the streams' turns */
+    /* Compute (weight H_0 + sum Y X^H) (weight I + sum X X^H)^-1 without the streams'
+     * turns. */
     void solve(float weight, const float* least_squares)
     {
-        const int rows = static_cast<int>(d_s.rows), streams = static_cast<int>(d_s.streams);
+        const int rows = static_cast<int>(d_s.rows),
+                  streams = static_cast<int>(d_s.streams);
         const complex_simd zero{ simd(0.0f), simd(0.0f) };
         std::vector<complex_simd> gram(streams * streams), cross(rows * streams);
         planes turn(streams, d_s.carriers), first(rows * streams, d_s.carriers);
@@ -386,11 +317,9 @@ private:
             for (std::int64_t t = 0; t < d_s.symbols; ++t)
                 for (int i = 0; i < streams; ++i) {
                     const complex_simd x = d_x.get(i * d_s.symbols + t, at);
-                    for (int j = 0; j <= i; ++j)    /* x_j conj(x_i) */
-                        gram[j * streams + i] =
-                            add_conjugate(gram[j * streams + i],
-                                          x,
-                                          d_x.get(j * d_s.symbols + t, at));
+                    for (int j = 0; j <= i; ++j) /* x_j conj(x_i) */
+                        gram[j * streams + i] = add_conjugate(
+                            gram[j * streams + i], x, d_x.get(j * d_s.symbols + t, at));
                     for (int r = 0; r < rows; ++r)
                         cross[r * streams + i] = add_conjugate(
                             cross[r * streams + i], x, d_y.get(r * d_s.symbols + t, at));
@@ -423,8 +352,8 @@ private:
         }
     }
 
-    /* Draws subcarriers of an antenna that an interferer hits from their neighbours, unless
-     * most are */
+    /* Draw an antenna's subcarriers that an interferer hits from their neighbours, unless
+     * most are hit. */
     void interpolate(std::int64_t r, float limit, float* channel)
     {
         std::vector<char> hit(d_s.trained);
@@ -449,10 +378,12 @@ private:
                 ++above;
             const std::int64_t low = below < 0 ? above : below;
             const std::int64_t high = above < d_s.trained ? above : below;
-            const double span = static_cast<double>(d_w.trained_k[high] - d_w.trained_k[low]);
+            const double span =
+                static_cast<double>(d_w.trained_k[high] - d_w.trained_k[low]);
             const float share =
-                span > 0 ? static_cast<float>(
-                               static_cast<double>(d_w.trained_k[c] - d_w.trained_k[low]) / span)
+                span > 0 ? static_cast<float>(static_cast<double>(d_w.trained_k[c] -
+                                                                  d_w.trained_k[low]) /
+                                              span)
                          : 0;
             const float *a = at(low), *b = at(high);
             float* to = at(c);
@@ -462,179 +393,11 @@ private:
     }
 };
 
-using matrix = std::vector<std::complex<double>>;
-
-/* Inverse of the Cholesky factor of a positive definite matrix, both lower; the identity
- * where the matrix is not finite */
-matrix inverse_factor(matrix a, std::int64_t n)
-{
-    matrix inverse(n * n);
-    bool usable = true;
-    for (const auto& x : a)
-        usable = usable && std::isfinite(x.real()) && std::isfinite(x.imag());
-    for (std::int64_t j = 0; j < n && usable; ++j) {
-        double pivot = a[j * n + j].real();
-        for (std::int64_t l = 0; l < j; ++l)
-            pivot -= std::norm(a[j * n + l]);
-        usable = pivot > 0;
-        const double root = std::sqrt(pivot);
-        a[j * n + j] = root;
-        for (std::int64_t i = j + 1; i < n; ++i) {
-            for (std::int64_t l = 0; l < j; ++l)
-                a[i * n + j] -= a[i * n + l] * std::conj(a[j * n + l]);
-            a[i * n + j] /= root;
-        }
-    }
-    for (std::int64_t j = 0; j < n; ++j) {
-        inverse[j * n + j] = usable ? 1.0 / a[j * n + j] : 1.0;
-        for (std::int64_t i = j + 1; i < n && usable; ++i) {
-            std::complex<double> sum = 0;
-            for (std::int64_t l = j; l < i; ++l)
-                sum += a[i * n + l] * inverse[l * n + j];
-            inverse[i * n + j] = -sum / a[i * n + i];
-        }
-    }
-    return inverse;
-}
-
-class whitener
-{
-public:
-    explicit whitener(const wifi_whitening& w)
-        : d_w(w), d_s(w.shape), d_y(d_s.rows * d_s.symbols, d_s.carriers),
-          d_x(d_s.streams * d_s.symbols, d_s.carriers),
-          d_h(d_s.rows * d_s.streams, d_s.carriers), d_gain(d_s.rows, d_s.carriers)
-    {
-    }
-
-    void run(std::int64_t frame)
-    {
-        const std::int64_t rows = d_s.rows, streams = d_s.streams, symbols = d_s.symbols;
-        d_y.fill(d_w.received + 2 * frame * rows * symbols * d_s.carriers);
-        turned_channel(
-            d_s, d_w.channel + 2 * frame * d_s.trained * rows * streams, d_h);
-        for (std::int64_t k = 0; k < d_s.carriers; ++k)
-            for (std::int64_t r = 0; r < rows; ++r)
-                d_gain.re(r)[k] =
-                    1 / std::sqrt(d_w.noise[(frame * d_s.carriers + k) * rows + r]);
-        for (std::int64_t r = 0; r < rows; ++r)
-            for (std::int64_t at = 0; at < d_y.padded(); at += width) {
-                const simd gain = d_gain.get(r, at).re;
-                for (std::int64_t i = 0; i < streams; ++i)
-                    scale(d_h, r * streams + i, at, gain);
-                for (std::int64_t t = 0; t < symbols; ++t)
-                    scale(d_y, r * symbols + t, at, gain);
-            }
-        matrix white(rows * rows);
-        for (std::int64_t r = 0; r < rows; ++r)
-            white[r * rows + r] = 1;
-        if (rows > 1) {
-            d_x.fill(d_w.points + 2 * frame * streams * symbols * d_s.carriers);
-            white = inverse_factor(correlation(), rows);
-        }
-        std::vector<std::complex<float>> w(white.begin(), white.end());
-        float* h = d_w.whitened + 2 * frame * d_s.carriers * rows * streams;
-        for (std::int64_t k = 0; k < d_s.carriers; ++k)
-            for (std::int64_t r = 0; r < rows; ++r)
-                for (std::int64_t i = 0; i < streams; ++i)
-                    h = put(h, w.data() + r * rows, r, d_h, i, streams, k);
-        float* y = d_w.vectors + 2 * frame * d_w.data * symbols * rows;
-        for (std::int64_t d = 0; d < d_w.data; ++d)
-            for (std::int64_t t = 0; t < symbols; ++t)
-                for (std::int64_t r = 0; r < rows; ++r)
-                    y = put(y, w.data() + r * rows, r, d_y, t, symbols, d_w.places[d]);
-    }
-
-private:
-    const wifi_whitening& d_w;
-    const wifi_shape& d_s;
-    planes d_y, d_x, d_h, d_gain;
-
-    static void scale(planes& x, std::int64_t row, std::int64_t at, simd gain)
-    {
-        const complex_simd a = x.get(row, at);
-        x.put(row, at, { a.re * gain, a.im * gain });
-    }
-
-    /* Row r of a lower matrix times a column of values, one of every step rows */
-    static float* put(float* to,
-                      const std::complex<float>* lower,
-                      std::int64_t r,
-                      planes& from,
-                      std::int64_t row,
-                      std::int64_t step,
-                      std::int64_t k)
-    {
-        float re = 0, im = 0;
-        for (std::int64_t q = 0; q <= r; ++q) {
-            const float a = from.re(q * step + row)[k], b = from.im(q * step + row)[k];
-            re += lower[q].real() * a - lower[q].imag() * b;
-            im += lower[q].real() * b + lower[q].imag() * a;
-        }
-        to[0] = re;
-        to[1] = im;
-        return to + 2;
-    }
-
-    /* Of the noise between antennas, 1 on its diagonal: what is left of the symbols */
-    matrix correlation()
-    {
-        const std::int64_t rows = d_s.rows;
-        matrix sums(rows * rows);
-        std::vector<complex_simd> left(rows), part(rows * rows);
-        for (std::int64_t at = 0; at < d_y.padded(); at += width) {
-            std::fill(part.begin(), part.end(), complex_simd{ simd(0.0f), simd(0.0f) });
-            for (std::int64_t t = 0; t < d_s.symbols; ++t)
-                for (std::int64_t r = 0; r < rows; ++r) {
-                    left[r] = d_y.get(r * d_s.symbols + t, at) -
-                              expected(d_h, d_x, d_s, r, t, at);
-                    for (std::int64_t q = 0; q <= r; ++q)    /* left_r conj(left_q) */
-                        part[r * rows + q] =
-                            add_conjugate(part[r * rows + q], left[q], left[r]);
-                }
-            for (std::int64_t r = 0; r < rows; ++r)
-                for (std::int64_t q = 0; q <= r; ++q)
-                    sums[r * rows + q] += std::complex<double>(
-                        sum(part[r * rows + q].re), sum(part[r * rows + q].im));
-        }
-        const double count = static_cast<double>(d_s.symbols * d_s.carriers);
-        double square = 0;
-        matrix found(rows * rows);
-        for (std::int64_t r = 0; r < rows; ++r)
-            for (std::int64_t q = 0; q < r; ++q) {
-                found[r * rows + q] =
-                    sums[r * rows + q] /
-                    std::sqrt(std::max(sums[r * rows + r].real(), 1e-20) *
-                              std::max(sums[q * rows + q].real(), 1e-20));
-                square += 2 * std::norm(found[r * rows + q]);
-            }
-        square /= static_cast<double>(rows * (rows - 1));
-        /* Less than 1, lest antennas that receive the same have a singular matrix. */
-        const double share = std::min(
-            std::max(1 - correlated / (count * std::max(square, 1e-20)), 0.0), 0.999);
-        for (std::int64_t r = 0; r < rows; ++r) {
-            for (std::int64_t q = 0; q < r; ++q) {
-                found[r * rows + q] *= share;
-                found[q * rows + r] = std::conj(found[r * rows + q]);
-            }
-            found[r * rows + r] = 1;
-        }
-        return found;
-    }
-};
-
 } // namespace
 
 void refine(const wifi_refinement& w)
 {
     learner one(w);
-    for (std::int64_t frame = 0; frame < w.shape.frames; ++frame)
-        one.run(frame);
-}
-
-void whiten(const wifi_whitening& w)
-{
-    whitener one(w);
     for (std::int64_t frame = 0; frame < w.shape.frames; ++frame)
         one.run(frame);
 }

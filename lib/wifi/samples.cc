@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 The gr-mimopack authors
  * SPDX-License-Identifier: GPL-3.0-or-later */
-/* The Wi-Fi receiver's inner loops over samples: what repeats itself in a stream, and
- * spectra. A frame's results depend on nothing but that frame. */
+/* The Wi-Fi receiver's inner loops over samples: correlations within a stream, and
+ * spectra. A frame's results depend on no other frame. */
 #include "cpu/transpose.h"
 #include "wifi/fft.h"
 #include "wifi/lanes.h"
@@ -15,9 +15,9 @@ namespace MIMOPACK_ISA {
 
 namespace {
 
-/* Sums over a block of samples, with real and imaginary parts by turns in the lanes. All
- * lanes of `lag` together are the product's real part. The even lanes of `turned` less
- * the odd ones are its imaginary part. */
+/* Sums over a block of samples, with real and imaginary parts in turns in the lanes. The
+ * product's real part is the sum of all lanes of `lag`. Its imaginary part is the even
+ * lanes of `turned` less the odd ones. */
 struct block_sums {
     simd energy, total, lag, turned;
 };
@@ -48,7 +48,7 @@ MP_FN block_sums sums_of(const float* now, const float* before, std::int64_t blo
     return s;
 }
 
-/* As many blocks at once as a register has lanes: what is summed within a block is then
+/* Handle as many blocks at once as a register has lanes. The sums within blocks are then
  * summed for all of them together. */
 void correlate(const wifi_correlation& c)
 {
@@ -125,7 +125,8 @@ void metric(const wifi_metric& m)
                     im[j] += lag[2 * (j + i) + 1];
                 }
             }
-            /* Each antenna by its own level: their gains and noise may differ. */
+            /* Each antenna counts by its own level, because gains and noise may
+             * differ. */
             for (std::int64_t j = 0; j < n; ++j) {
                 const float product = energy[j] * energy[j + 1];
                 const float gain = product > 0 ? share / __builtin_sqrtf(product) : 0;
@@ -200,8 +201,8 @@ public:
         }
     }
 
-    /* Columns of windows, one a lane; jobs are windows of row after row, and lanes beyond
-     * `count` repeat the last one. */
+    /* Load columns of windows, one a lane. Jobs are windows of row after row. Lanes
+     * beyond `count` repeat the last job. */
     void load(std::int64_t first, int count, int part, int length, simd* columns)
     {
         const float* from[width];

@@ -8,8 +8,8 @@ namespace mimopack {
 
 namespace {
 
-/* Bytes of samples that are copied and correlated before the next ones, so that they are
- * still in the cache */
+/* Bytes of samples that are copied and correlated at once, so that they stay in the
+ * cache */
 constexpr std::int64_t together = std::int64_t{ 1 } << 17;
 
 } // namespace
@@ -61,7 +61,7 @@ scan_result wifi_scan::take(const scan_piece& piece, float threshold)
     for (std::int64_t i = 0; i < tested; ++i)
         if (metric[i] > threshold * threshold && found.fallen[i])
             found.hits.push_back(i);
-    /* Of windows near each other the best is tried first, then those behind it. */
+    /* Of neighbouring windows the best one is tried first, then the windows behind it. */
     std::int64_t at = 0;
     for (const std::int64_t hit : found.hits)
         if (hit >= at) {
@@ -73,8 +73,8 @@ scan_result wifi_scan::take(const scan_piece& piece, float threshold)
     return found;
 }
 
-/* A receiver's direct current correlates as well as a preamble, which has none: both are
- * without it. */
+/* A receiver's direct current correlates as well as a preamble. A preamble has none, so
+ * energy and lag leave it out. */
 void wifi_scan::correlate(const scan_piece& piece, std::int64_t blocks)
 {
     if (blocks <= d_blocks)
@@ -94,7 +94,7 @@ void wifi_scan::correlate(const scan_piece& piece, std::int64_t blocks)
         d_lag.swap(lag);
         d_room = room;
     }
-    /* The last block's correlation with the next one has been missing. */
+    /* The last block's correlation with the next one is still missing. */
     const std::int64_t first = std::max<std::int64_t>(0, d_blocks - 1);
     d_build.correlate({ rows,
                         blocks - first,

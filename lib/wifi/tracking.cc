@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 The gr-mimopack authors
  * SPDX-License-Identifier: GPL-3.0-or-later */
-/* Phase and sampling clock over a frame, from known subcarriers; reference/wifi.py has the
- * formulas in NumPy. A frame's results depend on nothing but that frame. */
+/* Phase and sampling clock over a frame, from known subcarriers; reference/wifi.py has
+ * the formulas in NumPy. A frame's results depend on no other frame. */
 #include "wifi/lanes.h"
 #include <algorithm>
 #include <cmath>
@@ -12,10 +12,10 @@ namespace MIMOPACK_ISA {
 
 namespace {
 
-/* Deviation of sampling clocks that is expected without a measurement */
+/* Expected deviation of sampling clocks */
 constexpr double clock_deviation = 25e-6;
-/* Symbols in which the sampling clock is looked for: over more at once, phases could turn
- * round. */
+/* Spans of symbols in which the sampling clock is looked for. Phases could turn round
+ * within a longer first span. */
 constexpr std::int64_t spans[] = { 24, 96, 384, std::int64_t{ 1 } << 40 };
 /* Least variance of an oscillator's phase from symbol to symbol, rad^2 */
 constexpr double least_wander = 1e-6;
@@ -34,13 +34,15 @@ complex unit(double angle) { return { std::cos(angle), std::sin(angle) }; }
 
 double angle_of(complex a) { return std::atan2(a.im, a.re); }
 
-/* exp(i angle distance[s]), symbol after symbol: by one product where symbols are as far
- * apart as the first two */
+/* exp(i angle distance[s]), symbol after symbol. A product suffices for symbols as far
+ * apart as the first two. */
 class rotating
 {
 public:
     rotating(const wifi_tracking& t, double angle)
-        : d_t(t), d_angle(angle), d_now(unit(angle * t.distance[0])),
+        : d_t(t),
+          d_angle(angle),
+          d_now(unit(angle * t.distance[0])),
           d_apart(t.symbols > 1 ? t.distance[1] - t.distance[0] : 0),
           d_step(unit(angle * d_apart))
     {
@@ -63,7 +65,8 @@ private:
     complex d_step;
 };
 
-/* Maximum a posteriori, of pairs of subcarriers, which are free of the common phase */
+/* Return the maximum a posteriori estimate from pairs of subcarriers, which are free of
+ * the common phase. */
 double sampling_offset(const wifi_tracking& t, const std::vector<complex>& values)
 {
     std::int64_t below = 0, above = t.carriers;
@@ -90,16 +93,15 @@ double sampling_offset(const wifi_tracking& t, const std::vector<complex>& value
                 slope += (pair * turn.at(s)).im * arm;
                 if (s < done)
                     continue;
-                const double strength =
-                    std::sqrt(pair.re * pair.re + pair.im * pair.im);
+                const double strength = std::sqrt(pair.re * pair.re + pair.im * pair.im);
                 weight += strength * arm * arm;
                 variance += strength * std::sqrt(strength) * arm * arm;
             }
         }
         done = count;
-        const double doubt = variance / std::max(weight, tiny) /
-                             (clock_deviation * clock_deviation);
-        /* What was found over a shorter span is not shrunk again. */
+        const double doubt =
+            variance / std::max(weight, tiny) / (clock_deviation * clock_deviation);
+        /* The result of a shorter span is not shrunk again. */
         epsilon = weight / std::max(weight + doubt, tiny) *
                   (epsilon + slope / std::max(weight, tiny));
         if (span >= t.symbols)
@@ -108,7 +110,7 @@ double sampling_offset(const wifi_tracking& t, const std::vector<complex>& value
     return epsilon;
 }
 
-/* Radix 2, in place */
+/* Transform in place, radix 2. */
 void transform(std::vector<complex>& x)
 {
     const std::size_t n = x.size();
@@ -136,7 +138,7 @@ void transform(std::vector<complex>& x)
     }
 }
 
-/* The strongest frequency of values, radians a symbol */
+/* Return the strongest frequency of values, in radians a symbol. */
 double peak(const std::vector<complex>& values)
 {
     std::size_t size = 1;
@@ -159,8 +161,8 @@ double peak(const std::vector<complex>& values)
     return step > M_PI ? step - 2 * M_PI : step;
 }
 
-/* Means weighted with decay^|distance|: two recursions, forward and backward, which let go
- * what is beyond their reach. */
+/* Replace values by means weighted with decay^|distance|. Two recursions, forward and
+ * backward, drop what is beyond their reach. */
 void smooth(std::vector<double>& x, double decay, std::int64_t reach)
 {
     const std::int64_t n = static_cast<std::int64_t>(x.size());
@@ -176,7 +178,7 @@ void smooth(std::vector<double>& x, double decay, std::int64_t reach)
     }
     sum = weight = 0;
     for (std::int64_t i = n - 1; i >= 0; --i) {
-        /* Without values[i] itself, which the way forward has. */
+        /* Without values[i] itself, which the forward recursion has. */
         x[i] = (sums[i] + decay * sum) / (weights[i] + decay * weight);
         const bool far = n - 1 - i >= reach;
         sum = values[i] + decay * sum - (far ? last / decay * values[i + reach] : 0);
@@ -184,8 +186,8 @@ void smooth(std::vector<double>& x, double decay, std::int64_t reach)
     }
 }
 
-/* Steady state of the smoother for random walks, by the ratio of the variance of their steps
- * to that of the noise */
+/* Smooth like the steady state for random walks, by the ratio of the variance of steps to
+ * the variance of noise. */
 void smooth_walk(std::vector<double>& x, double ratio)
 {
     if (!(ratio >= 0))
@@ -198,8 +200,7 @@ void smooth_walk(std::vector<double>& x, double ratio)
     smooth(x, decay, static_cast<std::int64_t>(reach));
 }
 
-/* A line is fitted, and what is left of the phases is smoothed as much as their own wander
- * allows. */
+/* Fit a line, and smooth the remaining phases as much as their own wander allows. */
 void common_phase(const std::vector<complex>& total, double* phase)
 {
     const std::size_t n = total.size();
@@ -243,8 +244,8 @@ void common_phase(const std::vector<complex>& total, double* phase)
     const double count = static_cast<double>(n);
     steps /= count - 1;
     const double noise = 1 / (2 * std::max(sum / count, 1e-3));
-    /* Steps have the wander's variance and twice the noise's, of which two deviations of the
-     * estimate must not be taken for wander. */
+    /* Steps have the variance of the wander and twice the variance of the noise. Two
+     * deviations of the estimate must not pass for wander. */
     const double wander =
         std::max(steps - 2 * noise * (1 + 2 * std::sqrt(3 / count)), least_wander);
     smooth_walk(rest, wander / noise);

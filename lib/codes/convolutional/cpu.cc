@@ -1,16 +1,16 @@
 /* SPDX-FileCopyrightText: 2026 The gr-mimopack authors
  * SPDX-License-Identifier: GPL-3.0-or-later */
-#include "codes/convolutional/kernel.h"
 #include "codes/codewords.h"
-#include "cpu/simd16.h"
+#include "codes/convolutional/kernel.h"
 #include "codes/viterbi/plan.h"
+#include "cpu/simd16.h"
 
 namespace mimopack {
 namespace MIMOPACK_ISA {
 
-/* After normalisation metrics differ by 18 * 255 = 4590; a path through a state that
- * cannot be is worse by more. Eight steps more, two of them and a branch: 2 * (4590 + 8 *
- * 765) + 765 at most, and 2 * (8192 + 8 * 765) + 765 where a block begins and ends. */
+/* Normalised metrics differ by 18 * 255 = 4590, and a path through an impossible state is
+ * worse by more. Eight steps later, two metrics and a branch reach at most 2 * (4590 + 8
+ * * 765) + 765, and 2 * (8192 + 8 * 765) + 765 where a block begins and ends. */
 template <>
 struct convolutional_limits<simd16> {
     static constexpr float llr = 255;
@@ -20,7 +20,7 @@ struct convolutional_limits<simd16> {
 
 namespace {
 
-/* How a vector of codewords ended; llr are a-posteriori ones. */
+/* Return how a vector of codewords ended; llr: a-posteriori LLRs. */
 MP_FN decoded end_of(const convolutional_plan& p, const simd* llr, simd::mask usable)
 {
     simd least(infinity);
@@ -58,9 +58,10 @@ std::size_t decode_float(const convolutional_plan& p, const codeword_batch& b)
         });
 }
 
-/* Memory of floats for a decoder of integers: two vectors of floats for each */
+/* Float memory for a decoder of integers: two vectors of floats for each vector of
+ * integers */
 struct int16_decoder {
-    simd* const posterior; /* of two vectors of codewords, one after the other */
+    simd* const posterior; /* two vectors of codewords, one after the other */
     arena<simd16> space;
     convolutional_decoder<simd16> decoder;
     simd16* const given;

@@ -1,25 +1,26 @@
 /* SPDX-FileCopyrightText: 2026 The gr-mimopack authors
  * SPDX-License-Identifier: GPL-3.0-or-later */
-/* A-posteriori LLRs of the code of codes/viterbi/kernel.h: a lane is a block, which begins and
- * ends in state 0. The algorithm is that of Bahl, Cocke, Jelinek and Raviv with max in
- * place of log-sum-exp (P. Robertson, E. Villebrun, P. Hoeher, ICC 1995). States have
+/* A-posteriori LLRs of the code of codes/viterbi/kernel.h. A lane is a block that begins
+ * and ends in state 0. The algorithm is that of Bahl, Cocke, Jelinek and Raviv with max
+ * in place of log-sum-exp (P. Robertson, E. Villebrun, P. Hoeher, ICC 1995). States have
  * their own numbers here, not places.
  *
- * The path metrics of a whole block would not fit into a processor's near caches: the
- * first pass keeps those at the windows' beginnings only, and the second computes a
- * window's again before it comes back through it. So the windows cost no accuracy.
+ * The path metrics of a whole block would not fit into a processor's near caches. The
+ * first pass therefore keeps only the metrics at the beginnings of windows. The second
+ * pass computes a window's metrics again before it comes back through the window. Windows
+ * cost no accuracy.
  *
  * LLRs are ln P(1)/P(0). */
 #pragma once
-#include "common/storage.h"
 #include "codes/viterbi/kernel.h"
+#include "common/storage.h"
 
 namespace mimopack {
 namespace MIMOPACK_ISA {
 
-/* What a lane type holds. After six steps a path leads from any state to any other, and
- * each branch differs by no more than three LLRs from another: metrics differ by 18 LLRs
- * at most once they have been normalised, and by 3 more after each step. */
+/* Limits of a lane type. After six steps a path leads from any state to any other, and
+ * two branches differ by at most three LLRs. Normalised metrics therefore differ by at
+ * most 18 LLRs, and by 3 more after each step. */
 template <class F>
 struct convolutional_limits {
     static constexpr float llr = 1e4f;              /* magnitude */
@@ -32,10 +33,10 @@ template <class F>
 struct convolutional_steps {
     static constexpr int states = viterbi_code::states;
 
-    /* The metrics of branches: of the bit that enters and the two that are sent, the sum
-     * of the LLRs of those that are 1 */
+    /* Metrics of branches: the sum of the LLRs of the ones among the entering bit and the
+     * two bits that are sent */
     struct branches {
-        F of[2][4]; /* by the bit that enters, and output 2 A + B */
+        F of[2][4]; /* by the entering bit, and output 2 A + B */
 
         MP_FN branches(F bit, F a, F b)
         {
@@ -52,8 +53,9 @@ struct convolutional_steps {
         }
     };
 
-    /* States 2 i and 2 i + 1 go on to i and i + 32. The output of the step from 2 i with
-     * 0, which is also that from 2 i + 1 with 1; the two others send its complement. */
+    /* Return the output of the step from state 2 i with 0, which equals the output of the
+     * step from 2 i + 1 with 1. The two other steps send its complement. States 2 i and 2
+     * i + 1 go on to i and i + 32. */
     MP_FN static constexpr int output(int i) { return viterbi_code::output_of(2 * i, 0); }
 
     MP_FN static void begin_in_state_0(F* metric)
@@ -63,7 +65,7 @@ struct convolutional_steps {
             metric[s] = F(-convolutional_limits<F>::unreachable);
     }
 
-    /* They grow with the block. */
+    /* Keep metrics from growing with the block. */
     MP_FN static void normalise(F* metric)
     {
         const F first = metric[0];
@@ -71,7 +73,7 @@ struct convolutional_steps {
             metric[s] = metric[s] - first;
     }
 
-    /* From pair I on */
+    /* Take a step, from pair I of states on. */
     template <int I = 0>
     MP_FN static void forward(const F* before, const branches& g, F* after)
     {
@@ -94,13 +96,13 @@ struct convolutional_steps {
             backward<I + 1>(after, g, before);
     }
 
-    /* A-posteriori LLRs of the bit that enters and of the two that are sent */
+    /* A-posteriori LLRs of the entering bit and of the two bits that are sent */
     struct findings {
         F bit, a, b;
     };
     MP_FN static findings find(const F* before, const F* after, const branches& g)
     {
-        F best[2][4]; /* by the bit that enters, and output */
+        F best[2][4]; /* by the entering bit, and output */
         find_best(before, after, best);
         F of_output[4], of_bit[2];
         MP_UNROLL
@@ -118,7 +120,7 @@ struct convolutional_steps {
     }
 
 private:
-    /* Whether no pair before has the same two outputs */
+    /* Return whether no earlier pair has the same two outputs. */
     MP_FN static constexpr bool is_first(int pair)
     {
         for (int i = 0; i < pair; ++i)
@@ -168,8 +170,9 @@ class convolutional_decoder : convolutional_steps<F>
 public:
     using limits = convolutional_limits<F>;
 
-    /* A codeword: num_info information bits, then the bits sent. place: of A and B of
-     * each step, with the tail, in a codeword; -1 where one is not sent. */
+    /* A codeword has num_info information bits before the bits that are sent. place:
+     * where A and B of each step, tail included, stand in a codeword; -1 for a bit that
+     * is not sent. */
     MP_FN convolutional_decoder(arena<F>& a, int num_info, int num_bits, const int* place)
         : llr(a.take(num_bits)),
           d_begin(
@@ -181,7 +184,7 @@ public:
     {
     }
 
-    F* const llr; /* no larger than the limit; a-posteriori ones take their place */
+    F* const llr; /* limited in magnitude; a-posteriori LLRs replace them */
 
     MP_CALLED void decode()
     {
@@ -216,9 +219,9 @@ public:
     }
 
 private:
-    F* const d_begin;  /* path metrics at the windows' beginnings */
-    F* const d_metric; /* in a window */
-    F* const d_behind; /* after a step, and before it */
+    F* const d_begin;  /* path metrics at the beginnings of windows */
+    F* const d_metric; /* path metrics in a window */
+    F* const d_behind; /* path metrics after a step, and before it */
     const int d_num_info;
     const int* const d_place;
 
@@ -230,14 +233,15 @@ private:
             to[s] = from[s];
     }
 
-    /* After step i of a window, which begins with small ones */
+    /* Normalise after step i of a window now and then. Metrics at its beginning are
+     * small. */
     MP_FN static void keep_small(F* metric, int i)
     {
         if (limits::steps < window && (i + 1) % limits::steps == 0)
             normalise(metric);
     }
 
-    /* Forward through a window, from the first metrics there; without KEEP they change
+    /* Go forward through a window from the first metrics there. Without KEEP they change
      * places with the second ones. */
     template <bool KEEP>
     MP_FN void pass(int first, int length)

@@ -2,11 +2,11 @@
  * SPDX-License-Identifier: GPL-3.0-or-later */
 /* Layered decoding of low-density parity-check codes (D. E. Hocevar, SiPS 2004) by the
  * min-sum algorithm, normalised or with an offset (J. Chen, M. P. C. Fossorier, IEEE
- * Trans. Commun. 50(3), 2002): a lane is a codeword, and the checks come one after
- * another, each with what those before it have found.
+ * Trans. Commun. 50(3), 2002). A lane is a codeword. Checks come one after another, and
+ * each uses the results of the checks before it.
  *
- * LLRs are ln P(1)/P(0), so that a set sign bit means 0; the number of a check's bits
- * decides whether its product of signs has to be positive. */
+ * LLRs are ln P(1)/P(0), so a set sign bit means 0. The number of a check's bits decides
+ * whether its product of signs has to be positive. */
 #pragma once
 #include "common/storage.h"
 
@@ -35,9 +35,9 @@ struct ldpc_rule {
     float factor, offset;
 };
 
-/* One check: what it says to each of its bits. bit(e), message(e): where the LLR of its
- * e-th bit is, and what it said to it last; own: room for as many numbers; set(at,
- * value): writes there. */
+/* Compute the messages of one check to its bits. bit(e), message(e): the LLR of its e-th
+ * bit, and the check's last message to it; own: room for the same number of lanes;
+ * set(at, value): write to such a place. */
 template <class F, class Bit, class Message, class Set>
 MP_FN void
 min_sum_check(int degree, ldpc_rule rule, F* own, Bit bit, Message message, Set set)
@@ -45,7 +45,8 @@ min_sum_check(int degree, ldpc_rule rule, F* own, Bit bit, Message message, Set 
     const auto weaken = [rule](F size) {
         return max(fma(size, F(rule.factor), F(-rule.offset)), F(0.0f));
     };
-    /* finite: a check of one bit has no others, and what it says is taken off again */
+    /* finite, because the only bit of a check has no others, and the message is
+     * subtracted again */
     F least(no_metric), second(no_metric);
     auto signs = F(0.0f).as_word() ^ (degree % 2 ? 0x80000000u : 0u);
     MP_UNROLL_DEVICE
@@ -67,8 +68,8 @@ min_sum_check(int degree, ldpc_rule rule, F* own, Bit bit, Message message, Set 
     }
 }
 
-/* Whose sign bit says whether a check does not hold; an LLR of 0 is a bit 0, as in
- * decisions. */
+/* Return a lane whose sign bit is set if a check fails. An LLR of 0 counts as bit 0, as
+ * in decisions. */
 template <class F, class Bit>
 MP_FN auto check_signs(int degree, Bit bit) -> decltype(F().as_word())
 {
@@ -94,10 +95,10 @@ public:
     {
     }
 
-    F* const posterior; /* LLRs of all bits, with what the messages say */
+    F* const posterior; /* LLRs of all bits, messages included */
     F* const message;   /* from checks to bits, by edge */
 
-    /* All checks once, in lanes that are active */
+    /* Run all checks once, in active lanes. */
     template <bool ALL>
     MP_FN void iterate(mask active)
     {
@@ -113,8 +114,8 @@ public:
         }
     }
 
-    /* Where the decisions are a codeword; looks at no more checks than it takes to
-     * know that of every lane that is asked for. */
+    /* Return where the decisions are a codeword. Checks end as soon as every asked lane
+     * has failed one. */
     MP_FN mask is_codeword(mask asked) const
     {
         mask left = asked;

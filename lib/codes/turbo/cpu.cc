@@ -1,14 +1,15 @@
 /* SPDX-FileCopyrightText: 2026 The gr-mimopack authors
  * SPDX-License-Identifier: GPL-3.0-or-later */
-#include "codes/turbo/kernel.h"
 #include "codes/codewords.h"
+#include "codes/turbo/kernel.h"
 #include "cpu/run.h"
 #include "cpu/simd16.h"
 
 namespace mimopack {
 namespace MIMOPACK_ISA {
 
-/* Branches of 255 + 511 + 255: after 8 steps two metrics of 3 + 8 of them each */
+/* Branches are at most 255 + 511 + 255. After 8 steps two metrics of 3 + 8 branches each
+ * must fit. */
 template <>
 struct turbo_limits<simd16> {
     static constexpr float llr = 255, extrinsic = 511;
@@ -17,14 +18,14 @@ struct turbo_limits<simd16> {
 };
 
 #if defined(__FMA__)
-/* AMD's Zen has units for multiply-adds beside those for additions, which also find
- * maxima; Intel's have both, and do either in the same time. */
+/* AMD's Zen has units for multiply-adds beside its adders, which also compute maxima.
+ * Intel's units do either in the same time. */
 MP_FN simd sum(simd a, simd b)
 {
 #if defined(__AVX512F__)
     return fma(a, simd(1.0f), b);
 #else
-    simd both; /* of a vector type's 1 * a + b the compiler makes an addition */
+    simd both; /* the compiler turns a vector type's 1 * a + b into an addition */
     both.v = (simd::raw)_mm256_fmadd_ps((__m256)a.v, _mm256_set1_ps(1.0f), (__m256)b.v);
     return both;
 #endif
@@ -36,10 +37,10 @@ namespace {
 template <class F>
 struct outcome {
     typename turbo_decoder<F>::mask found;
-    F took; /* iterations */
+    F took; /* iterations of each lane */
 };
 
-/* Lanes that are not asked for are to have LLRs of 0. */
+/* Decode. Lanes that are not asked for must have LLRs of 0. */
 template <class F>
 MP_FN outcome<F>
 decode(const turbo_plan& p, turbo_decoder<F>& d, typename turbo_decoder<F>::mask asked)
@@ -91,10 +92,11 @@ std::size_t decode_float(const turbo_plan& p, const codeword_batch& b)
         });
 }
 
-/* Memory of floats for a decoder of integers: two vectors of floats for each */
+/* Float memory for a decoder of integers: two vectors of floats for each vector of
+ * integers */
 struct int16_decoder {
     simd* const llr;
-    simd* const posterior; /* in the same place */
+    simd* const posterior; /* shares the memory of the LLRs */
     arena<simd16> space;
     turbo_decoder<simd16> decoder;
 

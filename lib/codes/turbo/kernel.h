@@ -1,19 +1,20 @@
 /* SPDX-FileCopyrightText: 2026 The gr-mimopack authors
  * SPDX-License-Identifier: GPL-3.0-or-later */
-/* Iterative decoding of LTE's turbo code (3GPP TS 36.212 5.1.3.2): a lane is a codeword.
+/* Iterative decoding of LTE's turbo code (3GPP TS 36.212 5.1.3.2). A lane is a codeword.
  * Each constituent code is decoded by the algorithm of Bahl, Cocke, Jelinek and Raviv
- * with max in place of log-sum-exp; what it finds, times a factor, is the other's
- * a-priori knowledge (J. Vogt, A. Finger, Electronics Letters 36(23), 2000).
+ * with max in place of log-sum-exp. Its extrinsic LLRs, times a factor, are the a-priori
+ * LLRs of the other code (J. Vogt, A. Finger, Electronics Letters 36(23), 2000).
  *
- * The path metrics of a whole codeword would not fit into a processor's near caches: the
- * first pass keeps those at the windows' beginnings only, and the second computes a
- * window's again before it comes back through it. So the windows cost no accuracy.
+ * The path metrics of a whole codeword would not fit into a processor's near caches. The
+ * first pass therefore keeps only the metrics at the beginnings of windows. The second
+ * pass computes a window's metrics again before it comes back through the window. Windows
+ * cost no accuracy.
  *
  * LLRs are ln P(1)/P(0). */
 #pragma once
 #include "common/storage.h"
 
-/* What is used soon; on a GPU other threads fill the wait. */
+/* Prefetch memory that is used soon. On a GPU other threads fill the wait. */
 #ifdef __CUDACC__
 #define MP_PREFETCH(at)
 #else
@@ -23,8 +24,8 @@
 namespace mimopack {
 namespace MIMOPACK_ISA {
 
-/* One constituent code: the registers s1, s2, s3 are bits 2, 1, 0 of a state's number,
- * and `entering` is what goes into s1. */
+/* One constituent code. The registers s1, s2, s3 are bits 2, 1, 0 of a state's number,
+ * and `entering` is the bit that goes into s1. */
 struct turbo_trellis {
     static constexpr int states = 8, memory = 3;
     static constexpr int bit(int state, int entering)
@@ -41,9 +42,9 @@ struct turbo_trellis {
     }
 };
 
-/* What a lane type holds. Path metrics differ by no more than three branches, of at most
- * twice `llr` plus `extrinsic` each, once they have been normalised; after so many more
- * steps, two of them and a branch still have to fit. */
+/* Limits of a lane type. Normalised path metrics differ by at most three branches, each
+ * of at most twice `llr` plus `extrinsic`. After `steps` more steps, two metrics and a
+ * branch still have to fit. */
 template <class F>
 struct turbo_limits {
     static constexpr float llr = 1e4f, extrinsic = 1e4f; /* magnitudes */
@@ -57,14 +58,14 @@ MP_FN F scaled(F a, float factor)
     return a * F(factor);
 }
 
-/* For lane types that have units for it which would do nothing else */
+/* Add on units that would be idle otherwise, on lane types that have such units. */
 template <class F>
 MP_FN F sum(F a, F b)
 {
     return a + b;
 }
 
-/* Where both are negative, or none is */
+/* Return where both are negative, or neither is. */
 template <class F>
 MP_FN auto same_sign(F a, F b) -> decltype(a < b)
 {
@@ -76,9 +77,9 @@ template <class F>
 struct turbo_steps {
     using trellis = turbo_trellis;
     static constexpr int states = trellis::states, memory = trellis::memory;
-    static constexpr int tail = memory + 1; /* of each of the three streams */
+    static constexpr int tail = memory + 1; /* bits in each of the three streams */
 
-    /* The metrics of branches, by bit and parity bit: 0, x, y or x + y */
+    /* Metrics of branches, by bit and parity bit: 0, x, y or x + y */
     struct branches {
         F x, y, both;
         MP_FN branches(F x_, F y_) : x(x_), y(y_), both(x_ + y_) {}
@@ -105,7 +106,7 @@ struct turbo_steps {
             metric[s] = F(0.0f);
     }
 
-    /* They grow with the codeword. */
+    /* Keep metrics from growing with the codeword. */
     MP_FN static void normalise(F (&metric)[states])
     {
         MP_UNROLL
@@ -140,8 +141,8 @@ struct turbo_steps {
             metric[s] = arrived[s];
     }
 
-    /* What the code says of a bit and its parity bit beyond their own LLRs, times the
-     * factor; from the metrics before and behind the branches. */
+    /* What the code says about a bit and its parity bit beyond their own LLRs, times the
+     * factor. It follows from the metrics before and behind the branches. */
     struct findings {
         F bit, parity;
     };
@@ -168,8 +169,8 @@ struct turbo_steps {
         };
     }
 
-    /* Where bit t of a code's tail and its parity bit are in the streams (TS 36.212
-     * 5.1.3.2.2) */
+    /* Return the place of bit t of a code's tail, or of its parity bit, in the streams
+     * (TS 36.212 5.1.3.2.2). */
     MP_FN static int tail_place(int size, int code, int t, int parity)
     {
         const int place = 2 * (memory * code + t) + parity;
@@ -184,7 +185,7 @@ public:
     using mask = decltype(same_sign(F(), F()));
     using limits = turbo_limits<F>;
 
-    /* interleaver: the information bits as they enter the second code. */
+    /* interleaver: order in which information bits enter the second code. */
     MP_FN turbo_decoder(arena<F>& a, int size, const int* interleaver, float scale)
         : llr(a.take(3 * (size + tail))),
           posterior(a.take(3 * (size + tail))),
@@ -199,13 +200,12 @@ public:
     {
     }
 
-    F* const llr;       /* of the three streams, no larger than the limit */
-    F* const posterior; /* likewise */
-    F* const extrinsic; /* of information bits, from the second code */
+    F* const llr;       /* LLRs of the three streams, limited in magnitude */
+    F* const posterior; /* a-posteriori LLRs of the three streams */
+    F* const extrinsic; /* extrinsic LLRs of information bits, from the second code */
 
-    /* Both codes once. With OUTPUT the posterior LLRs are set and it returns where both
-     * codes decide for the same information bits; without ALL other lanes than the active
-     * ones stay as they are. */
+    /* Decode both codes once. OUTPUT: set the posterior LLRs, and return where both codes
+     * decide for the same information bits. Without ALL, only active lanes change. */
     template <bool ALL, bool OUTPUT>
     MP_FN mask iterate(mask active)
     {
@@ -228,21 +228,22 @@ private:
     static constexpr int ahead = 12; /* steps that memory may take to answer */
 
     F* const d_of_first; /* extrinsic LLRs from the first code */
-    F* const d_begin;    /* path metrics at the windows' beginnings */
-    F* const d_metric;   /* in a window */
-    F* const d_known;    /* LLRs of a window's bits with those known a priori */
+    F* const d_begin;    /* path metrics at the beginnings of windows */
+    F* const d_metric;   /* path metrics in a window */
+    F* const d_known;    /* LLRs of a window's bits plus their a-priori LLRs */
     const int d_size;
     const int* const d_interleaver;
     const float d_scale;
 
-    /* After step i of a window, which begins with small ones */
+    /* Normalise after step i of a window now and then. Metrics at its beginning are
+     * small. */
     MP_FN static void keep_small(F (&metric)[states], int i)
     {
         if (limits::steps < window && (i + 1) % limits::steps == 0)
             normalise(metric);
     }
 
-    /* The second code's bits lie where no processor looks by itself. */
+    /* Prefetch the second code's bits, whose places no processor guesses. */
     template <int CODE>
     MP_FN void look_up(int i) const
     {
@@ -328,7 +329,7 @@ private:
         return same;
     }
 
-    /* Back through the bits that end a code */
+    /* Go back through the bits that end a code. */
     template <int CODE, bool ALL, bool OUTPUT>
     MP_FN void finish(mask active, F (&metric)[states], F (&behind)[states])
     {

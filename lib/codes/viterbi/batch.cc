@@ -11,8 +11,8 @@
  * with four times the overlap, in the end without a cut. So the result never depends on
  * the cuts. Below a bit error rate of about 1 % nearly no block is decoded twice; noise
  * alone takes two to three times as long. */
-#include "cpu/builds.h"
 #include "codes/viterbi/plan.h"
+#include "cpu/builds.h"
 #include <stdlib.h>
 #include <algorithm>
 #include <cstring>
@@ -39,7 +39,8 @@ const viterbi_build& find_viterbi(const isa_build& isa)
 
 namespace {
 
-/* Steps before and after a piece by rate, and what a retry multiplies them with */
+/* Steps before and after a piece, by rate, and the factor that a retry multiplies them
+ * with */
 constexpr std::int64_t overlaps[] = { 120, 120, 120, 240 };
 constexpr int longer = 4;
 constexpr std::int64_t shortest_piece = viterbi_chunk, longest_piece = 40 * viterbi_chunk;
@@ -53,14 +54,15 @@ struct cutting {
     {
         return std::max<std::int64_t>(1, (steps + piece / 2) / piece);
     }
-    /* Steps of the longest piece without overlap */
+    /* Return the steps of the longest piece without overlap. */
     std::int64_t length(std::int64_t steps) const
     {
         return round_up((steps + pieces(steps) - 1) / pieces(steps), viterbi_chunk);
     }
 };
 
-/* The steps of all groups; a group takes as many as its longest job. lengths: scratch */
+/* Return the steps of all groups, each as long as its longest job. lengths: scratch
+ * memory. */
 std::int64_t cost(const std::vector<viterbi_block*>& blocks,
                   const cutting& cut,
                   int lanes,
@@ -80,7 +82,7 @@ std::int64_t cost(const std::vector<viterbi_block*>& blocks,
     return sum;
 }
 
-/* The steps of all jobs */
+/* Return the steps of all jobs. */
 std::int64_t steps_of_all(const std::vector<viterbi_block*>& blocks, const cutting& cut)
 {
     std::int64_t sum = 0;
@@ -90,7 +92,7 @@ std::int64_t steps_of_all(const std::vector<viterbi_block*>& blocks, const cutti
     return sum;
 }
 
-/* Finds the cheapest cutting of few blocks; `lanes` are those of all threads. */
+/* Find the cheapest cutting of few blocks; `lanes` counts the lanes of all threads. */
 cutting choose(const std::vector<viterbi_block*>& blocks, std::int64_t overlap, int lanes)
 {
     const std::int64_t longest = std::max(longest_piece, 4 * overlap);
@@ -105,7 +107,7 @@ cutting choose(const std::vector<viterbi_block*>& blocks, std::int64_t overlap, 
          piece = piece * 7 / 8) {
         const cutting cut = { piece, overlap };
         if (steps_of_all(blocks, cut) >= lanes * least)
-            break; /* shorter pieces have more of them */
+            break; /* shorter pieces need more groups */
         const std::int64_t now = cost(blocks, cut, lanes, lengths);
         if (now < least) {
             least = now;
@@ -140,7 +142,7 @@ bool is_whole(const viterbi_job& job)
     return job.begin == 0 && job.end == job.block->steps;
 }
 
-/* Sets the factor of a block's LLRs. */
+/* Set the scale of a block's LLRs. */
 void set_scale(const viterbi_build& build, const viterbi_batch& b, viterbi_block& block)
 {
     if (b.rounded) {
@@ -152,7 +154,7 @@ void set_scale(const viterbi_build& build, const viterbi_batch& b, viterbi_block
         p, build.mean(block.llr, b.int8, coded_length(p, block.steps)), b.largest_mean);
 }
 
-/* Runs all jobs, unless the call is stopped; false where memory runs out. */
+/* Run all jobs, unless the call is stopped. Return false if memory runs out. */
 bool run(const viterbi_build& build,
          const viterbi_batch& b,
          std::vector<viterbi_job>& jobs)
@@ -181,7 +183,7 @@ bool run(const viterbi_build& build,
 #pragma omp for schedule(dynamic, 1)
         for (std::int64_t g = 0; g < groups; ++g) {
             if (!memory || b.stop(b.stop_context))
-                continue; /* every thread has to come to the loop's end */
+                continue; /* OpenMP needs every thread at the end of the loop */
             const std::int64_t first = g * build.lanes;
             const auto count = std::min<std::int64_t>(build.lanes, jobs.size() - first);
             for (std::int64_t i = first; i < first + count; ++i)

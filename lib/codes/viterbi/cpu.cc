@@ -1,11 +1,11 @@
 /* SPDX-FileCopyrightText: 2026 The gr-mimopack authors
  * SPDX-License-Identifier: GPL-3.0-or-later */
-/* A group of blocks through the Viterbi algorithm: LLRs are rounded and set out by
+/* Run a group of blocks through the Viterbi algorithm. LLRs are rounded and set out by
  * trellis step, codes/viterbi/kernel.h goes forward, and all lanes go back together. */
 #include "codes/viterbi/kernel.h"
+#include "codes/viterbi/plan.h"
 #include "cpu/quantise.h"
 #include "cpu/simd8.h"
-#include "codes/viterbi/plan.h"
 
 namespace mimopack {
 namespace MIMOPACK_ISA {
@@ -23,8 +23,9 @@ constexpr int normalise_every = code::normalise_every;
 constexpr int snapshot = code::states * lanes;
 static_assert(chunk % normalise_every == 0 && normalise_every % code::period == 0);
 
-/* Metrics of a block's start by place. Paths from another state than 0 must never win:
- * state s starts with what the lightest path from s to state 0 may pay, and 1. */
+/* Metrics at a block's start, by place. A path from a state other than 0 must never win:
+ * state s starts with the penalty that the lightest path from s to state 0 may pay, plus
+ * 1. */
 template <int RATE>
 struct start_metrics {
     std::uint8_t known[code::states], unknown[code::states];
@@ -69,7 +70,7 @@ float mean(const void* llr, bool int8, std::int64_t n)
                 : mean_magnitude(static_cast<const float*>(llr), n);
 }
 
-/* Writes whole groups of 16. */
+/* Quantise in whole groups of 16. */
 template <int RATE, class T>
 MP_FN void quantise(const T* llr, int n, float scale, std::int8_t* to)
 {
@@ -79,7 +80,8 @@ MP_FN void quantise(const T* llr, int n, float scale, std::int8_t* to)
 }
 
 #if defined(__AVX2__)
-/* Where the bytes of whole periods of A B pairs, up to 16, are among those sent */
+/* Places of the bytes of whole periods of A B pairs, up to 16, among the bytes that are
+ * sent */
 template <int RATE>
 struct pair_places {
     static constexpr const puncturing& p = viterbi_rates[RATE];
@@ -100,8 +102,8 @@ struct pair_places {
 };
 #endif
 
-/* A B pairs of whole periods from what is sent of them, 0 for the rest; reads and writes
- * up to 16 bytes past the end. */
+/* Restore the A B pairs of whole periods, with 0 for what is not sent. Reads and writes
+ * reach up to 16 bytes past the end. */
 template <int RATE>
 MP_FN void insert_erasures(const std::int8_t* sent, std::int8_t* pairs)
 {
@@ -138,12 +140,12 @@ MP_FN void insert_erasures(const std::int8_t* sent, std::int8_t* pairs)
 #endif
 }
 
-/* Room for what insert_erasures and quantise write past the end */
+/* Room for bytes that insert_erasures and quantise write past the end */
 constexpr int pairs_size = 2 * chunk + 16;
 static_assert(pairs_size % 16 == 0);
 
-/* The A B pairs of steps [at, at + chunk) of a block, zeros past its end; at is a
- * multiple of a chunk. */
+/* Write the A B pairs of steps [at, at + chunk) of a block, with zeros past its end. at
+ * is a multiple of a chunk. */
 template <int RATE, class T>
 MP_FN void load_pairs(const viterbi_block& block, std::int64_t at, std::int8_t* pairs)
 {
@@ -164,7 +166,7 @@ MP_FN void load_pairs(const viterbi_block& block, std::int64_t at, std::int8_t* 
     }
 }
 
-/* From pairs of one lane after another to those of one step after another */
+/* Reorder pairs from lane after lane to step after step. */
 MP_FN void by_step(const std::int8_t (*pairs)[pairs_size], int steps, std::int8_t* to)
 {
 #if defined(__SSE2__)
@@ -216,7 +218,8 @@ MP_FN void by_step(const std::int8_t (*pairs)[pairs_size], int steps, std::int8_
 #endif
 }
 
-/* Of n pairs what a path pays for sending 00, 01, 10 and 11; writes in groups of 16. */
+/* Write the penalties that a path pays for sending 00, 01, 10 and 11, for n pairs in
+ * groups of 16. */
 MP_FN void to_penalties(const std::int8_t* pairs, int n, std::uint8_t* to)
 {
 #if defined(__AVX512BW__)
@@ -282,14 +285,14 @@ MP_FN void to_penalties(const std::int8_t* pairs, int n, std::uint8_t* to)
 #if defined(__AVX2__)
 typedef long long lane_words __attribute__((vector_size(8 * lanes)));
 #else
-/* Without shifts by a count of each lane's own */
+/* A word for each lane, without shifts by a count that differs between lanes */
 struct lane_words {
     std::uint64_t of[lanes];
     MP_FN std::uint64_t& operator[](int lane) { return of[lane]; }
 };
 #endif
 
-/* Each lane's decisions of a step as a word: bit p for place p */
+/* Load each lane's decisions of a step as a word: bit p belongs to place p. */
 MP_FN void load_decisions(const std::uint8_t* row, lane_words& to)
 {
 #if defined(__AVX512BW__)
@@ -321,7 +324,7 @@ MP_FN void load_decisions(const std::uint8_t* row, lane_words& to)
 #endif
 }
 
-/* From places after a step to those before */
+/* Move each lane from its place after a step to its place before the step. */
 template <int PHASE>
 MP_FN void back(const std::uint8_t* decisions, lane_words& place)
 {
@@ -329,14 +332,14 @@ MP_FN void back(const std::uint8_t* decisions, lane_words& place)
     lane_words stays;
     load_decisions(decisions, stays);
 #if defined(__AVX512F__)
-    /* Each step waits for the one before: two instructions. The decision is turned to
-     * `bit`; place ^ (~decision & 1 << bit). */
+    /* Each step waits for the step before it, so it has only two instructions. The
+     * decision is turned to `bit`; place ^ (~decision & 1 << bit). */
     const __m512i at = (__m512i)place;
     const __m512i decision = _mm512_rorv_epi64(_mm512_rol_epi64((__m512i)stays, bit), at);
     place = (lane_words)_mm512_ternarylogic_epi64(
         at, decision, _mm512_set1_epi64(1 << bit), 0xd2);
 #elif defined(__AVX2__)
-    /* The same: the decision becomes the sign, which chooses. */
+    /* As above, but the decision becomes the sign, which chooses. */
     const __m256i at = (__m256i)place;
     const __m256i decision =
         _mm256_sllv_epi64((__m256i)stays, _mm256_xor_si256(at, _mm256_set1_epi64x(63)));
@@ -360,7 +363,7 @@ struct bits_of_place {
 };
 alignas(64) constexpr bits_of_place expand;
 
-/* What a group works with, for steps up to a multiple of normalise_every */
+/* Memory of a group, for steps up to a multiple of normalise_every */
 struct memory_plan {
     std::size_t decisions, snapshots, places;
 
@@ -384,7 +387,7 @@ template <int RATE, class T>
 struct group {
     viterbi_job* const* jobs;
     const int count;
-    std::int64_t length = 0; /* of the longest */
+    std::int64_t length = 0; /* steps of the longest job */
     std::uint8_t *decisions, *snapshots, *places;
 
     group(viterbi_job* const* jobs_, int count_, std::uint8_t* space)
@@ -439,7 +442,7 @@ struct group {
         m.template step<5>(paid + 5 * width, rows + 5 * row);
     }
 
-    /* A lane's first metrics */
+    /* Set a lane's first metrics. */
     void write_metrics(int lane, const std::uint8_t* from)
     {
         for (int r = 0; r < code::registers; ++r)
@@ -448,7 +451,7 @@ struct group {
                              code::group);
     }
 
-    /* A lane's metrics after so many steps, a multiple of a chunk */
+    /* Read a lane's metrics after a number of steps, a multiple of a chunk. */
     void read_metrics(std::int64_t steps, int lane, std::uint8_t* to) const
     {
         const std::uint8_t* const from = snapshots + steps / chunk * snapshot;
@@ -464,7 +467,7 @@ struct group {
                       lane * sizeof(std::uint64_t)];
     }
 
-    /* Where a lane ends */
+    /* Return the place in which a lane ends. */
     int last_place(int lane) const
     {
         const viterbi_job& job = *jobs[lane];
@@ -479,7 +482,8 @@ struct group {
         return best;
     }
 
-    /* Leaves the places after every six steps. A lane's are any until it begins. */
+    /* Trace all lanes back, and keep their places after every six steps. The places of a
+     * lane that has not begun yet are meaningless. */
     void backward()
     {
         std::int64_t ends[lanes] = {};
@@ -489,7 +493,7 @@ struct group {
             last[l] = last_place(l);
         }
         lane_words place = {};
-        std::int64_t next = length; /* that a lane begins at */
+        std::int64_t next = length; /* step at which a lane begins */
         for (std::int64_t t = (length + 5) / 6 * 6 - 6; t >= 0; t -= 6) {
             std::uint8_t* const kept = places + t / 6 * sizeof place;
             const std::uint8_t* const rows = decisions + t * metrics::row;
@@ -549,7 +553,7 @@ struct group {
             __builtin_memcpy(to, expand.bits[*at], left < 6 ? left : 6);
     }
 
-    /* What neighbours compare */
+    /* Keep what neighbours compare. */
     void keep(int lane)
     {
         viterbi_job& job = *jobs[lane];

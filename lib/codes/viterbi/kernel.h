@@ -23,8 +23,8 @@
  * a path that leaves state 0, and the lightest path from state 0 to any state sends 8
  * ones at most (5, 4 and 4 at rates 2/3, 3/4 and 5/6). From there, and from a block's
  * start, no candidate pays more than 12 (8, 7, 6) penalties until the next normalisation,
- * whatever the LLRs' signs; tests/coding/test_viterbi_decoder.py tries them all. LLRs of at
- * most 21 (31, 36, 42) therefore fit. */
+ * whatever the LLRs' signs; tests/coding/test_viterbi_decoder.py tries them all. LLRs of
+ * at most 21 (31, 36, 42) therefore fit. */
 #pragma once
 #include "common/config.h"
 
@@ -36,14 +36,14 @@ struct viterbi_code {
     static constexpr int states = registers * group, memory = 6;
     static constexpr int period = 6; /* phases */
     static constexpr int normalise_every = 12;
-    /* Bits 0, 1, 2 compare bytes and 3, 4, 5 registers; they take turns so that work for
-     * the shuffle unit is spread out. */
+    /* Bits 0, 1, 2 compare bytes and bits 3, 4, 5 registers. They take turns, to spread
+     * the work of the shuffle unit. */
     static constexpr int turn[period] = { 5, 2, 4, 1, 3, 0 };
-    /* Output bits, 2 A + B, that u, s5, ... s0 toggle: IEEE 802.11-2020 §17.3.5.6,
-     * A = 1011011, B = 1111001 */
+    /* Output bits, 2 A + B, that u, s5, ... s0 toggle: IEEE 802.11-2020 §17.3.5.6, A =
+     * 1011011, B = 1111001 */
     static constexpr int toggles[7] = { 3, 1, 3, 3, 0, 2, 3 };
 
-    /* The state at a place before a step of phase 0 */
+    /* Return the state at a place before a step of phase 0. */
     static constexpr int state(int place)
     {
         int s = 0;
@@ -52,7 +52,7 @@ struct viterbi_code {
         return s;
     }
 
-    /* 2 A + B of the step from a state with a bit */
+    /* Return 2 A + B of the step from a state with a bit. */
     static constexpr int output_of(int state, int u)
     {
         int out = u ? toggles[0] : 0;
@@ -62,8 +62,8 @@ struct viterbi_code {
         return out;
     }
 
-    /* 2 A + B of the path that stays at a place: u and s0 are the same bit there, and
-     * cancel. */
+    /* Return 2 A + B of the path that stays at a place. There u and s0 are the same bit,
+     * and cancel. */
     static constexpr int output(int phase, int place)
     {
         int out = 0;
@@ -103,8 +103,8 @@ struct viterbi_metrics {
             metric[r].store(to + r * B::width);
     }
 
-    /* Decisions are a bit for each place, 1 where the path was there already: a byte for
-     * each lane, register after register. */
+    /* Take a step. Decisions are a bit for each place, 1 if the path was there already: a
+     * byte for each lane, register after register. */
     template <int PHASE>
     MP_FN void step(const unsigned char* penalties, unsigned char* decisions)
     {
@@ -139,7 +139,7 @@ struct viterbi_metrics {
         }
     }
 
-    /* The best metric of each lane becomes 255. */
+    /* Raise the best metric of each lane to 255. */
     MP_FN void normalise()
     {
         B top = metric[0];

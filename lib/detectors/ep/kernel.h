@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 The gr-mimopack authors
  * SPDX-License-Identifier: GPL-3.0-or-later */
-/* Expectation propagation (Cespedes, Olmos, Sanchez-Fernandez, Perez-Cruz, 2014), in the
- * real-valued model: every axis of every layer a PAM symbol. */
+/* Expectation propagation (Cespedes, Olmos, Sanchez-Fernandez, Perez-Cruz, 2014) in the
+ * real-valued model: every axis of every layer is a PAM symbol. */
 #pragma once
 #include "common/cavity.h"
 #include "common/options.h"
@@ -56,8 +56,8 @@ public:
     {
     }
 
-    /* R of the real-valued model (001 eq. 3) holds a block [re -im; im re] for each entry
-     * of the complex one, of which the diagonal is real. */
+    /* Decompose h. R of the real-valued model (001 eq. 3) holds a block [re -im; im re]
+     * for each entry of the complex R, whose diagonal is real. */
     MP_FN void prepare(const F* h)
     {
         const int n = d_axes;
@@ -114,7 +114,7 @@ private:
     buffer<F, 2 * NT> d_z, d_lambda, d_gamma, d_mean, d_deviation;
     buffer<F, 2 * NT * side> d_cost;
 
-    /* The first Gaussians: of the initial variance, or what the prior leaves of it */
+    /* Set the first Gaussians: the initial variance, or the prior's moments. */
     MP_FN void start(const F* prior)
     {
         const int n = d_axes;
@@ -136,10 +136,11 @@ private:
 
     MP_FN F level(int k) const { return F(d_scale * (2 * k - (side - 1))); }
 
-    /* No more precise than the reference's cavities */
+    /* Return the precision of a cavity, no higher than the reference allows. */
     MP_FN F precision(int i) const { return min(d_cavity.precision[i], F(1e12f)); }
 
-    /* -ln p of the symbols of axis i under its cavity and the prior, up to a constant */
+    /* Set -ln p of the symbols of axis i under its cavity and the prior, up to a
+     * constant. */
     MP_FN void set_metrics(int i, bool has_prior, F* metric) const
     {
         const F x = d_cavity.mean[i], half = precision(i) * F(0.5f);
@@ -151,9 +152,9 @@ private:
         }
     }
 
-    /* Moments of the PAM symbol under the cavity (eq. 33), and the Gaussian that would
-     * give them where it is a proper one (eq. 35-38). The mean is taken from the
-     * cavity's: what follows are differences of the two. */
+    /* Update axis i with the moments of the PAM symbol under the cavity (eq. 33), and the
+     * Gaussian that would give them if it is a proper one (eq. 35-38). Means are relative
+     * to the cavity's mean, because only differences of the two follow. */
     MP_FN void update(int i, bool has_prior)
     {
         const F x = d_cavity.mean[i];
@@ -181,9 +182,9 @@ private:
         const F of_cavity = precision(i);
         const F lambda = given - of_cavity;
         const F gamma = fma(x, lambda, mean * given);
-        /* Under a cavity that is wider than the points' spacing, and narrower than the
-         * constellation, a PAM symbol has the moments of the cavity: rounding must not
-         * decide whether the difference, which says nothing, is proper. */
+        /* A cavity that is wider than the points' spacing and narrower than the
+         * constellation gives a PAM symbol its own moments. The difference then says
+         * nothing, and rounding must not decide whether it is proper. */
         const mask improper = lambda < F(-3e-5f) * of_cavity;
         const mask nothing = lambda < F(3e-5f) * of_cavity;
         const F kept(d_smoothing),

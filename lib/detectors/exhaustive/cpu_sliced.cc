@@ -20,8 +20,9 @@ std::size_t run_size(const plan& p, const batch& b, float clip)
 
 } // namespace
 
-/* Where the search costs much more than the QR decomposition, sizes known when compiling
- * gain nothing: QPSK has builds of its own for two and four antennas, 16-QAM for two. */
+/* Choose the build. Sizes known when compiling gain nothing if the search costs much more
+ * than the QR decomposition. Only QPSK with two or four antennas and 16-QAM with two have
+ * builds of their own. */
 std::size_t run_sliced(const plan& p, const batch& b, float clip)
 {
     return by_width(p, [&](auto width) {

@@ -6,8 +6,8 @@
 namespace mimopack {
 namespace MIMOPACK_ISA {
 
-/* MLA of square QAM, which SoftSphere uses for small searches too. LLRs are limited to +-
- * clip from the prior. */
+/* Run MLA of square QAM, with LLRs limited to +- clip from the prior. SoftSphere also
+ * uses it for small searches. */
 std::size_t run_sliced(const plan&, const batch&, float clip);
 
 } // namespace MIMOPACK_ISA

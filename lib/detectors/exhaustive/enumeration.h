@@ -1,9 +1,10 @@
 /* SPDX-FileCopyrightText: 2026 The gr-mimopack authors
  * SPDX-License-Identifier: GPL-3.0-or-later */
-/* MLA as 000 has it: the distance of each of the M^nt paths by itself (kernel 1), and
- * every bit's hypothesis compared with each (kernel 3). With Table the products of R and
- * the constellation come from the table T of 000 §3.3, so that a path costs additions
- * only. For comparison: exhaustive.h and sliced.h find the same with less work. */
+/* MLA as in 000: the distance of each of the M^nt paths by itself (kernel 1), compared
+ * with the hypothesis of every bit (kernel 3). With Table the products of R and the
+ * constellation come from the table T of 000 §3.3, and a path costs additions only. This
+ * form serves comparisons: exhaustive.h and sliced.h find the same result with less
+ * work. */
 #pragma once
 #include "detectors/exhaustive/kernel.h"
 
@@ -29,7 +30,8 @@ public:
 
     MP_FN void prepare(const F* h) { d_qr.decompose(h); }
 
-    /* llr: nt*bits lanes in label order; returns where the vector could be detected */
+    /* Compute the LLRs, and return where the vector could be detected. llr: nt*bits lanes
+     * in label order. */
     MP_FN mask detect(const F* y, F noise_var, const F* prior, F* llr)
     {
         const int nt = d_nt, bits = d_c.bits;
@@ -88,7 +90,8 @@ private:
         return false;
     }
 
-    /* Eq. 7; column l of the paper's T is here a block of M complex values. */
+    /* Fill the table (eq. 7). Column l of the paper's T is a block of M complex values
+     * here. */
     MP_FN void fill_table()
     {
         int l = 0;
@@ -106,7 +109,7 @@ private:
         }
     }
 
-    /* Algorithm 1 from the root to the leaf; without the table, eq. 6 as it stands */
+    /* Return a path's distance by Algorithm 1, or by eq. 6 without the table. */
     MP_FN F distance() const
     {
         F m(0.0f);

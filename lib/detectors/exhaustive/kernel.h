@@ -2,12 +2,12 @@
  * SPDX-License-Identifier: GPL-3.0-or-later */
 /* OMAP and MLA: every one of the M^nt candidates (000 §4.1).
  *
- * The tree of eq. 5 is walked depth first. Instead of updating each bit's hypothesis at
- * each leaf, a node hands the combination of its leaves (the smallest metric for MLA, the
- * log-sum of all for OMAP) to its parent and to its own symbol's entry; a leaf costs one
- * distance and two combinations, whatever the number of bits, and any constellation will
- * do. Metrics are in units of the noise: |y - Hs|^2 / sigma^2 - sum of the prior LLRs of
- * the ones. */
+ * The tree of eq. 5 is walked depth first. A leaf does not update the hypothesis of each
+ * bit. Instead, a node passes the combination of its leaves (the smallest metric for MLA,
+ * the log-sum for OMAP) to its parent and to the entry of its own symbol. A leaf costs
+ * one distance and two combinations, whatever the number of bits, and for any
+ * constellation. Metrics are in units of the noise: |y - Hs|^2 / sigma^2 less the sum of
+ * the prior LLRs of the ones. */
 #pragma once
 #include "common/combination.h"
 #include "common/options.h"
@@ -17,7 +17,7 @@ namespace mimopack {
 namespace MIMOPACK_ISA {
 
 struct exhaustive_options {
-    int method = 0; /* of mla; 0: sliced, 1: plain, 2: table */
+    int method = 0; /* option of mla; 0: sliced, 1: plain, 2: table */
 
     template <class Visit>
     MP_FN void each(Visit visit)
@@ -51,8 +51,8 @@ public:
 
     MP_FN void prepare(const F* h) { d_qr.decompose(h); }
 
-    /* llr: nt*bits lanes, label bit b at place bit_source[b] of its layer; returns where
-     * the vector could be detected */
+    /* Compute the LLRs, and return where the vector could be detected. llr: nt*bits
+     * lanes, with label bit b at place bit_source[b] of its layer. */
     MP_FN mask detect(const F* y, F noise_var, const F* prior, F* llr)
     {
         const mask usable = d_qr.usable & d_qr.rotate(y, &d_z[0]);
@@ -97,12 +97,12 @@ private:
     const int d_nt;
     qr<F, 0, 0> d_qr;
     buffer<F, 0> d_z, d_r, d_y, d_prior, d_leaf;
-    buffer<F, 0> d_node; /* where each level is */
-    /* of each symbol of each level, and of the children of the level's node so far */
+    buffer<F, 0> d_node; /* current node of each level */
+    /* Combinations of each symbol at each level, and of the children visited so far */
     buffer<F, 0> d_entry, d_combined;
     int d_path[16];
 
-    /* b is the level's y_tilde less the layers above (eq. 6) */
+    /* b is the level's y_tilde less the layers above (eq. 6). */
     struct node {
         F metric, b_re, b_im;
     };
@@ -117,7 +117,7 @@ private:
         return reinterpret_cast<combination*>(&d_combined[0])[level];
     }
 
-    /* d_prior[i*M + s]: what symbol s of layer i adds to the metric */
+    /* Set d_prior[i*M + s] to what symbol s of layer i adds to the metric. */
     MP_FN void set_prior(const F* prior)
     {
         for (int i = 0; i < d_nt; ++i) {
@@ -133,8 +133,8 @@ private:
         }
     }
 
-    /* The tree from its root, depth first; not by recursion, for which GPUs have no
-     * stack. The two lowest levels are loops. */
+    /* Search the tree from its root, depth first. It is not recursive, because GPUs lack
+     * a stack for it. The two lowest levels are loops. */
     template <bool Prior>
     MP_FN void walk()
     {
@@ -163,7 +163,7 @@ private:
         }
     }
 
-    /* Where the path goes on from a node at a level */
+    /* Enter a node at a level. */
     template <bool Prior>
     MP_FN node child(int level, const node& from)
     {

@@ -1,17 +1,16 @@
 /* SPDX-FileCopyrightText: 2026 The gr-mimopack authors
  * SPDX-License-Identifier: GPL-3.0-or-later */
-/* Exact max-log (000 eq. 12) for square QAM without looking at all leaves.
+/* Exact max-log (000 eq. 12) for square QAM without a visit to every leaf.
  *
- * R's diagonal is real, so that the best symbol of the last layer, given the others, is
- * the nearest PAM level on each axis by itself: M^(nt-1) slices take the place of M^nt
- * leaves. A node hands the least metric of its leaves to its parent and to its own
- * symbol's entry, which is all that a layer's bits need; but the sliced layer has no
- * entries. So there are two searches. Each covers the layers that it has in the upper
- * half of its tree, where entries cost nothing, and the columns are rotated in between.
+ * R's diagonal is real. Given the other layers, the best symbol of the last layer is
+ * therefore the nearest PAM level on each axis by itself: M^(nt-1) slices take the place
+ * of M^nt leaves. A node passes the least metric of its leaves to its parent and to the
+ * entry of its own symbol. A layer's bits need these entries only, but the sliced layer
+ * has none. So there are two searches. Each covers the layers in the upper half of its
+ * tree, where entries cost nothing, and the columns are rotated in between.
  *
- * Metrics are in units of the noise, and a-priori LLRs add the cost of each axis of a
- * symbol (see axis_penalties), which makes slicing a minimum over the levels of the axis.
- */
+ * Metrics are in units of the noise. A-priori LLRs add a cost for each axis of a symbol
+ * (see axis_penalties), and slicing becomes a minimum over the levels of the axis. */
 #pragma once
 #include "common/minima.h"
 #include "common/qr.h"
@@ -25,12 +24,12 @@ namespace MIMOPACK_ISA {
 template <class F, int WIDTH>
 struct axis_levels {
     static constexpr int side = 1 << WIDTH;
-    /* Up to four levels, symmetric to 0, the distance to the nearest is found by folding
-     * them; beyond, rounding is cheaper, which wants them to be integers. */
+    /* With up to four levels, symmetric to 0, folding finds the distance to the nearest
+     * one. With more levels, rounding is cheaper and needs integer levels. */
     static constexpr bool folds = WIDTH <= 2;
     static constexpr float origin = folds ? -0.5f * (side - 1) : 0.0f;
 
-    /* The level nearest to b, in units of step = 1 / inverse */
+    /* Return the level nearest to b, in units of step = 1 / inverse. */
     MP_FN static F nearest(F b, F inverse)
     {
         const F magic(rounding_offset);
@@ -39,7 +38,7 @@ struct axis_levels {
         return folds ? k + F(origin) : k;
     }
 
-    /* The distance of b from it, with either sign */
+    /* Return the distance of b from the nearest level, with either sign. */
     MP_FN static F distance(F b, F step, F inverse)
     {
         if constexpr (folds)
@@ -49,8 +48,8 @@ struct axis_levels {
     }
 };
 
-/* The model of one column order in units of the noise and of the spacing of levels:
- * b = r k + noise with r = 2 scale R / sigma and axis_levels k. */
+/* The model of one column order in units of the noise and of the spacing of levels: b = r
+ * k + noise with r = 2 scale R / sigma and axis_levels k */
 template <class F, int NT, int NR, int WIDTH>
 struct level_model {
     static constexpr int side = 1 << WIDTH;
@@ -64,14 +63,14 @@ struct level_model {
     {
     }
 
-    /* Returns where y is finite; overwrites y. */
+    /* Rotate and scale a received vector. Return where y is finite; y is overwritten. */
     MP_FN decltype(F() < F())
     set(const qr<F, NT, NR>& from, F* y, F noise_var, float scale)
     {
         const int nt = d_nt;
         const auto finite = from.rotate_stepwise(y, &b[0]);
         const F unit = rsqrt(noise_var), step = unit * F(2.0f * scale);
-        /* symbols are scale (2k - side + 1): what is left of them at k = origin */
+        /* remainder of the symbols scale (2k - side + 1) at k = origin */
         const F start(-0.5f * (side - 1) - axis_levels<F, WIDTH>::origin);
         for (int i = 0; i < nt; ++i) {
             diagonal[i] = from.diagonal[i] * step;
@@ -127,8 +126,9 @@ public:
             d_lower.decompose(h, [=](int c) { return layer(c, nt / 2, nt); });
     }
 
-    /* prior, llr: nt*bits lanes in canonical order; returns where the vector could be
-     * detected. Clipping limits how far an LLR moves from its prior. */
+    /* Compute the LLRs, and return where the vector could be detected. prior, llr:
+     * nt*bits lanes in canonical order. Clipping limits how far an LLR moves from its
+     * prior. */
     MP_FN mask detect(const F* y, F noise_var, const F* prior, F* llr)
     {
         const int nt = d_nt;
@@ -143,7 +143,7 @@ public:
 
 private:
     using levels = axis_levels<F, WIDTH>;
-    /* so many levels without a loop */
+    /* levels handled without a loop */
     static constexpr int together = side < 4 ? side : 4;
 
     const extent<NT> d_nt;
@@ -152,10 +152,11 @@ private:
     qr<F, NT, NR> d_upper, d_lower;
     level_model<F, NT, NR, WIDTH> d_model;
     buffer<F, 2 * NR> d_y;
-    /* Of a node at level i: b less the layers above, its metric, and its leaves' least */
+    /* For a node at level i: b less the layers above, its metric, and the least metric of
+     * its leaves */
     buffer<F, 2 * NT * NT> d_left;
     buffer<F, NT> d_metric, d_least;
-    buffer<F, 2 * NT * side> d_cost; /* of an axis of a layer */
+    buffer<F, 2 * NT * side> d_cost; /* cost of each level, for each axis of a layer */
     buffer<F, side> d_own;           /* r_11 k */
     buffer<F, 2 * side> d_cross;     /* r_01 k */
     buffer<F, NT == 0 ? 0 : (NT + 1) / 2 * size> d_entry;
@@ -169,7 +170,8 @@ private:
 
     MP_FN static F value(int k) { return F(levels::origin + k); }
 
-    /* Rotated by nt/2, the upper half of the tree holds the layers that were below. */
+    /* Search one column order. After a rotation by nt/2, the upper half of the tree holds
+     * the layers that were in the lower half. */
     MP_FN mask search(const qr<F, NT, NR>& model,
                       int shift,
                       const F* y,
@@ -181,7 +183,7 @@ private:
         for (int i = 0; i < 2 * nr; ++i)
             d_y[i] = y[i];
         const mask finite = d_model.set(model, &d_y[0], noise_var, d_scale);
-        /* both halves of an odd number hold the middle layer once */
+        /* both halves of an odd number of layers hold the middle layer */
         const int covered = shift ? nt / 2 : nt - nt / 2;
         for (int e = 0; e < covered * size; ++e)
             d_entry[e] = F(no_metric);
@@ -196,7 +198,7 @@ private:
         return finite;
     }
 
-    /* The tree down to level 2, depth first; below it group() does the two last. */
+    /* Search the tree down to level 2, depth first. group() does the last two levels. */
     template <bool Prior>
     MP_FN void walk(int shift, int covered)
     {
@@ -268,7 +270,8 @@ private:
         }
     }
 
-    /* The metric of symbol s at a level; b is what the layers above leave of it. */
+    /* Return the metric of symbol s at a level; b is the remainder of the layers
+     * above. */
     template <bool Prior>
     MP_FN F child(int level, int s, F metric, const F* b, const F* cost) const
     {
@@ -280,8 +283,8 @@ private:
         return m;
     }
 
-    /* Every symbol of level 1, each with its best symbol of level 0; b: what the layers
-     * above leave of both levels. Returns the least metric. */
+    /* Try every symbol of level 1 with its best symbol of level 0, and return the least
+     * metric. b: remainder of the layers above, for both levels. */
     template <bool Prior>
     MP_FN F group(F metric, const F* b, const F* cost, const F* last, F* entries) const
     {
@@ -339,7 +342,7 @@ private:
         return least;
     }
 
-    /* A layer's LLRs from its symbols' entries, by axis */
+    /* Compute a layer's LLRs from its symbols' entries, by axis. */
     MP_FN void collect(const F* entry, const F* prior, F* llr) const
     {
         for (int axis = 0; axis < 2; ++axis) {

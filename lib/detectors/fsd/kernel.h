@@ -1,10 +1,11 @@
 /* SPDX-FileCopyrightText: 2026 The gr-mimopack authors
  * SPDX-License-Identifier: GPL-3.0-or-later */
 /* The fixed-complexity sphere decoder (000 §4.2, 003): full expansion of the top levels,
- * SIC below, hard output or the soft-output extension from the best paths.
+ * SIC below, and hard output or the soft-output extension from the best paths.
  *
- * The M^L paths come in batches of M, which differ in the lowest of the expanded levels;
- * only the best paths' numbers are kept, from which the paths are found again. */
+ * The M^L paths come in batches of M that differ in the lowest expanded level. Only the
+ * numbers of the best paths are kept, and the paths are computed again from their
+ * numbers. */
 #pragma once
 #include "common/amplification_order.h"
 #include "common/options.h"
@@ -15,7 +16,7 @@ namespace MIMOPACK_ISA {
 
 struct fsd_options {
     int levels = 1;
-    int num_paths = 1; /* of sfsd */
+    int num_paths = 1; /* option of sfsd */
 
     template <class Visit>
     MP_FN void each(Visit visit)
@@ -28,10 +29,10 @@ struct fsd_options {
 
 /* The best candidates so far, best first, by metric and number.
  *
- * With numbers below 2^NUMBER_BITS these take the place of the metrics' low bits, and the
- * list needs no more than minima and maxima. It orders metrics that are equal to 2^-17
- * (or so, NUMBER_BITS being 6) by their numbers; which of two such paths is extended
- * matters as little as their metrics differ. */
+ * Numbers below 2^NUMBER_BITS replace the low bits of the metrics, so that the list needs
+ * minima and maxima only. Metrics that are equal to about 2^-17 (with NUMBER_BITS = 6)
+ * are then ordered by number. The choice between two such paths matters as little as
+ * their metrics differ. */
 template <class F, int LENGTH, int NUMBER_BITS>
 class shortlist
 {
@@ -114,7 +115,7 @@ private:
     F *const d_metric, *const d_number;
 };
 
-/* NT > 0: one expanded level, and as many paths to be extended as a symbol has bits */
+/* NT > 0: one expanded level, and one extended path for each bit of a symbol */
 template <class F, int NT, int NR, int WIDTH>
 class fixed_sphere
 {
@@ -188,13 +189,14 @@ private:
     amplification_order<F, NT, NR> d_order;
     tree d_tree;
     shortlist<F, NT ? bits : 0, NT ? bits : 0> d_best;
-    buffer<F, 2 * NT> d_residual; /* of each expanded level, given those above */
+    buffer<F, 2 * NT> d_residual; /* of each expanded level, given the levels above */
     buffer<F, NT ? 1 : 0> d_partial;
     buffer<F, NT == 0 ? 0 : side * side> d_metric;
     buffer<F, NT == 0 ? 0 : side * side * NT> d_words;
     buffer<F, NT * bits> d_prior, d_llr;
 
-    /* What is left at the levels when those above `level` are set, and their metric */
+    /* Return the residuals and the metric of the levels below `level` when it and the
+     * levels above are set. */
     MP_FN F* residual(int level) { return &d_residual[(d_nt - 1 - level) * 2 * d_nt]; }
     MP_FN F& partial(int level) { return d_partial[d_nt - 1 - level]; }
 
@@ -209,7 +211,7 @@ private:
         for (int parent = 0; parent < parents; ++parent) {
             for (int level = nt - 1; level > lowest; --level) {
                 const int digits = parent >> (bits * (level - lowest - 1));
-                /* changes where all digits below it begin anew */
+                /* the parent changes where all digits below it start again */
                 if (digits << (bits * (level - lowest - 1)) == parent)
                     enter(level, digits & (side - 1), digits >> WIDTH & (side - 1));
             }
@@ -217,7 +219,7 @@ private:
         }
     }
 
-    /* Sets an expanded level's symbol, which is the same in all lanes */
+    /* Set an expanded level's symbol, which is equal in all lanes. */
     MP_FN void enter(int level, int k_re, int k_im)
     {
         const F re(static_cast<float>(k_re)), im(static_cast<float>(k_im));
@@ -229,7 +231,7 @@ private:
         d_tree.cancel(level, re, im, from, residual(level - 1));
     }
 
-    /* All symbols of level `top` under one parent */
+    /* Compute all symbols of level `top` under one parent. */
     MP_STEP void batch(int top, int parent)
     {
         const int nt = d_nt;
@@ -275,7 +277,8 @@ private:
                     d_tree.cost(i, d_words[candidate * d_nt + i].as_word());
     }
 
-    /* A path's number: the words of its expanded levels, the lowest in the low bits */
+    /* List a batch. A path's number consists of the words of its expanded levels, the
+     * lowest level in the low bits. */
     MP_FN void list(int parent)
     {
         for (int k_re = 0; k_re < side; ++k_re)

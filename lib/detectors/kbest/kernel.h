@@ -1,19 +1,19 @@
 /* SPDX-FileCopyrightText: 2026 The gr-mimopack authors
  * SPDX-License-Identifier: GPL-3.0-or-later */
-/* K-best: of all children of a level, the K nearest go on.
+/* K-best: the K nearest children of all nodes of a level go on.
  *
- * Lanes sort by networks, and a value that is sorted is a key: the metric in fixed point,
- * and below it the child's origin (parent, k_im, k_re), so that a comparison costs a min
+ * Lanes sort by networks. A sorted value is a key: the metric in fixed point, and in the
+ * bits below it the child's origin (parent, k_im, k_re). A comparison then costs a min
  * and a max. Keys are integers that rise with the float of the same bits. The metric's
- * unit is such that the K-th best child stays in range (bound()); what lies above is cut
- * there and cannot be among the K best. As origins differ, no two keys are equal, and
- * the K best are the same whatever the other lanes hold. Keys only choose: the survivors'
- * metrics at the end are computed from the paths.
+ * unit keeps the K-th best child in range (bound()). Larger metrics are cut there and
+ * cannot be among the K best. Origins differ, so no two keys are equal, and the K best
+ * are the same whatever the other lanes hold. Keys only choose: the survivors' final
+ * metrics are computed from the paths.
  *
- * A QAM symbol's metric is a sum over its axes, so the children of a parent come in rows
- * (one k_re each) that are sorted once the axis of k_im is. Parents, rows and children
- * come by rising metric: the first that is above the K-th best found so far in every lane
- * ends its row, its parent's rows or the level. */
+ * A QAM symbol's metric is a sum over its axes. The children of a parent therefore come
+ * in rows (one k_re each) that are sorted once the axis of k_im is. Parents, rows and
+ * children come by rising metric. The first one above the K-th best found so far in every
+ * lane ends its row, its parent's rows or the level. */
 #pragma once
 #include "common/minima.h"
 #include "common/options.h"
@@ -101,31 +101,32 @@ public:
 
 private:
     static constexpr int side = 1 << WIDTH;
-    static constexpr int step = side < 4 ? side : 4; /* children of a row at once */
+    static constexpr int step =
+        side < 4 ? side : 4; /* children of a row computed at once */
     static constexpr int most_bits = WIDTH > 0 ? 2 * WIDTH : max_bits_per_symbol;
-    /* An axis's keys start where floats are normal, as some programs have the others
-     * taken for 0; a child's at twice that. The sum of two that are cut is still finite.
-     */
+    /* The keys of an axis start at the least normal float, because some programs treat
+     * smaller ones as 0. A child's keys start at twice this value. The sum of two cut
+     * keys is still finite. */
     static constexpr int key_start = 0x00800000, key_range = 0x3e000000;
     static constexpr float bound_key = 0.999f * key_range;
     const constellation& d_constellation;
     const extent<NT> d_nt;
     const int d_k, d_capacity;
-    const unsigned d_origins; /* a key's bits that say where it comes from */
+    const unsigned d_origins; /* bits of a key that hold the origin */
     const int d_reach;
     const float d_clip;
     ordered_columns<F, NT, NR> d_columns;
     path_tree<F, NT, NR, WIDTH> d_tree;
-    /* d_cost: what a prior adds to the metric, at least 0; d_metric, d_path: the parents
-     */
+    /* d_cost: what a prior adds to the metric, at least 0; d_metric, d_path: the
+     * parents */
     buffer<F, 0> d_cost, d_metric, d_list, d_chunk, d_path, d_next, d_prior, d_llr;
     bool d_has_prior = false;
     int d_parents = 0;
-    int d_room = 0;       /* of d_list and d_chunk, at this level */
+    int d_room = 0;       /* capacity of d_list and d_chunk at this level */
     int d_filled = 0;     /* keys in d_chunk */
-    bool d_found = false; /* keys in d_list */
+    bool d_found = false; /* d_list holds keys */
 
-    /* Blocks that hold k, a power of two */
+    /* Return the size of the list for k: a power of two of blocks. */
     MP_FN static int list_size(int k)
     {
         int size = sorting_block;
@@ -163,8 +164,8 @@ private:
         }
     }
 
-    /* What the levels of both axes at this place of the tree add to the metric, times
-     * unit */
+    /* Compute what the levels of both axes add to the metric at this place of the tree,
+     * times unit. */
     MP_FN void axis_metrics(int parent, int level, F unit, F* metric)
     {
         F centre[2];
@@ -184,7 +185,7 @@ private:
         }
     }
 
-    /* The same of a point */
+    /* Return what a point adds to the metric. */
     MP_FN F point_metric(F re, F im, int level, int s) const
     {
         const F e_re = re - F(d_constellation.re[s]),
@@ -194,8 +195,8 @@ private:
                            : distance;
     }
 
-    /* At least the metric of the K-th best child: enough children of the best parents are
-     * no worse. */
+    /* Return an upper bound for the metric of the K-th best child. Enough children of the
+     * best parents lie within it. */
     MP_FN F bound(int level)
     {
         const int size = d_constellation.size;
@@ -227,7 +228,7 @@ private:
         return cut.to_word() & ~d_origins;
     }
 
-    /* Finds the K best children of the survivors, then makes them the survivors. */
+    /* Find the K best children of the survivors, and make them the survivors. */
     MP_STEP void expand(int level)
     {
         const F worst = bound(level);
@@ -329,7 +330,7 @@ private:
         d_next.data = parents;
     }
 
-    /* -ln p of a survivor, up to a constant */
+    /* Return -ln p of a survivor, up to a constant. */
     MP_FN F metric(const F* path) const
     {
         const int nt = d_nt;
@@ -344,8 +345,8 @@ private:
         return sum;
     }
 
-    /* Each bit's nearest survivor of either value: one value's is the best of all, so
-     * that only those whose bit differs from it have to be looked at. */
+    /* Find each bit's nearest survivor for either value. One value's is the best of all,
+     * so that only survivors with the other value need a look. */
     MP_STEP void collect()
     {
         const int nt = d_nt, bits = d_constellation.bits;
@@ -388,14 +389,15 @@ private:
         }
     }
 
-    /* Where bit b stands in a label */
+    /* Return the place of bit b in a label. */
     MP_FN int place(int b) const
     {
         return WIDTH > 0 ? symbol_bits<most_axis>::place(b)
                          : d_constellation.bits - 1 - b;
     }
 
-    /* Gray codes of all axes in a word of labels; labels of points are bits already. */
+    /* Return the Gray codes of all axes in a word of labels. Labels of points are bits
+     * already. */
     MP_FN static word gray(word labels)
     {
         return WIDTH > 0 ? gray_codes<most_axis>(labels) : labels;

@@ -20,8 +20,8 @@ namespace MIMOPACK_ISA {
 using linear_options = no_options;
 
 
-/* Max-log LLRs of one stream, square QAM with Gray labels: 2*WIDTH lanes, canonical
- * order. */
+/* Compute the max-log LLRs of one stream of square QAM with Gray labels: 2*WIDTH lanes in
+ * canonical order. */
 template <int WIDTH, class F>
 MP_FN void demap_axes(const F* x, F inverse_noise, float scale, F* llr)
 {
@@ -41,7 +41,8 @@ MP_FN void demap_axes(const F* x, F inverse_noise, float scale, F* llr)
     }
 }
 
-/* The same for any constellation: c.bits lanes, label order. */
+/* Compute the max-log LLRs of one stream for any constellation: c.bits lanes in label
+ * order. */
 template <class F>
 MP_FN void demap_points(const F* x, F inverse_noise, const constellation& c, F* llr)
 {
@@ -139,7 +140,7 @@ private:
     unscaled_qr<F, NT, extended_nr> d_extended;
     buffer<F, 2 * NT * extended_nr> d_stacked;
 
-    /* By back substitution, column by column */
+    /* Invert U by back substitution, column by column. */
     template <class QR>
     MP_FN void invert(const QR& qr)
     {
@@ -184,7 +185,7 @@ private:
         }
     }
 
-    /* QR of [H; sigma I] */
+    /* Extend the QR decomposition to [H; sigma I]. */
     MP_FN void extend(F sigma)
     {
         const int nt = d_nt, nr = d_nr;

@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: 2026 The gr-mimopack authors
  * SPDX-License-Identifier: GPL-3.0-or-later */
-/* One layer, square QAM: maximum ratio combining, x = h^H y / |h|^2 with noise
- * sigma^2 / |h|^2, and soft demapping. ZF, MMSE without its bias, and maximum likelihood
- * are the same then. */
+/* One layer of square QAM: maximum ratio combining, x = h^H y / |h|^2 with noise sigma^2
+ * / |h|^2, and soft demapping. ZF, MMSE without its bias, and maximum likelihood coincide
+ * here. */
 #pragma once
 #include "detectors/linear/kernel.h"
 

@@ -81,7 +81,7 @@ private:
     buffer<F, NT> d_deviation;
     buffer<F, WIDTH == 0 ? 0 : side> d_metric;
 
-    /* Means and standard deviations of the symbols whose bits have these LLRs */
+    /* Set the means and standard deviations of the symbols whose bits have these LLRs. */
     MP_FN void make_symbols(const F* known)
     {
         const int nt = d_nt;
@@ -100,13 +100,13 @@ private:
                         known + (2 * i + axis) * WIDTH, mean[axis], spread[axis]);
                     mean[axis] = mean[axis] * F(d_c.scale);
                 }
-                /* of the mean energy, so that without knowledge it is 1 exactly */
+                /* relative to the mean energy, exactly 1 without knowledge */
                 variance = (spread[0] + spread[1]) * F(1.5f / (side * side - 1));
             } else {
                 point_costs(known + i * d_c.bits, d_c, &d_metric[0]);
                 point_moments(&d_metric[0], d_c, mean, variance);
             }
-            /* A symbol known better than this differs from a known one by nothing. */
+            /* A symbol known better than this does not differ from a known one. */
             const F bounded = max(variance, F(1e-16f));
             d_deviation[i] = bounded * rsqrt(bounded);
         }

@@ -28,8 +28,9 @@
 namespace mimopack {
 namespace MIMOPACK_ISA {
 
-/* Which column of H stands where in pass p: N-way rotates them; FPFSD, whose columns come
- * sorted by norm, takes one of the first pass's to the top, the others stay in order. */
+/* The place of H's columns in pass p. N-way rotates them. FPFSD, whose columns come
+ * sorted by norm, moves a column of the first pass to the top and keeps the others in
+ * order. */
 enum class column_order { rotate, raise };
 
 MP_FN int column_source(column_order order, int column, int pass, int nt)
@@ -40,8 +41,7 @@ MP_FN int column_source(column_order order, int column, int pass, int nt)
     return column == nt - 1 ? raised : column < raised ? column : column + 1;
 }
 
-/* The inverse: where in pass p the column is that was the first pass's so-and-so-many-th
- */
+/* Return the inverse: the place in pass p of column number `source` of the first pass. */
 MP_FN int column_place(column_order order, int source, int pass, int nt)
 {
     if (order == column_order::rotate)
@@ -112,8 +112,9 @@ public:
         }
     }
 
-    /* prior, llr: nt*bits lanes in canonical order; returns where the vector could be
-     * detected. Clipping limits how far an LLR moves from its prior. */
+    /* Compute the LLRs, and return where the vector could be detected. prior, llr:
+     * nt*bits lanes in canonical order. Clipping limits how far an LLR moves from its
+     * prior. */
     MP_FN mask detect(const F* y, F noise_var, const F* prior, F* llr)
     {
         const mask finite = d_qr.rotate(y, &d_v[0]);
@@ -121,8 +122,8 @@ public:
         return d_qr.usable & finite;
     }
 
-    /* The same with metrics that can be compared with those of other column orders, even
-     * where columns are nearly dependent (see qr.h); overwrites y. */
+    /* Detect with metrics that are comparable with the metrics of other column orders,
+     * even if columns are nearly dependent (see qr.h). y is overwritten. */
     MP_FN mask detect_stepwise(F* y, F noise_var, const F* prior, F* llr)
     {
         const mask finite = d_qr.rotate_stepwise(y, &d_v[0]);
@@ -130,19 +131,20 @@ public:
         return d_qr.usable & finite;
     }
 
-    /* After either, in canonical order: [2*b + value] is the least metric of the
-     * candidates with that value of bit b (1e30 where there is none), in units of y^2:
-     * |y - Hx|^2 less what no x changes, plus noise_var times the prior's cost (see
-     * axis_penalties). */
+    /* Return the nearest candidates of the last detect, in canonical order: [2*b + value]
+     * is the least metric of the candidates with this value of bit b (1e30 without a
+     * candidate), in units of y^2. The metric is |y - Hx|^2 less what no x changes, plus
+     * noise_var times the prior's cost (see axis_penalties). */
     MP_FN const F* nearest() const { return &d_nearest[0]; }
 
 private:
-    /* Candidates that are worked on at once: a layer waits for the one above it, and
-     * meanwhile the others keep the processor busy. */
+    /* Candidates handled at once. A layer waits for the layer above it, and meanwhile the
+     * other candidates keep the processor busy. */
     static constexpr int together = side < 4 ? side : 4;
-    /* A word holds the bits of so many layers below the top; a float has room for 22. */
+    /* Layers below the top whose bits share a word; a float has room for 22 bits. */
     static constexpr int layers_per_word = NT == 0 ? 1 : 22 / bits;
-    /* The bits of so many are collected at once: what registers hold beside constants. */
+    /* Layers whose bits are collected at once; registers hold no more beside
+     * constants. */
     static constexpr int fitting_layers = 3 * F::registers / (8 * bits);
     static constexpr int layers_at_once = fitting_layers < 1 ? 1
                                           : fitting_layers < layers_per_word
@@ -160,23 +162,23 @@ private:
     const bool d_log_sum;
     unscaled_qr<F, NT, NR> d_qr;
     buffer<F, NT> d_unit;
-    /* of all passes: */
+    /* all passes: */
     buffer<F, max_passes * 2 * NT * NT> d_c;
     buffer<F, max_passes * NT> d_w;
     buffer<F, max_passes * turn_size * NT> d_turns;
     buffer<F, max_passes * 2 * NT> d_v;
-    /* of one: */
+    /* one pass: */
     buffer<F, 2 * NT> d_row, d_base;
     buffer<F, 2 * NT * together> d_l;
     buffer<F, 2 * NT * bits> d_nearest;
     buffer<F, 2 * NT * side> d_cost;
     buffer<F, NT == 0 ? 0 : side * side> d_distance;
     buffer<F, NT == 0 ? 0 : side * side * NT> d_words;
-    /* for log-sums: */
+    /* log-sums: */
     list_sums<F> d_sums;
     buffer<F, 0> d_lists; /* words of all passes, each word's next to each other */
 
-    /* A pass follows from another one: this column of that one is its last. */
+    /* Return the column of an earlier pass that becomes the last one of this pass. */
     MP_FN int moved(int pass) const
     {
         return d_order == column_order::rotate ? 0 : d_nt - 1 - pass;
@@ -186,14 +188,14 @@ private:
         return d_order == column_order::rotate ? pass - 1 : 0;
     }
 
-    /* The rotation of a pass that makes row i */
+    /* Return the rotation of a pass that makes row i. */
     MP_FN rotation& turn_of(int pass, int i)
     {
         return reinterpret_cast<rotation*>(&d_turns[0])[pass * d_nt + i];
     }
 
-    /* The moved column's row comes on top: it loses its entries one after another to the
-     * rows below. */
+    /* Move a column to the top. The rows below the column's own lose their first entry
+     * one after another to the row that began with it. */
     MP_FN void move_to_top(int pass, int column)
     {
         const int nt = d_nt, top = nt - 1;
@@ -231,7 +233,7 @@ private:
         to_w[top] = w;
     }
 
-    /* The same for the v_i */
+    /* Apply the rotations of a pass to the v_i. */
     MP_FN void turn(int pass)
     {
         const int nt = d_nt, top = nt - 1, column = moved(pass);
@@ -294,14 +296,14 @@ private:
 
     MP_FN static F level(int k) { return F(axis_level<WIDTH>(k)); }
 
-    /* What the levels of an axis cost by their prior, of the layer that is a pass's
-     * column */
+    /* Return the cost by prior of the levels of an axis, for the layer in a column of a
+     * pass. */
     MP_FN const F* costs(int pass, int column, int axis) const
     {
         return &d_cost[(2 * column_source(d_order, column, pass, d_nt) + axis) * side];
     }
 
-    /* What a level of the top layer's axis adds to the distance */
+    /* Return what a level of the top layer's axis adds to the distance. */
     template <bool KNOWN>
     MP_FN F top_part(int pass, int axis, int k) const
     {
@@ -311,8 +313,8 @@ private:
         return KNOWN ? part + costs(pass, top, axis)[k] : part;
     }
 
-    /* Algorithms 2 and 3 where each of two layers is on top once: that pass finds the
-     * nearest candidates of the layer's bits, since slicing the only other layer is
+    /* Take Algorithms 2 and 3 for two layers, each on top once. A pass finds the nearest
+     * candidates of the top layer's bits, because slicing the only other layer is
      * exact. */
     template <bool KNOWN>
     MP_FN void search_top(int pass)
@@ -356,8 +358,8 @@ private:
         collect_axis(0, layer, 1, low_im);
     }
 
-    /* Algorithm 2: fills d_distance and d_words. The layer below the top is first in its
-     * word, k_re + side * k_im of each. */
+    /* Take Algorithm 2: set d_distance and d_words. The layer below the top comes first
+     * in its word, k_re + side * k_im of each. */
     template <bool KNOWN>
     MP_STEP void search(int pass)
     {
@@ -405,15 +407,16 @@ private:
         }
     }
 
-    /* A word adds its first k_re and for the other axes l's, which begin at -(side-1)/2:
-     * what is missing where it has so many layers, or is full. */
+    /* Return what a word lacks when it has this number of layers, or is full. A word adds
+     * its first k_re, and l for the other axes, where l begins at -(side-1)/2. */
     MP_FN static float code_bias(int layers)
     {
         const int num = layers < layers_per_word ? layers : layers_per_word;
         return 0.5f * ((1 << num * bits) - side);
     }
 
-    /* The level with the least w (u - level)^2 + cost, which is added to the distance */
+    /* Return the level with the least w (u - level)^2 + cost, and add this minimum to the
+     * distance. */
     MP_FN static F best_level(F u, F w, const F* cost, F& distance)
     {
         F chosen, least;
@@ -428,7 +431,7 @@ private:
         return chosen;
     }
 
-    /* Layer i of candidate n: slice, and add to its word and its distance */
+    /* Slice layer i of candidate n, and add it to its word and its distance. */
     template <bool KNOWN>
     MP_FN void descend(int pass, const F* c, F w, int i, int n, F& distance, F& code)
     {
@@ -464,7 +467,7 @@ private:
         }
     }
 
-    /* To the sums of each bit, the candidates that no earlier pass has found */
+    /* Add the candidates that no earlier pass has found to the sums of each bit. */
     MP_STEP void add_up(int pass, F unit)
     {
         const int nt = d_nt, top = nt - 1;
@@ -501,16 +504,16 @@ private:
         return &d_lists[(pass * num_words() + n) * side * side];
     }
 
-    /* k_re + side * k_im at a place of the candidates that index says, in a pass's list
-     */
+    /* Return k_re + side * k_im at a place of the candidates with this index in a pass's
+     * list. */
     MP_FN word symbol(int pass, int place, word index)
     {
         const word all = F::get(list(pass, place / layers_per_word), index).as_word();
         return (all >> bits * (place % layers_per_word)) & (side * side - 1u);
     }
 
-    /* Where an earlier pass has a pass's candidate too: it has one with the same symbol
-     * on its own top, of which the others have to be the same. */
+    /* Return where an earlier pass has a candidate of this pass too: a candidate with the
+     * same symbol on its own top, and the same other symbols. */
     MP_FN mask found_in(int earlier, int pass, int candidate)
     {
         const int nt = d_nt, top = nt - 1;
@@ -533,9 +536,9 @@ private:
         return differs.to_float() < F(0.5f);
     }
 
-    /* Algorithm 3: each bit's nearest candidate of either value. One value's is the
-     * pass's best candidate, so that only those whose bit differs from it have to be
-     * looked at. */
+    /* Take Algorithm 3: find each bit's nearest candidate for either value. One value's
+     * is the pass's best candidate, so that only candidates with the other value need a
+     * look. */
     MP_STEP void collect(int pass)
     {
         const int top = d_nt - 1, words = num_words();
@@ -561,7 +564,7 @@ private:
         }
     }
 
-    /* The same for some layers of a word, from a place on */
+    /* Collect some layers of a word, from a place on. */
     MP_FN void
     collect_layers(int pass, const F* codes, F best, word chosen, int place, int layers)
     {
@@ -604,14 +607,15 @@ private:
         d_nearest[2 * bit + 1] = pass ? min(d_nearest[2 * bit + 1], one) : one;
     }
 
-    /* Where canonical bit b of the layer at a place of a word stands in the Gray code */
+    /* Return the place in the Gray code of canonical bit b, for the layer at a place of a
+     * word. */
     MP_FN static constexpr int bit_place(int place, int b)
     {
         return place % layers_per_word * bits + symbol_bits<WIDTH>::place(b);
     }
 
-    /* The same for the top layer, where every candidate's bits are known; returns the
-     * pass's best distance. */
+    /* Collect the top layer, whose bits are known for every candidate. Return the pass's
+     * best distance. */
     MP_FN F collect_top(int pass)
     {
         const int layer = column_source(d_order, d_nt - 1, pass, d_nt);
@@ -628,7 +632,8 @@ private:
         return best;
     }
 
-    /* Bits of a layer's axis, from the nearest candidate of each of its levels */
+    /* Collect the bits of a layer's axis from the nearest candidate of each of its
+     * levels. */
     MP_FN void collect_axis(int pass, int layer, int axis, const F* low)
     {
         MP_UNROLL

@@ -1,9 +1,9 @@
 /* SPDX-FileCopyrightText: 2026 The gr-mimopack authors
  * SPDX-License-Identifier: GPL-3.0-or-later */
-/* N-way (001) and the fully parallel fixed sphere decoder (000 §4.3). FPFSD makes nt
- * searches, each with another layer on top and the others below it by falling column
- * norm. With the columns sorted by norm once, these are N-way's passes in another order.
- */
+/* N-way and the fully parallel fixed sphere decoder (000 §4.3) in one kernel. FPFSD has
+ * nt searches. Each has another layer on top and the other layers below it by falling
+ * column norm. With columns sorted by norm once, these are N-way's passes in another
+ * order. */
 #pragma once
 #include "common/options.h"
 #include "common/ordering.h"
@@ -13,7 +13,7 @@ namespace mimopack {
 namespace MIMOPACK_ISA {
 
 struct nway_options {
-    int num_passes = 1; /* of nway; fpfsd makes one for each layer */
+    int num_passes = 1; /* option of nway; fpfsd makes one pass for each layer */
     float llr_clip = infinity;
     int llr_method = 0; /* 0: max-log, 1: log-sum */
 

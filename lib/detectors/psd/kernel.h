@@ -2,15 +2,14 @@
  * SPDX-License-Identifier: GPL-3.0-or-later */
 /* The parallel sphere detector (004 §4, Algorithms 2 and 3).
  *
- * All lanes walk through the stages together, as the threads of 004 do for one vector: a
- * round is done while any lane still has a partial vector below its bound, and for the
- * lanes that have none their metrics are infinite, so that nothing in it can win. In
- * place of sorting a stage's buffer, its smallest metric is taken out when it is its
- * turn.
+ * All lanes walk through the stages together, like the threads of 004 for one vector. A
+ * round runs while any lane still has a partial vector below its bound. Lanes without one
+ * have infinite metrics, so that nothing in the round can win. A stage's buffer is not
+ * sorted: its smallest metric is taken out when its turn comes.
  *
- * On the last stage, where only the smallest metric counts, the lowest level is not
- * enumerated but sliced (both axes of the lowest antenna, where they are paired); its
- * nodes count as if it were. */
+ * On the last stage only the smallest metric counts. Its lowest level is sliced and not
+ * enumerated (both axes of the lowest antenna if they are paired). Its nodes count as if
+ * they were enumerated. */
 #pragma once
 #include "common/options.h"
 #include "common/real_tree.h"
@@ -87,8 +86,8 @@ public:
 
     MP_FN void prepare(const F* h) { d_tree.prepare(h); }
 
-    /* Adds the nodes of the next vector in lane l to nodes[l][0..team-1], or counts none.
-     */
+    /* Count the nodes of the next vector in lane l into nodes[l][0..team-1], or count
+     * none. */
     MP_FN void use_lanes(int count, unsigned* const* nodes)
     {
         d_counted = nodes ? count : 0;
@@ -96,8 +95,8 @@ public:
             d_nodes[l] = nodes[l];
     }
 
-    /* prior: nt*bits lanes in canonical order, or null; llr: +-1; returns where the
-     * vector could be detected */
+    /* Detect, and return where the vector could be detected. prior: nt*bits lanes in
+     * canonical order, or null; llr: +-1. */
     MP_FN mask detect(const F* y, F noise_var, const F* prior, F* llr)
     {
         const mask usable = d_tree.rotate(y, noise_var, prior);
@@ -113,19 +112,19 @@ public:
     }
 
 private:
-    /* From the chosen nodes of the stage above (levels > top) to its own at `bottom`.
-     */
+    /* A stage from the chosen nodes of the stage above (levels > top) to its own nodes at
+     * `bottom` */
     struct stage {
         int top, bottom;
         int parents;  /* exp of the stage above */
-        int children; /* of each */
-        int together; /* exp: nodes that are expanded at once */
+        int children; /* children of each parent */
+        int together; /* exp: nodes expanded at once */
         int left;     /* nodes in the buffer that were not chosen yet */
-        F* metric;    /* of the parents */
-        F* base;      /* of parent p: y_l less its symbols' share, levels 0..top */
+        F* metric;    /* metrics of the parents */
+        F* base;      /* for parent p: y_l less its symbols' share, levels 0..top */
         F* node;      /* metrics of the children, parent by parent */
-        F* chosen;    /* indices of those that are being expanded */
-        F* best;      /* the index on the way to the best leaf so far */
+        F* chosen;    /* indices of the nodes being expanded */
+        F* best;      /* index on the way to the best leaf so far */
     };
 
     tree d_tree;
@@ -170,8 +169,8 @@ private:
         t.left = t.parents * t.children;
     }
 
-    /* The next exp nodes of a stage's buffer become the parents of the stage below;
-     * false where no lane has one below its bound. */
+    /* Make the next exp nodes of a stage's buffer the parents of the stage below. Return
+     * false if no lane has one below its bound. */
     template <bool Prior>
     bool choose(int s)
     {
@@ -212,7 +211,7 @@ private:
         return true;
     }
 
-    /* The base of a node, whose index differs from lane to lane */
+    /* Compute the base of a node, whose index differs from lane to lane. */
     void descend(const stage& t, F index, F* base) const
     {
         const auto word = index.to_word();
@@ -238,14 +237,15 @@ private:
         return abs(a.to_float() - F(static_cast<float>(value))) < F(0.5f);
     }
 
-    /* Symbol k of a node's level, counted from the stage's bottom */
+    /* Return symbol k of a node's level, counted from the stage's bottom. */
     template <class Word>
     MP_FN static F digit(Word index, int place)
     {
         return ((index >> (WIDTH * place)) & (side - 1u)).to_float();
     }
 
-    /* All leaves below the parents of the last stage; keeps the best there ever was. */
+    /* Compute all leaves below the parents of the last stage, and keep the best leaf of
+     * all rounds. */
     template <bool Prior>
     void leaves()
     {
@@ -272,8 +272,9 @@ private:
 
     F d_leaf;
 
-    /* The children of parent p: their metrics into the buffer, or the best of them
-     * against the bound. Depth first through the levels, lowest digit fastest. */
+    /* Compute the metrics of the children of parent p: into the buffer, or the best one
+     * against the bound. The walk is depth first through the levels, lowest digit
+     * fastest. */
     template <bool Prior, bool Leaves>
     void expand(stage& t, int p)
     {
@@ -319,7 +320,7 @@ private:
         }
     }
 
-    /* One level, or the two decoupled ones of an antenna */
+    /* Walk one level, or the two decoupled levels of an antenna. */
     template <bool Prior, bool Leaves, int Inner>
     MP_FN void lowest(stage& t, const F* rest, F metric, int c)
     {
@@ -356,7 +357,7 @@ private:
         }
     }
 
-    /* metric and the least that a level can add to it */
+    /* Return the metric plus the least that a level can add to it. */
     template <bool Prior>
     MP_FN F nearest(int l, F rest, F metric) const
     {
@@ -374,7 +375,8 @@ private:
         return fma(e, e, metric);
     }
 
-    /* The best leaf's symbols, by the indices that lead to it; the sliced ones again */
+    /* Set the best leaf's symbols by the indices that lead to it, and slice the sliced
+     * levels again. */
     template <bool Prior>
     void trace()
     {
@@ -400,7 +402,7 @@ private:
         }
     }
 
-    /* Evaluation n of a round is thread n mod tt's. */
+    /* Count an evaluation. Evaluation n of a round belongs to thread n mod tt. */
     MP_FN void count(mask active, int evaluations)
     {
         for (int l = 0; l < d_counted; ++l)

@@ -10,7 +10,7 @@ namespace MIMOPACK_ISA {
 
 namespace {
 
-/* Hands the hard solutions of a group of vectors to the kernel, as words of symbols. */
+/* Driver hooks that give the kernel a group's hard solutions, as words of symbols. */
 struct hard_solutions {
     const plan& p;
     const batch& b;

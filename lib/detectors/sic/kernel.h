@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 The gr-mimopack authors
  * SPDX-License-Identifier: GPL-3.0-or-later */
-/* Zero forcing with successive interference cancellation, and the candidate list that
- * flipping the bits of hard solutions gives (002 §2.2, fig. 5-6). */
+/* Zero forcing with successive interference cancellation, and the candidate list from
+ * flipped bits of hard solutions (002 §2.2, fig. 5-6). */
 #pragma once
 #include "common/amplification_order.h"
 #include "common/options.h"
@@ -21,10 +21,10 @@ struct sic_options {
 };
 
 
-/* The positions of the names in detectors/sic.py */
+/* Positions of the names in detectors/sic.py */
 enum class sic_ordering { sinr, norm, none };
 
-/* SOFT, COUNT: bool and int, or what converts to them when compiling */
+/* SOFT, COUNT: bool and int, or types that convert to them when compiling */
 template <class F, int NT, int NR, int WIDTH, class SOFT = bool, class COUNT = int>
 class flip_detector
 {
@@ -64,7 +64,8 @@ public:
         d_tree.prepare(&d_order.columns.h[0]);
     }
 
-    /* The words of the next vectors' hard solutions, by layer: num_hard times nt */
+    /* Return memory for the words of the next vectors' hard solutions, by layer: num_hard
+     * times nt. */
     MP_FN F* starts() { return d_start; }
 
     MP_FN mask detect(const F* y, F noise_var, const F* prior, F* llr)

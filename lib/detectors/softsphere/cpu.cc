@@ -11,8 +11,8 @@ namespace MIMOPACK_ISA {
 
 namespace {
 
-/* Up to so many parents of leaves, slicing all of them is faster than a search, whose
- * lanes four symbols do not fill. */
+/* Up to this number of parents of leaves, slicing all parents is faster than a search. The
+ * number is larger for four symbols, because they do not fill a search's lanes. */
 long small_search(int width) { return width == 1 ? 4096 : 1024; }
 
 struct live_lanes : no_extras {

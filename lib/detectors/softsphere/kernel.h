@@ -2,9 +2,9 @@
  * SPDX-License-Identifier: GPL-3.0-or-later */
 /* Exact max-log LLRs by tree search, with N-way's candidates as the first hypotheses.
  *
- * Vectors are lanes up to there, as in all kernels; then each vector is searched by
- * itself (tree_search.h), in as many column orders as it takes for each layer to stand at
- * level 2 or above once. */
+ * N-way takes a lane of vectors, as all kernels do. Then each vector is searched by
+ * itself (tree_search.h). A search finds the hypotheses of level 2 and above, so it runs
+ * in several column orders until each layer has stood there once. */
 #pragma once
 #include "common/options.h"
 #include "common/ordering.h"
@@ -25,10 +25,12 @@ struct softsphere_options {
 };
 
 
-/* Four columns in the order 0 1 | 2 3 that makes two searches small, one with either pair
- * on top. How many nodes survive two levels falls with the product of their r_ii^2, which
- * is det(H^H H) over the other pair's determinant: so the split with the least sum of the
- * pairs' determinants is taken. The stronger column of a pair stands above the other. */
+/* Order four columns as two pairs 0 1 | 2 3 for two searches, each with one pair on top.
+ *
+ * Fewer nodes survive two levels if the product of their r_ii^2 is large. This product is
+ * det(H^H H) over the determinant of the other pair. The best split therefore has the
+ * least sum of the pairs' determinants. The stronger column of a pair stands above the
+ * other. */
 template <class F, int NT, int NR>
 MP_FN void split_in_pairs(ordered_columns<F, NT, NR>& c, const F* h, int nr)
 {
@@ -68,6 +70,9 @@ class softsphere
 public:
     using mask = decltype(F() < F());
     using tree = tree_search<F, WIDTH>;
+    using hypotheses = typename tree::hypotheses;
+    using axis_costs = typename tree::axis_costs;
+    using node_list = typename tree::node_list;
     static constexpr int side = 1 << WIDTH;
     static constexpr int bits = 2 * WIDTH;
 
@@ -87,14 +92,15 @@ public:
           d_llr(a, nt * bits),
           d_cost(a, 2 * nt * side),
           d_search(a, nt),
-          d_costs(take_floats(a, F::width * 2 * nt * side)),
-          d_hypothesis(take_floats(a, F::width * nt * tree::hypotheses)),
-          d_slack(take_floats(a, F::width * nt * tree::hypotheses)),
-          d_lists(take_floats(a, F::width * tree::list_size(nt)))
+          d_costs(take<axis_costs>(a, F::width * nt)),
+          d_hypothesis(take<hypotheses>(a, F::width * nt)),
+          d_slack(take<hypotheses>(a, F::width * nt)),
+          d_nodes(take<typename node_list::row>(a, F::width * node_list::num_rows(nt)))
     {
-        /* what fills up whole lanes is never wanted */
-        for (int i = 0; a.memory && i < F::width * nt * tree::hypotheses; ++i)
-            d_hypothesis[i] = d_slack[i] = no_metric;
+        /* The padding of a row never matters to a search. */
+        for (int i = 0; a.memory && i < F::width * nt; ++i)
+            for (int h = 0; h < hypotheses::length; ++h)
+                d_hypothesis[i][h] = d_slack[i][h] = no_metric;
     }
 
     MP_STEP void prepare(const F* h)
@@ -112,11 +118,12 @@ public:
         }
     }
 
-    /* How many elements of the lanes hold a vector; the others are not searched. */
+    /* Search only the first `count` elements of the lanes. */
     MP_FN void set_live(int count) { d_live = count; }
 
-    /* prior, llr: nt*bits lanes in canonical order; returns where the vector could be
-     * detected. Clipping limits how far an LLR moves from its prior. */
+    /* Compute the LLRs, and return where the vector could be detected. prior, llr:
+     * nt*bits lanes in canonical order. Clipping limits how far an LLR moves from its
+     * prior. */
     MP_FN mask detect(const F* y, F noise_var, const F* prior, F* llr)
     {
         const int nt = d_nt;
@@ -133,25 +140,9 @@ public:
                      d_model.set(d_qr[order], copied(y), noise_var, d_scale);
             for (int i = 0; i < nt; ++i)
                 d_inverse[i] = F(1.0f) / d_model.diagonal[i];
-            const auto list = [&](int v) { return d_lists + v * tree::list_size(nt); };
-            int left[F::width];
-            for (int v = 0; v < d_live; ++v)
-                left[v] =
-                    usable[v] ? d_search.search(problem(v, shift, known), list(v)) : 0;
-            for (int v = 0; v < d_live; ++v)
-                if (left[v])
-                    d_search.finish(problem(v, shift, known), list(v), left[v]);
+            search_each(usable, shift, known);
         }
-        for (int b = 0; b < nt * bits; ++b) {
-            float side_of[2][F::width];
-            for (int v = 0; v < F::width; ++v)
-                for (int value = 0; value < 2; ++value)
-                    side_of[value][v] = hypotheses_of(
-                        v)[b / bits * tree::hypotheses + 2 * (b % bits) + value];
-            const F before = known ? known[b] : F(0.0f);
-            const F moved = F::load(side_of[0]) - F::load(side_of[1]) - before;
-            d_llr[b] = before + max(min(moved, F(d_clip)), F(-d_clip));
-        }
+        set_llrs(known);
         d_columns.to_layers(&d_llr[0], bits, llr);
         return usable;
     }
@@ -170,10 +161,13 @@ private:
     buffer<F, NT * bits> d_prior, d_llr;
     buffer<F, 2 * NT * side> d_cost;
     tree d_search;
-    /* of each element by itself */
-    float *const d_costs, *const d_hypothesis, *const d_slack, *const d_lists;
+    /* nt for each vector; see tree_search::problem */
+    axis_costs* const d_costs;
+    hypotheses *const d_hypothesis, *const d_slack;
+    typename node_list::row* const d_nodes; /* node_list::num_rows(nt) for each vector */
 
-    /* Column orders with nt - 2 wanted levels each: three layers take three, more two. */
+    /* Each column order has nt - 2 wanted levels: three layers need three orders, and
+     * more layers need two. */
     MP_FN int orders() const { return d_nt == 3 ? 3 : 2; }
     MP_FN int shift_of(int order) const { return d_nt == 3 ? order : 2 * order; }
 
@@ -186,59 +180,86 @@ private:
 
     MP_FN bool clips() const { return d_clip < no_metric; }
 
-    MP_FN float* hypotheses_of(int v) const
+    /* Search the vectors of the lanes in one column order. */
+    MP_FN void search_each(mask usable, int shift, const F* known)
     {
-        return d_hypothesis + v * d_nt * tree::hypotheses;
+        int left[F::width];
+        for (int v = 0; v < d_live; ++v)
+            left[v] = usable[v] ? d_search.search(problem(v, shift, known), nodes(v)) : 0;
+        for (int v = 0; v < d_live; ++v)
+            if (left[v])
+                d_search.finish(problem(v, shift, known), nodes(v), left[v]);
     }
 
-    MP_FN static void store(F value, float* to, int stride)
+    MP_FN node_list nodes(int v) const
+    {
+        return { d_nodes + v * node_list::num_rows(d_nt) };
+    }
+
+    /* Set d_llr to the difference of each bit's hypotheses, limited by clipping. */
+    MP_FN void set_llrs(const F* prior)
+    {
+        for (int b = 0; b < d_nt * bits; ++b) {
+            float side_of[2][F::width];
+            for (int v = 0; v < F::width; ++v)
+                for (int value = 0; value < 2; ++value)
+                    side_of[value][v] =
+                        d_hypothesis[v * d_nt + b / bits][2 * (b % bits) + value];
+            const F before = prior ? prior[b] : F(0.0f);
+            const F moved = F::load(side_of[0]) - F::load(side_of[1]) - before;
+            d_llr[b] = before + max(min(moved, F(d_clip)), F(-d_clip));
+        }
+    }
+
+    /* Store element v of a lane at place(v). */
+    template <class Place>
+    MP_FN static void store_each(F value, Place place)
     {
         float each[F::width];
         value.store(each);
         for (int v = 0; v < F::width; ++v)
-            to[v * stride] = each[v];
+            place(v) = each[v];
     }
 
-    /* N-way's nearest candidates in units of the noise, and the priors' costs */
+    /* Set the hypotheses to N-way's nearest candidates, in units of the noise, and set
+     * the costs of priors. */
     MP_FN void start(F noise_var, const F* prior)
     {
-        const int nt = d_nt, all = nt * tree::hypotheses;
+        const int nt = d_nt;
         const F* const nearest = d_seeds.nearest();
         const F root = rsqrt(noise_var);
         const F unit = root * root;
         for (int c = 0; c < nt; ++c) {
             for (int h = 0; h < 2 * bits; ++h) {
-                const int b = c * bits + h / 2, to = c * tree::hypotheses + h;
-                store(nearest[2 * b + h % 2] * unit, d_hypothesis + to, all);
+                const int b = c * bits + h / 2;
+                store_each(nearest[2 * b + h % 2] * unit,
+                           [&](int v) -> float& { return d_hypothesis[v * nt + c][h]; });
                 if (clips()) {
                     const F before = prior ? prior[b] : F(0.0f);
-                    store(max(h % 2 ? F(d_clip) - before : F(d_clip) + before, F(0.0f)),
-                          d_slack + to,
-                          all);
+                    store_each(
+                        max(h % 2 ? F(d_clip) - before : F(d_clip) + before, F(0.0f)),
+                        [&](int v) -> float& { return d_slack[v * nt + c][h]; });
                 }
             }
         }
         for (int axis = 0; prior && axis < 2 * nt; ++axis) {
             axis_penalties<WIDTH>(prior + axis * WIDTH, &d_cost[axis * side]);
             for (int k = 0; k < side; ++k)
-                store(d_cost[axis * side + k], d_costs + axis * side + k, 2 * nt * side);
+                store_each(d_cost[axis * side + k], [&](int v) -> float& {
+                    axis_costs& to = d_costs[v * nt + axis / 2];
+                    return axis % 2 ? to.im[k] : to.re[k];
+                });
         }
     }
 
     MP_FN typename tree::problem problem(int v, int shift, const F* prior)
     {
         const int nt = d_nt;
-        const auto element = [v](F* lanes) {
-            return reinterpret_cast<const float*>(lanes) + v;
-        };
-        return { element(&d_model.b[0]),
-                 element(&d_model.r[0]),
-                 element(&d_model.diagonal[0]),
-                 element(&d_inverse[0]),
-                 prior ? d_costs + v * 2 * nt * side : nullptr,
-                 hypotheses_of(v),
-                 clips() ? d_slack + v * nt * tree::hypotheses : nullptr,
-                 shift,
+        using element = lane_element<F>;
+        return { element::of(&d_model.b[0], v),        element::of(&d_model.r[0], v),
+                 element::of(&d_model.diagonal[0], v), element::of(&d_inverse[0], v),
+                 prior ? d_costs + v * nt : nullptr,   d_hypothesis + v * nt,
+                 clips() ? d_slack + v * nt : nullptr, shift,
                  nt > 4 && shift ? nt - 2 : 2 };
     }
 };

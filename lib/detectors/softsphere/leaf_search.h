@@ -1,17 +1,19 @@
 /* SPDX-FileCopyrightText: 2026 The gr-mimopack authors
  * SPDX-License-Identifier: GPL-3.0-or-later */
-/* The two last levels of a tree search, level 0 always sliced: as many nodes at once as a
- * lane has elements try the two nearest levels on each axis of level 1, which is enough
- * for most; those that may have better ones try every symbol, one node at a time with its
- * symbols as the elements. */
+/* The two last levels of a tree search; level 0 is always sliced.
+ *
+ * First, a lane of nodes tries the two nearest levels on each axis of level 1. This finds
+ * the best leaf of most nodes. The other nodes then try every symbol, one node at a time
+ * with its symbols as the elements of lanes. */
 #pragma once
 #include "detectors/exhaustive/sliced.h"
+#include "detectors/softsphere/tree_storage.h"
 
 namespace mimopack {
 namespace MIMOPACK_ISA {
 
-/* A node at level 2: its metric, the metric from which on it is of no use, and b of the
- * levels below. */
+/* A lane of nodes at level 2: their metrics, the metrics from which on they are of no
+ * use, and b of the levels below */
 template <class F>
 struct last_node {
     F metric, limit, b0_re, b0_im, b1_re, b1_im;
@@ -25,14 +27,14 @@ struct leaf_search {
     F step0, inverse0, step1, inverse1; /* r_ii, and 1 / r_ii */
     F r_re, r_im;                       /* r_01 */
     int symbols;
-    const float *re, *im; /* the levels of each symbol */
-    const float* cost1;   /* what level 1's priors add to each */
-    const float* cost0;   /* what level 0's add to each level of each axis */
+    const float *re, *im; /* axis levels of each symbol */
+    const float* cost1;   /* cost of each symbol's priors at level 1 */
+    const typename tree_storage<F, WIDTH>::axis_costs* cost0; /* of priors at level 0 */
 
     MP_FN leaf_search() {}
 
-    /* What the nodes' best leaves found so far have; `unsure` are those that may have
-     * better ones. */
+    /* Return the least metric found under each node. A node that may have a better leaf
+     * gets its bit in `unsure` set. */
     MP_FN F nearest_leaves(const last_node<F>& node, unsigned& unsure) const
     {
         const axis re_axis(node.b1_re, step1, inverse1),
@@ -56,7 +58,7 @@ struct leaf_search {
         return bound;
     }
 
-    /* The least metric of the leaves of a node */
+    /* Return the least metric of a node's leaves. */
     template <bool Prior>
     MP_FN float least_leaf(float metric, const float* b) const
     {
@@ -77,8 +79,8 @@ struct leaf_search {
     }
 
 private:
-    /* The nearest level of an axis of level 1 and the next, what they add to the metric,
-     * and what any other adds at least */
+    /* The two nearest levels on an axis of level 1, what each adds to the metric, and the
+     * least that any other level adds */
     struct axis {
         F level[2], adds[2], third;
         MP_FN axis(F b, F step, F inverse)
@@ -87,7 +89,7 @@ private:
             const F e = fnma(level[0], step, b), away = abs(e);
             const F toward = select(e < F(0.0f), F(-1.0f), F(1.0f));
             const F middle(levels::origin + 0.5f * (side - 1));
-            /* towards b, or at the edge back into the constellation */
+            /* The second level lies towards b, or behind the first one at the edge. */
             const auto inside = abs(level[0] + toward - middle) < F(0.5f * side);
             level[1] = level[0] + select(inside, toward, F(0.0f) - toward);
             const F far = away + step;
@@ -111,8 +113,8 @@ private:
         for (int k = 0; k < side; ++k) {
             const F level(levels::origin + k);
             const F e_re = fnma(level, step0, b_re), e_im = fnma(level, step0, b_im);
-            least_re = min(least_re, fma(e_re, e_re, F(cost0[k])));
-            least_im = min(least_im, fma(e_im, e_im, F(cost0[side + k])));
+            least_re = min(least_re, fma(e_re, e_re, F(cost0->re[k])));
+            least_im = min(least_im, fma(e_im, e_im, F(cost0->im[k])));
         }
         return parent + least_re + least_im;
     }

@@ -1,90 +1,78 @@
 /* SPDX-FileCopyrightText: 2026 The gr-mimopack authors
  * SPDX-License-Identifier: GPL-3.0-or-later */
-/* A single tree search for exact max-log LLRs (C. Studer, A. Burg, H. Boelcskei, IEEE
- * JSAC 26(2), 2008), of one vector: the elements of a lane are nodes of its tree.
+/* A single tree search for the exact max-log LLRs of one vector (C. Studer, A. Burg, H.
+ * Boelcskei, IEEE JSAC 26(2), 2008). The elements of a lane are nodes of its tree.
  *
- * For each value of each bit the least metric so far is its hypothesis. A node is worth a
- * visit while its metric is below a hypothesis that a leaf under it could still lower; as
- * leaves agree with their ancestors' bits, that is for symbol s of a layer
- * U(s) = max over bits b of hypothesis[b][bit b of s], and the largest U of the layers
- * below. Lanes of different vectors would wait for each other here. Instead, the M
- * children of a node are looked at together; those at level 2 that survive are collected,
- * and finished together as soon as they fill a lane: level 1 from the nearest symbol
- * outwards, level 0 sliced.
+ * A hypothesis is the least metric found so far for one value of one bit. The search
+ * visits a node if its metric is below a hypothesis that a leaf under the node could
+ * still lower. A leaf has the bits of its ancestors. For symbol s of a layer this bound
+ * is therefore U(s) = max over bits b of hypothesis[b][bit b of s], together with the
+ * largest U of the layers below.
  *
- * The hypotheses of levels `first` and above are found exactly, those below are not
- * touched: other column orders are for them. */
+ * If lanes held different vectors, they would wait for each other here. Instead, a lane
+ * holds children of one node. The children at level 2 that survive are collected, and
+ * finished together as soon as they fill a lane: level 1 from the nearest symbol
+ * outwards, level 0 by slicing.
+ *
+ * The search finds the hypotheses of levels `first` and above exactly, and leaves the
+ * others to searches with other column orders. */
 #pragma once
 #include "detectors/softsphere/leaf_search.h"
+#include "detectors/softsphere/tree_storage.h"
 
 namespace mimopack {
 namespace MIMOPACK_ISA {
-
-/* `count` floats of their own from an arena of lanes */
-template <class F>
-MP_FN float* take_floats(arena<F>& a, int count)
-{
-    return reinterpret_cast<float*>(a.take((count + F::width - 1) / F::width));
-}
 
 template <class F, int WIDTH>
 class tree_search
 {
 public:
+    using storage = tree_storage<F, WIDTH>;
+    using symbol_row = typename storage::symbol_row;
+    using hypotheses = typename storage::hypotheses;
+    using axis_costs = typename storage::axis_costs;
+    using symbol_tables = typename storage::symbol_tables;
+    using tree_level = typename storage::tree_level;
+    using node_list = typename storage::node_list;
     using levels = axis_levels<F, WIDTH>;
-    static constexpr int side = 1 << WIDTH;
-    static constexpr int size = side * side;
-    static constexpr int bits = 2 * WIDTH;
-    /* in whole lanes: the symbols of a layer, and its hypotheses, 2 b + value for bit b
-     */
-    static constexpr int chunks = (size + F::width - 1) / F::width;
-    static constexpr int symbols = chunks * F::width;
-    static constexpr int hypotheses = (2 * bits + F::width - 1) / F::width * F::width;
+    static constexpr int side = storage::side;
+    static constexpr int size = storage::size;
+    static constexpr int bits = storage::bits;
+    static constexpr int chunks = storage::chunks;
+    static constexpr int symbols = storage::symbols;
 
-    /* What a search starts from and what it improves; by columns, not levels. */
+    /* One vector's level_model and the hypotheses that a search improves. Costs,
+     * hypotheses and slack have an entry for each column of H, not for each level. */
     struct problem {
-        const float* b; /* a level_model: of this element of the lanes, spread by width */
-        const float* r;
-        const float* diagonal;
-        const float* inverse;
-        const float* cost;  /* [column][axis][level], close together; null: no priors */
-        float* hypothesis;  /* [column][hypotheses] */
-        const float* slack; /* the same: how far above the least metric a hypothesis
-                             * matters; null: at any distance */
-        int shift;          /* level i is column (i + shift) mod nt */
-        int first;          /* the lowest level whose hypotheses are wanted, >= 2 */
+        lane_element<F> b, r, diagonal;
+        lane_element<F> inverse; /* 1 / diagonal */
+        const axis_costs* cost;  /* null without priors */
+        hypotheses* hypothesis;  /* improved by the search */
+        const hypotheses* slack; /* distances above the least metric from which on
+                                    hypotheses do not matter; null without a limit */
+        int shift;               /* level i is column (i + shift) mod nt */
+        int first;               /* lowest level whose hypotheses are wanted, >= 2 */
     };
 
     /* nt >= 3. With three layers, the root stands as the only child at level 3. */
     MP_FN tree_search(arena<F>& a, int nt)
         : d_nt(nt),
-          d_re(take_floats(a, symbols)),
-          d_im(take_floats(a, symbols)),
-          d_code(take_floats(a, symbols)),
-          d_apart(take_floats(a, size * hypotheses)),
-          d_index(take_floats(a, symbols)),
-          d_limit(take_floats(a, (nt + 1) * symbols)),
-          d_cost(take_floats(a, (nt + 1) * symbols)),
-          d_metric(take_floats(a, (nt + 1) * symbols)),
-          d_lower(take_floats(a, (nt + 1) * symbols)),
-          d_left(take_floats(a, (nt + 1) * nt * symbols)),
-          d_open(reinterpret_cast<int*>(take_floats(a, (nt + 1) * open_stride)))
+          d_table(take<symbol_tables>(a, 1)),
+          d_level(take<tree_level>(a, nt + 2)),
+          d_left(take<symbol_row>(a, (nt + 1) * nt))
     {
         if (a.memory)
             fill_tables();
     }
 
-    /* The floats that a list of nodes takes */
-    MP_FN static int list_size(int nt) { return (path + nt) * stride; }
-
-    /* Searches all but the nodes that are left in the list, whose number it returns: if
-     * they are finished together with those of other vectors, none waits for another. */
-    MP_FN int search(const problem& given, float* list)
+    /* Search a tree and return the number of nodes left in the list. The caller finishes
+     * them later: it searches other vectors first, so none waits for another. */
+    MP_FN int search(const problem& given, node_list list)
     {
         d_p = given;
         d_list = list;
         d_listed = 0;
-        if (d_p.cost) {
+        if (given.cost) {
             set_costs();
             walk<true>();
         } else {
@@ -93,13 +81,13 @@ public:
         return d_listed;
     }
 
-    /* Less than two lanes of them */
-    MP_FN void finish(const problem& given, float* list, int count)
+    /* Finish the `count` nodes of a list, fewer than two lanes of them. */
+    MP_FN void finish(const problem& given, node_list list, int count)
     {
         d_p = given;
         d_list = list;
         d_listed = count;
-        if (d_p.cost) {
+        if (given.cost) {
             set_costs();
             finish<true>(1);
         } else {
@@ -108,46 +96,39 @@ public:
     }
 
 private:
-    /* What is listed of a node at level 2: its metric, the metric from which on it is of
-     * no use, its symbols at levels 3 and 2 as an integer s3 * M + s2; and where there
-     * are levels above, what they leave of b of levels 0 and 1, and their symbols. */
-    enum { metric, limit, last_symbols, left_by_path, path = left_by_path + 4 };
-    static constexpr int stride = 3 * F::width + symbols;
-    static constexpr int open_stride = symbols + F::width;
-
     const int d_nt;
-    /* of each symbol: its levels, its bits, per hypothesis 0 where it agrees, its index
-     */
-    float *const d_re, *const d_im, *const d_code, *const d_apart, *const d_index;
-    float *const d_limit, *const d_cost; /* U and the priors' cost, [level][symbol] */
-    /* of the children at each level: metric, the same with the least that the next level
-     * adds, and b of the levels below */
-    float *const d_metric, *const d_lower, *const d_left;
-    int* const d_open; /* children that survived, [level][] */
+    symbol_tables* const d_table;
+    tree_level* const d_level; /* by level; levels 4 and nt have no children but limits */
+    symbol_row* const d_left;  /* see left() */
     problem d_p;
-    float* d_list; /* of nodes at level 2, an array per item */
-    int d_listed;
-    float d_below[17]; /* largest U of the wanted levels below a level */
-    float d_above[17]; /* largest U of the path's symbols at a level and above */
-    int d_path[17], d_count[17], d_next[17];
+    node_list d_list;
+    int d_listed; /* nodes in the list */
+
+    /* A node whose children are looked at: its metric, and b of the levels below, `apart`
+     * floats from each other */
+    struct parent_node {
+        const float* b;
+        int apart;
+        float metric;
+        MP_FN F spread(int i) const { return F(b[apart * i]); }
+    };
 
     MP_FN void fill_tables()
     {
+        symbol_tables& t = *d_table;
         for (int s = 0; s < symbols; ++s) {
             const int re = s / side, im = s % side;
-            d_re[s] = s < size ? levels::origin + re : 1e15f; /* never survives */
-            d_im[s] = s < size ? levels::origin + im : 0.0f;
-            reinterpret_cast<int*>(d_index)[s] = s;
-            reinterpret_cast<int*>(d_code)[s] =
-                (re ^ (re >> 1)) << WIDTH | (im ^ (im >> 1));
+            t.re[s] = s < size ? levels::origin + re : 1e15f; /* never survives */
+            t.im[s] = s < size ? levels::origin + im : 0.0f;
+            t.index[s] = s;
+            t.code[s] = (re ^ (re >> 1)) << WIDTH | (im ^ (im >> 1));
         }
-        for (int s = 0; s < size; ++s) {
-            const int code = reinterpret_cast<const int*>(d_code)[s];
-            for (int h = 0; h < hypotheses; ++h)
-                d_apart[s * hypotheses + h] =
-                    h < 2 * bits && (code >> (bits - 1 - h / 2) & 1) == h % 2 ? 0.0f
-                                                                              : no_metric;
-        }
+        for (int s = 0; s < size; ++s)
+            for (int h = 0; h < hypotheses::length; ++h) {
+                const bool agrees =
+                    h < 2 * bits && (t.code[s] >> (bits - 1 - h / 2) & 1) == h % 2;
+                t.disagreement[s][h] = agrees ? 0.0f : no_metric;
+            }
     }
 
     MP_FN int column(int level) const
@@ -155,246 +136,232 @@ private:
         return level + d_p.shift < d_nt ? level + d_p.shift : level + d_p.shift - d_nt;
     }
 
-    MP_FN static F spread(const float* p, int i) { return F(p[i * F::width]); }
-
     MP_FN static float larger(float a, float b) { return a < b ? b : a; }
+
+    /* r between a level and a level above it */
+    MP_FN F r_re(int level, int above) const
+    {
+        return d_p.r.spread(2 * (level * d_nt + above));
+    }
+    MP_FN F r_im(int level, int above) const
+    {
+        return d_p.r.spread(2 * (level * d_nt + above) + 1);
+    }
 
     MP_FN void set_costs()
     {
         for (int level = 1; level < d_nt; ++level) {
-            const float* const cost = d_p.cost + 2 * side * column(level);
+            const axis_costs& axis = d_p.cost[column(level)];
+            symbol_row& cost = d_level[level].cost;
             for (int s = 0; s < size; ++s)
-                d_cost[level * symbols + s] = cost[s / side] + cost[side + s % side];
+                cost[s] = axis.re[s / side] + axis.im[s % side];
             for (int s = size; s < symbols; ++s)
-                d_cost[level * symbols + s] = 0.0f;
+                cost[s] = 0.0f;
         }
     }
 
-    /* U from the hypotheses, which the clipping limits */
+    /* Compute U from the hypotheses, which clipping limits. */
     MP_CALLED void refresh()
     {
         if (d_p.slack)
             tighten();
         float below = 0.0f;
         for (int level = d_p.first; level < d_nt; ++level) {
-            d_below[level] = below;
-            const float* const h = d_p.hypothesis + column(level) * hypotheses;
+            d_level[level].below = below;
+            const hypotheses& h = d_p.hypothesis[column(level)];
             for (int s = 0; s < symbols; s += F::width) {
-                const auto code = F::load(d_code + s).as_word();
+                const auto code = d_table->code.load(s).as_word();
                 F largest(0.0f);
                 MP_UNROLL
                 for (int b = 0; b < bits; ++b)
                     largest =
                         max(largest,
                             select(code.bit(bits - 1 - b), F(h[2 * b + 1]), F(h[2 * b])));
-                largest.store(d_limit + level * symbols + s);
+                d_level[level].limit.store(s, largest);
             }
             MP_UNROLL
             for (int b = 0; b < bits; ++b)
                 below = larger(below, larger(h[2 * b], h[2 * b + 1]));
         }
-        d_below[d_nt] = below;
+        d_level[d_nt].below = below;
     }
 
-    /* An LLR beyond the clipping need not be exact. */
+    /* Lower the hypotheses to the clipping: an LLR beyond it need not be exact. */
     MP_CALLED void tighten()
     {
         float least = no_metric;
         for (int c = 0; c < d_nt; ++c)
             for (int h = 0; h < 2 * bits; ++h)
-                if (d_p.hypothesis[c * hypotheses + h] < least)
-                    least = d_p.hypothesis[c * hypotheses + h];
-        for (int h = 0; h < d_nt * hypotheses; h += F::width)
-            min(F::load(d_p.hypothesis + h), F(least) + F::load(d_p.slack + h))
-                .store(d_p.hypothesis + h);
+                if (d_p.hypothesis[c][h] < least)
+                    least = d_p.hypothesis[c][h];
+        for (int c = 0; c < d_nt; ++c)
+            for (int h = 0; h < hypotheses::length; h += F::width)
+                d_p.hypothesis[c].store(
+                    h, min(d_p.hypothesis[c].load(h), F(least) + d_p.slack[c].load(h)));
     }
 
-    /* Depth first; the children at level 3 do the rest together. */
+    /* Search depth first. last_levels() handles everything below level 3. */
     template <bool Prior>
     MP_FN void walk()
     {
-        const int top = d_nt - 1;
         refresh();
         if (d_nt == 3) {
-            for (int i = 0; i < 6; ++i)
-                left(3)[i * symbols] = d_p.b[i * F::width];
-            d_metric[3 * symbols] = d_lower[3 * symbols] = 0.0f;
-            d_open[3 * open_stride] = 0;
-            d_count[3] = 1;
-            d_above[4] = 0.0f;
+            open_root();
             last_levels<Prior>();
-        } else {
-            int level = d_nt; /* of the node whose children are next; first the root */
-            d_above[level] = 0.0f;
-            const float* b = d_p.b;
-            float parent = 0.0f;
-            int apart = F::width;
-            for (;;) {
-                --level;
-                expand<Prior>(level, parent, b, apart);
-                if (level == 3) {
-                    last_levels<Prior>();
-                    d_next[level] = d_count[level];
-                }
-                int s = 0;
-                do {
-                    while (level <= top && d_next[level] == d_count[level])
-                        ++level;
-                    if (level > top)
-                        break;
-                    s = d_open[level * open_stride + d_next[level]++];
-                } while (!(d_lower[level * symbols + s] < limit_of(level, s)));
-                if (level > top)
-                    break;
-                d_path[level] = s;
-                d_above[level] = above_of(level, s);
-                parent = d_metric[level * symbols + s];
-                b = left(level) + s;
-                apart = symbols;
-            }
+            return;
         }
+        int level = d_nt;
+        d_level[level].above = 0.0f;
+        parent_node parent = { d_p.b.first, F::width, 0.0f };
+        do {
+            --level;
+            expand<Prior>(level, parent);
+            if (level == 3) {
+                last_levels<Prior>();
+                d_level[level].next = d_level[level].count;
+            }
+        } while (descend(level, parent));
     }
 
-    /* The largest U of a node's own symbol and those above, of the wanted levels */
+    /* Make the root of three layers the only child at level 3. */
+    MP_FN void open_root()
+    {
+        tree_level& root = d_level[3];
+        for (int i = 0; i < 6; ++i)
+            left(3)[i][0] = d_p.b[i];
+        root.metric[0] = root.lower[0] = 0.0f;
+        root.open[0] = 0;
+        root.count = 1;
+        d_level[4].above = 0.0f;
+    }
+
+    /* Move to the next open child that can improve a hypothesis, at this level or the
+     * nearest one above. Return false if there is none. */
+    MP_FN bool descend(int& level, parent_node& parent)
+    {
+        int s = 0;
+        do {
+            while (level < d_nt && d_level[level].next == d_level[level].count)
+                ++level;
+            if (level == d_nt)
+                return false;
+            s = d_level[level].open[d_level[level].next++];
+        } while (!(d_level[level].lower[s] < limit_of(level, s)));
+        d_level[level].chosen = s;
+        d_level[level].above = above_of(level, s);
+        parent = { &left(level)[0][s], symbols, d_level[level].metric[s] };
+        return true;
+    }
+
+    /* The largest U of a node's own symbol and the symbols above, of the wanted levels */
     MP_FN float above_of(int level, int s) const
     {
         const bool wanted = level >= d_p.first && level < d_nt;
-        return wanted ? larger(d_above[level + 1], d_limit[level * symbols + s])
-                      : d_above[level + 1];
+        const float above = d_level[level + 1].above;
+        return wanted ? larger(above, d_level[level].limit[s]) : above;
     }
 
     /* The metric below which a node can improve a hypothesis */
     MP_FN float limit_of(int level, int s) const
     {
         const float above = above_of(level, s);
-        return level >= d_p.first ? larger(above, d_below[level]) : above;
+        return level >= d_p.first ? larger(above, d_level[level].below) : above;
     }
 
-    /* b of the levels below, of the children at this one: 2 i + part, then the symbol */
-    MP_FN float* left(int level) const { return d_left + level * (level - 1) * symbols; }
+    /* What the children at a level leave of b: row 2 i + part for level i < `level` */
+    MP_FN symbol_row* left(int level) const { return d_left + level * (level - 1); }
 
-    /* The children at a level above 2 of a node with b of that level and below at
-     * b[apart * (2 i + part)]; all that survive are open. */
+    /* Compute the children at a level above 2, and open the ones that survive. */
     template <bool Prior>
-    MP_CALLED void expand(int level, float parent, const float* b, int apart)
+    MP_CALLED void expand(int level, parent_node parent)
     {
+        tree_level& at = d_level[level];
         const bool wanted = level >= d_p.first;
-        const F most(wanted ? larger(d_above[level + 1], d_below[level])
-                            : d_above[level + 1]);
-        const F step = spread(d_p.diagonal, level);
-        const F next_step = spread(d_p.diagonal, level - 1),
-                next_inverse = spread(d_p.inverse, level - 1);
-        float* const to = left(level);
+        const float above = d_level[level + 1].above;
+        const F most(wanted ? larger(above, at.below) : above);
+        const F step = d_p.diagonal.spread(level);
+        const F next_step = d_p.diagonal.spread(level - 1),
+                next_inverse = d_p.inverse.spread(level - 1);
+        symbol_row* const to = left(level);
         int open = 0;
         for (int s = 0; s < symbols; s += F::width) {
-            const F k_re = F::load(d_re + s), k_im = F::load(d_im + s);
-            const F e_re = fnma(step, k_re, F(b[apart * 2 * level])),
-                    e_im = fnma(step, k_im, F(b[apart * (2 * level + 1)]));
-            F m = fma(e_re, e_re, fma(e_im, e_im, F(parent)));
+            const F k_re = d_table->re.load(s), k_im = d_table->im.load(s);
+            const F e_re = fnma(step, k_re, parent.spread(2 * level)),
+                    e_im = fnma(step, k_im, parent.spread(2 * level + 1));
+            F m = fma(e_re, e_re, fma(e_im, e_im, F(parent.metric)));
             if (Prior)
-                m = m + F::load(d_cost + level * symbols + s);
+                m = m + at.cost.load(s);
             F re, im;
             for (int i = 0; i < level; ++i) {
-                const F r_re = spread(d_p.r, 2 * (i * d_nt + level)),
-                        r_im = spread(d_p.r, 2 * (i * d_nt + level) + 1);
-                re = fma(r_im, k_im, fnma(r_re, k_re, F(b[apart * 2 * i])));
-                im = fnma(r_im, k_re, fnma(r_re, k_im, F(b[apart * (2 * i + 1)])));
-                re.store(to + 2 * i * symbols + s);
-                im.store(to + (2 * i + 1) * symbols + s);
+                const F r = r_re(i, level), q = r_im(i, level);
+                re = fma(q, k_im, fnma(r, k_re, parent.spread(2 * i)));
+                im = fnma(q, k_re, fnma(r, k_im, parent.spread(2 * i + 1)));
+                to[2 * i].store(s, re);
+                to[2 * i + 1].store(s, im);
             }
             const F next_re = levels::distance(re, next_step, next_inverse),
                     next_im = levels::distance(im, next_step, next_inverse);
             const F lower = fma(next_re, next_re, fma(next_im, next_im, m));
-            const F limit =
-                wanted ? max(most, F::load(d_limit + level * symbols + s)) : most;
-            m.store(d_metric + level * symbols + s);
-            lower.store(d_lower + level * symbols + s);
-            const F index[] = { F::load(d_index + s) };
-            open += append(lower < limit,
-                           index,
-                           reinterpret_cast<float*>(d_open + level * open_stride + open),
-                           0);
+            const F limit = wanted ? max(most, at.limit.load(s)) : most;
+            at.metric.store(s, m);
+            at.lower.store(s, lower);
+            const F index[] = { d_table->index.load(s) };
+            open +=
+                append(lower < limit, index, reinterpret_cast<float*>(at.open + open), 0);
         }
-        d_count[level] = open;
-        d_next[level] = 0;
+        at.count = open;
+        at.next = 0;
         if (level > 3)
-            sort(level);
+            sort(at);
     }
 
-    /* The most promising child first, so that hypotheses fall early */
-    MP_FN void sort(int level)
+    /* Put the most promising child first, so that hypotheses fall early. */
+    MP_FN void sort(tree_level& at)
     {
-        int* const open = d_open + level * open_stride;
-        const float* const lower = d_lower + level * symbols;
-        for (int i = 1; i < d_count[level]; ++i) {
-            const int s = open[i];
+        for (int i = 1; i < at.count; ++i) {
+            const int s = at.open[i];
             int j = i;
-            for (; j > 0 && lower[s] < lower[open[j - 1]]; --j)
-                open[j] = open[j - 1];
-            open[j] = s;
+            for (; j > 0 && at.lower[s] < at.lower[at.open[j - 1]]; --j)
+                at.open[j] = at.open[j - 1];
+            at.open[j] = s;
         }
     }
 
-    /* What the symbols of level 2 add, the same for all children at level 3 */
-    struct symbol_chunk {
+    /* What a lane of level 2's symbols adds, the same for all children at level 3 */
+    struct symbol_lane {
         F own_re, own_im, b1_re, b1_im, cost;
     };
 
-    /* The children of all open children at level 3; those that survive are listed. */
+    template <bool Prior>
+    MP_FN void set_symbol_lanes(symbol_lane (&lanes)[chunks]) const
+    {
+        const F step = d_p.diagonal.spread(2), r = r_re(1, 2), q = r_im(1, 2);
+        for (int c = 0; c < chunks; ++c) {
+            const F re = d_table->re.load(c * F::width),
+                    im = d_table->im.load(c * F::width);
+            lanes[c].own_re = step * re;
+            lanes[c].own_im = step * im;
+            lanes[c].b1_re = q * im - r * re;
+            lanes[c].b1_im = F(0.0f) - q * re - r * im;
+            if (Prior)
+                lanes[c].cost = d_level[2].cost.load(c * F::width);
+        }
+    }
+
+    /* Compute the children of the open nodes at level 3, and list the survivors. */
     template <bool Prior>
     MP_STEP void last_levels()
     {
-        symbol_chunk chunk[chunks];
-        const F step = spread(d_p.diagonal, 2);
-        const F r_re = spread(d_p.r, 2 * (d_nt + 2)),
-                r_im = spread(d_p.r, 2 * (d_nt + 2) + 1);
-        for (int c = 0; c < chunks; ++c) {
-            const F re = F::load(d_re + c * F::width), im = F::load(d_im + c * F::width);
-            chunk[c].own_re = step * re;
-            chunk[c].own_im = step * im;
-            chunk[c].b1_re = r_im * im - r_re * re;
-            chunk[c].b1_im = F(0.0f) - r_im * re - r_re * im;
-            if (Prior)
-                chunk[c].cost = F::load(d_cost + 2 * symbols + c * F::width);
-        }
-        const F next_step = spread(d_p.diagonal, 1),
-                next_inverse = spread(d_p.inverse, 1);
-        const bool wanted = d_p.first == 2;
-        const int* const open = d_open + 3 * open_stride;
+        symbol_lane lanes[chunks];
+        set_symbol_lanes<Prior>(lanes);
+        const tree_level& at = d_level[3];
         bool refreshed = false;
         int listed = d_listed;
-        for (int n = 0; n < d_count[3]; ++n) {
-            const int s = open[n];
-            const float* const b = left(3) + s;
-            if (refreshed && !(d_lower[3 * symbols + s] < limit_of(3, s)))
+        for (int n = 0; n < at.count; ++n) {
+            const int s = at.open[n];
+            if (refreshed && !(at.lower[s] < limit_of(3, s)))
                 continue;
-            const F most(above_of(3, s));
-            const F parent(d_metric[3 * symbols + s]);
-            for (int c = 0; c < chunks; ++c) {
-                const symbol_chunk& k = chunk[c];
-                const F e_re = k.own_re - F(b[4 * symbols]),
-                        e_im = k.own_im - F(b[5 * symbols]);
-                F m = fma(e_re, e_re, fma(e_im, e_im, parent));
-                if (Prior)
-                    m = m + k.cost;
-                const F next_re = levels::distance(
-                            k.b1_re + F(b[2 * symbols]), next_step, next_inverse),
-                        next_im = levels::distance(
-                            k.b1_im + F(b[3 * symbols]), next_step, next_inverse);
-                const F at_most =
-                    wanted ? max(most, F::load(d_limit + 2 * symbols + c * F::width))
-                           : most;
-                const auto survives =
-                    fma(next_re, next_re, fma(next_im, next_im, m)) < at_most;
-                if (chunks > 1 && !survives.to_bits())
-                    continue;
-                const auto index = F::load(d_index + c * F::width).as_word() + s * size;
-                const F item[] = { m, at_most, index.as_float() };
-                const int more = append(survives, item, d_list + listed, stride);
-                if (d_nt > 4)
-                    list_path(listed);
-                listed += more;
-            }
+            list_children<Prior>(s, lanes, listed);
             if (listed >= 2 * F::width) {
                 d_listed = listed;
                 refreshed = finish<Prior>(F::width);
@@ -406,37 +373,77 @@ private:
         d_listed = listed;
     }
 
-    MP_FN void list_path(int at)
+    /* List the children of the node with symbol s at level 3 that survive. */
+    template <bool Prior>
+    MP_FN void list_children(int s, const symbol_lane (&lanes)[chunks], int& listed)
     {
-        const float* const b = left(4) + d_path[4];
-        for (int i = 0; i < 4; ++i)
-            F(b[i * symbols]).store(d_list + (left_by_path + i) * stride + at);
-        for (int i = 4; i < d_nt; ++i)
-            F(static_cast<float>(d_path[i])).store(d_list + (path + i) * stride + at);
+        const symbol_row* const b = left(3);
+        const F step = d_p.diagonal.spread(1), inverse = d_p.inverse.spread(1);
+        const F most(above_of(3, s));
+        const F parent(d_level[3].metric[s]);
+        for (int c = 0; c < chunks; ++c) {
+            const symbol_lane& k = lanes[c];
+            const F e_re = k.own_re - F(b[4][s]), e_im = k.own_im - F(b[5][s]);
+            F m = fma(e_re, e_re, fma(e_im, e_im, parent));
+            if (Prior)
+                m = m + k.cost;
+            const F next_re = levels::distance(k.b1_re + F(b[2][s]), step, inverse),
+                    next_im = levels::distance(k.b1_im + F(b[3][s]), step, inverse);
+            const F at_most =
+                d_p.first == 2 ? max(most, d_level[2].limit.load(c * F::width)) : most;
+            const auto survives =
+                fma(next_re, next_re, fma(next_im, next_im, m)) < at_most;
+            if (chunks > 1 && !survives.to_bits())
+                continue;
+            const auto symbol = d_table->index.load(c * F::width).as_word() + s * size;
+            const F rows[node_list::appended] = { m, at_most, symbol.as_float() };
+            const int more =
+                append(survives, rows, d_list.metric() + listed, node_list::length);
+            if (d_nt > 4)
+                list_path(listed);
+            listed += more;
+        }
     }
 
-    /* Finishes the listed nodes while there are at least so many; returns whether that
-     * improved any hypothesis. */
+    /* Write the path to the list's nodes from `at` on, a lane of them. */
+    MP_FN void list_path(int at)
+    {
+        const int s = d_level[4].chosen;
+        for (int i = 0; i < 4; ++i)
+            F(left(4)[i][s]).store(d_list.left(i) + at);
+        for (int i = 4; i < d_nt; ++i)
+            F(static_cast<float>(d_level[i].chosen)).store(d_list.path(i) + at);
+    }
+
+    template <bool Prior>
+    MP_FN leaf_search<F, WIDTH> leaves_of_problem() const
+    {
+        leaf_search<F, WIDTH> leaves;
+        leaves.step0 = d_p.diagonal.spread(0);
+        leaves.inverse0 = d_p.inverse.spread(0);
+        leaves.step1 = d_p.diagonal.spread(1);
+        leaves.inverse1 = d_p.inverse.spread(1);
+        leaves.r_re = r_re(0, 1);
+        leaves.r_im = r_im(0, 1);
+        leaves.symbols = symbols;
+        leaves.re = d_table->re.value;
+        leaves.im = d_table->im.value;
+        leaves.cost1 = d_level[1].cost.value;
+        leaves.cost0 = Prior ? &d_p.cost[column(0)] : nullptr;
+        return leaves;
+    }
+
+    /* Finish the listed nodes, a lane at a time, while at least `least` are left. Return
+     * whether a hypothesis improved. */
     template <bool Prior>
     MP_STEP bool finish(int least)
     {
-        leaf_search<F, WIDTH> leaves;
-        leaves.step0 = spread(d_p.diagonal, 0);
-        leaves.inverse0 = spread(d_p.inverse, 0);
-        leaves.step1 = spread(d_p.diagonal, 1);
-        leaves.inverse1 = spread(d_p.inverse, 1);
-        leaves.r_re = spread(d_p.r, 2);
-        leaves.r_im = spread(d_p.r, 3);
-        leaves.symbols = symbols;
-        leaves.re = d_re;
-        leaves.im = d_im;
-        leaves.cost1 = d_cost + symbols;
-        leaves.cost0 = Prior ? d_p.cost + 2 * side * column(0) : nullptr;
+        const leaf_search<F, WIDTH> leaves = leaves_of_problem<Prior>();
         bool changed = false;
         while (d_listed >= least) {
             const int count = d_listed < F::width ? d_listed : F::width;
             d_listed -= count;
-            const last_node<F> node = listed_node(d_list + d_listed, count);
+            const last_node<F> node = listed_node(d_listed, count);
             float found[F::width];
             unsigned unsure = 0;
             if (Prior) {
@@ -445,20 +452,8 @@ private:
             } else {
                 leaves.nearest_leaves(node, unsure).store(found);
             }
-            if (unsure) {
-                float b[4][F::width], metrics[F::width];
-                node.b0_re.store(b[0]);
-                node.b0_im.store(b[1]);
-                node.b1_re.store(b[2]);
-                node.b1_im.store(b[3]);
-                node.metric.store(metrics);
-                for (; unsure; unsure &= unsure - 1) {
-                    const int v = lowest_bit(unsure);
-                    const float own[4] = { b[0][v], b[1][v], b[2][v], b[3][v] };
-                    const float m = leaves.template least_leaf<Prior>(metrics[v], own);
-                    found[v] = m < found[v] ? m : found[v];
-                }
-            }
+            if (unsure)
+                search_leaves<Prior>(leaves, node, unsure, found);
             const unsigned improved = (F::load(found) < node.limit).to_bits();
             if (improved) {
                 changed = true;
@@ -469,33 +464,50 @@ private:
         return changed;
     }
 
-    /* The first `count` nodes of a list; what is in memory behind them improves nothing.
-     */
-    MP_FN last_node<F> listed_node(const float* list, int count) const
+    /* Search all leaves of the nodes set in `unsure`, one node at a time. */
+    template <bool Prior>
+    MP_FN void search_leaves(const leaf_search<F, WIDTH>& leaves,
+                             const last_node<F>& node,
+                             unsigned unsure,
+                             float* found) const
+    {
+        float b[4][F::width], metrics[F::width];
+        node.b0_re.store(b[0]);
+        node.b0_im.store(b[1]);
+        node.b1_re.store(b[2]);
+        node.b1_im.store(b[3]);
+        node.metric.store(metrics);
+        for (; unsure; unsure &= unsure - 1) {
+            const int v = lowest_bit(unsure);
+            const float own[4] = { b[0][v], b[1][v], b[2][v], b[3][v] };
+            const float m = leaves.template least_leaf<Prior>(metrics[v], own);
+            found[v] = m < found[v] ? m : found[v];
+        }
+    }
+
+    /* Return `count` nodes of the list from `from` on. The rest of the lane gets metrics
+     * that improve nothing. */
+    MP_FN last_node<F> listed_node(int from, int count) const
     {
         last_node<F> node;
-        const auto exists = F::load(d_index).as_word().to_float() < F(count - 0.5f);
-        node.metric = select(exists, F::load(list + metric * stride), F(no_metric));
-        node.limit = select(exists, F::load(list + limit * stride), F(0.0f));
+        const auto exists = d_table->index.load(0).as_word().to_float() < F(count - 0.5f);
+        node.metric = select(exists, F::load(d_list.metric() + from), F(no_metric));
+        node.limit = select(exists, F::load(d_list.limit() + from), F(0.0f));
         /* b, less the symbols at levels 3 and 2 */
         F b[4];
-        if (d_nt > 4) {
-            for (int i = 0; i < 4; ++i)
-                b[i] = F::load(list + (left_by_path + i) * stride);
-        } else {
-            for (int i = 0; i < 4; ++i)
-                b[i] = spread(d_p.b, i);
-        }
-        const auto symbol = F::load(list + last_symbols * stride).as_word();
+        for (int i = 0; i < 4; ++i)
+            b[i] = d_nt > 4 ? F::load(d_list.left(i) + from) : d_p.b.spread(i);
+        const auto symbol =
+            F::load(reinterpret_cast<const float*>(d_list.last_symbols() + from))
+                .as_word();
         for (int level = 2; level < (d_nt > 3 ? 4 : 3); ++level) {
             const int place = 2 * WIDTH * (level - 2);
             const F k_re = level_of(symbol >> (place + WIDTH)),
                     k_im = level_of(symbol >> place);
             for (int i = 0; i < 2; ++i) {
-                const F r_re = spread(d_p.r, 2 * (i * d_nt + level)),
-                        r_im = spread(d_p.r, 2 * (i * d_nt + level) + 1);
-                b[2 * i] = fma(r_im, k_im, fnma(r_re, k_re, b[2 * i]));
-                b[2 * i + 1] = fnma(r_im, k_re, fnma(r_re, k_im, b[2 * i + 1]));
+                const F r = r_re(i, level), q = r_im(i, level);
+                b[2 * i] = fma(q, k_im, fnma(r, k_re, b[2 * i]));
+                b[2 * i + 1] = fnma(q, k_re, fnma(r, k_im, b[2 * i + 1]));
             }
         }
         node.b0_re = b[0];
@@ -512,33 +524,35 @@ private:
         return levels::folds ? k + F(levels::origin) : k;
     }
 
-    /* `improved` are the nodes that were finished last, with the metrics found. */
+    /* The symbol of a node in the list at a wanted level */
+    MP_FN int symbol_of(int node, int level) const
+    {
+        if (level > 3)
+            return static_cast<int>(d_list.path(level)[node]);
+        return d_list.last_symbols()[node] >> (level == 3 ? bits : 0) & (size - 1);
+    }
+
+    /* Lower a level's hypotheses to the metrics found for the nodes finished last. Bit i
+     * of `improved` stands for node i of them. */
     MP_FN void improve(int level, unsigned improved, const float* found)
     {
-        float* const stored = d_p.hypothesis + column(level) * hypotheses;
-        const float* const list =
-            d_list + (level > 3 ? path + level : last_symbols) * stride + d_listed;
-        F h[hypotheses / F::width];
+        constexpr int lanes = hypotheses::length / F::width;
+        hypotheses& stored = d_p.hypothesis[column(level)];
+        F h[lanes];
         MP_UNROLL
-        for (int i = 0; i < hypotheses / F::width; ++i)
-            h[i] = F::load(stored + i * F::width);
+        for (int i = 0; i < lanes; ++i)
+            h[i] = stored.load(i * F::width);
         for (; improved; improved &= improved - 1) {
-            const int item = lowest_bit(improved);
-            int s = 0;
-            if (level > 3)
-                s = static_cast<int>(list[item]);
-            else
-                s = reinterpret_cast<const int*>(list)[item] >> (level == 3 ? bits : 0) &
-                    (size - 1);
+            const int node = lowest_bit(improved);
+            const hypotheses& apart =
+                d_table->disagreement[symbol_of(d_listed + node, level)];
             MP_UNROLL
-            for (int i = 0; i < hypotheses / F::width; ++i)
-                h[i] = min(h[i],
-                           F::load(d_apart + s * hypotheses + i * F::width) +
-                               F(found[item]));
+            for (int i = 0; i < lanes; ++i)
+                h[i] = min(h[i], apart.load(i * F::width) + F(found[node]));
         }
         MP_UNROLL
-        for (int i = 0; i < hypotheses / F::width; ++i)
-            h[i].store(stored + i * F::width);
+        for (int i = 0; i < lanes; ++i)
+            stored.store(i * F::width, h[i]);
     }
 };
 

@@ -24,7 +24,7 @@ run_width(const plan& p, const batch& b, level_order order, sphere_search search
         node_counts{ b });
 }
 
-/* search(options) is the search that they ask for. */
+/* Run the search that search(options) names. */
 template <class Search>
 std::size_t run(const plan& p, const batch& b, Search search)
 {

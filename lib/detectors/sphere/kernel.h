@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: 2026 The gr-mimopack authors
  * SPDX-License-Identifier: GPL-3.0-or-later */
 /* The sequential sphere detectors of 004: depth first (SD, Algorithm 1) and best first
- * (ASD). QR decomposition and rotation are done for all lanes at once; the search, whose
- * every step depends on the one before, for one lane after the other. */
+ * (ASD). QR decomposition and rotation handle all lanes at once. Each step of the search
+ * depends on the step before, so lanes are searched one after the other. */
 #pragma once
 #include "common/options.h"
 #include "common/real_tree.h"
@@ -12,7 +12,7 @@ namespace MIMOPACK_ISA {
 
 struct sphere_options {
     int ordering = 0; /* a level_order */
-    int radius = 0;   /* of sd; 0: infinite, 1: zero forcing */
+    int radius = 0;   /* option of sd; 0: infinite, 1: zero forcing */
 
     template <class Visit>
     MP_FN void each(Visit visit)
@@ -26,7 +26,7 @@ struct sphere_options {
 constexpr int max_levels = 32;
 constexpr float outside = 3e38f; /* no metric reaches it */
 
-/* One lane of a real_tree. */
+/* One lane of a real_tree */
 template <int WIDTH>
 struct scalar_tree {
     static constexpr int side = 1 << WIDTH;
@@ -37,8 +37,9 @@ struct scalar_tree {
 
     MP_FN static float symbol(int k) { return 2 * k - (side - 1); }
 
-    /* Metrics of all children at level l of a node: its metric and symbols above. Not
-     * inlined, so that it rounds the same wherever it is called. */
+    /* Compute the metrics of a node's children at level l, from its metric and the
+     * symbols above. The function is not inlined, so that it rounds alike wherever it is
+     * called. */
     MP_CALLED void children(int l, const float* above, float metric, float* child) const
     {
         const float* const row = r + l * size;
@@ -53,8 +54,8 @@ struct scalar_tree {
             child[k] += prior[l * side + k];
     }
 
-    /* The zero-forcing point (Babai estimate) and its metric, the square of 004's ZF
-     * radius */
+    /* Find the zero-forcing point (Babai estimate), and return its metric, the square of
+     * 004's ZF radius. */
     MP_FN float zero_forcing(float* point) const
     {
         float x[max_levels], metric = 0.0f;
@@ -64,8 +65,8 @@ struct scalar_tree {
                 sum -= r[l * size + j] * x[j];
             x[l] = sum / r[l * size + l];
         }
-        /* as the search sums it, which shall not find the same point better by rounding
-         */
+        /* Sum in the order of the search, which must not find the same point better by
+         * rounding. */
         for (int l = size - 1; l >= 0; --l) {
             int k = 0;
             while (k < side - 1 && x[l] > symbol(k) + 1.0f)
@@ -79,8 +80,9 @@ struct scalar_tree {
     }
 };
 
-/* Algorithm 1, a node's children from the nearest on (Schnorr-Euchner). A node is visited
- * when its metric is compared with the radius; the first sibling outside ends a level. */
+/* Algorithm 1. A node's children come from the nearest on (Schnorr-Euchner). A node is
+ * visited when its metric is compared with the radius, and the first sibling outside ends
+ * a level. */
 template <int WIDTH>
 MP_FN unsigned
 search_depth_first(const scalar_tree<WIDTH>& t, bool zero_forcing_radius, float* best)
@@ -97,7 +99,7 @@ search_depth_first(const scalar_tree<WIDTH>& t, bool zero_forcing_radius, float*
             if (child[l][s] < child[l][next])
                 next = s;
         const float metric = child[l][next];
-        visited += metric < outside; /* the others were all visited before */
+        visited += metric < outside; /* the others were visited before */
         if (!(metric < bound)) {
             ++l;
             continue;
@@ -116,7 +118,7 @@ search_depth_first(const scalar_tree<WIDTH>& t, bool zero_forcing_radius, float*
     return visited;
 }
 
-/* Open nodes of the best-first search: a heap over a store that only grows. */
+/* Open nodes of the best-first search: a heap over a store that only grows */
 struct node_store {
     struct node {
         float metric;
@@ -124,7 +126,7 @@ struct node_store {
         short level, k;
     };
 #ifdef __CUDACC__
-    static constexpr unsigned capacity = 1u << 13; /* of which thousands are at work */
+    static constexpr unsigned capacity = 1u << 13; /* a search uses thousands of nodes */
 #else
     static constexpr unsigned capacity = 1u << 21;
 #endif
@@ -164,9 +166,9 @@ struct node_store {
     }
 };
 
-/* Always the open node with the smallest metric: the first leaf that comes up is the
- * solution. All children of an expanded node are visited. Where the store is full, starts
- * again depth first, which needs none. */
+/* Best-first search: always expand the open node with the smallest metric. The first leaf
+ * taken is the solution. All children of an expanded node count as visited. If the store
+ * is full, the search starts again depth first, which needs no store. */
 template <int WIDTH>
 MP_FN unsigned
 search_best_first(const scalar_tree<WIDTH>& t, node_store& store, float* best)
@@ -184,7 +186,7 @@ search_best_first(const scalar_tree<WIDTH>& t, node_store& store, float* best)
             up = store.nodes[up].parent;
         }
         if (level == 0)
-            return store.used - 1; /* the root is none of the visited */
+            return store.used - 1; /* the root does not count as visited */
         t.children(level - 1, best, store.nodes[at].metric, child);
         for (int s = 0; s < side; ++s)
             store.push(
@@ -235,8 +237,8 @@ public:
                 scatter(d_tree.r(l, j), l * size + j, size * size, &d_r[0]);
     }
 
-    /* The lanes of the next detect() that are in use, and where each one's number of
-     * nodes goes, or null */
+    /* Set the lanes of the next detect() that are in use, and where each lane's number of
+     * nodes goes, or null. */
     MP_FN void use_lanes(int count, unsigned* const* nodes)
     {
         d_lanes = count;

@@ -1,12 +1,12 @@
 /* SPDX-FileCopyrightText: 2026 The gr-mimopack authors
  * SPDX-License-Identifier: GPL-3.0-or-later */
 /* The soft-output trellis detector of Wu, Sun, Gupta and Cavallaro (reference [7] of
- * 001): a stage for each level, a vertex for each symbol, which keeps the best of the M
- * paths that come in; a pass for each layer, which is last in it.
+ * 001). Each level is a stage. Each symbol is a vertex, which keeps the best of the M
+ * paths that reach it. Each layer has a pass in which it comes last.
  *
- * The last stage only has to tell the least metric of each symbol, and for square QAM of
- * each level of either axis: the axes add up, so that this takes 2 sqrt(M) steps for each
- * path instead of M. */
+ * The last stage only needs the least metric of each symbol, and for square QAM of each
+ * level of either axis. As the axes add up, this takes 2 sqrt(M) steps for each path
+ * instead of M. */
 #pragma once
 #include "common/options.h"
 #include "common/ordering.h"
@@ -71,21 +71,22 @@ private:
     static constexpr int side = 1 << WIDTH;
     const constellation& d_constellation;
     const extent<NT> d_nt;
-    const int d_group; /* so many survivors at once, as their table stays in the cache */
+    const int d_group; /* survivors whose table stays in the cache */
     ordered_columns<F, NT, NR> d_columns;
     path_tree<F, NT, NR, WIDTH> d_tree;
     /* d_cost: what a prior adds to a column's metrics; d_metric, d_path: the survivors;
-     * d_table: the metrics of a stage, for each path of a group that comes in */
+     * d_table: metrics of a stage, for each path of a group that reaches it */
     buffer<F, 0> d_cost, d_metric, d_table, d_best, d_from, d_path, d_next, d_prior,
         d_llr;
     bool d_has_prior = false;
 
-    /* Metrics of a path's children: of the levels of both axes, or of all points */
+    /* Return the number of a path's child metrics: levels of both axes, or all points. */
     MP_FN int metrics() const { return WIDTH > 0 ? 2 * side : d_constellation.size; }
 
     MP_FN static int group_of(int metrics) { return metrics < 64 ? 256 / metrics : 4; }
 
-    /* The column at a level of the pass in which one column is last (level 0) */
+    /* Return the column at a level of the pass in which column `last` is last (level
+     * 0). */
     MP_FN static int column(int level, int last)
     {
         return level == 0 ? last : level <= last ? level - 1 : level;
@@ -106,8 +107,8 @@ private:
         }
     }
 
-    /* d_table: what the children of survivors from `first` on add to their metrics; the
-     * real axis's entries contain the survivor's own metric. */
+    /* Set d_table to what the children of survivors from `first` on add to their metrics.
+     * The entries of the real axis include the survivor's own metric. */
     MP_FN void set_table(int level, int first, int paths, int last)
     {
         const F weight = d_tree.weight(level);
@@ -138,7 +139,7 @@ private:
         }
     }
 
-    /* From the first stage to the last but one */
+    /* Search from the first stage to the last but one. */
     MP_FN void search(int last)
     {
         const int size = d_constellation.size, top = d_nt - 1;
@@ -165,17 +166,18 @@ private:
         }
     }
 
-    /* Vertices of square QAM are numbered by rows of one k_re. */
+    /* Return a vertex's label. Vertices of square QAM are numbered by rows of one
+     * k_re. */
     MP_FN static int label_of(int vertex)
     {
         return WIDTH > 0 ? vertex / side + vertex % side * side : vertex;
     }
 
-    /* Whether paths are so short that a vertex can take over a whole one, not its number
-     */
+    /* Return whether a path fits into a word, so that a vertex can keep the whole path
+     * and not its number. */
     MP_FN bool in_a_word() const { return d_tree.word_index(d_nt - 1) == 0; }
 
-    /* Each vertex's best path, of those up to this group of survivors */
+    /* Find each vertex's best path among the survivors up to this group. */
     MP_FN void reduce(int first_path, int paths)
     {
         constexpr int row = WIDTH > 0 ? (side < 8 ? side : 8) : 1;
@@ -209,7 +211,7 @@ private:
         }
     }
 
-    /* The last stage, and its layer's LLRs */
+    /* Take the last stage, and compute its layer's LLRs. */
     MP_FN void conclude(int last, F* llr)
     {
         const int paths = d_nt > 1 ? d_constellation.size : 1;

@@ -1,0 +1,328 @@
+/* SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+ * SPDX-License-Identifier: GPL-3.0-or-later */
+/* Delays, smoothing, levels and errors of channel estimates */
+#include "bindings/wifi/common.h"
+#include <cmath>
+
+namespace mimopack {
+
+namespace {
+
+/* Releases Python's lock for a call that handles enough values to be long. */
+class long_call
+{
+public:
+    explicit long_call(std::int64_t values)
+    {
+        if (values > 20000)
+            d_release.emplace();
+    }
+
+private:
+    std::optional<py::gil_scoped_release> d_release;
+};
+
+/* Return (channel without its mean delays, mean delays (frames,), power (frames, delays),
+ * mean of |channel|^2 (frames,)) of channel (frames, carriers, rows). */
+py::tuple profiles(const complex_array& channel,
+                   const long_array& k,
+                   double step,
+                   const complex_array& transform,
+                   const std::string& isa)
+{
+    require(channel.ndim() == 3 && k.ndim() == 1 && transform.ndim() == 2 &&
+                k.shape(0) == channel.shape(1) && transform.shape(0) == k.shape(0) &&
+                channel.shape(2) >= 1 && step > 0,
+            "profiles");
+    const std::int64_t frames = channel.shape(0), delays = transform.shape(1);
+    complex_array turned({ frames, channel.shape(1), channel.shape(2) });
+    double_array mean(frames), strength(frames);
+    float_array power({ frames, delays });
+    const wifi_profiles p = { frames,
+                              channel.shape(1),
+                              channel.shape(2),
+                              delays,
+                              floats(channel),
+                              k.data(),
+                              step,
+                              floats(transform),
+                              floats(turned),
+                              mean.mutable_data(),
+                              power.mutable_data(),
+                              strength.mutable_data() };
+    const wifi_build& build = find_wifi(isa);
+    build.profiles(p);
+    return py::make_tuple(turned, mean, power, strength);
+}
+
+/* Return (first, last, usable), all (frames,), of power (frames, delays). */
+py::tuple extents(const float_array& power,
+                  const double_array& least,
+                  const double_array& margin,
+                  const double_array& delay,
+                  double lobe,
+                  double longest,
+                  const std::string& isa)
+{
+    require(power.ndim() == 2 && least.ndim() == 1 && margin.ndim() == 1 &&
+                delay.ndim() == 1 && least.shape(0) == power.shape(0) &&
+                margin.shape(0) == power.shape(0) && delay.shape(0) == power.shape(1) &&
+                lobe >= 0 && lobe <= 1 << 20,
+            "extents");
+    const std::int64_t frames = power.shape(0);
+    double_array first(frames), last(frames);
+    long_array usable(frames);
+    const wifi_extents e = { frames,
+                             power.shape(1),
+                             power.data(),
+                             least.data(),
+                             margin.data(),
+                             delay.data(),
+                             lobe,
+                             longest,
+                             first.mutable_data(),
+                             last.mutable_data(),
+                             usable.mutable_data() };
+    const wifi_build& build = find_wifi(isa);
+    build.extents(e);
+    return py::make_tuple(first, last, usable);
+}
+
+/* Return channel (frames, carriers, rows) smoothed to (frames, wanted, rows). The filter
+ * of a frame is (analysis (rank, carriers), synthesis (wanted, rank)); None gives zeros.
+ */
+complex_array
+smooth(const complex_array& channel,
+       const long_array& k,
+       const long_array& wanted,
+       const double_array& before,
+       const double_array& after,
+       const std::vector<std::optional<std::pair<float_array, float_array>>>& filters,
+       const std::string& isa)
+{
+    const std::size_t frames = filters.size();
+    require(channel.ndim() == 3 && k.ndim() == 1 && wanted.ndim() == 1 &&
+                before.ndim() == 1 && after.ndim() == 1 &&
+                k.shape(0) == channel.shape(1) &&
+                static_cast<std::size_t>(channel.shape(0)) == frames &&
+                static_cast<std::size_t>(before.shape(0)) == frames &&
+                static_cast<std::size_t>(after.shape(0)) == frames,
+            "smooth");
+    std::vector<std::int64_t> rank(frames);
+    std::vector<const float*> analysis(frames), synthesis(frames);
+    for (std::size_t i = 0; i < frames; ++i)
+        if (filters[i]) {
+            const auto& [first, second] = *filters[i];
+            require(first.ndim() == 2 && second.ndim() == 2 &&
+                        first.shape(0) == second.shape(1) &&
+                        first.shape(1) == k.shape(0) &&
+                        second.shape(0) == wanted.shape(0),
+                    "smooth");
+            rank[i] = first.shape(0);
+            analysis[i] = first.data();
+            synthesis[i] = second.data();
+        }
+    complex_array out({ channel.shape(0), wanted.shape(0), channel.shape(2) });
+    std::fill_n(floats(out), 2 * out.size(), 0.0f);
+    const wifi_smoothing s = { channel.shape(0), channel.shape(1), wanted.shape(0),
+                               channel.shape(2), floats(channel),  k.data(),
+                               wanted.data(),    before.data(),    after.data(),
+                               rank.data(),      analysis.data(),  synthesis.data(),
+                               floats(out) };
+    const wifi_build& build = find_wifi(isa);
+    build.smooth(s);
+    return out;
+}
+
+double decibels(double power) { return 10 * std::log10(std::max(power, 1e-30)); }
+
+/* Return powers (frames, m) in dB, as a list of tuples. */
+py::list decibels_of(const double_array& power)
+{
+    require(power.ndim() == 2, "decibels");
+    py::list out;
+    for (std::int64_t i = 0; i < power.shape(0); ++i) {
+        py::tuple row(power.shape(1));
+        for (std::int64_t j = 0; j < power.shape(1); ++j)
+            row[j] = decibels(*power.data(i, j));
+        out.append(row);
+    }
+    return out;
+}
+
+/* Return (SNR, SNR of each antenna, level of each antenna, noise of each antenna) in dB
+ * for each frame. `signal` and `noise` hold the power of a carrier at each antenna; a
+ * level is `share` of the power. */
+py::list powers(const std::vector<double_array>& signal,
+                const std::vector<double_array>& noise,
+                const std::vector<double>& share)
+{
+    require(noise.size() == signal.size() && share.size() == signal.size(), "powers");
+    py::list out;
+    for (std::size_t f = 0; f < signal.size(); ++f) {
+        const std::int64_t rows = signal[f].size();
+        require(signal[f].ndim() == 1 && has_shape(noise[f], { rows }) && rows >= 1,
+                "powers");
+        py::tuple ratios(rows), levels(rows), floors(rows);
+        double total = 0;
+        for (std::int64_t r = 0; r < rows; ++r) {
+            const double a = signal[f].data()[r], b = noise[f].data()[r];
+            total += a / b;
+            ratios[r] = decibels(a / b);
+            levels[r] = decibels((a + b) * share[f]);
+            floors[r] = decibels(b * share[f]);
+        }
+        out.append(py::make_tuple(
+            decibels(total / static_cast<double>(rows)), ratios, levels, floors));
+    }
+    return out;
+}
+
+/* Return (channel / fft, noise / fft^2, list of the frames' mean condition numbers in dB)
+ * for channel (frames, carriers, rows, columns) and noise (frames, rows). */
+py::tuple channel_states(const complex_array& channel,
+                         const double_array& noise,
+                         int fft,
+                         const std::string& isa)
+{
+    require(channel.ndim() == 4 && fft >= 1 &&
+                has_shape(noise, { channel.shape(0), channel.shape(2) }) &&
+                channel.shape(2) >= 1 && channel.shape(2) <= 256 &&
+                channel.shape(3) >= 1 && channel.shape(3) <= wifi_max_columns,
+            "channel_states");
+    const std::int64_t frames = channel.shape(0), carriers = channel.shape(1),
+                       rows = channel.shape(2), columns = channel.shape(3);
+    complex_array matrices({ frames, carriers, rows, columns });
+    double_array level({ frames, rows });
+    const std::int64_t size = carriers * rows * columns;
+    const std::complex<float>* from = channel.data();
+    std::complex<float>* to = matrices.mutable_data();
+    double* level_to = level.mutable_data();
+    const wifi_build& build = find_wifi(isa);
+    std::vector<double> condition(frames, columns == 1 ? 0 : std::nan(""));
+    {
+        /* A condition number takes longer than a copy. */
+        const long_call call(channel.size() * (columns > 1 ? 4 * columns : 1));
+        const float unit = 1 / static_cast<float>(fft);
+        for (std::int64_t i = 0; i < frames * size; ++i)
+            to[i] = from[i] * unit;
+        for (std::int64_t i = 0; i < frames * rows; ++i)
+            level_to[i] = noise.data()[i] * unit * unit;
+        std::vector<std::complex<float>> white(size);
+        std::vector<float> ratio(carriers), share(rows);
+        for (std::int64_t f = 0; f < frames && columns > 1 && columns <= rows; ++f) {
+            for (std::int64_t r = 0; r < rows; ++r)
+                share[r] = static_cast<float>(1 / std::sqrt(noise.data()[f * rows + r]));
+            for (std::int64_t i = 0; i < size; ++i)
+                white[i] = from[f * size + i] * share[i / columns % rows];
+            build.condition({ carriers,
+                              static_cast<int>(rows),
+                              static_cast<int>(columns),
+                              reinterpret_cast<const float*>(white.data()),
+                              ratio.data() });
+            condition[f] = 0;
+            for (const float one : ratio)
+                condition[f] += decibels(one) / static_cast<double>(carriers);
+        }
+    }
+    return py::make_tuple(matrices, level, condition);
+}
+
+/* Return the error vectors' mean squares (frames, columns) for y (frames, carriers,
+ * vectors, rows) and h (frames, carriers, rows, columns). */
+float_array error_vectors(const complex_array& y,
+                          const complex_array& h,
+                          const float_array& noise,
+                          const long_array& chosen,
+                          int side,
+                          float scale,
+                          const std::string& isa)
+{
+    require(y.ndim() == 4 && h.ndim() == 4 && noise.ndim() == 1 && chosen.ndim() == 1,
+            "error_vectors");
+    bool fits = y.shape(0) == h.shape(0) && y.shape(1) == h.shape(1) &&
+                y.shape(3) == h.shape(2) && noise.shape(0) == y.shape(0) && side >= 1 &&
+                side <= 1024 && scale > 0 && h.shape(3) >= 1 && h.shape(2) <= 1 << 10 &&
+                h.shape(3) <= wifi_max_columns && chosen.size() > 0;
+    for (std::int64_t i = 0; i < chosen.size(); ++i)
+        fits &= chosen.data()[i] >= 0 && chosen.data()[i] < y.shape(2);
+    require(fits, "error_vectors");
+    float_array error({ y.shape(0), h.shape(3) });
+    const wifi_errors e = { y.shape(0),
+                            y.shape(1),
+                            y.shape(2),
+                            static_cast<int>(y.shape(3)),
+                            static_cast<int>(h.shape(3)),
+                            side,
+                            scale,
+                            chosen.data(),
+                            chosen.size(),
+                            floats(y),
+                            floats(h),
+                            noise.data(),
+                            error.mutable_data() };
+    const wifi_build& build = find_wifi(isa);
+    const long_call call(y.shape(0) * y.shape(1) * chosen.size());
+    build.errors(e);
+    return error;
+}
+
+} // namespace
+
+void bind_wifi_channels(py::module_& m)
+{
+    m.def("profiles",
+          &profiles,
+          py::arg("channel").noconvert(),
+          py::kw_only(),
+          py::arg("k").noconvert(),
+          py::arg("step"),
+          py::arg("transform").noconvert(),
+          py::arg("isa") = "auto");
+    m.def("extents",
+          &extents,
+          py::arg("power").noconvert(),
+          py::kw_only(),
+          py::arg("least").noconvert(),
+          py::arg("margin").noconvert(),
+          py::arg("delay").noconvert(),
+          py::arg("lobe"),
+          py::arg("longest"),
+          py::arg("isa") = "auto");
+    m.def("smooth",
+          &smooth,
+          py::arg("channel").noconvert(),
+          py::kw_only(),
+          py::arg("k").noconvert(),
+          py::arg("wanted").noconvert(),
+          py::arg("before").noconvert(),
+          py::arg("after").noconvert(),
+          py::arg("filters"),
+          py::arg("isa") = "auto");
+    m.def("decibels", &decibels_of, py::arg("power"));
+    m.def("powers",
+          &powers,
+          py::arg("signal"),
+          py::arg("noise"),
+          py::kw_only(),
+          py::arg("share"));
+    m.def("channel_states",
+          &channel_states,
+          py::arg("channel").noconvert(),
+          py::arg("noise").noconvert(),
+          py::kw_only(),
+          py::arg("fft"),
+          py::arg("isa") = "auto");
+    m.def("error_vectors",
+          &error_vectors,
+          py::arg("y").noconvert(),
+          py::arg("h").noconvert(),
+          py::kw_only(),
+          py::arg("noise").noconvert(),
+          py::arg("chosen").noconvert(),
+          py::arg("side"),
+          py::arg("scale"),
+          py::arg("isa") = "auto");
+}
+
+} // namespace mimopack

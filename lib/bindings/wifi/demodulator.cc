@@ -1,0 +1,417 @@
+/* SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+ * SPDX-License-Identifier: GPL-3.0-or-later */
+/* Frames of one format from samples to received vectors, or down to PSDUs */
+#include "bindings/wifi/decoding.h"
+#include "bindings/wifi/frames.h"
+#include "bindings/wifi/samples.h"
+#include "bindings/wifi/signals.h"
+#include "bindings/wifi/smoother.h"
+#include <time.h>
+
+namespace mimopack {
+
+namespace {
+
+/* Set each frame's mean turn from symbol to symbol, of phases (frames, symbols). */
+void mean_steps(const double* phase,
+                std::int64_t frames,
+                std::int64_t symbols,
+                double* step)
+{
+    for (std::int64_t f = 0; f < frames; ++f, phase += symbols)
+        step[f] = symbols > 1
+                      ? (phase[symbols - 1] - phase[0]) / static_cast<double>(symbols - 1)
+                      : 0;
+}
+
+class stopwatch
+{
+public:
+    /* Return this thread's seconds since the last call, or since the watch was made. */
+    double lap()
+    {
+        const double now = seconds(), taken = now - d_last;
+        d_last = now;
+        return taken;
+    }
+
+private:
+    double d_last = seconds();
+
+    static double seconds()
+    {
+        timespec now;
+        clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+        return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
+    }
+};
+
+/* The stages from received vectors to PSDUs. No detector: frames are not decoded. */
+struct decoding_chain {
+    const cpu_detector* detector;
+    const frame_decoder* decoder;
+    const descrambler* last;
+    int threads;
+
+    bool fits(const wifi_format& f, std::int64_t rows) const
+    {
+        const plan& shape = detector->shape();
+        const std::int64_t bits = f.streams * shape.points.bits;
+        return decoder && last && f.symbols && shape.num_tx == f.streams &&
+               shape.num_rx == rows && f.data * f.symbols * bits <= INT32_MAX &&
+               decoder->takes(f.data * bits, f.symbols) &&
+               decoder->decoded() <= last->size();
+    }
+};
+
+/* Demodulates frames of one format. A demodulator keeps the arrays that it is given. */
+class demodulator
+{
+public:
+    demodulator(const py::dict& d, std::shared_ptr<smoother> s) : d_smoother(std::move(s))
+    {
+        set_sizes(d);
+        set_places(d);
+        set_training(d);
+        set_signal_b(d);
+        set_measurement(d);
+    }
+
+    /* Return a dictionary of demodulated and, with a detector, decoded frames. */
+    py::dict run(const received_frames& from,
+                 const decoding_chain& chain,
+                 const std::string& isa) const
+    {
+        const std::int64_t frames = from.frames(), rows = from.rows;
+        require(rows >= 1 && rows <= 256, "demodulate");
+        const frames_of all(from.samples, rows);
+        require(from.fit(all, d_format.fft), "demodulate");
+        demodulated found(d_format, frames, rows, signal_b_bits());
+        filter_lease lease = d_smoother->lease();
+        const wifi_smoother own = d_smoother->plan(lease);
+        wifi_format format = d_format;
+        format.smoother = &own;
+        scratch<std::complex<float>> direct(from.direct ? 0 : frames * rows);
+        const wifi_demodulation d = found.plan(
+            format,
+            from,
+            all,
+            from.direct ? floats(*from.direct) : reinterpret_cast<float*>(direct.data()));
+        const wifi_build& build = find_wifi(isa);
+        double* const step = found.step.mutable_data();
+        std::uint8_t* const bits_of_signal_b = found.signal_b_bits.mutable_data();
+        const auto demodulate = [&] {
+            if (!from.direct)
+                find_direct(build, all, frames, rows, d.cfo, d_format.fft, direct.data());
+            build.demodulate(d);
+            mean_steps(d.phase, frames, d_format.symbols, step);
+            if (d_format.signal_b >= 0)
+                decode_signal_b(d, isa, bits_of_signal_b);
+        };
+        py::dict out;
+        if (chain.detector) {
+            require(chain.fits(d_format, rows), "demodulate");
+            decoded payload(*chain.last, frames, d_format.streams);
+            float* const error = payload.error.mutable_data();
+            viterbi_batch b{};
+            run_batch(b, chain.threads, [&](viterbi_batch& batch) {
+                stopwatch watch;
+                demodulate();
+                measure(build, d, error);
+                payload.seconds[0] = watch.lap();
+                return decode(d, chain, batch, watch, payload);
+            });
+            payload.put_into(out);
+        } else {
+            py::gil_scoped_release release;
+            demodulate();
+        }
+        found.put_into(out);
+        return out;
+    }
+
+private:
+    std::shared_ptr<smoother> d_smoother;
+    std::vector<py::array> d_kept;
+    wifi_format d_format;
+    long_array d_measured;       /* symbols whose error vectors count */
+    long_array d_signal_b_order; /* carriers of its coded bits, copy after copy */
+    std::int64_t d_signal_b_copies;
+    int d_side;          /* points on an axis of the constellation */
+    float d_point_scale; /* half the distance of neighbours on the axis */
+
+    void set_sizes(const py::dict& d)
+    {
+        wifi_format& f = d_format;
+        f.fft = d["fft"].cast<int>();
+        f.scale = d["scale"].cast<int>();
+        require(f.scale >= 1 && f.scale <= 64 && f.fft == 64 * f.scale &&
+                    !(f.scale & (f.scale - 1)),
+                "Demodulator");
+        f.streams = d["streams"].cast<std::int64_t>();
+        f.greenfield = d["greenfield"].cast<bool>();
+        f.smoothing = d["smoothing"].cast<bool>();
+        f.short_gi = d["short_gi"].cast<bool>();
+        f.share = d["share"].cast<double>();
+        f.smoother = nullptr;
+        f.symbols = length(d, "starts");
+        f.legacy = length(d, "legacy_bins");
+        f.trained = length(d, "ltf_bins");
+        f.carriers = length(d, "bins");
+        f.data = length(d, "places");
+        f.num_pilots = length(d, "pilot_places");
+        require(f.streams >= 1 && f.streams <= wifi_max_columns && f.share > 0 &&
+                    f.legacy >= 1 && f.carriers >= 1 && f.trained >= 1,
+                "Demodulator");
+    }
+
+    void set_places(const py::dict& d)
+    {
+        wifi_format& f = d_format;
+        f.legacy_bins = places(d, "legacy_bins", f.fft, f.legacy);
+        f.ltf_bins = places(d, "ltf_bins", f.fft, f.trained);
+        f.bins = places(d, "bins", f.fft, f.carriers);
+        f.k = longs(d, "k", f.carriers);
+        f.band_k = longs(d, "band_k", f.carriers);
+        f.trained_place = places(d, "trained_place", f.trained, f.carriers);
+        f.places = places(d, "places", f.carriers, f.data);
+        f.pilot_places = places(d, "pilot_places", f.carriers, f.num_pilots);
+        f.pilot_k = longs(d, "pilot_k", f.num_pilots);
+        f.starts = longs(d, "starts", f.symbols);
+        f.distance = kept<double>(d, "distance", { f.symbols });
+        f.pilots = kept<float>(d, "pilots", { f.symbols, f.num_pilots, f.streams });
+    }
+
+    void set_training(const py::dict& d)
+    {
+        wifi_format& f = d_format;
+        f.turn = complexes(d, "turn", { f.trained, f.streams });
+        f.untrained = complexes(d, "untrained", { f.trained, f.streams });
+        const std::int64_t windows = length(d, "ltf_starts");
+        f.num_ltf = windows - (windows ? f.greenfield : 0);
+        require(windows || f.legacy == f.trained, "Demodulator");
+        f.ltf_starts = longs(d, "ltf_starts", windows);
+        f.mapping = kept<float>(d, "mapping", { f.streams, f.num_ltf });
+        f.shared = d["shared"].is_none() ? nullptr
+                                         : kept<std::uint8_t>(d, "shared", { f.trained });
+        f.trained_here =
+            d["trained_here"].is_none()
+                ? nullptr
+                : places(d, "trained_here", f.trained, d_smoother->carriers());
+        require(f.trained_here || d_smoother->carriers() == f.trained, "Demodulator");
+        require(d_smoother->wanted() == f.trained, "Demodulator");
+    }
+
+    void set_signal_b(const py::dict& d)
+    {
+        wifi_format& f = d_format;
+        f.signal_b = d["signal_b"].cast<std::int64_t>();
+        f.signal_b_signs = kept<float>(d, "signal_b_signs", { f.streams });
+        d_signal_b_copies = d["signal_b_copies"].cast<std::int64_t>();
+        d_signal_b_order = d["signal_b_order"].cast<long_array>();
+        require(within(d_signal_b_order, f.data) && d_signal_b_copies >= 1 &&
+                    d_signal_b_order.size() % (2 * d_signal_b_copies) == 0 &&
+                    (f.signal_b < 0 || signal_b_bits() > 0),
+                "Demodulator");
+    }
+
+    void set_measurement(const py::dict& d)
+    {
+        d_measured = d["measured"].cast<long_array>();
+        d_side = d["side"].cast<int>();
+        d_point_scale = d["point_scale"].cast<float>();
+        require(within(d_measured, d_format.symbols) && d_side >= 1 && d_side <= 1024 &&
+                    d_point_scale > 0,
+                "Demodulator");
+    }
+
+    /* Return the bits of the VHT-SIG-B without its tail. */
+    std::int64_t signal_b_bits() const
+    {
+        const std::int64_t coded = d_signal_b_order.size() / d_signal_b_copies;
+        return std::max<std::int64_t>(0, coded / 2 - viterbi_tail);
+    }
+
+    void decode_signal_b(const wifi_demodulation& d,
+                         const std::string& isa,
+                         std::uint8_t* bits) const
+    {
+        const std::int64_t coded = d_signal_b_order.size() / d_signal_b_copies;
+        std::vector<float> llr(d.frames * coded);
+        for (std::int64_t f = 0; f < d.frames; ++f)
+            for (std::int64_t i = 0; i < d_signal_b_order.size(); ++i)
+                llr[f * coded + i % coded] +=
+                    d.signal_b[f * d.format->data + d_signal_b_order.data()[i]];
+        const std::vector<std::int64_t> num_bits(d.frames, signal_b_bits());
+        decode_signals(
+            &find_viterbi(find_build(isa)), llr.data(), num_bits.data(), d.frames, bits);
+    }
+
+    /* Measure the error vectors of some symbols. */
+    void measure(const wifi_build& build, const wifi_demodulation& d, float* error) const
+    {
+        const wifi_format& f = *d.format;
+        const std::vector<float> noise(d.noise_var, d.noise_var + d.frames);
+        build.errors({ d.frames,
+                       f.data,
+                       f.symbols,
+                       static_cast<int>(d.rows),
+                       static_cast<int>(f.streams),
+                       d_side,
+                       d_point_scale,
+                       d_measured.data(),
+                       d_measured.size(),
+                       d.vectors,
+                       d.whitened,
+                       noise.data(),
+                       error });
+    }
+
+    /* Decode received vectors to PSDUs. Return 0 or out_of_memory. */
+    static std::size_t decode(const wifi_demodulation& d,
+                              const decoding_chain& chain,
+                              viterbi_batch& b,
+                              stopwatch& watch,
+                              decoded& to)
+    {
+        const wifi_format& f = *d.format;
+        const frame_decoder& decoder = *chain.decoder;
+        const std::int64_t vectors = f.data * f.symbols;
+        const std::int64_t bits = f.streams * chain.detector->shape().points.bits;
+        /* A single thread takes few frames at a time, so that LLRs stay in the cache.
+         * Four frames of 48, 52 or 108 carriers fill lanes of 16. Several threads share
+         * all frames. */
+        const std::int64_t most =
+            b.threads > 1 ? d.frames : std::min<std::int64_t>(4, d.frames);
+        scratch<float> noise(most * vectors);
+        scratch<float> llr(most * vectors * bits);
+        scratch<std::int8_t> integers(decoder.size(d.frames, f.symbols));
+        scratch<std::uint8_t> bits_of_frames(d.frames * decoder.decoded());
+        batch detected = detector_batch(f, b);
+        detected.noise_var = noise.data();
+        detected.llr = llr.data();
+        for (std::int64_t i = 0; i < d.frames; i += most) {
+            const std::int64_t together = std::min(most, d.frames - i);
+            detected.n = static_cast<std::size_t>(together * vectors);
+            for (std::int64_t j = 0; j < together; ++j)
+                std::fill_n(noise.data() + j * vectors,
+                            vectors,
+                            static_cast<float>(d.noise_var[i + j]));
+            detected.y = d.vectors + 2 * i * vectors * d.rows;
+            detected.h = d.whitened + 2 * i * f.data * d.rows * f.streams;
+            if (chain.detector->run(detected) == out_of_memory)
+                return out_of_memory;
+            to.seconds[1] += watch.lap();
+            for (std::int64_t j = 0; j < together; ++j)
+                decoder.round(
+                    { llr.data() + j * vectors * bits, f.data, f.symbols, bits },
+                    i + j,
+                    integers.data());
+            to.seconds[2] += watch.lap();
+        }
+        if (decoder.run(integers.data(), d.frames, bits_of_frames.data(), b) ==
+            out_of_memory)
+            return out_of_memory;
+        to.mpdus = chain.last->run(bits_of_frames.data(),
+                                   d.frames,
+                                   decoder.decoded(),
+                                   to.scrambled.mutable_data(),
+                                   to.psdus.mutable_data());
+        to.seconds[2] += watch.lap();
+        return 0;
+    }
+
+    static batch detector_batch(const wifi_format& f, const viterbi_batch& b)
+    {
+        batch detected{};
+        detected.per_channel = static_cast<std::size_t>(f.symbols);
+        detected.noise_per_vector = true;
+        detected.int8_scale = 1;
+        detected.threads = b.threads;
+        detected.stop = b.stop;
+        detected.stop_context = b.stop_context;
+        return detected;
+    }
+
+    static std::int64_t length(const py::dict& d, const char* name)
+    {
+        const auto a = d[name].cast<py::array>();
+        require(a.ndim() == 1, "Demodulator");
+        return a.shape(0);
+    }
+
+    template <typename T>
+    const T*
+    kept(const py::dict& d, const char* name, std::initializer_list<std::int64_t> shape)
+    {
+        using array = py::array_t<T, py::array::c_style>;
+        require(py::isinstance<array>(d[name]), "Demodulator");
+        const auto a = d[name].cast<array>();
+        require(has_shape(a, shape), "Demodulator");
+        d_kept.push_back(a);
+        return a.data();
+    }
+
+    const float* complexes(const py::dict& d,
+                           const char* name,
+                           std::initializer_list<std::int64_t> shape)
+    {
+        return reinterpret_cast<const float*>(kept<std::complex<float>>(d, name, shape));
+    }
+
+    const std::int64_t* longs(const py::dict& d, const char* name, std::int64_t size)
+    {
+        return kept<std::int64_t>(d, name, { size });
+    }
+
+    const std::int64_t*
+    places(const py::dict& d, const char* name, std::int64_t below, std::int64_t size)
+    {
+        const std::int64_t* p = longs(d, name, size);
+        require(std::all_of(p, p + size, [&](auto i) { return i >= 0 && i < below; }),
+                "Demodulator");
+        return p;
+    }
+};
+
+} // namespace
+
+void bind_wifi_demodulator(py::module_& m)
+{
+    py::class_<demodulator>(m, "Demodulator")
+        .def(py::init<const py::dict&, std::shared_ptr<smoother>>(),
+             py::arg("format"),
+             py::arg("smoother"))
+        .def(
+            "run",
+            [](const demodulator& self,
+               const std::vector<row_array>& samples,
+               std::int64_t rows,
+               const long_array& first,
+               const double_array& cfo,
+               const std::optional<complex_array>& direct,
+               const std::optional<complex_array>& white,
+               const cpu_detector* detector,
+               const frame_decoder* decoder,
+               const descrambler* last,
+               int threads,
+               const std::string& isa) {
+                return self.run({ samples, rows, first, cfo, direct, white },
+                                { detector, decoder, last, threads },
+                                isa);
+            },
+            py::arg("samples").noconvert(),
+            py::kw_only(),
+            py::arg("rows"),
+            py::arg("first").noconvert(),
+            py::arg("cfo").noconvert(),
+            py::arg("direct").none(true).noconvert() = py::none(),
+            py::arg("white").none(true).noconvert() = py::none(),
+            py::arg("detector").none(true) = py::none(),
+            py::arg("decoder").none(true) = py::none(),
+            py::arg("descrambler").none(true) = py::none(),
+            py::arg("threads") = 1,
+            py::arg("isa") = "auto");
+}
+
+} // namespace mimopack

@@ -1,0 +1,199 @@
+/* SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+ * SPDX-License-Identifier: GPL-3.0-or-later */
+/* The search of a stream for short training fields */
+#include "bindings/wifi/common.h"
+#include "wifi/scan.h"
+
+namespace mimopack {
+
+namespace {
+
+/* Return (energy, lag), both (rows, blocks), of columns begin .. begin + blocks * block -
+ * 1 of samples (rows, n). The last lag of each row stays unset. */
+py::tuple correlate(const complex_array& samples,
+                    std::int64_t begin,
+                    std::int64_t blocks,
+                    std::int64_t block,
+                    const std::string& isa)
+{
+    require(samples.ndim() == 2 && begin >= 0 && blocks >= 1 && block >= 16 &&
+                block % 16 == 0 && block <= 1 << 20 &&
+                blocks <= (samples.shape(1) - begin) / block,
+            "correlate");
+    py::array_t<float> energy({ samples.shape(0), blocks });
+    complex_array lag({ samples.shape(0), blocks });
+    const wifi_correlation c = { samples.shape(0),
+                                 blocks,
+                                 block,
+                                 samples.shape(1),
+                                 floats(samples) + 2 * begin,
+                                 blocks,
+                                 energy.mutable_data(),
+                                 floats(lag) };
+    const wifi_build& build = find_wifi(isa);
+    {
+        py::gil_scoped_release release;
+        build.correlate(c);
+    }
+    return py::make_tuple(energy, lag);
+}
+
+/* Return (mean, |mean|^2), both (size,), of energy and lag, both (rows, size + window).
+ * The last lag of each row is ignored. */
+py::tuple metric(const float_array& energy,
+                 const complex_array& lag,
+                 int window,
+                 const std::string& isa)
+{
+    require(energy.ndim() == 2 && has_shape(lag, { energy.shape(0), energy.shape(1) }) &&
+                energy.shape(0) >= 1 && window >= 1 && window <= 1 << 10,
+            "metric");
+    const std::int64_t size = std::max<std::int64_t>(0, lag.shape(1) - window);
+    complex_array mean(size);
+    float_array square(size);
+    const wifi_metric m = { energy.shape(0), size,
+                            window,          energy.data(),
+                            floats(lag),     lag.shape(1),
+                            floats(mean),    square.mutable_data() };
+    const wifi_build& build = find_wifi(isa);
+    if (size) {
+        py::gil_scoped_release release;
+        build.metric(m);
+    }
+    return py::make_tuple(mean, square);
+}
+
+template <typename T>
+py::array_t<T> as_array(const std::vector<T>& values)
+{
+    return py::array_t<T>(static_cast<py::ssize_t>(values.size()), values.data());
+}
+
+/* A wifi_scan with NumPy arrays around it. One thread at a time may use it. */
+class scan
+{
+public:
+    scan(const scan_settings& s, const std::string& isa) : d_scan(s, find_wifi(isa))
+    {
+        require(s.rows >= 1 && s.rows <= 256 && s.block >= 16 && s.block % 16 == 0 &&
+                    s.block <= 1 << 20 && s.window >= 1 && s.window <= 1 << 10 &&
+                    s.region >= 1 && s.searches >= 1 && s.fall >= 0 && s.next >= 1 &&
+                    s.ahead >= 1,
+                "Scan");
+    }
+
+    void restart() { d_scan.restart(); }
+
+    /* Return (lag, metric, fallen, hits, chain, passed): the first three hold one value
+     * for each window, from the first unfinished one on. */
+    py::tuple take(const row_array& samples,
+                   complex_array& array,
+                   std::int64_t at,
+                   std::int64_t begin,
+                   float threshold)
+    {
+        const std::int64_t rows = d_scan.settings().rows;
+        require(in_rows(samples) && samples.shape(0) == rows && array.ndim() == 2 &&
+                    array.shape(0) == rows && at >= 0 &&
+                    samples.shape(1) <= array.shape(1) - at && begin >= 0,
+                "Scan.take");
+        const scan_piece piece = { reinterpret_cast<const float*>(samples.data()),
+                                   samples.shape(1),
+                                   row_stride(samples),
+                                   floats(array),
+                                   array.shape(1),
+                                   at,
+                                   begin };
+        scan_result found;
+        {
+            py::gil_scoped_release release;
+            found = d_scan.take(piece, threshold);
+        }
+        complex_array lag(static_cast<py::ssize_t>(found.metric.size()));
+        std::copy(found.lag.begin(), found.lag.end(), floats(lag));
+        return py::make_tuple(lag,
+                              as_array(found.metric),
+                              as_array(found.fallen),
+                              found.hits,
+                              found.chain,
+                              found.passed);
+    }
+
+private:
+    wifi_scan d_scan;
+};
+
+/* Return the best window at or shortly behind a given one. */
+std::int64_t
+strongest_window(const float_array& metric, std::int64_t window, int region, int searches)
+{
+    require(metric.ndim() == 1 && window >= 0 && window < metric.size() && region >= 1 &&
+                searches >= 1,
+            "strongest");
+    return strongest(metric.data(), metric.size(), window, region, searches);
+}
+
+} // namespace
+
+void bind_wifi_scan(py::module_& m)
+{
+    m.def("correlate",
+          &correlate,
+          py::arg("samples").noconvert(),
+          py::kw_only(),
+          py::arg("begin"),
+          py::arg("blocks"),
+          py::arg("block"),
+          py::arg("isa") = "auto");
+    m.def("metric",
+          &metric,
+          py::arg("energy").noconvert(),
+          py::arg("lag").noconvert(),
+          py::kw_only(),
+          py::arg("window"),
+          py::arg("isa") = "auto");
+    py::class_<scan>(m, "Scan")
+        .def(py::init([](std::int64_t rows,
+                         std::int64_t block,
+                         int window,
+                         int region,
+                         int searches,
+                         int fall,
+                         float fallen,
+                         int next,
+                         int ahead,
+                         const std::string& isa) {
+                 return scan(
+                     { rows, block, window, region, searches, fall, fallen, next, ahead },
+                     isa);
+             }),
+             py::kw_only(),
+             py::arg("rows"),
+             py::arg("block"),
+             py::arg("window"),
+             py::arg("region"),
+             py::arg("searches"),
+             py::arg("fall"),
+             py::arg("fallen"),
+             py::arg("next"),
+             py::arg("ahead"),
+             py::arg("isa") = "auto")
+        .def("restart", &scan::restart)
+        .def("take",
+             &scan::take,
+             py::arg("samples").noconvert(),
+             py::arg("array").noconvert(),
+             py::kw_only(),
+             py::arg("at"),
+             py::arg("begin"),
+             py::arg("threshold"));
+    m.def("strongest",
+          &strongest_window,
+          py::arg("metric").noconvert(),
+          py::arg("window"),
+          py::kw_only(),
+          py::arg("region"),
+          py::arg("searches"));
+}
+
+} // namespace mimopack
