@@ -131,7 +131,7 @@ def test_error_rates_are_ordered():
     (detectors.SFSD, {"levels": 0}, "levels: got 0, allowed are 1 to 4"),
     (detectors.HFSD, {"levels": 5}, "levels: got 5, allowed are 1 to 4"),
     (detectors.HFSD, {"levels": 1.5}, "levels: got 1.5, must be an integer"),
-    (detectors.SFSD, {"num_paths": 0}, "num_paths: got 0, allowed are 1 to 16"),
+    (detectors.SFSD, {"num_paths": 0}, "num_paths: got 0, allowed are 1 to 64"),
     (detectors.SFSD, {"num_paths": 17}, "num_paths: got 17, allowed are 1 to 16"),
     (detectors.SFSD, {"levels": 2, "num_paths": 65}, "num_paths: got 65, allowed are 1 to 64"),
     (detectors.SFSD, {"constellation": "qam256", "levels": 4},
