@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Names with parameters, as users write them: "nway:num_passes=4", "wimax:2304:1/2:factor=0.75"."""
+"""Parser for names with parameters, such as "nway:num_passes=4" or "wimax:2304:1/2:factor=0.75"."""
 
 from typing import NamedTuple
 
@@ -8,12 +8,12 @@ _WORDS = {"true": True, "false": False, "none": None}
 
 
 class Spec(NamedTuple):
-    """A name taken apart.
+    """The parsed parts of a name.
 
     Attributes:
         name: the part before the first colon.
         positional: the parts without "=", as text.
-        keywords: values by key: numbers, True, False or None where they look like them.
+        keywords: values by key; text that reads as a number, True, False or None is converted.
     """
 
     name: str
@@ -22,7 +22,7 @@ class Spec(NamedTuple):
 
 
 def parse(text):
-    """Take apart "name:2304:1/2:key=value"; commas separate as colons do.
+    """Parse text such as "name:2304:1/2:key=value"; a comma separates parts as a colon does.
 
     Returns:
         :class:`Spec`
