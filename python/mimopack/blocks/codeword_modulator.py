@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Block: information bits to the vectors that a MIMO transmitter sends of their codewords."""
+"""Block that encodes information bits and maps the codewords to a MIMO transmitter's vectors."""
 
 import numpy as np
 
@@ -13,31 +13,33 @@ from .streams import batched_block, vector
 
 
 def interleaver(seed, num_bits):
-    """The interleaver of a codeword, None for a seed that is None."""
+    """Return the interleaver of a codeword; None if the seed is None."""
     return None if seed is None else coding.RandomInterleaver(num_bits, seed)
 
 
 class codeword_modulator(batched_block):
-    """Encodes, interleaves and modulates, a codeword an item: what ``iterative_receiver`` undoes.
+    """Encodes, interleaves and modulates; each item is one codeword.
+
+    ``iterative_receiver`` does the inverse.
 
     Ports:
-        in 0 ``bits``: byte, vlen code.num_info, a bit in the lowest place of each.
-        out 0 ``x``: complex, vlen vectors*nt, the vectors of a codeword after each other, each nt
-            points of mean energy 1, one a transmit antenna. ``vectors()`` says how many: as many
-            as the codeword's bits need, the last filled up with zeros
-            (``iterative.CodewordLayout``).
+        in 0 ``bits``: byte, vlen code.num_info, one bit in the lowest place of each byte.
+        out 0 ``x``: complex, vlen vectors*nt: the vectors of a codeword, one after another. A
+            vector has nt points of mean energy 1, one per transmit antenna. ``vectors()`` returns
+            the number of vectors, which is as many as the codeword's bits need; zeros fill up the
+            last one (``iterative.CodewordLayout``).
 
-    Tags pass on to the item of their codeword.
+    Tags pass to the item of their codeword.
 
     Args:
         code: see ``fec_encoder``.
-        num_tx: transmit antennas.
-        constellation: as the detectors take it.
-        interleaver_seed: of ``coding.RandomInterleaver``; None for no interleaver.
+        num_tx: number of transmit antennas.
+        constellation: see the detectors.
+        interleaver_seed: seed of ``coding.RandomInterleaver``; None for no interleaver.
 
     Raises:
-        ValueError: an argument is not as above.
-        OSError: a file that cannot be read.
+        ValueError: an argument does not match its description.
+        OSError: a file cannot be read.
     """
 
     def __init__(self, code="wimax:2304:1/2", num_tx=4, constellation="qam16", interleaver_seed=1):
@@ -52,7 +54,7 @@ class codeword_modulator(batched_block):
             [vector(np.complex64, width)], batch_of_codewords(8 * width))
 
     def vectors(self):
-        """Vectors of a codeword."""
+        """Return the number of vectors per codeword."""
         return self._layout.vectors
 
     def work(self, input_items, output_items):

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The detector blocks: one adapter, and a class of it for every detector in the registry."""
+"""The detector blocks: one adapter class, and a subclass for each registered detector."""
 
 import inspect
 import time
@@ -14,14 +14,14 @@ from ..checks import flag, integer
 from .settings import STATUS, Controlled, NoisePower
 from .streams import REPORT_SECONDS, BlockLog, vector
 
-# Vectors per work() call to aim at, and the size of the largest port's share of them. The buffers
-# round the block take about twice this memory. With 14 vectors to a matrix 16384 of them were
-# slower by a third on 16 processors and by half on a GPU.
+# Target number of vectors per work() call, and the limit for their size at the largest port. The
+# buffers around the block take about twice this memory. With 14 vectors per matrix, a target of
+# 16384 was slower by a third on 16 processors and by half on a GPU.
 BATCH_VECTORS = 65536
 BATCH_BYTES = 2**22
-# Candidates per work() call at most: a flowgraph can only be stopped between two calls.
+# Largest number of candidates per work() call: a flowgraph can stop only between two calls.
 BATCH_CANDIDATES = 2**28
-# A full SIMD register of vectors per thread, and some.
+# Minimum number of vectors per work() call, enough to fill the SIMD registers of several threads.
 LEAST_VECTORS = 64
 
 
@@ -29,34 +29,34 @@ class detector_block(Controlled, NoisePower, gr.sync_block):
     """A detector of ``gnuradio.mimopack.detectors`` as a sync block.
 
     Ports:
-        in 0 ``y``: complex, vlen T*nr, T received vectors after each other.
-        in 1 ``h``: complex, vlen nr*nt, row-major, the channel of these T vectors.
-        in 2 ``prior`` (with prior_input=True): float, vlen T*nt*m, a-priori LLRs.
-        out 0 ``llr``: float (or int8), vlen T*nt*m, ln P(1)/P(0), layer-major, MSB first.
+        in 0 ``y``: complex, vlen T*nr: T received vectors, one after another.
+        in 1 ``h``: complex, vlen nr*nt: the channel matrix of these T vectors, row-major.
+        in 2 ``prior`` (with prior_input=True): float, vlen T*nt*m: a-priori LLRs.
+        out 0 ``llr``: float (or int8), vlen T*nt*m: ln P(1)/P(0), layer-major, MSB first.
         message in ``control``: a dict or pair with ``noise_var`` and ``threads``.
-        message out ``status``: a dict with the totals ``vectors``, ``erasures`` and
-            ``failures``, once a second at most, when vectors had to be erased.
+        message out ``status``: a dict with the totals ``vectors``, ``erasures`` and ``failures``;
+            sent when vectors had to be erased, at most once a second.
 
-    With backend "cuda" or "auto" a GPU that fails while the flowgraph runs is said once; the
-    vectors at hand and all others are then detected by the CPU. What a GPU needs at first,
-    compiling and, for "auto", a comparison with the CPU, takes seconds in start(), half a minute
-    for the largest searches.
+    With backend "cuda" or "auto", a GPU failure while the flowgraph runs is reported once. The CPU
+    then detects the current vectors and all later ones. start() does the slow first steps on a GPU:
+    compiling and, for "auto", a comparison with the CPU. They take seconds, or half a minute for
+    the largest searches.
 
-    While it runs on a GPU it has the buffers around it pinned, which the GPU then reads and writes
-    without a copy; ``pin_buffers = False`` in section ``[mimopack]`` of GNU Radio's configuration
-    (~/.gnuradio/config.conf) keeps it from that.
+    On a GPU, the block pins the buffers around it while it runs, so that the GPU reads and writes
+    them without a copy. To turn this off, set ``pin_buffers = False`` in section ``[mimopack]`` of
+    GNU Radio's configuration (~/.gnuradio/config.conf).
 
-    The block asks for buffers of about 65536 vectors (fewer where a vector is large or a full
-    search would take long). A maximum buffer size set on it or its neighbours must leave room
-    for two batches.
+    The block asks for buffers of about 65536 vectors, fewer if a vector is large or a full search
+    would take long. A maximum buffer size set on the block or its neighbours must leave room for
+    two batches.
 
-    A tag ``noise_var`` on ``y`` sets the noise power from its item on, as ``set_noise_var``
-    does from the next work() call on. Tags pass from every input to the output. Each input
-    item leaves as one output item; vectors that cannot be detected leave as LLRs of 0.
+    A tag ``noise_var`` on ``y`` sets the noise power from its item on; ``set_noise_var`` sets it
+    from the next work() call on. Tags pass from every input to the output. Each input item gives
+    one output item; vectors that cannot be detected give LLRs of 0.
 
-    When a running flowgraph is changed (lock, unlock), GNU Radio 3.10 drops what waits in its
-    buffers, not always as many items of ``y`` as of ``h`` (GNU Radio issue 6105); stop and start
-    it instead.
+    Stop and start a running flowgraph to change it. With lock and unlock, GNU Radio 3.10 drops the
+    contents of its buffers, and not always as many items of ``y`` as of ``h`` (GNU Radio issue
+    6105).
     """
 
     DETECTOR = None
@@ -87,10 +87,11 @@ class detector_block(Controlled, NoisePower, gr.sync_block):
         most = max(LEAST_VECTORS, BATCH_CANDIDATES // det.candidates)
         vectors = min(BATCH_VECTORS, most)
         self._batch = max(1, min(vectors // self._period, BATCH_BYTES // largest))
-        # An output multiple makes the scheduler give the block and its neighbours buffers of
-        # this size; start() takes it back so that the tail of a stream is not kept. The minimum
-        # waits for room instead of trickling; the rest of the buffer is the reader's, who may
-        # need several items at once and would wait for ever if all of it were claimed here.
+        # An output multiple makes the scheduler give the block and its neighbours buffers of this
+        # size. start() sets it back to 1, so that the tail of a stream is not held back. The
+        # minimum makes the scheduler wait for room instead of calling work() for a few items. The
+        # rest of the buffer is left to the block that reads it: that block may need several items
+        # at once and would wait for ever if this block claimed the whole buffer.
         self.set_output_multiple(self._batch)
         self.set_min_noutput_items(max(1, self._batch // 4))
         if most < BATCH_VECTORS:
@@ -110,31 +111,34 @@ class detector_block(Controlled, NoisePower, gr.sync_block):
         try:
             self._detector.release()
         except Exception as error:
-            self._log.error(f"the GPU's memory was not given back: {error!r}")
+            self._log.error(f"the GPU's memory was not freed: {error!r}")
         self.set_output_multiple(self._batch)    # for the buffers of the next start
         return True
 
     def set_threads(self, threads):
-        """CPU threads, 0 for all cores."""
+        """Set the number of CPU threads; 0 takes all cores."""
         self._detector.threads = threads
 
     def threads(self):
         return self._detector.threads
 
     def last_backend(self):
-        """What the last work() call ran on, "cpu", "cuda" or "reference"; None before the first."""
+        """Return the backend of the last work() call: "cpu", "cuda", "reference"; None before."""
         return self._detector.last_backend
 
     def vectors(self):
-        """Vectors that have passed since the block was made."""
+        """Return the number of vectors processed since the block was made."""
         return self._vectors
 
     def erasures(self):
-        """How many of them were erased."""
+        """Return the number of vectors erased since the block was made."""
         return self._erasures
 
     def failures(self):
-        """work() calls in which the detector failed; all their vectors were erased."""
+        """Return the number of work() calls in which the detector failed.
+
+        All vectors of these calls were erased.
+        """
         return self._failures
 
     def work(self, input_items, output_items):
@@ -149,7 +153,7 @@ class detector_block(Controlled, NoisePower, gr.sync_block):
             det.detect(y, h, self._noise(items, self._period), prior=prior,
                        out=out.reshape(n, det.bits_per_vector))
             self._erasures += det.erasures
-        except Exception as error:    # the stream goes on: these vectors are erased, and said
+        except Exception as error:    # erase and report these vectors, and continue
             out[...] = 0
             self._erasures += n
             self._failures += 1
@@ -162,16 +166,18 @@ class detector_block(Controlled, NoisePower, gr.sync_block):
         return items
 
     def _pin(self, *arrays):
-        """The buffers around the block, once between start and stop; where it cannot be done, never
-        again."""
-        self._pinned, why = True, "they are in files, or the system does not allow it"
+        """Pin the buffers around the block, once between start and stop.
+
+        After a failure the block never tries again.
+        """
+        self._pinned, why = True, "they are in files, or the system does not allow pinning"
         try:
             if self._detector.pin(*arrays):
                 return
         except Exception as error:
             why = repr(error)
         self._detector.pins_buffers = False
-        self._log.warn(None, "the buffers around the block are not pinned, which costs speed: "
+        self._log.warn(None, "the buffers around the block are not pinned, which is slower: "
                        + why)
 
     def _on_gpu_failure(self, error):
@@ -184,8 +190,8 @@ class detector_block(Controlled, NoisePower, gr.sync_block):
                 not final and now - self._last_report < REPORT_SECONDS):
             return
         if self._failures > self._reported[1]:
-            self._log.error(f"the detector failed in {self._failures} calls so far, whose "
-                            f"vectors were erased; the last: {self._error!r}")
+            self._log.error(f"the detector failed in {self._failures} calls so far and their "
+                            f"vectors were erased; the last error: {self._error!r}")
         self._last_report, self._reported = now, counts
         self._log.warn(None, f"{self._erasures} of {self._vectors} vectors erased so far "
                        "(NaN, Inf, noise_var, rank of H, or a failure)")
@@ -222,8 +228,10 @@ def _make(detector):
 
 
 def make_detector_block(detector):
-    """The block of a detector that ``detectors.register`` was given: a class, as those of this
-    module."""
+    """Return a block class for a detector that ``detectors.register`` has registered.
+
+    The class is like those of this module.
+    """
     return _make(detector)
 
 
