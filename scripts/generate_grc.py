@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Write what GRC shows of detectors and codes: the detectors' blocks, and menus of other blocks.
+"""Write the GRC descriptions of the detector blocks, and the menus of other blocks.
 
-grc/mimopack_<name>_detector.block.yml is written for every registered detector. In the files of
-receivers, encoders and decoders, which are written by hand, the menus of detectors, backends and
-codes are written, and what they say of the names of codes.
+The script writes grc/mimopack_<name>_detector.block.yml for every registered detector. The files of
+receivers, encoders and decoders are written by hand; in these the script updates the menus of
+detectors, backends and codes, and the explanation of the codes' names.
 
     PYTHONPATH=build/python .venv/bin/python scripts/generate_grc.py [--check]
 
@@ -25,7 +25,7 @@ from gnuradio.mimopack.blocks import DETECTOR_BLOCKS
 from gnuradio.mimopack.detectors.parameters import Parameter
 
 GRC = Path(__file__).resolve().parent.parent / "grc"
-# Blocks written by hand, with their menus that name what there is.
+# Blocks written by hand, with the menus that the script updates.
 BY_HAND = {"mimopack_wifi_receiver.block.yml": ("detector", "backend"),
            "mimopack_wifi_decoder.block.yml": ("detector", "backend"),
            "mimopack_iterative_receiver.block.yml": ("code", "detector", "backend"),
@@ -34,9 +34,9 @@ BY_HAND = {"mimopack_wifi_receiver.block.yml": ("detector", "backend"),
            "mimopack_fec_encoder_pdu.block.yml": ("code",),
            "mimopack_fec_decoder.block.yml": ("code", "backend"),
            "mimopack_fec_decoder_pdu.block.yml": ("code", "backend")}
-# Of these, the blocks that explain the names of codes.
+# The blocks among these that explain the names of codes.
 EXPLAINING = tuple(name for name in BY_HAND if "fec" in name)
-# Receivers that choose a detector by themselves where they are told to.
+# Receivers that can choose a detector automatically.
 CHOOSING = ("mimopack_wifi_receiver.block.yml",)
 
 HEADER = """\
@@ -46,16 +46,16 @@ HEADER = """\
 
 """
 
-# What the block has beyond the detector; the defaults are those of the block.
+# Parameters that the block has in addition to the detector's; the block sets their defaults.
 NOISE_VAR = ("noise_var", "Noise Variance", "float",
              "Noise power per complex receive dimension, linear; a tag noise_var on y sets it too.")
 PERIOD = ("symbols_per_channel", "Vectors per Channel", "int",
-          "T, how many consecutive received vectors share a channel matrix: each item of y "
-          "holds T of them.")
+          "T, the number of consecutive received vectors that share a channel matrix; each item of "
+          "y contains T vectors.")
 PRIOR = ("prior_input", "A-priori Input", "bool",
-         "Adds an input for a-priori LLRs; the result is then a-posteriori.")
+         "Whether to add an input for a-priori LLRs; the result is then a-posteriori.")
 
-# Dialogue order, and what is shown on the block only when it differs from its default.
+# Order of the parameters in GRC's dialogue.
 FIRST = ("num_tx", "num_rx", "constellation")
 LAST = ("llr_type", "llr_scale", "backend", "device", "threads")
 DTYPES = {"int": "int", "float": "real", "bool": "bool", "enum": "enum", "constellation": "raw",
@@ -63,7 +63,7 @@ DTYPES = {"int": "int", "float": "real", "bool": "bool", "enum": "enum", "conste
 
 
 def block_parameters(detector, block):
-    """All parameters of a detector's block, in the order of GRC's dialogue."""
+    """Return all parameters of a detector's block, in the order of GRC's dialogue."""
     signature = inspect.signature(block)
     declared = {p.name: p for p in detector.all_parameters() if p.in_blocks}
     own = [name for name in declared if name not in (*FIRST, *LAST)]
@@ -75,16 +75,16 @@ def block_parameters(detector, block):
 
 
 def title(label):
-    """A label in GRC's manner: capitals, except where the word has its own."""
+    """Return a label with capitals as in GRC; words with capitals of their own keep them."""
     return " ".join(word.capitalize() if word.islower() and word != "per" else word
                     for word in label.split())
 
 
 def grc_parameter(parameter):
-    """The YAML entry of one parameter."""
+    """Return the YAML entry of one parameter."""
     default = parameter.default
     entry = {"id": parameter.name, "label": title(parameter.label),
-             # An optional number may be None, which only a raw expression can say.
+             # An optional number may be None, which only a raw expression can express.
              "dtype": "raw" if parameter.optional else DTYPES[parameter.kind],
              "default": repr(default) if parameter.kind != "constellation" else f'"{default}"'}
     if parameter.kind == "enum":
@@ -110,7 +110,7 @@ def grc_parameter(parameter):
 
 
 def asserts(detector):
-    """What GRC can refuse before the flowgraph runs; the block itself checks everything."""
+    """Return the checks that GRC makes before the flowgraph runs; the block checks all values."""
     checks = [f"1 <= num_tx <= {detector.MAX_TX}", f"num_tx <= num_rx <= {detector.MAX_RX}",
               "noise_var > 0", "symbols_per_channel >= 1", "threads >= 0",
               "isinstance(device, (list, tuple)) or device >= 0",
@@ -123,25 +123,25 @@ def asserts(detector):
 
 
 def documentation(detector, parameters):
-    # its arguments follow below, as Companion names them
+    # the parameters follow below, with their names in GRC
     text = inspect.cleandoc(detector.__doc__).split("\n\nArgs:")[0]
     lines = [text, "", "Model: y = H x + n, n ~ CN(0, noise_var I), "
              "E|x_i|^2 = 1.", "", "Ports:",
-             "  y: Vectors per Channel times num_rx values, received vectors after each other.",
+             "  y: Vectors per Channel * num_rx values: received vectors, one after another.",
              "  h: the num_rx x num_tx channel matrix of these vectors, row by row."]
     if detector.SUPPORTS_PRIOR:
         lines.append("  prior: a-priori LLRs, in the order of llr.")
     lines += ["  llr: ln P(1)/P(0), antenna by antenna, most significant bit first; 0 for a vector "
               "that cannot be detected.",
               "  control: a pair or dictionary with noise_var and threads.",
-              "  status: totals of vectors and erasures, when vectors were erased.", "",
+              "  status: totals of vectors and erasures; sent when vectors were erased.", "",
               "Parameters:"]
     lines += [f"  {grc_parameter(p)['label']}: {p.doc}" for p in parameters]
     return "\n".join(lines)
 
 
 def block_yaml(detector):
-    """The text of a detector's .block.yml."""
+    """Return the text of a detector's .block.yml."""
     name = f"{detector.name}_detector"
     parameters = block_parameters(detector, DETECTOR_BLOCKS[name])
     bits = "symbols_per_channel * num_tx * mimopack.constellation.get(constellation)" \
@@ -181,8 +181,7 @@ def block_yaml(detector):
 
 
 def completed_yaml(name):
-    """A .block.yml that is written by hand, with the detectors, backends and codes that there
-    are."""
+    """Return a .block.yml that is written by hand, with its menus updated."""
     text = (GRC / name).read_text(encoding="utf-8")
     chosen = {"auto": "Auto"} if name in CHOOSING else {}
     names = chosen | {one: kind.__name__ for one, kind in detectors.REGISTRY.items()}
@@ -205,15 +204,14 @@ def completed_yaml(name):
 
 
 def code_names():
-    """What there is to say of the names of codes."""
+    """Return the explanation of the names of codes."""
     known = [f"{family.form} ({family.summary})" for family in coding.FAMILIES.values()]
-    return (f"{', '.join(known[:-1])}, or {known[-1]}. Any other name than those in the menu can "
-            "be typed, and options of the decoder behind it, as in "
-            "conv:1000:1/2:algorithm=viterbi.")
+    return (f"{', '.join(known[:-1])}, or {known[-1]}. You can type names that are not in the menu, "
+            "and append options of the decoder, as in conv:1000:1/2:algorithm=viterbi.")
 
 
 class _Dumper(yaml.SafeDumper):
-    """Text of several lines as a block, as a person would write it."""
+    """A dumper that writes text of several lines as a block."""
 
     def text(self, value):
         return self.represent_scalar("tag:yaml.org,2002:str", value,
@@ -224,7 +222,7 @@ _Dumper.add_representer(str, _Dumper.text)
 
 
 def out_of_date(write):
-    """Names of the files that differ from what they should be; they are rewritten if asked."""
+    """Return the names of the files that are out of date; rewrite these files if asked."""
     wanted = {f"mimopack_{d.name}_detector.block.yml": block_yaml(d)
               for d in detectors.REGISTRY.values()}
     wanted |= {name: completed_yaml(name) for name in BY_HAND}
