@@ -14,7 +14,10 @@ POINTS = constellation.get("qam16")
 
 
 def transmitted(n, snr_db, num_tx=4, seed=0, per_channel=1, interleaver=INTERLEAVER):
-    """(bits, words, y, h, noise_var) of n codewords over i.i.d. Rayleigh; simulated."""
+    """Return simulated (bits, words, y, h, noise_var) of n codewords over Rayleigh channels.
+
+    The channels are i.i.d. Rayleigh.
+    """
     rng = np.random.default_rng(seed)
     bits = rng.integers(0, 2, (n, CODE.num_info), np.uint8)
     words = CODE.encode(bits)

@@ -6,13 +6,15 @@ import numpy as np
 from gnuradio.mimopack import coding
 
 RNG = np.random.default_rng
-# Noise at which about one bit in a hundred is wrong
+# Noise at which about one bit in a hundred is wrong.
 DEVIATION = {"1/2": 0.85, "2/3": 0.67, "3/4": 0.59, "5/6": 0.53}
 
 
 def transmitted(size, rate, n, deviation=None, seed=0, prior=0.0):
-    """(bits, codewords, LLRs) over AWGN with BPSK, and a-priori LLRs of information bits with a
-    deviation; simulated."""
+    """Return simulated (bits, codewords, LLRs) over AWGN with BPSK.
+
+    The a-priori LLRs of the information bits have the given deviation.
+    """
     rng = RNG(seed)
     bits = rng.integers(0, 2, (n, size), np.uint8)
     words = coding.ConvolutionalEncoder(size, rate).encode(bits)

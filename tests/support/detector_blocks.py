@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The detector blocks in flowgraphs: what they are fed, and what they give."""
+"""Detector blocks in flowgraphs: their input and output."""
 
 import numpy as np
 import pmt
@@ -9,7 +9,7 @@ from gnuradio.mimopack.blocks.streams import vector
 
 
 class Source(gr.sync_block):
-    """Items of an array, at most `step` at a time, with tags (item, key, value)."""
+    """Sends the items of an array, at most `step` at a time, with tags (item, key, value)."""
 
     def __init__(self, items, tags=(), step=None):
         items = np.ascontiguousarray(items).reshape(len(items), -1)
@@ -52,7 +52,7 @@ def make(name, **parameters):
 
 
 def play(block, y, h, period=1, prior=None, tags=(), step=None, dtype=np.float32):
-    """Run the arrays through the block; the LLRs as (n, nt*m), and the sink."""
+    """Run the arrays through the block; return the LLRs as (n, nt*m), and the sink."""
     tb = gr.top_block()
     width = block.output_signature().sizeof_stream_item(0) // np.dtype(dtype).itemsize
     ends = [Source(y.reshape(len(y) // period, -1), tags, step), Source(h, (), step)]
@@ -67,7 +67,7 @@ def play(block, y, h, period=1, prior=None, tags=(), step=None, dtype=np.float32
 
 
 class Hungry(gr.basic_block):
-    """A reader that wants many items at once, as decoders of long blocks do."""
+    """A reader that needs many items at once, as decoders of long blocks do."""
 
     def __init__(self, items, width):
         gr.basic_block.__init__(self, "hungry", [(np.float32, width)], None)

@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the GPU backend takes from CuPy, without a GPU.
+"""An imitation of the parts of CuPy that the GPU backend uses; needs no GPU.
 
-A stream does nothing until somebody waits for it, so that what is read or overwritten too early
-shows. Memory of a GPU is memory of the host, kernels are the CPU's detectors.
+A stream does nothing until someone waits for it, which reveals memory that is read or overwritten
+too early. GPU memory is host memory, and kernels are the CPU's detectors.
 """
 
 import ctypes
@@ -16,13 +16,13 @@ from gnuradio.mimopack.cuda import program as programs
 
 
 def _view(at, dtype, *shape):
-    """Memory at an address as an array."""
+    """Return the memory at an address as an array."""
     size = int(np.prod(shape)) * np.dtype(dtype).itemsize
     return np.frombuffer((ctypes.c_char * size).from_address(at), dtype).reshape(shape)
 
 
 class Stream:
-    """Work that waits; of the GPU that is the current one."""
+    """A queue of work for the current GPU."""
 
     all = {}
 
@@ -65,13 +65,13 @@ class _Memory:
 
 
 class Fake:
-    """Stands for the module cupy; ``install`` puts it in its place."""
+    """Imitates the module cupy; ``install`` puts it in place."""
 
     log = []             # ("launch", "wait", "free", "pin" or "unpin", GPU), in order
     pinned = []          # arrays
-    registered = {}      # {address: size} of other memory that is pinned
+    registered = {}      # {address: size} of other pinned memory
     count = 1            # GPUs
-    launches_left = -1   # until one fails; -1: for ever
+    launches_left = -1   # until one fails; -1: never
 
     def __init__(self):
         self.get_default_memory_pool = lambda: SimpleNamespace(
@@ -118,7 +118,7 @@ class Fake:
 
     @staticmethod
     def compile(program, variant):
-        """In place of ``Program._compile``."""
+        """Replaces ``Program._compile``."""
         plan = program._plan
         core = _core.Detector(plan)
         Fake.kernels.append((core, plan, variant))
@@ -157,7 +157,7 @@ class Fake:
 
 
 def install(monkeypatch, count=1):
-    """As if there were so many GPUs."""
+    """Imitate this number of GPUs."""
     monkeypatch.setattr(Fake, "registered", {})
     fake = Fake()
     monkeypatch.setattr(device, "cupy", lambda: fake)

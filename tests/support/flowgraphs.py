@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Flowgraphs for the tests: written for GNU Radio Companion, compiled and run; messages kept."""
+"""Flowgraphs for the tests: write, compile and run GNU Radio Companion files, store messages."""
 
 import os
 import subprocess
@@ -18,12 +18,12 @@ _STATES = {"coordinate": [0, 0], "rotation": 0, "state": "enabled"}
 
 
 def block(name, key, **parameters):
-    """A block of a flowgraph; parameters are text, as typed into Companion."""
+    """Return a block of a flowgraph; parameters are text, as typed into Companion."""
     return {"name": name, "id": key, "parameters": parameters, "states": _STATES}
 
 
 def save(folder, blocks, connections):
-    """Write a flowgraph without windows; returns the .grc file."""
+    """Write a flowgraph without windows; return the path of the .grc file."""
     options = {"id": "generated", "title": "generated", "generate_options": "no_gui",
                "run_options": "run", "output_language": "python"}
     path = folder / "generated.grc"
@@ -34,7 +34,7 @@ def save(folder, blocks, connections):
 
 
 class Companion:
-    """GNU Radio Companion's library with our blocks; what grcc does, without its start."""
+    """GNU Radio Companion's library with our blocks; works as grcc, without its start-up time."""
 
     def __init__(self, home):
         from gnuradio.grc.core import Messages as messages
@@ -42,7 +42,7 @@ class Companion:
 
         self._said = []
         with pytest.MonkeyPatch.context() as patch:
-            # A home of its own keeps GRC's caches and hierarchical blocks out of the user's.
+            # A separate home folder keeps GRC's caches and hierarchical blocks out of the user's.
             patch.setenv("HOME", str(home))
             patch.setenv("GRC_BLOCKS_PATH", str(ROOT / "grc"))
             self._platform = Platform(
@@ -53,26 +53,26 @@ class Companion:
         assert not any("mimopack" in line for line in self._said), self._said
 
     def compile(self, path, folder):
-        """(script or None, messages) of a .grc file."""
+        """Return (script or None, messages) for a .grc file."""
         self._said.clear()
         _, script = self._platform.load_and_generate_flow_graph(str(path), str(folder))
         return script, "".join(self._said)
 
     def compiled(self, path, folder):
-        """The script of a .grc file that must compile."""
+        """Return the script of a .grc file that must compile."""
         script, said = self.compile(path, folder)
         assert script, said
         return Path(script)
 
     def refusals(self, path, folder):
-        """The errors, as Companion shows them, of a .grc file that must not compile."""
+        """Return the errors, as Companion shows them, of a .grc file that must not compile."""
         script, said = self.compile(path, folder)
         assert script is None
         return said.split("errors from flowgraph:")[1]
 
 
 def run(script, folder, *arguments):
-    """Run a script of a flowgraph; it must exit with 0. Returns what it printed."""
+    """Run the script of a flowgraph, which must exit with 0; return its output."""
     done = subprocess.run(
         [sys.executable, str(script), *arguments], cwd=folder, capture_output=True, text=True,
         timeout=120, env={**os.environ, "PYTHONPATH": str(PACKAGES), "HOME": str(folder)})
@@ -81,7 +81,7 @@ def run(script, folder, *arguments):
 
 
 class Messages(gr.basic_block):
-    """Keeps (time.monotonic(), PMT) of what arrives at its port "in"."""
+    """Stores (time.monotonic(), PMT) of each message at its port "in"."""
 
     def __init__(self):
         gr.basic_block.__init__(self, "messages", None, None)
@@ -93,16 +93,16 @@ class Messages(gr.basic_block):
         self.received.append((time.monotonic(), message))
 
     def stamps(self):
-        """When each arrived."""
+        """Return the arrival time of each message."""
         return [stamp for stamp, _ in self.received]
 
     def values(self):
-        """Each as a Python object."""
+        """Return each message as a Python object."""
         return [pmt.to_python(message) for _, message in self.received]
 
 
 def until(condition):
-    """Wait for a condition; no longer than 10 s."""
+    """Wait for a condition, at most 10 s."""
     end = time.monotonic() + 10
     while not condition():
         assert time.monotonic() < end

@@ -1,13 +1,13 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Packages that seem to be missing."""
+"""Imitate missing packages."""
 
 import builtins
 import sys
 
 
 def hide(monkeypatch, package):
-    """Let a package be missing."""
+    """Make the import of a package fail."""
     for name in [*sys.modules]:
         if name.split(".")[0] == package or name.startswith("gnuradio.mimopack.apps.wifi.") and (
                 name.split(".")[-1] in ("view", "plots", "metrics")):

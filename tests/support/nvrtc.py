@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""NVIDIA's run-time compiler, from the package nvidia-cuda-nvrtc: it needs no GPU."""
+"""NVIDIA's run-time compiler from the package nvidia-cuda-nvrtc, which needs no GPU."""
 
 import ctypes
 import re
@@ -20,8 +20,11 @@ def library():
 
 
 class Program:
-    """A compiled program: ``error`` (None or the compiler's log), and by kernel ``registers``,
-    ``stack`` and ``spills`` (bytes)."""
+    """A compiled program.
+
+    ``error`` is None or the compiler's log. ``registers``, ``stack`` and ``spills`` (bytes) have an
+    entry for each kernel.
+    """
 
     def __init__(self, source, architecture, options):
         nvrtc, program = library(), ctypes.c_void_p()

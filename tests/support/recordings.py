@@ -7,11 +7,11 @@ from gnuradio.mimopack import recording
 
 
 def exact_samples(channels, n, datatype, seed=0):
-    """Random samples (channels, n) that the datatype holds without rounding."""
+    """Return random samples (channels, n) that the datatype represents exactly."""
     rng = np.random.default_rng(seed)
     largest = recording.get_datatype(datatype).largest
     if largest is not None:
-        # Of 32 bits float32 holds the upper 24.
+        # float32 holds the upper 24 of 32 bits.
         steps = min(round(1 / (1 - largest)), 1 << 23)
         parts = rng.integers(-steps, steps, (channels, n, 2)) / np.float32(steps)
         parts[0, 0] = (-1.0, 1 - 1 / steps)

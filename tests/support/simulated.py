@@ -7,7 +7,7 @@ from gnuradio.mimopack import channel, constellation
 
 
 def problem(n, num_tx, num_rx, name, snr_db, per_channel=1, seed=0):
-    """(y, h, noise_var, bits): i.i.d. Rayleigh, SNR per receive antenna."""
+    """Return (y, h, noise_var, bits): i.i.d. Rayleigh channels, SNR per receive antenna."""
     rng = np.random.default_rng(seed)
     points = constellation.get(name)
     noise_var = num_tx * 10 ** (-snr_db / 10)
@@ -20,14 +20,14 @@ def problem(n, num_tx, num_rx, name, snr_db, per_channel=1, seed=0):
 
 
 def assert_close(llr, expected, tolerance=1e-3):
-    """Equal within ``tolerance`` of each vector's largest LLR."""
+    """Assert equality within ``tolerance`` of each vector's largest LLR."""
     scale = np.max(np.abs(expected), axis=1)
     error = np.max(np.abs(llr - expected), axis=1)
     assert np.all(error <= tolerance * scale + 1e-6), np.max(error / (scale + 1e-30))
 
 
 def calibrated(n, mean=4.0, seed=1):
-    """(LLRs, bits): by Bayes' rule calibrated LLRs of BPSK in Gaussian noise."""
+    """Return (LLRs, bits): calibrated LLRs of BPSK in Gaussian noise, by Bayes' rule."""
     rng = np.random.default_rng(seed)
     bits = rng.integers(0, 2, n, np.uint8)
     llr = (2.0 * bits - 1) * mean + rng.normal(0, np.sqrt(2 * mean), n)

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Detectors that take more time than there is."""
+"""Detectors that are too slow for real time."""
 
 import time
 
@@ -8,7 +8,7 @@ from gnuradio.mimopack import detectors
 
 
 class SlowDetector:
-    """N-way, which takes its time."""
+    """N-way with a delay."""
 
     def __init__(self, unknowns, rows, constellation):
         self._detector = detectors.NWay(num_tx=unknowns, num_rx=rows, constellation=constellation)
@@ -20,27 +20,27 @@ class SlowDetector:
 
     @staticmethod
     def pass_time():
-        """Take 20 ms of a processor."""
+        """Keep a processor busy for 20 ms."""
         end = time.thread_time() + 0.02
         while time.thread_time() < end:
             pass
 
 
 class WaitingDetector(SlowDetector):
-    """N-way, which waits for what others have."""
+    """N-way that waits, as for a resource that others use."""
 
     waited = 0.0
 
     @staticmethod
     def pass_time():
-        """Wait for 20 ms, without Python's lock."""
+        """Wait for 20 ms without Python's lock."""
         begun = time.monotonic()
         time.sleep(0.02)
         WaitingDetector.waited += time.monotonic() - begun
 
 
 class SlowNWay(detectors.NWay):
-    """N-way in Python, which takes more time than there is."""
+    """N-way in Python, too slow for real time."""
 
     def detect(self, *arguments, **options):
         SlowDetector.pass_time()

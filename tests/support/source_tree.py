@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Where the sources, the package under test and recorded data are."""
+"""Paths of the sources, the package under test and the recorded data."""
 
 from pathlib import Path
 
@@ -8,5 +8,5 @@ from gnuradio import mimopack
 
 ROOT = Path(__file__).resolve().parents[2]
 DATA = ROOT / "tests/data"
-# The folder on Python's path that holds gnuradio/mimopack.
+# The folder on Python's path that contains gnuradio/mimopack.
 PACKAGES = Path(mimopack.__file__).parents[2]

@@ -12,8 +12,10 @@ import pytest
 
 
 def in_terminal(width, height, *arguments, interrupt=None):
-    """What the command writes to a terminal of a size, and its exit status; with SIGINT when a
-    text has been seen."""
+    """Run a command in a terminal of a given size; return its output and exit status.
+
+    Sends SIGINT when a given text has appeared.
+    """
     pytest.importorskip("rich")
     outer, inner = pty.openpty()
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "TERM": "xterm-256color",
@@ -33,5 +35,5 @@ def in_terminal(width, height, *arguments, interrupt=None):
             process.send_signal(signal.SIGINT)
             interrupt = None
     os.close(outer)
-    # What gr-soapy prints, such as "sO", can fall into the middle of a character.
+    # Output of gr-soapy, such as "sO", can be inserted in the middle of a character.
     return b"".join(parts).decode(errors="replace"), process.wait(timeout=60)

@@ -10,7 +10,7 @@ import pytest
 
 
 def tshark(path, *names):
-    """What tshark decodes: for each record a list with a list of each field's values."""
+    """Return tshark's output: for each record a list with a list of the values of each field."""
     if shutil.which("tshark") is None:
         pytest.fail("tshark is missing: scripts/setup.sh --tests installs it")
     selected = ["_ws.malformed", "_ws.expert.message", *names]
@@ -22,15 +22,15 @@ def tshark(path, *names):
     assert done.returncode == 0, done.stderr
     rows = [[cell.split(";") if cell else [] for cell in line.split("\t")]
             for line in done.stdout.splitlines()]
-    # A bad frame check sequence counts as malformed, and nothing else may.
+    # A bad frame check sequence counts as malformed; nothing else may be malformed.
     assert all(not row[0] or row[1][0].startswith("Bad checksum") for row in rows), rows
-    # A truth value is True since tshark 4.2, 1 before.
+    # tshark prints a truth value as True since version 4.2, as 1 before.
     values = {"True": 1, "False": 0}
     return [[[values.get(value, value) for value in cell] for cell in row[2:]] for row in rows]
 
 
 def numbers(path, *names):
-    """The same as numbers; a field that occurs once is no list, one that is missing None."""
+    """Return the same as numbers; a single value replaces its list, None a missing field."""
     def of(cell):
         found = [float(int(value, 0)) if isinstance(value, str) and value.startswith("0x")
                  else float(value) for value in cell]

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Received codewords of the turbo code."""
+"""Simulated codewords of the turbo code."""
 
 import numpy as np
 from gnuradio.mimopack.coding import turbo
@@ -9,7 +9,7 @@ RNG = np.random.default_rng
 
 
 def transmitted(size, n, ebn0_db, seed=0):
-    """(bits, codewords, LLRs) over AWGN with BPSK; simulated."""
+    """Return simulated (bits, codewords, LLRs) over AWGN with BPSK."""
     rng = RNG(seed)
     bits = rng.integers(0, 2, (n, size), np.uint8)
     words = turbo.TurboEncoder(size).encode(bits)
@@ -19,8 +19,11 @@ def transmitted(size, n, ebn0_db, seed=0):
 
 
 def of_sionna(size):
-    """Where each bit of a codeword is in Sionna's: TS 36.212 §5.1.3.2.2 shares the tail bits x and
-    parity bits z of both encoders among the streams."""
+    """Return the position of each bit of a codeword in Sionna's codewords.
+
+    TS 36.212 §5.1.3.2.2 distributes the tail bits x and parity bits z of both encoders over the
+    streams.
+    """
     x, z = np.arange(0, 12, 2) + 3 * size, np.arange(1, 12, 2) + 3 * size
     tails = ((x[0], z[1], x[3], z[4]), (z[0], x[2], z[3], x[5]), (x[1], z[2], x[4], z[5]))
     return np.concatenate([np.r_[stream:3 * size:3, tails[stream]] for stream in range(3)])

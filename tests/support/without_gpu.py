@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Programs for a GPU, compiled by g++ with without_gpu.h: they run without one."""
+"""GPU programs compiled by g++ with without_gpu.h, which run without a GPU."""
 
 import ctypes
 import subprocess
@@ -41,7 +41,7 @@ extern "C" void launch(unsigned blocks, unsigned long long n, unsigned chunk, un
 def compiled(text, path, *more):
     path.with_suffix(".cc").write_text(text)
     options = [option for option in source.OPTIONS if option[:2] in ("-I", "-D", "-s")]
-    # -fno-gnu-unique: programs that are loaded at the same time have shared memory of their own.
+    # -fno-gnu-unique: programs that are loaded at the same time have separate shared memory.
     subprocess.run(["g++", "-O1", "-w", "-fPIC", "-shared", "-fno-gnu-unique",
                     "-ffp-contract=off", *options, *more, "-include", HEADER,
                     path.with_suffix(".cc"), "-o", path], check=True, timeout=300)
@@ -53,16 +53,16 @@ def pointer(array):
 
 
 def launcher(det, folder, more="", **call):
-    """The program's launch(); more: a text; call: what ``source.program`` takes of it."""
+    """Return the program's launch(); more is a text, call the arguments of ``source.program``."""
     sizes = (ctypes.c_ulonglong * 2)()
     compiled(source.program(det.plan(), **call), folder / "size.so").arena_size(sizes)
-    assert sizes[0] <= source.LARGEST_LOCAL_ARENA    # there is no scratch here
+    assert sizes[0] <= source.LARGEST_LOCAL_ARENA    # no scratch memory
     return compiled(source.program(det.plan(), sizes[0], **call) + LAUNCH + more,
                     folder / "program.so").launch
 
 
 def detect(det, launch, y, h, noise_var, prior=None, blocks=1, chunk=1, nodes=None):
-    """(LLRs, vectors erased) of the program."""
+    """Return (LLRs, number of erased vectors) of the program."""
     n, matrices = len(y), len(h)
     llr, counters = np.full((n, det.bits_per_vector), np.nan, np.float32), np.zeros(2, np.uint64)
     launch(blocks, ctypes.c_ulonglong(n), chunk, n // matrices // chunk, pointer(y), pointer(h),
