@@ -1,7 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Low-density parity-check codes: the matrices of standards and any in MacKay's alist form, their
-encoder and decoder."""
+"""Low-density parity-check codes: matrices, encoder and decoder.
+
+The matrices are those of standards, or any in MacKay's alist format.
+"""
 
 from .alist import read_alist, write_alist
 from .decoder import LdpcDecoder
@@ -34,7 +36,10 @@ __all__ = ["FAMILIES", "FORMS", "NR_LIFTING_SIZES", "NR_PUNCTURED_COLUMNS", "WIF
 
 
 def __getattr__(name):
-    """FAMILIES and FORMS of the names that ``get`` takes, which ``coding.register`` adds to."""
+    """Return FAMILIES or FORMS for the names that ``get`` takes.
+
+    They change when ``coding.register`` adds a family.
+    """
     if name in ("FAMILIES", "FORMS"):
         return families() if name == "FAMILIES" else matrix_forms()
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
