@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 from gnuradio.mimopack import channel, detectors
+from gnuradio.mimopack.checks import number
 from gnuradio.mimopack.detectors.parameters import Parameter
 
 FOLDER = Path(__file__).resolve().parent
@@ -19,27 +20,26 @@ FOLDER = Path(__file__).resolve().parent
 
 def not_negative(name, value):
     """Return a float from 0 on."""
-    if not 0 <= value < 1e30:
-        raise ValueError(f"{name}: got {value}, must not be negative")
+    if not 0 <= number(name, value) < 1e30:
+        raise ValueError(f"{name}: got {value}, must not be negative, and less than 1e30")
     return float(value)
 
 
 def reference(y, h, noise_var, constellation, interference):
-    """LLRs of one vector."""
+    """LLRs of one vector; the arguments after the constellation are the parameters, by name."""
     strength = np.sum(np.abs(h)**2, axis=0)
     x = h.conj().T @ y / strength
     noise = noise_var + interference * (h.shape[1] - 1)
     metric = np.abs(x[:, None] - constellation.points)**2 * (strength / noise)[:, None]
-    bits = constellation.size - 1 - np.arange(constellation.size)
-    ones = (~bits[:, None] >> np.arange(constellation.bits_per_symbol)[::-1]) & 1
-    return np.array([[np.min(m[ones[:, b] == 0]) - np.min(m[ones[:, b] == 1])
-                      for b in range(constellation.bits_per_symbol)] for m in metric]).ravel()
+    ones = constellation.bits.T == 1    # row b: the points whose label has bit b
+    return np.array([[np.min(m[~one]) - np.min(m[one]) for one in ones] for m in metric]).ravel()
 
 
 class Matched(detectors.Detector):
     """Matched filter: each layer as if the others were not there.
 
-    x_i = h_i^H y / |h_i|^2, then max-log demapping. Complexity O(nr nt + nt M) per vector.
+    x_i = h_i^H y / |h_i|^2, then max-log demapping. Complexity O(nr nt + nt M) per vector, and
+    O(nr nt^2) per matrix, whose rank is checked.
     """
 
     name = "matched"
@@ -49,7 +49,7 @@ class Matched(detectors.Detector):
     CANONICAL_ORDER = False    # LLRs come in the order of the labels
     PARAMETERS = (
         Parameter("interference", "Interference", 0.0, "float",
-                  "Power of each other layer that is added to the noise, 0 or more.",
+                  "Power |h_j|^2 of each other layer that is added to the noise, 0 or more.",
                   check=not_negative),
     )
 

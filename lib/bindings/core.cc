@@ -54,6 +54,16 @@ struct option_values {
             }
         }
     }
+
+    /* Their names and types, for messages */
+    std::string listed() const
+    {
+        std::string text;
+        for (const option& o : options)
+            text += (text.empty() ? "" : ", ") + std::string(o.name) +
+                    (o.list ? " (a list)" : " (a number)");
+        return text;
+    }
 };
 
 /* Copy memory by several threads. Benchmarks compare with the bandwidth, and batches
@@ -124,7 +134,9 @@ public:
             d_isa = modules()[i]->isa;
         }
         if (!d_run)
-            throw std::invalid_argument("detector: " + name + " has no cpu backend");
+            throw std::invalid_argument(
+                "detector: got " + name + ", which has no compiled C++ code: neither " +
+                "gr-mimopack nor a module given to register() has a detector of this name");
         d_plan.num_tx = given["num_tx"].cast<int>();
         d_plan.num_rx = given["num_rx"].cast<int>();
         d_plan.extrinsic = given["extrinsic"].cast<bool>();
@@ -238,8 +250,9 @@ private:
         empty.noise_var = &noise_var;
         empty.threads = 1;
         if (d_run(d_plan, empty) == unknown_option)
-            throw std::invalid_argument("detector: " + name +
-                                        " does not declare all of these options");
+            throw std::invalid_argument("options: got " + d_options.listed() +
+                                        ", which the C++ code of " + name +
+                                        " does not all declare with these types");
     }
 
     plan d_plan;

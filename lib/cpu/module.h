@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 The gr-mimopack authors
  * SPDX-License-Identifier: GPL-3.0-or-later */
 /* Define a module of detectors that is compiled outside of gr-mimopack's build, for
- * detectors.load() in Python:
+ * detectors.register() in Python:
  *
  *     #include "cpu/module.h"
  *     ...
