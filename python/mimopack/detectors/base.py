@@ -81,7 +81,7 @@ class Detector:
             raise ValueError(
                 f"constellation: got {self.constellation.name}, but {self.name} needs square QAM "
                 "with Gray labels on each axis (qpsk, qam16, qam64, qam256, wlan_qpsk, ...); "
-                "zf, mmse, mmsepic, kbest, trellis, mla and omap take any constellation")
+                f"{_names_for_any_constellation()} take any constellation")
         self.backend = choice("backend", backend, BACKENDS)
         self.llr_dtype = np.dtype(choice("llr_type", llr_type, LLR_TYPES))
         self.llr_scale = positive("llr_scale", llr_scale)
@@ -388,6 +388,13 @@ class Detector:
         """Return COMMON, the a-priori parameters (detectors with soft output only), and its own."""
         soft_prior = cls.SUPPORTS_PRIOR and not cls.HARD
         return (*COMMON, *(PRIOR if soft_prior else ()), *cls.PARAMETERS)
+
+
+def _names_for_any_constellation():
+    from . import REGISTRY
+
+    *names, last = (name for name, one in REGISTRY.items() if not one.NEEDS_SQUARE_QAM)
+    return f"{', '.join(names)} and {last}"
 
 
 def _signature(detector):
