@@ -2,17 +2,18 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """MIMO receivers for GNU Radio: soft detectors, a Wi-Fi receiver and transmitter, codes.
 
-``wifi``, ``detectors``, ``constellation``, ``channel``, ``coding``, ``iterative``, ``sim`` and
-``recording`` work on arrays and need no flowgraph. The blocks are names of this module itself:
-``mimopack.wifi_receiver(...)``. They are imported when first used, so ``import gnuradio.mimopack``
-stays light.
+The modules ``wifi``, ``detectors``, ``constellation``, ``channel``, ``coding``, ``iterative``,
+``sim`` and ``recording`` work on arrays and need no flowgraph. The GNU Radio blocks are attributes
+of this package: ``mimopack.wifi_receiver(...)``. They are imported on first use, which keeps
+``import gnuradio.mimopack`` fast.
 """
 
 import os
 from importlib import import_module
 
-# OpenMP's idle threads would otherwise spin on cores that the flowgraph's other blocks need. It
-# counts only before the first OpenMP library is loaded; a user's own setting stays.
+# By default OpenMP's idle threads spin on cores that other blocks of the flowgraph need. The
+# setting takes effect only before the first OpenMP library is loaded. A value set by the user
+# stays.
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 
 __version__ = "0.1.0"

@@ -1,17 +1,17 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Arrays of the host and of GPUs, told apart without importing CuPy."""
+"""Tell host arrays (NumPy) from GPU arrays (CuPy) without importing CuPy."""
 
 import numpy
 
 
 def is_device_array(value):
-    """Whether this is a CuPy array (without importing CuPy)."""
+    """Return whether a value is a CuPy array, without importing CuPy."""
     return type(value).__module__.partition(".")[0] == "cupy"
 
 
 def array_module(value):
-    """NumPy, or CuPy where this is one of its arrays."""
+    """Return the module that an array belongs to: CuPy, or NumPy for everything else."""
     if is_device_array(value):
         import cupy
         return cupy
@@ -19,14 +19,14 @@ def array_module(value):
 
 
 class Constant:
-    """An array of the host, and its copies on GPUs, made when they are first wanted."""
+    """A host array, with copies on GPUs that are made on first use."""
 
     def __init__(self, values):
         self.values = values
         self._copies = {}
 
     def beside(self, value):
-        """It, where an array is: NumPy's, or CuPy's on the same GPU."""
+        """Return the constant in the memory of another array: on the host, or on the same GPU."""
         if not is_device_array(value):
             return self.values
         gpu = value.device.id

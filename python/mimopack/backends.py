@@ -1,18 +1,19 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Where batches are worked on: what ``backend`` means, and what happens when a GPU fails.
+"""The meaning of the parameter ``backend``, and the response to a GPU failure.
 
-- "cpu" is C++ on the CPU, "reference" NumPy in double precision. Arrays are the host's.
-- "cuda" is a GPU. Arrays of a GPU are worked on where they are; those of the host go there and
-  their results come back.
-- "auto" works on arrays of a GPU where they are. A batch of the host goes to the GPU from the size
-  on from which a measurement on this machine has found that to be faster (``crossover``). The CPU
-  takes smaller ones, and all where there is no GPU.
+- "cpu" runs C++ on the CPU and takes host arrays (NumPy).
+- "reference" runs NumPy in double precision and takes host arrays.
+- "cuda" runs on a GPU. Arrays on a GPU stay there. Host arrays are copied to the GPU, and the
+  results are copied back.
+- "auto" processes arrays on a GPU where they are. A batch of host arrays goes to the GPU if it has
+  at least the size at which the GPU was faster in a measurement on this machine (``crossover``).
+  Smaller batches go to the CPU, as do all batches on a machine without a GPU.
 
-When a GPU fails with a batch of the host, this is reported once: to ``on_failure`` where that is
-set; otherwise "auto" warns and "cuda" raises the exception. Once it is reported the CPU takes that
-batch and all that follow. A failure with arrays of a GPU is always raised, as the CPU cannot reach
-them.
+A GPU failure on a batch of host arrays is reported once: ``on_failure`` is called if it is set;
+otherwise "auto" warns and "cuda" raises the exception. After ``on_failure`` or the warning, the CPU
+processes that batch and all later ones. A failure on arrays of a GPU is always raised, because the
+CPU cannot read them.
 """
 
 import sys
@@ -26,23 +27,24 @@ BACKENDS = ("auto", "cpu", "cuda", "reference")
 
 
 class Placement:
-    """The choice of backend of one object, for the batches that it works on.
+    """The choice between CPU and GPU for each batch that one object processes.
 
     Args:
-        backend: as the object was asked for.
-        crossover: for "auto" the :class:`crossover.Crossover` of its work; None leaves batches of
-            the host to the CPU.
-        allowed: backends that the object has.
+        backend: the backend that the user requested.
+        crossover: a :class:`crossover.Crossover` for the object's work, used by "auto"; None leaves
+            all host arrays to the CPU.
+        allowed: the backends that the object supports.
 
     Attributes:
         backend: see above.
         crossover: None unless the backend is "auto".
-        last: what the last batch was worked on by, "cpu", "cuda" or "reference"; None before.
-        on_failure: called, once, with the exception of a GPU that failed; or None.
-        gpu_is_lost: whether a GPU has failed, so that the CPU takes all batches of the host.
+        last: the backend that processed the last batch: "cpu", "cuda" or "reference"; None before
+            the first batch.
+        on_failure: a function that is called once, with the exception, when a GPU fails; or None.
+        gpu_is_lost: whether a GPU has failed. The CPU then processes all host arrays.
 
     Raises:
-        ValueError: another backend than the allowed ones.
+        ValueError: the backend is not an allowed one.
     """
 
     def __init__(self, backend, crossover=None, allowed=BACKENDS):
@@ -52,20 +54,21 @@ class Placement:
         self.gpu_is_lost = False
 
     def is_on_gpu(self, array):
-        """Return whether an array is to be worked on where it is, on a GPU."""
+        """Return whether to process an array where it is, on a GPU."""
         return self.backend in ("auto", "cuda") and is_device_array(array)
 
     def run(self, n, on_cpu, on_gpu, case=()):
-        """Work on a batch of the host.
+        """Process a batch of host arrays.
 
         Args:
-            n: items of the batch.
-            on_cpu, on_gpu: functions without arguments that work on it, of which the first also
-                stands for "reference"; on_cpu may be called after on_gpu has failed.
-            case: what the times depend on besides n, see :class:`crossover.Crossover`.
+            n: number of items in the batch.
+            on_cpu: a function without arguments that processes the batch on the CPU, or with NumPy
+                for "reference". It may be called after on_gpu has failed.
+            on_gpu: the same for the GPU.
+            case: what the run times depend on besides n, see :class:`crossover.Crossover`.
 
         Returns:
-            What the function called last returns.
+            The result of the last function called.
         """
         try:
             if self._takes_gpu(n, case):
@@ -81,8 +84,10 @@ class Placement:
         return result
 
     def prepare(self, n, start_gpu, case=()):
-        """Do ahead what the first of many batches of n items would do first: choose, and call
-        start_gpu where a GPU takes them."""
+        """Do the slow first steps now, before many batches of n items.
+
+        Choose the backend, and call start_gpu if the GPU is to process such batches.
+        """
         try:
             if self._takes_gpu(n, case, many=True):
                 start_gpu()
@@ -95,7 +100,7 @@ class Placement:
         return self.backend == "cuda" and not self.gpu_is_lost
 
     def _lose(self, error):
-        """Report a failure and leave all to the CPU, or raise it again."""
+        """Report a GPU failure and go on with the CPU, or raise the error again."""
         if self.on_failure:
             self.on_failure(error)
         elif self.backend == "auto":
@@ -107,8 +112,7 @@ class Placement:
 
 
 def _level_outside():
-    """Return the stacklevel with which a warning of the caller names the line outside of this
-    package."""
+    """Return the stacklevel at which a warning names the first line outside this package."""
     package, frame, count = __name__.rpartition(".")[0], sys._getframe(1), 1
     while frame.f_back and frame.f_globals.get("__name__", "").startswith(package):
         frame, count = frame.f_back, count + 1

@@ -1,10 +1,10 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The size of a batch from which a GPU is faster than the CPU, for backend "auto".
+"""The batch size from which a GPU is faster than the CPU, for backend "auto".
 
-It is measured once for each machine and configuration, and kept in a file in ``folder()``; delete
-that to have all measured anew. Measured are whole calls with arrays of the host, transfers
-included, at rising sizes until the GPU wins. This takes about a second beside compiling.
+The size is measured once for each machine and configuration and kept in a file in ``folder()``. To
+measure again, delete that folder. A measurement times whole calls with host arrays, transfers
+included, at rising sizes until the GPU wins. It takes about one second, plus the time to compile.
 """
 
 import hashlib
@@ -20,29 +20,33 @@ from tempfile import NamedTemporaryFile
 
 import numpy as np
 
-# No GPU wins below the first. A batch of the second is worth a measurement at once, a smaller one
-# after the CPU took so long for another.
+# No GPU wins below LEAST_ITEMS. The first batch of LARGE_ITEMS or more starts a measurement. A
+# smaller batch starts one only if the CPU took LONG_SECONDS for an earlier batch.
 LEAST_ITEMS = 16
 LARGE_ITEMS = 4096
 LONG_SECONDS = 1e-3
 SIZES = tuple(4**i for i in range(2, 9))
-# A measurement goes on to a larger batch only where it ends within about this time.
+# A measurement goes on to a larger batch only if it is expected to end within this time.
 SECONDS = 1.0
-# Where the GPU gains less than this share of the CPU's time from more items, it never wins.
+# The GPU is taken to win at no size if, from one size to the next, it saves at most this share of
+# the CPU's added time.
 LEAST_GAIN = 0.1
 
 _known = {}
-_measuring = threading.Lock()    # blocks of a flowgraph would disturb each other
+_measuring = threading.Lock()    # simultaneous measurements would disturb each other
 
 
 def folder():
-    """Where measurements are kept: mimopack/calibration in $XDG_CACHE_HOME or ~/.cache."""
+    """Return the folder of the measurements: $XDG_CACHE_HOME/mimopack/calibration.
+
+    Without that variable ~/.cache takes the place of $XDG_CACHE_HOME.
+    """
     return (Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
             / "mimopack" / "calibration")
 
 
 def processor():
-    """What the system calls the CPU."""
+    """Return the operating system's name for the CPU."""
     try:
         for line in Path("/proc/cpuinfo").read_text().splitlines():
             if line.startswith("model name"):
@@ -53,19 +57,21 @@ def processor():
 
 
 class Crossover:
-    """The sizes for one object, one for each case of its work.
+    """The batch sizes from which the GPU wins, one for each case of an object's work.
 
-    A case is a tuple of what changes from call to call and the times depend on, such as threads.
+    A case is a tuple of all settings that may change from call to call and affect the run time,
+    such as the number of threads.
 
     Args:
-        name: of the work, which the file's name begins with.
+        name: name of the work; the file name begins with it.
         devices: numbers of the GPUs.
-        configuration: called with the parts of a case, returns a dict of all else that the times
-            depend on, for JSON.
-        problem: called with a number of items and the parts of a case, returns two functions
-            without arguments that work on such a batch, by the CPU and by the GPU; or None where
-            it would be too large.
-        done: called without arguments after a measurement, to give memory back; or None.
+        configuration: a function of the entries of a case. It returns a dict, for JSON, of
+            everything else that affects the run time.
+        problem: a function of a number of items and the entries of a case. It returns two functions
+            without arguments that process such a batch, on the CPU and on the GPU; or None if the
+            batch would be too large.
+        done: a function without arguments that is called after a measurement to free memory; or
+            None.
     """
 
     def __init__(self, name, devices, configuration, problem, done=None):
@@ -74,8 +80,11 @@ class Crossover:
         self._least, self._long = {}, set()
 
     def prefers_gpu(self, n, case=(), many=False):
-        """Return whether the GPU is faster with n items. Measures where that is not known and
-        matters, as it does where many such batches will come. Raises what a GPU that fails does."""
+        """Return whether the GPU is faster for n items.
+
+        Measures if the answer is unknown and the batch is large, the CPU has been slow, or many
+        such batches will follow. Raises the exceptions of a GPU that fails.
+        """
         if n < LEAST_ITEMS:
             return False
         if case not in self._least:
@@ -85,7 +94,7 @@ class Crossover:
         return n >= self._least[case]
 
     def took(self, seconds, case=()):
-        """Learn how long the CPU took for a batch."""
+        """Record the time that the CPU took for a batch."""
         if seconds > LONG_SECONDS:
             self._long.add(case)
 
@@ -111,8 +120,12 @@ class Crossover:
 
 
 def measure(problem):
-    """Return [(items, seconds of the CPU, seconds of the GPU)] of rising batches, of which the GPU
-    wins none but the last."""
+    """Measure rising batch sizes until the GPU wins.
+
+    Returns:
+        A list of (items, seconds on the CPU, seconds on the GPU). The GPU can win only in the last
+        row.
+    """
     rows = []
     for size in SIZES:
         functions = problem(size)
@@ -131,7 +144,7 @@ def measure(problem):
 
 
 def _seconds(function):
-    """Time a call: a long one, or the median of three after a short one."""
+    """Time one call if it is long; otherwise return the median of three calls after the first."""
     times = []
     while len(times) < 4 and (not times or times[0] < SECONDS / 40):
         start = time.perf_counter()
@@ -141,9 +154,12 @@ def _seconds(function):
 
 
 def crossing(rows):
-    """Return the items from which the GPU wins, by a line through the last two of ``measure``:
-    between them, or beyond, where the CPU's time grows enough faster than the GPU's; else
-    infinite."""
+    """Return the number of items from which the GPU wins.
+
+    Each processor's time is taken as a line through the last two rows of ``measure``. The lines may
+    cross between the two rows or beyond them. The result is infinite if the CPU's time does not
+    grow enough faster than the GPU's.
+    """
     n, cpu, gpu = rows[-1]
     if len(rows) == 1:
         return n if gpu < cpu else math.inf
@@ -160,8 +176,10 @@ def _path(configuration):
 
 
 def recall(configuration):
-    """Return what ``keep`` was given, in this process or an earlier one; None where there is
-    nothing that can be read."""
+    """Return the size that ``keep`` stored in this process or an earlier one.
+
+    Returns None if no readable entry exists.
+    """
     with suppress(OSError, RuntimeError, ValueError, TypeError, KeyError):
         path = _path(configuration)
         if path not in _known:
@@ -174,7 +192,7 @@ def recall(configuration):
 
 
 def kept():
-    """Return [items from which the GPU wins, or None] of all files that can be read."""
+    """Return the entry ``gpu_from`` of all readable files: a number of items, or None for never."""
     found = []
     for path in sorted(folder().glob("*.json")):
         with suppress(OSError, ValueError, TypeError, KeyError):
@@ -183,8 +201,10 @@ def kept():
 
 
 def keep(configuration, least, rows):
-    """Keep a size for this process, and for later ones where the folder can be written; whoever
-    reads meanwhile finds all of it or nothing."""
+    """Store a size for this process, and in a file for later ones if the folder is writable.
+
+    The file is replaced in one step: other processes read a complete file or none.
+    """
     with suppress(OSError, RuntimeError):
         path = _path(configuration)
         _known[path] = least

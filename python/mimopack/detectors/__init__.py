@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Soft MIMO detectors on arrays, behind one contract (see ``Detector``).
+"""Soft MIMO detectors on arrays, with one interface (see ``Detector``).
 
     det = detectors.NWay(num_tx=4, num_rx=4, constellation="qam16")
     llr = det.detect(y, h, noise_var)          # (n, nt*m) float32, ln P(1)/P(0)
@@ -25,14 +25,14 @@ REGISTRY = {detector.name: detector for detector in (
 
 
 def create(name, **parameters):
-    """A detector by its name (a key of ``REGISTRY``)."""
+    """Make a detector by its name, a key of ``REGISTRY``."""
     if name not in REGISTRY:
         raise ValueError(f"detector: got {name!r}, allowed are {', '.join(REGISTRY)}")
     return REGISTRY[name](**parameters)
 
 
 def hard_decisions(llr):
-    """Bits (uint8) of LLRs of any shape: 1 where the LLR is positive."""
+    """Return the bits (uint8) of LLRs of any shape: 1 where the LLR is positive."""
     return (llr > 0).astype("uint8")
 
 

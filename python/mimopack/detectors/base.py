@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What all detectors share: the contract's checks, the choice of backend, erasures."""
+"""The base class of all detectors: argument checks, choice of backend, erasures."""
 
 import inspect
 
@@ -19,49 +19,54 @@ from .parameters import BACKENDS, COMMON, ISAS, LLR_TYPES, PRIOR
 
 
 class Detector:
-    """A soft MIMO detector; use one of its subclasses.
+    """A soft MIMO detector, the base class of all detectors.
 
-    Model: y = H x + n with y in C^nr, H in C^(nr x nt), x from the constellation with
-    E|x_i|^2 = 1, n ~ CN(0, noise_var I).
+    Model: y = H x + n with y in C^nr, H in C^(nr x nt), x from the constellation with E|x_i|^2 = 1,
+    n ~ CN(0, noise_var I).
 
-    An object serves one thread at a time.
+    One thread at a time may use an object.
 
     Attributes:
-        erasures: how many vectors the last ``detect`` could not detect (NaN, Inf, a
-            noise_var that is not positive, H of deficient rank); their LLRs are 0.
-        device: the GPU's number, or a tuple of several, which share each batch of host arrays.
-        backend: as it was asked for.
-        last_backend: what the last ``detect`` ran on, "cpu", "cuda" or "reference".
-        on_gpu_failure: called, once, with the exception of a GPU that failed with arrays of the
-            host, before the CPU takes that batch and all that follow. Where it is None, backend
+        erasures: number of vectors that the last ``detect`` could not detect because of NaN, Inf, a
+            noise_var that is not positive, or an H of deficient rank. Their LLRs are 0.
+        device: number of the GPU, or a tuple of numbers if several GPUs share each batch of host
+            arrays.
+        backend: the backend that the user requested.
+        last_backend: the backend that ran the last ``detect``: "cpu", "cuda" or "reference".
+        on_gpu_failure: a function that is called once, with the exception, when a GPU fails on host
+            arrays. The CPU then processes that batch and all later ones. If it is None, backend
             "auto" warns instead, and backend "cuda" raises the exception.
-        pins_buffers: whether the caller will ``pin`` its arrays, as blocks do; backend "auto" then
+        pins_buffers: whether the caller will ``pin`` its arrays, as blocks do. Backend "auto" then
             compares CPU and GPU on arrays in pinned memory.
     """
 
-    # What a subclass declares. C++ and CUDA know it by its name and its family, the folder of
-    # lib/detectors that has its kernels (the name if None).
+    # Subclasses declare the following. C++ and CUDA know a detector by its name and its family. The
+    # family is the folder of lib/detectors with the kernels; None stands for the name.
     name = ""
     family = None
-    FOLDER = None               # with kernel.h and cuda.h, where these are not the family's
+    FOLDER = None               # with kernel.h and cuda.h, if not the family's folder
     summary = ""
-    PARAMETERS = ()             # beyond the common ones
-    REFERENCE = None            # a staticmethod; None takes ``reference.<name>``
+    PARAMETERS = ()             # in addition to the common ones
+    REFERENCE = None            # a staticmethod; None stands for ``reference.<name>``
     SUPPORTS_PRIOR = False
     NEEDS_SQUARE_QAM = False
-    HARD = False                # decides: its LLRs are +-1
-    CANONICAL_ORDER = True      # the kernel works per axis where the constellation allows it
+    HARD = False                # hard decisions: all LLRs are +-1
+    CANONICAL_ORDER = True      # the kernel works per axis if the constellation allows it
     MAX_TX = 16
     MAX_RX = 256
-    # On a GPU, threads that are done early take the next vectors where vectors take unequal time;
-    # otherwise all threads take the same number (004 §6: dynamic and equal distribution).
+    # Whether vectors take unequal time. If so, GPU threads that finish early take the next vectors;
+    # otherwise all threads process the same number of vectors (004 §6: dynamic and equal
+    # distribution).
     UNEQUAL_TIME = False
-    GPU_THREADS = 64            # of a block
+    GPU_THREADS = 64            # per block
 
     def __init__(self, num_tx=4, num_rx=4, constellation="qam16", *, backend="auto", threads=0,
                  device=0, llr_type="float32", llr_scale=8.0, extrinsic=False, isa="auto", **own):
-        """See ``detectors.parameters.COMMON``; isa ("auto", "avx512", "avx2", "baseline")
-        restricts the cpu backend to one instruction set, for tests and comparisons."""
+        """Make a detector; ``detectors.parameters.COMMON`` explains the common parameters.
+
+        ``isa`` ("auto", "avx512", "avx2", "baseline") restricts the cpu backend to one instruction
+        set, for tests and comparisons.
+        """
         for name in own:
             if name not in (p.name for p in self.PARAMETERS):
                 known = [p.name for p in self.all_parameters()]
@@ -74,10 +79,9 @@ class Detector:
         self.constellation = constellations.get(constellation)
         if self.NEEDS_SQUARE_QAM and self.constellation.square_qam is None:
             raise ValueError(
-                f"constellation: got {self.constellation.name}, whose points or labels are not "
-                f"what {self.name} needs: square QAM with Gray labels on each axis (qpsk, qam16, "
-                "qam64, qam256, wlan_qpsk, ...); zf, mmse, mmsepic, kbest, trellis, mla and omap "
-                "take any")
+                f"constellation: got {self.constellation.name}, but {self.name} needs square QAM "
+                "with Gray labels on each axis (qpsk, qam16, qam64, qam256, wlan_qpsk, ...); "
+                "zf, mmse, mmsepic, kbest, trellis, mla and omap take any constellation")
         self.backend = choice("backend", backend, BACKENDS)
         self.llr_dtype = np.dtype(choice("llr_type", llr_type, LLR_TYPES))
         self.llr_scale = positive("llr_scale", llr_scale)
@@ -86,7 +90,8 @@ class Detector:
         if self.extrinsic and not self.SUPPORTS_PRIOR:
             raise ValueError(f"extrinsic: {self.name} takes no a-priori LLRs to subtract")
         if self.extrinsic and self.HARD:
-            raise ValueError(f"extrinsic: {self.name} decides hard, there is nothing to subtract")
+            raise ValueError(f"extrinsic: {self.name} has hard output, which has no a-priori part "
+                             "to subtract")
         choice("isa", isa, ISAS)
         self.device = _device("device", device)
         for parameter in self.PARAMETERS:
@@ -97,7 +102,7 @@ class Detector:
         self._complete()
         self._engines = Engines(self, isa)
         self._placement = Placement(self.backend, calibration.crossover(self, self._engines))
-        # What is missing is told now, not by the first call.
+        # Report a missing compiled module, CuPy or GPU now instead of in the first call.
         if self.backend in ("auto", "cpu"):
             self._engines.core()
         elif self.backend == "cuda":
@@ -111,18 +116,18 @@ class Detector:
 
     @property
     def erasures(self):
-        """Of the last ``detect``; waits for it where it runs on a GPU."""
+        """Number of erased vectors in the last ``detect``; waits if the GPU is still at work."""
         self._erased = int(self._erased)
         return self._erased
 
     @property
     def erasure_count(self):
-        """``erasures``, or what int() makes that of, waiting for the GPU."""
+        """``erasures`` without waiting: a number, or an object whose int() waits for the GPU."""
         return self._erased
 
     @property
     def threads(self):
-        """CPU threads of the next ``detect``; 0 takes all cores."""
+        """Number of CPU threads for the next ``detect``; 0 takes all cores."""
         return self._threads
 
     @threads.setter
@@ -136,17 +141,17 @@ class Detector:
 
     @property
     def bits_per_vector(self):
-        """nt*m, the LLRs of one vector."""
+        """Number of LLRs per vector, nt*m."""
         return self.num_tx * self.constellation.bits_per_symbol
 
     @property
     def candidates(self):
-        """How many candidates are looked at for one vector; 1 for the linear detectors."""
+        """Number of candidates evaluated per vector; 1 for the linear detectors."""
         return 1
 
     @property
     def isa(self):
-        """The instruction set in use; None where it is not the CPU's."""
+        """The CPU instruction set in use; None if the CPU is not used."""
         return self._engines.isa
 
     @property
@@ -156,9 +161,11 @@ class Detector:
 
     @property
     def on_gpu_failure(self):
-        """As ``Placement.on_failure``: called, once, with the exception of a GPU that failed with
-        arrays of the host, before the CPU takes that batch and all that follow. If it is None,
-        backend "auto" warns, and backend "cuda" raises the exception."""
+        """A function to call once, with the exception, when a GPU fails on host arrays; or None.
+
+        Works as ``Placement.on_failure``: after the call the CPU processes that batch and all later
+        ones. If it is None, backend "auto" warns, and backend "cuda" raises the exception.
+        """
         return self._placement.on_failure
 
     @on_gpu_failure.setter
@@ -166,34 +173,38 @@ class Detector:
         self._placement.on_failure = report
 
     def detect(self, y, h, noise_var, prior=None, out=None):
-        """LLRs of a batch of received vectors.
+        """Compute the LLRs of a batch of received vectors.
 
         Args:
             y: (n, nr) complex64, C-contiguous. With backends "cuda" and "auto" all arrays may be
-                CuPy's, on one of the GPUs: it then works on the current stream, without waiting,
-                and returns one.
-            h: (n/T, nr, nt) complex64, C-contiguous: matrix k holds for the vectors
-                k*T ... (k+1)*T - 1. T is n / len(h).
-            noise_var: noise power per complex receive dimension, linear; a positive scalar,
-                or (n,) float32, one per vector.
-            prior: (n, nt*m) float32 a-priori LLRs, where the detector takes them; the
-                result is then a-posteriori, or less the prior with ``extrinsic=True``.
-            out: (n, nt*m) float32 (int8 with llr_type="int8"), C-contiguous; made if None.
+                CuPy arrays on one of the GPUs. The detector then works on the current stream
+                without waiting, and returns a CuPy array.
+            h: (n/T, nr, nt) complex64, C-contiguous. Matrix k applies to the vectors k*T ...
+                (k+1)*T - 1, with T = n / len(h).
+            noise_var: noise power per complex receive dimension, linear: a positive scalar, or (n,)
+                float32 with one value per vector.
+            prior: (n, nt*m) float32 a-priori LLRs, for detectors that support them. The result is
+                then a-posteriori; with ``extrinsic=True`` the prior is subtracted from it.
+            out: (n, nt*m) float32 (int8 with llr_type="int8"), C-contiguous; allocated if None.
 
         Returns:
-            out: ln P(b=1)/P(b=0), layer-major, MSB first: out[:, i*m + k] is bit k of
-            antenna i. Vectors that cannot be detected get 0; ``erasures`` counts them.
+            out: ln P(b=1)/P(b=0), layer-major, MSB first: out[:, i*m + k] is bit k of antenna i.
+                Vectors that cannot be detected get LLRs of 0; ``erasures`` counts them.
 
         Raises:
-            ValueError: an argument is not as above.
-            Exception: what CuPy raises where a GPU fails, with backend "cuda" or CuPy's arrays.
-            KeyboardInterrupt: from Ctrl-C, in the main thread; out is then written in part.
-                A search of a few vectors that takes very long is not interrupted.
+            ValueError: an argument does not match its description.
+            Exception: the GPU failed, with backend "cuda" or CuPy arrays; CuPy's own exception.
+            KeyboardInterrupt: Ctrl-C was pressed; raised in the main thread only. Part of out is
+                then written. A very long search over a few vectors is not interrupted.
         """
         return self._detect(self._call(y, h, noise_var, prior, out))
 
     def checked(self, y, h, noise_var, prior):
-        """The arguments of ``detect`` as the backends take them; ValueError as it says."""
+        """Check the arguments of ``detect`` and return them in the form that the backends take.
+
+        Raises:
+            ValueError: as in ``detect``.
+        """
         gpu = self._gpu_of(y)
         y = array("y", y, np.complex64, ("n", self.num_rx), gpu)
         n = len(y)
@@ -209,7 +220,10 @@ class Detector:
         return y, h, noise_var, prior
 
     def _call(self, y, h, noise_var, prior, out, **extras):
-        """The arguments of ``detect`` as a :class:`Call`; extras: hard and nodes, checked."""
+        """Return the arguments of ``detect`` as a :class:`Call`.
+
+        extras are hard and nodes, already checked.
+        """
         y, h, noise_var, prior = self.checked(y, h, noise_var, prior)
         shape = (len(y), self.bits_per_vector)
         gpu = self._gpu_of(y)
@@ -224,7 +238,7 @@ class Detector:
         return Call(y, h, noise_var, prior, out, self.llr_scale, self._threads, **extras)
 
     def _detect(self, call):
-        """Run a call; returns its out."""
+        """Run a call and return its out."""
         placement, engines = self._placement, self._engines
         if placement.is_on_gpu(call.y):
             self._erased, placement.last = engines.on_gpus(call), "cuda"
@@ -242,7 +256,7 @@ class Detector:
 
     @property
     def core(self):
-        """The C++ detector, for C++ that calls it; None where ``detect`` may do something else."""
+        """The C++ detector, for callers in C++; None if ``detect`` may do anything else."""
         own = type(self)
         plain = own.detect is Detector.detect and own._detect is Detector._detect
         always = self.backend == "cpu" or self.backend == "auto" and (
@@ -251,21 +265,22 @@ class Detector:
 
     @property
     def gpus(self):
-        """``cuda.Gpus``, the detector's programs on GPUs, for measurements; None where it has no
-        use for any."""
+        """The detector's GPU programs (``cuda.Gpus``), for measurements; None for CPU backends."""
         return self._engines.gpus() if self.backend in ("auto", "cuda") else None
 
     def prepare(self, n, per_channel=1, has_prior=False):
-        """Does ahead of many batches what the first ``detect`` would do first where there is a GPU:
-        choose (backend "auto"), compile. Takes seconds, or next to nothing when that is known.
+        """Do the slow first steps on a GPU now, before many batches are detected.
+
+        These steps are compiling and, for backend "auto", choosing between CPU and GPU. They take
+        seconds, or next to nothing if the results are already known.
 
         Args:
-            n: vectors of a batch.
-            per_channel: T, those that share a matrix.
-            has_prior: whether it has a-priori LLRs.
+            n: number of vectors in a batch.
+            per_channel: T, the number of vectors that share a matrix.
+            has_prior: whether the batches have a-priori LLRs.
         """
         def start():
-            period = min(per_channel, 2)    # one program for all that are more than 1
+            period = min(per_channel, 2)    # one program serves every period above 1
             self._engines.on_gpus(calibration.problem(self, period * len(self.devices), period,
                                                       has_prior))
 
@@ -275,21 +290,24 @@ class Detector:
             self._engines.forget_gpus()
 
     def pin(self, *arrays):
-        """Pins the buffers of GNU Radio's that arrays of the host are in, until ``release``: a GPU
-        then reads and writes them without a copy. Other arrays stay as they are.
+        """Pin the GNU Radio buffers that contain these host arrays, until ``release``.
+
+        A GPU reads and writes pinned buffers without a copy. Other arrays stay as they are.
 
         Returns:
-            Whether all are pinned now.
+            Whether all the arrays are pinned now.
         """
         return self._engines.pin(*arrays)
 
     def release(self):
-        """Gives back the GPUs' buffers, of which the next ``detect`` takes new ones, and what was
-        pinned. What is compiled stays."""
+        """Free the GPU buffers and unpin all arrays; compiled programs stay.
+
+        The next ``detect`` allocates new buffers.
+        """
         self._engines.release()
 
     def _gpu_of(self, y):
-        """The number of the GPU on which arrays must be; None for arrays of the host."""
+        """Return the number of the GPU that all arrays must be on; None for host arrays."""
         if self.backend not in ("auto", "cuda") or not is_device_array(y):
             return None
         if y.device.id not in self.devices:
@@ -298,7 +316,7 @@ class Detector:
         return y.device.id
 
     def _noise(self, noise_var, n, gpu):
-        """One per vector, or one for all."""
+        """Return noise_var as an array: one value per vector, or one for all."""
         if is_device_array(noise_var) and noise_var.ndim == 0:
             raise ValueError("noise_var: got a CuPy scalar, must be a number (float(noise_var), "
                              "which waits for the GPU) or an array, one per vector")
@@ -307,32 +325,35 @@ class Detector:
         return array("noise_var", noise_var, np.float32, (n,), gpu)
 
     def _complete(self):
-        """Set what depends on several parameters; ValueError where these do not fit together, or
-        the search is too large to finish."""
+        """Set the attributes that depend on several parameters.
+
+        Raises:
+            ValueError: the parameters do not fit together, or the search is too large to finish.
+        """
 
     def reference(self, y, h, noise_var, constellation, **extras):
-        """LLRs of one vector by NumPy."""
+        """Compute the LLRs of one vector in NumPy."""
         own = {p.name: getattr(self, p.name) for p in self.PARAMETERS if p.in_reference}
         detect = self.REFERENCE or getattr(references, self.name)
         return detect(y, h, noise_var, constellation, **own, **extras)
 
     def _options(self):
-        """The parameters as the C++ options of the detector's family."""
+        """Return the parameters as the C++ options of the detector's family."""
         given = {p: getattr(self, p.name) for p in self.PARAMETERS if p.core_name}
         return {p.core_name: p.core_value(value) for p, value in given.items()
                 if value is not None}
 
     def gpu_threads(self):
-        """Threads of a block on a GPU."""
+        """Return the number of threads per block on a GPU."""
         return self.GPU_THREADS
 
     def plan(self):
-        """The detector as compiled backends take it.
+        """Return the description of the detector that the compiled backends take.
 
         Returns:
-            dict: name, family, folder (with kernel.h and cuda.h), num_tx, num_rx, points, width,
-            scale, bit_source, bit_sign (see lib/common/config.h), extrinsic, options (of the
-            family), and for GPUs unequal and gpu_threads.
+            A dict with the keys name, family, folder (which has kernel.h and cuda.h), num_tx,
+            num_rx, points, width, scale, bit_source, bit_sign (see lib/common/config.h), extrinsic
+            and options (of the family). unequal and gpu_threads are for GPUs only.
         """
         qam = self.constellation.square_qam
         bits = self.constellation.bits_per_symbol
@@ -353,7 +374,7 @@ class Detector:
                 "unequal": self.UNEQUAL_TIME, "gpu_threads": self.gpu_threads()}
 
     def __init_subclass__(cls, **keywords):
-        """Give each detector's signature and docstring its parameters, which are declared once."""
+        """Add the declared parameters to the detector's signature and docstring."""
         super().__init_subclass__(**keywords)
         if "__init__" not in vars(cls):
             cls.__signature__ = _signature(cls)
@@ -364,7 +385,7 @@ class Detector:
 
     @classmethod
     def all_parameters(cls):
-        """COMMON, those of a-priori LLRs where they show in soft output, and its own."""
+        """Return COMMON, the a-priori parameters (detectors with soft output only), and its own."""
         soft_prior = cls.SUPPORTS_PRIOR and not cls.HARD
         return (*COMMON, *(PRIOR if soft_prior else ()), *cls.PARAMETERS)
 
@@ -378,7 +399,7 @@ def _signature(detector):
 
 
 def _device(name, value):
-    """The number of a GPU, or several different ones, as a tuple."""
+    """Return the number of a GPU, or a tuple of different numbers."""
     if isinstance(value, str):
         raise ValueError(f"{name}: got {value!r}, must be a number or a list of different numbers")
     if not isinstance(value, (list, tuple, range)):

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Breadth-first tree searches: all survivors of a level go to the next one together."""
+"""Breadth-first tree searches: all survivors of one level move to the next level together."""
 
 from ..checks import positive
 from .base import Detector
@@ -8,35 +8,40 @@ from .parameters import Parameter
 
 
 class KBest(Detector):
-    """K-best (Z. Guo, P. Nilsson: Algorithm and Implementation of the K-Best Sphere Decoding for
-    MIMO Detection, IEEE Journal on Selected Areas in Communications 24 (3), 2006; a comparator of
-    001's Fig. 3): of all children of a level's survivors, the k with the smallest metric go on.
+    """K-best detector: a breadth-first tree search that keeps k paths per level.
 
-    Columns in the order of their norms, the strongest on top. LLRs are max-log over the k paths
-    at the bottom (002 eq. 4 on the list); a bit of which they have one value only gets the limit
-    ``llr_clip``, however low the SNR. With k >= M^nt the list is complete and the LLRs are
-    exact max-log. A-priori LLRs count in the metrics from the first level on. Any constellation;
-    with square QAM, children come sorted per axis. Complexity O(k (nt^2 + sqrt(M) nt)) to
-    O(k M nt log^2 k) per vector: parents and children that are too far for all vectors in a SIMD
-    register are not looked at.
+    At each level the search extends all survivors and keeps the k children with the smallest
+    metric. Source: Z. Guo, P. Nilsson: Algorithm and Implementation of the K-Best Sphere Decoding
+    for MIMO Detection, IEEE Journal on Selected Areas in Communications 24 (3), 2006; a comparator
+    in 001's Fig. 3.
 
-    The cpu and cuda backends compare metrics in fixed point, with 30 bits less those of k and of
-    M: which of two nearly equal paths survives may differ from one to another. The metrics of the
-    last survivors are those of float32. On a GPU a thread has a vector for k to 16 and up to 4
-    layers; for longer lists, and from k = 8 on with more layers, a warp shares it. Constellations
-    that are not square QAM always have a thread for a vector.
+    Columns are sorted by norm, with the strongest at the top of the tree. LLRs are max-log over the
+    k paths at the bottom (002 eq. 4 on the list). If all k paths agree on a bit, its LLR is the
+    limit ``llr_clip``, however low the SNR. With k >= M^nt the list is complete and the LLRs are
+    exact max-log. A-priori LLRs enter the metrics from the first level on. Any constellation is
+    allowed; with square QAM the children are sorted per axis.
+
+    Complexity: O(k (nt^2 + sqrt(M) nt)) to O(k M nt log^2 k) per vector. The search skips parents
+    and children that are too far for all vectors in a SIMD register.
+
+    The cpu and cuda backends compare metrics in fixed point. The metrics have 30 bits, less the
+    bits for the numbers up to k and M, so the backends may keep different ones of two nearly equal
+    paths. The last survivors have float32 metrics. On a GPU one thread processes a vector for k up
+    to 16 and up to 4 layers. For longer lists, and from k = 8 on with more layers, a warp shares a
+    vector. With constellations other than square QAM one thread always processes a vector.
     """
 
     name = "kbest"
     summary = "K-best: breadth-first search with k survivors"
     SUPPORTS_PRIOR = True
     PARAMETERS = (
-        Parameter("k", "Survivors k", 16, "int", "Paths kept at each level, 1 to 256.",
+        Parameter("k", "Survivors k", 16, "int",
+                  "Number of paths kept at each level, 1 to 256.",
                   least=1, most=256),
         Parameter("llr_clip", "LLR clipping", None, "float",
-                  "LLRs are limited to +- this (from the prior, if any); default 8 where "
-                  "k < M^num_tx (there a bit may lack candidates of one value), no limit where "
-                  "all candidates are kept.", optional=True, check=positive),
+                  "LLRs are limited to +- this value (relative to the prior, if there is one). "
+                  "Default: 8 if k < M^num_tx, because a bit may then lack candidates of one "
+                  "value; no limit if all candidates are kept.", optional=True, check=positive),
     )
 
     @property
@@ -48,22 +53,26 @@ class KBest(Detector):
             self.llr_clip = 8.0
 
     def gpu_threads(self):
-        # Shared memory has room for no more.
+        # Shared memory has no room for more threads.
         large = self.constellation.size > 16 and self.constellation.square_qam is not None
         return self.GPU_THREADS // 2 if large and 8 < self.k <= 16 else self.GPU_THREADS
 
 
 class Trellis(Detector):
-    """Soft-output trellis detector (M. Wu, Y. Sun, S. Gupta, J. R. Cavallaro: Implementation of a
-    High Throughput Soft MIMO Detector on GPU, Journal of Signal Processing Systems 64, 2011:
-    reference [7] of 001), as far as 001 (§5) and its abstract describe it.
+    """Soft-output trellis detector: each symbol of each layer keeps its best path.
 
-    The layers are stages of M vertices, one for each symbol; of the M paths that come in, each
-    vertex keeps the one with the smallest metric. The M survivors of the last stage hold all
-    symbols of its layer and give its LLRs, max-log; each layer is last in a pass of its own, the
-    others by falling column norm before it. A-priori LLRs count in the metrics from the first
-    stage on. Any constellation; with square QAM the last stage takes M sqrt(M) steps instead of
-    M^2. Complexity O(nt^2 M^2) per vector.
+    Source: M. Wu, Y. Sun, S. Gupta, J. R. Cavallaro: Implementation of a High Throughput Soft MIMO
+    Detector on GPU, Journal of Signal Processing Systems 64, 2011; reference [7] of 001. The
+    detector follows the description in 001 (§5) and in the paper's abstract.
+
+    Each layer is a stage of M vertices, one per symbol. Each vertex keeps the incoming path with
+    the smallest metric, out of M. The M survivors of the last stage contain every symbol of its
+    layer and give the max-log LLRs of that layer. Each layer therefore has its own pass, in which
+    it is the last stage; the other layers come before it in order of falling column norm. A-priori
+    LLRs enter the metrics from the first stage on. Any constellation is allowed; with square QAM
+    the last stage takes M sqrt(M) steps instead of M^2.
+
+    Complexity: O(nt^2 M^2) per vector.
     """
 
     name = "trellis"

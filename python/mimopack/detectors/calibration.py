@@ -1,10 +1,10 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What ``crossover`` measures of a detector, for backend "auto".
+"""The work that ``crossover`` measures for a detector with backend "auto".
 
-The vectors are drawn at random, at an SNR at which the constellation is used, since the time of a
-tree search depends on it. A caller's first batch would not do: it may be noise before a signal, and
-the measurement holds for all batches that follow.
+The measured vectors are random, with an SNR at which the constellation is used in practice, because
+the run time of a tree search depends on the SNR. The caller's first batch would be a poor choice:
+it may be noise before a signal, and the result of the measurement applies to all later batches.
 """
 
 import hashlib
@@ -16,19 +16,19 @@ from ..crossover import Crossover
 from ..cuda import source
 from .call import Call
 
-# Of a batch that is measured, and vectors that are not repeated in it.
+# Largest size of a measured batch, and the number of different vectors in it.
 LARGEST_BYTES = 2**26
 DISTINCT_VECTORS = 1024
 
 
 def case(detector, per_channel, has_prior=False, num_hard=0):
-    """Return what a detector's time depends on, of what may change from call to call.
+    """Return the settings that affect a detector's run time and may change from call to call.
 
     Args:
         detector: ``Detector``.
-        per_channel: vectors that share a matrix.
+        per_channel: number of vectors that share a matrix.
         has_prior: whether there are a-priori LLRs.
-        num_hard: hard solutions of each vector.
+        num_hard: number of hard solutions per vector.
     """
     return _period(per_channel), has_prior, num_hard, detector.threads, detector.pins_buffers
 
@@ -38,7 +38,7 @@ def crossover(detector, engines):
 
     Args:
         detector: ``Detector``.
-        engines: its :class:`.engines.Engines`.
+        engines: the detector's :class:`.engines.Engines`.
     """
     def configuration(period, has_prior, num_hard, threads, pinned):
         text = source.program(detector.plan(), 0, has_prior, period == 1,
@@ -67,15 +67,19 @@ def crossover(detector, engines):
 
 
 def _period(per_channel):
-    """The vectors per matrix that are measured in place of another number: the power of two below,
-    at most 64, where the decomposition hardly counts. Bursts of any length are then few
-    configurations."""
-    return 1 << min(6, max(1, per_channel).bit_length() - 1)    # an empty batch has none
+    """Return the number of vectors per matrix that is measured in place of per_channel.
+
+    It is the power of two at or below per_channel, at most 64; beyond 64 the matrix decomposition
+    hardly affects the time. Bursts of all lengths then need only a few measurements.
+    """
+    return 1 << min(6, max(1, per_channel).bit_length() - 1)    # 0 for an empty batch
 
 
 def problem(detector, n, per_channel, has_prior=False, num_hard=0):
-    """Draw a batch: i.i.d. Rayleigh channels, at an SNR at which the detector makes few errors. It
-    is higher for more layers, where a tree search has less to hold on to.
+    """Draw a random batch of i.i.d. Rayleigh channels.
+
+    The SNR is high enough for the detector to make few errors. It rises with the number of layers,
+    because a tree search prunes less in a larger tree.
 
     Returns:
         :class:`.call.Call`

@@ -1,25 +1,25 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A call of a detector, as every layer below hands it on."""
+"""The arguments of one detector call, as every lower layer passes them on."""
 
 from typing import Any, NamedTuple
 
 
 class Call(NamedTuple):
-    """A batch of n vectors, checked, with arrays that are all on the host or all on one GPU.
+    """A checked batch of n vectors, with all arrays on the host or all on one GPU.
 
-    The order is that of ``_core.Detector.detect``.
+    The fields have the order of the arguments of ``_core.Detector.detect``.
 
     Attributes:
         y: (n, nr) complex64.
         h: (n/T, nr, nt) complex64.
-        noise_var: float32, (n,), or (1,) on the host where all vectors have the same.
+        noise_var: (n,) float32; or (1,) float32 on the host if all vectors have the same value.
         prior: (n, nt*m) float32, or None.
-        out: (n, nt*m) float32 or int8, to be written.
-        llr_scale: steps of an LLR of 1, for int8.
-        threads: of the CPU, 0 for all cores.
+        out: (n, nt*m) float32 or int8, written by the detector.
+        llr_scale: number of int8 steps for an LLR of 1.
+        threads: number of CPU threads; 0 takes all cores.
         hard: (iterations, n, nt*m) uint8 hard solutions that the detector starts from, or None.
-        nodes: (n, k) uint32 to which visited nodes are added, or None.
+        nodes: (n, k) uint32 counters of visited nodes, which the detector adds to; or None.
     """
 
     y: Any
@@ -34,12 +34,12 @@ class Call(NamedTuple):
 
     @property
     def n(self):
-        """Vectors."""
+        """Number of vectors."""
         return len(self.y)
 
     @property
     def per_channel(self):
-        """T, the vectors that share a matrix; 1 for an empty batch."""
+        """T, the number of vectors that share a matrix; 1 for an empty batch."""
         return max(1, len(self.y) // max(1, len(self.h)))
 
     @property
@@ -49,5 +49,5 @@ class Call(NamedTuple):
 
     @property
     def num_hard(self):
-        """Hard solutions of each vector."""
+        """Number of hard solutions per vector."""
         return 0 if self.hard is None else len(self.hard)

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a detector runs on: NumPy, the C++ detector, and its programs on GPUs."""
+"""The implementations of a detector: NumPy, C++, and programs for GPUs."""
 
 from contextlib import suppress
 
@@ -11,7 +11,7 @@ from ..cuda.gpus import Gpus
 
 
 class Engines:
-    """The forms of one detector, each made when it is first needed.
+    """The implementations of one detector, each made on first use.
 
     Args:
         detector: ``Detector``.
@@ -24,32 +24,39 @@ class Engines:
 
     @property
     def isa(self):
-        """Instruction set in use; None where the CPU has had nothing to do."""
+        """The CPU instruction set in use; None before the CPU is first used."""
         return self._core.isa if self._core else None
 
     def core(self):
-        """The C++ detector."""
+        """Return the C++ detector."""
         if self._core is None:
             self._core = _core.Detector(self._detector.plan(), self._isa)
         return self._core
 
     def gpus(self):
-        """``cuda.gpus.Gpus``, the programs on the detector's GPUs."""
+        """Return the programs on the detector's GPUs, a ``cuda.gpus.Gpus``."""
         if self._gpus is None:
             detector = self._detector
             self._gpus = Gpus(detector.plan(), detector.devices, detector.candidates)
         return self._gpus
 
     def on_host(self, call):
-        """Run a :class:`.call.Call` by C++, or by NumPy for backend "reference"; return the number
-        of erased vectors."""
+        """Run a :class:`.call.Call` in C++, or in NumPy for backend "reference".
+
+        Returns:
+            The number of erased vectors.
+        """
         if self._detector.backend == "reference":
             return self._by_reference(call)
         return self.core().detect(*call)
 
     def on_gpus(self, call):
-        """Run a :class:`.call.Call` on the GPUs; return the number of erased vectors, for arrays of
-        a GPU as something that int() waits for."""
+        """Run a :class:`.call.Call` on the GPUs.
+
+        Returns:
+            The number of erased vectors; for arrays of a GPU an object whose int() waits for the
+            GPU.
+        """
         return self.gpus().detect(call)
 
     def _by_reference(self, call):
@@ -65,17 +72,17 @@ class Engines:
         return int(erased.sum())
 
     def pin(self, *arrays):
-        """As ``Detector.pin``."""
+        """Pin host arrays, see ``Detector.pin``."""
         return self._gpus.pin(*arrays) if self._gpus else False
 
     def release(self):
-        """As ``Detector.release``."""
+        """Free GPU buffers and unpin host arrays, see ``Detector.release``."""
         if self._gpus:
             self._gpus.release()
             self._gpus.unpin()
 
     def forget_gpus(self):
-        """Give up the programs of GPUs that have failed; new ones may still be tried."""
-        with suppress(Exception):    # nothing works any more with a GPU that has failed
+        """Drop the programs of GPUs that have failed; a later call may still make new ones."""
+        with suppress(Exception):    # every call fails on a GPU that has failed
             self.release()
         self._gpus = None

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Exact detectors: enumeration of all candidates, or of all but what slicing saves."""
+"""Exact detectors: search of all candidates, with or without slicing the last layer."""
 
 from .base import Detector
 from .parameters import Parameter
@@ -9,7 +9,10 @@ METHODS = ("sliced", "plain", "table")
 
 
 def sliced_candidates(size, num_tx):
-    """Candidates of two searches that slice the last layer: 2 M^(nt-1), M with one layer."""
+    """Return the number of candidates of two searches that slice the last layer.
+
+    It is 2 M^(nt-1), or M with one layer.
+    """
     return 2 * size**(num_tx - 1) if num_tx > 1 else size
 
 
@@ -33,22 +36,24 @@ class _Exhaustive(Detector):
         if self.candidates > limit:
             raise ValueError(
                 f"{self.name}: {self._formula()} = {self.candidates:.3g} "
-                f"candidates per vector are more than the {limit:.3g} that can be searched "
-                f"with backend {self.backend!r}; use {self._instead()}")
+                f"candidates per vector exceed the limit of {limit:.3g} "
+                f"for backend {self.backend!r}; use {self._instead()}")
 
     def _instead(self):
         if self.constellation.square_qam is None:
-            return "kbest, which comes close, or mmse"
-        return (f"nway (num_passes = {self.num_tx}), which comes close, softsphere, which finds "
-                "the max-log LLRs by a search that may take long, or mmse")
+            return "kbest (nearly as accurate) or mmse"
+        return (f"nway with num_passes = {self.num_tx} (nearly as accurate), softsphere (exact "
+                "max-log LLRs, but the search may take long) or mmse")
 
 
 class OMAP(_Exhaustive):
-    """Optimum soft MAP: the exact LLR, by a sum over all M^nt candidates (000 §4.1, eq. 11).
+    """Optimum soft MAP: the exact LLR, a sum over all M^nt candidates (000 §4.1, eq. 11).
 
-    Log-sum-exp with a running reference, stable at any SNR. Takes a-priori LLRs (002 eq. 3),
-    the result is then a-posteriori (extrinsic=True subtracts them). Complexity O(M^nt) per
-    vector; more than 2^24 candidates are refused.
+    The detector computes log-sum-exp with a running reference, which is stable at any SNR. A-priori
+    LLRs are supported (002 eq. 3); the result is then a-posteriori (extrinsic=True subtracts the
+    prior).
+
+    Complexity: O(M^nt) per vector; searches of more than 2^24 candidates are refused.
     """
 
     name = "omap"
@@ -58,21 +63,22 @@ class OMAP(_Exhaustive):
 class MLA(_Exhaustive):
     """Max-log approximation: the exact max-log LLR over all M^nt candidates (000 §4.1, eq. 12).
 
-    Takes a-priori LLRs (002 eq. 4), the result is then a-posteriori (extrinsic=True subtracts
-    them). All methods give the same LLRs, to what float32 holds:
+    A-priori LLRs are supported (002 eq. 4); the result is then a-posteriori (extrinsic=True
+    subtracts the prior). All methods give the same LLRs to float32 precision:
 
-    - sliced: R's diagonal is real, so the best symbol of the last layer is the nearest level on
-      each axis by itself, or with a-priori LLRs the likeliest of its sqrt(M) levels. Two searches
-      in different column orders cover all bits; O(2 M^(nt-1)) per vector, more than 2^25
-      candidates are refused. Constellations that are no square QAM with Gray labels per axis have
-      no axes: there all leaves of the tree are visited, O(M^nt), at most 2^24.
-    - plain: the paper's enumeration; the distance of each path is computed by itself, and compared
-      with the hypotheses of all its bits. O(M^nt nt^2) per vector, at most 2^24 candidates.
-    - table: the same with the products of R and the constellation from the paper's table T
+    - sliced: R has a real diagonal, so the best symbol of the last layer follows per axis. It is
+      the nearest level, or with a-priori LLRs the likeliest of the sqrt(M) levels. Two searches in
+      different column orders cover all bits. Complexity O(2 M^(nt-1)) per vector; more than 2^25
+      candidates are refused. Constellations other than square QAM with Gray labels per axis cannot
+      be sliced: for these the search visits all leaves of the tree, O(M^nt), at most 2^24.
+    - plain: the paper's enumeration. The distance of each path is computed separately and compared
+      with the hypotheses of all bits of that path. Complexity O(M^nt nt^2) per vector, at most 2^24
+      candidates.
+    - table: the same, with the products of R and the constellation taken from the paper's table T
       (000 §3.3, eq. 7, Algorithm 1).
 
-    SoftSphere finds the same faster from 4x4 16-QAM on, and has no limit. The reference backend
-    enumerates, whatever the method.
+    From 4x4 16-QAM on, SoftSphere finds the same LLRs faster, and it has no limit on the number of
+    candidates. The reference backend always enumerates.
     """
 
     name = "mla"
@@ -80,9 +86,9 @@ class MLA(_Exhaustive):
     LARGEST_SLICED = 2**25
     PARAMETERS = (
         Parameter("method", "Method", "sliced", "enum",
-                  "How the cpu backend searches: sliced, the fastest, computes the last layer "
-                  "instead of enumerating it where the constellation allows; plain and table are "
-                  "the enumerations of 000, for comparison.", METHODS, in_reference=False),
+                  "Search method of the cpu backend. sliced is the fastest: it computes the last "
+                  "layer instead of enumerating it, if the constellation allows. plain and table "
+                  "are the enumerations of 000, for comparison.", METHODS, in_reference=False),
     )
 
     @property

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Fixed-complexity sphere decoders in the order of Barbero and Thompson."""
+"""Fixed-complexity sphere decoders with the layer order of Barbero and Thompson."""
 
 import math
 
@@ -16,13 +16,14 @@ class _FixedSphere(Detector):
     LARGEST_SEARCH = {"reference": 2**18, "cpu": 2**24}
     LEVELS = Parameter(
         "levels", "Expanded levels L", None, "int",
-        "Levels of the tree that are expanded fully, 1 to num_tx; default ceil(sqrt(num_tx)) - 1, "
-        "at least 1, which is what maximum-likelihood diversity takes (000 eq. 15).", optional=True,
+        "Number of tree levels that are fully expanded, 1 to num_tx. Default: ceil(sqrt(num_tx)) - "
+        "1, at least 1, which is what maximum-likelihood diversity requires (000 eq. 15).",
+        optional=True,
         least=1, most="num_tx")
 
     @property
     def paths(self):
-        """M^L, the paths of the full expansion."""
+        """Number of paths of the full expansion, M^L."""
         return self.constellation.size**self.levels
 
     @property
@@ -35,22 +36,29 @@ class _FixedSphere(Detector):
         limit = self.LARGEST_SEARCH["reference" if self.backend == "reference" else "cpu"]
         if self.paths > limit:
             raise ValueError(
-                f"levels: got {self.levels}, whose {self.constellation.size}^{self.levels} = "
-                f"{self.paths:.3g} paths per vector are more than the {limit:.3g} that can be "
-                f"searched with backend {self.backend!r}; allowed are fewer levels")
+                f"levels: got {self.levels}, but {self.constellation.size}^{self.levels} = "
+                f"{self.paths:.3g} paths per vector exceed the limit of {limit:.3g} "
+                f"for backend {self.backend!r}; use fewer levels")
 
 
 class HFSD(_FixedSphere):
     """Fixed-complexity sphere decoder with hard output (000 §4.2, 003).
 
-    The L topmost levels of the tree are expanded fully (M^L paths), each path goes on down by
-    successive interference cancellation (eq. 14); the best path is the decision, as LLRs of +-1.
-    Order of L. G. Barbero and J. S. Thompson (Fixing the Complexity of the Sphere Decoder for MIMO
-    Detection, IEEE Transactions on Wireless Communications 7 (6), 2008): from the top, an expanded
-    level takes the layer with the largest noise amplification (row of the pseudo-inverse) of those
-    left, any other the one with the smallest. A-priori LLRs count in the paths' metrics (002
-    eq. 4), not in the slicing. Needs square QAM with Gray labels per axis. Complexity O(M^L nt^2)
-    per vector, and O(nr nt^2 + nt^3) per matrix; more than 2^24 paths are refused.
+    The top L levels of the tree are fully expanded, which gives M^L paths. Each path continues to
+    the bottom by successive interference cancellation (eq. 14). The best path is the decision,
+    given as LLRs of +-1.
+
+    The layer order is that of L. G. Barbero and J. S. Thompson (Fixing the Complexity of the Sphere
+    Decoder for MIMO Detection, IEEE Transactions on Wireless Communications 7 (6), 2008). Layers
+    are assigned from the top level down. A fully expanded level takes the remaining layer with the
+    largest noise amplification (row of the pseudo-inverse); any other level takes the remaining
+    layer with the smallest.
+
+    A-priori LLRs enter the metrics of the paths (002 eq. 4), not the slicing. The constellation
+    must be square QAM with Gray labels per axis.
+
+    Complexity: O(M^L nt^2) per vector and O(nr nt^2 + nt^3) per matrix; more than 2^24 paths are
+    refused.
     """
 
     name = "hfsd"
@@ -62,14 +70,17 @@ class HFSD(_FixedSphere):
 class SFSD(_FixedSphere):
     """Fixed-complexity sphere decoder with soft output (000 §4.2, 003).
 
-    HFSD's paths, and its soft-output extension: of the N_iter best paths, at each level below
-    the expanded ones, each bit of the symbol is negated and the levels below are completed by
-    successive interference cancellation (fig. 2 b). LLRs are max-log over all
-    M^L + N_iter m (nt - L) paths (eq. 12 on the list; kernel 6), each bit has candidates of
-    either value. With levels = num_tx the list is complete and the result that of MLA.
-    A-priori LLRs count in the paths' metrics (002 eq. 4), not in the slicing. Needs square QAM
-    with Gray labels per axis. Complexity O(M^L nt^2 + N_iter m nt^3) per vector, and
-    O(nr nt^2 + nt^3) per matrix; more than 2^24 paths are refused.
+    The detector finds HFSD's paths and extends the N_iter best ones. On each extended path, at each
+    level below the fully expanded ones, it negates each bit of the symbol and completes the lower
+    levels by successive interference cancellation (fig. 2 b). LLRs are max-log over all M^L +
+    N_iter m (nt - L) paths (eq. 12 on the list; kernel 6); each bit has candidates of both values.
+    With levels = num_tx the list is complete and the result equals MLA's.
+
+    A-priori LLRs enter the metrics of the paths (002 eq. 4), not the slicing. The constellation
+    must be square QAM with Gray labels per axis.
+
+    Complexity: O(M^L nt^2 + N_iter m nt^3) per vector and O(nr nt^2 + nt^3) per matrix; more than
+    2^24 paths are refused.
     """
 
     name = "sfsd"
@@ -77,8 +88,9 @@ class SFSD(_FixedSphere):
     PARAMETERS = (
         _FixedSphere.LEVELS,
         Parameter("num_paths", "Extended paths N_iter", None, "int",
-                  "How many of the best paths are extended, 1 to M^L and at most 64; default m, "
-                  "the bits of a symbol: 2, 4, 6 for QPSK, 16- and 64-QAM, as the paper.",
+                  "Number of best paths that are extended, 1 to M^L and at most 64. Default: m, "
+                  "the bits per symbol, which is 2, 4 and 6 for QPSK, 16- and 64-QAM as in the "
+                  "paper.",
                   optional=True, least=1, most=64),
     )
     MOST_PATHS = 64

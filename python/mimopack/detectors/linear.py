@@ -8,10 +8,12 @@ from .base import Detector
 class ZF(Detector):
     """Zero forcing, then max-log demapping of each stream (002 §2.2).
 
-    x_hat = (H^H H)^-1 H^H y; stream i is demapped by itself with its own noise power
-    noise_var [(H^H H)^-1]_ii. Complexity O(nr nt^2) per matrix and O(nr nt + nt M) per
-    vector (sqrt(M) for square QAM). No a-priori LLRs: they would not change the filter, and
-    adding them to the result is one addition (MMSE-PIC uses them).
+    x_hat = (H^H H)^-1 H^H y; each stream i is demapped separately, with its own noise power
+    noise_var [(H^H H)^-1]_ii. A-priori LLRs are not supported: they would not change the filter,
+    and the caller can add them to the result. MMSE-PIC uses them.
+
+    Complexity: O(nr nt^2) per matrix and O(nr nt + nt M) per vector (sqrt(M) instead of M for
+    square QAM).
     """
 
     name = "zf"
@@ -21,12 +23,13 @@ class ZF(Detector):
 
 
 class MMSE(Detector):
-    """Linear minimum mean squared error, unbiased, then max-log demapping of each stream
-    (001, 002 §2.2).
+    """Unbiased linear MMSE, then max-log demapping of each stream (001, 002 §2.2).
 
-    x_hat = W y / mu, W = (H^H H + noise_var I)^-1 H^H, mu_i = [W H]_ii; stream i has the
-    post-detection SINR mu_i / (1 - mu_i). Complexity O(nr nt^2) per vector, as noise_var may
-    change with each. No a-priori LLRs (MMSE-PIC uses them).
+    The filter minimises the mean squared error: x_hat = W y / mu, W = (H^H H + noise_var I)^-1 H^H,
+    mu_i = [W H]_ii. Stream i has the post-detection SINR mu_i / (1 - mu_i). A-priori LLRs are not
+    supported; MMSE-PIC uses them.
+
+    Complexity: O(nr nt^2) per vector, because noise_var may change from vector to vector.
     """
 
     name = "mmse"

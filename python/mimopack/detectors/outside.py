@@ -1,8 +1,8 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Detectors from outside of gr-mimopack, with kernels in C++ and CUDA.
+"""Register detectors from outside gr-mimopack, with kernels in C++ and CUDA.
 
-docs/architecture.md tells how to write one; examples/detector is one.
+docs/architecture.md explains how to write one; examples/detector is an example.
 """
 
 import subprocess
@@ -13,19 +13,19 @@ from ..cuda.source import INCLUDE
 
 
 def register(detector, module=None):
-    """Add a detector to ``REGISTRY``, by which blocks and the Wi-Fi receiver find it.
+    """Add a detector to ``REGISTRY``, where blocks and the Wi-Fi receiver find it.
 
     Args:
-        detector: subclass of ``Detector`` with a name of its own. Its ``FOLDER`` has kernel.h and,
-            for GPUs, cuda.h.
-        module: path of the shared library that :func:`compile_module` has made of its cpu.cc; None
-            for a detector without backend "cpu".
+        detector: a subclass of ``Detector`` with a unique name. Its ``FOLDER`` contains kernel.h
+            and, for GPUs, cuda.h.
+        module: path of the shared library that :func:`compile_module` made from the detector's
+            cpu.cc; None for a detector without backend "cpu".
 
     Returns:
         detector
 
     Raises:
-        ValueError: the name is taken, or module is no such library.
+        ValueError: the name is taken, or module is not such a library.
     """
     from . import REGISTRY
     from .base import Detector
@@ -44,13 +44,13 @@ def compile_module(folder, library, compiler="g++"):
     """Compile the cpu.cc of a detector's folder for this machine.
 
     Args:
-        folder: with kernel.h and cpu.cc.
+        folder: the folder, which contains kernel.h and cpu.cc.
         library: path of the shared library to write.
         compiler: a C++17 compiler with OpenMP.
 
     Raises:
-        subprocess.CalledProcessError: cpu.cc does not compile; the compiler says why.
-        FileNotFoundError: there is no such compiler.
+        subprocess.CalledProcessError: cpu.cc does not compile; the compiler prints why.
+        FileNotFoundError: the compiler is not installed.
     """
     folder = Path(folder).resolve()
     subprocess.run(

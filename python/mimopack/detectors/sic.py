@@ -11,8 +11,9 @@ from .parameters import Parameter
 ORDERINGS = ("sinr", "norm", "none")
 ORDERING = Parameter(
     "ordering", "Ordering", "sinr", "enum",
-    "Which layer is detected first. sinr: the one with the smallest noise amplification of those "
-    "left (V-BLAST); norm: the one with the largest column norm; none: the last.", ORDERINGS)
+    "Order in which the layers are detected. sinr: next is the remaining layer with the smallest "
+    "noise amplification (V-BLAST); norm: the one with the largest column norm; none: the last "
+    "one.", ORDERINGS)
 
 
 class _Cancelling(Detector):
@@ -24,11 +25,13 @@ class _Cancelling(Detector):
 class ZFSIC(_Cancelling):
     """Zero forcing with ordered successive interference cancellation (002 §2.2; 000 eq. 14).
 
-    Layer after layer is decided with those not yet decided nulled (QR decomposition) and those
-    decided subtracted; hard output, LLRs of +-1. No a-priori LLRs: a single path has no metric
-    to compare, and slicing with them would be another detector. Needs square QAM with Gray
-    labels per axis, as it slices each axis by rounding. Complexity O(nt^2) per vector, and
-    O(nr nt^2 + nt^3) per matrix.
+    The detector decides one layer after another. For each layer it nulls the undecided layers (QR
+    decomposition) and subtracts the decided ones. The output is hard: LLRs of +-1. A-priori LLRs
+    are not supported: a single path has no other metric to compare with, and using them in the
+    slicing would be another detector. The constellation must be square QAM with Gray labels per
+    axis, because the detector slices each axis by rounding.
+
+    Complexity: O(nt^2) per vector and O(nr nt^2 + nt^3) per matrix.
     """
 
     name = "zfsic"
@@ -37,16 +40,20 @@ class ZFSIC(_Cancelling):
 
 
 class BitFlip(_Cancelling):
-    """Candidate list by flipping the bits of hard solutions (002 §2.2, fig. 5-6).
+    """Candidate list made by flipping bits of hard solutions (002 §2.2, fig. 5-6).
 
-    From a hard solution, at each level of the tree, from the first detected layer on, each bit
-    of its symbol is flipped and the levels below are completed by successive interference
-    cancellation (fig. 6): 1 + nt m candidates, in which each bit occurs with either value. The
-    first hard solution is ZF-SIC's; an iterative receiver gives ``detect`` the decoder's of each
-    iteration as ``hard`` (in Python), and the list is that of all of them (fig. 5). LLRs are
-    max-log over the list, with a-priori LLRs in the metrics (eq. 3-4), not in the slicing. Needs
-    square QAM with Gray labels per axis, as it slices each axis by rounding. Complexity O(nt^3 m)
-    per vector and hard solution, and O(nr nt^2 + nt^3) per matrix.
+    The list starts from a hard solution. At each level of the tree, starting with the layer
+    detected first, the detector flips each bit of the solution's symbol and completes the lower
+    levels by successive interference cancellation (fig. 6). The list then has 1 + nt m candidates,
+    in which each bit occurs with both values.
+
+    The first hard solution comes from ZF-SIC. An iterative receiver passes the decoder's solution
+    of each iteration to ``detect`` as ``hard`` (in Python), and the lists of all solutions are
+    combined (fig. 5). LLRs are max-log over the combined list. A-priori LLRs enter the metrics (eq.
+    3-4), not the slicing. The constellation must be square QAM with Gray labels per axis, because
+    the detector slices each axis by rounding.
+
+    Complexity: O(nt^3 m) per vector and hard solution, and O(nr nt^2 + nt^3) per matrix.
     """
 
     name = "bitflip"
@@ -58,18 +65,19 @@ class BitFlip(_Cancelling):
         return 1 + self.bits_per_vector
 
     def detect(self, y, h, noise_var, prior=None, out=None, hard=None):
-        """LLRs of a batch of received vectors; see ``Detector.detect``.
+        """Compute the LLRs of a batch of received vectors; see ``Detector.detect``.
 
         Args:
-            y, h, noise_var, prior, out: as there.
-            hard: (iterations, n, nt*m) uint8 bits, 0 or 1 (in CuPy arrays others count as 1), in
-                the order of the LLRs: the hard solutions so far, whose lists are put together (to
-                keep ZF-SIC's list, give its decisions as the first: ``hard_decisions`` of
-                ``ZFSIC``). They are made anew in each call, so nothing has to be kept between
-                calls. None: ZF-SIC's.
+            y, h, noise_var, prior, out: see ``Detector.detect``.
+            hard: (iterations, n, nt*m) uint8 bits in the order of the LLRs: all hard solutions so
+                far. Allowed values are 0 and 1; in CuPy arrays any other value counts as 1. The
+                candidate lists of all solutions are combined and are made anew in each call, so no
+                state is kept between calls. None stands for ZF-SIC's solution. To keep ZF-SIC's
+                list, pass its decisions as the first solution: ``hard_decisions`` of the LLRs of
+                ``ZFSIC``.
 
         Raises:
-            ValueError: an argument is not as above.
+            ValueError: an argument does not match its description.
         """
         extras = {}
         if hard is not None:
@@ -78,7 +86,7 @@ class BitFlip(_Cancelling):
             hard = array("hard", hard, np.uint8, ("iterations", n, self.bits_per_vector), gpu)
             if len(hard) == 0:
                 raise ValueError("hard: got 0 hard solutions, must be at least 1, or None")
-            if gpu is None and hard.size and hard.max() > 1:    # there it would have to wait
+            if gpu is None and hard.size and hard.max() > 1:    # max() on a GPU would wait
                 raise ValueError(f"hard: got {hard.max()}, allowed are 0 and 1")
             extras["hard"] = hard
         return self._detect(self._call(y, h, noise_var, prior, out, **extras))

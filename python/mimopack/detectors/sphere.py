@@ -13,13 +13,14 @@ from .parameters import Parameter
 
 ORDERING = Parameter(
     "ordering", "Ordering", "sorted", "enum",
-    "Levels of the tree. sorted: antennas by sorted QR decomposition (Wübben et al., 2001), the "
-    "axes of each next to each other, which takes the fewest nodes; stacked: all real parts, then "
-    "all imaginary parts, as in 004 eq. 3. The solution is the same.", reference.sphere.ORDERINGS)
+    "Order of the tree's levels. sorted: antennas in the order of the sorted QR decomposition "
+    "(Wübben et al., 2001), with the two axes of an antenna on adjacent levels; visits the fewest "
+    "nodes. stacked: all real parts, then all imaginary parts, as in 004 eq. 3. Both give the same "
+    "solution.", reference.sphere.ORDERINGS)
 RADII = ("infinite", "zf")
 PRESETS = ("auto", "table5")
 
-# 004 table 5, by nt and side: lvl_1 ..., exp_1 ..., tt
+# 004 table 5: {(nt, side): ((lvl_1, ...), (exp_1, ...), tt)}.
 TABLE_5 = {
     (2, 2): ((1,), (), 16),
     (2, 4): ((1,), (), 128),
@@ -39,11 +40,14 @@ class _Sphere(Detector):
 
     @property
     def candidates(self):
-        """Those of a full search, of which few are looked at; no more than a hard case takes."""
+        """Number of candidates of a full search, at most 2^16.
+
+        The search visits only a few of them, and 2^16 is about what a hard case takes.
+        """
         return min(self.constellation.size**self.num_tx, 2**16)
 
     def count_nodes(self, y, h, noise_var, prior=None):
-        """The nodes that the search visits, whose metric it evaluates (004 fig. 10).
+        """Count the nodes that the search visits, that is, whose metric it evaluates (004 fig. 10).
 
         Arguments and errors are those of ``detect``.
 
@@ -74,44 +78,47 @@ class _Sphere(Detector):
 
 
 class SD(_Sphere):
-    """Sphere detector (004 §3, Algorithm 1; C. P. Schnorr, M. Euchner: Lattice Basis Reduction:
-    Improved Practical Algorithms and Solving Subset Sum Problems, Mathematical Programming 66,
-    1994): hard maximum likelihood, depth first.
+    """Sphere detector: hard maximum likelihood, depth first (004 §3, Algorithm 1).
 
-    Returns the closest of all M^nt candidates (004 eq. 4), always, as LLRs of +-1. On the
-    real-valued model, 2 nt levels of PAM symbols; the children of a node come by rising metric
-    (Schnorr and Euchner), and the radius shrinks with each better leaf. A-priori LLRs add a term
-    per symbol, never negative, to the metric (002 eq. 4): the solution is then the one of
-    maximum a-posteriori probability. Needs square QAM with Gray labels per axis.
+    The detector always returns the closest of all M^nt candidates (004 eq. 4), as LLRs of +-1. It
+    searches a tree of the real-valued model with 2 nt levels of PAM symbols. The children of a node
+    are visited in order of rising metric, and the radius shrinks with each better leaf (C. P.
+    Schnorr, M. Euchner: Lattice Basis Reduction: Improved Practical Algorithms and Solving Subset
+    Sum Problems, Mathematical Programming 66, 1994). A-priori LLRs add a term to the metric for
+    each symbol, which is never negative (002 eq. 4); the solution then has the maximum a-posteriori
+    probability. The constellation must be square QAM with Gray labels per axis.
 
-    Complexity: QR decomposition, and then it depends on channel and noise: exponential in nt at
-    low SNR, 2 nt nodes of O(nt) at high SNR. Nothing cuts a long search short: from about 8
-    layers on it can take seconds for a vector at low SNR, and a flowgraph stops only after the
-    work() call it is in. In Python ``count_nodes`` tells the cost: a node counts when its metric is
-    compared with the radius, and the first sibling outside, which ends its level, counts too.
+    Complexity: one QR decomposition plus a search that depends on channel and noise. The search is
+    exponential in nt at low SNR and visits 2 nt nodes of O(nt) at high SNR. Nothing stops a long
+    search early: from about 8 layers on a vector can take seconds at low SNR, and a flowgraph stops
+    only after the current work() call. In Python ``count_nodes`` tells the cost. A node counts when
+    its metric is compared with the radius; the first sibling outside the radius ends its level and
+    counts too.
     """
 
     name = "sd"
     summary = "Sphere detector, hard maximum likelihood"
     PARAMETERS = (
         Parameter("radius", "Initial radius", "infinite", "enum",
-                  "Where the search starts from: infinite, or the distance of the zero-forcing "
+                  "Initial radius of the search: infinite, or the distance of the zero-forcing "
                   "point (004 §4.1).", RADII),
         ORDERING,
     )
 
 
 class ASD(_Sphere):
-    """Automatic sphere decoder (004 §7; K. Su: Efficient Maximum Likelihood Detection for
-    Communication over Multiple Input Multiple Output Channels, University of Cambridge, 2005, its
-    reference [33]): hard maximum likelihood, best first.
+    """Automatic sphere decoder: hard maximum likelihood, best first (004 §7).
 
-    Always expands the open node with the smallest metric, so that it expands the fewest nodes
-    and needs no radius; the first leaf that comes up is the solution, the same as that of ``SD``.
-    What is said there of a-priori LLRs, constellations and complexity holds here too. The open
-    nodes are kept in a heap: the cpu backend holds 2^21 of them for a vector, the cuda backend
-    2^13, and starts again depth first where these are not enough. In Python ``count_nodes`` counts
-    all children of each expanded node.
+    The detector always expands the open node with the smallest metric. It therefore expands the
+    fewest nodes and needs no radius. The first leaf to have the smallest metric is the solution,
+    the same as that of ``SD``. The docstring of ``SD`` also describes the a-priori LLRs,
+    constellations and complexity of this detector. Source: K. Su: Efficient Maximum Likelihood
+    Detection for Communication over Multiple Input Multiple Output Channels, University of
+    Cambridge, 2005 (reference [33] of 004).
+
+    A heap holds the open nodes. Its capacity per vector is 2^21 nodes in the cpu backend and 2^13
+    in the cuda backend; when it is full, the search starts again depth first. In Python
+    ``count_nodes`` counts all children of each expanded node.
     """
 
     name = "asd"
@@ -120,51 +127,56 @@ class ASD(_Sphere):
 
 
 class PSD(_Sphere):
-    """Parallel sphere detector (004 §4, Algorithms 2 and 3): hard maximum likelihood by rounds.
+    """Parallel sphere detector: hard maximum likelihood by rounds (004 §4, Algorithms 2 and 3).
 
-    Between two of the levels lvl_1 > ... > lvl_nr = 1 all levels are expanded at once: a round
-    evaluates all eval = exp M^((lvl_above - lvl)/2) extensions of exp nodes, then goes on with
-    the best of them, until none lies inside the radius, which is the best leaf so far. The
-    solution is that of ``SD``, whatever the parameters, and so is what is said there of a-priori
-    LLRs and constellations. Rounds are what runs in parallel: on the CPU one vector per SIMD
-    lane, all lanes in step; on a GPU tt threads evaluate and sort a vector's nodes as in 004
-    §4.3, where tt is 2, 4 ... 128 and a round's nodes fit into shared memory. With tt = 1, two to
-    four layers of up to 64-QAM and no a-priori LLRs, a thread of the GPU searches depth first in
-    place of rounds, which is faster.
+    The parameter levels lists the levels lvl_1 > ... > lvl_nr = 1 at which nodes are evaluated; all
+    levels between two of them are expanded at once. A round evaluates all eval = exp M^((lvl_above
+    - lvl)/2) extensions of exp nodes and continues with the best of them. The search ends when no
+    node is inside the radius, which is the metric of the best leaf so far. The solution is that of
+    ``SD`` for all parameters. The docstring of ``SD`` also describes the a-priori LLRs and
+    constellations.
 
-    In Python ``count_nodes`` counts what each of the tt threads evaluates (evaluation n of a round
-    is thread n mod tt's); levels that are skipped count nothing. Where nodes are equally far to
-    what float32 holds, backends may count differently.
+    The nodes of a round are evaluated in parallel. On the CPU each SIMD lane processes one vector,
+    and all lanes run in step. On a GPU tt threads evaluate and sort the nodes of a vector as in 004
+    §4.3, if tt is 2, 4 ... 128 and the nodes of a round fit into shared memory. With tt = 1, two to
+    four layers of up to 64-QAM and no a-priori LLRs, a GPU thread searches depth first instead of
+    in rounds, which is faster.
+
+    In Python ``count_nodes`` counts the nodes that each of the tt threads evaluates: thread n mod
+    tt takes evaluation n of a round. Levels that are skipped are not counted. If nodes are equally
+    far to float32 precision, the counts of different backends may differ.
     """
 
     name = "psd"
     family = "psd"
     summary = "Parallel sphere detector, hard maximum likelihood at speed"
-    LARGEST_BUFFER = 2**16    # nodes of a round that are kept, and the leaves of a round
-    LARGEST_ROUND = 2**24
+    LARGEST_BUFFER = 2**16    # nodes evaluated in a round on any level but the last
+    LARGEST_ROUND = 2**24     # nodes evaluated in a round on the last level
     PARAMETERS = (
         Parameter("preset", "Preset", "auto", "enum",
-                  "levels, expansions and team_size where not given. auto: what was fastest; "
-                  "table5: those of 004 table 5 (2 or 4 layers of QPSK, 16- or 64-QAM).",
+                  "Source of levels, expansions and team_size that are not given. auto: the values "
+                  "that were fastest in measurements; table5: the values of 004 table 5 (2 or 4 "
+                  "layers of QPSK, 16- or 64-QAM).",
                   PRESETS, core="", in_reference=False),
         Parameter("levels", "Levels", None, "ints",
-                  "lvl_1 > lvl_2 > ... > 1, where nodes are evaluated; the top is 2 num_tx.",
+                  "Levels at which nodes are evaluated, lvl_1 > lvl_2 > ... > 1; the top level is "
+                  "2 num_tx.",
                   optional=True),
         Parameter("expansions", "Expansions", None, "ints",
-                  "exp_1, ...: how many nodes are expanded at once on each level but the last; "
-                  "1 each where only levels is given.", optional=True),
+                  "Number of nodes that are expanded at once on each level but the last, exp_1, "
+                  "...; 1 each if only levels is given.", optional=True),
         Parameter("team_size", "Team size", None, "int",
-                  "tt, the threads that share the nodes of a vector, of which count_nodes counts "
-                  "each one's; 1 where the preset does not say.", optional=True,
+                  "tt, the number of threads that share the nodes of a vector; count_nodes has a "
+                  "count for each thread. 1 if the preset does not set it.", optional=True,
                   in_blocks=False),
         ORDERING,
     )
 
     def _complete(self):
-        """Sets the shape of the search, now that sizes are known."""
+        """Set the shape of the search from the sizes and the preset."""
         nt, side = self.num_tx, self.constellation.square_qam.side
         if self.expansions is not None and self.levels is None:
-            raise ValueError("expansions: got some without levels, must come with levels")
+            raise ValueError("expansions: got expansions without levels, must be given with levels")
         levels, expansions, team = _automatic_shape(nt, side)
         if self.preset == "table5":
             if (nt, side) not in TABLE_5:
@@ -175,7 +187,7 @@ class PSD(_Sphere):
             levels = _integers("levels", self.levels)
             if not levels or levels[0] > 2 * nt or levels[-1] != 1 or any(
                     a <= b for a, b in zip(levels, levels[1:], strict=False)):
-                raise ValueError(f"levels: got {list(levels)}, must fall from {2 * nt} or below "
+                raise ValueError(f"levels: got {list(levels)}, must decrease from at most {2 * nt} "
                                  "to 1")
             expansions = (1,) * (len(levels) - 1)
             if self.expansions is not None:
@@ -189,7 +201,7 @@ class PSD(_Sphere):
     def _check_rounds(self, side):
         if len(self.expansions) != len(self.levels) - 1:
             raise ValueError(f"expansions: got {list(self.expansions)}, must be "
-                             f"{len(self.levels) - 1}, one for each level but the last")
+                             f"{len(self.levels) - 1} numbers, one for each level but the last")
         for i, nodes in enumerate(self.evaluations):
             last = i == len(self.expansions)
             if not last and not 1 <= self.expansions[i] <= nodes:
@@ -203,14 +215,14 @@ class PSD(_Sphere):
 
     @property
     def evaluations(self):
-        """eval, the nodes of a round on each level (004 table 1)."""
+        """Number of nodes in a round on each level, eval (004 table 1)."""
         side = self.constellation.square_qam.side
         bounds = (2 * self.num_tx + 1, *self.levels)
         return tuple(parents * side**(above - level) for parents, above, level in zip(
             (1, *self.expansions), bounds, self.levels, strict=False))
 
     def count_nodes(self, y, h, noise_var, prior=None):
-        """The nodes that each thread evaluates (004 fig. 10).
+        """Count the nodes that each thread evaluates (004 fig. 10).
 
         Arguments and errors are those of ``detect``.
 
@@ -220,15 +232,18 @@ class PSD(_Sphere):
         return self._count(y, h, noise_var, prior, self.team_size)
 
     def gpu_threads(self):
-        """At least as many as a team has."""
+        """Return the number of threads per block on a GPU: at least one team."""
         wider = self.GPU_THREADS < self.team_size <= 2 * self.GPU_THREADS
         return 2 * self.GPU_THREADS if wider else self.GPU_THREADS
 
 
 def _automatic_shape(num_tx, side):
-    """(levels, expansions, team size): an antenna at a time; with QPSK, where that is few nodes,
-    the first two at once. The more antennas, the more of the first nodes are expanded at once:
-    a better first leaf saves rounds (4 times the rate with 8 layers of 16-QAM)."""
+    """Return (levels, expansions, team size) that were fastest in measurements.
+
+    The search takes one antenna at a time; with QPSK, which has few nodes, it takes the first two
+    antennas at once. The more antennas there are, the more nodes of the first levels it expands at
+    once: a better first leaf saves rounds (4 times the rate with 8 layers of 16-QAM).
+    """
     first = 2 * num_tx - (3 if side == 2 and num_tx > 1 else 1)
     levels = tuple(range(first, 0, -2))
     together = min(8, 2 ** max(0, len(levels) // 2 - 1))
