@@ -1,12 +1,13 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Error-correcting codes by name, scramblers, interleavers and CRCs: of the IEEE 802.11 data field,
-of LTE and 5G NR.
+"""Error-correcting codes by name, scramblers, interleavers and CRCs.
+
+They are those of the IEEE 802.11 data field, of LTE and of 5G NR.
 
     code = coding.get("conv:1000:3/4")
     words, decoder = code.encode(bits), code.decoder()
 
-``families`` has an entry for each family of codes, ``register`` adds one. LDPC codes are in
+``FAMILIES`` has an entry for each family of codes; ``register`` adds a family. LDPC codes are in
 ``coding.ldpc``, turbo codes in ``coding.turbo``.
 """
 
@@ -43,6 +44,6 @@ for _family in BUILT_IN:
 
 
 def __getattr__(name):
-    if name == "FORMS":    # of names, which families that are registered add to
+    if name == "FORMS":    # computed here because register() adds to it
         return forms()
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

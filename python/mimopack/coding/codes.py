@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Codes of any family by a name: bits to what is sent, LLRs to bits."""
+"""Codes of all families, found by name: encode bits, decode LLRs."""
 
 from copy import copy
 from functools import lru_cache
@@ -13,19 +13,20 @@ from .registry import look_up
 
 
 class Code:
-    """A code with its encoder; ``decoder`` makes decoders of it.
+    """A code with its encoder; ``decoder`` makes decoders for it.
 
     Args:
-        encoder: has num_info, num_bits, information and encode(bits), as :class:`ldpc.LdpcEncoder`.
-        make_decoder: called with keyword arguments, makes a :class:`HardDecoder` of what is sent,
-            or another :class:`Decoder`, of whole codewords.
-        matching: what is sent of its codewords, a :class:`Selection`, such as
-            :class:`ldpc.NrRateMatching`; None for all of them.
+        encoder: an object with num_info, num_bits, information and encode(bits), such as
+            :class:`ldpc.LdpcEncoder`.
+        make_decoder: a function of keyword arguments that makes a decoder: a :class:`HardDecoder`
+            for the bits sent, or any other :class:`Decoder` for whole codewords.
+        matching: a :class:`Selection` of the bits sent of each codeword, such as
+            :class:`ldpc.NrRateMatching`; None if all are sent.
 
     Attributes:
-        num_info: information bits of a codeword.
-        num_bits: bits sent of it.
-        options: of its decoders, where ``decoder`` is given no others; a name can give them.
+        num_info: number of information bits per codeword.
+        num_bits: number of bits sent per codeword.
+        options: default options of the decoders; a code's name can set them.
     """
 
     def __init__(self, encoder, make_decoder, matching=None):
@@ -41,31 +42,38 @@ class Code:
 
     @property
     def rate(self):
-        """Information bits per bit sent."""
+        """Number of information bits per bit sent."""
         return self.num_info / self.num_bits
 
     def with_options(self, options):
-        """Return the same code with other ``options``."""
+        """Return a copy of the code with other ``options``."""
         code = copy(self)
         code.options = dict(options)
         return code
 
     def encode(self, bits):
-        """uint8 (n, num_info), 0 or 1, to uint8 (n, num_bits)."""
+        """Encode information bits.
+
+        Args:
+            bits: (n, num_info) uint8, 0 or 1.
+
+        Returns:
+            (n, num_bits) uint8: the bits sent.
+        """
         if self._matching is None:
             return self._encoder.encode(bits)
         words = self._encoder.encode(self._matching.with_filler(bits))
         return self._matching.match(words)
 
     def decoder(self, **options):
-        """Make a :class:`Decoder` of LLRs of what is sent, with ``bits``.
+        """Make a :class:`Decoder` for the LLRs of the bits sent; it sets ``bits``.
 
         Args:
-            options: those of the family's decoder, see its class; they come before ``options`` of
-                the code.
+            options: options of the family's decoder, see its class. They override the code's
+                ``options``.
 
         Raises:
-            ValueError: an option that it refuses or does not have.
+            ValueError: the decoder does not have an option or refuses its value.
         """
         try:
             decoder = self._make_decoder(**self.options | options)
@@ -78,12 +86,13 @@ class Code:
 
 
 class CodeDecoder(DecoderAround):
-    """The decoder of a :class:`Code`, around one of whole codewords. Members of that one, such as
-    ``algorithm`` and ``isa``, are members of this one too.
+    """The decoder of a :class:`Code`: wraps a decoder of whole codewords.
+
+    All members of the inner decoder, such as ``algorithm`` and ``isa``, are available here too.
 
     Attributes:
-        decoder: that of the code's family.
-        num_bits: bits sent of a codeword.
+        decoder: the inner decoder, which belongs to the code's family.
+        num_bits: number of bits sent per codeword.
         bits: (n, num_info) uint8, decisions of the last call on the information bits.
     """
 
@@ -102,14 +111,14 @@ class CodeDecoder(DecoderAround):
         return getattr(self.decoder, name)
 
     def decode(self, llr):
-        """A-posteriori LLRs, those of erased codewords 0.
+        """Compute a-posteriori LLRs of the bits sent; the LLRs of erased codewords are 0.
 
         Args:
-            llr: (n, num_bits) float32, ln P(1)/P(0), C-contiguous; CuPy's where the family's
-                decoder takes such.
+            llr: (n, num_bits) float32, ln P(1)/P(0), C-contiguous; may be a CuPy array if the
+                family's decoder supports these.
 
         Returns:
-            (n, num_bits) float32 of all bits sent.
+            (n, num_bits) float32.
         """
         if self._matching:
             llr = self._matching.recover(llr)
@@ -119,7 +128,7 @@ class CodeDecoder(DecoderAround):
 
 
 class _Columns:
-    """Columns of arrays of the host or a GPU, as a view where they are neighbours."""
+    """Columns of an array on the host or a GPU; contiguous columns are returned as a view."""
 
     def __init__(self, columns):
         columns = np.asarray(columns)
@@ -135,21 +144,22 @@ class _Columns:
 
 
 def get(name):
-    """The code that a name stands for.
+    """Return the code with a given name.
 
     Args:
-        name: a name of one of the forms in ``FORMS``, such as "wimax:2304:1/2",
-            "nr_matched:1000:2000:4", "turbo:6144" or "conv:1000:3/4"; ``FAMILIES`` says what each
-            stands for, and docs/coding.md. Or the path of an alist file. Behind either there may be
-            options of the decoder: "conv:1000:3/4:algorithm=viterbi".
+        name: a name in one of the forms in ``FORMS``, such as "wimax:2304:1/2",
+            "nr_matched:1000:2000:4", "turbo:6144" or "conv:1000:3/4", or the path of an alist file.
+            ``FAMILIES`` and docs/coding.md explain the forms. Options of the decoder may follow the
+            name: "conv:1000:3/4:algorithm=viterbi".
 
     Returns:
-        :class:`Code`; the same object for the same name, but for a file, or with options.
+        :class:`Code`. The same name gives the same object, except for files and for names with
+        options.
 
     Raises:
-        ValueError: a name of another form, sizes that there are not, or an option that no decoder
-            of the code has.
-        OSError: a file that cannot be read.
+        ValueError: the name has another form, its sizes do not exist, or no decoder of the code has
+            one of the options.
+        OSError: the file cannot be read.
     """
     family, sizes, options = look_up(name)
     try:

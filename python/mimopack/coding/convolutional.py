@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The convolutional code K = 7 (133, 171 octal) of IEEE 802.11 with its puncturing."""
+"""The convolutional code of IEEE 802.11, K = 7 (133, 171 octal), with its puncturing."""
 
 import operator
 
@@ -14,34 +14,35 @@ CONSTRAINT_LENGTH = 7
 TAIL = CONSTRAINT_LENGTH - 1
 # IEEE 802.11-2020 §17.3.5.6, g0 = 133 and g1 = 171 octal: the leftmost bit is the newest input.
 GENERATORS = ((1, 0, 1, 1, 0, 1, 1), (1, 1, 1, 1, 0, 0, 1))
-# Figures 17-9 and 19-11: which of A1 B1 A2 B2 ... are sent, by rate.
+# Figures 17-9 and 19-11: which of the bits A1 B1 A2 B2 ... each rate sends.
 PUNCTURING = _core.VITERBI_RATES
 CODE_RATES = tuple(PUNCTURING)
-# Of |LLR|, for the decoder's rounding: it keeps a strong layer's large LLRs from rounding a weak
-# one's to nothing. Of 6, 8 and 12 this changed the fewest CRCs of a recording (4x4, four detectors)
-# against decoding without rounding.
+# Largest mean of |LLR| that the decoder's rounding uses. Without the limit, the large LLRs of a
+# strong layer would make the LLRs of a weak layer round to 0. Of 6, 8 and 12, the value 8 changed
+# the fewest CRCs of a recording (4x4, four detectors) compared with decoding without rounding.
 LARGEST_MEAN = 8.0
-# Of a block as a codeword: with one or two bits some of those sent are always 0.
+# Bits of a block that is used as a codeword: with only one or two bits, some of the bits sent are
+# always 0.
 LEAST_BITS, MOST_BITS = 3, 2**19
 
 
 class ConvolutionalCode:
     """Encoder and Viterbi decoder (A. J. Viterbi, IEEE Trans. Inf. Theory 13(2), 1967).
 
-    The decoder finds the codeword with the largest sum of LLRs, after it has rounded the LLRs of
-    each block to 43 levels (rate 1/2), 63 (2/3), 73 (3/4) or 85 (5/6), the most with which metrics
-    of 8 bits are exact. Half of the largest level stands for the mean magnitude of the LLRs that
-    are not 0, or for LARGEST_MEAN where the mean is larger. Over AWGN the rounding costs
-    at most 0.02 dB (bench/viterbi.py). Work and memory grow with 64 x (bits + 6).
+    The decoder first rounds the LLRs of each block to 43 levels (rate 1/2), 63 (2/3), 73 (3/4) or
+    85 (5/6), the largest numbers for which 8-bit metrics are exact. It then finds the codeword with
+    the largest sum of LLRs. Half of the largest level corresponds to the mean magnitude of the
+    nonzero LLRs, or to LARGEST_MEAN if the mean is larger. Over AWGN the rounding costs at most
+    0.02 dB (bench/viterbi.py). Work and memory grow with 64 x (bits + 6).
 
-    An object may serve several threads at once.
+    Several threads may use an object at once.
 
     Args:
         rate: "1/2", "2/3", "3/4" or "5/6".
-        isa: the decoder's instruction set, as for detectors; all give the same bits.
+        isa: instruction set of the decoder, as for detectors; all give the same bits.
 
     Raises:
-        ValueError: another rate or instruction set.
+        ValueError: rate or isa is not an allowed value.
     """
 
     def __init__(self, rate="1/2", isa="auto"):
@@ -52,11 +53,14 @@ class ConvolutionalCode:
 
     @property
     def isa(self):
-        """The instruction set that the decoder uses."""
+        """The decoder's instruction set."""
         return self._decoder.isa
 
     def coded_length(self, num_bits):
-        """Coded bits that num_bits input bits make, after puncturing; arrays give arrays."""
+        """Return the number of coded bits for num_bits input bits, after puncturing.
+
+        Works element by element on arrays.
+        """
         whole, rest = divmod(2 * num_bits, len(self._kept) - 1)
         of_rest = np.take(self._kept, rest) if np.ndim(rest) else self._kept[rest]
         return whole * self._kept[-1] + of_rest
@@ -64,7 +68,7 @@ class ConvolutionalCode:
     def encode(self, bits):
         """Encode from state 0, output order A1 B1 A2 B2 ...
 
-        No tail is added: end bits with six zeros to return to state 0.
+        No tail is added: append six zeros to the bits to return to state 0.
 
         Args:
             bits: (n,), or (blocks, n) for several blocks; 0 or 1.
@@ -98,15 +102,15 @@ class ConvolutionalCode:
         """Decode a block that begins and ends in state 0.
 
         Args:
-            llr: ln P(1)/P(0), (coded_length(n + 6),) of n bits and six tail zeros. The scale
+            llr: (coded_length(n + 6),) ln P(1)/P(0), for n bits and six tail zeros. The scale
                 matters little. NaN counts as an erasure, infinity as certain.
-            threads: as for :meth:`decode_batch`.
+            threads: see :meth:`decode_batch`.
 
         Returns:
             uint8 (n,): the bits without the tail.
 
         Raises:
-            ValueError: no n >= 1 has that many coded bits.
+            ValueError: the number of LLRs fits no n >= 1.
         """
         llr = np.asarray(llr)
         if llr.dtype != np.int8:
@@ -116,31 +120,31 @@ class ConvolutionalCode:
         threads = integer("threads", threads, 0, 1024)
         num_bits = self._input_length(llr.size) - TAIL
         if num_bits <= 0:
-            raise ValueError(f"llr: got {llr.size} values, no block of rate {self.rate} with its "
-                             "tail has that length")
+            raise ValueError(f"llr: got {llr.size} values, which is not the length of any block of "
+                             f"rate {self.rate} with tail")
         return self._decode(llr, np.array([num_bits]), threads)
 
     def decode_batch(self, llr, num_bits, threads=0, scale=None):
         """Decode blocks of any lengths, each of which begins and ends in state 0.
 
-        Every block gets the bits that it would get alone.
+        Each block gives the same bits as if it were decoded alone.
 
         Args:
-            llr: float32 or int8, C-contiguous, flat: the blocks one after another, block i with
-                coded_length(num_bits[i] + 6) values ln P(1)/P(0). NaN counts as an erasure,
-                infinity as certain.
-            num_bits: integers, bits of each block without the tail; 0 is allowed.
-            threads: 0 takes all cores.
-            scale: llr is so many times ln P(1)/P(0), as with a detector's ``llr_scale``. None
-                means 1 for float32 and unknown for int8, where LARGEST_MEAN then does not
-                apply.
+            llr: float32 or int8, C-contiguous, flat: the LLRs ln P(1)/P(0) of all blocks in order,
+                coded_length(num_bits[i] + 6) values for block i. NaN counts as an erasure, infinity
+                as certain.
+            num_bits: integers, the number of bits in each block without the tail; 0 is allowed.
+            threads: number of threads; 0 takes all cores.
+            scale: factor by which llr exceeds ln P(1)/P(0), such as a detector's ``llr_scale``.
+                None means 1 for float32 and unknown for int8; LARGEST_MEAN does not apply to an
+                unknown scale.
 
         Returns:
-            uint8 (sum(num_bits),), the blocks' bits one after another;
-            ``np.split(bits, np.cumsum(num_bits)[:-1])`` makes one array of each block.
+            uint8 (sum(num_bits),): the bits of all blocks in order. ``np.split(bits,
+                np.cumsum(num_bits)[:-1])`` splits them into one array per block.
 
         Raises:
-            ValueError: an argument is not as above.
+            ValueError: an argument does not match its description.
         """
         if getattr(llr, "dtype", None) not in (np.float32, np.int8):
             raise ValueError(f"llr: got {getattr(llr, 'dtype', type(llr).__name__)}, must be a "
@@ -162,21 +166,21 @@ class ConvolutionalCode:
 
 
 class ConvolutionalEncoder:
-    """Encoder of :class:`ConvolutionalCode` for blocks of one length, ended by six zeros.
+    """Encoder for codewords of one length, terminated by six zeros.
 
-    A codeword here has the information bits first and then the bits that are sent; of the code
-    ``coding.get("conv:1000:1/2")`` only the latter are seen.
+    A codeword consists of the information bits followed by the bits sent. The code
+    ``coding.get("conv:1000:1/2")`` shows only the bits sent.
 
     Args:
-        num_info: information bits, 3 to 2^19.
-        rate: "1/2", "2/3", "3/4" or "5/6", without the six zeros.
+        num_info: number of information bits, 3 to 2^19.
+        rate: "1/2", "2/3", "3/4" or "5/6"; the six zeros are not included in the rate.
 
     Attributes:
-        num_info, num_bits: of a codeword.
-        information: (num_info,) where the information bits are in it.
+        num_info, num_bits: number of information bits and of all bits in a codeword.
+        information: (num_info,) positions of the information bits in a codeword.
 
     Raises:
-        ValueError: an argument is not as above.
+        ValueError: an argument does not match its description.
     """
 
     def __init__(self, num_info, rate="1/2"):
@@ -186,7 +190,7 @@ class ConvolutionalEncoder:
         self.information = np.arange(self.num_info)
 
     def encode(self, bits):
-        """Codewords.
+        """Encode information bits to codewords.
 
         Args:
             bits: (n, num_info) uint8, 0 or 1.

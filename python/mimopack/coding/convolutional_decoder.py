@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Decoder with soft output of IEEE 802.11's convolutional code."""
+"""Soft-output decoder for the convolutional code of IEEE 802.11."""
 
 import numpy as np
 
@@ -12,43 +12,46 @@ from .soft_decoder import SoftDecoder
 PRECISIONS = ("float32", "int16")
 ALGORITHMS = {"max-log": np.maximum, "log-map": np.logaddexp}
 MARGIN = 16.0
-LARGEST = 1e4    # of the LLRs that come in
+LARGEST = 1e4    # magnitude of input LLRs
 
 
 class ConvolutionalDecoder(SoftDecoder):
-    """Decoder with soft output for batches of codewords of :class:`ConvolutionalEncoder`.
+    """Soft-output decoder for batches of codewords of :class:`ConvolutionalEncoder`.
 
-    It is that of L. R. Bahl, J. Cocke, F. Jelinek and J. Raviv (IEEE Trans. Inf. Theory 20(2),
-    1974). "max-log" takes the best path where "log-map" sums over all (P. Robertson, E. Villebrun,
-    P. Hoeher, ICC 1995); its decisions are the Viterbi algorithm's. The LLRs of information bits
-    that come in are a-priori ones: 0 where nothing is known of them.
+    The algorithm is that of L. R. Bahl, J. Cocke, F. Jelinek and J. Raviv (IEEE Trans. Inf. Theory
+    20(2), 1974). "log-map" sums over all paths; "max-log" takes the best path instead (P.
+    Robertson, E. Villebrun, P. Hoeher, ICC 1995), and its decisions equal those of the Viterbi
+    algorithm. The input LLRs of the information bits are a-priori LLRs: 0 if nothing is known about
+    a bit.
 
-    The code has no checks. ``found`` says instead that the best codeword is e^margin times as
-    likely as any other: the least a-posteriori LLR of an information bit is that ratio's logarithm.
-    With calibrated LLRs about e^-margin of those that are found are wrong.
+    The code has no checks. Instead, ``found`` is True if the best codeword is at least e^margin
+    times as likely as any other: the logarithm of that ratio is the smallest magnitude of the
+    a-posteriori LLRs of the information bits. With calibrated LLRs, a share of about e^-margin of
+    the found codewords is wrong.
 
-    An object serves one thread at a time. LLRs beyond +-10^4 count as that.
+    One thread at a time may use an object. LLRs are clipped to +-10^4.
 
     Args:
-        num_info, rate: as of :class:`ConvolutionalEncoder`.
-        iterations: of no effect, as one is all there is; blocks and receivers set it.
-        algorithm: "max-log", or "log-map" for comparisons: the reference backend has it.
+        num_info, rate: see :class:`ConvolutionalEncoder`.
+        iterations: has no effect, because one iteration is all there is; exists because blocks and
+            receivers set it.
+        algorithm: "max-log", or "log-map" for comparisons (reference backend only).
         margin: see above; 0 or more.
-        precision: of the CPU. "int16" has twice the lanes of "float32". A codeword's LLRs then
-            become multiples of 1/32 of their mean magnitude (of those that are not 0), up to 8
-            times the mean.
-        backend: "cpu" (all instruction sets), "cuda" (float32), "auto" (``backends``; with
-            precision "int16" the CPU takes arrays of the host) or "reference" (NumPy, float64).
+        precision: number format on the CPU. "int16" has twice as many SIMD lanes as "float32". The
+            LLRs of a codeword are then rounded to multiples of 1/32 of the mean magnitude of its
+            nonzero LLRs, and clipped to 8 times the mean.
+        backend: "cpu" (all instruction sets), "cuda" (float32), "auto" (see ``backends``; with
+            precision "int16" the CPU takes all host arrays) or "reference" (NumPy, float64).
         device: number of the GPU.
-        threads: of the CPU, 0 takes all cores.
-        isa: as for detectors.
+        threads: number of CPU threads; 0 takes all cores.
+        isa: see the detectors.
 
-    Attributes, of the last ``decode``; CuPy arrays where it gave one:
+    Attributes, of the last ``decode``; CuPy arrays if its input was one:
         found: (n,) bool, see above.
-        iterations_taken: (n,) int32: 1, or 0 of erased codewords.
+        iterations_taken: (n,) int32: 1, or 0 for erased codewords.
 
     Raises:
-        ValueError: an argument is not as above.
+        ValueError: an argument does not match its description.
     """
 
     def __init__(self, num_info, rate="1/2", iterations=1, algorithm="max-log", margin=MARGIN,

@@ -17,8 +17,11 @@ CRCS = tuple(_POLYNOMIALS)
 
 @lru_cache
 def _remainders(name, count):
-    """Of D^length, D^(length + 1), ... divided by the generator polynomial, the last first:
-    float32 (count, length), first bit that of D^(length - 1)."""
+    """Return the remainders of the count powers of D from D^length on, the largest first.
+
+    Each is divided by the generator polynomial. The result is float32 (count, length); the first
+    bit of a row is the coefficient of D^(length - 1).
+    """
     length, polynomial = _LENGTHS[name], _POLYNOMIALS[name]
     remainder, rows = polynomial, np.empty((count, length), np.float32)
     places = np.arange(length)[::-1]
@@ -29,19 +32,19 @@ def _remainders(name, count):
 
 
 class Crc:
-    """A CRC over batches of bit arrays, first bit sent first.
+    """A CRC over batches of bit arrays; the first bit is sent first.
 
-    The register starts with zeros and nothing is inverted; the CRC of IEEE 802.11, over bytes,
-    is ``wifi.mac.fcs``.
+    The register starts with zeros, and no bit is inverted. The CRC of IEEE 802.11, over bytes, is
+    ``wifi.mac.fcs``.
 
     Args:
         name: "24A", "24B", "24C" (5G only), "16", "11" (5G only), "8" (LTE only) or "6" (5G only).
 
     Attributes:
-        length: its bits, L.
+        length: number of CRC bits, L.
 
     Raises:
-        ValueError: another name.
+        ValueError: name is not one of these.
     """
 
     def __init__(self, name):
@@ -49,10 +52,16 @@ class Crc:
         self.length = _LENGTHS[name]
 
     def parity(self, bits):
-        """The CRC bits of each row, p_0 to p_(L-1): uint8 (n, count) of 0 and 1 to (n, L).
+        """Compute the CRC bits of each row, p_0 to p_(L-1).
+
+        Args:
+            bits: (n, count) uint8, 0 or 1.
+
+        Returns:
+            (n, L) uint8.
 
         Raises:
-            ValueError: bits is no such array.
+            ValueError: bits does not match its description.
         """
         array("bits", bits, np.uint8, ("n", "count"))
         if bits.size and bits.max() > 1:
@@ -62,24 +71,30 @@ class Crc:
         return (counts.astype(np.int32) & 1).astype(np.uint8)
 
     def attach(self, bits):
-        """Each row followed by its CRC: uint8 (n, count) to (n, count + L).
+        """Append the CRC to each row.
+
+        Args:
+            bits: (n, count) uint8, 0 or 1.
+
+        Returns:
+            (n, count + L) uint8.
 
         Raises:
-            ValueError: bits is no such array.
+            ValueError: bits does not match its description.
         """
         return np.hstack([bits, self.parity(bits)])
 
     def check(self, bits):
-        """Split off what :meth:`attach` appended.
+        """Split off and check the CRC that :meth:`attach` appended.
 
         Args:
             bits: (n, count + L) uint8.
 
         Returns:
-            (rows without their CRC, (n,) bool whether it fits)
+            (rows without their CRC, (n,) bool: whether the CRC is correct)
 
         Raises:
-            ValueError: bits is no such array, or shorter than a CRC.
+            ValueError: bits does not match its description, or is shorter than a CRC.
         """
         array("bits", bits, np.uint8, ("n", "count"))
         if bits.shape[1] < self.length:

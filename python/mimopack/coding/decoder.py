@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What every decoder of codewords offers to blocks, receivers and other decoders."""
+"""The interface of all decoders of codewords, for blocks, receivers and other decoders."""
 
 from abc import ABC, abstractmethod
 
@@ -8,34 +8,36 @@ import numpy as np
 
 
 class Decoder(ABC):
-    """A decoder of codewords, in batches; for one thread at a time.
+    """A decoder of batches of codewords, used by one thread at a time.
 
-    A decoder of one's own is a subclass with ``num_bits`` and ``decode``, which sets ``found`` and
-    ``iterations_taken``. Arrays are NumPy's, or CuPy's where ``decode`` takes them, in which case
-    it sets and returns such arrays.
+    To write a decoder, derive a class with ``num_bits`` and ``decode``; ``decode`` sets ``found``
+    and ``iterations_taken``. Arrays are NumPy arrays. If ``decode`` also supports CuPy arrays, it
+    sets and returns CuPy arrays for these.
 
     LLRs are ln P(1)/P(0).
 
     Attributes:
-        num_bits: LLRs of a codeword that ``decode`` takes.
-        iterations: at most, and
-        threads: of the CPU, 0 for all cores; both may be changed, and are of no effect in a
-            decoder that has no use for them.
-        backend: where it works, one of ``backends.BACKENDS``.
-        last_backend: what the last call worked on, "cpu", "cuda" or "reference"; None before.
+        num_bits: number of LLRs per codeword that ``decode`` takes.
+        iterations: maximum number of iterations. It may be changed, and has no effect in a decoder
+            without iterations.
+        threads: number of CPU threads; 0 takes all cores. It may be changed, and has no effect in a
+            decoder without threads.
+        backend: where the decoder runs, one of ``backends.BACKENDS``.
+        last_backend: the backend of the last call: "cpu", "cuda" or "reference"; None before the
+            first call.
         on_gpu_failure: see ``backends.Placement``; may be set.
-        keep_messages: whether a call goes on from what the last one has found, which ``reset``
-            forgets.
-        queues_only: whether, for arrays of a GPU, ``decode`` queues work on the current stream and
-            waits for nothing, so that a CUDA graph can record it.
+        keep_messages: whether a call continues from the messages of the last call; ``reset``
+            deletes them.
+        queues_only: whether ``decode`` of GPU arrays only queues work on the current stream and
+            never waits, so that a CUDA graph can record it.
 
     Attributes, of the last call:
-        bits: (n, k) uint8, decisions on the information bits; None in a decoder that does not know
-            where in a codeword they are.
-        found: (n,) bool, whether the codeword is taken to be found.
+        bits: (n, k) uint8, decisions on the information bits; None if the decoder does not know
+            their positions in a codeword.
+        found: (n,) bool, whether the decoder takes its decision for the codeword sent.
         iterations_taken: (n,) int32.
-        erasure_count: how many codewords had no usable LLRs; what int() makes that of, waiting for
-            the GPU, where it is not known yet.
+        erasure_count: number of codewords without usable LLRs; or, while a GPU is still at work, an
+            object whose int() waits for it.
     """
 
     num_bits: int
@@ -51,52 +53,59 @@ class Decoder(ABC):
 
     @abstractmethod
     def decode(self, llr):
-        """Return a-posteriori LLRs, (n, num_bits) float32, those of erased codewords 0; less those
-        that came in they are the extrinsic ones.
+        """Compute a-posteriori LLRs; those of erased codewords are 0.
+
+        To get extrinsic LLRs, subtract the input.
 
         Args:
-            llr: (n, num_bits) float32, C-contiguous; 0 for bits of which nothing is known.
+            llr: (n, num_bits) float32, C-contiguous; 0 for bits about which nothing is known.
+
+        Returns:
+            (n, num_bits) float32.
         """
 
     def decide(self, llr):
-        """Return decisions alone, which may take less time than ``decode``: those of
-        :meth:`decisions`."""
+        """Return only the decisions, as :meth:`decisions` does; may be faster than ``decode``."""
         return self.decisions(self.decode(llr))
 
     def decisions(self, posterior):
-        """Return ``bits``, or where there are none decisions on all bits.
+        """Return ``bits``, or decisions on all bits if ``bits`` is None.
 
         Args:
-            posterior: what the last ``decode`` has returned.
+            posterior: the result of the last ``decode``.
         """
         return (posterior > 0).view(np.uint8) if self.bits is None else self.bits
 
     @property
     def erasures(self):
-        """``erasure_count`` as a number; waits for the GPU where it has to."""
+        """``erasure_count`` as a number; waits for the GPU if necessary."""
         return int(self.erasure_count)
 
-    def reset(self):    # noqa: B027 (most decoders keep none)
-        """Forget kept messages."""
+    def reset(self):    # noqa: B027 (most decoders keep no messages)
+        """Delete the kept messages."""
 
     def configuration(self):
-        """Return what its speed depends on, but for the machine: a dict for JSON."""
+        """Return all settings that affect the speed, as a dict for JSON."""
         return {"decoder": type(self).__name__, "num_bits": self.num_bits,
                 "iterations": self.iterations}
 
-    def prepare(self, n):    # noqa: B027 (where there is no GPU nothing is to be done)
-        """Do ahead of many batches of n codewords what the first would do first where there is a
-        GPU: compile, and choose (backend "auto"). Takes seconds, or next to nothing when that was
-        done before."""
+    def prepare(self, n):    # noqa: B027 (nothing to do without GPU)
+        """Do the slow first steps on a GPU now, before many batches of n codewords are decoded.
+
+        These steps are compiling and, for backend "auto", choosing between CPU and GPU. They take
+        seconds, or next to nothing if they were done before.
+        """
 
 
 class HardDecoder(Decoder):
-    """A decoder that decides: it takes LLRs of what is sent of a codeword and finds ``bits``, those
-    of information. The LLRs that its ``decode`` returns say nothing of how sure it is."""
+    """A decoder with hard decisions: it takes the LLRs of the bits sent and finds ``bits``.
+
+    ``bits`` are the information bits. The LLRs that ``decode`` returns do not express a confidence.
+    """
 
     @abstractmethod
     def decide(self, llr):
-        """Return ``bits``; llr as for ``decode``."""
+        """Return ``bits``; llr is as in ``decode``."""
 
 
 def _passed_on(name):
@@ -105,10 +114,10 @@ def _passed_on(name):
 
 
 class DecoderAround(Decoder):
-    """A decoder around another, whose settings it has.
+    """A decoder that wraps another decoder and has its settings.
 
     Attributes:
-        decoder: the other one.
+        decoder: the inner decoder.
     """
 
     iterations, threads, backend, last_backend, on_gpu_failure = map(
@@ -129,8 +138,11 @@ class DecoderAround(Decoder):
 
 
 class _Foreign(Decoder):
-    """A decoder made of an object with ``num_bits``, ``decode``, ``found`` and
-    ``iterations_taken``, and perhaps ``bits``, ``erasures`` and ``keep_messages``."""
+    """A decoder that wraps an object which is not derived from :class:`Decoder`.
+
+    The object has ``num_bits``, ``decode``, ``found`` and ``iterations_taken``, and may have
+    ``bits``, ``erasures`` and ``keep_messages``.
+    """
 
     def __init__(self, decoder):
         self.decoder, self.num_bits = decoder, decoder.num_bits
@@ -158,6 +170,8 @@ class _Foreign(Decoder):
 
 
 def as_decoder(decoder):
-    """Return a decoder itself, and around any other object with ``num_bits``, ``decode`` and, set
-    by it, ``found`` and ``iterations_taken`` one that receivers can use."""
+    """Return an object as a :class:`Decoder`: unchanged if it is one, otherwise wrapped.
+
+    The object has ``num_bits`` and ``decode``, which sets ``found`` and ``iterations_taken``.
+    """
     return decoder if isinstance(decoder, Decoder) else _Foreign(decoder)

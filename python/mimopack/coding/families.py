@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The families of codes that are built in: an entry each."""
+"""The built-in families of codes, one entry each."""
 
 from functools import partial
 
@@ -20,7 +20,7 @@ def _ldpc(matrix):
 
 
 def _nr(matrix):
-    """Without the bits that are never sent, TS 38.212 §5.3.2."""
+    """Make the code without the bits that are never sent, TS 38.212 §5.3.2."""
     sent = np.arange(ldpc.NR_PUNCTURED_COLUMNS * matrix.size, matrix.num_bits)
     return Code(ldpc.LdpcEncoder(matrix), partial(ldpc.LdpcDecoder, matrix),
                 Selection(matrix.num_info, matrix.num_bits, sent))
@@ -61,7 +61,7 @@ def _convolutional(info_bits, rate):
 
 
 def _of_matrices(form, summary, matrix, examples=(), make=_ldpc, **more):
-    """The family of LDPC codes with a matrix for each name."""
+    """Make a family of LDPC codes with one matrix per name."""
     return Family(form, summary, lambda *sizes: make(matrix(*sizes)), (ldpc.LdpcDecoder,),
                   examples, matrix, **more)
 
@@ -77,23 +77,24 @@ BUILT_IN = (
         ldpc.wifi, ("wifi:1944:1/2", "wifi:1944:5/6")),
     _of_matrices(
         "nr:BASE_GRAPH:LIFTING_SIZE",
-        "LDPC codes of 5G NR without the bits that are never sent; base graphs 1 and 2, lifting "
-        "sizes 2 to 384", ldpc.nr, ("nr:1:384",), _nr),
+        "LDPC codes of 5G NR without the bits that 5G NR never sends; base graphs 1 and 2, "
+        "lifting sizes 2 to 384", ldpc.nr, ("nr:1:384",), _nr),
     Family(
         "nr_matched:INFO_BITS:CODED_BITS[:BITS_PER_SYMBOL[:VERSION]]",
-        "what 5G NR sends of a code block; bits per symbol of the interleaver (1) and redundancy "
-        "version (0) may be left out",
+        "LDPC codes of 5G NR after rate matching of a code block; the bits per symbol of the "
+        "interleaver (default 1) and the redundancy version (default 0) may be left out",
         _nr_matched, (ldpc.LdpcDecoder,), ("nr_matched:1000:2000:4",)),
     Family(
         "turbo:INFO_BITS", "LTE's turbo code; 188 sizes from 40 to 6144",
         _turbo, (turbo.TurboDecoder,), ("turbo:6144",)),
     Family(
         "turbo_matched:INFO_BITS:CODED_BITS[:VERSION]",
-        "what LTE sends of a code block; the redundancy version (0) may be left out",
+        "LTE's turbo code after rate matching of a code block; the redundancy version (default 0) "
+        "may be left out",
         _turbo_matched, (turbo.TurboDecoder,), ("turbo_matched:1000:2000",)),
     Family(
         "conv:INFO_BITS:RATE",
-        "IEEE 802.11's convolutional code, ended by six zeros; rates 1/2, 2/3, 3/4, 5/6",
+        "IEEE 802.11's convolutional code, terminated by six zeros; rates 1/2, 2/3, 3/4, 5/6",
         _convolutional, (ConvolutionalDecoder, ViterbiDecoder),
         ("conv:1000:1/2", "conv:1000:3/4")),
     _of_matrices(

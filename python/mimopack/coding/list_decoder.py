@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""List decoding with any iterative decoder."""
+"""List decoding around any iterative decoder."""
 
 import numpy as np
 
@@ -8,48 +8,53 @@ from ..arrays import array_module
 from ..checks import integer
 from .decoder import DecoderAround, as_decoder
 
-# Candidates in a call of the decoder: enough for its lanes, little enough for memory.
+# Number of candidates per call of the decoder: enough to fill its SIMD lanes, few enough for
+# memory.
 _LANES = 4096
 _MOST_BITS = 10
 
 
 class ListDecoder(DecoderAround):
-    """Decodes codewords that a decoder has not found again, with bits taken to be known.
+    """List decoder: decodes failed codewords again, with doubtful bits set to both values.
 
-    Of a codeword that is not found one doubtful bit is taken to be 0, and to be 1; the decoder
-    tries both. Where neither is found, each of the two candidates splits in the same way at a
-    doubtful bit of its own, and so on up to ``list_bits`` times: a tree (N. Varnica, M. P. C.
-    Fossorier, A. Kavcic, IEEE Trans. Commun. 55(7), 2007), whose levels are decoded as one batch.
-    At the first level with candidates that are found the codeword becomes the one that fits the
-    LLRs best: the greatest sum of LLRs over its ones. Where nothing is found the first decision
-    stays.
+    For each codeword that is not found, the decoder chooses a doubtful bit, assumes once that it is
+    0 and once that it is 1, and decodes both candidates. If neither is found, each candidate splits
+    in the same way at its own most doubtful bit, up to ``list_bits`` times. The candidates form a
+    tree (N. Varnica, M. P. C. Fossorier, A. Kavcic, IEEE Trans. Commun. 55(7), 2007); each of its
+    levels is decoded as one batch. The search for a codeword ends at the first level with found
+    candidates. It returns the found candidate that fits the LLRs best, that is, with the greatest
+    sum of LLRs over its ones. If no candidate is found, the first decision stays.
 
-    Doubtful is the bit with the least |posterior| - |extrinsic| / 2: of which the checks say much,
-    and contradict the LLR. Of LDPC codes that found about as many as bits in the most unsatisfied
-    checks, which turbo codes do not have, more than the least |posterior|, and many more than the
-    least |LLR|. To take a whole vector of a MIMO receiver to be known but for one bit found fewer.
+    The most doubtful bit is the one with the smallest |posterior| - |extrinsic| / 2: its checks say
+    much about it and contradict its LLR. For LDPC codes this criterion found about as many
+    codewords as the bits in the most unsatisfied checks, a criterion that turbo codes do not have.
+    It found more than the smallest |posterior|, and many more than the smallest |LLR|. To assume
+    all but one of the bits in a vector of a MIMO receiver as known found fewer codewords.
 
-    A codeword that is not found costs 2^(list_bits + 1) - 2 decodings at most, the others nothing:
-    it is for where few are left. Where the detector could say more, another pass of an iterative
-    receiver finds more, for less. The more candidates, the more often a wrong codeword fits: where
-    that matters short codes, and turbo codes always, need a check.
+    A codeword that is not found costs at most 2^(list_bits + 1) - 2 decodings; the others cost
+    nothing. List decoding is meant for cases with few codewords left. If the detector can still
+    contribute information, another pass of an iterative receiver finds more codewords at a lower
+    cost. The more candidates there are, the more often a wrong codeword passes as found. Turbo
+    codes therefore always need a check, and short codes need one if wrong codewords matter.
 
-    With arrays of a GPU the host waits for each level.
+    For GPU arrays the host waits after each level.
 
     Args:
-        decoder: ``coding.get(name).decoder()``, or what ``IterativeReceiver`` takes as one; without
-            ``keep_messages``.
-        list_bits: levels of the tree, 0 to 10.
-        check: called with the decoder's ``bits``, those of information, (n, k) uint8, says which
-            rows are right, (n,) bool, such as ``lambda bits: crc.check(bits)[1]``; it takes the
-            place of the decoder's ``found``, which for turbo codes means little. None: none.
+        decoder: ``coding.get(name).decoder()``, or any decoder that ``IterativeReceiver`` takes;
+            without ``keep_messages``.
+        list_bits: number of levels of the tree, 0 to 10.
+        check: a function such as ``lambda bits: crc.check(bits)[1]``. It takes the decoder's
+            ``bits`` (information bits), (n, k) uint8, and returns (n,) bool: which rows are right.
+            It replaces the decoder's ``found``, which is hardly reliable for turbo codes. None: no
+            check.
 
     Attributes, of the last ``decode``:
-        bits, found, iterations_taken, erasures: as the decoder's (bits: of all bits sent, where it
-            has none); iterations of all candidates together.
+        bits: decisions as in the decoder; on all bits sent if the decoder has no ``bits``.
+        found, erasures: as in the decoder.
+        iterations_taken: the number of iterations of all candidates together.
 
     Raises:
-        ValueError: an argument is not as above.
+        ValueError: an argument does not match its description.
     """
 
     def __init__(self, decoder, list_bits=4, check=None):
@@ -63,7 +68,10 @@ class ListDecoder(DecoderAround):
         self._check = check
 
     def decode(self, llr):
-        """A-posteriori LLRs of all bits: the decoder's, of the chosen candidates where there are.
+        """Compute a-posteriori LLRs of all bits.
+
+        They are the decoder's LLRs; for a codeword found in the tree, those of the chosen
+        candidate.
 
         Args:
             llr: (n, num_bits) float32, ln P(1)/P(0), as the decoder takes it.
@@ -72,7 +80,7 @@ class ListDecoder(DecoderAround):
             (n, num_bits) float32
 
         Raises:
-            ValueError, Exception: as the decoder.
+            ValueError, Exception: as in the decoder.
         """
         posterior, bits, found, taken = (of.copy() for of in self._decode(llr))
         lost = array_module(llr).flatnonzero(~found)
@@ -89,7 +97,7 @@ class ListDecoder(DecoderAround):
         return posterior
 
     def _decode(self, llr):
-        """(posterior, bits, found, iterations taken)"""
+        """Return (posterior, bits, found, iterations taken)."""
         posterior, found = self.decoder.decode(llr), self.decoder.found
         bits = self.decoder.decisions(posterior)
         if self._check:
@@ -98,15 +106,15 @@ class ListDecoder(DecoderAround):
                 of = f" of shape {right.shape}, {right.dtype}" if hasattr(right, "shape") else ""
                 raise ValueError(f"check: it returned {type(right).__name__}{of}, must return an "
                                  f"array ({len(bits)},) bool")
-            found = right & posterior.any(axis=1)    # zeros fit most CRCs
+            found = right & posterior.any(axis=1)    # a row of zeros passes most CRCs
         return posterior, bits, found, self.decoder.iterations_taken
 
     def _grow(self, llr, posterior, bits):
-        """As ``_decode``, by the tree, of codewords that were not found as these."""
+        """Decode codewords that were not found by the tree; returns the same as ``_decode``."""
         xp, n = array_module(llr), len(llr)
         left, found, taken = xp.arange(n), xp.zeros(n, bool), xp.zeros(n, np.int32)
         fixed = xp.zeros((n, 1, self.num_bits), bool)
-        known = xp.abs(llr).max(axis=1)[:, None]    # as sure as the surest
+        known = xp.abs(llr).max(axis=1)[:, None]    # as certain as the most certain bit
         tried, decided = llr[:, None], posterior[:, None]    # (codewords, candidates, bits)
         for _ in range(self.list_bits):
             doubt = xp.abs(decided) - 0.5 * xp.abs(decided - tried)

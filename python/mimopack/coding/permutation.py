@@ -16,7 +16,7 @@ class Interleaver:
             ``order[j]`` of the block.
 
     Raises:
-        ValueError: order is no permutation.
+        ValueError: order is not a permutation.
     """
 
     def __init__(self, order):
@@ -29,7 +29,11 @@ class Interleaver:
         self._order, self._inverse = Constant(order.astype(np.intp)), Constant(np.argsort(order))
 
     def permute(self, values):
-        """Blocks one after another along the last axis, each permuted; an array of their shape."""
+        """Permute each block along the last axis, which holds one or more blocks.
+
+        Returns:
+            An array of the same shape.
+        """
         return self._take(values, self._order)
 
     def restore(self, values):
@@ -46,7 +50,7 @@ class Interleaver:
 
 
 class RandomInterleaver(Interleaver):
-    """A permutation drawn at random: NumPy's ``default_rng(seed).permutation(size)``."""
+    """A random permutation: NumPy's ``default_rng(seed).permutation(size)``."""
 
     def __init__(self, size, seed=0):
         rng = np.random.default_rng(integer("seed", seed, 0, 2**63 - 1))

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Decoders that the CPU and a GPU have forms of."""
+"""Decoders with implementations for the CPU and for a GPU."""
 
 import hashlib
 
@@ -12,23 +12,23 @@ from ..checks import integer
 from ..crossover import Crossover
 from .decoder import Decoder
 
-# What backend "auto" measures: LLRs of the host, at most, and the mean of their magnitudes, with
-# which codes of the usual rates need few iterations.
+# Limits of the measurements for backend "auto": the largest size of the LLRs, and the mean of the
+# LLR magnitudes, at which codes of the usual rates need few iterations.
 LARGEST_BYTES = 2**26
 SURE = 8.0
 
 
 class PlacedDecoder(Decoder):
-    """A decoder in C++ and a program for a GPU; ``backends`` says which of them takes a batch.
+    """A decoder in C++ and a program for a GPU; ``backends`` chooses between them for each batch.
 
-    A subclass has ``num_bits`` and ``isa``, ``_program()``, which makes a
-    ``cuda.decoding.DecoderProgram``, and ``_ways(llr)``, which returns two functions that decode a
-    batch of the host, by the CPU and by the GPU.
+    A subclass has the attributes ``num_bits`` and ``isa`` and two methods. ``_program()`` makes a
+    ``cuda.decoding.DecoderProgram``. ``_ways(llr)`` returns two functions that decode a batch of
+    host arrays, on the CPU and on the GPU.
 
     Args:
-        iterations, backend, device, threads: as of the decoders.
-        allowed: backends that there are.
-        measures: whether backend "auto" may take a GPU for batches of the host.
+        iterations, backend, device, threads: see the decoders.
+        allowed: the backends that the decoder supports.
+        measures: whether backend "auto" may use a GPU for host arrays.
     """
 
     queues_only = True
@@ -45,7 +45,7 @@ class PlacedDecoder(Decoder):
 
     @property
     def backend(self):
-        """As it was asked for."""
+        """The backend that the user requested."""
         return self._placement.backend
 
     @property
@@ -71,24 +71,24 @@ class PlacedDecoder(Decoder):
         return self.iterations, self.threads
 
     def _on_any(self, llr, *arguments):
-        """Decode a batch of the host; arguments: of ``_ways``."""
+        """Decode a batch of host arrays; the arguments are those of ``_ways``."""
         return self._placement.run(len(llr), *self._ways(llr, *arguments), self._case())
 
     def _gpu_program(self):
-        """The program, made when it is needed."""
+        """Return the GPU program, made on first use."""
         if self._gpu is None:
             self._gpu = self._program()
         return self._gpu
 
     def _problem(self, n, *case):
-        """Two functions for ``crossover``: they decode n codewords of zeros with some noise."""
+        """Return two functions for ``crossover`` that decode n noisy codewords of zeros."""
         if 4 * n * self.num_bits > LARGEST_BYTES:
             return None
         llr = np.random.default_rng(1).normal(-SURE, np.sqrt(2 * SURE), (n, self.num_bits))
         return self._ways(llr.astype(np.float32))
 
     def _configuration(self, iterations, threads):
-        """What else the time depends on, for ``crossover``."""
+        """Return everything else that affects the run time, for ``crossover``."""
         program = hashlib.sha256(self._gpu_program().text.encode()).hexdigest()[:16]
         return {**self.configuration(), "iterations": iterations,
                 "threads": threads or _core.max_threads(), "isa": self.isa, "program": program}

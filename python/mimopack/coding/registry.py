@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Families of codes, by the names that users write for their codes.
+"""The families of codes, which define the names that users write for codes.
 
-``families`` has those that are built in. ``register`` adds another one, which blocks, the command
-line, GRC and receivers then take like those::
+``families`` defines the built-in families. ``register`` adds another family, which then works
+everywhere the built-in ones do: in blocks, the command line, GRC and receivers::
 
     coding.register(coding.Family(
         "repetition:INFO_BITS:TIMES", "each bit TIMES times", make_repetition,
@@ -20,7 +20,7 @@ from pathlib import Path
 
 from ..specs import parse
 
-FAMILIES = {}    # Family by name, in the order of menus and documents
+FAMILIES = {}    # {name: Family}, in the order of menus and documents
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,16 +28,17 @@ class Family:
     """A family of codes.
 
     Attributes:
-        form: how the name of a code is written: the family's name and sizes behind it, those in
-            brackets optional, as in "turbo_matched:INFO_BITS:CODED_BITS[:VERSION]".
-        summary: what the codes are and which sizes there are, for documents and command lines.
-        make: makes the :class:`Code` of sizes, which are integers, or text where they have a slash
-            (rates); ValueError where there is none.
-        decoders: classes that ``Code.decoder`` makes decoders of; their keyword arguments are the
-            options of the code's decoder. None listed: any option is passed on.
+        form: the form of a code's name: the family's name followed by sizes, optional ones in
+            brackets, as in "turbo_matched:INFO_BITS:CODED_BITS[:VERSION]".
+        summary: description of the codes and their sizes, for documents and command lines.
+        make: a function of sizes that returns a :class:`Code`. Sizes are integers, or text if they
+            contain a slash (rates). Raises ValueError if there is no such code.
+        decoders: the classes of decoders that ``Code.decoder`` makes; their keyword arguments are
+            the options of the code's decoder. If it is empty, any option is passed on.
         examples: names of codes, for menus.
-        matrix: of LDPC codes, makes the parity-check matrix of sizes; None for other codes.
-        in_files: whether names are paths, of which ``form`` says what is there, and the only size
+        matrix: for LDPC codes, a function of sizes that returns the parity-check matrix; None for
+            other codes.
+        in_files: whether the names are paths. ``form`` then describes the files, and the only size
             is the path.
     """
 
@@ -64,14 +65,18 @@ class Family:
             if parameter.default is not parameter.empty and name.upper() not in sizes}))
 
     def check(self, options):
-        """Raise ValueError where a decoder's option is of another name."""
+        """Raise ValueError if an option does not exist in any decoder of the family."""
         for name in options if self.decoders else ():
             if name not in self.options:
-                raise ValueError(f"{name}: no decoder of {self.form} has it, allowed are "
+                raise ValueError(f"{name}: no decoder of {self.form} has this option, allowed are "
                                  + ", ".join(self.options))
 
     def sizes(self, texts):
-        """Return sizes as ``make`` takes them; ValueError where they do not fit ``form``."""
+        """Return the sizes in the types that ``make`` takes.
+
+        Raises:
+            ValueError: the sizes do not fit ``form``.
+        """
         required = self.form.partition("[")[0].count(":")
         if not required <= len(texts) <= self.form.count(":"):
             raise ValueError(f"must be {self.form}")
@@ -86,10 +91,10 @@ class Family:
 
 
 def register(family):
-    """Let the names of a family's codes be known.
+    """Add a family of codes, so that the names of its codes are known.
 
     Raises:
-        ValueError: another family has the name.
+        ValueError: another family has the same name.
     """
     if family.name in FAMILIES:
         raise ValueError(f"family: got {family.name!r}, which is registered already")
@@ -97,23 +102,27 @@ def register(family):
 
 
 def forms(families=None):
-    """Return the forms of all names, files last: of the families given (None: of all)."""
+    """Return the forms of all names, files last.
+
+    Args:
+        families: the families to consider; None for all.
+    """
     families = sorted(families or FAMILIES.values(), key=lambda family: family.in_files)
     return tuple(family.form for family in families)
 
 
 def look_up(name, families=None):
-    """Find out what the name of a code stands for.
+    """Find the family, sizes and options that the name of a code stands for.
 
     Args:
-        name: of a form in ``forms``, maybe with options of the decoder behind it as "key=value".
-        families: those to look in; None for all that are registered.
+        name: a name in one of the ``forms``; options of the decoder may follow as "key=value".
+        families: the families to search; None for all registered ones.
 
     Returns:
         (family, sizes, options)
 
     Raises:
-        ValueError: the name is of none of the forms.
+        ValueError: the name has none of the forms.
     """
     families = families or FAMILIES.values()
     allowed = ", ".join(forms(families))
@@ -131,5 +140,5 @@ def look_up(name, families=None):
         raise ValueError(f"code: got {str(name)!r}, {error}") from None
     path = Path(":".join([text, *positional]))
     if not path.is_file():
-        raise ValueError(f"code: got {str(name)!r}, which is no file, allowed are {allowed}")
+        raise ValueError(f"code: got {str(name)!r}, which is not a file, allowed are {allowed}")
     return of_files, (path,), options

@@ -1,7 +1,10 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The scramblers of IEEE 802.11-2020 §17.3.5.5, x^7 + x^4 + 1, and of LTE and 5G NR, a Gold
-sequence (3GPP TS 36.211 §7.2, TS 38.211 §5.2.1)."""
+"""The scramblers of IEEE 802.11, LTE and 5G NR.
+
+That of IEEE 802.11-2020 §17.3.5.5 is x^7 + x^4 + 1; that of LTE and 5G NR is a Gold sequence (3GPP
+TS 36.211 §7.2, TS 38.211 §5.2.1).
+"""
 
 from functools import lru_cache
 
@@ -24,11 +27,11 @@ def _period(seed):
 
 
 def scrambler_sequence(seed, length):
-    """The scrambling sequence: uint8 (length,), period 127.
+    """Return the scrambling sequence of IEEE 802.11: uint8 (length,), period 127.
 
     Args:
-        seed: initial state 1..127; its most significant bit is x^7, the least x^1, as the standard
-            writes it ("1011101" is 93).
+        seed: initial state 1..127. Its most significant bit is x^7, the least significant x^1, as
+            the standard writes it ("1011101" is 93).
         length: number of bits.
 
     Raises:
@@ -40,29 +43,30 @@ def scrambler_sequence(seed, length):
 
 
 def scramble(bits, seed):
-    """Scramble, or descramble: bits XOR the scrambling sequence of seed."""
+    """Scramble or descramble bits: XOR with the scrambling sequence of seed."""
     bits = np.asarray(bits, np.uint8)
     return bits ^ scrambler_sequence(seed, bits.size)
 
 
 def seed_from_service(bits):
-    """The seed, from the first 7 scrambled bits of a SERVICE field, or 0 where there is none.
+    """Return the seed, found from the first 7 scrambled bits of a SERVICE field.
 
-    They are sent as zeros so that a receiver can find the transmitter's scrambler state in them
-    (§17.3.5.5). After seven steps the state is those seven bits; stepping back gives the seed.
+    Returns 0 if the bits belong to no seed. The transmitter sends zeros in these 7 bits, so that a
+    receiver can find the state of the scrambler (§17.3.5.5). After seven steps the state equals
+    these seven bits; seven steps back give the seed.
     """
     state = int(np.asarray(bits[:7]) @ (1 << np.arange(6, -1, -1)))
     for _ in range(7):
-        # A step shifted in x7 ^ x4 below and x7 out above; the old x4 now lies at x5.
+        # A step shifted x7 ^ x4 in at the bottom and x7 out at the top; the old x4 is now x5.
         state = state >> 1 | ((state ^ state >> 4) & 1) << 6
     return state
 
 
 def _m_sequence(start, taps, length):
-    """Bits of the recursion x(n + 31) = sum of x(n + tap): uint8 (length,).
+    """Return bits of the recursion x(n + 31) = sum of x(n + tap): uint8 (length,).
 
-    Squaring its polynomial doubles every distance, so what 31 * 2^j bits are known from gives
-    the next 28 * 2^j at once.
+    Squaring the polynomial doubles all distances in the recursion. Once 31 * 2^j bits are known,
+    the next 28 * 2^j can therefore be computed at once.
     """
     out = np.empty(max(length, 31), np.uint8)
     out[:31] = start >> np.arange(31) & 1
@@ -78,17 +82,17 @@ def _m_sequence(start, taps, length):
 
 @lru_cache(maxsize=16)
 def gold_sequence(c_init, length):
-    """The scrambling sequence c(n) of LTE and 5G NR: uint8 (length,), not to be written to.
+    """Return the scrambling sequence c(n) of LTE and 5G NR: uint8 (length,), read-only.
 
-    Soft bits are descrambled by ``llr * (1 - 2.0 * c)``.
+    To descramble soft bits, compute ``llr * (1 - 2.0 * c)``.
 
     Args:
-        c_init: initial state of the second m-sequence, 0..2^31 - 1: what identifies cell, user,
-            slot, ... as the standard has it for each channel.
+        c_init: initial state of the second m-sequence, 0..2^31 - 1. The standard defines it for
+            each channel; it identifies the cell, the user, the slot, ...
         length: number of bits.
 
     Raises:
-        ValueError: c_init or length is no integer in its range.
+        ValueError: c_init or length is not an integer in its range.
     """
     c_init = integer("c_init", c_init, 0, 2**31 - 1)
     end = GOLD_SKIPPED + integer("length", length, 0, 2**30)
@@ -98,6 +102,6 @@ def gold_sequence(c_init, length):
 
 
 def gold_scramble(bits, c_init):
-    """Scramble, or descramble: bits (..., length) XOR the Gold sequence of c_init."""
+    """Scramble or descramble bits (..., length): XOR with the Gold sequence of c_init."""
     bits = np.asarray(bits, np.uint8)
     return bits ^ gold_sequence(c_init, bits.shape[-1])

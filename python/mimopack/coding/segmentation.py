@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Transport blocks of LTE and 5G NR in code blocks, with the CRCs of both."""
+"""Segmentation of transport blocks of LTE and 5G NR into code blocks, with both CRCs."""
 
 import numpy as np
 
@@ -11,17 +11,17 @@ from .ldpc.nr_rate_matching import NR_LARGEST_BLOCK
 from .turbo.interleaver import TURBO_SIZES
 
 MOST_BITS = 2**23
-# TS 38.212 §6.2.1, §7.2.1: the largest transport block that has 16 bits of CRC
+# TS 38.212 §6.2.1, §7.2.1: the largest transport block with a CRC of 16 bits
 NR_SHORT_CRC = 3824
 
 
 class _Segmentation:
-    """What both have in common.
+    """The common part of the segmentation for LTE and 5G NR.
 
     Args:
-        transport_bits: A, bits of a transport block without CRC.
-        crc: of the transport block.
-        block_bits: of each code block, with its CRC and without filler.
+        transport_bits: A, number of bits in a transport block without CRC.
+        crc: the CRC of the transport block.
+        block_bits: number of bits in each code block, with its CRC and without filler.
     """
 
     def __init__(self, transport_bits, crc, block_bits):
@@ -30,7 +30,7 @@ class _Segmentation:
         self._crc, self._block_crc = crc, Crc("24B") if self.num_blocks > 1 else None
 
     def segment(self, bits):
-        """Code blocks of transport blocks, all with CRCs.
+        """Split transport blocks into code blocks and attach all CRCs.
 
         Args:
             bits: (n, transport_bits) uint8, 0 or 1.
@@ -39,7 +39,7 @@ class _Segmentation:
             A list of num_blocks arrays, uint8 (n, block_bits[r]).
 
         Raises:
-            ValueError: bits is no such array.
+            ValueError: bits does not match its description.
         """
         whole = self._crc.attach(check_bits("bits", bits, self.transport_bits))
         if self._block_crc is None:
@@ -49,18 +49,19 @@ class _Segmentation:
                 for part in np.split(whole, ends, axis=1)]
 
     def join(self, blocks):
-        """Transport blocks of code blocks, all CRCs checked.
+        """Join code blocks to transport blocks and check all CRCs.
 
         Args:
-            blocks: as :meth:`segment` returns them; strided arrays too, as choosing columns of a
-                decoder's output makes them.
+            blocks: arrays as :meth:`segment` returns them. Strided arrays are allowed, such as
+                selected columns of a decoder's output.
 
         Returns:
-            (uint8 (n, transport_bits), (n,) bool whether a transport block's CRC fits, (n,
-            num_blocks) bool whether each code block's does, which for one code block is the same).
+            (uint8 (n, transport_bits), (n,) bool: whether the CRC of each transport block is
+            correct, (n, num_blocks) bool: whether the CRC of each code block is correct). A
+            transport block of one code block has only one CRC, given in both.
 
         Raises:
-            ValueError: blocks are others.
+            ValueError: blocks does not match its description.
         """
         if len(blocks) != self.num_blocks:
             raise ValueError(f"blocks: got {len(blocks)}, must be {self.num_blocks}")
@@ -68,7 +69,7 @@ class _Segmentation:
                   for r, (block, length) in enumerate(zip(blocks, self.block_bits, strict=True))]
         if len({len(block) for block in blocks}) > 1:
             raise ValueError(f"blocks: got {', '.join(str(len(block)) for block in blocks)} rows, "
-                             "must be equally many")
+                             "must be the same number")
         if self._block_crc is None:
             bits, fits = self._crc.check(blocks[0])
             return bits, fits, fits[:, None]
@@ -77,19 +78,23 @@ class _Segmentation:
         return bits, fits, np.stack(block_fits, axis=1)
 
     def coded_bits(self, total, bits_per_symbol=1, layers=1):
-        """Coded bits E_r of each code block: TS 36.212 §5.1.4.1.2, TS 38.212 §5.4.2.1. They share
-        a transport block's in whole symbols of all its layers, the last ones get one more.
+        """Return E_r, the number of coded bits of each code block.
+
+        The code blocks share the coded bits of the transport block in whole symbols on all of its
+        layers. If the symbols do not divide evenly, the last code blocks get one more. See TS
+        36.212 §5.1.4.1.2, TS 38.212 §5.4.2.1.
 
         Args:
-            total: G, coded bits of the transport block.
+            total: G, number of coded bits of the transport block.
             bits_per_symbol: Q_m.
-            layers: N_L, on which the transport block is sent.
+            layers: N_L, number of layers that carry the transport block.
 
         Returns:
             A tuple of num_blocks integers.
 
         Raises:
-            ValueError: total is no multiple of bits_per_symbol * layers, or too few for all blocks.
+            ValueError: total is not a multiple of bits_per_symbol * layers, or is too small for the
+                number of blocks.
         """
         step = integer("bits_per_symbol", bits_per_symbol, 1, 16) * integer("layers", layers, 1, 8)
         symbols, rest = divmod(integer("total", total, step * self.num_blocks, 2**30), step)
@@ -102,27 +107,30 @@ class _Segmentation:
 
 
 class LteSegmentation(_Segmentation):
-    """The code blocks of LTE's transport blocks: 3GPP TS 36.212 §5.1.2, with CRC24A of the
-    transport block (§5.3.2.1) and, of several code blocks, CRC24B of each.
+    """Segmentation of LTE's transport blocks into code blocks: 3GPP TS 36.212 §5.1.2.
+
+    The transport block gets a CRC24A (§5.3.2.1). If there are several code blocks, each gets a
+    CRC24B.
 
         segmentation = LteSegmentation(10_000)
         blocks = segmentation.segment(bits)
         sizes = segmentation.coded_bits(15_000, bits_per_symbol=4)
         matchings = [turbo.RateMatching(*both) for both in zip(segmentation.block_bits, sizes)]
 
-    Filler bits, which the first code block begins with, are left to :class:`turbo.RateMatching`.
+    :class:`turbo.RateMatching` adds the filler bits at the beginning of the first code block.
 
     Args:
-        transport_bits: A, bits of a transport block without CRC.
+        transport_bits: A, number of bits in a transport block without CRC.
 
     Attributes:
         transport_bits: see above.
         num_blocks: C.
-        block_bits: of each code block, with its CRC, without filler: K_r, of the first K_0 - F.
+        block_bits: number of bits in each code block, with its CRC, without filler: K_r; K_0 - F
+            for the first block.
         num_filler: F.
 
     Raises:
-        ValueError: transport_bits is no integer from 1 to 2^23.
+        ValueError: transport_bits is not an integer from 1 to 2^23.
     """
 
     def __init__(self, transport_bits):
@@ -143,8 +151,10 @@ class LteSegmentation(_Segmentation):
 
 
 class NrSegmentation(_Segmentation):
-    """The code blocks of 5G NR's transport blocks: 3GPP TS 38.212 §5.2.2, with CRC24A or, up to
-    3824 bits, CRC16 of the transport block (§7.2.1) and, of several code blocks, CRC24B of each.
+    """Segmentation of 5G NR's transport blocks into code blocks: 3GPP TS 38.212 §5.2.2.
+
+    The transport block gets a CRC24A, or a CRC16 up to 3824 bits (§7.2.1). If there are several
+    code blocks, each gets a CRC24B.
 
         graph = ldpc.nr_base_graph(20_000, rate)
         segmentation = NrSegmentation(20_000, graph)
@@ -153,20 +163,21 @@ class NrSegmentation(_Segmentation):
         matchings = [ldpc.NrRateMatching(*both, graph, bits_per_symbol=4)
                      for both in zip(segmentation.block_bits, sizes)]
 
-    Filler bits, with which each code block ends, are left to :class:`ldpc.NrRateMatching`.
+    :class:`ldpc.NrRateMatching` adds the filler bits at the end of each code block.
 
     Args:
-        transport_bits: A, bits of a transport block without CRC.
+        transport_bits: A, number of bits in a transport block without CRC.
         base_graph: 1 or 2.
 
     Attributes:
         transport_bits, base_graph: see above.
         num_blocks: C.
-        block_bits: of each code block, with its CRC, without filler: K', all the same.
+        block_bits: number of bits in each code block, with its CRC, without filler: K', the same
+            for all blocks.
 
     Raises:
-        ValueError: transport_bits is no integer from 1 to 2^23, or cannot be cut in equal parts;
-            TS 38.214 §5.1.3.2 has only such as can be.
+        ValueError: transport_bits is not an integer from 1 to 2^23, or does not divide into equal
+            code blocks. All sizes in TS 38.214 §5.1.3.2 do.
     """
 
     def __init__(self, transport_bits, base_graph):
@@ -178,6 +189,6 @@ class NrSegmentation(_Segmentation):
             own = Crc("24B").length
             blocks = -(-bits // (NR_LARGEST_BLOCK[self.base_graph] - own))
         if bits % blocks:
-            raise ValueError(f"transport_bits: got {transport_bits}, with {crc.length} bits of CRC "
-                             f"must be a multiple of the {blocks} code blocks")
+            raise ValueError(f"transport_bits: got {transport_bits}, which with {crc.length} bits "
+                             f"of CRC must be a multiple of {blocks}, the number of code blocks")
         super().__init__(transport_bits, crc, [bits // blocks + own] * blocks)

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What is sent of codewords, where that is not all of their bits once."""
+"""Selection of the bits of a codeword that are sent, some of them perhaps repeatedly."""
 
 import numpy as np
 
@@ -9,23 +9,23 @@ from ..checks import array, integer
 
 
 class Selection:
-    """Bits of codewords, in the order in which they are sent; some not, some more than once.
+    """The bits of a codeword in the order in which they are sent.
 
-    Arrays are NumPy's or CuPy's.
+    A bit may be sent once, several times or not at all. Arrays are NumPy or CuPy arrays.
 
     Args:
-        info_bits: information bits of a codeword.
-        num_bits: bits of a codeword.
+        info_bits: number of information bits in a codeword.
+        num_bits: number of bits in a codeword.
         sent: integers, the position in the codeword of each bit sent.
 
     Attributes:
         info_bits, num_bits: see above.
-        coded_bits: bits sent.
-        information: (info_bits,) where the information bits are in a codeword; None where they are
-            the first ones of the encoder's.
+        coded_bits: number of bits sent.
+        information: (info_bits,) positions of the information bits in a codeword; None if they are
+            the first information bits of the encoder.
 
     Raises:
-        ValueError: sent are no positions.
+        ValueError: sent contains something other than positions.
     """
 
     information = None
@@ -39,18 +39,21 @@ class Selection:
                              f"positions of 0..{num_bits - 1}")
         self.coded_bits = sent.size
         first = int(sent[0])
-        # neighbours are copied faster than picked
+        # copying a contiguous range is faster than indexing
         self._range = (slice(first, first + sent.size)
                        if np.array_equal(sent, np.arange(first, first + sent.size)) else None)
         self._sent = Constant(sent)
         self._turns = [tuple(map(Constant, turn)) for turn in _by_turns(sent, num_bits)]
 
     def with_filler(self, bits):
-        """What an encoder takes, (n, num_info), of information bits (n, info_bits): here these."""
+        """Return the encoder's input (n, num_info) for information bits (n, info_bits).
+
+        Here both are the same; subclasses add filler bits.
+        """
         return bits
 
     def match(self, words):
-        """What is sent of codewords, or a-posteriori LLRs of what was.
+        """Select the bits sent from codewords, or their LLRs from a-posteriori LLRs.
 
         Args:
             words: (n, num_bits), of any type.
@@ -59,25 +62,26 @@ class Selection:
             (n, coded_bits), of the same type.
 
         Raises:
-            ValueError: another shape.
+            ValueError: words has another shape.
         """
         array("words", words, words.dtype, ("n", self.num_bits), _gpu(words))
         if self._range:
             return words[:, self._range].copy()
-        # C-contiguous, as words[:, sent] is not
+        # take() gives a C-contiguous array, words[:, sent] does not
         return array_module(words).take(words, self._sent.beside(words), axis=1)
 
     def recover(self, llr):
-        """LLRs of whole codewords from those of what was sent.
+        """Compute LLRs of whole codewords from the LLRs of the bits sent.
 
         Args:
             llr: (n, coded_bits) float32, ln P(1)/P(0), C-contiguous.
 
         Returns:
-            (n, num_bits) float32: the sum for bits sent more than once, 0 for those not sent.
+            (n, num_bits) float32: the sum of the LLRs for bits sent more than once, 0 for bits not
+            sent.
 
         Raises:
-            ValueError: llr is no such array.
+            ValueError: llr does not match its description.
         """
         array("llr", llr, np.float32, ("n", self.coded_bits), _gpu(llr))
         xp = array_module(llr)
@@ -92,8 +96,11 @@ class Selection:
 
 
 def _by_turns(sent, num_bits):
-    """For the first, second, ... time that a bit is sent, and each bit of a codeword: where that
-    is, and whether it is nowhere."""
+    """Yield (source, absent) for the first, second, ... transmission of the bits.
+
+    For each bit of a codeword, source is the position of that transmission among the bits sent, and
+    absent tells whether there is none.
+    """
     order = np.argsort(sent, kind="stable")
     times = np.arange(sent.size) - np.searchsorted(sent[order], sent[order])
     for turn in range(times.max() + 1):

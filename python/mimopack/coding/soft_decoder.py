@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What iterative decoders of batches of codewords have in common."""
+"""The common part of iterative decoders for batches of codewords."""
 
 import numpy as np
 
@@ -9,16 +9,16 @@ from .placed_decoder import PlacedDecoder
 
 
 class SoftDecoder(PlacedDecoder):
-    """LLRs in, a-posteriori LLRs out, messages kept between calls where asked for.
+    """A decoder of LLRs to a-posteriori LLRs that may keep its messages between calls.
 
-    A subclass has ``_make_core()``, which makes its decoder in C++, whose decode() also takes what
-    ``_core_options`` returns; ``_reference``; and ``_program`` for a GPU. Its constructor ends with
-    ``_begin``.
+    A subclass has these methods: ``_make_core()`` makes its C++ decoder, and ``_core_options()``
+    returns additional arguments for decode() of that decoder; ``_reference`` decodes in NumPy;
+    ``_program`` makes the GPU program. Its constructor ends with ``_begin``.
 
     Args:
-        num_bits: of a codeword.
-        num_messages: numbers that the reference keeps for a codeword.
-        measures: see :class:`PlacedDecoder`; False where the CPU works with another precision.
+        num_bits: number of bits in a codeword.
+        num_messages: number of messages that the reference keeps for a codeword.
+        measures: see :class:`PlacedDecoder`; False if the CPU works with another precision.
     """
 
     _core = None
@@ -29,13 +29,13 @@ class SoftDecoder(PlacedDecoder):
         self._num_messages = num_messages
         self.early_stop = flag("early_stop", early_stop)
         self.keep_messages = flag("keep_messages", keep_messages)
-        # Messages stay where they are.
+        # Kept messages stay on the CPU or the GPU, so batches cannot change between the two.
         super().__init__(iterations, backend, device, threads,
                          measures=measures and not keep_messages)
         self.reset()
 
     def _begin(self):
-        """Make what the backend needs at once, which refuses what it does not have."""
+        """Make what the backend needs immediately; raises an error for unsupported options."""
         if self.backend in ("auto", "cpu"):
             self._core = self._make_core()
         if self.backend == "cuda":
@@ -43,28 +43,29 @@ class SoftDecoder(PlacedDecoder):
 
     @property
     def isa(self):
-        """The instruction set in use; None where the CPU has decoded nothing."""
+        """The CPU instruction set in use; None before the CPU is first used."""
         return self._core.isa if self._core else None
 
     def reset(self):
-        """Forgets kept messages: the next call begins anew."""
+        """Delete the kept messages: the next call starts without any."""
         self._messages = None
 
     def decode(self, llr, out=None):
-        """A-posteriori LLRs of all bits; the extrinsic ones are ``decode(llr) - llr``.
+        """Compute a-posteriori LLRs of all bits; the extrinsic LLRs are ``decode(llr) - llr``.
 
         Args:
             llr: (n, num_bits) float32, ln P(1)/P(0), C-contiguous; 0 for punctured bits. With
-                backends "cuda" and "auto" arrays may be CuPy's: it then works on the current
-                stream, without waiting, and returns one.
-            out: (n, num_bits) float32; made if None.
+                backends "cuda" and "auto" arrays may be CuPy arrays. The decoder then works on the
+                current stream without waiting, and returns a CuPy array.
+            out: (n, num_bits) float32; allocated if None.
 
         Returns:
             out
 
         Raises:
-            ValueError: an argument is not as above.
-            Exception: what CuPy raises where a GPU fails, unless the CPU goes on (``backends``).
+            ValueError: an argument does not match its description.
+            Exception: the GPU failed and the CPU does not take over (see ``backends``); CuPy's own
+                exception.
         """
         on_gpu = self._placement.is_on_gpu(llr)
         gpu = self.device if on_gpu else None
@@ -76,7 +77,7 @@ class SoftDecoder(PlacedDecoder):
         if out is None:
             out = np.empty_like(llr)
         elif self.backend in ("auto", "cuda") and np.may_share_memory(llr, out):
-            llr = llr.copy()    # where a GPU fails the CPU needs it again
+            llr = llr.copy()    # if the GPU fails, the CPU needs the input again
         return self._on_any(llr, out)
 
     def _ways(self, llr, out=None):
@@ -85,11 +86,11 @@ class SoftDecoder(PlacedDecoder):
         return lambda: self._decode(llr, out), lambda: self._send(llr, out)
 
     def _decode(self, llr, out):
-        """Arrays of the host, there."""
+        """Decode host arrays on the CPU."""
         n = len(llr)
         found, taken = np.zeros(n, bool), np.zeros(n, np.int32)
         if self.backend != "reference":
-            if self._core is None:    # a GPU has failed
+            if self._core is None:    # backend "cuda", and the GPU has failed
                 self._core = self._make_core()
             messages = (self._kept(n, np.zeros, self._core.num_messages(n), np.float32)
                         if self.keep_messages else None)
@@ -108,13 +109,13 @@ class SoftDecoder(PlacedDecoder):
         return out
 
     def _decode_there(self, llr, out):
-        """Arrays of the GPU."""
+        """Decode arrays that are on the GPU."""
         out, self.found, self.iterations_taken, self._erased = self._gpu_program().decode(
             llr, out, self._kept_there(len(llr)), self.iterations)
         return out
 
     def _send(self, llr, out):
-        """Arrays of the host to the GPU and back."""
+        """Decode host arrays on the GPU."""
         self.found, self.iterations_taken, self._erased = self._gpu_program().decode_from_host(
             llr, out, self._kept_there(len(llr)), self.iterations, self.threads)
         return out
@@ -123,7 +124,10 @@ class SoftDecoder(PlacedDecoder):
         return self._kept(n, self._gpu.messages, n) if self.keep_messages else None
 
     def _kept(self, n, zeros, *shape):
-        """Messages of the last call, or zeros; those of the host and of a GPU differ in form."""
+        """Return the messages of the last call, or zeros.
+
+        Messages of the host and of a GPU have different formats.
+        """
         if (not self.keep_messages or self._messages is None
                 or self._messages[:2] != (n, zeros)):
             self._messages = n, zeros, zeros(*shape)

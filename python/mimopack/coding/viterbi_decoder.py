@@ -13,26 +13,28 @@ BACKENDS = ("auto", "cpu", "cuda")
 
 
 class ViterbiDecoder(HardDecoder, PlacedDecoder):
-    """:class:`ConvolutionalCode`'s Viterbi decoder with the interface of the soft decoders: several
-    times as fast, for where decisions are enough. On a GPU LLRs are not rounded, but limited to
-    +-10^4.
+    """Viterbi decoder for codewords of one length, with the interface of the soft decoders.
+
+    It runs the Viterbi decoder of :class:`ConvolutionalCode` and is several times as fast as a soft
+    decoder, for applications that need only decisions. On a GPU the LLRs are not rounded, but
+    clipped to +-10^4.
 
     Args:
-        num_info, rate: as of :class:`ConvolutionalEncoder`.
-        iterations: of no effect.
+        num_info, rate: see :class:`ConvolutionalEncoder`.
+        iterations: has no effect.
         backend: "cpu", "cuda" or "auto", see ``backends``.
-        threads: of the CPU, 0 takes all cores.
-        isa: as for detectors.
+        threads: number of CPU threads; 0 takes all cores.
+        isa: see the detectors.
         device: number of the GPU.
 
-    Attributes, of the last ``decode``; CuPy arrays where it gave one:
-        num_bits: bits sent of a codeword.
+    Attributes, of the last ``decode``; CuPy arrays if its input was one:
+        num_bits: number of bits sent per codeword.
         bits: (n, num_info) uint8, the decisions on the information bits.
-        found: (n,) bool, True but for erased codewords: any decision is a codeword.
-        iterations_taken: (n,) int32: 1, or 0 of erased codewords.
+        found: (n,) bool, True except for erased codewords, because any decision is a codeword.
+        iterations_taken: (n,) int32: 1, or 0 for erased codewords.
 
     Raises:
-        ValueError: an argument is not as above.
+        ValueError: an argument does not match its description.
     """
 
     def __init__(self, num_info, rate="1/2", iterations=1, backend="auto", threads=0, isa="auto",
@@ -47,22 +49,24 @@ class ViterbiDecoder(HardDecoder, PlacedDecoder):
 
     @property
     def isa(self):
-        """The instruction set that the decoder uses on the CPU."""
+        """The decoder's instruction set on the CPU."""
         return self._code.isa
 
     def decide(self, llr):
-        """Decisions alone.
+        """Decode to decisions on the information bits.
 
         Args:
             llr: (n, num_bits) float32, ln P(1)/P(0), C-contiguous. With backends "cuda" and "auto"
-                it may be CuPy's: the decoder then works on the current stream, without waiting.
+                it may be a CuPy array; the decoder then works on the current stream without
+                waiting.
 
         Returns:
-            (n, num_info) uint8, those on the information bits; 0 of erased codewords.
+            (n, num_info) uint8; 0 for erased codewords.
 
         Raises:
-            ValueError: llr is no such array.
-            Exception: what CuPy raises where a GPU fails, unless the CPU goes on (``backends``).
+            ValueError: llr does not match its description.
+            Exception: the GPU failed and the CPU does not take over (see ``backends``); CuPy's own
+                exception.
         """
         if self._placement.is_on_gpu(llr):
             llr = array("llr", llr, np.float32, ("n", self.num_bits), self.device)
@@ -75,7 +79,7 @@ class ViterbiDecoder(HardDecoder, PlacedDecoder):
         return lambda: self._decide(llr), lambda: self._send(llr)
 
     def _decide(self, llr):
-        """Arrays of the host, there."""
+        """Decode host arrays on the CPU."""
         usable = np.isfinite(llr).all(axis=1) & llr.any(axis=1)
         bits = self._code.decode_batch(llr.ravel(), np.full(len(llr), self.num_info), self.threads)
         self.bits = bits.reshape(len(llr), self.num_info)
@@ -85,7 +89,7 @@ class ViterbiDecoder(HardDecoder, PlacedDecoder):
         return self.bits
 
     def _send(self, llr):
-        """Arrays of the host to the GPU, and bits back."""
+        """Decode host arrays on the GPU."""
         bits = np.empty((len(llr), self.num_info), np.uint8)
         self.found, self.iterations_taken, self._erased = self._gpu_program().decode_from_host(
             llr, bits, None, 1, self.threads)
@@ -93,13 +97,13 @@ class ViterbiDecoder(HardDecoder, PlacedDecoder):
         return bits
 
     def decode(self, llr):
-        """The codewords decided for, as LLRs of +-1, which say nothing of how sure they are.
+        """Return the decided codewords as LLRs of +-1, which express no confidence.
 
         Args:
-            llr: as for :meth:`decide`.
+            llr: see :meth:`decide`.
 
         Returns:
-            (n, num_bits) float32, those of erased codewords 0.
+            (n, num_bits) float32; 0 for erased codewords.
 
         Raises:
             As :meth:`decide`.

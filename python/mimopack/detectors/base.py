@@ -156,12 +156,12 @@ class Detector:
 
     @property
     def last_backend(self):
-        """What the last ``detect`` ran on: "cpu", "cuda" or "reference"; None before the first."""
+        """The backend of the last ``detect``: "cpu", "cuda" or "reference"; None if none ran."""
         return self._placement.last
 
     @property
     def on_gpu_failure(self):
-        """A function to call once, with the exception, when a GPU fails on host arrays; or None.
+        """Function called once, with the exception, when a GPU fails on host arrays; or None.
 
         Works as ``Placement.on_failure``: after the call the CPU processes that batch and all later
         ones. If it is None, backend "auto" warns, and backend "cuda" raises the exception.

@@ -48,7 +48,7 @@ class SoftSphere(Detector):
 
     @property
     def candidates(self):
-        """The order of what is looked at in a usual channel; a bad one can take far more."""
+        """Order of magnitude of the number of candidates; a bad channel can take far more."""
         size, num_tx = self.constellation.size, self.num_tx
         return min(sliced_candidates(size, num_tx), size**((num_tx + 1) // 2) * num_tx)
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Decoder of the LTE turbo code."""
+"""Decoder for the LTE turbo code."""
 
 import numpy as np
 
@@ -14,41 +14,45 @@ ALGORITHMS = {"max-log": np.maximum, "log-map": np.logaddexp}
 
 
 class TurboDecoder(SoftDecoder):
-    """Iterative decoder with soft output for batches of codewords of :class:`TurboEncoder`.
+    """Iterative soft-output decoder for batches of codewords of :class:`TurboEncoder`.
 
-    An iteration decodes the first constituent code, then the second, each by the algorithm of Bahl,
-    Cocke, Jelinek and Raviv with what the other has found as a-priori LLRs (C. Berrou, A. Glavieux,
-    IEEE Trans. Commun. 44(10), 1996). "max-log" takes the best path where "log-map" sums over all
-    (P. Robertson, E. Villebrun, P. Hoeher, ICC 1995); what it finds is too sure of itself and is
-    multiplied by ``extrinsic_scale`` (J. Vogt, A. Finger, Electronics Letters 36(23), 2000).
+    An iteration decodes the first constituent code, then the second, with the algorithm of Bahl,
+    Cocke, Jelinek and Raviv. Each constituent decoder takes the extrinsic LLRs of the other as
+    a-priori LLRs (C. Berrou, A. Glavieux, IEEE Trans. Commun. 44(10), 1996). "log-map" sums over
+    all paths; "max-log" takes the best path instead (P. Robertson, E. Villebrun, P. Hoeher, ICC
+    1995). The extrinsic LLRs of "max-log" are too large and are multiplied by ``extrinsic_scale``
+    (J. Vogt, A. Finger, Electronics Letters 36(23), 2000).
 
-    An object serves one thread at a time. LLRs beyond +-10^4 count as that.
+    One thread at a time may use an object. LLRs are clipped to +-10^4.
 
     Args:
         size: K, one of TURBO_SIZES.
-        iterations: at most.
-        algorithm: "max-log", or "log-map" for comparisons: the reference backend has it.
+        iterations: maximum number of iterations.
+        algorithm: "max-log", or "log-map" for comparisons (reference backend only).
         extrinsic_scale: see above.
-        early_stop: whether each codeword ends when after an iteration both constituent decoders
-            decide for the same information bits. That says nothing of a transport block's CRC.
-        keep_messages: whether the next call goes on from what the second constituent decoder of
-            the last one has found, as iterative receivers do, while it has as many codewords;
-            ``reset`` forgets it.
-        precision: of the CPU. "int16" has twice the lanes of "float32" and is about twice as fast.
-            A codeword's LLRs then become multiples of 1/32 of their mean magnitude (of those that
-            are not 0), up to 8 times the mean, extrinsic ones up to 16 times: bits that are known
-            must not be given LLRs far beyond the others'.
-        backend: "cpu" (all instruction sets), "cuda" (float32), "auto" (``backends``; with
-            keep_messages or precision "int16" the CPU takes arrays of the host) or "reference"
-            (NumPy, float64). A GPU's threads share a codeword, windows of 48 bits and more; what a
-            window does not know of its neighbours it has from the iteration before, which is as
-            good, but no result is the CPU's to the bit.
+        early_stop: whether to stop decoding a codeword when, after an iteration, both constituent
+            decoders decide for the same information bits. This agreement does not imply a correct
+            CRC of the transport block.
+        keep_messages: whether the next call starts from the extrinsic LLRs that the second
+            constituent decoder found in the last call, as long as the number of codewords stays the
+            same. Iterative receivers use this. ``reset`` deletes the LLRs.
+        precision: number format on the CPU. "int16" has twice as many SIMD lanes as "float32" and
+            is about twice as fast. The LLRs of a codeword are then rounded to multiples of 1/32 of
+            the mean magnitude of its nonzero LLRs, and clipped to 8 times the mean, extrinsic LLRs
+            to 16 times. Known bits must therefore not have LLRs far larger than the others.
+        backend: "cpu" (all instruction sets), "cuda" (float32), "auto" (see ``backends``; with
+            keep_messages or precision "int16" the CPU takes all host arrays) or "reference" (NumPy,
+            float64). On a GPU several threads share a codeword, in windows of at least 48 bits. A
+            window takes the path metrics of its neighbours from the previous iteration. The results
+            are as good as those of the CPU, but not identical to the bit.
         device: number of the GPU.
-        threads: of the CPU, 0 takes all cores.
-        isa: as for detectors.
+        threads: number of CPU threads; 0 takes all cores.
+        isa: see the detectors.
 
-    Attributes, of the last ``decode``, whose output has parity and tail bits too, each from its
-    constituent decoder's last turn; CuPy arrays where it gave one:
+    The output of ``decode`` contains parity and tail bits too, each with the LLR of the last run of
+    its constituent decoder.
+
+    Attributes, of the last ``decode``; CuPy arrays if its input was one:
         found: (n,) bool, whether both constituent decoders decide for the same bits.
         iterations_taken: (n,) int32.
     """

@@ -1,19 +1,22 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Encoder of the LTE turbo code."""
+"""Encoder for the LTE turbo code."""
 
 import numpy as np
 
 from ...checks import bits as check_bits
 from .interleaver import NUM_TAIL, qpp_interleaver, turbo_size
 
-# The registers hold u / (1 + D^2 + D^3), and that is u (1 + D^2 + D^3 + D^4) / (1 + D^7).
+# The registers hold u / (1 + D^2 + D^3), which equals u (1 + D^2 + D^3 + D^4) / (1 + D^7).
 _NUMERATOR, _PERIOD = (2, 3, 4), 7
 
 
 def _constituent(bits):
-    """Parity bits (n, K + 3) of g1/g0 = (1 + D + D^3) / (1 + D^2 + D^3), and the 3 bits that end
-    it."""
+    """Encode with the constituent code g1/g0 = (1 + D + D^3) / (1 + D^2 + D^3).
+
+    Returns:
+        Parity bits (n, K + 3), and the 3 bits that terminate the code.
+    """
     n, size = bits.shape
     periods = -(-size // _PERIOD)
     entering = np.zeros((n, periods * _PERIOD), np.uint8)
@@ -32,19 +35,20 @@ def _constituent(bits):
 
 
 class TurboEncoder:
-    """Encoder of 3GPP TS 36.212 §5.1.3.2: rate 1/3, two constituent codes of eight states, both
-    ended by tail bits.
+    """Encoder of 3GPP TS 36.212 §5.1.3.2: rate 1/3, two terminated constituent codes.
 
-    Codewords are the standard's three streams one after another, d(0), d(1), d(2), each of K + 4
-    bits: information bits, parity bits of the first and of the second constituent code, and in the
-    last four places of each stream the 12 tail bits as §5.1.3.2.2 spreads them.
+    Each constituent code has eight states and is terminated by tail bits. A codeword consists of
+    the standard's three streams d(0), d(1), d(2) in order, each of K + 4 bits. The streams contain
+    the information bits, the parity bits of the first constituent code and those of the second. The
+    last four places of each stream contain the 12 tail bits in the order of §5.1.3.2.2.
 
     Args:
         size: K, one of TURBO_SIZES.
 
     Attributes:
-        num_info, num_bits: of a codeword, K and 3 K + 12.
-        information: (K,) where the information bits are in it.
+        num_info, num_bits: number of information bits and of all bits in a codeword, K and 3 K +
+            12.
+        information: (K,) positions of the information bits in a codeword.
     """
 
     def __init__(self, size):
@@ -54,7 +58,7 @@ class TurboEncoder:
         self._interleaver = qpp_interleaver(size)
 
     def encode(self, bits):
-        """Codewords.
+        """Encode information bits to codewords.
 
         Args:
             bits: (n, num_info) uint8, 0 or 1.

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Rate matching of the LTE turbo code."""
+"""Rate matching for the LTE turbo code."""
 
 import numpy as np
 
@@ -12,13 +12,17 @@ COLUMNS = 32
 # TS 36.212, table 5.1.4-1: the numbers 0 to 31 with their five bits reversed
 PERMUTATION = np.array([int(f"{column:05b}"[::-1], 2) for column in range(COLUMNS)])
 DUMMY = -1
-# What filler bits' LLRs are of the largest: more, and a decoder of integers loses the others.
+# Magnitude of filler bits' LLRs, relative to the codeword's largest LLR. With a larger factor a
+# decoder that works with integers would round the other LLRs to 0.
 KNOWN = np.float32(4)
 
 
 def _circular_buffer(length, num_filler):
-    """Which coded bit lies at each place of the circular buffer, or DUMMY; and the rows of a
-    sub-block. For streams of so many bits, the first two of which begin with filler bits."""
+    """Return the circular buffer and the number of rows of a sub-block.
+
+    The buffer is an array with the index of the coded bit in each place, or DUMMY. Each of the
+    three streams has length bits; the first two begin with num_filler filler bits.
+    """
     rows = -(-length // COLUMNS)
     size = rows * COLUMNS
     padded = np.arange(size) - (size - length)    # dummy bits come first
@@ -32,35 +36,38 @@ def _circular_buffer(length, num_filler):
 
 
 class RateMatching(Selection):
-    """What LTE sends of a turbo codeword, 3GPP TS 36.212 §5.1.4.1: sub-block interleaver, bit
-    collection, bit selection from a circular buffer; with the filler bits of §5.1.2 and §5.1.3.2.1.
+    """Rate matching of an LTE turbo codeword, 3GPP TS 36.212 §5.1.4.1.
+
+    It consists of the sub-block interleaver, bit collection and bit selection from a circular
+    buffer, and includes the filler bits of §5.1.2 and §5.1.3.2.1.
 
         matching = RateMatching(1000, 1500)
         encoder, decoder = TurboEncoder(matching.size), TurboDecoder(matching.size)
         sent = matching.match(encoder.encode(matching.with_filler(bits)))
         decided = decoder.decode(matching.recover(llr))[:, matching.information] > 0
 
-    LLRs of several redundancy versions of one block are combined by adding what their ``recover``
-    gives.
+    To combine several redundancy versions of a block, add the results of their ``recover``.
 
     Args:
-        info_bits: of a code block, with its CRC if it has one. The turbo code's size K is the least
-            one of TURBO_SIZES that has as many.
-        coded_bits: E, bits that are sent of a codeword. Fewer than 3 K + 12 puncture it, more
-            repeat some of it.
-        redundancy_version: 0 to 3, where in the buffer they begin.
-        buffer_bits: N_cb, to which a receiver's memory limits the circular buffer; None for the
-            whole one.
+        info_bits: number of bits in a code block, including its CRC if it has one. The size K of
+            the turbo code is the smallest of TURBO_SIZES that is at least info_bits.
+        coded_bits: E, number of bits sent per codeword. Fewer than 3 K + 12 puncture the codeword,
+            more repeat part of it.
+        redundancy_version: 0 to 3, which sets where in the buffer the bits sent begin.
+        buffer_bits: N_cb, the size of the circular buffer if the receiver's memory limits it; None
+            for the full size.
 
     Attributes:
-        size, num_bits: of a codeword, K and 3 K + 12.
-        num_filler: F, filler bits, zeros that are not sent and begin a codeword.
-        information: (info_bits,) where the information bits are in it.
+        size, num_bits: number of information bits and of all bits in a codeword, K and 3 K + 12.
+        num_filler: F, number of filler bits: zeros at the beginning of a codeword that are not
+            sent.
+        information: (info_bits,) positions of the information bits in a codeword.
         info_bits, coded_bits: see above.
-        selected: (coded_bits,) which bit of the codeword each is that is sent.
+        selected: (coded_bits,) the position in the codeword of each bit sent.
 
     Raises:
-        ValueError: an argument is not as above, or the buffer has not even the information bits.
+        ValueError: an argument does not match its description, or the buffer is smaller than the
+            information bits.
     """
 
     def __init__(self, info_bits, coded_bits, redundancy_version=0, buffer_bits=None):
@@ -81,26 +88,26 @@ class RateMatching(Selection):
         super().__init__(info_bits, 3 * length, self.selected)
 
     def with_filler(self, bits):
-        """Information bits of the turbo code: uint8 (n, info_bits) to (n, size).
+        """Add the filler bits for the turbo encoder: uint8 (n, info_bits) to (n, size).
 
         Raises:
-            ValueError: bits is no such array.
+            ValueError: bits does not match this description.
         """
         array("bits", bits, np.uint8, ("n", self.info_bits))
         return np.pad(bits, ((0, 0), (self.num_filler, 0)))
 
     def recover(self, llr):
-        """LLRs of whole codewords from those of what was sent.
+        """Compute LLRs of whole codewords from the LLRs of the bits sent.
 
         Args:
             llr: (n, coded_bits) float32, ln P(1)/P(0), C-contiguous.
 
         Returns:
-            (n, num_bits) float32: the sum for bits sent more than once, 0 for those not sent. Those
-            of filler bits are four times as large as a codeword's largest.
+            (n, num_bits) float32: the sum of the LLRs for bits sent more than once, 0 for bits not
+            sent. LLRs of filler bits have four times the magnitude of the codeword's largest LLR.
 
         Raises:
-            ValueError: llr is no such array.
+            ValueError: llr does not match its description.
         """
         out = super().recover(llr)
         out[:, :self.num_filler] = -KNOWN * abs(out).max(axis=1, keepdims=True)
