@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Iterative receiver: a detector and a decoder that tell each other what they find (002 §2).
+"""Iterative receiver: a detector and a decoder that exchange extrinsic LLRs (002 §2).
 
     layout = iterative.CodewordLayout(decoder.num_bits, detector.bits_per_vector, interleaver)
-    x = constellation.modulate(layout.spread(words))                # what is sent
+    x = constellation.modulate(layout.spread(words))                # the vectors sent
     receiver = iterative.IterativeReceiver(detector, decoder, interleaver, iterations=4)
     received = receiver.receive(y, h, noise_var)                    # received.bits, .found
 """

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The vectors of a batch of codewords."""
+"""The received vectors of a batch of codewords."""
 
 import numpy as np
 
@@ -8,10 +8,14 @@ from ..arrays import array_module
 
 
 class Batch:
-    """Vectors of codewords, of which some can be left out.
+    """The received vectors of several codewords, from which a subset can be taken.
+
+    Args:
+        y, h, noise_var: as for ``Detector.detect``.
+        vectors: number of vectors per codeword.
 
     Raises:
-        ValueError: another number of matrices or noise powers than goes with y.
+        ValueError: the number of matrices or of noise powers does not fit the number of vectors.
     """
 
     def __init__(self, y, h, noise_var, vectors):
@@ -25,7 +29,7 @@ class Batch:
                              f"({len(y)},), one for each vector")
 
     def take(self, codewords):
-        """The batch of these alone."""
+        """Return a batch of only the given codewords."""
         h, period = self._matrices()
         noise_var, vectors = self.noise_var, self._vectors
         if np.ndim(noise_var):
@@ -34,14 +38,14 @@ class Batch:
                      take_rows(h, codewords, vectors // period), noise_var, vectors)
 
     def part(self, first, end):
-        """The batch of consecutive ones, not copied."""
+        """Return a batch of consecutive codewords, without a copy."""
         h, period = self._matrices()
         at = slice(first * self._vectors, end * self._vectors)
         noise_var = self.noise_var[at] if np.ndim(self.noise_var) else self.noise_var
         return Batch(self.y[at], h[at.start // period:at.stop // period], noise_var, self._vectors)
 
     def _matrices(self):
-        """The matrices, and how many vectors of one codeword share one."""
+        """Return the matrices, and how many vectors of one codeword share a matrix."""
         period = len(self.y) // max(1, len(self.h))
         if self._vectors % period:
             return self.h.repeat(period, axis=0), 1
@@ -49,7 +53,7 @@ class Batch:
 
 
 def take_rows(values, codewords, rows, axis=0):
-    """Of an array with so many rows for each codeword those of some."""
+    """Return the rows of the given codewords from an array with ``rows`` rows per codeword."""
     shape = values.shape
     split = values.reshape(*shape[:axis], -1, rows, *shape[axis + 1:])
     return array_module(values).take(split, codewords, axis=axis).reshape(

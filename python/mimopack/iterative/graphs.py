@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a GPU does for a batch, recorded once and played again (CUDA graphs)."""
+"""Record the GPU work for a batch once and replay it for later batches (CUDA graphs)."""
 
 import warnings
 from contextlib import suppress
@@ -10,20 +10,21 @@ import numpy as np
 from ..cuda.device import cupy
 from .batch import Batch
 
-# Codewords above which a GPU is busy for longer than the host needs to say what to do.
+# Largest batch, in codewords, that is recorded. For larger batches the GPU needs longer than the
+# host takes to queue the work, so a recording saves no time.
 MOST_CODEWORDS = 512
-# Recordings are for 1, 2, 4, ... and for multiples of so many codewords.
+# Sizes of recordings, in codewords: 1, 2, 4, ... up to STEP, then multiples of STEP.
 STEP = 64
-# Recordings that are kept, each with memory of its own.
+# Number of recordings kept; each has its own memory.
 KEPT = 16
 
 
 class Graphs:
-    """Recordings of a receiver's passes by the size of a batch, the next that there is.
+    """Recordings of a receiver's passes; a batch uses the recording of the next larger size.
 
     Args:
-        layout: of the codewords.
-        filler: what fills a batch: a symbol of which the label's bits are 0.
+        layout: the layout of the codewords.
+        filler: the symbol that fills up a batch; the bits of its label are 0.
     """
 
     def __init__(self, layout, filler):
@@ -32,8 +33,10 @@ class Graphs:
         self._refused = False
 
     def takes(self, n, matrices):
-        """Whether a batch of n codewords with so many matrices can be played: each codeword has
-        matrices of its own."""
+        """Return whether a batch of n codewords with this number of matrices can be replayed.
+
+        No two codewords may share a matrix.
+        """
         return (not self._refused and 0 < n <= MOST_CODEWORDS and matrices > 0
                 and matrices % n == 0 and self._layout.vectors % (matrices // n) == 0)
 
@@ -55,33 +58,36 @@ class Graphs:
                    len(batch.h) // n, *settings)
             recording = self._recorded.pop(key, None)
             if recording:
-                self._recorded[key] = recording    # the last one used is the last to go
+                self._recorded[key] = recording    # the most recently used one is deleted last
                 return recording.play(batch)
-            # What is kept from call to call comes to be here, in memory that outlives recordings.
+            # This call allocates all memory that is kept between calls, outside the recording's own
+            # pool.
             found = passes(batch, *settings[0])
             cupy().cuda.get_current_stream().synchronize()
             try:
                 recording = _Recording(lambda whole: passes(whole, *settings[0]), batch,
                                        self._layout.vectors, n, size, self._filler)
-            except Exception as error:    # where the GPU has failed, the next call raises it again
+            except Exception as error:    # if the GPU has failed, the next call raises again
                 self._refused = True
-                warnings.warn(f"no CUDA graphs, as this could not be recorded: {error!r}",
+                warnings.warn(f"CUDA graphs are off because recording failed: {error!r}",
                               RuntimeWarning, stacklevel=4)
                 return found
             while len(self._recorded) >= KEPT:
                 self._recorded.pop(next(iter(self._recorded)))
             self._recorded[key] = recording
-            return passes(batch, *settings[0])    # nor does the decoder keep the recording's arrays
+            return passes(batch, *settings[0])    # the decoder drops the recording's arrays
 
 
 class _Recording:
-    """Arrays that a batch is copied into, and the graph. What is not filled is received as well,
-    as codewords of zeros, which are found at once."""
+    """A CUDA graph and the arrays that a batch is copied into.
+
+    Unused places in the arrays hold codewords of zeros, which are received too and found at once.
+    """
 
     def __init__(self, passes, batch, vectors, n, size, filler):
         xp = cupy()
         self._vectors, self._filler = vectors, filler
-        self._pool = xp.cuda.MemoryPool()    # the graph goes on using its memory
+        self._pool = xp.cuda.MemoryPool()    # the graph keeps using its memory
         stream = xp.cuda.Stream(non_blocking=True)
         with xp.cuda.using_allocator(self._pool.malloc), stream:
             self._whole = Batch(
@@ -90,20 +96,20 @@ class _Recording:
                 xp.empty(size * vectors, np.float32), vectors)
             self._identity = xp.eye(*batch.h.shape[1:], dtype=np.complex64)
             self._fill(0, 0)
-            for _ in range(2):    # compiles, and leaves the pool all that a call needs
+            for _ in range(2):    # compile, and allocate all memory in the pool
                 passes(self._whole)
             stream.begin_capture()
             try:
                 self._arrays, self._counts = passes(self._whole)
             except BaseException:
-                with suppress(Exception):    # that it was given up
+                with suppress(Exception):    # end_capture() raises because capturing failed
                     stream.end_capture()
                 raise
             self._graph = stream.end_capture()
             stream.synchronize()
 
     def _fill(self, vectors, matrices):
-        """From these on."""
+        """Fill the vectors and matrices from these numbers on."""
         self._whole.y[vectors:] = self._filler
         self._whole.h[matrices:] = self._identity
         self._whole.noise_var[vectors:] = 0.01
@@ -123,5 +129,5 @@ class _Recording:
 
 
 def _first(array, n):
-    """A copy of the first codewords' rows."""
+    """Return a copy of the rows of the first n codewords."""
     return (array[:n] if array.ndim == 1 else array[..., :n, :]).copy()

@@ -1,29 +1,29 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Where the bits of codewords lie in transmitted vectors."""
+"""Positions of a codeword's bits in the transmitted vectors."""
 
 from ..arrays import array_module
 from ..checks import integer
 
 
 class CodewordLayout:
-    """Codewords of num_bits, one after another in vectors of nt*m bits.
+    """Placement of codewords of num_bits in vectors of nt*m bits.
 
-    Its bits are interleaved and fill vectors; each codeword begins a vector of its own, and zeros
-    fill what is left of its last one.
+    The bits of a codeword are interleaved and fill consecutive vectors. Each codeword begins a new
+    vector, and zeros fill up its last vector.
 
     Args:
-        num_bits: of a codeword, as it is sent.
+        num_bits: number of bits sent per codeword.
         bits_per_vector: nt*m.
-        interleaver: of the bits (``coding.Interleaver``); its size divides their number. None
-            leaves them in order.
+        interleaver: a ``coding.Interleaver`` whose size divides num_bits; None leaves the bits in
+            order.
 
     Attributes:
-        vectors: vectors of a codeword.
-        padding: zeros at their end.
+        vectors: number of vectors per codeword.
+        padding: number of zeros at the end of the last vector.
 
     Raises:
-        ValueError: an argument is not as above.
+        ValueError: an argument does not match its description.
     """
 
     def __init__(self, num_bits, bits_per_vector, interleaver=None):
@@ -31,14 +31,17 @@ class CodewordLayout:
         self.bits_per_vector = integer("bits_per_vector", bits_per_vector, 1, 2**16)
         self.interleaver = interleaver
         if interleaver is not None and num_bits % interleaver.size:
-            raise ValueError(f"interleaver: got one of {interleaver.size} bits, its size must "
-                             f"divide the {num_bits} bits of a codeword")
+            raise ValueError(f"interleaver: got {interleaver.size} bits, must divide the "
+                             f"{num_bits} bits of a codeword")
         self.vectors = -(-num_bits // bits_per_vector)
         self.padding = self.vectors * bits_per_vector - num_bits
 
     def spread(self, values, fill=0):
-        """Bits or LLRs of codewords, (n, num_bits), in the order of the detector's: an array
-        (n*vectors, bits_per_vector), with ``fill`` where the padding is."""
+        """Arrange bits or LLRs of codewords, (n, num_bits), in the detector's order.
+
+        Returns:
+            (n*vectors, bits_per_vector), with the value ``fill`` in the padding.
+        """
         if self.interleaver is not None:
             values = self.interleaver.permute(values)
         if self.padding:
@@ -49,8 +52,14 @@ class CodewordLayout:
         return values.reshape(-1, self.bits_per_vector)
 
     def gather(self, llr):
-        """The inverse of ``spread``: LLRs (n*vectors, bits_per_vector) in the order of the
-        codewords, (n, num_bits)."""
+        """Invert ``spread``.
+
+        Args:
+            llr: (n*vectors, bits_per_vector) LLRs.
+
+        Returns:
+            (n, num_bits) LLRs in the order of the codewords.
+        """
         llr = llr.reshape(-1, self.num_bits + self.padding)
         if self.padding:
             llr = array_module(llr).ascontiguousarray(llr[:, :self.num_bits])

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The loop of detector and decoder."""
+"""The iterative receiver: the loop of detector and decoder."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -15,28 +15,28 @@ from .batch import Batch, take_rows
 from .graphs import Graphs
 from .layout import CodewordLayout
 
-# The a-priori LLR of a bit that is known, and the largest that a decoder's become: beyond all that
-# channels say, far from float32's end.
+# A-priori LLR of a known bit, and the limit for LLRs from a decoder. It is larger than any LLR from
+# a channel and far below the limit of float32.
 CERTAIN = 100.0
 
 
 @dataclass(frozen=True)
 class Received:
-    """What an :class:`IterativeReceiver` made of n codewords.
+    """The result of an :class:`IterativeReceiver` for n codewords.
 
     Attributes:
         posterior: (n, num_bits) float32, the decoder's last a-posteriori LLRs of all bits sent.
-        bits: (n, k) uint8, decisions on the information bits (on all bits sent where the decoder
-            has no ``bits``).
-        found: (n,) bool, what the decoder said last (LDPC: whether all checks hold).
-        iterations: (n,) int32, passes of detector and decoder.
-        decoder_iterations: (n,) int32, the decoder's own, of all passes together.
+        bits: (n, k) uint8, decisions on the information bits (on all bits sent if the decoder has
+            no ``bits``).
+        found: (n,) bool, the decoder's last ``found`` (LDPC: whether all checks hold).
+        iterations: (n,) int32, number of passes of detector and decoder.
+        decoder_iterations: (n,) int32, number of the decoder's own iterations in all passes.
         detected: (n, num_bits) float32, the detector's first LLRs of all bits sent.
         history: (iterations, n, k) uint8, decisions on the same bits after each pass, or None.
-            Codewords that have left keep theirs.
-        erasures: vectors that the detector could not detect; 0 where ``receive`` was given its
-            first LLRs.
-        erased: codewords of which the decoder said last that they have no LLRs.
+            Codewords that have left the batch keep their last decisions.
+        erasures: number of vectors that the detector could not detect; 0 if ``receive`` was given
+            the first LLRs.
+        erased: number of codewords that had no usable LLRs in the last pass.
     """
 
     posterior: Any
@@ -53,45 +53,46 @@ class Received:
 class IterativeReceiver:
     """Iterative detection and decoding of bit-interleaved coded modulation (ID-BICM, 002 §2).
 
-    The detector's LLRs, de-interleaved, go to the decoder; the decoder's extrinsic LLRs (its
-    a-posteriori ones less what it was given), interleaved, are the detector's a-priori LLRs in
-    the next pass, whose extrinsic LLRs go to the decoder, and so on. With ``BitFlip`` as detector
-    this is 002's own receiver (fig. 5): its list starts from ZF-SIC's solution, and in each
-    further pass the list that starts from the decoder's decisions is added.
+    The decoder gets the detector's LLRs, de-interleaved. The decoder's extrinsic LLRs are its
+    a-posteriori LLRs minus its input. Interleaved, they are the detector's a-priori LLRs in the
+    next pass. The detector's extrinsic LLRs of that pass go to the decoder again, and so on. With
+    ``BitFlip`` as detector this is the receiver of 002 (fig. 5): its candidate list starts from
+    ZF-SIC's solution, and each later pass adds the list that starts from the decoder's decisions.
 
-    Arrays are NumPy's, or CuPy's where detector and decoder take them. An object serves one
-    thread at a time.
+    Arrays are NumPy arrays, or CuPy arrays if detector and decoder support these. One thread at a
+    time may use an object.
 
     Args:
-        detector: of ``detectors``; for more than one pass one that takes a-priori LLRs, with
-            ``extrinsic=True``. float32 LLRs.
-        decoder: ``coding.get(name).decoder()``, another :class:`coding.Decoder`, or any object with
-            ``num_bits``, ``decode(llr)`` (LLRs of all bits sent, (n, num_bits) float32, to
-            a-posteriori ones) and, of the last ``decode``, ``found`` and ``iterations_taken``, (n,)
-            each, and maybe ``bits``, (n, k) uint8, the information bits; all arrays of the same
-            kind. With ``keep_messages`` it goes on from its messages from pass to pass, for which
-            early_stop must be False.
-        interleaver: see :class:`CodewordLayout`. Zeros that fill a codeword's last vector
-            are known to the detector from the second pass on.
-        iterations: passes, at most; 1 decodes without feedback.
-        early_stop: whether codewords leave when they are ``found``; the others go on in a smaller
-            batch. With CuPy's arrays the host waits for the GPU after each pass to know how many
-            are left; without it, only after the last.
-        feedback_scale: what the decoder's extrinsic LLRs are multiplied by, which then count as
-            100 where they are larger. Max-log detectors and min-sum decoders make them too large,
-            most of all for detectors whose candidates do not depend on them: bit flipping wants
-            0.4. 002 has 1.
-        last_decoder: of the last pass, such as a ``coding.ListDecoder`` for the codewords that are
-            then left; None for ``decoder``.
-        graphs: whether what a GPU does for CuPy's arrays of up to 512 codewords may be recorded
-            and played again (CUDA graphs), where the host takes longer to say what to do than the
-            GPU to do it. That needs early_stop=False, one of this package's decoders for all
-            passes, no kept messages, whole matrices for each codeword, no ``first``, and another
-            detector than ``BitFlip``. The attributes of detector and decoder then say nothing of
+        detector: a detector of ``detectors`` with float32 LLRs. For more than one pass it must take
+            a-priori LLRs and have ``extrinsic=True``.
+        decoder: ``coding.get(name).decoder()``, any other :class:`coding.Decoder`, or any object
+            with the following members. ``num_bits``; ``decode(llr)``, which takes LLRs of all bits
+            sent, (n, num_bits) float32, and returns a-posteriori LLRs; ``found`` and
+            ``iterations_taken``, (n,) each, of the last ``decode``; optionally ``bits``, (n, k)
+            uint8, decisions on the information bits. All arrays are of the same kind. With
+            ``keep_messages`` the decoder keeps its messages from pass to pass, which requires
+            early_stop=False.
+        interleaver: see :class:`CodewordLayout`. From the second pass on, the detector knows the
+            zeros that fill up a codeword's last vector.
+        iterations: maximum number of passes; 1 decodes without feedback.
+        early_stop: whether codewords leave the batch when they are ``found``; the others continue
+            in a smaller batch. With CuPy arrays the host then waits for the GPU after each pass to
+            count the remaining codewords; without early_stop it waits only after the last pass.
+        feedback_scale: factor for the decoder's extrinsic LLRs, which are then clipped to +-100.
+            Max-log detectors and min-sum decoders make the LLRs too large, most of all with
+            detectors whose candidates do not depend on the LLRs: bit flipping works best with 0.4.
+            002 uses 1.
+        last_decoder: decoder for the last pass, such as a ``coding.ListDecoder`` for the remaining
+            codewords; None for ``decoder``.
+        graphs: whether to record and replay the GPU work (CUDA graphs) for CuPy arrays of up to 512
+            codewords, for which the host takes longer to queue the work than the GPU to do it.
+            Replay requires early_stop=False, one of this package's decoders for all passes, no kept
+            messages, a whole number of matrices per codeword, no ``first``, and a detector other
+            than ``BitFlip``. After a replay the attributes of detector and decoder do not describe
             the last batch.
 
     Raises:
-        ValueError: an argument is not as above.
+        ValueError: an argument does not match its description.
     """
 
     def __init__(self, detector, decoder, interleaver=None, iterations=4, early_stop=True,
@@ -104,13 +105,13 @@ class IterativeReceiver:
         self.early_stop = flag("early_stop", early_stop)
         self._keeps = self.decoder.keep_messages
         if self._keeps and self.early_stop:
-            raise ValueError("decoder: got keep_messages=True, allowed with early_stop=False: its "
-                             "messages are of the same codewords in each pass")
+            raise ValueError("decoder: got keep_messages=True, which requires early_stop=False: "
+                             "kept messages need the same codewords in each pass")
         self.feedback_scale = positive("feedback_scale", feedback_scale)
         self.last_decoder = self.decoder if last_decoder is None else as_decoder(last_decoder)
         if self.last_decoder.num_bits != decoder.num_bits:
-            raise ValueError(f"last_decoder: got one of {self.last_decoder.num_bits} bits, must "
-                             f"be of {decoder.num_bits}, as decoder is")
+            raise ValueError(f"last_decoder: got {self.last_decoder.num_bits} bits, must have the "
+                             f"{decoder.num_bits} bits of decoder")
         self.layout = CodewordLayout(decoder.num_bits, detector.bits_per_vector, interleaver)
         self._graphs = (Graphs(self.layout, detector.constellation.points[0])
                         if flag("graphs", graphs) else None)
@@ -121,7 +122,7 @@ class IterativeReceiver:
 
     @property
     def iterations(self):
-        """Passes, at most; may be changed."""
+        """Maximum number of passes; may be changed."""
         return self._iterations
 
     @iterations.setter
@@ -132,7 +133,7 @@ class IterativeReceiver:
 
     @property
     def threads(self):
-        """CPU threads of detector and decoder, 0 for all cores; may be changed."""
+        """Number of CPU threads of detector and decoder; 0 takes all cores. May be changed."""
         return self.detector.threads
 
     @threads.setter
@@ -141,7 +142,11 @@ class IterativeReceiver:
             part.threads = threads
 
     def codewords(self, y):
-        """How many y has; ValueError where it has not whole ones."""
+        """Return the number of codewords in y.
+
+        Raises:
+            ValueError: y is not a whole number of codewords.
+        """
         vectors = self.layout.vectors
         if np.ndim(y) != 2 or len(y) % vectors:
             raise ValueError(f"y: got shape {np.shape(y)}, must be (n * {vectors}, nr), whole "
@@ -154,15 +159,15 @@ class IterativeReceiver:
         Args:
             y: (n * layout.vectors, nr) complex64: n codewords, in the layout's order.
             h, noise_var: as for ``Detector.detect``.
-            keep_history: whether the decisions after each pass are wanted.
-            first: (n * layout.vectors, nt*m) float32, LLRs for the first pass where a detector has
-                found them already; None detects.
+            keep_history: whether to return the decisions after each pass.
+            first: (n * layout.vectors, nt*m) float32 LLRs for the first pass, if a detector has
+                already found them; None runs the detector.
 
         Returns:
             :class:`Received`
 
         Raises:
-            ValueError: an argument is not as above.
+            ValueError: an argument does not match its description.
         """
         n = self.codewords(y)
         if first is not None and first.shape != (len(y), self.layout.bits_per_vector):
@@ -184,7 +189,10 @@ class IterativeReceiver:
                 and n and self._graphs.takes(n, len(batch.h)))
 
     def _passes(self, batch, keep_history, first=None):
-        """The arrays of :class:`Received`, and its counts, of which int() may wait for the GPU."""
+        """Run all passes and return the arrays and the counts of :class:`Received`.
+
+        int() of a count may wait for the GPU.
+        """
         xp, vectors = array_module(batch.y), self.layout.vectors
         n = len(batch.y) // vectors
         left = slice(None)    # the codewords that the batch still has
@@ -226,7 +234,7 @@ class IterativeReceiver:
                 batch, extrinsic = batch.take(going), extrinsic[going]
                 hard = hard if hard is None else take_rows(hard, going, vectors, axis=1)
             extrinsic *= np.float32(self.feedback_scale)
-            # or they would grow from pass to pass, up to where a decoder saturates
+            # without a limit they would grow from pass to pass until a decoder saturates
             xp.clip(extrinsic, -CERTAIN, CERTAIN, out=extrinsic)
             prior = self.layout.spread(extrinsic, fill=-CERTAIN)
             hard = self._candidates(batch, posterior, left, hard)
@@ -240,7 +248,7 @@ class IterativeReceiver:
         return self.detector.detect(batch.y, batch.h, batch.noise_var, prior=prior, **extras)
 
     def _candidates(self, batch, posterior, left, hard):
-        """BitFlip's hard solutions so far: ZF-SIC's, then the decoder's of each pass."""
+        """Return BitFlip's hard solutions so far: ZF-SIC's, then the decoder's of each pass."""
         if self._first is None:
             return None
         xp = array_module(posterior)
@@ -250,12 +258,12 @@ class IterativeReceiver:
 
 
 def _check_feedback(detector):
-    """ValueError where the detector has no use for a decoder's LLRs."""
+    """Raise ValueError if the detector cannot use a decoder's LLRs."""
     if not detector.SUPPORTS_PRIOR or detector.HARD:
         raise ValueError(f"detector: {detector.name} "
-                         + ("decides hard" if detector.HARD else "takes no a-priori LLRs")
-                         + "; allowed are iterations=1, or a detector that takes them and gives "
-                           "soft output (mmsepic, nway, softsphere, ...)")
+                         + ("has hard output" if detector.HARD else "takes no a-priori LLRs")
+                         + "; use iterations=1, or a detector with a-priori LLRs and soft output "
+                           "(mmsepic, nway, softsphere, ...)")
     if not detector.extrinsic:
         raise ValueError(f"detector: got {detector.name} with extrinsic=False, must be "
-                         "extrinsic=True where a decoder's LLRs come back")
+                         "extrinsic=True for feedback from a decoder")

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Codewords of a batch shared out to several receivers (002 §3)."""
+"""Share the codewords of a batch among several receivers (002 §3)."""
 
 from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass
@@ -17,21 +17,21 @@ from ..cuda.device import cupy
 from ..cuda.transfer import Upload
 from .batch import Batch
 
-# Codewords that a receiver on the CPU gets at least, a register's lanes of its decoder.
+# Minimum number of codewords per receiver on the CPU, which fill a SIMD register of its decoder.
 LEAST_CODEWORDS = 16
-# What backend "auto" measures: arrays of the host, at most, and an SNR at which 4x4 detectors make
-# few errors.
+# Limits of the measurements for backend "auto": the largest size of the host arrays, and an SNR at
+# which 4x4 detectors make few errors.
 LARGEST_BYTES = 2**26
 SNR_DB, SNR_DB_PER_BIT = 12, 3
 
 
 @dataclass(frozen=True)
 class Decided:
-    """What receivers have decided of n codewords, arrays of the host.
+    """The decisions of receivers on n codewords, in host arrays.
 
     Attributes:
-        bits, found, iterations, history: as of ``Received``.
-        erasures, erased: as of ``Received``, vectors and codewords.
+        bits, found, iterations, history: as in ``Received``.
+        erasures, erased: as in ``Received``, numbers of vectors and of codewords.
     """
 
     bits: Any
@@ -43,25 +43,25 @@ class Decided:
 
 
 class SharedReceiver:
-    """Iterative receivers that each take a share of the codewords of a batch at the same time.
+    """Several iterative receivers that process parts of a batch at the same time.
 
-    On the CPU a receiver has one thread, and does not wait for the others before a batch is done,
-    as threads within a detector or decoder do; up to 16 codewords are one receiver's, with all
-    threads. Of several GPUs each has a receiver: arrays of the host go there once, and what is
-    decided comes back.
+    On the CPU each receiver has one thread. The receivers wait for each other only at the end of a
+    batch; threads within a detector or decoder would wait in each pass. A batch of up to 16
+    codewords goes to a single receiver with all threads. Each of several GPUs has its own receiver.
+    Host arrays are copied to the GPU once, and only the decisions are copied back.
 
     Args:
-        make: makes an :class:`IterativeReceiver`: of a GPU, called with its number, or of the CPU.
-            All are to be alike.
+        make: a function that makes an :class:`IterativeReceiver`: for a GPU if called with its
+            number, for the CPU if called without argument. All receivers must be alike.
         devices: numbers of GPUs; None for the CPU alone.
-        threads: of the CPU, 0 for all cores.
-        backend: see ``backends``; None for "cuda" where there are devices, otherwise "cpu".
+        threads: number of CPU threads; 0 takes all cores.
+        backend: see ``backends``. None stands for "cuda" if there are devices, otherwise for "cpu".
 
     Attributes:
-        layout: of the receivers.
+        layout: the layout of the receivers.
 
     Raises:
-        ValueError: an argument is not as above.
+        ValueError: an argument does not match its description.
     """
 
     def __init__(self, make, devices=None, threads=0, backend=None):
@@ -83,12 +83,12 @@ class SharedReceiver:
 
     @property
     def receiver(self):
-        """The first one."""
+        """The first receiver."""
         return (self._here or self._there)[0]
 
     @property
     def iterations(self):
-        """Passes, at most; may be changed."""
+        """Maximum number of passes; may be changed."""
         return self.receiver.iterations
 
     @iterations.setter
@@ -98,7 +98,7 @@ class SharedReceiver:
 
     @property
     def threads(self):
-        """CPU threads, 0 for all cores; may be changed."""
+        """Number of CPU threads; 0 takes all cores. May be changed."""
         return self._threads
 
     @threads.setter
@@ -107,7 +107,7 @@ class SharedReceiver:
 
     @property
     def last_backend(self):
-        """What the last batch was received by, "cpu", "cuda" or "reference"; None before."""
+        """The backend of the last batch: "cpu", "cuda" or "reference"; None before the first."""
         return self._placement.last
 
     @property
@@ -120,28 +120,33 @@ class SharedReceiver:
         self._placement.on_failure = report
 
     def prepare(self, n, per_channel=1):
-        """Do ahead of many batches of n codewords, with a matrix for so many vectors, what the
-        first would do first where there is a GPU: compile, and choose (backend "auto")."""
+        """Do the slow first steps on a GPU now, before many batches of n codewords are received.
+
+        These steps are compiling and, for backend "auto", choosing between CPU and GPU. per_channel
+        is the number of vectors that share a matrix.
+        """
         self._placement.prepare(n, self._start_gpus, self._case(per_channel))
 
     def receive(self, y, h, noise_var, keep_history=False):
-        """:class:`Decided`; arguments and errors as of ``IterativeReceiver.receive``, arrays of
-        the host."""
+        """Receive a batch of host arrays and return :class:`Decided`.
+
+        Arguments and errors are those of ``IterativeReceiver.receive``.
+        """
         n = self.receiver.codewords(y)
         whole = Batch(y, h, noise_var, self.layout.vectors)
-        self.receiver.detector.checked(y, h, noise_var, None)    # no fault of a GPU's
+        self.receiver.detector.checked(y, h, noise_var, None)    # before a GPU could get the blame
         return self._placement.run(n, *self._ways(whole, n, keep_history),
                                    self._case(len(y) // max(1, len(h))))
 
     def _ways(self, whole, n, keep_history=False):
-        """Two functions that receive a batch, on the CPU and on the GPUs."""
+        """Return two functions that receive a batch, on the CPU and on the GPUs."""
         return (lambda: self._receive(self._receive_here, self._shares_here(n), whole,
                                       keep_history),
                 lambda: self._receive(self._receive_there, self._shares_there(n), whole,
                                       keep_history))
 
     def _receive(self, receive, shares, whole, keep_history):
-        """Let each receiver receive its share, of which there may be none."""
+        """Let each receiver process its share; there may be no shares."""
         if len(shares) < 2:
             return receive(0, whole, keep_history)
         if self._pool is None or self._pool._max_workers < len(shares):
@@ -152,7 +157,7 @@ class SharedReceiver:
         return _joined([part.result() for part in parts])
 
     def _shares_here(self, n):
-        """(first, end) of the codewords of each of the CPU's receivers."""
+        """Return (first, end) of the codewords of each receiver on the CPU."""
         threads = self._threads or _core.max_threads()
         step = -(-n // threads)
         step += -step % LEAST_CODEWORDS
@@ -164,7 +169,7 @@ class SharedReceiver:
         return _in_steps(n, step)
 
     def _shares_there(self, n):
-        """(first, end) of the codewords of each GPU."""
+        """Return (first, end) of the codewords of each GPU."""
         self._start_gpus()
         return _in_steps(n, -(-n // len(self._devices)))
 
@@ -196,8 +201,10 @@ class SharedReceiver:
         return gcd(per_channel, self.layout.vectors), self.iterations, self._threads
 
     def _problem(self, n, per_channel, iterations, threads):
-        """Two functions for ``crossover``: they receive n codewords of zeros, at an SNR at which
-        few are wrong."""
+        """Return two functions for ``crossover`` that receive n codewords of zeros.
+
+        The SNR is high enough that few codewords are wrong.
+        """
         detector, vectors = self.receiver.detector, n * self.layout.vectors
         matrices = vectors // per_channel
         numbers = vectors * detector.num_rx + matrices * detector.num_rx * detector.num_tx
@@ -212,7 +219,7 @@ class SharedReceiver:
         return self._ways(Batch(y, h, noise_var, self.layout.vectors), n)
 
     def _configuration(self, per_channel, iterations, threads):
-        """What else the time depends on, for ``crossover``."""
+        """Return everything else that affects the run time, for ``crossover``."""
         receiver = self._here[0]
         return {"detector": repr(receiver.detector), "of": receiver.decoder.configuration(),
                 "early_stop": receiver.early_stop, "vectors": self.layout.vectors,
@@ -225,7 +232,7 @@ def _in_steps(n, step):
 
 
 def _decided(received, to_host):
-    """The part of what was received that leaves a GPU."""
+    """Copy the decisions to the host and drop everything else."""
     history = None if received.history is None else to_host(received.history)
     return Decided(to_host(received.bits), to_host(received.found), to_host(received.iterations),
                    history, received.erasures, received.erased)

@@ -1,7 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Low-density parity-check codes: the matrices of standards and any in MacKay's alist form, their
-encoder and decoder."""
+"""Low-density parity-check codes: matrices, encoder and decoder.
+
+The matrices are those of standards, or any in MacKay's alist format.
+"""
 
 from .alist import read_alist, write_alist
 from .decoder import LdpcDecoder

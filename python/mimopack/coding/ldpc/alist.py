@@ -1,11 +1,12 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Parity-check matrices in files of MacKay's alist form.
+"""Parity-check matrices in files of MacKay's alist format.
 
-The form (D. MacKay, "Encyclopedia of sparse graph codes") is a text of numbers, by lines: columns
-and rows of the matrix; the largest weight of a column and of a row; the weight of each column; the
-weight of each row; then a line for each column with the rows of its ones, and a line for each row
-with the columns of its ones, both counted from 1 and filled up with zeros to the largest weight.
+The format (D. MacKay, "Encyclopedia of sparse graph codes") is a text of numbers, line by line:
+numbers of columns and rows of the matrix; largest weight of a column and of a row; weight of each
+column; weight of each row. Then a line for each column lists the rows of its ones, and a line for
+each row lists the columns of its ones. Rows and columns are counted from 1, and each line is filled
+up with zeros to the largest weight.
 """
 
 from pathlib import Path
@@ -18,21 +19,21 @@ HEADER_LINES = 4
 
 
 def read_alist(path):
-    """The parity-check matrix in a file of alist form, as :class:`ParityChecks`.
+    """Read a parity-check matrix from a file in alist format, as :class:`ParityChecks`.
 
-    The zeros that fill up a line may be left out.
+    The zeros that fill up a line may be missing.
 
     Raises:
-        ValueError: the file is not of that form, or contradicts itself.
+        ValueError: the file does not have this format, or contradicts itself.
         OSError: the file cannot be read.
     """
     try:
         lines = [np.array(line.split(), np.int64)
                  for line in Path(path).read_text(encoding="ascii").rstrip().splitlines()]
     except ValueError:
-        raise ValueError(f"{path}: got what is no integer, must be numbers only") from None
+        raise ValueError(f"{path}: got text that is not an integer, must be integers") from None
     if len(lines) < HEADER_LINES or lines[0].size != 2 or lines[0].min() < 1:
-        raise ValueError(f"{path}: got no header, must begin with the columns and the rows")
+        raise ValueError(f"{path}: got no header, must begin with the numbers of columns and rows")
     num_bits, num_checks = map(int, lines[0])
     if len(lines) != HEADER_LINES + num_bits + num_checks:
         raise ValueError(f"{path}: got {len(lines)} lines, must be "
@@ -43,24 +44,25 @@ def read_alist(path):
              ParityChecks(num_checks, *_ones(path, "row", lines[HEADER_LINES + num_bits:],
                                              lines[3], num_bits), num_bits))
     if not all(map(np.array_equal, *(code.checks() for code in codes))):
-        raise ValueError(f"{path}: got rows and columns that differ, must say the same ones")
+        raise ValueError(f"{path}: got rows and columns that describe different matrices, must "
+                         "describe the same")
     return codes[0]
 
 
 def _ones(path, what, lines, weights, limit):
-    """(line, number - 1) of each number in the lines of all columns, or of all rows."""
+    """Return (line, number - 1) for each number in the lines of all columns, or of all rows."""
     listed = [line[line != 0] for line in lines]
     found = np.array([line.size for line in listed])
     if not np.array_equal(found, weights):
-        raise ValueError(f"{path}: got weights of each {what} that differ from the numbers listed")
+        raise ValueError(f"{path}: got {what} weights that differ from the numbers listed")
     numbers = np.concatenate(listed)
     if not numbers.size or numbers.min() < 1 or numbers.max() > limit:
-        raise ValueError(f"{path}: got in the line of a {what} a number outside of 1 to {limit}")
+        raise ValueError(f"{path}: got a number outside 1 to {limit} in the line of a {what}")
     return np.repeat(np.arange(len(lines)), found), numbers - 1
 
 
 def write_alist(code, path):
-    """Write the matrix of a :class:`ParityChecks` or :class:`Prototype` to a file of alist form."""
+    """Write the matrix of a :class:`ParityChecks` or :class:`Prototype` to an alist file."""
     rows, columns = code.checks()
     by_column = np.lexsort((rows, columns))
     halves = [_lists(columns[by_column], rows[by_column], code.num_bits),
@@ -74,5 +76,8 @@ def write_alist(code, path):
 
 
 def _lists(of, numbers, count):
-    """The numbers of each line 0..count-1, from 1; `of`, ascending, says to which each belongs."""
+    """Return the numbers of each line 0..count-1, counted from 1.
+
+    `of`, in ascending order, is the line of each number.
+    """
     return [part.tolist() for part in np.split(numbers + 1, np.searchsorted(of, range(1, count)))]

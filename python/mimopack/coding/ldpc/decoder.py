@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Decoder for any low-density parity-check code."""
+"""Decoder for all low-density parity-check codes."""
 
 from functools import partial
 
@@ -14,34 +14,37 @@ ALGORITHMS = ("normalized", "offset", "sum-product")
 
 
 class LdpcDecoder(SoftDecoder):
-    """Layered decoder with soft output for batches of codewords.
+    """Layered soft-output decoder for batches of codewords.
 
-    The checks come one after another, each with what those before it have found (D. E. Hocevar,
-    IEEE SiPS 2004). A check tells each of its bits the least magnitude of the others, times
-    ``factor`` ("normalized") or less ``offset`` ("offset"; J. Chen, M. P. C. Fossorier, IEEE
-    Trans. Commun. 50(3), 2002), with the product of their signs; "sum-product" is exact, and for
-    comparisons: the reference backend has it.
+    The decoder processes the checks one after another; each check uses the results of the checks
+    before it (D. E. Hocevar, IEEE SiPS 2004). A check sends each of its bits the product of the
+    signs of the other bits and a magnitude. With "normalized" the magnitude is the smallest of the
+    other bits times ``factor``. With "offset" it is the smallest of the other bits minus ``offset``
+    (J. Chen, M. P. C. Fossorier, IEEE Trans. Commun. 50(3), 2002). "sum-product" computes the exact
+    message, for comparisons (reference backend only).
 
-    An object serves one thread at a time.
+    One thread at a time may use an object.
 
     Args:
-        code: a parity-check matrix, with num_bits, num_checks and checks().
-        iterations: at most.
-        algorithm, factor, offset: see above. Of factors from 0.7 to 1 codes of 802.16e and 802.11n
-            lost the fewest codewords with 0.75 or 0.8; with 0.75 rate 1/2 of 802.16e kept a few
-            wrong bits at 2 dB. 5G NR at rates up to 1/2 gains 0.2 to 0.4 dB by the offset, which
-            wants LLRs of the right size; names with ``nr_matched`` take it (docs/coding.md).
-        early_stop: whether each codeword ends when all its checks hold.
-        keep_messages: whether the next call goes on from the messages of the last one, as
-            iterative receivers do, while it has as many codewords; ``reset`` forgets them.
-        backend: "cpu" (float32, all instruction sets), "cuda" (float32, the same but for rounding),
-            "auto" (``backends``; with keep_messages the CPU takes arrays of the host) or
-            "reference" (NumPy, float64).
+        code: a parity-check matrix: an object with num_bits, num_checks and checks().
+        iterations: maximum number of iterations.
+        algorithm, factor, offset: see above. Of the factors from 0.7 to 1, codes of 802.16e and
+            802.11n lost the fewest codewords with 0.75 or 0.8; with 0.75, rate 1/2 of 802.16e kept
+            a few wrong bits at 2 dB. At rates up to 1/2, 5G NR gains 0.2 to 0.4 dB from "offset",
+            which requires correctly scaled LLRs; codes named ``nr_matched`` use it
+            (docs/coding.md).
+        early_stop: whether to stop decoding a codeword when all its checks hold.
+        keep_messages: whether the next call continues from the messages of the last one, as long as
+            the number of codewords stays the same. Iterative receivers use this. ``reset`` deletes
+            the messages.
+        backend: "cpu" (float32, all instruction sets), "cuda" (float32, the same result but for
+            rounding), "auto" (see ``backends``; with keep_messages the CPU takes all host arrays)
+            or "reference" (NumPy, float64).
         device: number of the GPU.
-        threads: of the CPU, 0 takes all cores.
-        isa: as for detectors.
+        threads: number of CPU threads; 0 takes all cores.
+        isa: see the detectors.
 
-    Attributes, of the last ``decode``, CuPy arrays where it gave one:
+    Attributes, of the last ``decode``; CuPy arrays if its input was one:
         found: (n,) bool, whether the signs of a codeword's LLRs satisfy all checks.
         iterations_taken: (n,) int32.
     """

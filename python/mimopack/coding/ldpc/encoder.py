@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Encoder for any low-density parity-check code, by back substitution."""
+"""Encoder for all low-density parity-check codes, by back substitution."""
 
 import numpy as np
 
@@ -10,23 +10,24 @@ from ...checks import bits as check_bits
 class LdpcEncoder:
     """Systematic encoder (T. J. Richardson, R. L. Urbanke, IEEE Trans. Inf. Theory 47(2), 2001).
 
-    A bit that is in one check only follows from the others of that check. Such bits are set aside
-    with their checks, round after round, until none is left; of the rest parity bits follow by
-    elimination over GF(2). Where the last bits of a codeword can be the parity bits, they are.
+    A bit that occurs in only one check follows from the other bits of that check. The constructor
+    removes such bits together with their checks, round by round, until none is left. The parity
+    bits of the remaining matrix follow by elimination over GF(2). The last bits of a codeword are
+    its parity bits if the matrix allows.
 
     Args:
-        code: a parity-check matrix, with num_bits, num_checks and checks().
+        code: a parity-check matrix: an object with num_bits, num_checks and checks().
 
     Attributes:
-        num_info, num_bits: of a codeword.
-        information: (num_info,) where the information bits are in it.
+        num_info, num_bits: number of information bits and of all bits in a codeword.
+        information: (num_info,) positions of the information bits in a codeword.
     """
 
     def __init__(self, code):
         self.num_bits = code.num_bits
         self._rows, self._columns = (np.asarray(of, np.int64) for of in code.checks())
         self._num_checks = code.num_checks
-        first = getattr(code, "num_info", 0)    # bits before it are no parity bits
+        first = getattr(code, "num_info", 0)    # the bits before are not parity bits
         parity = np.zeros(code.num_bits, bool)
         parity[first:] = True
         self._rounds, free, checks = self._peel(parity)
@@ -34,7 +35,7 @@ class LdpcEncoder:
         self.num_info = len(self.information)
 
     def encode(self, bits):
-        """Codewords.
+        """Encode information bits to codewords.
 
         Args:
             bits: (n, num_info) uint8, 0 or 1.
@@ -52,15 +53,19 @@ class LdpcEncoder:
         return words
 
     def _peel(self, parity):
-        """[(bits, the others of their checks, where each check's begin)], and which bits and checks
-        are left."""
+        """Remove bits that occur in only one check, together with that check, round by round.
+
+        Returns:
+            A list of rounds, and masks of the remaining bits and checks. A round is (removed bits,
+            the other bits of all their checks, the index at which those of each check begin).
+        """
         rows, columns = self._rows, self._columns
         free, checks, rounds = np.ones(self.num_bits, bool), np.ones(self._num_checks, bool), []
         while True:
             left = checks[rows]
             weight = np.bincount(columns[left], minlength=self.num_bits)
             single = left & (parity & free & (weight == 1))[columns]
-            # of several bits in one check the last
+            # if a check has several such bits, the last one is kept
             found = dict(zip(rows[single], columns[single], strict=True))
             if not found:
                 return rounds, free, checks
@@ -68,7 +73,7 @@ class LdpcEncoder:
             of_check[list(found)] = list(found.values())
             own = of_check[rows]
             others = (own >= 0) & (columns != own)
-            lone = np.setdiff1d(list(found), rows[others])    # checks of one bit, which is then 0
+            lone = np.setdiff1d(list(found), rows[others])    # such a check has one bit, which is 0
             taken = np.setdiff1d(np.flatnonzero(of_check >= 0), lone)
             starts = np.searchsorted(rows[others], taken)
             if len(taken):
@@ -77,7 +82,7 @@ class LdpcEncoder:
             checks[of_check >= 0] = False
 
     def _solve(self, free, checks):
-        """Elimination of the checks that are left, the last bits first."""
+        """Eliminate the remaining checks, starting with the last bits."""
         bits = np.flatnonzero(free)[::-1]
         place = np.full(self.num_bits, -1)
         place[bits] = np.arange(len(bits))

@@ -6,7 +6,7 @@ from ..registry import FAMILIES, forms, look_up
 
 
 def families():
-    """Return the families of LDPC codes whose names stand for a matrix, by name."""
+    """Return {name: family} for the LDPC families whose names stand for a matrix."""
     return {name: family for name, family in FAMILIES.items() if family.matrix}
 
 
@@ -16,18 +16,18 @@ def matrix_forms():
 
 
 def get(name):
-    """The parity-check matrix that a name stands for.
+    """Return the parity-check matrix with a given name.
 
     Args:
-        name: "wimax:2304:1/2" or "wifi:1944:5/6" (bits of a codeword, rate), "nr:1:384" (base
+        name: "wimax:2304:1/2" or "wifi:1944:5/6" (bits in a codeword, rate), "nr:1:384" (base
             graph, lifting size), or the path of a file that :func:`read_alist` reads.
 
     Returns:
         :class:`Prototype` or :class:`ParityChecks`.
 
     Raises:
-        ValueError: a name of another form, a size that the standard does not have, or a file that
-            is not of alist form.
+        ValueError: the name has another form, the standard does not have the size, or the file is
+            not in alist format.
         OSError: the file cannot be read.
     """
     family, sizes, options = look_up(name, families().values())

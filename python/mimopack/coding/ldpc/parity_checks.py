@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Parity-check matrices: from a prototype of circulant blocks, or any, as a list of their ones."""
+"""Parity-check matrices: a prototype of circulant blocks, or any matrix as a list of its ones."""
 
 from dataclasses import dataclass, field
 
@@ -12,16 +12,18 @@ LARGEST = 2**31 - 1
 
 
 class ParityCheckMatrix:
-    """What a decoder needs of a parity-check matrix H, (num_checks, num_bits) over GF(2): the bits
-    c of a codeword, first column first, obey H c = 0."""
+    """A parity-check matrix H, (num_checks, num_bits) over GF(2).
+
+    The bits c of a codeword satisfy H c = 0; the first bit belongs to the first column.
+    """
 
     @property
     def num_info(self):
-        """Information bits, num_bits - num_checks, of a matrix of full rank."""
+        """Number of information bits, num_bits - num_checks, for a matrix of full rank."""
         return self.num_bits - self.num_checks
 
     def checks(self):
-        """The ones of the matrix, sorted by row, then by column.
+        """Return the positions of the matrix's ones, sorted by row, then by column.
 
         Returns:
             (rows, columns): int32 (number of ones,) each, counted from 0.
@@ -29,7 +31,7 @@ class ParityCheckMatrix:
         raise NotImplementedError
 
     def dense(self):
-        """The whole matrix: uint8 (num_checks, num_bits)."""
+        """Return the whole matrix: uint8 (num_checks, num_bits)."""
         matrix = np.zeros((self.num_checks, self.num_bits), np.uint8)
         matrix[self.checks()] = 1
         return matrix
@@ -37,16 +39,16 @@ class ParityCheckMatrix:
 
 @dataclass(frozen=True, eq=False)
 class Prototype(ParityCheckMatrix):
-    """The matrix of a quasi-cyclic code, of blocks (size, size).
+    """The matrix of a quasi-cyclic code, made of blocks (size, size).
 
     Args:
-        shifts: integers (block rows, block columns): -1 for a block of zeros, otherwise s of
-            0..size-1 for the identity shifted right by s, row i of which has its one in column
-            (i + s) modulo size.
-        size: rows and columns of a block.
+        shifts: integers (block rows, block columns). -1 stands for a block of zeros. s of 0..size-1
+            stands for the identity shifted right by s; its row i has a one in column (i + s) modulo
+            size.
+        size: number of rows and of columns in a block.
 
     Raises:
-        ValueError: shifts is not such an array, or size no positive integer.
+        ValueError: shifts does not match its description, or size is not a positive integer.
     """
 
     shifts: np.ndarray
@@ -67,12 +69,12 @@ class Prototype(ParityCheckMatrix):
 
     @property
     def num_checks(self):
-        """Rows of the matrix."""
+        """Number of rows in the matrix."""
         return self.shifts.shape[0] * self.size
 
     @property
     def num_bits(self):
-        """Columns of the matrix: bits of a codeword."""
+        """Number of columns in the matrix, which is the number of bits in a codeword."""
         return self.shifts.shape[1] * self.size
 
     def checks(self):
@@ -85,17 +87,17 @@ class Prototype(ParityCheckMatrix):
 
 @dataclass(frozen=True, eq=False)
 class ParityChecks(ParityCheckMatrix):
-    """Any parity-check matrix, by its ones.
+    """Any parity-check matrix, given by its ones.
 
     Args:
-        num_checks: rows of the matrix.
-        rows, columns: integers (number of ones,) each: where the ones are, counted from 0, in any
-            order.
-        num_bits: columns of the matrix; 0 for as many as the ones need.
+        num_checks: number of rows in the matrix.
+        rows, columns: integers (number of ones,) each: positions of the ones, counted from 0, in
+            any order.
+        num_bits: number of columns in the matrix; 0 for the smallest number that holds all ones.
 
     Raises:
-        ValueError: a one lies outside of the matrix or is listed twice, or the arrays are none of
-            integers or differ in length.
+        ValueError: a one is outside the matrix or is listed twice, or rows and columns are not
+            integer arrays of the same length.
     """
 
     num_checks: int

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The LDPC codes of IEEE 802.16e, of IEEE 802.11n/ac and of 5G NR as prototypes."""
+"""The LDPC codes of IEEE 802.16e, IEEE 802.11n/ac and 5G NR as prototypes."""
 
 from functools import lru_cache
 from importlib import resources
@@ -17,8 +17,8 @@ WIMAX_LARGEST = WIMAX_LENGTHS[-1] // BLOCK_COLUMNS
 WIFI_LENGTHS = (648, 1296, 1944)
 WIFI_RATES = ("1/2", "2/3", "3/4", "5/6")
 NR_BASE_GRAPHS = {1: (46, 68), 2: (42, 52)}
-# TS 38.212, table 5.3.2-1: set i holds the first number of each pair times a power of two, up to
-# the second.
+# TS 38.212, table 5.3.2-1. Set i contains the first number of pair i multiplied by powers of two,
+# up to the second number.
 NR_LIFTING_SETS = tuple(
     tuple(first << power for power in range(8) if first << power <= last)
     for first, last in ((2, 256), (3, 384), (5, 320), (7, 224), (9, 288), (11, 352), (13, 208),
@@ -28,7 +28,7 @@ NR_LIFTING_SIZES = tuple(sorted(size for sizes in NR_LIFTING_SETS for size in si
 
 @lru_cache
 def _tables(name):
-    """The tables of a file: a dictionary from title to array, -1 for "-"."""
+    """Return the tables in a file as {title: array}; "-" becomes -1."""
     text = resources.files(__package__).joinpath("tables", f"{name}.txt").read_text("ascii")
     tables = {}
     for line in text.splitlines():
@@ -40,17 +40,17 @@ def _tables(name):
 
 
 def wimax(n, rate):
-    """The code of IEEE 802.16e-2005 §8.4.9.2.5.1.
+    """Return a code of IEEE 802.16e-2005 §8.4.9.2.5.1.
 
     Args:
-        n: bits of a codeword, one of WIMAX_LENGTHS.
+        n: number of bits in a codeword, one of WIMAX_LENGTHS.
         rate: one of WIMAX_RATES.
 
     Returns:
-        :class:`Prototype` of 24 block columns, the information bits first.
+        :class:`Prototype` with 24 block columns; the information bits come first.
 
     Raises:
-        ValueError: another length or rate.
+        ValueError: n or rate is not one of these.
     """
     size = int(choice("n", n, WIMAX_LENGTHS)) // BLOCK_COLUMNS
     shifts = _tables("wimax")[choice("rate", rate, WIMAX_RATES)]
@@ -59,35 +59,35 @@ def wimax(n, rate):
 
 
 def wifi(n, rate):
-    """The code of IEEE 802.11n and 802.11ac (802.11-2020 §19.3.11.7.4 and annex F).
+    """Return a code of IEEE 802.11n and 802.11ac (802.11-2020 §19.3.11.7.4 and annex F).
 
     Args:
-        n: bits of a codeword, one of WIFI_LENGTHS.
+        n: number of bits in a codeword, one of WIFI_LENGTHS.
         rate: one of WIFI_RATES.
 
     Returns:
-        :class:`Prototype` of 24 block columns, the information bits first.
+        :class:`Prototype` with 24 block columns; the information bits come first.
 
     Raises:
-        ValueError: another length or rate.
+        ValueError: n or rate is not one of these.
     """
     n, rate = choice("n", n, WIFI_LENGTHS), choice("rate", rate, WIFI_RATES)
     return Prototype(_tables("wifi")[f"{int(n)} {rate}"], int(n) // BLOCK_COLUMNS)
 
 
 def nr(base_graph, lifting_size):
-    """The code of 5G NR, 3GPP TS 38.212 §5.3.2, before any bit is punctured or repeated.
+    """Return a code of 5G NR, 3GPP TS 38.212 §5.3.2, before any bit is punctured or repeated.
 
     Args:
         base_graph: 1 (46 block rows, 68 block columns) or 2 (42, 52).
         lifting_size: Z_c, one of NR_LIFTING_SIZES.
 
     Returns:
-        :class:`Prototype`, the information bits first. Of these NR never sends the first
-        2 * lifting_size.
+        :class:`Prototype`; the information bits come first. 5G NR never sends the first 2 *
+        lifting_size of these.
 
     Raises:
-        ValueError: another base graph or lifting size.
+        ValueError: base_graph or lifting_size is not one of these.
     """
     base_graph = int(choice("base_graph", base_graph, tuple(NR_BASE_GRAPHS)))
     size = int(choice("lifting_size", lifting_size, NR_LIFTING_SIZES))

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""How a frame of IEEE 802.11n fills whole OFDM symbols with LDPC codewords."""
+"""Rate matching of an IEEE 802.11n frame: LDPC codewords that fill whole OFDM symbols."""
 
 import numpy as np
 
@@ -13,33 +13,32 @@ SHORT, MIDDLE, LONG = WIFI_LENGTHS
 
 
 def _spread(total, count):
-    """total in count parts, the first ones larger by one where they are not equal."""
+    """Divide total into count parts; if they cannot be equal, the first ones are larger by 1."""
     return np.full(count, total // count) + (np.arange(count) < total % count)
 
 
 class WifiRateMatching:
-    """Length and number of the codewords of a frame, and what is sent of them: IEEE 802.11-2020
-    §19.3.11.7.5, without STBC.
+    """Length and number of a frame's LDPC codewords, and the selection of the bits sent.
 
-    Information bits that are missing are zeros and not sent (shortening); of what is too much the
-    last parity bits are not sent (puncturing); if bits are missing still, codewords are sent on
-    from their beginning (repetition).
+    It follows IEEE 802.11-2020 §19.3.11.7.5, without STBC. Missing information bits are set to zero
+    and not sent (shortening). If there are too many bits, the last parity bits are not sent
+    (puncturing). If there are too few, each codeword is sent again from its beginning (repetition).
 
     Args:
-        payload_bits: N_pld, SERVICE field and PSDU.
+        payload_bits: N_pld, number of bits in the SERVICE field and the PSDU.
         rate: one of WIFI_RATES.
-        symbol_bits: N_CBPS, coded bits of an OFDM symbol.
+        symbol_bits: N_CBPS, number of coded bits in an OFDM symbol.
 
     Attributes:
         code: :class:`Prototype` of wifi(length, rate).
         num_codewords: N_CW.
-        num_symbols: OFDM symbols that they fill.
-        num_coded: bits of these, N_avbits.
-        num_shortened, num_punctured, num_repeated: bits, of all codewords.
-        information: (payload_bits,) integers, where the payload's bits are in what is sent.
+        num_symbols: number of OFDM symbols that the codewords fill.
+        num_coded: N_avbits, number of bits in these symbols.
+        num_shortened, num_punctured, num_repeated: number of such bits in all codewords.
+        information: (payload_bits,) integers, positions of the payload's bits among the bits sent.
 
     Raises:
-        ValueError: an argument is not as above.
+        ValueError: an argument does not match its description.
     """
 
     def __init__(self, payload_bits, rate, symbol_bits):
@@ -64,7 +63,7 @@ class WifiRateMatching:
         info, parity = length * up // down, length * (down - up) // down
         shortened = max(0, count * info - payload_bits)
         punctured = max(0, count * length - available - shortened)
-        # Too many punctured: one OFDM symbol more (equation 19-39 and before)
+        # If too many bits are punctured, add an OFDM symbol (equation 19-39 and the text before it)
         if ((10 * punctured > count * parity
              and 10 * shortened * (down - up) < 12 * punctured * up)
                 or 10 * punctured > 3 * count * parity):
@@ -87,7 +86,7 @@ class WifiRateMatching:
         self._sent, self.information = map(np.concatenate, (sent, information))
 
     def encode(self, bits, encoder):
-        """What is sent of a frame.
+        """Encode the payload of a frame to the bits sent.
 
         Args:
             bits: (payload_bits,) uint8, 0 or 1.
@@ -97,7 +96,7 @@ class WifiRateMatching:
             (num_coded,) uint8.
 
         Raises:
-            ValueError: bits is no such array.
+            ValueError: bits does not match its description.
         """
         array("bits", bits, np.uint8, (len(self.information),))
         words = np.zeros((self.num_codewords, self.code.num_bits), np.uint8)
@@ -106,22 +105,24 @@ class WifiRateMatching:
         return self.match(encoder.encode(info))
 
     def match(self, words):
-        """What is sent, (num_coded,), of codewords (num_codewords, code.num_bits) of bits or
-        LLRs."""
+        """Select the bits sent, (num_coded,), from codewords (num_codewords, code.num_bits).
+
+        The codewords contain bits or LLRs.
+        """
         return words.ravel()[self._sent]
 
     def recover(self, llr):
-        """LLRs of the codewords from those of what was sent.
+        """Compute LLRs of the codewords from the LLRs of the bits sent.
 
         Args:
             llr: (num_coded,) float32, ln P(1)/P(0).
 
         Returns:
-            (num_codewords, code.num_bits) float32: the sum for bits sent more than once, 0 for
-            punctured ones, -1e20 for shortened ones.
+            (num_codewords, code.num_bits) float32: the sum of the LLRs for bits sent more than
+            once, 0 for punctured bits, -1e20 for shortened bits.
 
         Raises:
-            ValueError: llr is no such array.
+            ValueError: llr does not match its description.
         """
         array("llr", llr, np.float32, (self.num_coded,))
         out = np.bincount(self._sent, llr, self.num_codewords * self.code.num_bits)
@@ -129,15 +130,15 @@ class WifiRateMatching:
         shortened = np.ones(out.shape, bool)
         shortened[:, self.code.num_info:] = False
         shortened.ravel()[self._sent[self.information]] = False
-        shortened[~out.any(axis=1)] = False    # a codeword of zeros only is an erasure
+        shortened[~out.any(axis=1)] = False    # a codeword whose LLRs are all 0 is an erasure
         out[shortened] = CERTAIN
         return out
 
 
 class WifiFrameDecoder(DecoderAround):
-    """A decoder of whole frames: LLRs of what is sent to a-posteriori LLRs of the same bits.
+    """Decoder for whole frames: takes LLRs of the bits sent, returns their a-posteriori LLRs.
 
-    An object serves one thread at a time.
+    One thread at a time may use an object.
 
     Args:
         matching: :class:`WifiRateMatching`.
@@ -145,8 +146,9 @@ class WifiFrameDecoder(DecoderAround):
 
     Attributes, of the last ``decode``:
         bits: (n, payload_bits) uint8, decisions on the payload's bits.
-        found: (n,) bool, whether all checks of all of a frame's codewords hold.
-        iterations_taken: (n,) int32, those of the codeword that took most.
+        found: (n,) bool, whether all checks of all codewords in a frame hold.
+        iterations_taken: (n,) int32, the largest number of iterations among the codewords of a
+            frame.
     """
 
     def __init__(self, matching, decoder):
@@ -154,7 +156,9 @@ class WifiFrameDecoder(DecoderAround):
         self._matching = matching
 
     def decode(self, llr):
-        """A-posteriori LLRs; a bit that is sent more than once has all that its copies say in each.
+        """Compute a-posteriori LLRs of the bits sent.
+
+        All copies of a repeated bit have the same LLR, to which all copies contribute.
 
         Args:
             llr: (n, num_bits) float32, ln P(1)/P(0), finite.
@@ -163,7 +167,7 @@ class WifiFrameDecoder(DecoderAround):
             (n, num_bits) float32.
 
         Raises:
-            ValueError: llr is no such array.
+            ValueError: llr does not match its description.
         """
         m = self._matching
         array("llr", llr, np.float32, ("n", self.num_bits))
