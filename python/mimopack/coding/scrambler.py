@@ -51,9 +51,9 @@ def scramble(bits, seed):
 def seed_from_service(bits):
     """Return the seed, found from the first 7 scrambled bits of a SERVICE field.
 
-    Returns 0 if all 7 bits are 0, which no seed gives. The transmitter sends zeros in these 7 bits, so that a
-    receiver can find the state of the scrambler (§17.3.5.5). After seven steps the state equals
-    these seven bits; seven steps back give the seed.
+    Returns 0 if all 7 bits are 0, which no seed gives. The transmitter sends zeros in these 7 bits,
+    so that a receiver can find the state of the scrambler (§17.3.5.5). After seven steps the state
+    equals these seven bits; seven steps back give the seed.
     """
     state = int(np.asarray(bits[:7]) @ (1 << np.arange(6, -1, -1)))
     for _ in range(7):

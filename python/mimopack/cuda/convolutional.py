@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The convolutional code's decoder on a GPU: the text of its program."""
+"""The convolutional code's decoder on a GPU: its program's text."""
 
 import numpy as np
 
@@ -8,23 +8,23 @@ from . import source
 from .decoding import DecoderProgram
 from .device import cupy, kernel
 
-# Codewords of a block, each of which has a warp.
+# Number of codewords per block; each has a warp.
 WORDS = 2
-# Steps of a window, states: lib/cuda/convolutional.h. Metrics at the windows' beginnings are in
-# global memory, of so many bytes for a launch at most.
+# Steps per window and states (lib/codes/convolutional/cuda.h). The metrics at the beginnings of the
+# windows are in global memory, at most BEGINS_BYTES per launch.
 WINDOW, STATES, MEMORY = 32, 64, 6
 BEGINS_BYTES = 2**30
 
 
 def code_text(header, words, num_info, num_bits, kept, more=""):
-    """The program of a decoder of the punctured code.
+    """Return the program of a decoder for the punctured code.
 
     Args:
-        header: of lib/cuda, with the kernels.
-        words: codewords of a block, each of which has a warp.
-        num_info, num_bits: information bits of a codeword, and all that it has.
-        kept: which of A1 B1 A2 B2 ... are sent, repeated as needed.
-        more: further constants of namespace asked.
+        header: the header in lib that contains the kernels.
+        words: number of codewords per block; each has a warp.
+        num_info, num_bits: number of information bits and of all bits in a codeword.
+        kept: which of A1 B1 A2 B2 ... are sent; the pattern repeats.
+        more: further constants for namespace asked.
     """
     mask = sum(int(sent) << place for place, sent in enumerate(kept))
     return f"""// {source.headers()}
@@ -44,28 +44,28 @@ constexpr unsigned kept = {mask};
 
 
 def text(num_info, num_bits, kept, margin):
-    """The program, which says with ``shared_size`` what a block needs of shared memory.
+    """Return the program; its kernel ``shared_size`` tells the shared memory that a block needs.
 
     Args:
-        num_info: information bits of a codeword, which it begins with.
-        num_bits: of a codeword: they, and the bits sent.
-        kept: which of A1 B1 A2 B2 ... are sent, repeated as needed.
-        margin: as ``ConvolutionalDecoder``'s.
+        num_info: number of information bits, which begin a codeword.
+        num_bits: number of bits in a codeword: the information bits and the bits sent.
+        kept: which of A1 B1 A2 B2 ... are sent; the pattern repeats.
+        margin: see ``ConvolutionalDecoder``.
     """
     margin = f"constexpr float margin = {source.number(float(margin))};\n"
     return code_text("codes/convolutional/cuda.h", WORDS, num_info, num_bits, kept, margin)
 
 
 def begins(num_info):
-    """Numbers of a codeword's metrics at the windows' beginnings."""
+    """Return the number of metrics per codeword at the beginnings of the windows."""
     return -(-(num_info + MEMORY) // WINDOW) * STATES
 
 
 class ConvolutionalProgram(DecoderProgram):
-    """The decoder for one length and rate.
+    """The GPU decoder for one codeword length and rate.
 
     Args:
-        num_info, num_bits, kept, margin: as for ``text``.
+        num_info, num_bits, kept, margin: see ``text``.
         device: number of the GPU.
     """
 

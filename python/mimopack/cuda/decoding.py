@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Decoders' programs on one GPU, for arrays of the device and, in parts, of the host."""
+"""Decoder programs on one GPU, for GPU arrays and, in parts, for host arrays."""
 
 from contextlib import suppress
 
@@ -9,29 +9,29 @@ import numpy as np
 from .device import Count, address, check_device, cupy, kernel, pinned_empty
 from .transfer import SLOTS, copy
 
-# LLRs of the host that are sent together.
+# Size of the parts in which LLRs are copied from the host.
 PART_BYTES = 2**24
-# A GPU's most threads of a block, and the most blocks of a launch.
+# Largest number of blocks per launch.
 GRID = 2**31 - 1
-# Shared memory of a block that a program need not ask for.
+# Shared memory of a block that is available without a request.
 ORDINARY_SHARED = 48 * 1024
 
 
 class DecoderProgram:
-    """A decoder that a subclass has the text of, compiled when it is made.
+    """A decoder on a GPU, compiled by the constructor; a subclass supplies the program text.
 
-    Its kernel ``decode`` takes, of so many codewords: iterations, LLRs, posterior LLRs, messages
-    or null, whether they were found, after how many iterations, and a count of erasures; then what
-    the subclass adds.
+    The arguments of its kernel ``decode`` are the number of codewords, the iterations, the LLRs,
+    the posterior LLRs, the messages or null, whether each codeword was found, the iterations it
+    took, and a count of erasures. The subclass's own arguments follow.
 
     Args:
         device: number of the GPU.
-        num_bits, num_messages: of a codeword.
-        threads: of a block.
-        words: codewords of a block.
+        num_bits, num_messages: number of bits and of messages per codeword.
+        threads: number of threads per block.
+        words: number of codewords per block.
 
     Attributes:
-        text: of the program.
+        text: the text of the program.
     """
 
     def __init__(self, device, num_bits, num_messages, threads, words=1):
@@ -39,13 +39,13 @@ class DecoderProgram:
         self.device = device
         self._num_bits, self._num_messages = num_bits, num_messages
         self._threads, self._words = threads, words
-        self._more = ()               # arguments
-        self._at_once = GRID          # codewords of a launch
+        self._more = ()               # the subclass's arguments
+        self._at_once = GRID          # codewords per launch
         self._needs_messages = False
         self._slots = None
 
     def _compile(self, text, shared):
-        """shared: bytes that a block has of shared memory."""
+        """Compile the program; shared is the size of a block's shared memory in bytes."""
         self.text = text
         self._shared = shared
         self._kernel = kernel(text, "decode", self.device)
@@ -53,32 +53,31 @@ class DecoderProgram:
             self._kernel.max_dynamic_shared_size_bytes = shared
 
     def _room(self):
-        """Bytes of shared memory that a block may ask for."""
+        """Return the bytes of shared memory that a block may request."""
         runtime = cupy().cuda.runtime
         return runtime.deviceGetAttribute(runtime.cudaDevAttrMaxSharedMemoryPerBlockOptin,
                                           self.device)
 
     def messages(self, n):
-        """Of n codewords, 0."""
+        """Return the initial messages of n codewords: zeros."""
         with self._current():
             return cupy().zeros((n, self._num_messages), np.float32)
 
     def _made(self, llr):
-        """Room for what the program makes of LLRs: posterior ones, unless a subclass says
-        otherwise."""
+        """Allocate the output for LLRs: posterior LLRs, unless a subclass overrides this."""
         return cupy().empty_like(llr)
 
     def decode(self, llr, out, messages, iterations):
-        """Works on the current stream, and does not wait.
+        """Decode on the current stream without waiting.
 
         Args:
-            llr: (n, num_bits) float32, on the device.
-            out: the same; made if None.
-            messages: ``messages(n)``, taken up and left; or None.
-            iterations: at most.
+            llr: (n, num_bits) float32, on the GPU.
+            out: the same; allocated if None.
+            messages: ``messages(n)``, read and updated; or None.
+            iterations: maximum number of iterations.
 
         Returns:
-            (out, found: (n,) bool, taken: (n,) int32, a ``Count`` of the codewords erased).
+            (out, found: (n,) bool, taken: (n,) int32, a ``Count`` of the erased codewords).
         """
         module = cupy()
         with self._current():
@@ -87,7 +86,7 @@ class DecoderProgram:
             if out is None:
                 out = self._made(llr)
             elif module.may_share_memory(llr, out):
-                llr = llr.copy()    # posterior LLRs may be there while others are still read
+                llr = llr.copy()    # a block may write out while another still reads llr
             found, taken = module.empty(n, bool), module.empty(n, np.int32)
             erased = module.cuda.alloc(8)
             erased.memset_async(0, 8, stream)
@@ -103,10 +102,12 @@ class DecoderProgram:
         return out, found, taken, Count(erased, stream)
 
     def decode_from_host(self, llr, out, messages, iterations, threads):
-        """The same for arrays of the host, ``messages`` excepted; threads: that copy there.
+        """Decode host arrays; arguments as for ``decode``, with ``messages`` on the GPU.
+
+        threads is the number of host threads that copy.
 
         Returns:
-            (found, taken, codewords erased)
+            (found, taken, number of erased codewords)
         """
         n = len(llr)
         found, taken = np.empty(n, bool), np.empty(n, np.int32)
@@ -125,7 +126,7 @@ class DecoderProgram:
                         slot.send(self, llr[part],
                                   None if messages is None else messages[part], iterations,
                                   (out[part], found[part], taken[part]), threads)
-            except BaseException:    # KeyboardInterrupt too: nothing may arrive later
+            except BaseException:    # even KeyboardInterrupt: no result may arrive later
                 self._slots = None
                 for slot in slots:
                     with suppress(Exception):
@@ -138,7 +139,7 @@ class DecoderProgram:
 
 
 class _Slot:
-    """A stream, and pinned memory for what comes and goes with a part of a batch."""
+    """A stream, and pinned memory for the input and the results of a part of a batch."""
 
     def __init__(self):
         self.stream = cupy().cuda.Stream(non_blocking=True)
@@ -146,7 +147,7 @@ class _Slot:
         self._under_way = None
 
     def send(self, program, llr, messages, iterations, results, threads):
-        """Queues a part: LLRs there, decoded, results back to pinned memory."""
+        """Queue a part: copy LLRs to the GPU, decode, copy the results to pinned memory."""
         module = cupy()
         runtime, stream = module.cuda.runtime, self.stream
         sizes = [array.nbytes for array in results]
@@ -167,7 +168,7 @@ class _Slot:
         self._under_way = results, ends, erased
 
     def finish(self, threads):
-        """Waits for the part, hands its results over, and returns how many were erased."""
+        """Wait for the part, copy its results to their arrays and return the number of erasures."""
         if self._under_way is None:
             return 0
         (results, ends, erased), self._under_way = self._under_way, None

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""GPUs: whether there are any, compiling for them, and memory that they read."""
+"""GPUs: detection, compilation of kernels, and pinned host memory."""
 
 import ctypes
 import sys
@@ -14,7 +14,7 @@ from . import source
 
 
 def cupy():
-    """The module, or ImportError that says what to do."""
+    """Return the module CuPy; the ImportError for its absence says how to install it."""
     try:
         import cupy as module
     except ImportError as error:
@@ -25,9 +25,12 @@ def cupy():
 
 @cache
 def load_nvrtc():
-    """Loads the compiler from a package that pip has installed, where CuPy does not look, unless
-    the system has it. Does nothing where there is none: CuPy says so when it needs it."""
-    with suppress(Exception):    # whatever an installation that does not work raises
+    """Load the compiler NVRTC from a pip package, where CuPy does not look.
+
+    Does nothing if the system has NVRTC, or if no package has it; CuPy then reports its absence
+    when it needs the compiler.
+    """
+    with suppress(Exception):    # a broken installation may raise anything
         library = f"libnvrtc.so.{cupy().cuda.runtime.runtimeGetVersion() // 1000}"
         try:
             ctypes.CDLL(library)
@@ -40,15 +43,15 @@ def load_nvrtc():
 
 @cache
 def count():
-    """How many GPUs there are; 0 without CuPy or a driver. Looks once."""
+    """Return the number of GPUs, 0 without CuPy or a driver; determined once."""
     try:
         return cupy().cuda.runtime.getDeviceCount()
-    except Exception:    # whatever an installation that does not work raises
+    except Exception:    # a broken installation may raise anything
         return 0
 
 
 def check_device(device):
-    """ValueError where there is no such GPU."""
+    """Raise ValueError if there is no GPU with this number."""
     module = cupy()
     try:
         there = module.cuda.runtime.getDeviceCount()
@@ -59,13 +62,13 @@ def check_device(device):
 
 
 def device_name(device):
-    """What its vendor calls it."""
+    """Return the vendor's name of a GPU."""
     return cupy().cuda.runtime.getDeviceProperties(device)["name"].decode()
 
 
 @cache
 def kernel(text, name, device):
-    """A program's kernel; CuPy keeps what it compiled on disk."""
+    """Return a kernel of a program; CuPy stores compiled programs on disk."""
     module = cupy()
     load_nvrtc()
     with module.cuda.Device(device):
@@ -74,7 +77,7 @@ def kernel(text, name, device):
 
 
 class Count:
-    """A number on the device, there when its stream is so far; int() waits for it."""
+    """A number in GPU memory, valid when the stream gets there; int() waits for it."""
 
     def __init__(self, memory, stream):
         self._memory, self._stream = memory, stream
@@ -90,12 +93,12 @@ class Count:
 
 
 def pinned_empty(shape, dtype):
-    """An array of the host that a GPU reads and writes where it is."""
+    """Return an uninitialised host array in pinned memory, which a GPU can access directly."""
     size = max(1, int(np.prod(shape)) * np.dtype(dtype).itemsize)
     memory = cupy().cuda.alloc_pinned_memory(size)
     return np.frombuffer(memory, np.uint8, size).view(dtype).reshape(shape)
 
 
 def address(array):
-    """Where a NumPy array lies; faster than array.ctypes.data."""
+    """Return the address of a NumPy array; faster than array.ctypes.data."""
     return array.__array_interface__["data"][0]

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A detector's programs on its GPUs."""
+"""All GPUs of a detector: one program for each."""
 
 from ..arrays import is_device_array
 from .device import cupy, pinned_empty
@@ -12,12 +12,12 @@ from .transfer import Pipeline
 class Gpus:
     """A detector's programs on its GPUs.
 
-    Arrays of a GPU are worked on there; those of the host are shared among all.
+    Arrays on a GPU are processed there; a batch of host arrays is shared among all GPUs.
 
     Args:
         plan: ``Detector.plan()``.
-        devices: their numbers.
-        candidates: that are looked at for one vector.
+        devices: numbers of the GPUs.
+        candidates: number of candidates evaluated per vector.
     """
 
     def __init__(self, plan, devices, candidates=1):
@@ -26,35 +26,37 @@ class Gpus:
         self._pins = Pins()
 
     def detect(self, call):
-        """Run a ``detectors.Call``: as ``Program.detect`` on arrays of one of the GPUs, or as
-        ``Pipeline.detect`` on arrays of the host."""
+        """Run a ``detectors.Call``.
+
+        Arrays on one of the GPUs go to ``Program.detect``, host arrays to ``Pipeline.detect``.
+        """
         if is_device_array(call.y):
             return self.programs[call.y.device.id].detect(call)
         return self._pipeline.detect(call)
 
     def in_pinned_memory(self, array):
-        """A copy there, of an array of the host."""
+        """Return a copy of a host array in pinned memory."""
         with next(iter(self.programs.values())).current():
             copy = pinned_empty(array.shape, array.dtype)
         copy[...] = array
         return copy
 
     def pin(self, *arrays):
-        """As ``Detector.pin``."""
+        """Pin host arrays, see ``Detector.pin``."""
         with next(iter(self.programs.values())).current():
             return self._pins.add(*arrays)
 
     def unpin(self):
-        """What ``pin`` has pinned."""
+        """Unpin everything that ``pin`` has pinned."""
         with next(iter(self.programs.values())).current():
             self._pins.release()
 
     def release(self):
-        """Gives back what is held for arrays of the host between calls."""
+        """Free the memory that is kept between calls for host arrays."""
         self._pipeline.release()
 
     def empty(self, shape, dtype, device):
-        """A CuPy array on one of the GPUs."""
+        """Return an uninitialised CuPy array on one of the GPUs."""
         with self.programs[device].current():
             return cupy().empty(shape, dtype)
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The LDPC decoder on a GPU: the text of its program, and its launch on arrays of the device."""
+"""The LDPC decoder on a GPU: its program's text, and its launch on GPU arrays."""
 
 from itertools import pairwise
 
@@ -10,36 +10,37 @@ from . import source
 from .decoding import DecoderProgram
 from .device import cupy
 
-# Threads that share a codeword of a code that is not quasi-cyclic.
+# Number of threads per codeword for codes that are not quasi-cyclic.
 THREADS = 256
-# Quasi-cyclic codes up to this size of a block (threads that a block of them has at most), and this
-# number of blocks (all of them are unrolled), have a thread for each row of a block.
+# Limits for quasi-cyclic codes to have one thread per row of a block. A block of the matrix has at
+# most LARGEST_SIZE rows, the most threads of a CUDA block. The matrix has at most LARGEST_BLOCKS
+# nonzero blocks, which are all unrolled.
 LARGEST_SIZE, LARGEST_BLOCKS = 1024, 400
-# What all messages of a launch may take, where they are in global memory.
+# Limit for all messages of a launch that are in global memory.
 MESSAGES_BYTES = 2**30
-# Shared memory of a block that CUDA keeps for itself.
+# Shared memory per block that CUDA reserves.
 KEPT_SHARED = 1024
 
 
 def is_unrolled(code):
-    """Whether a code gets a program of its own."""
+    """Return whether a code is unrolled into its own program."""
     shifts = getattr(code, "shifts", None)
     return (shifts is not None and code.size <= LARGEST_SIZE
             and np.count_nonzero(shifts >= 0) <= LARGEST_BLOCKS)
 
 
 def threads(code):
-    """Of a codeword."""
+    """Return the number of threads per codeword."""
     return -(-code.size // 32) * 32 if is_unrolled(code) else THREADS
 
 
 def text(code, factor, offset, early_stop, in_shared):
-    """The program.
+    """Return the program.
 
     Args:
         code: a parity-check matrix.
-        factor, offset, early_stop: as for ``LdpcDecoder``.
-        in_shared: whether a codeword's LLRs have room in shared memory.
+        factor, offset, early_stop: see ``LdpcDecoder``.
+        in_shared: whether the LLRs of a codeword fit into shared memory.
     """
     rows, _ = code.checks()
     degrees = np.bincount(rows)
@@ -73,16 +74,17 @@ constexpr bool early_stop = {source.number(early_stop)}, in_shared = {source.num
 
 
 def in_steps(code):
-    """A code's ones for threads that take checks at the same time: a check's step comes after those
-    of all checks before it that have a bit in common with it.
+    """Sort a code's ones into steps, each of checks that threads can process at the same time.
+
+    A check's step comes after the steps of all earlier checks that share a bit with it.
 
     Returns:
-        (first, columns, step_first): int32; ones before each check, their columns, checks before
-        each step. Checks without ones are left out.
+        (first, columns, step_first), int32: the number of ones before each check, the columns of
+        the ones, and the number of checks before each step. Checks without ones are left out.
     """
     rows, columns = code.checks()
     bounds = np.flatnonzero(np.diff(rows, prepend=-1, append=rows[-1] + 1))
-    free = np.zeros(code.num_bits, int)    # the first step after those that have this bit
+    free = np.zeros(code.num_bits, int)    # for each bit, the first step that may use it next
     step = np.empty(len(bounds) - 1, int)
     for check, (first, last) in enumerate(pairwise(bounds)):
         own = columns[first:last]
@@ -96,10 +98,10 @@ def in_steps(code):
 
 
 class LdpcProgram(DecoderProgram):
-    """The decoder of one code.
+    """The GPU decoder for one code.
 
     Args:
-        code, factor, offset, early_stop: as for ``text``.
+        code, factor, offset, early_stop: see ``text``.
         device: number of the GPU.
     """
 

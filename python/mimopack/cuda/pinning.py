@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""GNU Radio's buffers in pinned memory, which a GPU reads and writes without a copy."""
+"""Pin GNU Radio's buffers, so that a GPU reads and writes them without a copy."""
 
 import threading
 from contextlib import suppress
@@ -9,23 +9,24 @@ from pathlib import Path
 from .device import address, cupy
 
 _PORTABLE = 1    # pinned for all GPUs
-# Where GNU Radio's buffers are in shared memory. It can have them in files of /tmp too, whose pages
-# a file system may want to write back: those are left alone.
+# Paths of GNU Radio's buffers in shared memory. GNU Radio can also keep buffers in files in /tmp;
+# these are not pinned, because a file system may want to write back their pages.
 _SHARED_MEMORY = ("/SYSV", "/dev/shm/")
 
-_holders = {}    # {(first, end): how many Pins hold this buffer}
+_holders = {}    # {(first, end): number of Pins that hold this buffer}
 _lock = threading.Lock()
 
 
 class Pins:
-    """The circular buffers that one user has pinned; several may pin the same."""
+    """The circular buffers that one user has pinned; several users may pin the same buffer."""
 
     def __init__(self):
         self._held = set()
 
     def add(self, *arrays):
-        """Pins the circular buffers of which these arrays are part. What cannot be pinned, and any
-        other memory, stays as it is.
+        """Pin the circular buffers that contain these arrays.
+
+        Other memory, and buffers that cannot be pinned, stay as they are.
 
         Returns:
             Whether all are pinned now.
@@ -42,8 +43,10 @@ class Pins:
         return buffers <= self._held
 
     def release(self):
-        """Before the buffers are freed: what they were pinned for must have come to its end. Raises
-        the last of what CUDA does, where the GPU has failed, after all were tried."""
+        """Unpin all buffers; call it before they are freed, when no GPU uses them any more.
+
+        If the GPU has failed, tries all buffers first and then raises CUDA's last exception.
+        """
         failure = None
         while self._held:
             buffer = self._held.pop()
@@ -60,9 +63,11 @@ class Pins:
 
 
 def circular_buffer(at):
-    """(first, end) of the buffer that this address is in: GNU Radio maps the same shared memory
-    twice, one right after the other, so that what wraps around is in one piece. None for other
-    memory."""
+    """Return (first, end) of the circular buffer that contains an address, or None.
+
+    GNU Radio maps the same shared memory twice, with one mapping directly after the other, so that
+    data that wraps around is contiguous.
+    """
     try:
         text = Path("/proc/self/maps").read_text(encoding="utf-8", errors="replace")
     except OSError:    # not Linux

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A detector's programs on one GPU: compiled, and launched on arrays of the device."""
+"""A detector's programs on one GPU: compile them, and launch them on GPU arrays."""
 
 from collections import namedtuple
 from functools import lru_cache
@@ -14,23 +14,23 @@ from ..arrays import is_device_array
 from . import source
 from .device import Count, address, check_device, cupy, kernel
 
-# Where a thread's arrays are in global memory, they take at most this, and an eighth of what is
-# free: several launches may be under way.
+# Limit for the threads' arrays in global memory. They also take at most an eighth of the free
+# memory, because several launches may run at a time.
 SCRATCH_BYTES = 2**31
-# Threads that a multiprocessor should have to do before a thread takes several vectors.
+# Number of threads per multiprocessor from which on a thread takes several vectors.
 THREADS_WANTED = 512
-# What a launch counts: vectors that it erased, chunks of vectors that its threads took
+# A launch has two counters: erased vectors, and chunks of vectors that its threads have taken.
 COUNTERS_BYTES = 16
-# detect() in lib/cuda/detect.h: each argument in 8 bytes of its own
+# Arguments of detect() in lib/cuda/detect.h; each occupies 8 bytes.
 _ARGUMENTS = Struct("=2Q I4x I4x 3Q f4x 2Q f4x 2Q I4x 2Q")
 
-# The kernel and its handle, floats of a thread's arena, blocks that a multiprocessor works on at a
-# time, chunks of vectors that keep a block busy
+# The kernel and its handle, the floats in a thread's arena, the number of blocks that a
+# multiprocessor runs at a time, and the number of chunks that keep a block busy.
 _Compiled = namedtuple("_Compiled", "kernel function arena blocks least_chunks")
 
 
 class Variant(NamedTuple):
-    """What the program of a call depends on; see ``source.program``."""
+    """The properties of a call that select its program; see ``source.program``."""
 
     has_prior: bool
     matrix_each: bool
@@ -40,14 +40,15 @@ class Variant(NamedTuple):
 
     @classmethod
     def of(cls, call):
-        """The variant for a ``detectors.Call``."""
+        """Return the variant for a ``detectors.Call``."""
         return cls(call.has_prior, call.per_channel == 1, call.out.dtype == np.int8,
                    call.num_hard, call.nodes is not None)
 
 
 class Program:
-    """A detector's kernels on one GPU, specialised for its sizes and parameters and compiled at
-    first use.
+    """A detector's kernels on one GPU, specialised for its sizes and parameters.
+
+    Each kernel is compiled on first use.
 
     Args:
         plan: ``Detector.plan()``.
@@ -67,7 +68,7 @@ class Program:
                            + 8 * np.arange(len(self._values))).astype(np.uint64)
 
     def current(self):
-        """A context in which this GPU is the current one."""
+        """Return a context in which this GPU is the current one."""
         return cupy().cuda.Device(self.device)
 
     def _compile(self, variant):
@@ -88,14 +89,15 @@ class Program:
 
     def launch(self, variant, n, per_channel, y, h, noise_var, common_noise_var, prior, out,
                int8_scale, hard, nodes, nodes_per_vector, counters, stream):
-        """The kernel on a stream of this GPU, which is the current one.
+        """Launch the kernel on a stream of this GPU, which must be the current one.
 
         Args:
-            variant: the program.
-            n: vectors, of which per_channel each have a matrix.
-            y, h, noise_var, prior, out, hard, nodes, counters: addresses on the device, those of
-                complex numbers and LLRs multiples of 16; 0 where there is none. counters:
-                COUNTERS_BYTES of zeros, of which the first 8 become the erased vectors.
+            variant: selects the kernel.
+            n: number of vectors; each group of per_channel vectors shares a matrix.
+            y, h, noise_var, prior, out, hard, nodes, counters: addresses on the GPU, 0 for an
+                absent array. Addresses of complex numbers and of LLRs are multiples of 16. counters
+                has COUNTERS_BYTES bytes of zeros; the kernel writes the number of erased vectors to
+                the first 8.
         """
         compiled = self._compile(variant)
         chunk = _chunk(n, per_channel, self._processors * THREADS_WANTED)
@@ -112,7 +114,7 @@ class Program:
                                         0, stream.ptr, address(self._arguments), 0)
 
     def _scratch(self, blocks, block_bytes):
-        """(blocks, memory for them), as many as there is room for."""
+        """Return (blocks, memory for them) for as many blocks as there is memory."""
         module = cupy()
         pool = module.get_default_memory_pool()
         room = module.cuda.runtime.memGetInfo()[0] + pool.free_bytes()
@@ -126,17 +128,18 @@ class Program:
                 blocks //= 2
 
     def resources(self):
-        """What each kernel so far takes of a multiprocessor, for measurements."""
+        """Return the resources that each compiled kernel takes, for measurements."""
         return [{"registers": it.kernel.num_regs, "local_bytes": it.kernel.local_size_bytes,
                  "shared_bytes": it.kernel.shared_size_bytes, "blocks_per_processor": it.blocks}
                 for it in self._compiled.values()]
 
     def detect(self, call):
-        """Run a ``detectors.Call`` with arrays that are all on this GPU, but for a noise_var that
-        holds for all vectors. Works on the current stream and does not wait.
+        """Run a ``detectors.Call`` on arrays of this GPU, on the current stream without waiting.
+
+        A noise_var that applies to all vectors is on the host.
 
         Returns:
-            A ``Count`` of the vectors that were erased.
+            A ``Count`` of the erased vectors.
         """
         y, h, noise_var, prior, out, int8_scale, _, hard, nodes = call
         module = cupy()
@@ -147,7 +150,7 @@ class Program:
             n = len(y)
             if n:
                 common = not is_device_array(noise_var)
-                # copies of arrays that begin anywhere live until the kernel has its place
+                # copies of misaligned arrays live until the kernel is queued
                 aligned = [None if array is None else _aligned(array) for array in (y, h, prior)]
                 target = out if out.data.ptr % 16 == 0 else module.empty_like(out)
                 y_at, h_at, prior_at, noise_at, out_at, hard_at, nodes_at = (
@@ -173,5 +176,5 @@ def _chunk(n, per_channel, threads):
 
 
 def _aligned(array):
-    """Kernels move 16 bytes at a time."""
+    """Return the array, copied if misaligned, because kernels move 16 bytes at a time."""
     return array if array.data.ptr % 16 == 0 else array.copy()

@@ -13,16 +13,17 @@ import numpy as np
 
 NAMESPACE = "device"
 THREADS = 64
-BLOCKS = 1    # of a multiprocessor at least, by which registers are limited
-# Entries of H up to which loops are unrolled and arrays are kept in registers where they fit.
+BLOCKS = 1    # minimum number per multiprocessor, which limits the registers
+# Largest number of entries in H for which loops are unrolled and arrays are kept in registers if
+# they fit.
 LARGEST_UNROLLED = 64
-# Threads of a warp that wait before they are given the next vectors.
+# Number of threads in a warp that must be idle before they get the next vectors.
 IDLE = 16
-# Floats of a thread that local memory may hold: a GPU sets it aside for all the threads it could
-# have at a time. What needs more has them in global memory.
+# Largest number of floats per thread in local memory, which a GPU reserves for the largest possible
+# number of threads. Larger arenas are in global memory.
 LARGEST_LOCAL_ARENA = 2**11
 _HERE = Path(__file__).resolve().parent
-# An installation has the headers in include/ of the package, a source tree in lib/.
+# An installed package has the headers in its folder include/, a source tree in lib/.
 INCLUDE = next((path for path in (_HERE.parent / "include", _HERE.parents[2] / "lib")
                 if (path / "detectors").is_dir()), _HERE.parent / "include")
 OPTIONS = ("-std=c++17", "-default-device", "-diag-suppress=177", "-ftz=true",
@@ -31,7 +32,7 @@ OPTIONS = ("-std=c++17", "-default-device", "-diag-suppress=177", "-ftz=true",
 
 @cache
 def headers():
-    """A digest of the headers: CuPy's cache of compiled programs does not look into them."""
+    """Return a digest of the headers, because CuPy's cache of compiled programs ignores them."""
     digest = hashlib.sha256()
     for folder in ("common", "cuda", "detectors", "codes"):
         for path in sorted((INCLUDE / folder).rglob("*.h")):
@@ -40,7 +41,7 @@ def headers():
 
 
 def _outside(folder):
-    """A digest of the headers in a folder that is not in INCLUDE."""
+    """Return a digest of the headers in a folder outside INCLUDE."""
     digest = hashlib.sha256()
     for path in sorted(Path(folder).glob("*.h") if Path(folder).is_absolute() else ()):
         digest.update(path.read_bytes())
@@ -48,7 +49,7 @@ def _outside(folder):
 
 
 def number(value):
-    """A C++ literal."""
+    """Return a number as a C++ literal."""
     if isinstance(value, (bool, np.bool_)):
         return str(bool(value)).lower()
     if isinstance(value, (int, np.integer)):
@@ -63,14 +64,15 @@ def numbers(values):
 
 def program(plan, arena=None, has_prior=False, matrix_each=True, as_int8=False, num_hard=0,
             counts=False):
-    """The text that compiles to the kernel ``detect``, or to ``arena_size``.
+    """Return the text that compiles to the kernel ``detect``, or to ``arena_size``.
 
     Args:
         plan: ``Detector.plan()``.
-        arena: what ``arena_size`` says, in floats; None makes the program that does.
-        has_prior, num_hard: whether a call gives a-priori LLRs, and how many hard solutions.
-        matrix_each: whether each vector has a matrix of its own.
-        as_int8: the type of the LLRs.
+        arena: the result of ``arena_size``, in floats; None makes the program with ``arena_size``.
+        has_prior: whether a call has a-priori LLRs.
+        num_hard: number of hard solutions in a call.
+        matrix_each: whether each vector has its own matrix.
+        as_int8: whether the LLRs are int8.
         counts: whether nodes are counted.
     """
     points = np.asarray(plan["points"], np.complex64)
@@ -127,6 +129,6 @@ def _assignment(option):
 
 
 def _array(option):
-    """A list option, where threads can index it."""
+    """Return the definition of a list option, as an array that threads can index."""
     name, values = option
     return f"__device__ constexpr int {name}[] = {numbers(values or [1])};\n"

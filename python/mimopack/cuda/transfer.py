@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Arrays of the host through the programs of one or several GPUs, in parts under way together."""
+"""Run programs of one or several GPUs on host arrays, in overlapping parts."""
 
 from contextlib import suppress
 from itertools import zip_longest
@@ -11,33 +11,37 @@ from .. import _core
 from .device import address, cupy, pinned_empty
 from .program import COUNTERS_BYTES, Variant
 
-# A batch travels in so many parts for each GPU, so that a part is copied while another is worked
-# on, but in none smaller or larger than this. All of it is back when a call ends: a block has to
-# give what it takes in the same call, or the end of a stream would be lost.
+# A batch is split into PARTS parts per GPU, so that one part is copied while another is processed.
+# The other constants limit the size of a part. The whole batch is back when the call ends: a block
+# must return its output in the same call, or the end of a stream would be lost.
 PARTS = 2
 LEAST_PART_BYTES = 2**21
 LARGEST_PART_BYTES = 2**24
 PART_CANDIDATES = 2**30
-# Arrays in pinned memory that are worth a copy of their own.
+# Smallest array in pinned memory that is worth a separate copy.
 LEAST_PINNED_BYTES = 2**16
-# Parts that a GPU has under way: one on its way there, one worked on, one on its way back.
+# Number of parts in progress per GPU: one on its way to the GPU, one in processing, one on its way
+# back.
 SLOTS = 3
-# Threads that copy between pageable and pinned memory, and how much for each it takes to pay.
+# Largest number of threads that copy between pageable and pinned memory, and the bytes per thread
+# from which on they save time.
 COPY_THREADS = 8
 COPY_BYTES = 2**18
-# Of an upload, what is copied to pinned memory while as much travels.
+# Part of an upload that is copied to pinned memory while the previous part travels.
 UPLOAD_BYTES = 2**22
 _ALIGNMENT = 256
 
-# Memory of GPUs that failed for good: to free it would fail as well, wherever the last reference
-# goes.
+# Memory of GPUs that failed for good. It is kept referenced, because freeing it would fail too,
+# wherever the last reference is dropped.
 _lost = []
 
 
 class Pipeline:
-    """What takes a batch of the host through programs, each on another GPU, in parts of so many
-    candidates at most: nothing ends a part, and a GPU that drives a display may take only so long
-    for one."""
+    """Runs a batch of host arrays through programs, each on its own GPU, in limited parts.
+
+    A part has a limited number of candidates, because nothing can interrupt a part and a GPU that
+    drives a display limits its run time.
+    """
 
     def __init__(self, programs, candidates=1):
         self._programs = programs
@@ -45,15 +49,17 @@ class Pipeline:
         self._slots = None
 
     def detect(self, call):
-        """Run a ``detectors.Call`` on arrays of the host; its threads may copy. Parts of the batch
-        go to the GPUs in order; arrays in pinned memory are read and written where they are.
+        """Run a ``detectors.Call`` on host arrays.
+
+        The parts of the batch go to the GPUs in order. Arrays in pinned memory are read and written
+        directly; the call's threads copy the others.
 
         Returns:
-            How many vectors were erased.
+            The number of erased vectors.
         """
         if not call.n:
             return 0
-        with self._programs[0].current():    # or GPU 0 would be touched, whichever was asked for
+        with self._programs[0].current():    # otherwise CUDA would initialise GPU 0 too
             return self._detect(_Batch(call))
 
     def _detect(self, batch):
@@ -73,28 +79,28 @@ class Pipeline:
                     erased += slot.finish()
                     if part:
                         slot.send(batch, *part)
-        except BaseException:    # KeyboardInterrupt too: nothing may arrive later
+        except BaseException:    # even KeyboardInterrupt: no result may arrive later
             self._abandon()
             raise
         return erased
 
     def release(self):
-        """Gives memory back; the next batch takes it anew."""
+        """Free memory; the next batch allocates it again."""
         for slot in (slot for of_gpu in self._slots or () for slot in of_gpu):
             slot.release()
 
     def _abandon(self):
-        """Waits for what is under way, and forgets it."""
+        """Wait for the parts in progress and drop them."""
         slots, self._slots = self._slots, None
         for slot in (slot for of_gpu in slots or () for slot in of_gpu):
             try:
                 slot.stream.synchronize()
-            except Exception:    # a GPU that failed does nothing any more
+            except Exception:    # the GPU has failed
                 _lost.append(slot)
 
 
 class _Rows:
-    """An array of the host, with a row for each vector, or (h) for each matrix."""
+    """A host array with one row per vector, or one per matrix for h."""
 
     def __init__(self, name, array):
         self.name, self.nbytes = name, array.nbytes
@@ -102,11 +108,11 @@ class _Rows:
         self._row_bytes = array.nbytes // len(array)
         self._address = address(array)
         self._bytes = array.reshape(-1).view(np.uint8)
-        self.packed = name.startswith("hard")    # a kernel wants these without gaps
+        self.packed = name.startswith("hard")    # kernels need these without gaps
         self.pinned = not self.packed and _is_pinned(self._address, array.nbytes)
 
     def size(self, n, matrices):
-        """The bytes of so many."""
+        """Return the size in bytes of the rows for n vectors and this number of matrices."""
         return (matrices if self._of_matrices else n) * self._row_bytes
 
     def _span(self, rows, matrices):
@@ -123,7 +129,7 @@ class _Rows:
 
 
 class _Batch:
-    """A call's arrays, and where a part of them lies in a slot."""
+    """The arrays of a call, and their positions within a slot."""
 
     def __init__(self, call):
         y, h, noise_var, prior, out, self.int8_scale, self.threads, hard, nodes = call
@@ -145,15 +151,22 @@ class _Batch:
         self._layouts = {}
 
     def parts(self, gpus, most):
-        """[(rows, matrices)], slices, at least one for each GPU where there are so many vectors;
-        most: vectors of one."""
+        """Return the parts of the batch as [(rows, matrices)], both slices.
+
+        There is at least one part per GPU if there are enough vectors; a part has at most ``most``
+        vectors.
+        """
         count = max(gpus, min(PARTS * gpus, self._bytes // LEAST_PART_BYTES),
                     -(-self._bytes // LARGEST_PART_BYTES), -(-self.n // most))
         return list(_parts(self.n, self.per_channel, -(-self.n // count)))
 
     def layout(self, n, matrices):
-        """({name: first byte}, end of what is copied back together, end of all) of a part: first
-        what is copied there together, then counters, then results."""
+        """Return the layout of a part in a slot: (places, bytes to zero, end of results, size).
+
+        places is {name: first byte}. The slot begins with the inputs that are copied to the GPU
+        together, followed by the counters and the results that are copied back together. Arrays
+        that are copied directly come last.
+        """
         if (n, matrices) not in self._layouts:
             places, size = {}, 0
 
@@ -176,7 +189,7 @@ class _Batch:
 
 
 class _Slot:
-    """A stream, and memory for a part of a batch here, pinned, and on the GPU."""
+    """A stream, with pinned host memory and GPU memory for one part of a batch."""
 
     def __init__(self, program):
         self._program = program
@@ -186,7 +199,7 @@ class _Slot:
         self._here = self._there = self._under_way = None
 
     def send(self, batch, rows, matrices):
-        """Queues a part: it is copied there, worked on, and copied back."""
+        """Queue a part: copy it to the GPU, process it, copy the results back."""
         part, stream = (rows, matrices), self.stream.ptr
         n, count = rows.stop - rows.start, matrices.stop - matrices.start
         places, zeros, back, size = batch.layout(n, count)
@@ -221,7 +234,7 @@ class _Slot:
         self._under_way = batch, part, places
 
     def finish(self):
-        """Waits for the part, hands its results over, and returns how many were erased."""
+        """Wait for the part, copy its results to their arrays and return the number of erasures."""
         if self._under_way is None:
             return 0
         (batch, part, places), self._under_way = self._under_way, None
@@ -232,10 +245,10 @@ class _Slot:
         return int(self._here[places["counters"]:][:8].view(np.uint64)[0])
 
     def release(self):
-        """Gives its memory back, while nothing is under way."""
+        """Free the slot's memory; no part may be in progress."""
         self._size = 0
         self._here = self._there = None
-        with suppress(Exception), self._program.current():    # of a GPU that has failed
+        with suppress(Exception), self._program.current():    # the GPU may have failed
             cupy().get_default_memory_pool().free_all_blocks(self.stream)
             cupy().get_default_pinned_memory_pool().free_all_blocks()
 
@@ -243,21 +256,24 @@ class _Slot:
         if size > self._size:
             self._size = 0
             self._here = self._there = None
-            with self.stream:    # CuPy gives memory again that other streams may still use
+            with self.stream:    # CuPy reuses memory per stream; others may still use theirs
                 self._there = cupy().cuda.alloc(size)
             self._here = pinned_empty(size, np.uint8)
             self._size = size
 
 
 class Upload:
-    """Arrays of the host to a GPU that is the current one, through pinned memory of its own."""
+    """Copies host arrays to the current GPU, through pinned memory of its own."""
 
     def __init__(self):
         self._halves = None
 
     def __call__(self, array, threads=0):
-        """A copy there of a C-contiguous array, complete when the current stream is so far;
-        threads: of the host, that copy. What is in pinned memory may not change until then."""
+        """Copy a C-contiguous array to the GPU.
+
+        The copy is complete when the current stream gets there. Until then, an array in pinned
+        memory must not change. threads is the number of host threads that copy.
+        """
         module = cupy()
         runtime, stream = module.cuda.runtime, module.cuda.get_current_stream()
         there = module.empty(array.shape, array.dtype)
@@ -274,7 +290,7 @@ class Upload:
         for first in range(0, len(source), UPLOAD_BYTES):
             here, sent = self._halves[first // UPLOAD_BYTES % 2]
             part = source[first:first + UPLOAD_BYTES]
-            sent.synchronize()    # what was there has arrived
+            sent.synchronize()    # the previous contents have arrived
             copy(here[:len(part)], part, threads)
             runtime.memcpyAsync(there.data.ptr + first, address(here), len(part),
                                 runtime.memcpyHostToDevice, stream.ptr)
@@ -283,7 +299,7 @@ class Upload:
 
 
 def copy(to, source, threads):
-    """to[...] = source for bytes, by several threads where that pays."""
+    """Copy bytes, to[...] = source, with several threads if that saves time."""
     count = min(threads or _core.max_threads(), COPY_THREADS, len(source) // COPY_BYTES)
     if count > 1:
         _core.copy(to, source, count)
@@ -292,8 +308,10 @@ def copy(to, source, threads):
 
 
 def _is_pinned(at, size):
-    """Whether a GPU reads this memory of the host where it is; small arrays may as well be
-    copied."""
+    """Return whether a GPU can access this host memory directly.
+
+    Small arrays return False, because copying them costs little.
+    """
     if size < LEAST_PINNED_BYTES:
         return False
     runtime = cupy().cuda.runtime
@@ -302,8 +320,10 @@ def _is_pinned(at, size):
 
 
 def _parts(n, per_channel, most):
-    """(rows, matrices) of parts of about so many vectors, slices: whole matrices' vectors, or a
-    share of one's."""
+    """Yield parts of about ``most`` vectors as (rows, matrices), both slices.
+
+    A part consists of all vectors of one or several matrices, or of some vectors of one matrix.
+    """
     if per_channel <= most:
         step = most // per_channel * per_channel
         for first in range(0, n, step):

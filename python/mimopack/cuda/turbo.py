@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The turbo decoder on a GPU: the text of its program."""
+"""The turbo decoder on a GPU: its program's text."""
 
 import numpy as np
 
@@ -8,33 +8,33 @@ from . import source
 from .decoding import DecoderProgram
 from .device import cupy, kernel
 
-# Steps of a thread's window at least, as path metrics at its ends come from the iteration before;
-# threads of a block at most.
+# Minimum number of steps in a thread's window, because the path metrics at its ends come from the
+# previous iteration; maximum number of threads per block.
 LEAST_WINDOW = 48
 THREADS = 256
-# Steps through the neighbouring windows before a window's own; and at first, when nothing is known
-# of the metrics there.
+# Number of steps that a thread takes through the neighbouring windows before its own: TRAIN, or
+# WARM in the first iteration, when the metrics there are unknown.
 TRAIN, WARM = 24, 48
 
 
 def windows(size):
-    """Windows of a codeword: as many of one length as there may be."""
+    """Return the number of windows per codeword: the largest possible with equal lengths."""
     return max(count for count in range(1, THREADS + 1)
                if size % count == 0 and (size // count >= LEAST_WINDOW or count == 1))
 
 
 def words(size):
-    """Codewords of a block: a warp of windows, at least."""
+    """Return the number of codewords per block, which have at least a warp of windows."""
     return max(1, 32 // windows(size))
 
 
 def text(size, coefficients, scale, early_stop):
-    """The program, which says with ``shared_size`` what a block needs of shared memory.
+    """Return the program; its kernel ``shared_size`` tells the shared memory that a block needs.
 
     Args:
         size: K.
         coefficients: f1, f2 of its interleaver.
-        scale, early_stop: as ``TurboDecoder``'s extrinsic_scale and early_stop.
+        scale, early_stop: see extrinsic_scale and early_stop of ``TurboDecoder``.
     """
     return f"""// {source.headers()}
 #include "common/config.h"
@@ -55,15 +55,15 @@ constexpr bool early_stop = {source.number(early_stop)};
 
 
 def threads(size):
-    """Of a block."""
+    """Return the number of threads per block."""
     return -(-windows(size) * words(size) // 32) * 32
 
 
 class TurboProgram(DecoderProgram):
-    """The decoder for one size.
+    """The GPU decoder for one size.
 
     Args:
-        size, coefficients, scale, early_stop: as for ``text``.
+        size, coefficients, scale, early_stop: see ``text``.
         device: number of the GPU.
     """
 

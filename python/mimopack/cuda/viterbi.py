@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The Viterbi decoder on a GPU: the text of its program."""
+"""The Viterbi decoder on a GPU: its program's text."""
 
 import numpy as np
 
@@ -8,36 +8,36 @@ from .convolutional import code_text
 from .decoding import GRID, DecoderProgram
 from .device import cupy, kernel
 
-# Codewords of a block, each of which has a warp.
+# Number of codewords per block; each has a warp.
 WORDS = 4
-# Steps whose decisions are kept together: lib/cuda/viterbi.h. Decisions are in global memory, of so
-# many bytes for a launch at most.
+# Steps whose decisions are stored together (lib/codes/viterbi/cuda.h). The decisions are in global
+# memory, at most DECISIONS_BYTES per launch.
 WINDOW, MEMORY = 32, 6
 DECISIONS_BYTES = 2**30
-_ENCODERS = 256    # threads of a block
+_ENCODERS = 256    # threads per block that encode
 
 
 def text(num_info, num_bits, kept):
-    """The program.
+    """Return the program.
 
     Args:
-        num_info: information bits of a codeword.
-        num_bits: bits sent of it.
-        kept: which of A1 B1 A2 B2 ... are sent, repeated as needed.
+        num_info: number of information bits in a codeword.
+        num_bits: number of bits sent per codeword.
+        kept: which of A1 B1 A2 B2 ... are sent; the pattern repeats.
     """
     return code_text("codes/viterbi/cuda.h", WORDS, num_info, num_bits, kept)
 
 
 def decisions(num_info):
-    """32-bit words of a codeword's decisions."""
+    """Return the number of 32-bit words that hold a codeword's decisions."""
     return -(-(num_info + MEMORY) // WINDOW) * WINDOW * 2
 
 
 class ViterbiProgram(DecoderProgram):
-    """The decoder for one length and rate; what it makes of LLRs are information bits.
+    """The GPU decoder for one codeword length and rate; its output is information bits.
 
     Args:
-        num_info, num_bits, kept: as for ``text``.
+        num_info, num_bits, kept: see ``text``.
         device: number of the GPU.
     """
 
@@ -52,7 +52,7 @@ class ViterbiProgram(DecoderProgram):
         self._at_once = max(1, DECISIONS_BYTES // (4 * words))
 
     def messages(self, n):
-        """Room for the decisions of n codewords."""
+        """Allocate memory for the decisions of n codewords."""
         with self._current():
             return cupy().empty((n, self._num_messages), np.uint32)
 
@@ -60,10 +60,10 @@ class ViterbiProgram(DecoderProgram):
         return cupy().empty((len(llr), self._num_info), np.uint8)
 
     def encode(self, bits, found):
-        """Codewords as LLRs of +-1, 0 where none was found; on the current stream.
+        """Encode decisions to codewords as LLRs of +-1, 0 if not found; on the current stream.
 
         Args:
-            bits: (n, num_info) uint8, on the device.
+            bits: (n, num_info) uint8, on the GPU.
             found: (n,) bool.
         """
         module, n = cupy(), len(bits)

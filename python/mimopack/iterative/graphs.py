@@ -41,16 +41,23 @@ class Graphs:
                 and matrices % n == 0 and self._layout.vectors % (matrices // n) == 0)
 
     def receive(self, passes, batch, n, *settings):
-        """(arrays, counts) as passes(batch, *settings[0]) gives them: arrays of the GPU (or None)
-        with a row for each codeword in the last axis but one, or the only one, and things of which
-        int() waits for the GPU; it does not ask the GPU anything.
+        """Receive a batch by replaying a recording.
 
-        The first batch of a size is received without a recording, before and after it. Warns,
-        once, where something cannot be recorded, and goes on without.
+        Returns (arrays, counts), as passes(batch, *settings[0]) does. The arrays are on the GPU, or
+        None, and have one row per codeword in their last axis but one, or in their only axis. The
+        counts are objects whose int() waits for the GPU; passes must not query the GPU.
+
+        The first batch of a size is received without a recording, once before and once after
+        recording. If the work cannot be recorded, the method warns once and receives all batches
+        without recordings.
 
         Args:
-            settings: all that passes depend on; the first are the arguments. They are kept with a
-                recording, which uses what detector and decoder have on the GPU.
+            passes: the function to record.
+            batch: the batch.
+            n: number of codewords in the batch.
+            settings: everything that passes depends on; settings[0] are its arguments. A recording
+                keeps references to the settings because it uses GPU memory of the detector and the
+                decoder.
         """
         with batch.y.device:
             size = 1 << (n - 1).bit_length() if n <= STEP else -(-n // STEP) * STEP

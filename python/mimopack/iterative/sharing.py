@@ -112,7 +112,7 @@ class SharedReceiver:
 
     @property
     def on_gpu_failure(self):
-        """Called, once, with the exception of a GPU that failed, see ``backends``; may be set."""
+        """Function called once, with the exception, when a GPU fails (``backends``); may be set."""
         return self._placement.on_failure
 
     @on_gpu_failure.setter
@@ -134,7 +134,7 @@ class SharedReceiver:
         """
         n = self.receiver.codewords(y)
         whole = Batch(y, h, noise_var, self.layout.vectors)
-        self.receiver.detector.checked(y, h, noise_var, None)    # before a GPU could get the blame
+        self.receiver.detector.checked(y, h, noise_var, None)    # an error is not a GPU failure
         return self._placement.run(n, *self._ways(whole, n, keep_history),
                                    self._case(len(y) // max(1, len(h))))
 
