@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What blocks that decode share: counts and their messages."""
+"""The common part of blocks that decode: totals and status messages."""
 
 import time
 
@@ -11,9 +11,9 @@ from .streams import REPORT_SECONDS, BlockLog
 
 
 class Decoding(Controlled):
-    """A block with a decoder, or a receiver, in ``_engine``.
+    """A block with a decoder or a receiver in ``_engine``.
 
-    A subclass has ``_run(*arguments)``, which lets the decoder decode a batch.
+    A subclass has ``_run(*arguments)``, which decodes a batch.
     """
 
     ERASED = "NaN, Inf, nothing but 0, or a failure"
@@ -28,15 +28,19 @@ class Decoding(Controlled):
         self._last_report = 0.0
 
     def codewords(self):
-        """Codewords that have passed since the block was made."""
+        """Return the number of codewords processed since the block was made."""
         return self._codewords
 
     def undecoded(self):
-        """How many of them, erased ones not counted, do not satisfy all of the code's checks."""
+        """Return the number of codewords that violate a check of the code, without erased ones."""
         return self._undecoded
 
     def erasures(self):
-        """How many were erased: an LLR is NaN or infinite, all are 0, or the decoder failed."""
+        """Return the number of erased codewords.
+
+        A codeword is erased if an LLR is NaN or infinite, if all its LLRs are 0, or if the decoder
+        failed.
+        """
         return self._erasures
 
     def failures(self):
@@ -44,7 +48,7 @@ class Decoding(Controlled):
         return self._failures
 
     def mean_iterations(self):
-        """Iterations that a codeword took, on average since the block was made."""
+        """Return the mean number of iterations per codeword since the block was made."""
         return self._iterations_taken / max(self._codewords, 1)
 
     def last_backend(self):
@@ -52,8 +56,11 @@ class Decoding(Controlled):
         return self._engine.last_backend
 
     def _decoded(self, n, *arguments):
-        """What ``_run`` gives of n codewords; None where it fails: the stream goes on, these
-        codewords are erased, and said."""
+        """Return the result of ``_run`` for n codewords; None if it fails.
+
+        After a failure the stream continues: the codewords are counted as erased, and the failure
+        is logged.
+        """
         try:
             result, found, taken, erased = self._run(*arguments)
         except Exception as error:
@@ -92,12 +99,15 @@ class Decoding(Controlled):
 
 
 def options_dict(name, value, reserved):
-    """A dictionary of keyword arguments, None for none; ValueError where it has one of those that
-    the block has itself."""
+    """Return a dictionary of keyword arguments; {} for None.
+
+    Raises:
+        ValueError: the dictionary has a key that is a parameter of the block.
+    """
     value = {} if value is None else value
     if not isinstance(value, dict):
         raise ValueError(f"{name}: got {value!r}, must be a dictionary")
     for key in sorted(reserved & value.keys()):
-        raise ValueError(f"{name}: got {key!r}, allowed are parameters without "
+        raise ValueError(f"{name}: got {key!r}, allowed are all parameters except "
                          f"{', '.join(sorted(reserved))}")
     return value

@@ -185,8 +185,8 @@ class detector_block(Controlled, NoisePower, gr.sync_block):
                 not final and now - self._last_report < REPORT_SECONDS):
             return
         if self._failures > self._reported[1]:
-            self._log.error(f"the detector failed in {self._failures} calls so far, whose "
-                            f"vectors were erased; the last: {self._error!r}")
+            self._log.error(f"the detector failed in {self._failures} calls so far and their "
+                            f"vectors were erased; the last error: {self._error!r}")
         self._last_report, self._reported = now, counts
         self._log.warn(None, f"{self._erasures} of {self._vectors} vectors erased so far "
                        "(NaN, Inf, noise_var, rank of H, or a failure)")

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Blocks: LLRs to information bits."""
+"""Blocks that decode LLRs to information bits."""
 
 import numpy as np
 import pmt
@@ -14,13 +14,14 @@ from .settings import STATUS
 from .streams import batched_block, extended, vector
 
 LLR = pmt.intern("llr")
-# Of the decoder: what the block has as parameters, and messages kept for other codewords.
+# Decoder options that the block refuses: its own parameters, and keep_messages, because each batch
+# has other codewords.
 RESERVED = {"iterations", "backend", "threads", "keep_messages"}
 LLR_TYPES = {"float32": np.float32, "int8": np.int8}
 
 
 class _LlrDecoding(Decoding):
-    """What the decoder blocks share."""
+    """The common part of the decoder blocks."""
 
     CONTROLS = ("iterations", "threads")
 
@@ -33,7 +34,7 @@ class _LlrDecoding(Decoding):
         self._begin(self._code.decoder(**given, backend=backend, threads=threads))
 
     def set_iterations(self, iterations):
-        """Iterations at most; None leaves them as they are."""
+        """Set the maximum number of iterations; None leaves it unchanged."""
         if iterations is not None:
             self._engine.iterations = integer("iterations", iterations, 1, 10_000)
 
@@ -41,15 +42,17 @@ class _LlrDecoding(Decoding):
         return self._engine.iterations
 
     def set_threads(self, threads):
-        """CPU threads, 0 for all cores."""
+        """Set the number of CPU threads; 0 takes all cores."""
         self._engine.threads = integer("threads", threads, 0, 1024)
 
     def threads(self):
         return self._engine.threads
 
     def _decode(self, llr):
-        """(bits, a-posteriori LLRs), of zeros where it fails; LLRs may be None where they have no
-        output."""
+        """Return (bits, a-posteriori LLRs); zeros if the decoder fails.
+
+        The LLRs may be None if the block has no output for them.
+        """
         if llr.dtype == np.int8:
             llr = llr * self._step
         return self._decoded(len(llr), llr) or (
@@ -67,38 +70,39 @@ class _LlrDecoding(Decoding):
 
 
 class fec_decoder(_LlrDecoding, batched_block):
-    """Decoder of a block code, a codeword an item.
+    """Decoder for a block code; each item is one codeword.
 
     Ports:
-        in 0 ``llr``: float (or int8), vlen code.num_bits, ln P(1)/P(0), as of the detectors.
-        out 0 ``bits``: byte, vlen code.num_info, a bit in each.
-        out 1 ``llr`` (with llr_output=True): float, vlen code.num_bits, a-posteriori LLRs of all
-            coded bits; less those that went in they are extrinsic.
+        in 0 ``llr``: float (or int8), vlen code.num_bits: ln P(1)/P(0), as from the detectors.
+        out 0 ``bits``: byte, vlen code.num_info, one bit per byte.
+        out 1 ``llr`` (with llr_output=True): float, vlen code.num_bits: a-posteriori LLRs of all
+            coded bits. For extrinsic LLRs, subtract the input.
         message in ``control``: a dict or pair with ``iterations`` and ``threads``.
         message out ``status``: a dict with the totals ``codewords``, ``undecoded``, ``erasures``
-            and ``failures``, and ``mean_iterations``, once a second at most; after the end
-            the getters have them.
+            and ``failures``, and ``mean_iterations``, at most once a second. After the end of the
+            stream the getters return the totals.
 
-    What a GPU needs at first, compiling and, for backend "auto", a comparison with the CPU, takes
-    seconds in start().
+    start() does the slow first steps on a GPU: compiling and, for backend "auto", a comparison with
+    the CPU. They take seconds.
 
-    Each item leaves as one item, with its tags; the bits and LLRs of an erased codeword are 0. The
-    bits of one that the decoder gave up (undecoded) are its last decisions. Convolutional codes
-    have no checks: see ``coding.ConvolutionalDecoder``.
+    Each input item gives one output item, with its tags. The bits and LLRs of an erased codeword
+    are 0. The bits of an undecoded codeword, which the decoder gave up, are its last decisions.
+    Convolutional codes have no checks, see ``coding.ConvolutionalDecoder``.
 
     Args:
         code: see ``fec_encoder``.
-        iterations: at most; None for what is usual with the code's decoder.
+        iterations: maximum number of iterations; None for the default of the code's decoder.
         llr_type: "float32" or "int8".
-        llr_scale: int8 only: steps that an LLR of 1 has become, as at the detector.
-        llr_output: whether there is a second output.
-        backend, threads: as of the code's decoder. With "cuda" and "auto" a GPU that fails while
-            the flowgraph runs is reported once; the CPU decodes what is at hand and all after it.
-        options: its other keyword arguments, such as {"algorithm": "offset"}.
+        llr_scale: for int8: number of steps for an LLR of 1, as in the detector.
+        llr_output: whether to add the second output.
+        backend, threads: see the code's decoder. With "cuda" and "auto", a GPU failure while the
+            flowgraph runs is reported once; the CPU then decodes the current codewords and all
+            later ones.
+        options: other keyword arguments of the code's decoder, such as {"algorithm": "offset"}.
 
     Raises:
-        ValueError: a name that ``coding.get`` refuses, a parameter that the decoder refuses.
-        OSError: a file that cannot be read.
+        ValueError: ``coding.get`` refuses the name, or the decoder refuses a parameter.
+        OSError: a file cannot be read.
     """
 
     def __init__(self, code="wimax:2304:1/2", iterations=None, llr_type="float32", llr_scale=8.0,
@@ -134,24 +138,25 @@ class fec_decoder(_LlrDecoding, batched_block):
 
 
 class fec_decoder_pdu(_LlrDecoding, gr.basic_block):
-    """Decoder of a block code for PDUs.
+    """Decoder for a block code, for PDUs.
 
-    Message port "in": PDUs of LLRs, ln P(1)/P(0), f32vector or s8vector, those of one or several
-    codewords. Port "out": their information bits (u8vector, a bit in each byte); port "llr": the
-    a-posteriori LLRs of all coded bits (f32vector). Both have the metadata that came and
+    Message port "in": PDUs of LLRs, ln P(1)/P(0), of one or several codewords (f32vector or
+    s8vector). Port "out": their information bits (u8vector, one bit per byte). Port "llr": the
+    a-posteriori LLRs of all coded bits (f32vector). The PDUs of both outputs have the metadata of
+    the input and
 
-        decoded (whether no codeword is undecoded), codewords (how many there are),
-        erasures (how many of them are erased), iterations (that they took, on average)
+        decoded (whether no codeword is undecoded or erased), codewords (their number),
+        erasures (number of erased codewords), iterations (mean number per codeword)
 
-    Ports "control" and "status": see ``fec_decoder``. What is no such PDU is left out, counted,
-    and said in the log.
+    Ports "control" and "status": see ``fec_decoder``. Other messages are dropped, counted and
+    logged.
 
     Args:
         code, iterations, llr_scale, backend, threads, options: see ``fec_decoder``.
-        llr_output: whether port "llr" is used: it takes longer than many a decoder.
+        llr_output: whether to use port "llr"; its messages take longer than many decoders.
 
     Raises:
-        ValueError, OSError: as ``fec_decoder``.
+        ValueError, OSError: as in ``fec_decoder``.
     """
 
     def __init__(self, code="wimax:2304:1/2", iterations=None, llr_scale=8.0, llr_output=False,
@@ -167,7 +172,7 @@ class fec_decoder_pdu(_LlrDecoding, gr.basic_block):
         self.message_port_register_out(STATUS)
 
     def refused(self):
-        """PDUs left out."""
+        """Return the number of PDUs dropped."""
         return self._log.failures
 
     def stop(self):

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Blocks: information bits to codewords."""
+"""Blocks that encode information bits to codewords."""
 
 import numpy as np
 import pmt
@@ -9,7 +9,8 @@ from gnuradio import gr
 from .. import coding
 from .streams import BlockLog, batched_block, vector
 
-# Codewords per work() call to aim at: so many bytes of the larger port, but a few SIMD registers.
+# Target size of a batch per work() call, in bytes at the larger port, and its minimum number of
+# codewords, which fill a few SIMD registers.
 BATCH_BYTES = 2**23
 LEAST_CODEWORDS = 128
 
@@ -18,26 +19,27 @@ OUT = pmt.intern("out")
 
 
 def batch_of_codewords(item_bytes):
-    """Items to ask GNU Radio for, of so many bytes at the larger port."""
+    """Return how many items to ask GNU Radio for, given the bytes per item at the larger port."""
     return max(BATCH_BYTES // item_bytes, LEAST_CODEWORDS)
 
 
 class fec_encoder(batched_block):
-    """Encoder of a block code, a codeword an item.
+    """Encoder for a block code; each item is one codeword.
 
     Ports:
-        in 0 ``bits``: byte, vlen code.num_info, a bit in the lowest place of each byte.
+        in 0 ``bits``: byte, vlen code.num_info, one bit in the lowest place of each byte.
         out 0 ``coded``: byte, vlen code.num_bits, likewise.
 
-    Tags pass on to the item of their codeword.
+    Tags pass to the item of their codeword.
 
     Args:
-        code: a name as ``coding.get`` takes it: "wimax:2304:1/2", "wifi:1944:5/6", "nr:1:384",
-            "nr_matched:1000:2000:4", "turbo:6144", "conv:1000:3/4" or the path of an alist file.
+        code: a name that ``coding.get`` takes, such as "wimax:2304:1/2", "wifi:1944:5/6",
+            "nr:1:384", "nr_matched:1000:2000:4", "turbo:6144" or "conv:1000:3/4", or the path of an
+            alist file.
 
     Raises:
-        ValueError: a name that ``coding.get`` refuses.
-        OSError: a file that cannot be read.
+        ValueError: ``coding.get`` refuses the name.
+        OSError: a file cannot be read.
     """
 
     def __init__(self, code="wimax:2304:1/2"):
@@ -53,17 +55,17 @@ class fec_encoder(batched_block):
 
 
 class fec_encoder_pdu(gr.basic_block):
-    """Encoder of a block code for PDUs.
+    """Encoder for a block code, for PDUs.
 
-    Message port "in": PDUs of bytes (u8vector) with a bit in the lowest place of each, as many as
-    one or several codewords take. Port "out": the codewords likewise, with the metadata that came.
-    What is no such PDU is left out, counted, and said in the log.
+    Message port "in": PDUs of bytes (u8vector) with one bit in the lowest place of each byte, for
+    one or several codewords. Port "out": the codewords in the same form, with the metadata of the
+    input. Other messages are dropped, counted and logged.
 
     Args:
         code: see ``fec_encoder``.
 
     Raises:
-        ValueError, OSError: as ``fec_encoder``.
+        ValueError, OSError: as in ``fec_encoder``.
     """
 
     def __init__(self, code="wimax:2304:1/2"):
@@ -75,7 +77,7 @@ class fec_encoder_pdu(gr.basic_block):
         self.message_port_register_out(OUT)
 
     def refused(self):
-        """PDUs left out."""
+        """Return the number of PDUs dropped."""
         return self._log.failures
 
     def stop(self):
@@ -86,27 +88,27 @@ class fec_encoder_pdu(gr.basic_block):
         with self._log.guard("PDU"):
             info, values = pdu_parts(message)
             if not pmt.is_u8vector(values):
-                raise ValueError("it holds no u8vector")
+                raise ValueError("it does not contain a u8vector")
             bits = codewords(np.array(pmt.u8vector_elements(values), np.uint8),
                              self._code.num_info, "bits")
             self.message_port_pub(OUT, pmt.cons(info, u8_pmt(self._code.encode(bits & 1))))
 
 
 def pdu_parts(message):
-    """(metadata, vector) of a PDU; ValueError where it is none."""
+    """Return (metadata, vector) of a PDU; ValueError if the message is not a PDU."""
     if not pmt.is_pair(message) or not (pmt.is_dict(pmt.car(message))
                                         or pmt.is_null(pmt.car(message))):
-        raise ValueError("it is no pair of a dictionary and a vector")
+        raise ValueError("it is not a pair of a dictionary and a vector")
     return pmt.car(message), pmt.cdr(message)
 
 
 def codewords(values, width, what):
-    """Values as an array (n, width), n at least 1; ValueError where they are not as many."""
+    """Return values as an array (n, width) with n >= 1; ValueError if their number does not fit."""
     if not values.size or values.size % width:
         raise ValueError(f"got {values.size} {what}, must be a multiple of {width}")
     return values.reshape(-1, width)
 
 
 def u8_pmt(bits):
-    """A u8vector of an array's bytes."""
+    """Return a u8vector with the bytes of an array."""
     return pmt.init_u8vector(bits.size, bits.ravel().tolist())

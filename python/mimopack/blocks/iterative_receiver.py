@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Block: detector and decoder that tell each other what they find."""
+"""Block with an iterative receiver: a detector and a decoder that exchange extrinsic LLRs."""
 
 import numpy as np
 
@@ -16,61 +16,64 @@ from .rayleigh_channel import period_of
 from .settings import STATUS, NoisePower
 from .streams import batched_block, vector
 
-# What the block has as parameters, or decides itself.
+# Options that the block refuses, because they are its own parameters or it sets them itself.
 OF_DETECTOR = {"num_tx", "num_rx", "constellation", "backend", "threads", "extrinsic", "llr_type"}
 OF_DECODER = {"iterations", "backend", "device", "threads"}
 
 
 class iterative_receiver(Decoding, NoisePower, batched_block):
-    """Iterative receiver, ``iterative.IterativeReceiver``, a codeword an item.
+    """Iterative receiver (``iterative.IterativeReceiver``); each item is one codeword.
 
     Ports:
-        in 0 ``y``: complex, vlen vectors*nr, the received vectors of a codeword after each other;
-            ``vectors()`` says how many, ``codeword_modulator`` what they carry.
-        in 1 ``h``: complex, vlen vectors/T*nr*nt, their channels, row-major, one for every T
-            consecutive vectors.
-        out 0 ``bits``: byte, vlen code.num_info, a bit in each; of codewords that are not decoded
-            the last decisions.
-        out 1 ``found``: byte, 1 where the decoder's checks hold (turbo: both its parts agree).
-        out 2 ``iterations``: int, passes of detector and decoder that the codeword took.
-        out 3 ``history`` (with history_output=True): byte, vlen iterations*code.num_info, the
-            decisions on the information bits after each pass.
+        in 0 ``y``: complex, vlen vectors*nr: the received vectors of a codeword, one after another.
+            ``vectors()`` returns their number; ``codeword_modulator`` describes their contents.
+        in 1 ``h``: complex, vlen vectors/T*nr*nt: their channel matrices, row-major, one for every
+            T consecutive vectors.
+        out 0 ``bits``: byte, vlen code.num_info, one bit per byte; the last decisions if a codeword
+            is not decoded.
+        out 1 ``found``: byte, 1 if the decoder's checks hold (turbo: if both constituent decoders
+            agree).
+        out 2 ``iterations``: int, number of passes of detector and decoder for the codeword.
+        out 3 ``history`` (with history_output=True): byte, vlen iterations*code.num_info: decisions
+            on the information bits after each pass.
         message in ``control``: a dict or pair with ``noise_var``, ``iterations`` and ``threads``.
-        message out ``status``: a dict with the totals ``codewords``, ``undecoded``, ``erasures``
-            and ``failures`` of codewords, ``mean_iterations`` and ``erased_vectors``, once a second
-            at most; after the end the getters have them.
+        message out ``status``: a dict with the codeword totals ``codewords``, ``undecoded``,
+            ``erasures`` and ``failures``, and ``mean_iterations`` and ``erased_vectors``, at most
+            once a second. After the end of the stream the getters return the totals.
 
-    Each codeword that comes in leaves, with its tags. A tag ``noise_var`` on ``y`` sets the noise
-    power from its item on, as ``set_noise_var`` does from the next work() call on. A vector that
-    cannot be detected (NaN, Inf, rank of H) has no LLRs; a codeword without any is erased, its bits
-    are 0.
+    Each input codeword gives one output item, with its tags. A tag ``noise_var`` on ``y`` sets the
+    noise power from its item on; ``set_noise_var`` sets it from the next work() call on. A vector
+    that cannot be detected (NaN, Inf, rank of H) has no LLRs; a codeword without any LLRs is
+    erased, and its bits are 0.
 
-    Vectors go to a GPU once, and bits come back. If it fails while the flowgraph runs, this is
-    reported once, and the CPU takes the codewords at hand and all after them. What a GPU needs at
-    first, compiling and, for backend "auto", a comparison with the CPU, takes seconds in start().
+    Vectors are copied to a GPU once, and only bits are copied back. A GPU failure while the
+    flowgraph runs is reported once; the CPU then receives the current codewords and all later ones.
+    start() does the slow first steps on a GPU: compiling and, for backend "auto", a comparison with
+    the CPU. They take seconds.
 
     Args:
-        num_tx, num_rx, constellation: as of the detectors.
+        num_tx, num_rx, constellation: see the detectors.
         code: see ``fec_encoder``.
-        detector: its name, ``detectors.REGISTRY``; for more than one pass one that takes a-priori
-            LLRs and decides softly.
-        detector_options: its other keyword arguments, such as {"num_passes": 2}; "device" is the
-            GPU of the decoder too, or a list of several that share the codewords.
-        iterations: passes of detector and decoder, at most.
-        decoder_iterations: the decoder's own in a pass; None for what is usual with it.
-        decoder_options: its other keyword arguments, such as {"algorithm": "offset"}.
+        detector: name of a detector, a key of ``detectors.REGISTRY``. For more than one pass it
+            must take a-priori LLRs and have soft output.
+        detector_options: other keyword arguments of the detector, such as {"num_passes": 2}.
+            "device" selects the GPU of the decoder too, or several GPUs that share the codewords.
+        iterations: maximum number of passes of detector and decoder.
+        decoder_iterations: number of the decoder's own iterations per pass; None for its default.
+        decoder_options: other keyword arguments of the decoder, such as {"algorithm": "offset"}.
         feedback_scale, early_stop: see ``iterative.IterativeReceiver``.
-        interleaver_seed: of ``coding.RandomInterleaver``, as at the transmitter; None for none.
+        interleaver_seed: seed of ``coding.RandomInterleaver``, the same as in the transmitter; None
+            for no interleaver.
         noise_var: noise power per complex receive dimension, linear.
-        symbols_per_channel: T, which divides the vectors of a codeword.
-        history_output: whether there is a fourth output. ``iterations`` can then be set to no more
-            than it was made with.
-        backend: "auto", "cpu", "cuda", "reference" (NumPy, slow), see ``backends``.
-        threads: of the CPU, 0 takes all cores.
+        symbols_per_channel: T, which must divide the number of vectors per codeword.
+        history_output: whether to add the fourth output. ``iterations`` can then not be raised
+            above its initial value.
+        backend: "auto", "cpu", "cuda" or "reference" (NumPy, slow), see ``backends``.
+        threads: number of CPU threads; 0 takes all cores.
 
     Raises:
-        ValueError: an argument is not as above, or does not go together with the others.
-        OSError: a file of a code that cannot be read.
+        ValueError: an argument does not match its description or does not fit the others.
+        OSError: the file of a code cannot be read.
     """
 
     CONTROLS = ("noise_var", "iterations", "threads")
@@ -122,7 +125,7 @@ class iterative_receiver(Decoding, NoisePower, batched_block):
             outputs.append((np.uint8, iterations * self._code.num_info))
         largest = max(np.dtype(kind).itemsize * width for kind, width in (*inputs, *outputs))
         candidates = self._engine.receiver.detector.candidates * vectors * iterations
-        # a flowgraph can only be stopped between two calls
+        # a flowgraph can stop only between two calls
         batch = max(1, min(batch_of_codewords(largest), BATCH_CANDIDATES // candidates))
         batched_block.__init__(self, "iterative_receiver", [vector(*port) for port in inputs],
                                [vector(*port) for port in outputs], batch)
@@ -131,25 +134,25 @@ class iterative_receiver(Decoding, NoisePower, batched_block):
         self.message_port_register_out(STATUS)
 
     def vectors(self):
-        """Vectors of a codeword."""
+        """Return the number of vectors per codeword."""
         return self._engine.layout.vectors
 
     def set_iterations(self, iterations):
-        """Passes of detector and decoder, at most."""
+        """Set the maximum number of passes of detector and decoder."""
         self._engine.iterations = integer("iterations", iterations, 1, self._most)
 
     def iterations(self):
         return self._engine.iterations
 
     def set_threads(self, threads):
-        """CPU threads, 0 for all cores."""
+        """Set the number of CPU threads; 0 takes all cores."""
         self._engine.threads = threads
 
     def threads(self):
         return self._engine.threads
 
     def erased_vectors(self):
-        """Vectors that could not be detected since the block was made."""
+        """Return the number of vectors that could not be detected since the block was made."""
         return self._erased_vectors
 
     def work(self, input_items, output_items):
@@ -167,7 +170,7 @@ class iterative_receiver(Decoding, NoisePower, batched_block):
         outputs = [decided.bits, decided.found, decided.iterations]
         if keep_history:
             history = decided.history.transpose(1, 0, 2)
-            missing = self._most - history.shape[1]    # where set_iterations took some away
+            missing = self._most - history.shape[1]    # if set_iterations lowered the number
             outputs.append(np.pad(history, ((0, 0), (0, missing), (0, 0)), "edge"))
         self._erased_vectors += decided.erasures
         return (outputs, int(decided.found.sum()), int(decided.iterations.sum()),

@@ -135,9 +135,8 @@ class ConvolutionalCode:
                 as certain.
             num_bits: integers, the number of bits in each block without the tail; 0 is allowed.
             threads: number of threads; 0 takes all cores.
-            scale: factor by which llr exceeds ln P(1)/P(0), such as a detector's ``llr_scale``.
-                None means 1 for float32 and unknown for int8; LARGEST_MEAN does not apply to an
-                unknown scale.
+            scale: llr is scale times ln P(1)/P(0), see a detector's ``llr_scale``. None means 1 for
+                float32 and unknown for int8; LARGEST_MEAN does not apply to an unknown scale.
 
         Returns:
             uint8 (sum(num_bits),): the bits of all blocks in order. ``np.split(bits,

@@ -168,7 +168,7 @@ class Program:
 
 @lru_cache
 def _chunk(n, per_channel, threads):
-    """Vectors of a matrix that a thread takes: all, or fewer where threads would be idle."""
+    """Return how many vectors of a matrix a thread takes: all, or fewer if threads are idle."""
     most = max(1, n // threads)
     divisors = (size for i in range(1, isqrt(per_channel) + 1) if per_channel % i == 0
                 for size in (i, per_channel // i))
