@@ -44,7 +44,10 @@ class Decoding(Controlled):
         return self._erasures
 
     def failures(self):
-        """Calls in which the decoder failed; all their codewords were erased."""
+        """Return the number of calls in which the decoder failed.
+
+        All codewords of these calls were erased.
+        """
         return self._failures
 
     def mean_iterations(self):
@@ -52,7 +55,7 @@ class Decoding(Controlled):
         return self._iterations_taken / max(self._codewords, 1)
 
     def last_backend(self):
-        """What the last codewords were decoded by, "cpu", "cuda" or "reference"; None before."""
+        """Return the backend that decoded last: "cpu", "cuda" or "reference"; None before."""
         return self._engine.last_backend
 
     def _decoded(self, n, *arguments):

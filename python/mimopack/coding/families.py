@@ -98,4 +98,4 @@ BUILT_IN = (
         _convolutional, (ConvolutionalDecoder, ViterbiDecoder),
         ("conv:1000:1/2", "conv:1000:3/4")),
     _of_matrices(
-        "the path of a file in alist form", "any LDPC code", ldpc.read_alist, in_files=True))
+        "the path of a file in alist format", "any LDPC code", ldpc.read_alist, in_files=True))

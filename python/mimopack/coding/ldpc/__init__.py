@@ -36,7 +36,10 @@ __all__ = ["FAMILIES", "FORMS", "NR_LIFTING_SIZES", "NR_PUNCTURED_COLUMNS", "WIF
 
 
 def __getattr__(name):
-    """FAMILIES and FORMS of the names that ``get`` takes, which ``coding.register`` adds to."""
+    """Return FAMILIES or FORMS for the names that ``get`` takes.
+
+    They change when ``coding.register`` adds a family.
+    """
     if name in ("FAMILIES", "FORMS"):
         return families() if name == "FAMILIES" else matrix_forms()
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
