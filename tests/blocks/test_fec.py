@@ -106,7 +106,7 @@ class TestCodes:
         assert coding.get(CODE) is coding.get(CODE)
 
     @pytest.mark.parametrize("name, message", [
-        ("polar:1024", "code: got 'polar:1024', which is no file, allowed are wimax:N:RATE, "),
+        ("polar:1024", "code: got 'polar:1024', which is not a file, allowed are wimax:N:RATE, "),
         ("nr_matched:100", "code: got 'nr_matched:100', must be nr_matched:INFO_BITS:CODED_BITS["),
         ("nr_matched:100:x", "code: got 'nr_matched:100:x', must be nr_matched:INFO_BITS:"),
         ("nr_matched:100:201:2", "code: got 'nr_matched:100:201:2'; coded_bits: got 201, must be"),

@@ -201,7 +201,7 @@ class TestFamilies:
         for family in coding.FAMILIES.values():
             assert family.summary and family.form in coding.FORMS
             assert family.examples or family.in_files
-        assert coding.FORMS[-1] == ldpc.FORMS[-1] == "the path of a file in alist form"
+        assert coding.FORMS[-1] == ldpc.FORMS[-1] == "the path of a file in alist format"
         assert set(ldpc.FAMILIES) == {"wimax", "wifi", "nr", ldpc.FORMS[-1]}
 
     def test_the_documents_name_every_family(self):
@@ -228,7 +228,7 @@ class TestFamilies:
 
     @pytest.mark.parametrize("name, message", [
         ("wimax:576:1/2:speed=3", "'wimax:576:1/2:speed=3'; speed: no decoder of wimax:N:RATE has"),
-        ("conv:100:1/2:factor=1", "factor: no decoder of conv:INFO_BITS:RATE has it, allowed are "),
+        ("conv:100:1/2:factor=1", "factor: no decoder of conv:INFO_BITS:RATE has this option, allowed are "),
         ("turbo:40:iterations=3:iterations=4", "iterations is given twice"),
         (5, "code: got 5, allowed are wimax:N:RATE")])
     def test_refusals(self, name, message):

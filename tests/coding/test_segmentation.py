@@ -126,7 +126,7 @@ class TestNr:
         assert segmentation.block_bits == (bits,) * count
 
     def test_what_cannot_be_cut_in_equal_parts(self):
-        with pytest.raises(ValueError, match="transport_bits: got 8425, with 24 bits of CRC must "
+        with pytest.raises(ValueError, match="transport_bits: got 8425, which with 24 bits of CRC "
                                              "be a multiple of the 2 code blocks"):
             coding.NrSegmentation(8425, 1)
 
@@ -180,7 +180,7 @@ class TestBoth:
 def test_blocks_of_other_numbers_of_rows():
     segmentation = coding.LteSegmentation(14_000)
     first, *others = segmentation.segment(random_bits(2, 14_000))
-    with pytest.raises(ValueError, match="blocks: got 1, 2, 2 rows, must be equally many"):
+    with pytest.raises(ValueError, match="blocks: got 1, 2, 2 rows, must be the same number"):
         segmentation.join([first[:1], *others])
 
 

@@ -238,7 +238,7 @@ class TestPrior:
 
     def test_extrinsic_is_the_result_less_the_prior(self, name, backend):
         if name in HARD:
-            with pytest.raises(ValueError, match="decides hard"):
+            with pytest.raises(ValueError, match="has hard output"):
                 create(name, backend, extrinsic=True)
             return
         y, h, noise_var, bits = problem(20, 2, 2, "qam16", 10)

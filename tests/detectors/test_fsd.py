@@ -135,11 +135,11 @@ def test_error_rates_are_ordered():
     (detectors.SFSD, {"num_paths": 17}, "num_paths: got 17, allowed are 1 to 16"),
     (detectors.SFSD, {"levels": 2, "num_paths": 65}, "num_paths: got 65, allowed are 1 to 64"),
     (detectors.SFSD, {"constellation": "qam256", "levels": 4},
-     "levels: got 4, whose 256^4 = 4.29e+09 paths per vector are more than the 1.68e+07"),
+     "levels: got 4, but 256^4 = 4.29e+09 paths per vector exceed the limit of 1.68e+07"),
     (detectors.HFSD, {"constellation": "qam64", "levels": 4, "backend": "reference"},
-     "more than the 2.62e+05 that can be searched with backend 'reference'; allowed are fewer"),
+     "exceed the limit of 2.62e+05 for backend 'reference'; use fewer levels"),
     (detectors.ZFSIC, {"ordering": "best"}, "ordering: got 'best', allowed are sinr, norm, none"),
-    (detectors.BitFlip, {"constellation": "bpsk"}, "what bitflip needs: square QAM"),
+    (detectors.BitFlip, {"constellation": "bpsk"}, "but bitflip needs square QAM"),
     (detectors.ZFSIC, {"extrinsic": True}, "extrinsic: zfsic takes no a-priori LLRs")])
 def test_bad_parameters(detector, arguments, message):
     with pytest.raises(ValueError) as caught:

@@ -28,7 +28,7 @@ class TestLayout:
 
     @pytest.mark.parametrize("arguments, message", [
         ((648, 16, coding.RandomInterleaver(500)),
-         "interleaver: got one of 500 bits, its size must divide the 648"),
+         "interleaver: got 500 bits, must divide the 648"),
         ((648, 0), "bits_per_vector: got 0")])
     def test_bad_arguments(self, arguments, message):
         with pytest.raises(ValueError, match=message):

@@ -174,7 +174,7 @@ class TestLoop:
             np.testing.assert_array_equal(loop.posterior, listed.decode(loop.detected))
 
     def test_last_decoder_of_another_code(self):
-        with pytest.raises(ValueError, match="last_decoder: got one of 576 bits, must be of 648"):
+        with pytest.raises(ValueError, match="last_decoder: got 576 bits, must have the 648"):
             iterative.IterativeReceiver(detectors.MMSE(), CODE.decoder(), iterations=1,
                                         last_decoder=coding.get("wimax:576:1/2").decoder())
 
@@ -221,14 +221,14 @@ class TestLoop:
 
     @pytest.mark.parametrize("name, arguments, message", [
         ("mmse", {}, "detector: mmse takes no a-priori LLRs; allowed are iterations=1, or"),
-        ("sd", {}, "detector: sd decides hard; allowed are iterations=1, or"),
+        ("sd", {}, "detector: sd has hard output; use iterations=1, or"),
         ("nway", {"iterations": 0}, "iterations: got 0, allowed are 1 to 1000"),
         ("nway", {"feedback_scale": 0}, "feedback_scale: got 0"),
         ("nway", {"early_stop": 1}, "early_stop: got 1, must be True or False"),
         ("nway", {"llr_type": "int8"}, "detector: got nway with llr_type=int8, must be float32"),
-        ("nway", {"interleaver": coding.RandomInterleaver(600)}, "interleaver: got one of 600"),
+        ("nway", {"interleaver": coding.RandomInterleaver(600)}, "interleaver: got 600"),
         ("nway", {"decoder": CODE.decoder(keep_messages=True)},
-         "decoder: got keep_messages=True, allowed with early_stop=False")])
+         "decoder: got keep_messages=True, which requires early_stop=False")])
     def test_refusals(self, name, arguments, message):
         if name == "sd":    # it has no extrinsic output to ask for
             with pytest.raises(ValueError, match=message):
@@ -275,7 +275,7 @@ class TestWhatIsRecorded:
         device.id = 0
         y = SimpleNamespace(shape=(41, 4), device=device)
         batch = SimpleNamespace(y=y, h=np.zeros((41, 4, 4)))
-        with pytest.warns(RuntimeWarning, match="no CUDA graphs.*injected"):
+        with pytest.warns(RuntimeWarning, match="CUDA graphs are off.*injected"):
             graphs.receive(lambda *call: calls.append(call), batch, 1, (True,))
         assert calls == [(batch, True)] and not graphs.takes(1, 41)
 

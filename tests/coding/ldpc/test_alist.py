@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Files of alist form: read, written and refused."""
+"""Files in alist format: read, written and refused."""
 
 import ctypes
 from pathlib import Path
@@ -67,8 +67,8 @@ def test_codewords_of_gnuradio_fit_its_alist_files():
     (("3 2\n2 3\n1 2 2\n3 2\n", ""), "got no header|lines, must be"),
     ((SMALL, ""), "got no header"),
     (("2 3 0\n", ""), "got 8 lines, must be 9"),
-    (("1 2 2\n3 2\n", "1 2 1\n3 2\n"), "weights of each column that differ"),
-    (("1 2 2\n3 2\n", "1 2 2\n3 3\n"), "weights of each row that differ"),
+    (("1 2 2\n3 2\n", "1 2 1\n3 2\n"), "column weights that differ"),
+    (("1 2 2\n3 2\n", "1 2 2\n3 3\n"), "row weights that differ"),
     (("1 0\n1 2\n", "1 0\n1 3\n"), "line of a column a number outside of 1 to 2"),
     (("1 0\n", "2 0\n"), "rows and columns that differ"),
     (("1 0\n1 2\n", "1 0\n1 1\n"), "got row 0, column 1 twice"),

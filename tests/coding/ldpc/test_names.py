@@ -23,7 +23,7 @@ def test_a_file_by_its_name(tmp_path):
 
 
 @pytest.mark.parametrize("name, message", [
-    ("dvb:64800", "code: got 'dvb:64800', which is no file, allowed are wimax:N:RATE, wifi:N:RATE"),
+    ("dvb:64800", "code: got 'dvb:64800', which is not a file, allowed are wimax:N:RATE, wifi:N:RATE"),
     ("wimax", "code: got 'wimax', must be wimax:N:RATE"),
     ("wifi:long:1/2", "code: got 'wifi:long:1/2', must be wifi:N:RATE"),
     ("nr:1:384:0", "code: got 'nr:1:384:0', must be nr:BASE_GRAPH:LIFTING_SIZE"),

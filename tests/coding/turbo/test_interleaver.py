@@ -21,7 +21,7 @@ class TestInterleaver:
             assert zlib.crc32(order.astype("<i4").tobytes()) == crc
 
     @pytest.mark.parametrize("size, message", [
-        (6000, "size: got 6000, allowed are TURBO_SIZES; next are 5952 and 6016"),
+        (6000, "size: got 6000, the nearest of TURBO_SIZES are 5952 and 6016"),
         (32, "size: got 32, allowed are 40 to 6144"), (40.0, "size: got 40.0, must be an integer")])
     def test_other_sizes_are_refused(self, size, message):
         for make in (turbo.qpp_interleaver, turbo.TurboEncoder, turbo.TurboDecoder):
