@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What "auto", "cpu", "cuda" and "reference" mean for batches of the host, and a GPU that fails."""
+"""The meaning of "auto", "cpu", "cuda" and "reference" for host arrays, and GPU failures."""
 
 import warnings
 from types import SimpleNamespace
@@ -10,7 +10,7 @@ from gnuradio.mimopack.backends import BACKENDS, Placement
 
 
 class Crossover:
-    """A GPU that wins from so many items on, as if that were known."""
+    """Imitates a known crossover: a GPU that wins from a given number of items on."""
 
     def __init__(self, least):
         self.least, self.asked, self.slow = least, [], []
@@ -44,7 +44,7 @@ class TestChoice:
         placement = Placement("auto", Crossover(100))
         assert [work(placement, n, ("case",)) for n in (99, 100)] == ["by the CPU", "by the GPU"]
         assert placement.crossover.asked == [(99, ("case",), False), (100, ("case",), False)]
-        assert placement.crossover.slow == [("case",)]    # the CPU's time is learned, no other
+        assert placement.crossover.slow == [("case",)]    # only CPU times are recorded
 
     @pytest.mark.parametrize("backend", [b for b in BACKENDS if b != "auto"])
     def test_others_do_not_ask(self, backend):
@@ -82,7 +82,7 @@ class TestFailure:
         placement = Placement("auto", Crossover(100))
         with pytest.warns(RuntimeWarning, match="going on with the CPU.*off the bus") as caught:
             assert self.fail(placement) == "by the CPU"
-        assert caught[0].filename == __file__    # the line that asked, outside of the package
+        assert caught[0].filename == __file__    # the calling line, outside the package
         assert placement.last == "cpu" and placement.gpu_is_lost
         with warnings.catch_warnings():
             warnings.simplefilter("error")
@@ -90,7 +90,7 @@ class TestFailure:
 
     def test_cuda_raises(self):
         placement = Placement("cuda")
-        for _ in range(2):    # it may work again
+        for _ in range(2):    # the GPU may work again
             with pytest.raises(RuntimeError, match="off the bus"):
                 self.fail(placement)
         assert not placement.gpu_is_lost and work(placement, 1) == "by the GPU"

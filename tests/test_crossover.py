@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The batch size from which a GPU is faster: what is measured and kept, and when."""
+"""The batch size from which a GPU is faster: when it is measured, and what is stored."""
 
 import json
 import math
@@ -18,13 +18,13 @@ CONFIGURATION = {"work": "decoder", "threads": 2}
 
 @pytest.fixture
 def new_process(monkeypatch):
-    """Call it to forget what only the memory holds."""
+    """Call it to forget what is stored only in memory."""
     return lambda: monkeypatch.setattr(crossover, "_known", {})
 
 
 @pytest.fixture
 def measured(monkeypatch):
-    """A GPU that wins from 1000 items on; a list of what was measured."""
+    """A GPU that wins from 1000 items on; returns a list of the measured sizes."""
     monkeypatch.setattr(device, "count", lambda: 1)
     monkeypatch.setattr(device, "device_name", lambda number: f"GPU {number}")
     sizes = []
@@ -41,9 +41,9 @@ def made(devices=(0,), name="decoder"):
 @pytest.mark.parametrize("rows, least", [
     ([(16, 1.0, 0.5)], 16), ([(16, 0.5, 1.0)], math.inf),
     ([(100, 1.0, 3.0), (200, 5.0, 3.0)], 150),
-    ([(100, 1.0, 3.0), (200, 2.0, 3.0)], 300),          # where it would win further on
-    ([(100, 1.0, 3.0), (200, 2.0, 4.0)], math.inf),     # both grow alike
-    ([(100, 1.0, 3.0), (200, 2.0, 3.95)], math.inf),    # what it gains may be chance
+    ([(100, 1.0, 3.0), (200, 2.0, 3.0)], 300),          # the GPU wins further on
+    ([(100, 1.0, 3.0), (200, 2.0, 4.0)], math.inf),     # both times grow equally
+    ([(100, 1.0, 3.0), (200, 2.0, 3.95)], math.inf),    # the gain may be chance
     ([(64, 1.0, 3.0), (256, 0.9, 2.0)], math.inf)])
 def test_crossing(rows, least):
     assert crossing(rows) == least
@@ -135,7 +135,7 @@ class TestKept:
 
 class TestMeasuring:
     def problem(self, cpu_item, gpu_call, gpu_item=0.0, most=2**30):
-        """Stand-ins that take so many seconds."""
+        """Return stand-ins that take this number of seconds."""
         return lambda n: None if n > most else (
             lambda: time.sleep(cpu_item * n), lambda: time.sleep(gpu_call + gpu_item * n))
 
@@ -151,6 +151,6 @@ class TestMeasuring:
         assert rows[-1][0] < 1000 and crossing(rows) == math.inf
 
     def test_batches_have_a_limit(self, monkeypatch):
-        monkeypatch.setattr(crossover, "SECONDS", 60.0)    # time is no limit, on a busy machine too
+        monkeypatch.setattr(crossover, "SECONDS", 60.0)    # no time limit, even on a busy machine
         rows = measure(self.problem(0, 1e-4, most=100))
         assert [row[0] for row in rows] == [16, 64]

@@ -1,7 +1,10 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The convolutional code as a block code: a-posteriori LLRs against all codewords and the
-reference, the Viterbi algorithm's decisions, names, gain by iterations."""
+"""The convolutional code as a block code.
+
+The tests compare a-posteriori LLRs with all codewords and with the reference, compare decisions
+with the Viterbi algorithm, and check names and the gain by iterations.
+"""
 
 import ctypes
 from functools import cache
@@ -21,7 +24,7 @@ per_isa = pytest.mark.parametrize("isa", ISAS)
 
 
 def of_all_codewords(llr, size, rate, join):
-    """A-posteriori LLRs of all bits, with every codeword's metric."""
+    """Compute a-posteriori LLRs of all bits from the metrics of all codewords."""
     bits = (np.arange(2**size)[:, None] >> np.arange(size) & 1).astype(np.uint8)
     words = coding.ConvolutionalEncoder(size, rate).encode(bits)
     metrics = llr.astype(float) @ words.T
@@ -66,7 +69,8 @@ class TestLlrs:
         np.testing.assert_allclose(decoder.decode(llr), of_all_codewords(llr, size, rate, join),
                                    rtol=1e-4, atol=1e-4)
 
-    # Lengths round a window's 32 steps, with the tail; batches round the lanes.
+    # Lengths close to a window's 32 steps, including the tail; batches close to the number of
+    # lanes.
     @per_isa
     @per_rate
     @pytest.mark.parametrize("size, n", [(3, 1), (25, 5), (26, 16), (27, 17), (58, 37), (200, 33)])
@@ -91,7 +95,7 @@ class TestLlrs:
     @per_isa
     @per_rate
     def test_int16_is_near(self, rate, isa):
-        """LLRs are rounded to 1/32 of their mean: sums of some tens of them to half of it."""
+        """LLRs are rounded to 1/32 of their mean; a sum of some tens is off by up to half of it."""
         bits, _, llr = transmitted(500, rate, 70, seed=2)
         exact = coding.ConvolutionalDecoder(500, rate, backend="cpu", isa=isa)
         rounded = coding.ConvolutionalDecoder(500, rate, precision="int16", backend="cpu", isa=isa)
@@ -105,14 +109,16 @@ class TestLlrs:
     @per_rate
     @pytest.mark.parametrize("size", [3, 9, 300])
     def test_int16_never_overflows(self, size, rate, isa):
-        """LLRs of nothing but the largest integers, which no codeword fits; what is not rounded
-        comes out as from the reference."""
+        """LLRs that are all the largest integer and fit no codeword.
+
+        Nothing is rounded, so the result equals the reference.
+        """
         length = coding.ConvolutionalEncoder(size, rate).num_bits
         rng = RNG(3)
         signs = np.concatenate([rng.choice([-1, 1], (30, length)), np.ones((1, length)),
                                 -np.ones((1, length)),
                                 np.repeat(rng.choice([-1, 1], (5, length)), 5, 1)[:, :length]])
-        share = rng.random((len(signs), length)) < 0.1    # the others are small: means of a ninth
+        share = rng.random((len(signs), length)) < 0.1    # the mean is about a ninth
         llr = np.where(share, 255.0, 1.0) * signs
         llr[0] = 64 * signs[0]
         decoders = [coding.ConvolutionalDecoder(size, rate, backend="reference"),
@@ -135,7 +141,7 @@ class TestLlrs:
                 np.testing.assert_array_equal(decoder.decode(llr[part]), whole[part])
 
     def test_known_bits_stay(self):
-        """Of information bits, a-priori LLRs beyond all others'."""
+        """The a-priori LLRs of some information bits exceed all other LLRs."""
         bits, _, llr = transmitted(200, "1/2", 40, 1.0)
         known = llr.copy()
         known[:, 50:60] = 100 * (2.0 * bits[:, 50:60] - 1)
@@ -148,7 +154,7 @@ class TestDecisions:
     @per_isa
     @per_rate
     def test_path_metrics_are_the_viterbi_algorithms(self, rate, isa):
-        """Signs of max-log LLRs are the best codeword, whether of information or of coded bits."""
+        """The signs of max-log LLRs are the best codeword, for information bits and coded bits."""
         _, _, llr = transmitted(300, rate, 40, 0.9)
         _, best = reference.viterbi(llr[:, 300:], PUNCTURING[rate], GENERATORS)
         decided = coding.ConvolutionalDecoder(300, rate, isa=isa).decode(llr) > 0
@@ -159,7 +165,7 @@ class TestDecisions:
 
     @per_rate
     def test_viterbi_decoder(self, rate):
-        """The same class's with the interface of the others."""
+        """The Viterbi decoder with the interface of the other decoders."""
         bits, words, llr = transmitted(1000, rate, 200)
         sent, code = np.ascontiguousarray(llr[:, 1000:]), coding.ConvolutionalCode(rate)
         decoder = coding.ViterbiDecoder(1000, rate)
@@ -189,7 +195,7 @@ class TestDecisions:
             assert 0.01 < np.mean(margins > margin)
 
     def test_what_is_found_is_right(self):
-        """But for about e^-margin: LLRs are calibrated here."""
+        """About e^-margin of the found codewords is wrong, because the LLRs are calibrated."""
         bits, _, llr = transmitted(200, "1/2", 20000, 0.75)
         decoder = coding.ConvolutionalDecoder(200, precision="int16", margin=8.0)
         wrong = np.any((decoder.decode(llr)[:, :200] > 0) != bits, axis=1)
@@ -306,7 +312,7 @@ class TestName:
 
 @cache
 def link(snr_db, n=150, name="conv:250:1/2"):
-    """(code, receiver's layout, bits, y, h, noise power) of a 4x4 16-QAM link; simulated."""
+    """Return (code, layout, bits, y, h, noise power) of a simulated 4x4 16-QAM link."""
     code, rng = coding.get(name), RNG(5)
     interleaver = coding.RandomInterleaver(code.num_bits, 1)
     layout = iterative.CodewordLayout(code.num_bits, 16, interleaver)
@@ -320,7 +326,7 @@ def link(snr_db, n=150, name="conv:250:1/2"):
 class TestIterations:
     @pytest.mark.parametrize("name, precision", [("mmsepic", "float32"), ("nway", "int16")])
     def test_feedback_helps(self, name, precision):
-        """Frames wrong after the first and the fourth pass."""
+        """Compare the number of wrong frames after the first and the fourth pass."""
         code, interleaver, bits, y, h, noise_var = link(11)
         receiver = iterative.IterativeReceiver(
             detectors.create(name, extrinsic=True), code.decoder(precision=precision), interleaver,
@@ -370,7 +376,7 @@ def test_encoder_agrees_with_gnuradios():
 def test_puncturing_keeps_the_standards_bits():
     mother = coding.ConvolutionalCode("1/2").encode(
         np.random.default_rng(1).integers(0, 2, 60))
-    # Figure 17-9: of A1 B1 A2 B2 A3 B3 rate 3/4 keeps A1 B1 A2 B3, rate 2/3 keeps A1 B1 A2.
+    # Figure 17-9: of A1 B1 A2 B2 A3 B3, rate 3/4 keeps A1 B1 A2 B3 and rate 2/3 keeps A1 B1 A2.
     kept = {"3/4": (6, [0, 1, 2, 5]), "2/3": (4, [0, 1, 2]), "5/6": (10, [0, 1, 2, 5, 6, 9])}
     bits = np.random.default_rng(1).integers(0, 2, 60)
     for rate, (period, places) in kept.items():

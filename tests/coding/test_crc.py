@@ -28,7 +28,7 @@ class TestCrc:
         ("24A", 0x864CFB, 0xCDE703), ("24B", 0x800063, 0x23EF52), ("16", 0x1021, 0x31C3),
         ("8", 0x9B, 0xEA)])
     def test_check_values(self, name, polynomial, check):
-        """Of "123456789", as catalogues of CRCs have them (XMODEM's for 16), and GNU Radio's."""
+        """Check values of "123456789" from catalogues of CRCs (XMODEM for 16) and GNU Radio."""
         crc = coding.Crc(name)
         bits = np.unpackbits(np.frombuffer(b"123456789", np.uint8))[None]
         value = int("".join(map(str, crc.parity(bits)[0])), 2)
@@ -42,7 +42,7 @@ class TestCrc:
         sent = crc.attach(random_bits(crc.length + 41, 41))
         body, fits = crc.check(sent)
         assert fits.all() and np.array_equal(body, sent[:, :41])
-        sent ^= np.eye(len(sent), dtype=np.uint8)    # one wrong bit in each, at another place
+        sent ^= np.eye(len(sent), dtype=np.uint8)    # one wrong bit per row, in different places
         assert not crc.check(sent)[1].any()
 
     def test_bad_arguments(self):

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""List decoding: against the best of all codewords, and what it may not change."""
+"""List decoding: comparison with the best of all codewords, and properties it must keep."""
 
 import numpy as np
 import pytest
@@ -12,7 +12,7 @@ ENCODER = ldpc.LdpcEncoder(SMALL)
 
 
 def transmitted(encoder, bits, ebn0_db, seed=0):
-    """(codewords, LLRs) over AWGN with BPSK; simulated."""
+    """Return simulated (codewords, LLRs) over AWGN with BPSK."""
     words = encoder.encode(bits)
     noise_var = encoder.num_bits / encoder.num_info / 2 * 10 ** (-ebn0_db / 10)
     y = 2.0 * words - 1 + np.random.default_rng(seed).normal(0, np.sqrt(noise_var), words.shape)
@@ -24,7 +24,7 @@ def random_bits(n, k, seed=1):
 
 
 def all_words(encoder):
-    """All codewords of a short code, float32."""
+    """Return all codewords of a short code, float32."""
     k = encoder.num_info
     bits = np.arange(2**k)[:, None] >> np.arange(k) & 1
     return encoder.encode(bits.astype(np.uint8)).astype(np.float32)
@@ -32,7 +32,7 @@ def all_words(encoder):
 
 @pytest.fixture(scope="module")
 def lossy():
-    """(LLRs, a decoder, its output, found, iterations) of which some are not found."""
+    """Return (LLRs, decoder, output, found, iterations) with some codewords not found."""
     _, llr = transmitted(ENCODER, random_bits(200, 324), 1.3)
     decoder = ldpc.LdpcDecoder(SMALL, backend="cpu")
     posterior = decoder.decode(llr)
@@ -41,7 +41,7 @@ def lossy():
 
 
 class Exhaustive:
-    """Finds the best codeword, but not of the LLRs that it saw first."""
+    """A decoder that finds the best codeword, except for the LLRs that it sees first."""
 
     num_bits, seen = 7, None
 
@@ -59,7 +59,7 @@ class Exhaustive:
 
 class TestMaximumLikelihood:
     def test_best_with_a_bit_known_both_ways_is_the_best(self):
-        """Of the two best codewords with one bit 0 and 1 the better is the best of all."""
+        """The better of the best codewords with a bit 0 and with the bit 1 is the best of all."""
         code = ldpc.ParityChecks(3, np.repeat(np.arange(3), 4),
                                  [0, 2, 4, 6, 1, 2, 5, 6, 3, 4, 5, 6])
         words = all_words(ldpc.LdpcEncoder(code))
@@ -72,8 +72,11 @@ class TestMaximumLikelihood:
         np.testing.assert_array_equal(listed.iterations_taken, 9)
 
     def test_short_code_comes_close(self):
-        """A (20, 10) code, each bit in three checks: the decoder alone loses more than twice as
-        many codewords as the best decision, with a list hardly more."""
+        """A (20, 10) code with each bit in three checks.
+
+        The decoder alone loses more than twice as many codewords as the best decision; with a list
+        it loses hardly more.
+        """
         rng = np.random.default_rng(1)
         columns = rng.permutation(np.repeat(np.arange(20), 3)).reshape(10, 6)
         while any(len(set(row)) < 6 for row in columns):
@@ -134,7 +137,7 @@ class TestListDecoder:
         np.testing.assert_array_equal(listed.decode(4 * llr), expected)
 
     def test_llrs_of_one_size(self):
-        """Hard decisions: which bits are known is not seen by their LLRs."""
+        """Hard decisions: the LLRs do not show which bits are known."""
         words, llr = transmitted(ENCODER, random_bits(300, 324), 3.0)
         llr = np.where(llr > 0, np.float32(3), np.float32(-3))
         decoder = ldpc.LdpcDecoder(SMALL, backend="cpu")
@@ -152,8 +155,11 @@ class TestListDecoder:
                 np.ones((3, 396), np.float32))
 
     def test_crc_decides_for_turbo_codes(self):
-        """Both constituent decoders agree on wrong bits too. With a CRC no wrong codeword passes,
-        and a few candidates leave less than half of what was wrong."""
+        """Both constituent decoders may agree on wrong bits.
+
+        With a CRC no wrong codeword passes, and a few candidates leave less than half of the
+        errors.
+        """
         crc, code = coding.Crc("24A"), coding.get("turbo:128")
         bits = crc.attach(random_bits(2000, 104))
         _, llr = transmitted(code, bits, 1)
@@ -175,8 +181,10 @@ class TestListDecoder:
         assert wrong[2] < 0.5 * wrong[1] > 25
 
     def test_bits_that_are_not_sent(self):
-        """Candidates are of the bits sent; the information bits, two of which are not, are those
-        of the codewords chosen."""
+        """Candidates have the bits sent; the result has the information bits of the chosen ones.
+
+        Two of the information bits are not sent.
+        """
         code = coding.get("nr:2:16")
         bits = random_bits(200, code.num_info)
         _, llr = transmitted(code, bits, 0.4)

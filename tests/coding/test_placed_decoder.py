@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Decoders between CPU and GPU: backend "auto", and GPUs that fail. The GPU is a stand-in."""
+"""Decoders that run on CPU or GPU: backend "auto", and GPU failures; the GPU is a stand-in."""
 
 import json
 
@@ -13,7 +13,7 @@ NAMES = ["wifi:648:1/2", "turbo:104", "conv:100:3/4", "conv:100:3/4:algorithm=vi
 
 
 def received(code, n=100, sigma=0.7):
-    """LLRs of codewords over AWGN with BPSK, the first of which is erased; simulated."""
+    """Return simulated LLRs of codewords over AWGN with BPSK; the first codeword is erased."""
     rng = np.random.default_rng(1)
     words = code.encode(rng.integers(0, 2, (n, code.num_info), np.uint8))
     y = 2.0 * words - 1 + rng.normal(0, sigma, words.shape)
@@ -24,7 +24,7 @@ def received(code, n=100, sigma=0.7):
 
 @pytest.fixture
 def measured(monkeypatch):
-    """The GPU wins from 40 codewords on; a list of the sizes of problems that were measured."""
+    """The GPU wins from 40 codewords on; returns a list of the measured problem sizes."""
     sizes = []
 
     def measure(problem):
@@ -44,7 +44,7 @@ def test_auto_takes_the_faster_one(monkeypatch, measured, name):
     decoder, expected = code.decoder(), code.decoder(backend="cpu")
     llr = received(code)
     decoder.prepare(100)
-    assert measured == [None]    # and a problem too large for memory is none
+    assert measured == [None]    # a problem too large for memory gives None
     assert batches == [20] and decoder.last_backend is None
     for n, backend in ((100, "cuda"), (30, "cpu"), (33, "cuda"), (0, "cpu")):
         np.testing.assert_array_equal(decoder.decode(llr[:n]), expected.decode(llr[:n]))
@@ -90,7 +90,7 @@ def test_a_slow_batch_is_followed_by_a_measurement(monkeypatch, measured):
     ("wifi:648:1/2", {"keep_messages": True}), ("wifi:648:1/2", {"backend": "cpu"}),
     ("turbo:104", {"backend": "reference"}), ("wifi:648:1/2", {"device": 1})])
 def test_the_cpu_alone(monkeypatch, measured, name, options):
-    """Where the GPU has another precision, messages would move, or it was not asked for."""
+    """The GPU has another precision, messages would move, or the user did not ask for a GPU."""
     batches = stand_in.install(monkeypatch)
     code = coding.get(name)
     decoder = code.decoder(**options)
@@ -126,7 +126,7 @@ class TestFailure:
         assert batches == [100, 100] and decoder.last_backend == "cuda"
 
     def test_cuda_with_somebody_who_is_told(self, monkeypatch, name):
-        """Through decoders around it; once."""
+        """Failures are reported once, also through decoders around the decoder."""
         batches, told = stand_in.install(monkeypatch, fails_at=2), []
         code = coding.get(name)
         decoder, llr = coding.ListDecoder(code.decoder(backend="cuda"), 0), received(code)
@@ -138,7 +138,7 @@ class TestFailure:
 
 
 def test_output_over_the_input_is_decoded_again(monkeypatch):
-    """What a GPU that failed has written is no input for the CPU."""
+    """The CPU must not read what a failed GPU has written."""
     stand_in.install(monkeypatch, fails_at=1)
     matrix = coding.ldpc.get("wifi:648:1/2")
     llr = received(coding.get("wifi:648:1/2"))

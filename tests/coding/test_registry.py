@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Families of codes: those built in, and one that is registered here, from outside."""
+"""Families of codes: the built-in ones, and one that this file registers from outside."""
 
 from functools import partial
 
@@ -18,7 +18,7 @@ from source_tree import ROOT
 
 
 class RepetitionEncoder:
-    """Each bit so many times, first all bits once."""
+    """Repeats each bit; all bits are sent once before the first is repeated."""
 
     def __init__(self, info_bits, times):
         if not times:
@@ -32,7 +32,7 @@ class RepetitionEncoder:
 
 
 class RepetitionDecoder(coding.Decoder):
-    """Adds what is known of a bit; found are codewords whose bits are all surer than ``sure``."""
+    """Adds the LLRs of each bit; a codeword is found if all its sums exceed ``sure``."""
 
     def __init__(self, info_bits, times, iterations=1, sure=0.0, backend="auto", threads=0,
                  device=0):
@@ -47,7 +47,7 @@ class RepetitionDecoder(coding.Decoder):
 
 
 class MajorityDecoder(coding.HardDecoder):
-    """Decides for what most of a bit's LLRs say."""
+    """Decides for the value that most LLRs of a bit have."""
 
     def __init__(self, info_bits, times, iterations=1, backend="auto", threads=0, device=0):
         self.num_bits, self._times = info_bits * times, times
@@ -73,7 +73,7 @@ def make_repetition(info_bits, times=3):
 
 @pytest.fixture
 def repetition():
-    """The family, known during a test."""
+    """The family, registered during a test."""
     family = coding.Family("repetition:INFO_BITS[:TIMES]", "each bit TIMES times (3)",
                            make_repetition, examples=("repetition:100",))
     coding.register(family)
@@ -82,7 +82,7 @@ def repetition():
 
 
 def received(name, n=200, sigma=0.9, seed=1):
-    """(bits, LLRs) of codewords over AWGN with BPSK; simulated."""
+    """Return simulated (bits, LLRs) of codewords over AWGN with BPSK."""
     rng, code = np.random.default_rng(seed), coding.get(name)
     bits = rng.integers(0, 2, (n, code.num_info), np.uint8)
     y = 2.0 * code.encode(bits) - 1 + rng.normal(0, sigma, (n, code.num_bits))
@@ -170,7 +170,7 @@ class TestFamilyFromOutside:
         assert done.exit_code == 1 and "repetition:INFO_BITS[:TIMES]" in done.output
 
     def test_iterative_receiver(self, repetition):
-        """Enough copies of a bit for errors to be few."""
+        """Each bit is sent often enough for errors to be rare."""
         name = "repetition:60:12"
         code, rng = coding.get(name), np.random.default_rng(1)
         bits = rng.integers(0, 2, (30, 60), np.uint8)
@@ -188,7 +188,7 @@ class TestFamilies:
     @pytest.mark.parametrize("name", [
         example for family in coding.FAMILIES.values() for example in family.examples])
     def test_examples(self, name):
-        """What is encoded is decoded, with the options that a family says it has."""
+        """Encoded bits are decoded again with each option that the family lists."""
         code, (bits, llr) = coding.get(name), received(name, 4, 0.1)
         family, _, options = look_up(name)
         assert not options and name.startswith(f"{family.name}:")
@@ -228,7 +228,7 @@ class TestFamilies:
 
     @pytest.mark.parametrize("name, message", [
         ("wimax:576:1/2:speed=3", "'wimax:576:1/2:speed=3'; speed: no decoder of wimax:N:RATE has"),
-        ("conv:100:1/2:factor=1", "factor: no decoder of conv:INFO_BITS:RATE has this option, allowed are "),
+        ("conv:100:1/2:factor=1", "factor: no decoder of conv:INFO_BITS:RATE has this option, "),
         ("turbo:40:iterations=3:iterations=4", "iterations is given twice"),
         (5, "code: got 5, allowed are wimax:N:RATE")])
     def test_refusals(self, name, message):
@@ -242,7 +242,7 @@ class TestFamilies:
 
 
 class Plain:
-    """An object that is no ``coding.Decoder``, as receivers take it."""
+    """An object that is not a ``coding.Decoder`` but that receivers accept."""
 
     num_bits = 6
 

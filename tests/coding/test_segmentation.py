@@ -1,7 +1,10 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Code blocks of LTE's and 5G NR's transport blocks: against Sionna's recorded outputs and the
-standards' text written out; CRCs that do not fit are reported where they are."""
+"""Segmentation of LTE's and 5G NR's transport blocks into code blocks.
+
+The oracles are Sionna's recorded outputs and the text of the standards. Wrong CRCs are reported for
+the right block.
+"""
 
 import numpy as np
 import pytest
@@ -19,7 +22,7 @@ def random_bits(n, length, seed=1):
 
 
 def lte_blocks(a):
-    """TS 36.212 §5.1.2 written out: (the sizes K_r, F)."""
+    """Compute (the sizes K_r, F) by the text of TS 36.212 §5.1.2."""
     b, z = a + 24, 6144
     if b <= z:
         length, c, b_1 = 0, 1, b
@@ -39,7 +42,7 @@ def lte_blocks(a):
 
 
 def nr_blocks(a, base_graph):
-    """TS 38.212 §7.2.1 and §5.2.2 written out: (C, K')."""
+    """Compute (C, K') by the text of TS 38.212 §7.2.1 and §5.2.2."""
     b = a + (24 if a > 3824 else 16)
     k_cb = {1: 8448, 2: 3840}[base_graph]
     if b <= k_cb:
@@ -71,7 +74,7 @@ class TestLte:
         whole = coding.Crc("24A").attach(bits)
         np.testing.assert_array_equal(np.hstack([block[:, :-24] for block in blocks]), whole)
         for block in blocks:
-            # Its CRC is that of a block with filler bits, zeros that it begins with.
+            # The CRC includes the filler bits, which are zeros at the beginning of the block.
             filled = np.pad(block[:, :-24], ((0, 0), (7, 0)))
             np.testing.assert_array_equal(coding.Crc("24B").parity(filled), block[:, -24:])
 
@@ -81,7 +84,7 @@ class TestLte:
         np.testing.assert_array_equal(block, coding.Crc("24A").attach(bits))
 
     def test_through_encoder_and_decoder(self):
-        """With noise, five code blocks of two sizes, the first one with filler bits."""
+        """With noise: five code blocks of two sizes; the first one has filler bits."""
         a, n, total, sigma = 25_000, 3, 50_004, 0.7
         segmentation, rng = coding.LteSegmentation(a), RNG(3)
         sizes = {turbo.RateMatching(k, 100).size for k in segmentation.block_bits}
@@ -127,7 +130,7 @@ class TestNr:
 
     def test_what_cannot_be_cut_in_equal_parts(self):
         with pytest.raises(ValueError, match="transport_bits: got 8425, which with 24 bits of CRC "
-                                             "be a multiple of the 2 code blocks"):
+                                             "must be a multiple of the 2 code blocks"):
             coding.NrSegmentation(8425, 1)
 
 
@@ -154,7 +157,7 @@ class TestBoth:
         np.testing.assert_array_equal(fits, [True, False, True, False, True])
 
     def test_coded_bits_are_shared_in_whole_symbols(self, segmentation):
-        """TS 36.212 §5.1.4.1.2 and TS 38.212 §5.4.2.1 written out."""
+        """Compare with the text of TS 36.212 §5.1.4.1.2 and TS 38.212 §5.4.2.1."""
         count = segmentation.num_blocks
         for depth, layers, symbols in ((1, 1, 1000), (6, 2, 2503), (4, 1, 777)):
             total, c = symbols * depth * layers, count

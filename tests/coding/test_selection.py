@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Selections of a codeword's bits: which are sent, and LLRs of those that are not."""
+"""Selections of a codeword's bits: the bits sent, and LLRs of the bits not sent."""
 
 import numpy as np
 import pytest
@@ -8,7 +8,7 @@ from gnuradio.mimopack import coding
 
 
 class TestSelection:
-    """Of codewords of four bits: what is sent is 2, 0, 2, 3, 2."""
+    """Codewords of four bits; bits 2, 0, 2, 3, 2 are sent."""
 
     selection = coding.Selection(2, 4, [2, 0, 2, 3, 2])
 
@@ -20,7 +20,7 @@ class TestSelection:
     def test_recover_adds(self):
         llr = np.array([[1, 20, 300, 4000, 50000]], np.float32)
         np.testing.assert_array_equal(self.selection.recover(llr), [[20, 0, 50301, 4000]])
-        llr[0, 0] = np.nan    # it is that of bit 2 alone
+        llr[0, 0] = np.nan    # bit 2 is sent once
         np.testing.assert_array_equal(self.selection.recover(llr), [[20, 0, np.nan, 4000]])
 
     @pytest.mark.parametrize("sent", [[], [4], [-1], [0.5], [[1]]])

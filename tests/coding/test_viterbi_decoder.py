@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The Viterbi decoder against the reference, and what must hold of any."""
+"""The Viterbi decoder against the reference, and properties of any Viterbi decoder."""
 
 import numpy as np
 import pytest
@@ -8,9 +8,9 @@ from gnuradio.mimopack import _core, coding, reference
 from gnuradio.mimopack.coding.convolutional import GENERATORS, LARGEST_MEAN, PUNCTURING, TAIL
 
 ISAS = _core.available_isas()
-# Largest integer that LLRs become: lib/cpu/viterbi_plan.h
+# Largest integer after rounding: lib/codes/viterbi/plan.h
 LARGEST = {"1/2": 21, "2/3": 31, "3/4": 36, "5/6": 42}
-# Noise at which about one bit in a hundred is wrong
+# Noise at which about one bit in a hundred is wrong.
 DEVIATION = {"1/2": 0.85, "2/3": 0.67, "3/4": 0.59, "5/6": 0.53}
 
 per_rate = pytest.mark.parametrize("rate", coding.CODE_RATES)
@@ -18,7 +18,7 @@ per_isa = pytest.mark.parametrize("isa", ISAS)
 
 
 def make(rate, lengths, seed=0, deviation=0.0):
-    """(code, bits of all blocks, LLRs)"""
+    """Return (code, bits of all blocks, LLRs)."""
     rng = np.random.default_rng(seed)
     code = coding.ConvolutionalCode(rate)
     bits = [rng.integers(0, 2, n, np.uint8) for n in lengths]
@@ -29,19 +29,19 @@ def make(rate, lengths, seed=0, deviation=0.0):
 
 
 def metric(llr, code, bits):
-    """Sum of the LLRs of the ones that bits send."""
+    """Return the sum of the LLRs of the ones that are sent for bits."""
     coded = code.encode(np.append(bits, np.zeros(TAIL, np.uint8)))
     return np.sum(np.asarray(llr, float)[coded == 1])
 
 
 def exact(llr, rate):
-    """The reference's bits of one block, and their metric."""
+    """Return the reference's bits for one block, and their metric."""
     bits, best = reference.viterbi(llr[None], PUNCTURING[rate], GENERATORS)
     return bits[0], best[0]
 
 
 def quantised(llr, rate):
-    """The integers that a block's LLRs become."""
+    """Return a block's LLRs rounded to integers."""
     size = np.abs(llr[np.isfinite(llr) & (llr != 0)])
     scale = np.float32(LARGEST[rate] / 2 / min(size.mean(dtype=float), LARGEST_MEAN))
     scaled = np.nan_to_num(llr.astype(np.float32) * scale, nan=0.0)
@@ -49,7 +49,7 @@ def quantised(llr, rate):
 
 
 def brute_force(llr, code, num_bits):
-    """Best metric of all blocks of so many bits."""
+    """Return the best metric of all blocks with this number of bits."""
     words = np.arange(2**num_bits)[:, None] >> np.arange(num_bits) & 1
     return max(metric(llr, code, word) for word in words)
 
@@ -78,7 +78,7 @@ def test_without_noise(rate, isa):
 @per_rate
 @pytest.mark.parametrize("deviation", [0.3, 0.7, 3.0])
 def test_agrees_with_the_reference(rate, isa, deviation):
-    """On the LLRs as they are rounded, the decoder's codeword is as good as any."""
+    """For the rounded LLRs, the decoder's codeword is as good as any other."""
     lengths = [1, 2, 5, 6, 17, 100, 113, 114, 115, 700, 2500]
     _, _, llr = make(rate, lengths, 1, deviation)
     code = coding.ConvolutionalCode(rate, isa=isa)
@@ -91,14 +91,17 @@ def test_agrees_with_the_reference(rate, isa, deviation):
 
 
 def lightest_paths(rate, to_zero):
-    """(steps of the puncturing's period, 64): ones that the lightest path from state 0 to each
-    state sends, or from each state to state 0, by the step that it ends or begins with."""
+    """Return (steps of the puncturing's period, 64): ones on the lightest path to or from a state.
+
+    The path leads from state 0 to each state, or from each state to state 0. The first axis is the
+    step at which it begins or ends.
+    """
     kept = np.reshape(PUNCTURING[rate], (-1, 2))
     weights = np.full((len(kept), 64), 99)
     weights[:, 0] = 0
     for t in [*range(len(kept))] * 20:
         t, after = (-t % len(kept), (-t + 1) % len(kept)) if to_zero else (t, (t + 1) % len(kept))
-        for register in range(128):    # newest bit highest
+        for register in range(128):    # the newest bit is the highest
             sent = [bin(register & int("".join(map(str, taps)), 2)).count("1") & 1
                     for taps in GENERATORS] @ kept[t]
             (t0, s0), (t1, s1) = (t, register & 63), (after, register >> 1)
@@ -110,7 +113,7 @@ def lightest_paths(rate, to_zero):
 
 
 def deepest(rate, deficits, first):
-    """The most penalties that any candidate may have to pay within 12 steps, of all LLRs."""
+    """Return the most penalties that any candidate may pay within 12 steps, over all LLRs."""
     kept = np.reshape(PUNCTURING[rate], (-1, 2))
     state = np.arange(64)
     before = (state[:, None] << 1 & 63) | np.arange(2)
@@ -133,13 +136,14 @@ def deepest(rate, deficits, first):
 
 @per_rate
 def test_the_largest_integers_are_the_most_that_fit(rate):
-    """What lib/kernels/viterbi.h says of metrics of 8 bits.
+    """Check the statements in lib/codes/viterbi/kernel.h about metrics of 8 bits.
 
-    Two states' metrics differ by no more than the lightest path between them pays. Penalties grow
-    with |LLR|, so that the largest LLRs are the worst ones; their signs are all tried.
+    The metrics of two states differ at most by the penalties on the lightest path between them.
+    Penalties grow with |LLR|, so the largest LLRs are the worst case; the test tries all of their
+    signs.
     """
     differ = lightest_paths(rate, to_zero=False)
-    most = [deepest(rate, lightest_paths(rate, to_zero=True)[0], 0)]    # where a block begins
+    most = [deepest(rate, lightest_paths(rate, to_zero=True)[0], 0)]    # at a block's beginning
     most += [deepest(rate, differ[t], t) for t in range(0, len(differ), np.gcd(12, len(differ)))]
     assert max(most) * LARGEST[rate] + 1 <= 255 < max(most) * (LARGEST[rate] + 1) + 1
 
@@ -147,7 +151,7 @@ def test_the_largest_integers_are_the_most_that_fit(rate):
 @per_isa
 @per_rate
 def test_metrics_never_overflow(rate, isa):
-    """LLRs of nothing but the largest integers, which no codeword fits."""
+    """LLRs that are all the largest integer and fit no codeword."""
     _, _, llr = make(rate, [3000], 2)
     code = coding.ConvolutionalCode(rate, isa=isa)
     rng = np.random.default_rng(2)
@@ -155,7 +159,7 @@ def test_metrics_never_overflow(rate, isa):
     for signs in (rng.choice([-1, 1], n), rng.choice([-1, 0, 0, 0, 1], n),
                   np.repeat(rng.choice([-1, 1], n), 5)[:n], np.ones(n), -np.ones(n),
                   np.resize([1, 1, -1, 1, -1, -1, -1], n)):
-        llr = np.where(np.arange(n) < 0.45 * n, 1.0, 0.01) * signs    # small ones halve the mean
+        llr = np.where(np.arange(n) < 0.45 * n, 1.0, 0.01) * signs    # small LLRs halve the mean
         bits = code.decode(llr)
         integers = quantised(llr, rate)
         assert np.abs(integers).max() == LARGEST[rate]
@@ -165,7 +169,7 @@ def test_metrics_never_overflow(rate, isa):
 
 @per_rate
 def test_rounding_loses_little(rate):
-    """Hardly more errors than without rounding, on the same noise."""
+    """Hardly more errors than without rounding, with the same noise."""
     lengths = [2000] * 20
     code, bits, llr = make(rate, lengths, 3, DEVIATION[rate])
     by_reference, _ = reference.viterbi(llr.reshape(len(lengths), -1), PUNCTURING[rate], GENERATORS)
@@ -190,7 +194,7 @@ def test_all_instruction_sets_and_threads_decide_alike(rate):
 @per_rate
 @pytest.mark.parametrize("deviation", [None, 4.0])
 def test_a_batch_decides_as_single_blocks_do(rate, isa, deviation):
-    """Also where noise keeps the pieces of a block from agreeing at once."""
+    """Also with noise that keeps the pieces of a block from agreeing at once."""
     lengths = [0, 6000, 24, 1, 20000, 1500, 0]
     _, _, llr = make(rate, lengths, 5, DEVIATION[rate] if deviation is None else deviation)
     code = coding.ConvolutionalCode(rate, isa)
@@ -216,7 +220,7 @@ def test_nan_is_an_erasure_and_infinity_is_certain(rate, isa):
     certain = llr.copy()
     certain[::3] *= np.inf
     np.testing.assert_array_equal(code.decode(certain), bits)
-    # one infinity does not drown the others
+    # one infinite LLR does not round the others to 0
     certain = 1e-6 * llr
     certain[5] *= np.inf
     np.testing.assert_array_equal(code.decode(certain), bits)
@@ -233,7 +237,7 @@ def test_int8_decides_as_the_same_floats(rate, isa):
     code = coding.ConvolutionalCode(rate, isa)
     small = np.clip(np.rint(40 * llr), -128, 127).astype(np.int8)
     given = small.astype(np.float32)
-    # of float32 the mean would be limited
+    # with float32 the mean would be limited
     apart = np.mean(code.decode_batch(small, lengths)
                     != code.decode_batch(given, lengths, scale=1e3))
     assert apart < 5e-3
@@ -242,7 +246,7 @@ def test_int8_decides_as_the_same_floats(rate, isa):
 
 
 def test_the_scale_limits_the_mean():
-    """A weak half beside a strong one keeps its signs where the mean is limited."""
+    """A weak half beside a strong one keeps its signs if the mean is limited."""
     code, bits, llr = make("1/2", [4000], 8, 0.5)
     strong = np.arange(llr.size) % 2 == 0
     llr = np.where(strong, np.sign(llr) * 2000 * np.random.default_rng(8).choice([-1, 1], llr.size),
@@ -334,7 +338,7 @@ def test_viterbi_corrects_errors_and_erasures():
     rng = np.random.default_rng(2)
     bits = rng.integers(0, 2, 2000, dtype=np.uint8)
     llr = 2.0 * code.encode(np.append(bits, np.zeros(6, np.uint8))) - 1
-    # Free distance 10: four errors within a constraint length are corrected for certain.
+    # Free distance 10: any four errors within a constraint length are corrected.
     for begin in range(50, 3800, 250):
         llr[begin + rng.permutation(20)[:4]] *= -1
     llr[3900:3906] = np.nan
@@ -351,7 +355,8 @@ def test_soft_decisions_are_worth_about_two_decibels():
         received = sent + rng.standard_normal(sent.size) * 10 ** (-ebn0_db / 20)
         return np.mean(code.decode(np.sign(received) if hard else received) != bits)
 
-    # Union bound and textbooks: about 1e-3 at 3 dB soft, the same at about 5 dB hard.
+    # Union bound and textbooks: about 1e-3 at 3 dB with soft decisions, at about 5 dB with hard
+    # ones.
     assert 2e-4 < errors(3.0, hard=False) < 2e-3
     assert 2e-4 < errors(5.0, hard=True) < 4e-3
     assert errors(3.0, hard=True) > 1e-2

@@ -1,7 +1,10 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The convolutional code's decoders on GPUs: their programs compile, and decode as the CPU's and
-the reference do, run by g++ without a GPU, and on one."""
+"""The convolutional code's decoders on GPUs.
+
+Their programs compile, and decode as the CPU and the reference do. They run compiled by g++ without
+a GPU, and on a GPU.
+"""
 
 import ctypes
 
@@ -96,14 +99,14 @@ def test_nothing_spills(rate):
 
 
 def sent_of(llr, size):
-    """The LLRs of the bits sent."""
+    """Return the LLRs of the bits sent."""
     return np.ascontiguousarray(llr[:, size:])
 
 
 @per_rate
 @pytest.mark.parametrize("size", [3, 26, 58, 59, 130])
 def test_viterbi_without_a_gpu(size, rate, tmp_path):
-    """The reference's codewords."""
+    """The program finds the codewords of the reference."""
     n = 6
     sent = sent_of(transmitted(size, rate, n, 0.9)[2], size)
     expected, _ = reference.viterbi(sent, PUNCTURING[rate], GENERATORS)
@@ -126,11 +129,11 @@ def test_viterbi_without_a_gpu(size, rate, tmp_path):
         np.testing.assert_array_equal(posterior, usable[:, None] * (2.0 * words - 1))
 
 
-# Less than a window of 32 steps, whole ones, and one step more.
+# Fewer steps than a window of 32, whole windows, and one step more.
 @per_rate
 @pytest.mark.parametrize("size", [3, 26, 58, 59, 130])
 def test_without_a_gpu(size, rate, tmp_path):
-    """The CPU's results, with fewer blocks than codewords too."""
+    """The program gives the CPU's results, also with fewer blocks than codewords."""
     n = 5
     _, _, llr = transmitted(size, rate, n, 0.5, prior=1.0)
     llr[1, 5], llr[3] = np.nan, 0
@@ -192,7 +195,7 @@ class TestOnAGpu:
             np.testing.assert_array_equal(decoder.decode(llr[:n]), whole[:n])
 
     def test_launches_in_parts(self):
-        """As many codewords at once as memory for their metrics allows."""
+        """A launch has as many codewords as the memory for metrics allows."""
         _, _, llr = transmitted(300, "3/4", 50)
         decoder = coding.ConvolutionalDecoder(300, "3/4", backend="cuda")
         whole = decoder.decode(llr)

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The cuda backend on a GPU: the same LLRs as the CPU's, on arrays of the host and the device."""
+"""The cuda backend on a GPU: the same LLRs as the CPU's, for host arrays and GPU arrays."""
 
 import json
 import os
@@ -20,12 +20,12 @@ pytestmark = pytest.mark.gpu
 
 ALL = list(detectors.REGISTRY)
 FILES = sorted(DATA.glob("*.npz"))
-# A tie in a list may fall the other way, for a share of vectors below this.
+# Ties in a list may be broken differently, for at most this share of the vectors.
 TIES = 1e-4
 
 
 def both(name, **parameters):
-    """The detector on the CPU and on the GPU; skips what every backend refuses."""
+    """Return the detector on the CPU and on the GPU; skip what every backend refuses."""
     try:
         cpu = detectors.create(name, backend="cpu", **parameters)
     except ValueError as error:
@@ -34,7 +34,7 @@ def both(name, **parameters):
 
 
 def assert_agree(llr, expected, ties=0):
-    """Within 1e-3 of each vector's largest LLR, but for so many vectors."""
+    """Assert agreement within 1e-3 of each vector's largest LLR, except for ``ties`` vectors."""
     scale = np.max(np.abs(expected), axis=1)
     differ = np.max(np.abs(llr - expected), axis=1) > 1e-3 * scale + 1e-6
     assert np.count_nonzero(differ) <= ties
@@ -99,7 +99,7 @@ def test_any_split_gives_the_same(name, monkeypatch):
     det = detectors.create(name, num_tx=3, num_rx=3, constellation="qpsk", backend="cuda")
     whole = det.detect(y, h, noise_var)
     np.testing.assert_array_equal(det.detect(y, h, noise_var), whole)
-    for part in (100, 1000, 20_000):    # 100: parts of a matrix' vectors
+    for part in (100, 1000, 20_000):    # 100: parts smaller than the vectors of one matrix
         monkeypatch.setattr(transfer, "LEAST_PART_BYTES", part)
         monkeypatch.setattr(transfer, "LARGEST_PART_BYTES", part)
         np.testing.assert_array_equal(det.detect(y, h, noise_var), whole)
@@ -110,7 +110,7 @@ def test_any_split_gives_the_same(name, monkeypatch):
     ("mmse", {}, 1, False), ("nway", {}, 1, True), ("nway", {"llr_type": "int8"}, 1, False),
     ("psd", {}, 1, False), ("nway", {}, 14, False), ("mmse", {}, 14, False)])
 def test_many_rounds_of_few_threads(name, parameters, period, with_prior):
-    """As if the GPU were small: threads take many vectors, and chunks of a matrix' vectors."""
+    """Imitate a small GPU: threads take many vectors, and chunks of a matrix's vectors."""
     y, h, noise_var, bits = problem(14 * 1500, 4, 4, "qam16", 18, period)
     prior = (np.random.default_rng(1).normal(0, 3, bits.shape).astype(np.float32)
              if with_prior else None)
@@ -203,7 +203,7 @@ def test_node_counts(name):
     assert np.count_nonzero(differ) <= 3    # nodes equally far to what float32 holds
 
 
-# A vector's team is a part of a warp, a warp, and a block.
+# The team of a vector is a part of a warp, a warp, or a block.
 @pytest.mark.parametrize("own", [
     {"preset": "table5"}, {"preset": "table5", "constellation": "qpsk"},
     {"preset": "table5", "constellation": "qam64"}, {"team_size": 2}, {"team_size": 8},
@@ -228,7 +228,7 @@ def test_teams_of_psd(own):
     ("psd", {"preset": "table5"}), ("psd", {"team_size": 8}), ("nway", {})])
 @pytest.mark.parametrize("period", [1, 14])
 def test_any_distribution_gives_the_same(name, own, period, monkeypatch):
-    """Static and dynamic, with one multiprocessor's threads and with all."""
+    """Static and dynamic distribution, with the threads of one multiprocessor and of all."""
     size = own.get("num_tx", 4)
     y, h, noise_var, _ = problem(14 * 1500, size, size, "qam16", 15, period)
     found = []
@@ -273,7 +273,7 @@ def test_no_such_device(device):
 
 @pytest.mark.parametrize("name, period", [("nway", 1), ("mmse", 14), ("psd", 1)])
 def test_a_list_of_devices_gives_the_same(name, period, monkeypatch):
-    """All GPUs; and, as there may be one only, programs of the same one in the place of more."""
+    """All GPUs; if there is only one, several programs on the same GPU."""
     y, h, noise_var, _ = problem(14 * 2000, 4, 4, "qam16", 18, period)
     expected = detectors.create(name, backend="cuda").detect(y, h, noise_var)
     det = detectors.create(name, backend="cuda", device=range(device.count()))
@@ -287,7 +287,7 @@ def test_a_list_of_devices_gives_the_same(name, period, monkeypatch):
 
 @pytest.mark.parametrize("n, llr_type", [(300_000, "float32"), (1_000_001, "int8"), (7, "int8")])
 def test_pinned_arrays(n, llr_type):
-    """Some or all of them, of the size of several parts; not the bytes around them."""
+    """Some or all arrays are pinned and as large as several parts; no byte around them changes."""
     from cupyx import empty_pinned
 
     y, h, noise_var, _ = problem(7, 4, 4, "qam16", 18)
@@ -305,7 +305,7 @@ def test_pinned_arrays(n, llr_type):
 
 
 def test_a_large_arena_takes_what_memory_there_is(monkeypatch):
-    """Where a thread's arrays are in global memory: fewer threads, the same result."""
+    """The threads' arrays are in global memory: fewer threads give the same result."""
     import cupy
 
     monkeypatch.setattr(source, "LARGEST_LOCAL_ARENA", 16)
@@ -373,7 +373,7 @@ class TestAuto:
 
 @pytest.fixture
 def little_memory():
-    """Call it: no more of the GPU's than is in use."""
+    """Call it to leave no more GPU memory than is in use."""
     import cupy
 
     pool = cupy.get_default_memory_pool()
@@ -416,7 +416,7 @@ class TestFailures:
         def failing(*arguments, **keywords):
             calls.append(block._detector.last_backend)
             if len(calls) == 3:
-                block._detector.gpus._pipeline._slots = None    # as if a larger batch came
+                block._detector.gpus._pipeline._slots = None    # as for a larger batch
                 little_memory()
             return detect(*arguments, **keywords)
 
@@ -430,7 +430,7 @@ class TestFailures:
 
     @pytest.mark.parametrize("backend", ["auto", "cuda"])
     def test_a_kernel_that_writes_anywhere(self, backend, tmp_path):
-        """The GPU is then lost to the process, which goes on and ends as it should."""
+        """The GPU is lost to the process, which continues and exits normally."""
         path = os.pathsep.join(sys.path)
         done = subprocess.run(
             [sys.executable, "-c", LOST_GPU, backend], capture_output=True, text=True, timeout=300,
@@ -474,7 +474,7 @@ print(block.vectors(), "vectors,", block.erasures(), "erased,", block.failures()
 @pytest.mark.parametrize("period", [1, 14])
 @pytest.mark.parametrize("backend, device", [("cuda", 0), ("cuda", [0]), ("auto", 0)])
 def test_block(period, backend, device, monkeypatch):
-    """A flowgraph whose detector works on the GPU."""
+    """A flowgraph with a detector that runs on the GPU."""
     monkeypatch.setattr(crossover, "measure", lambda *_: [(1, 2.0, 1.0)])
     monkeypatch.setattr(crossover, "LEAST_ITEMS", 1)
     y, h, noise_var, _ = problem(14 * 2000, 4, 4, "qam16", 18, period)
@@ -509,11 +509,11 @@ print(sorted(set(held)))
 """
 
 
-# Not mmap_tmpfile, of which nothing is pinned: GNU Radio sometimes fails to make these buffers
-# while CUDA's threads map memory of their own.
+# mmap_tmpfile, whose buffers are never pinned, is left out: GNU Radio sometimes fails to make these
+# buffers while CUDA's threads map memory of their own.
 @pytest.mark.parametrize("factory", ["sysv_shm", "mmap_shm_open"])
 def test_blocks_pin_buffers_of_every_kind(factory, tmp_path):
-    """Many flowgraphs after each other, in a process of their own, as pinning might hang."""
+    """Run many flowgraphs one after another, in a separate process, because pinning might hang."""
     choice = tmp_path / ".gnuradio/prefs/vmcircbuf_default_factory"
     choice.parent.mkdir(parents=True)
     choice.write_text(f"gr::vmcircbuf_{factory}_factory")
@@ -550,7 +550,7 @@ class TestTwoGpus:
         for number in (1, 0):
             with cupy.cuda.Device(number):
                 arguments = cupy.asarray(y), cupy.asarray(h), noise_var
-            llr = det.detect(*arguments)    # whichever GPU is the current one
+            llr = det.detect(*arguments)    # for any current GPU
             assert llr.device.id == number and det.erasures == 0
             found.append(cupy.asnumpy(llr))
         np.testing.assert_array_equal(*found)

@@ -1,7 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What GPUs have of their own (lib/cuda) gives the CPU's LLRs: their programs, compiled by g++,
-with a block's threads taking turns."""
+"""The GPU's own code (lib/cuda) gives the CPU's LLRs.
+
+g++ compiles the programs, and the threads of a block take turns.
+"""
 
 
 import numpy as np
@@ -49,7 +51,7 @@ def test_rows_through_shared_memory(name, own, tmp_path):
     ("mla", {"constellation": "wlan_qam256", "num_tx": 2})])
 @pytest.mark.parametrize("has_prior", [False, True])
 def test_searches_by_teams(name, own, has_prior, tmp_path):
-    """Sums over all candidates, from where all of them count to where one does."""
+    """Sums over all candidates: from all candidates of equal weight to a single dominant one."""
     det = detectors.create(name, backend="cpu", **own)
     launch = launcher(det, tmp_path, matrix_each=True, has_prior=has_prior)
     for snr_db in (-5, 10, 20, 30, 45):
@@ -83,8 +85,10 @@ def test_prior(name, own, tmp_path):
     ({"k": 20, "constellation": "qam256", "num_tx": 8, "num_rx": 8}, 1, True),
     ({"k": 8, "num_tx": 9, "num_rx": 9}, 1, False)])
 def test_teams_of_kbest(own, period, has_prior, tmp_path):
-    """Lists of one key for each thread and of several, shorter and longer than a symbol has
-    points; paths of several words; models of all vectors of a warp at a time, or of a few."""
+    """Lists with one key per thread and with several, shorter and longer than the constellation.
+
+    Paths have several words; models are made for all vectors of a warp at a time, or for a few.
+    """
     det = detectors.create("kbest", backend="cpu", **own)
     compare(det, launcher(det, tmp_path, matrix_each=period == 1, has_prior=has_prior),
             chunk=period, period=period, n=98, known=3 * has_prior)
@@ -97,7 +101,7 @@ def test_teams_of_kbest(own, period, has_prior, tmp_path):
 @pytest.mark.parametrize("method", ["maxlog", "logsum"])
 def test_passes_of_many_antennas_and_bits(name, points, num_tx, num_rx, method, tmp_path,
                                           monkeypatch):
-    """Candidates' numbers of one word to three, in shared memory and out of it."""
+    """Candidates' numbers have one to three words, in shared memory and outside it."""
     monkeypatch.setattr(source, "LARGEST_LOCAL_ARENA", 2**13)
     det = detectors.create(name, backend="cpu", num_tx=num_tx, num_rx=num_rx, constellation=points,
                            llr_method=method)
@@ -107,8 +111,8 @@ def test_passes_of_many_antennas_and_bits(name, points, num_tx, num_rx, method, 
         launch = launcher(det, folder, matrix_each=has_prior, has_prior=has_prior)
         period = 1 if has_prior else 14
         for snr_db in (0, 25):
-            # Compilers round differently: a value on the border of two points is sliced to either
-            # of them, and then another candidate is found.
+            # Compilers round differently: a value on the border between two points may be sliced to
+            # either of them, which leads to another candidate.
             compare(det, launch, chunk=1, period=period, n=70, snr_db=snr_db, known=2 * has_prior,
                     ties=1)
 
@@ -122,7 +126,7 @@ static_assert(team_fits<asked::fixed_tx, asked::fixed_rx, asked::width,
 
 @pytest.fixture(scope="module")
 def nway_programs(tmp_path_factory):
-    """(detector, program) of N-way, 4x4 16-QAM, with a-priori LLRs, by llr_method."""
+    """Return (detector, program) of N-way, 4x4 16-QAM, with a-priori LLRs, by llr_method."""
     made = {}
     for method in ("maxlog", "logsum"):
         det = detectors.NWay(backend="cpu", llr_method=method)
@@ -132,7 +136,7 @@ def nway_programs(tmp_path_factory):
 
 @pytest.mark.parametrize("method", ["maxlog", "logsum"])
 class TestNumbersOfAnySize:
-    """Each LLR by itself, where others of its vector are far larger."""
+    """Each LLR is accurate by itself, even if others of its vector are far larger."""
 
     def test_a_weak_layer_beside_strong_ones(self, nway_programs, method):
         det, launch = nway_programs[method]
@@ -150,7 +154,7 @@ class TestNumbersOfAnySize:
 
     @pytest.mark.parametrize("certain", [1e2, 1e4, 1e6])
     def test_bits_that_are_known(self, nway_programs, method, certain):
-        """Right or, one of them, wrong."""
+        """The known bits are right, or one of them is wrong."""
         det, launch = nway_programs[method]
         y, h, noise_var, bits = problem(200, 4, 4, "qam16", 6)
         prior = ((2.0 * bits - 1) * certain).astype(np.float32)
@@ -162,8 +166,10 @@ class TestNumbersOfAnySize:
 
     @pytest.mark.parametrize("apart, alike", [(1e-3, 0.9), (1e-5, 0.5)])
     def test_candidates_far_better_than_those_before(self, nway_programs, method, apart, alike):
-        """A weight too large for a sum, in whichever pass; the closer columns are, the more
-        rounding decides."""
+        """A weight too large for a sum occurs in any pass.
+
+        The closer the columns are, the more rounding decides.
+        """
         det, launch = nway_programs[method]
         rng = np.random.default_rng(1)
         y, h, _, bits = problem(200, 4, 4, "qam16", 30)
@@ -183,14 +189,14 @@ class TestNumbersOfAnySize:
 
 
 def test_log_sums_at_any_snr(tmp_path):
-    """Two of a hundred vectors have a candidate of e^80 times the weight of the first."""
+    """In two of a hundred vectors a candidate has e^80 times the weight of the first."""
     det = detectors.NWay(backend="cpu", llr_method="logsum")
     launch = launcher(det, tmp_path)
     for snr_db in (-10, 0, 30, 50):
         compare(det, launch, chunk=1, period=1, snr_db=snr_db)
 
 
-# A vector's team is a part of a warp, a warp, and a block.
+# The team of a vector is a part of a warp, a warp, or a block.
 @pytest.mark.parametrize("own", [
     {"preset": "table5"}, {"preset": "table5", "constellation": "qpsk"},
     {"preset": "table5", "constellation": "wlan_qam64"}, {"team_size": 8}, {"team_size": 32},
@@ -199,8 +205,10 @@ def test_log_sums_at_any_snr(tmp_path):
     {"levels": [5, 4, 1], "expansions": [3, 2], "team_size": 16, "num_tx": 3, "num_rx": 4,
      "ordering": "stacked"}])
 def test_teams(own, tmp_path, monkeypatch):
-    """The CPU's solutions and node counts by any distribution; with a-priori LLRs, for which
-    there is no room beside the largest team."""
+    """The CPU's solutions and node counts with any distribution, with and without a-priori LLRs.
+
+    A-priori LLRs do not fit beside the largest team.
+    """
     det = detectors.PSD(backend="cpu", **own)
     calls = [(True, False, False), (False, False, True), (False, True, True)]
     for number, (counts, prior, dynamic) in enumerate(calls[:2 if det.team_size > 64 else 3]):
@@ -214,15 +222,18 @@ def test_teams(own, tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("name, dynamic", [("nway", True), ("sd", True), ("sd", False)])
 def test_distribution(name, dynamic, tmp_path, monkeypatch):
-    """With rows through shared memory, and without; searches in steps, and whole."""
+    """Rows go through shared memory or not; searches run in steps or whole."""
     monkeypatch.setattr(detectors.REGISTRY[name], "UNEQUAL_TIME", dynamic)
     det = detectors.create(name, backend="cpu")
     compare(det, launcher(det, tmp_path), chunk=1, period=1)
 
 
 def compare(det, launch, chunk, period, n=420, snr_db=15, known=0, counts=False, ties=0):
-    """With the CPU, a block and several; known: the a-priori LLRs' standard deviation; ties:
-    vectors that may differ."""
+    """Compare with the CPU, for one block and for several.
+
+    known is the standard deviation of the a-priori LLRs, ties the number of vectors that may
+    differ.
+    """
     for blocks in (1, 3):
         y, h, noise_var, bits = problem(n, det.num_tx, det.num_rx, det.constellation.name, snr_db,
                                         period, seed=blocks)
@@ -233,7 +244,7 @@ def compare(det, launch, chunk, period, n=420, snr_db=15, known=0, counts=False,
         nodes = np.zeros((n, det.team_size), np.uint32) if counts else None
         llr, erased = detect(det, launch, y, h, noise_var, prior, blocks, chunk, nodes)
         expected = det.detect(y, h, noise_var, prior)
-        if det.name == "kbest":    # the path of a tie may be one or the other
+        if det.name == "kbest":    # either path of a tie is correct
             ties = 2
         differ = np.max(np.abs(llr - expected), axis=1) > 1e-3 * np.max(np.abs(expected), axis=1)
         if np.count_nonzero(differ) <= ties:

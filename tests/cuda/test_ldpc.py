@@ -1,7 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The LDPC decoder on GPUs: its programs compile, and give what the CPU's decoder does, run by
-g++ without a GPU, and on one."""
+"""The LDPC decoder on GPUs: its programs compile, and give the CPU decoder's results.
+
+They run compiled by g++ without a GPU, and on a GPU.
+"""
 
 import ctypes
 
@@ -15,7 +17,7 @@ from nvrtc import ARCHITECTURES, Program
 from without_gpu import compiled, pointer
 
 CODES = {"wifi": SMALL, "hamming": HAMMING, "nr": ldpc.nr(2, 3),
-         # the same ones as wifi's, whose blocks the program does not know of
+         # the ones of a wifi code, without its block structure
          "list": ldpc.ParityChecks(SMALL.num_checks, *SMALL.checks())}
 LAUNCH = """
 extern thread_local float shared[MIMOPACK_SHARED];
@@ -66,7 +68,7 @@ def test_messages_are_in_registers(code):
 def test_steps_have_no_bit_in_common():
     first, columns, step_first = cuda_ldpc.in_steps(SMALL)
     rows, ones = SMALL.checks()
-    assert len(step_first) - 1 <= len(SMALL.shifts)    # block rows are such steps
+    assert len(step_first) - 1 <= len(SMALL.shifts)    # block rows are steps
     checks = {tuple(ones[rows == c]) for c in range(SMALL.num_checks)}
     assert checks == {tuple(columns[first[c]:first[c + 1]]) for c in range(SMALL.num_checks)}
     for step in range(len(step_first) - 1):
@@ -91,7 +93,7 @@ def test_without_a_gpu(name, in_shared, offset, early_stop, tmp_path):
                       tmp_path / "program.so", f"-DMIMOPACK_SHARED={code.num_bits}").launch
     messages = np.zeros((7, len(code.checks()[0])), np.float32)
     tables = ([None] * 3 if cuda_ldpc.is_unrolled(code) else cuda_ldpc.in_steps(code))
-    for blocks in (7, 3):    # the second call goes on
+    for blocks in (7, 3):    # the second call continues
         posterior, found = np.full_like(llr, np.nan), np.full(7, 99, np.uint8)
         taken, erased = np.full(7, 99, np.int32), np.zeros(1, np.uint64)
         launch(blocks, ctypes.c_ulonglong(7), 3, *map(pointer, (

@@ -18,7 +18,7 @@ from simulated import problem
 
 
 class Buffers(gr.sync_block):
-    """Passes items on and notes where its arrays lie; does something in its first call."""
+    """Passes items on and records the addresses of its arrays; its first call runs a function."""
 
     def __init__(self, action=lambda *arrays: None):
         gr.sync_block.__init__(self, "buffers", [np.float32], [np.float32])
@@ -43,7 +43,7 @@ def run_through(block, items=200_000):
 
 
 def connect(top, block, y, h):
-    """Sources of y and h for a block with 14 vectors to a matrix, and its sink."""
+    """Connect sources of y and h to a block with 14 vectors per matrix, and the block to a sink."""
     sink = blocks.vector_sink_f(14 * 16)
     top.connect(blocks.vector_source_c(y.ravel().tolist(), False, 14 * 4), (block, 0))
     top.connect(blocks.vector_source_c(h.ravel().tolist(), False, 16), (block, 1))
@@ -71,7 +71,7 @@ print(block.seen[0])
 @pytest.mark.parametrize("factory, found", [("sysv_shm", True), ("mmap_shm_open", True),
                                             ("mmap_tmpfile", False)])
 def test_buffers_of_every_kind(factory, found, tmp_path):
-    """Those in files are left alone."""
+    """Buffers in files are left alone."""
     choice = tmp_path / ".gnuradio/prefs/vmcircbuf_default_factory"
     choice.parent.mkdir(parents=True)
     choice.write_text(f"gr::vmcircbuf_{factory}_factory")
@@ -127,7 +127,7 @@ def test_memory_that_cannot_be_pinned_stays_as_it_is(monkeypatch):
     pins = pinning.Pins()
 
     def action(*arrays):
-        Fake.registered[arrays[0].ctypes.data] = 1    # by somebody else
+        Fake.registered[arrays[0].ctypes.data] = 1    # pinned by another user
         pins.add(*arrays, np.zeros(100))
 
     run_through(Buffers(action), 10)
@@ -139,8 +139,10 @@ def test_memory_that_cannot_be_pinned_stays_as_it_is(monkeypatch):
 @pytest.mark.parametrize("backend, launches, gpu", [("cuda", -1, 0), ("cuda", -1, 1),
                                                     ("cuda", 5, 0), ("cpu", -1, 0)])
 def test_a_block_pins_while_it_runs(backend, launches, gpu, monkeypatch):
-    """Only the first call's arrays are staged; nothing stays pinned, and a GPU that fails changes
-    no result."""
+    """Only the first call's arrays are staged, and nothing stays pinned after the end.
+
+    A GPU failure does not change the result.
+    """
     fake_cuda.install(monkeypatch, 2)
     monkeypatch.setattr(transfer, "LEAST_PINNED_BYTES", 0)
     monkeypatch.setattr("gnuradio.mimopack.blocks.detector.BATCH_VECTORS", 14 * 500)
@@ -202,7 +204,7 @@ def test_two_blocks_share_buffers(monkeypatch):
     for passes, sink in zip((1, 2), sinks, strict=True):
         expected = detectors.NWay(num_passes=passes, backend="cpu").detect(y, h, noise_var)
         np.testing.assert_array_equal(np.reshape(sink.data(), expected.shape), expected)
-    assert [what for what, _ in Fake.log].count("pin") >= 4    # y, h, and an output of each
+    assert [what for what, _ in Fake.log].count("pin") >= 4    # y, h, and each block's output
     assert not Fake.registered and not pinning._holders
 
 
@@ -231,7 +233,7 @@ def test_it_stays_pinned_when_threads_are_changed(monkeypatch):
 
 @pytest.mark.parametrize("failure", ["refused", "broken", "elsewhere"])
 def test_what_cannot_be_pinned_is_said_once(failure, monkeypatch, capfd):
-    """The stream goes on, and "auto" compares on ordinary arrays from then on."""
+    """The stream continues, and "auto" then compares on ordinary arrays."""
     fake = fake_cuda.install(monkeypatch)
     if failure == "refused":
         def refuse(*_):

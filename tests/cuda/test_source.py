@@ -1,7 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The GPU's programs compile for every architecture, and keep in registers what should be there.
-No GPU is needed."""
+"""The GPU programs compile for every architecture and keep their arrays in registers.
+
+No GPU is needed.
+"""
 
 import subprocess
 import sys
@@ -12,7 +14,7 @@ from gnuradio.mimopack import detectors
 from gnuradio.mimopack.cuda import source
 from nvrtc import ARCHITECTURES, Program
 
-# Other sizes, constellations and calls, for one architecture: (detector, its parameters, the call)
+# Other sizes, constellations and calls, for one architecture: (detector, parameters, call).
 OTHERS = [
     *((name, {"num_tx": 9, "num_rx": 9}, {}) for name in ("nway", "sfsd", "mmse", "kbest")),
     *((name, {"num_tx": 2, "num_rx": 3, "constellation": "bpsk"}, {})
@@ -33,11 +35,11 @@ OTHERS = [
     ("kbest", {"k": 32, "num_tx": 16, "num_rx": 16, "constellation": "qam256"},
      {"has_prior": True}),
 ]
-# Parameters by which another kernel is chosen, or one of another size.
+# Parameters that select another kernel, or a kernel of another size.
 SIZED = [*((name, {}) for name in detectors.REGISTRY), ("softsphere", {"llr_clip": 8.0}),
          ("psd", {"preset": "table5"}), ("psd", {"team_size": 32}), ("kbest", {"k": 4}),
          ("kbest", {"k": 256})]
-# One thread's arrays are in registers, for 4x4 where nothing else is said.
+# Arrays of a thread are in registers, for 4x4 unless the entry says otherwise.
 IN_REGISTERS = [
     *((name, {"constellation": points}, {})
       for name in ("zf", "mmse", "mmsepic", "nway", "fpfsd", "hfsd", "sfsd", "psd") for points in
@@ -61,7 +63,7 @@ def compile_program(name, own, call, architecture):
 
 @pytest.fixture(scope="module")
 def programs():
-    """Futures by (detector, architecture), as two compile at a time."""
+    """Return futures by (detector, architecture); two programs compile at a time."""
     with ThreadPoolExecutor(2) as pool:
         yield {(name, architecture): pool.submit(compile_program, name, {}, {}, architecture)
                for architecture in ARCHITECTURES for name in detectors.REGISTRY}
@@ -81,13 +83,13 @@ def test_other_sizes_and_calls_compile(name, own, call):
 
 
 def test_teams_where_warps_do_not_reduce():
-    """Before compute capability 8.0."""
+    """Compute capability below 8.0."""
     assert compile_program("kbest", {"k": 64}, {}, "sm_75").error is None
 
 
 @pytest.mark.parametrize("name, own", SIZED)
 def test_syntax_for_all_sizes_and_constellations(name, own):
-    """What is chosen by size, and static assertions; a twentieth of the time of compiling."""
+    """Check choices by size and static assertions, in a twentieth of the time to compile."""
     kind = detectors.REGISTRY[name]
     calls = [{}, *({"has_prior": True},) * kind.SUPPORTS_PRIOR,
              *({"counts": True},) * hasattr(kind, "count_nodes"),
@@ -128,7 +130,7 @@ print(ctypes.CDLL("libnvrtc.so.{major}").nvrtcVersion is not None)
 
 @pytest.mark.parametrize("major", [13, 99])
 def test_the_compiler_of_a_package_is_loaded(major):
-    """In a process of its own, as a library stays loaded."""
+    """Uses a separate process, because a library stays loaded."""
     code = LOAD.format(version=1000 * major, major=major)
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert (done.stdout == "True\n") == (major == 13)

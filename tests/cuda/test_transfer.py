@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Batches of the host in parts through several GPUs, which support/fake_cuda.py stands in for."""
+"""Batches of host arrays in parts on several GPUs; support/fake_cuda.py imitates the GPUs."""
 
 import fake_cuda
 import numpy as np
@@ -12,7 +12,7 @@ from simulated import problem
 
 
 def pinned(array):
-    """A copy in pinned memory."""
+    """Return a copy in pinned memory."""
     copy = np.frombuffer(Fake.pinned_memory(array.nbytes), array.dtype).reshape(array.shape)
     copy[...] = array
     return copy

@@ -1,7 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The turbo decoder on GPUs: its programs compile, and decode as the CPU's does, run by g++
-without a GPU, and on one."""
+"""The turbo decoder on GPUs: its programs compile, and decode as the CPU does.
+
+They run compiled by g++ without a GPU, and on a GPU.
+"""
 
 import ctypes
 
@@ -64,8 +66,8 @@ def test_windows_of_every_size():
         assert windows * cuda_turbo.words(size) <= cuda_turbo.threads(size) <= cuda_turbo.THREADS
 
 
-# One window, of several codewords a block, which is the CPU's way; windows of a length that is no
-# multiple of a group's; many.
+# One window, with several codewords per block, as on the CPU; windows whose length is not a
+# multiple of a group's; many windows.
 @pytest.mark.parametrize("early_stop", [True, False])
 @pytest.mark.parametrize("size, n", [(40, 37), (376, 5), (1024, 2)])
 def test_without_a_gpu(size, n, early_stop, tmp_path):
@@ -74,7 +76,7 @@ def test_without_a_gpu(size, n, early_stop, tmp_path):
     cpu = turbo.TurboDecoder(size, 3, early_stop=early_stop, keep_messages=True, backend="cpu")
     launch = compiled(program(size, early_stop) + LAUNCH, tmp_path / "program.so").launch
     messages = np.zeros((n, size), np.float32)
-    for blocks in (-(-n // cuda_turbo.words(size)), 1):    # the second call goes on
+    for blocks in (-(-n // cuda_turbo.words(size)), 1):    # the second call continues
         posterior, found = np.full_like(llr, np.nan), np.full(n, 99, np.uint8)
         taken, erased = np.full(n, 99, np.int32), np.zeros(1, np.uint64)
         launch(blocks, ctypes.c_ulonglong(n), 3, *map(pointer, (
@@ -101,7 +103,7 @@ class TestOnAGpu:
 
     @pytest.mark.parametrize("size, ebn0_db", [(40, 1.5), (376, 1.0), (1056, 0.8), (6144, 0.6)])
     def test_as_good_as_the_cpu(self, size, ebn0_db):
-        """Where about every second codeword is lost, as many are."""
+        """With noise that loses about half of the codewords, the GPU loses as many as the CPU."""
         bits, _, llr = transmitted(size, 400, ebn0_db)
         lost = []
         for backend in ("cpu", "cuda"):

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Bad arguments: ValueErrors that name the argument, what it got and what is allowed."""
+"""Bad arguments raise ValueErrors with the argument's name, its value and the allowed values."""
 
 import os
 import signal
@@ -47,7 +47,7 @@ def test_constructor(name, arguments, message):
     if detectors.REGISTRY[name].MAX_TX == 64:
         message = message.replace("1 to 16", "1 to 64")
         if arguments.get("num_tx") == 17:
-            return    # linear and iterative detectors go to 64
+            return    # linear and iterative detectors allow up to 64
     for backend in ("cpu", "reference"):
         with pytest.raises(ValueError) as caught:
             detectors.create(name, **{"backend": backend, **arguments})
@@ -63,7 +63,7 @@ def test_unknown_parameter(name):
 
 
 def test_who_takes_any_constellation():
-    """The refusal names those that take what it refuses."""
+    """The error message names the detectors that take any constellation."""
     with pytest.raises(ValueError) as caught:
         detectors.NWay(constellation="bpsk")
     named = str(caught.value).rsplit("; ", 1)[1].removesuffix(" take any constellation")
@@ -137,7 +137,7 @@ def test_search_that_cannot_finish_is_refused(name, num_tx, points, own, search)
     (13, "qpsk", {}, 2**25), (1, "qam16", {}, 16), (6, "qam16", {"method": "plain"}, 2**24),
     (16, "bpsk", {}, 2**16), (4, "qam16", {"backend": "reference"}, 2**16)])
 def test_largest_searches(num_tx, points, own, candidates):
-    """What mla really looks at, up to what it still accepts."""
+    """The candidates that mla evaluates in the largest searches that it accepts."""
     det = detectors.MLA(num_tx, num_tx, points, **own)
     assert det.candidates == candidates
 
@@ -209,7 +209,7 @@ def test_prior_where_there_is_none(name):
 
 
 def test_core_checks_shapes_itself():
-    """The binding must not read past an array, whoever calls it."""
+    """The binding must not read past the end of an array for any caller."""
     det = detectors.ZF(backend="cpu").core
     y, h, noise_var, bits = problem(8, 4, 4, "qam16", 20)
     noise = np.full(8, noise_var, np.float32)
@@ -246,7 +246,7 @@ def _detect_in_child(queue):
 
 
 def test_detecting_after_a_fork():
-    """OpenMP's threads are not there in a forked child; it works without them."""
+    """A forked child has no OpenMP threads and works without them."""
     import multiprocessing
 
     y, h, noise_var, _ = problem(5000, 4, 4, "qam16", 20)
@@ -279,7 +279,7 @@ except KeyboardInterrupt:
 
 @pytest.mark.parametrize("n, matrices", [(1_000_000, 1), (500_000, 500_000)])
 def test_ctrl_c_ends_a_long_call(n, matrices):
-    """Otherwise it would take a minute or two."""
+    """Without the interrupt the call takes a minute or two."""
     child = subprocess.Popen([sys.executable, "-c", INTERRUPTED.format(n=n, matrices=matrices)],
                              stdout=subprocess.PIPE, text=True,
                              env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)})
@@ -298,7 +298,7 @@ def test_instruction_sets():
         with pytest.raises(ValueError, match=f"isa: got {isa}, this machine has auto, "):
             detectors.ZF(isa=isa)
     assert _core.isa() == _core.available_isas()[0]
-    compiled = _core.compiled_isas()    # MIMOPACK_ISAS can leave some out
+    compiled = _core.compiled_isas()    # MIMOPACK_ISAS can exclude some
     assert _core.available_isas() == [isa for isa in compiled if isa not in missing]
     assert compiled[-1] == "baseline" or len(compiled) < 3
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""K-best and the trellis detector beyond what test_every_detector.py asks of all."""
+"""K-best and the trellis detector, in addition to test_every_detector.py."""
 
 import numpy as np
 import pytest
@@ -25,7 +25,7 @@ def random_prior(bits, strength=4):
     ("trellis", {}, 1, 1, "qam64"), ("trellis", {}, 2, 2, "qpsk"), ("trellis", {}, 2, 4, "qam16"),
     ("trellis", {}, 2, 2, "wlan_qam64"), ("trellis", {}, 2, 3, PSK8)])
 def test_complete_lists_are_max_log(name, parameters, num_tx, num_rx, points, with_prior, isa):
-    """K-best with room for all paths; a trellis of two stages has all paths."""
+    """K-best with k for all paths, and a trellis of two stages, which has all paths."""
     common = {"num_tx": num_tx, "num_rx": num_rx, "constellation": points, "isa": isa}
     for snr in (0, 12, 30):
         y, h, noise_var, bits = problem(70, num_tx, num_rx, points, snr)
@@ -50,7 +50,7 @@ def test_kbest_equals_reference(k, num_tx, num_rx, points, n, with_prior):
     llr = detectors.KBest(**common).detect(y, h, noise_var, prior=prior)
     scale = np.abs(expected).max(axis=1)
     wrong = np.max(np.abs(llr - expected), axis=1) > 1e-3 * scale
-    # where two paths about the last place differ by less than a key tells apart
+    # the last two paths may differ by less than a key can resolve
     assert wrong.sum() <= (1 if k > 16 else 0), np.flatnonzero(wrong)
 
 
@@ -70,7 +70,7 @@ def test_trellis_equals_reference(num_tx, num_rx, points, n, with_prior):
 @pytest.mark.parametrize("isa", ISAS)
 @pytest.mark.parametrize("k, points", [(5, "qam16"), (16, "qam64"), (12, PSK8)])
 def test_neighbours_change_nothing_even_where_metrics_tie(k, points, isa):
-    """y = 0 and orthogonal columns make all metrics tie; the other lanes hold anything."""
+    """y = 0 and orthogonal columns make all metrics equal; the other lanes are arbitrary."""
     y, h, noise_var, _ = problem(48, 3, 3, points, 15)
     y[::3] = 0
     h[::3] = np.eye(3)
@@ -82,7 +82,7 @@ def test_neighbours_change_nothing_even_where_metrics_tie(k, points, isa):
 
 
 def test_kbest_clips_from_the_prior():
-    """With one survivor every bit lacks one value."""
+    """With one survivor, every bit lacks candidates of one value."""
     y, h, noise_var, bits = problem(50, 3, 3, "qam16", 25)
     prior = random_prior(bits, 2)
     for backend in ("cpu", "reference"):
@@ -94,8 +94,10 @@ def test_kbest_clips_from_the_prior():
 
 
 def test_error_rates_are_ordered():
-    """At 20 dB, 4x4 16-QAM: K-best gains with k and comes to MLA; the trellis detector is worse
-    than N-way with N = 2 and better than N = 1 (001 Fig. 3)."""
+    """At 20 dB, 4x4 16-QAM: K-best improves with k up to MLA.
+
+    The trellis detector is worse than N-way with N = 2 and better than with N = 1 (001 Fig. 3).
+    """
     y, h, noise_var, bits = problem(20000, 4, 4, "qam16", 20)
     errors = {key: int(np.sum((det.detect(y, h, noise_var) > 0) != bits)) for key, det in (
         ("k2", detectors.KBest(k=2)), ("k8", detectors.KBest(k=8)), ("k64", detectors.KBest(k=64)),

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""backend="auto": what is measured and kept, and what it chooses."""
+"""backend="auto": which measurements it makes and stores, and which backend it chooses."""
 
 import json
 import warnings
@@ -19,13 +19,13 @@ from simulated import problem
 
 @pytest.fixture
 def new_process(monkeypatch):
-    """Call it to forget what only the memory holds."""
+    """Call it to forget what is stored only in memory."""
     return lambda: monkeypatch.setattr(crossover, "_known", {})
 
 
 @pytest.fixture
 def measured(monkeypatch):
-    """Two GPUs that win from 1000 vectors on; a list of what was measured."""
+    """Two GPUs that win from 1000 vectors on; returns a list of the measured cases."""
     fake_cuda.install(monkeypatch, 2)
     cases, find = [], crossover.Crossover._find
 
@@ -78,7 +78,7 @@ class TestChoice:
             for n, backend in ((10, "cpu"), (5000, "cuda"), (999, "cpu"), (1000, "cuda")):
                 np.testing.assert_array_equal(det.detect(y[:n], h[:n], noise_var), expected[:n])
                 assert det.last_backend == backend
-            new_process()    # and measured only once
+            new_process()    # measured only once
         assert measured == [("nway", 1, False, 0)]
         assert det.backend == "auto" and det.isa
 
@@ -96,7 +96,7 @@ class TestChoice:
             detectors.NWay(**other).detect(y, h, noise_var)
         assert measured[:3] == [("nway", 8, False, 0), ("nway", 8, True, 0),
                                 ("nway", 1, False, 0)]
-        # GPU 1 has another name; with no parameters that is the first again
+        # GPU 1 has another name; the case without parameters equals the first one
         assert len(measured) == 3 + 1 + 3
 
     def test_small_batches_do_not_look_for_a_gpu(self, measured, monkeypatch):
@@ -159,7 +159,7 @@ class TestChoice:
             warnings.simplefilter("error")
             np.testing.assert_array_equal(det.detect(y, h, noise_var), expected)
             Fake.launches_left = -1
-            assert det.gpus    # made anew, as arrays of the GPU are still tried there
+            assert det.gpus    # made again, because GPU arrays are still processed there
             np.testing.assert_array_equal(det.detect(y, h, noise_var), expected)
         assert det.last_backend == "cpu"
 
@@ -190,7 +190,7 @@ class TestChoice:
         det = detectors.NWay()
         det.pins_buffers = pins
         det.prepare(5000)
-        one = 4 * 8 + 16 * 8 + 16 * 4    # the bytes of a vector, which prepare tries at last
+        one = 4 * 8 + 16 * 8 + 16 * 4    # bytes of one vector, which prepare tries last
         assert sum(staged) in (0, one) if pins else sum(staged) > 10 * one
         np.testing.assert_array_equal(det.detect(y, h, noise_var),
                                       detectors.NWay(backend="cpu").detect(y, h, noise_var))
@@ -241,7 +241,7 @@ class TestBlock:
 
 
 def test_an_empty_batch_that_takes_long(monkeypatch):
-    """On a machine that does something else meanwhile."""
+    """As happens on a busy machine."""
     monkeypatch.setattr(crossover, "LONG_SECONDS", 0)
     det = detectors.ZF(backend="auto")
     assert det.detect(np.zeros((0, 4), np.complex64), np.zeros((0, 4, 4), np.complex64),

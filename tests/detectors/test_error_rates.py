@@ -1,10 +1,10 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Bit error rates in their order, from the same simulated vectors.
+"""The order of the detectors by bit error rate, on the same simulated vectors.
 
-Bit errors come several to a vector, so that vectors are what is independent. All detectors see the
-same ones: the mean of the differences of their errors per vector has a far narrower interval than
-either rate by itself.
+Bit errors within a vector are not independent, but vectors are. All detectors process the same
+vectors. The mean difference of their errors per vector therefore has a far narrower confidence
+interval than either error rate.
 """
 
 import numpy as np
@@ -12,7 +12,7 @@ import pytest
 from gnuradio.mimopack import detectors
 from simulated import problem
 
-Z = 3.29    # 99.9 % of a normal distribution lie within so many standard deviations
+Z = 3.29    # 99.9 % of a normal distribution are within this number of standard deviations
 VECTORS = 400_000
 
 ZF, MMSE, MLA = ("zf", {}), ("mmse", {}), ("mla", {})
@@ -20,7 +20,7 @@ NWAY = {passes: ("nway", {"num_passes": passes}) for passes in (1, 2, 4)}
 
 
 class Errors:
-    """Bit errors of each vector, per detector; computed when first asked for."""
+    """Bit errors of each vector for each detector, computed on first use."""
 
     def __init__(self, constellation, snr_db, seed):
         self._constellation, self._known = constellation, {}
@@ -38,7 +38,10 @@ class Errors:
         return self._known[key]
 
     def interval(self, worse, better):
-        """99.9 % interval of the mean number of bit errors per vector that worse has more."""
+        """Return the 99.9 % interval of the mean difference in bit errors per vector.
+
+        The difference is the errors of worse minus those of better.
+        """
         difference = self.of(worse).astype(float) - self.of(better)
         half = Z * difference.std(ddof=1) / np.sqrt(len(difference))
         return difference.mean() - half, difference.mean() + half
@@ -57,5 +60,5 @@ def test_each_is_better_than_the_one_before(errors, worse, better):
 
 
 def test_nway_with_all_passes_loses_little(errors):
-    """Under 2 % more bit errors than exact max-log."""
+    """Less than 2 % more bit errors than exact max-log."""
     assert errors.interval(NWAY[4], MLA)[1] < 0.02 * errors.of(MLA).mean()

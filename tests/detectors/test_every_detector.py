@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What must hold for every detector: the contract's properties, sizes, backends, erasures."""
+"""Tests of every detector: the contract's properties, sizes, backends, erasures."""
 
 import os
 import subprocess
@@ -35,7 +35,7 @@ def test_cpu_equals_reference(name, constellation, isa):
     for num_tx, num_rx, n in ((1, 1, 5), (2, 2, 37), (2, 5, 16), (3, 3, 33), (4, 4, 30)):
         points = {"qpsk": 4, "wlan_bpsk": 2, "qam64": 64, "qam256": 256}.get(constellation, 16)
         if name in EXACT and points**num_tx > (4096 if name != "softsphere" else 256):
-            continue    # it would take minutes; larger: test_recorded_llrs.py, test_exhaustive.py
+            continue    # larger sizes take minutes; see test_recorded_llrs.py, test_exhaustive.py
         try:
             det = create(name, num_tx=num_tx, num_rx=num_rx, constellation=constellation, isa=isa)
         except ValueError:
@@ -51,7 +51,7 @@ def test_cpu_equals_reference(name, constellation, isa):
     ("zf", 8, 8), ("mmse", 8, 12), ("nway", 8, 8), ("nway", 5, 7), ("nway", 16, 16),
     ("mla", 8, 8), ("omap", 8, 9), ("zf", 64, 64), ("mmse", 64, 256), ("zf", 4, 256)])
 def test_large_sizes_equal_reference(name, num_tx, num_rx):
-    """Beyond the sizes with a build of their own. BPSK-sized searches for the exact ones."""
+    """Sizes without specialised builds; the exact detectors search BPSK."""
     constellation = "bpsk" if name in ("mla", "omap") else "qam16"
     y, h, noise_var, _ = problem(20, num_tx, num_rx, constellation, 20)
     expected = create(name, "reference", num_tx, num_rx, constellation).detect(y, h, noise_var)
@@ -76,7 +76,7 @@ def test_dependent_columns_are_erased_at_any_size(num_tx, num_rx, isa):
 
 @pytest.mark.parametrize("name", ALL)
 def test_arbitrary_constellation_equals_reference(name):
-    """8-PSK with shuffled labels: what needs square QAM says so."""
+    """8-PSK with shuffled labels; detectors that need square QAM refuse it."""
     points = np.exp(2j * np.pi * np.arange(8) / 8)
     labels = [3, 1, 0, 7, 5, 2, 6, 4]
     if detectors.REGISTRY[name].NEEDS_SQUARE_QAM:
@@ -114,7 +114,7 @@ class TestProperties:
 
     def test_permuting_layers_permutes_llrs(self, name, backend):
         y, h, noise_var, _ = problem(count(backend), 3, 4, "qam16", 18)
-        order = [2, 0, 1]    # a cyclic one, as N-way's passes rotate cyclically
+        order = [2, 0, 1]    # a cyclic permutation, because N-way's passes rotate cyclically
         det = create(name, backend)
         expected = det.detect(y, h, noise_var).reshape(len(y), 3, -1)[:, order]
         permuted = det.detect(y, np.ascontiguousarray(h[:, :, order]), noise_var)
@@ -136,7 +136,7 @@ class TestProperties:
             llr = det.detect((scale * y).astype(np.complex64), (scale * h).astype(np.complex64),
                              1.0)
             assert det.erasures == 0
-            limit = getattr(det, "llr_clip", None) or 0    # of bits that lack candidates
+            limit = getattr(det, "llr_clip", None) or 0    # for bits without candidates
             assert np.all(np.abs(llr) == 1 if name in HARD else
                           (np.abs(llr) < 1e-3) | (np.abs(llr) == limit))
 
@@ -215,19 +215,21 @@ class TestPrior:
         det = create(name, backend)
         found = det.detect(y, h, noise_var, prior=np.zeros(bits.shape, np.float32))
         expected = det.detect(y, h, noise_var)
-        if name in ("mla", "softsphere", "nway", "fpfsd"):    # rounding: other ways to slice
+        if name in ("mla", "softsphere", "nway", "fpfsd"):    # rounding changes slicing
             assert_close(found, expected, 1e-5)
         else:
             np.testing.assert_array_equal(found, expected)
 
     def test_prior_is_part_of_the_result(self, name, backend):
-        """With noise so strong that y says nothing, the prior comes back (from a list, where one
-        layer is all there is)."""
+        """With strong noise y gives no information, so the result equals the prior.
+
+        Detectors with a list are tested with a single layer.
+        """
         num_tx = 3 if name in EXACT else 1
         y, h, _, bits = problem(20, num_tx, 4, "qam16", 10)
         prior = np.random.default_rng(2).normal(0, 5, bits.shape).astype(np.float32)
         given = {}
-        if name == "bitflip":    # the list from one hard solution would lack symbols
+        if name == "bitflip":    # a list from one hard solution lacks symbols
             labels = np.arange(16)[:, None] >> np.arange(3, -1, -1) & 1
             given["hard"] = np.repeat(labels[:, None].astype(np.uint8), len(y), axis=1)
         llr = create(name, backend, num_tx, 4).detect(y, h, 1e6, prior=prior, **given)
@@ -295,7 +297,7 @@ for name, detector in detectors.REGISTRY.items():
 
 
 def test_what_memory_held_before_changes_nothing():
-    """glibc fills what it hands out with a byte of our choice."""
+    """glibc fills allocated memory with a byte that the test chooses."""
     path = os.pathsep.join(sys.path)
     said = [subprocess.run([sys.executable, "-c", EVERYTHING], check=True, timeout=120, text=True,
                            stdout=subprocess.PIPE, env={**os.environ, "PYTHONPATH": path,
@@ -307,7 +309,8 @@ def test_what_memory_held_before_changes_nothing():
 
 @pytest.mark.parametrize("name", ALL)
 def test_high_and_low_snr_stay_finite(name):
-    # A bit whose list lacks one value is at the limit, however low the SNR: all are in this one.
+    # A bit that lacks candidates of one value is at the limit, however low the SNR; this list has
+    # all candidates.
     parameters = {"k": 256} if name == "kbest" else {}
     for snr in (-60, 0, 60, 120):
         y, h, noise_var, bits = problem(64, 2, 2, "qam16", snr)
@@ -333,6 +336,6 @@ def test_nway_with_all_passes_is_close_to_max_log(record_property, capsys):
     with capsys.disabled():
         print(f"\nN-way, N = 4, 4x4 16-QAM, 20 dB: {equal:.1%} of the LLRs equal exact "
               f"max-log, {signs:.2%} of the signs")
-    # Its lists are subsets of all candidates: each side's metric can only be larger.
+    # Its lists are subsets of all candidates, so the metric of either value can only be larger.
     assert equal > 0.6
     assert signs > 0.99

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Exact max-log has one result: MLA's methods give it for every problem."""
+"""Exact max-log has one result: all methods of MLA give it for every problem."""
 
 import numpy as np
 import pytest
@@ -12,7 +12,7 @@ PSK8 = (np.exp(2j * np.pi * np.arange(8) / 8), [3, 1, 0, 7, 5, 2, 6, 4])
 
 
 def priors(bits, spread, seed=5):
-    """Zero-mean a-priori LLRs of this standard deviation; None for 0."""
+    """Return zero-mean a-priori LLRs with this standard deviation; None for 0."""
     return np.random.default_rng(seed).normal(0, spread, bits.shape).astype(
         np.float32) if spread else None
 
@@ -46,7 +46,7 @@ def test_methods_equal_each_other_with_four_layers(spread):
 @pytest.mark.parametrize("llr_clip", [None, 6.0])
 @pytest.mark.parametrize("isa", ISAS)
 def test_place_in_the_batch_changes_nothing(isa, llr_clip):
-    """Every vector is searched by itself, whatever shares its registers."""
+    """A vector's result does not depend on the vectors that share its registers."""
     y, h, noise_var, _ = problem(67, 4, 4, "qam16", 18)
     h[5] = 0                   # erased
     det = detectors.SoftSphere(threads=2, isa=isa, llr_clip=llr_clip)

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Fixed-complexity sphere decoders and ZF-SIC: their lists and parameters."""
+"""Fixed-complexity sphere decoders and ZF-SIC: candidate lists and parameters."""
 
 import numpy as np
 import pytest
@@ -50,7 +50,7 @@ def test_all_levels_expanded_is_max_log(with_prior, isa):
 @pytest.mark.parametrize("num_tx, num_rx, points, n", [
     (8, 8, "qam16", 6), (16, 16, "qpsk", 20), (16, 20, "qam16", 2), (6, 256, "qam64", 4)])
 def test_large_sizes_equal_reference(name, num_tx, num_rx, points, n):
-    """With the default of L: 2 levels for 6 and 8 antennas, 3 for 16."""
+    """The default of L gives 2 levels for 6 and 8 antennas, 3 for 16."""
     y, h, noise_var, bits = problem(n, num_tx, num_rx, points, 22, seed=2)
     prior = prior_for(bits) if detectors.REGISTRY[name].SUPPORTS_PRIOR else None
     parameters = {"num_tx": num_tx, "num_rx": num_rx, "constellation": points}
@@ -75,8 +75,10 @@ def test_levels_and_paths_equal_reference(num_tx, points, levels, num_paths, isa
 
 
 def test_three_levels_of_64_qam():
-    """4x4, 64-QAM, L = 3: 262,144 paths, whose last layer is sliced: the best one is the ML
-    solution, here by brute force over all prefixes and symbols."""
+    """4x4, 64-QAM, L = 3: 262,144 paths with a sliced last layer; the best one is the ML solution.
+
+    The test finds the ML solution by brute force over all prefixes and symbols.
+    """
     y, h, noise_var, _ = problem(6, 4, 4, "qam64", 22)
     points = constellation.get("qam64")
     found = detectors.HFSD(constellation="qam64", levels=3).detect(y, h, noise_var)
@@ -96,7 +98,7 @@ def test_three_levels_of_64_qam():
 
 
 def test_sixteen_antennas_of_64_qam():
-    """nt = 16, 64-QAM, L = 3, in little noise: what was sent."""
+    """nt = 16, 64-QAM, L = 3, with little noise: the result is what was sent."""
     y, h, noise_var, bits = problem(16, 16, 20, "qam64", 45)
     for detector in FSD:
         det = detector(num_tx=16, num_rx=20, constellation="qam64")
@@ -115,7 +117,7 @@ def test_orderings_equal_reference(name, ordering, isa):
 
 
 def test_error_rates_are_ordered():
-    """4x4 16-QAM at 20 dB: SIC gains with its ordering, HFSD on SIC, SFSD comes close to MLA."""
+    """4x4 16-QAM at 20 dB: SIC improves with its ordering, HFSD is better, SFSD is close to MLA."""
     y, h, noise_var, bits = problem(6000, 4, 4, "qam16", 20)
     errors = [int(np.sum((detector.detect(y, h, noise_var) > 0) != bits)) for detector in (
         detectors.ZFSIC(ordering="none"), detectors.ZFSIC(ordering="norm"), detectors.ZFSIC(),

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""MMSE-PIC and expectation propagation beyond what test_every_detector.py asks of all."""
+"""MMSE-PIC and expectation propagation, in addition to test_every_detector.py."""
 
 import numpy as np
 import pytest
@@ -14,7 +14,7 @@ ISAS = _core.available_isas()
 
 
 def both(name, num_tx, num_rx, points, y, h, noise_var, prior=None, isa="auto", **parameters):
-    """LLRs of the cpu and the reference backend."""
+    """Return the LLRs of the cpu and the reference backend."""
     return (detectors.create(name, num_tx=num_tx, num_rx=num_rx, constellation=points,
                              backend=backend, isa=isa, **parameters).detect(
                                  y, h, noise_var, prior=prior) for backend in ("cpu", "reference"))
@@ -23,7 +23,7 @@ def both(name, num_tx, num_rx, points, y, h, noise_var, prior=None, isa="auto", 
 @pytest.mark.parametrize("isa", ISAS)
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
 def test_other_implementation(path, isa):
-    """As tests/reference does; that EP's first Gaussians are side / (side - 1) too wide."""
+    """As in tests/reference; EP's initial Gaussians there are side / (side - 1) too wide."""
     with np.load(path) as data:
         data = dict(data)
     name = NAMES[len(data["points"])]
@@ -42,8 +42,10 @@ def test_other_implementation(path, isa):
 @pytest.mark.parametrize("points", ["qpsk", "qam16", "wlan_qam64"])
 @pytest.mark.parametrize("snr", [-10, 5, 25, 40])
 def test_any_snr(name, points, snr):
-    """From 1 in 10 to 10^4: no condition number is squared. 1.5e-3 covers EP's own steps, where
-    rounding decides whether a Gaussian is proper."""
+    """SNRs from 1/10 to 10^4: no condition number is squared.
+
+    The tolerance 1.5e-3 covers EP's own steps, where rounding decides whether a Gaussian is proper.
+    """
     for num_tx, num_rx in ((2, 2), (4, 4), (3, 5)):
         y, h, noise_var, _ = problem(40, num_tx, num_rx, points, snr)
         llr, expected = both(name, num_tx, num_rx, points, y, h, noise_var)
@@ -68,7 +70,10 @@ def test_many_antennas(name, num_tx, num_rx, points):
     ("ep", "qpsk", {}), ("ep", "qam64", {}), ("ep", "qam16", {"num_iterations": 2}),
     ("ep", "qam16", {"smoothing": 0.5, "initial_variance": 0.3})])
 def test_priors_up_to_certainty(name, points, parameters, strength):
-    """Of up to `strength`, mostly right; their variances go to 0 and the extrinsic LLRs stay."""
+    """Priors up to `strength`, mostly right.
+
+    The variances approach 0 and the extrinsic LLRs stay.
+    """
     y, h, noise_var, bits = problem(30, 3, 3, points, 18)
     rng = np.random.default_rng(8)
     right = np.where(rng.random(bits.shape) < 0.95, 1, -0.02) * (2.0 * bits - 1)
@@ -78,7 +83,7 @@ def test_priors_up_to_certainty(name, points, parameters, strength):
 
 
 def test_perfect_priors_leave_no_interference():
-    """With all other layers known, each layer's extrinsic LLRs are those of that layer alone."""
+    """If all other layers are known, a layer's extrinsic LLRs are those of that layer alone."""
     y, h, noise_var, bits = problem(200, 4, 4, "qam16", 12)
     for layer in range(4):
         own = slice(4 * layer, 4 * layer + 4)
@@ -102,7 +107,7 @@ def test_pic_without_prior_is_mmse(points):
 
 
 def test_iterations_and_ep_lower_the_error_rate():
-    """At 20 dB, 4x4 16-QAM: MMSE > MMSE-PIC with 3 iterations, MMSE > EP >= MLA."""
+    """Bit errors at 20 dB, 4x4 16-QAM: MMSE > MMSE-PIC with 3 iterations, MMSE > EP >= MLA."""
     y, h, noise_var, bits = problem(8000, 4, 4, "qam16", 20)
     errors = {key: np.mean((det.detect(y, h, noise_var) > 0) != bits) for key, det in (
         ("mmse", detectors.MMSE()), ("pic", detectors.MMSEPIC(num_iterations=3)),

@@ -36,8 +36,11 @@ def test_log_sum_equals_reference(points, num_tx, num_rx, passes, isa):
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("method", EXACT)
 def test_a_layer_is_exact_where_the_prior_knows_the_others(method, name, backend):
-    """That layer's pass has all its symbols, each with the others' as the prior has them, however
-    little the received vector says; so slicing has to look at the prior."""
+    """The pass of a layer has all symbols of the layer, with the others as the prior has them.
+
+    This holds however little the received vector tells, so slicing must take the prior into
+    account.
+    """
     for points, m in (("qpsk", 2), ("qam16", 4), ("wlan_qam64", 6)):
         y, h, noise_var, bits = problem(40, 2, 2, points, 0)
         size = {"num_tx": 2, "num_rx": 2, "constellation": points}
@@ -68,7 +71,7 @@ def test_log_sum_of_one_layer_is_exact(name, backend):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_log_sum_of_llrs_that_are_sure(name):
-    """Beyond 80 it may be max-log, which is less by the logarithm of the candidates at most."""
+    """LLRs beyond 80 may be max-log, which is lower by at most ln(number of candidates)."""
     y, h, noise_var, bits = problem(200, 3, 3, "qam16", 15)
     prior = np.clip(prior_for(bits, spread=60), -100, 100)
     llr, expected = (detectors.create(name, num_tx=3, num_rx=3, backend=backend,

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A detector from a folder outside of the tree: on the CPU, in a block, and through NVRTC."""
+"""A detector from a folder outside the source tree: on the CPU, in a block, and through NVRTC."""
 
 import shutil
 import subprocess
@@ -22,7 +22,7 @@ EXAMPLE = ROOT / "examples/detector"
 
 @pytest.fixture(scope="module")
 def matched(tmp_path_factory):
-    """The example's class, registered, with its sources copied out of the tree."""
+    """Return the example's class, registered, with its sources copied out of the tree."""
     folder = tmp_path_factory.mktemp("outside") / "matched"
     shutil.copytree(EXAMPLE, folder)
     module = folder.parent / "matched.so"
@@ -64,7 +64,7 @@ def test_through_nvrtc(matched):
 
 
 def test_cuda_without_a_gpu(matched, tmp_path):
-    """The GPU's program, compiled for the CPU, gives the CPU's LLRs."""
+    """The GPU program, compiled for the CPU, gives the CPU's LLRs."""
     det = matched(2, 3, "qpsk", interference=0.2, backend="cpu")
     y, h, noise_var, _ = problem(96, 2, 3, "qpsk", 12)
     llr, erased = detect(det, launcher(det, tmp_path), y, h, noise_var)

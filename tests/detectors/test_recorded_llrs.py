@@ -15,7 +15,7 @@ CASES = [("omap", "llr_app", False), ("omap", "llr_app_prior", True),
 
 
 def relative_error(llr, expected):
-    """Largest difference of each vector, over its largest LLR."""
+    """Return the largest difference in each vector, relative to its largest LLR."""
     return np.max(np.abs(llr - expected), axis=1) / np.max(np.abs(expected), axis=1)
 
 
@@ -42,7 +42,7 @@ def test_reference(vectors, name, key, with_prior):
                                 np.full(len(y), vectors["noise_var"]), points,
                                 prior=vectors["prior"] if with_prior else None)
     assert not erased.any()
-    # The priors come rounded to float32, which bounds what can agree.
+    # The recorded priors are rounded to float32, which limits the agreement.
     assert relative_error(llr, vectors[key]).max() < (2e-7 if with_prior else 1e-9)
 
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Bit flipping over successive cancellation: its lists and parameters."""
+"""Bit flipping and successive interference cancellation: candidate lists and parameters."""
 
 import numpy as np
 import pytest
@@ -16,7 +16,7 @@ class TestBitFlip:
     POINTS = ["qpsk", "qam16", "wlan_qam64"]
 
     def hard(self, bits, *shares, seed=1):
-        """The sent bits with a share of them wrong, for each share: hard solutions."""
+        """Return hard solutions: for each share, the sent bits with that share of them wrong."""
         rng = np.random.default_rng(seed)
         return np.stack([bits ^ (rng.random(bits.shape) < share) for share in shares]).astype(
             np.uint8)
@@ -52,7 +52,7 @@ class TestBitFlip:
         assert_close(part, whole[28:70], 1e-5)
 
     def test_lists_grow(self):
-        """A list of more solutions holds all of the shorter one's candidates, in any order."""
+        """A list from more solutions contains all candidates of the shorter list, in any order."""
         y, h, noise_var, bits = problem(300, 4, 4, "qam16", 16)
         det = detectors.BitFlip()
         hard = self.hard(bits, 0.3, 0.1, 0.0)

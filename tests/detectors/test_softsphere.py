@@ -11,7 +11,7 @@ ISAS = _core.available_isas()
 
 
 def priors(bits, spread, seed=5):
-    """Zero-mean a-priori LLRs of this standard deviation; None for 0."""
+    """Return zero-mean a-priori LLRs with this standard deviation; None for 0."""
     return np.random.default_rng(seed).normal(0, spread, bits.shape).astype(
         np.float32) if spread else None
 
@@ -22,7 +22,7 @@ def both(name, num_tx, num_rx=None, isa="auto", **parameters):
 
 
 def ill_conditioned(h, factor):
-    """Columns after the first become the first, but for a part of ``factor``."""
+    """Return H with all columns equal to the first, except for a part of size ``factor``."""
     h = h.copy()
     h[:, :, 1:] = h[:, :, :1] + factor * h[:, :, 1:]
     return h
@@ -36,7 +36,7 @@ def ill_conditioned(h, factor):
                          ("qam64", (100, 100, 40, 4)), ("qam256", (50, 30, 2)))
     for num_tx, n in enumerate(counts, 1)])
 def test_softsphere_equals_mla(name, num_tx, n, spread, isa):
-    """From noise alone to almost none, with priors that matter and that decide."""
+    """From noise alone to almost no noise, with weak and dominant priors."""
     sphere, mla = both(name, num_tx, isa=isa)
     for snr in (0, 15, 22, 40):
         y, h, noise_var, bits = problem(n, num_tx, num_tx, name, snr, seed=snr)
@@ -50,7 +50,7 @@ def test_softsphere_equals_mla(name, num_tx, n, spread, isa):
     ("qam16", 4, 20, 3000), ("qam64", 3, 25, 500), ("qam64", 4, 25, 60), ("qam256", 3, 32, 16),
     ("qam256", 4, 32, 2), ("qam16", 5, 20, 200), ("qpsk", 8, 10, 100), ("qam16", 6, 22, 16)])
 def test_softsphere_equals_mla_where_it_searches(name, num_tx, snr, n):
-    """Problems as a receiver has them, and more than four layers."""
+    """Problems of a typical receiver, and more than four layers."""
     sphere, mla = both(name, num_tx, num_tx + num_tx % 2)
     y, h, noise_var, _ = problem(n, num_tx, num_tx + num_tx % 2, name, snr)
     assert_close(sphere.detect(y, h, noise_var), mla.detect(y, h, noise_var), 1e-4)
@@ -66,7 +66,7 @@ def test_ill_conditioned_channels(name, num_tx, n, spread):
         bad = ill_conditioned(h, factor)
         y = y + np.einsum("nij,nj->ni", bad - h, constellation.get(name).modulate(bits))
         prior = priors(bits, spread)
-        # float32's QR decompositions of different column orders differ by what is left of H
+        # In float32 the QR decompositions of different column orders differ by the small part of H
         assert_close(sphere.detect(y.astype(np.complex64), bad, noise_var, prior=prior),
                      mla.detect(y.astype(np.complex64), bad, noise_var, prior=prior), tolerance)
 
@@ -76,7 +76,7 @@ def test_ill_conditioned_channels(name, num_tx, n, spread):
 @pytest.mark.parametrize("llr_clip", [0.5, 8.0, 100.0])
 @pytest.mark.parametrize("name, num_tx", [("qpsk", 4), ("qam16", 2), ("qam16", 4), ("qam64", 3)])
 def test_clipping(name, num_tx, llr_clip, spread, isa):
-    """The exact LLR, limited in its distance from the prior."""
+    """The result is the exact LLR with a limited distance from the prior."""
     sphere, mla = both(name, num_tx, isa=isa, llr_clip=llr_clip)
     for snr in (5, 25):
         y, h, noise_var, bits = problem(100, num_tx, num_tx, name, snr)

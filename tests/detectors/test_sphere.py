@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""SD, ASD and PSD: always the maximum-likelihood solution, and the nodes it took."""
+"""SD, ASD and PSD: always the maximum-likelihood solution, and their node counts."""
 
 import json
 import subprocess
@@ -19,15 +19,14 @@ SIZES = [("qpsk", 1, 1, 8), ("qpsk", 4, 4, 4), ("qam16", 2, 2, 12), ("qam16", 3,
 
 
 def metrics(y, h, noise_var, name, prior=None):
-    """-ln p(y, s) of all candidates, up to a constant: (n, M^nt) and their bits."""
+    """Return -ln p(y, s) of all candidates, up to a constant, (n, M^nt), and their bits."""
     symbols, bits = candidates(constellation.get(name), h.shape[2])
     distance = np.sum(np.abs(y[:, None] - symbols @ h.astype(complex).transpose(0, 2, 1)) ** 2, 2)
     return distance / noise_var - (0 if prior is None else prior.astype(float) @ bits.T), bits
 
 
 def assert_best(llr, y, h, noise_var, name, prior=None):
-    """The decided bits are those of the smallest metric, or of one that float32 cannot tell from
-    it."""
+    """Assert that the decided bits have the smallest metric, to float32 precision."""
     metric, bits = metrics(y, h, noise_var, name, prior)
     weights = 1 << np.arange(bits.shape[1])
     index = bits @ weights
@@ -42,7 +41,7 @@ def assert_best(llr, y, h, noise_var, name, prior=None):
 
 
 def ill_conditioned(n, num_tx, num_rx, name, snr, seed):
-    """Every other channel has two columns that differ by 0.1 ... 1e-5 of their norm."""
+    """Return channels; in every other one two columns differ by 0.1 ... 1e-5 of their norm."""
     y, h, noise_var, bits = problem(n, num_tx, num_rx, name, snr, seed=seed)
     if num_tx > 1:
         share = 10 ** np.random.default_rng(seed).uniform(-5, -1, len(h[::2]))[:, None]
@@ -70,7 +69,7 @@ def test_exhaustive_search_agrees(detector, ordering, isa):
 @pytest.mark.parametrize("ordering", ["sorted", "stacked"])
 @pytest.mark.parametrize("detector", SPHERE)
 def test_priors_count(detector, ordering):
-    """The solution is that of maximum a-posteriori probability."""
+    """The solution has the maximum a-posteriori probability."""
     rng = np.random.default_rng(8)
     for seed, (name, num_tx, num_rx, snr) in enumerate(SIZES):
         y, h, noise_var, bits = problem(300, num_tx, num_rx, name, snr - 4, seed=seed)
@@ -93,7 +92,7 @@ def test_signs_are_those_of_exact_max_log():
 
 
 def random_shape(rng, size, side, largest):
-    """Levels and expansions of a valid parallel search, of rounds that are not too large."""
+    """Return levels and expansions of a valid parallel search with rounds of limited size."""
     while True:
         count = rng.integers(1, size + 1)
         levels = [*sorted(rng.choice(np.arange(2, size + 1), count - 1, replace=False))[::-1], 1]
@@ -133,7 +132,7 @@ SEARCHES = [("sd", {}), ("sd", {"radius": "zf"}), ("asd", {}), ("psd", {}),
 @pytest.mark.parametrize("ordering", ["sorted", "stacked"])
 @pytest.mark.parametrize("detector, own", SEARCHES)
 def test_counts_of_cpu_and_reference_agree(detector, own, ordering, with_prior):
-    """But for vectors where a rounding in float32 decides whether a node is inside."""
+    """Excludes vectors for which float32 rounding decides whether a node is inside."""
     y, h, noise_var, bits = problem(60, 2, 3, "qam16", 12, seed=2)
     prior = {"prior": np.random.default_rng(1).normal(0, 3, bits.shape).astype(np.float32)}
     known = prior if with_prior else {}
@@ -167,9 +166,11 @@ def test_counting_erases_too(backend):
 
 
 def test_counts_without_noise():
-    """The first leaf is the one that was sent, and nothing else is inside: SD goes straight down
-    and looks at one sibling per level, ASD expands one node per level, PSD does one round per
-    stage."""
+    """The first leaf is the vector sent, and no other node is inside the radius.
+
+    SD goes straight down and visits one sibling per level, ASD expands one node per level, PSD runs
+    one round per stage.
+    """
     for name, num_tx in (("qpsk", 2), ("qam16", 3), ("qam64", 4)):
         y, h, _, _ = problem(40, num_tx, num_tx + 2, name, 300, seed=4)
         common = {"num_tx": num_tx, "num_rx": num_tx + 2, "constellation": name}
@@ -185,7 +186,7 @@ def test_counts_without_noise():
 
 
 def test_order_of_counts():
-    """A smaller first radius leaves nodes out and adds none. What ASD expands, SD expands too."""
+    """A smaller initial radius removes nodes and adds none; SD expands all nodes that ASD does."""
     y, h, noise_var, _ = problem(3000, 4, 4, "qam16", 12)
     infinite, zero_forcing = (detectors.SD(radius=radius).count_nodes(y, h, noise_var)
                               for radius in ("infinite", "zf"))
@@ -198,7 +199,7 @@ def test_order_of_counts():
 
 
 def test_figure_of_node_counts(tmp_path):
-    """bench/node_counts.py: what a thread does is its share of all, and more in more noise."""
+    """bench/node_counts.py: each thread does its share of the work, and more noise means more."""
     subprocess.run([sys.executable, ROOT / "bench" / "node_counts.py", "--vectors", "60", "--snr",
                     "10,25", "--output", "counts.json", "--picture", "counts.png"],
                    cwd=tmp_path, check=True, capture_output=True, timeout=60)
@@ -242,7 +243,7 @@ def test_erased_vectors_visit_nothing(detector, backend):
 
 
 def test_best_first_search_that_outgrows_its_store():
-    """Hard cases, 256-QAM in strong noise: it goes on depth first, and both are counted."""
+    """Hard cases, 256-QAM with strong noise: the search restarts depth first; both are counted."""
     y, h, noise_var, _ = problem(16, 5, 5, "qam256", 5, seed=1)
     common = {"num_tx": 5, "num_rx": 5, "constellation": "qam256"}
     nodes = detectors.ASD(**common).count_nodes(y, h, noise_var)
@@ -262,8 +263,10 @@ def test_larger_sizes_agree():
 
 
 def test_shapes_of_the_paper():
-    """eval of 004 table 2, configurations 1, 2, 4 and 6 (its 3 and 5 contradict its table 1), and
-    table 5, where rounds fill the threads."""
+    """eval of 004 table 2, configurations 1, 2, 4 and 6; table 5, whose rounds fill the threads.
+
+    Configurations 3 and 5 contradict 004's own table 1.
+    """
     for num_tx, name, levels, expansions, evaluations in (
             (2, "qpsk", (2, 1), (4,), (8, 8)), (2, "qam16", (2, 1), (4,), (64, 16)),
             (4, "qam16", (6, 4, 1), (4, 2), (64, 64, 128)),

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""An iterative receiver keeps a GPU's arrays there; NumPy stands for CuPy."""
+"""An iterative receiver keeps GPU arrays on the GPU; NumPy imitates CuPy."""
 
 import sys
 from functools import partial
@@ -14,7 +14,7 @@ from gnuradio.mimopack.coding import ldpc
 
 
 class OnDevice(np.ndarray):
-    """Stands for CuPy's array: takes part in nothing with an array of the host."""
+    """Imitates CuPy's array: operations with a host array fail."""
 
     __module__ = "cupy"
     device = SimpleNamespace(id=0)
@@ -72,7 +72,7 @@ def _host(values):
 
 
 class DeviceBitFlip(detectors.BitFlip):
-    """The CPU's, in CuPy's place."""
+    """The CPU's detector in place of CuPy's."""
 
     name = "bitflip"
 
@@ -93,11 +93,13 @@ class DeviceDecoder(ldpc.LdpcDecoder):
 @pytest.mark.parametrize("list_bits", [0, 2])
 @pytest.mark.parametrize("early_stop", [True, False])
 def test_arrays_of_a_gpu_stay_there(monkeypatch, early_stop, list_bits):
-    """Same results, no array of the host among them, and what is constant goes there once: two
-    orders of the interleaver, the bits sent; and where those sent once or twice have their
-    LLRs."""
+    """Results do not change, and no array of the results is on the host.
+
+    Constants are copied to the GPU once: the two orders of the interleaver, the positions of the
+    bits sent, and the tables of bits that are sent once or twice.
+    """
     monkeypatch.setitem(sys.modules, "cupy", _fake_cupy())
-    sent = np.append(np.arange(8, 640), [3, 600])    # punctured, and repeated
+    sent = np.append(np.arange(8, 640), [3, 600])    # punctured and repeated
     code, there = (coding.Code(ldpc.LdpcEncoder(MATRIX), partial(kind, MATRIX),
                                coding.Selection(324, 648, sent))
                    for kind in (ldpc.LdpcDecoder, DeviceDecoder))

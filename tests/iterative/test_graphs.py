@@ -15,7 +15,7 @@ from gnuradio.mimopack.cuda import transfer
 
 @pytest.mark.gpu
 class TestGraphs:
-    """What is recorded gives what calls do."""
+    """A replayed recording gives the same results as calls."""
 
     @pytest.fixture(autouse=True)
     def module(self):
@@ -54,7 +54,7 @@ class TestGraphs:
             if first is None:
                 first, kept = found, found.posterior.get()
         np.testing.assert_array_equal(first.posterior.get(), kept)
-        assert len(made[1]._graphs._recorded) == 3    # of 8, 1 and 16 codewords
+        assert len(made[1]._graphs._recorded) == 3    # for 8, 1 and 16 codewords
 
     def test_what_is_useless(self):
         made = self.make()
@@ -93,7 +93,7 @@ class TestGraphs:
         self.compare(made, y, h, noise_var)
 
     def test_what_outlives_a_recording(self, monkeypatch):
-        """Memory of what detector, decoder and interleaver keep."""
+        """Memory that detector, decoder and interleaver keep."""
         monkeypatch.setattr(iterative.graphs, "KEPT", 1)
         code, interleaver = coding.Code(ldpc.LdpcEncoder(MATRIX), partial(
             ldpc.LdpcDecoder, MATRIX)), coding.RandomInterleaver(648, 3)
@@ -109,7 +109,7 @@ class TestGraphs:
                     found = played.receive(*map(self.xp.asarray, (y[rows], h[rows])), noise_var)
                     np.testing.assert_array_equal(found.bits.get(), expected.bits[:n].get())
                 gc.collect()
-                self.xp.full(2**22, 7)    # where memory was given back
+                self.xp.full(2**22, 7)    # overwrites freed memory
 
     def test_one_matrix_for_all(self):
         made = self.make()
@@ -118,7 +118,7 @@ class TestGraphs:
         assert not made[1]._graphs._recorded
 
     def test_arrays_of_the_host(self, monkeypatch):
-        """Sent in pieces, as SharedReceiver does."""
+        """Host arrays are sent in parts, as SharedReceiver does."""
         monkeypatch.setattr(transfer, "UPLOAD_BYTES", 10_000)
         _, _, y, h, noise_var = transmitted(9, 10.5)
         expected = self.make()[1].receive(self.xp.asarray(y), self.xp.asarray(h), noise_var)

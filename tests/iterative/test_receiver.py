@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The loop of detector and decoder."""
+"""The iterative receiver: the loop of detector and decoder."""
 
 from contextlib import nullcontext
 from types import SimpleNamespace
@@ -17,7 +17,7 @@ class TestLoop:
                                               ("softsphere", 10), ("mla", 10), ("kbest", 11),
                                               ("bitflip", 13)])
     def test_feedback_helps(self, name, snr_db):
-        """Over 96 codewords; the first pass is that of a receiver without feedback."""
+        """Over 96 codewords; the first pass equals a receiver without feedback."""
         bits, _, y, h, noise_var = transmitted(96, snr_db)
         received = receiver(name).receive(y, h, noise_var, keep_history=True)
         wrong = np.mean(np.any(received.history != bits, axis=2), axis=1)
@@ -28,7 +28,7 @@ class TestLoop:
         np.testing.assert_array_equal(received.bits, received.history[-1])
 
     def test_many_passes_stay_right(self):
-        """The LLRs of max-log decoders, that are far too sure, may not grow from pass to pass."""
+        """The LLRs of max-log decoders are too large and must not grow from pass to pass."""
         code = coding.get("turbo:512")
         decoder = code.decoder(iterations=8, early_stop=False, backend="cpu")
         interleaver = coding.RandomInterleaver(code.num_bits, 1)
@@ -43,7 +43,7 @@ class TestLoop:
         assert np.all(history[1:] == bits)
 
     def test_by_hand(self):
-        """Two passes, spelled out with the parts."""
+        """Run two passes step by step with the parts."""
         _, _, y, h, noise_var = transmitted(20, 10.5)
         detector = detectors.NWay(extrinsic=True)
         order = np.random.default_rng(3).permutation(648)
@@ -61,9 +61,11 @@ class TestLoop:
         np.testing.assert_array_equal(received.found, decoder.found)
 
     def test_perfect_feedback_leaves_single_layers(self):
-        """A decoder that knows the codewords: the detector's extrinsic LLRs, of each layer without
-        the others, have their errors at once at an SNR where without feedback one bit of eight is
-        wrong."""
+        """If the decoder knows the codewords, the detector reaches single-layer errors at once.
+
+        Its extrinsic LLRs have the errors of each layer without the others, at an SNR at which one
+        bit of eight is wrong without feedback.
+        """
         _, words, y, h, noise_var = transmitted(32, 9)
 
         class Knowing:
@@ -87,7 +89,7 @@ class TestLoop:
             left = y - np.einsum("nij,nj->ni", h[:, :, others], x[:, others])
             alone.append(one.detect(left.astype(np.complex64),
                                     np.ascontiguousarray(h[:, :, layer:layer + 1]), noise_var))
-        # a bit whose companions in its symbol are known has at least as many right
+        # if the other bits of its symbol are known, a bit is right at least as often
         unknown = np.mean((np.concatenate(alone, axis=1) > 0)
                           != iterative.CodewordLayout(648, 16, INTERLEAVER).spread(words))
         assert before > 0.1 and after <= unknown < 0.5 * before
@@ -95,8 +97,7 @@ class TestLoop:
     @pytest.mark.parametrize("name", ["mmsepic", "bitflip"])
     @pytest.mark.parametrize("per_channel", [1, 4, 41])
     def test_early_stop(self, name, per_channel):
-        """Codewords that leave are those that would have been found at that pass; those that stay
-        do not notice."""
+        """Codewords leave at the pass in which they would be found; the others are unaffected."""
         snr_db = {"mmsepic": 12, "bitflip": 14}[name]
         bits, _, y, h, noise_var = transmitted(48, snr_db, per_channel=per_channel, seed=2)
         noise = np.full(len(y), noise_var, np.float32)
@@ -139,8 +140,10 @@ class TestLoop:
         np.testing.assert_array_equal(seen[1][1], decided)
 
     def test_kept_messages(self):
-        """Two decoder iterations a pass: going on from the messages finds more. The next batch
-        does not see them."""
+        """With two decoder iterations per pass, continuing from kept messages finds more codewords.
+
+        The next batch is unaffected.
+        """
         bits, _, y, h, noise_var = transmitted(48, 12)
         errors = []
         for keep in (False, True):
@@ -155,7 +158,7 @@ class TestLoop:
     @pytest.mark.parametrize("iterations", [1, 3])
     @pytest.mark.parametrize("early_stop", [True, False])
     def test_last_decoder(self, iterations, early_stop):
-        """Its turn is the last pass, for those that are left then."""
+        """The last decoder runs in the last pass, on the codewords that remain."""
         bits, _, y, h, noise_var = transmitted(96, 10.5)
         decoder = CODE.decoder(iterations=10)
         listed = coding.ListDecoder(decoder, 3)
@@ -199,7 +202,7 @@ class TestLoop:
 
     @pytest.mark.parametrize("early_stop", [True, False])
     def test_llrs_that_are_known_already(self, early_stop):
-        """The first pass takes them: those of the same detector change nothing, others do."""
+        """The first pass uses given LLRs: those of the same detector change nothing, others do."""
         _, _, y, h, noise_var = transmitted(16, 11.5)
         loop = receiver(early_stop=early_stop)
         first = detectors.MMSEPIC().detect(y, h, noise_var)
@@ -230,7 +233,7 @@ class TestLoop:
         ("nway", {"decoder": CODE.decoder(keep_messages=True)},
          "decoder: got keep_messages=True, which requires early_stop=False")])
     def test_refusals(self, name, arguments, message):
-        if name == "sd":    # it has no extrinsic output to ask for
+        if name == "sd":    # it has no extrinsic output
             with pytest.raises(ValueError, match=message):
                 iterative.IterativeReceiver(detectors.SD(), CODE.decoder())
             return
@@ -254,7 +257,7 @@ class TestLoop:
 
 class TestWhatIsRecorded:
     def test_batches(self):
-        """Each codeword, of 41 vectors, has matrices of its own, for as many vectors each."""
+        """Each codeword of 41 vectors has its own matrices, each for the same number of vectors."""
         graphs = iterative.graphs.Graphs(receiver().layout, 1)
         assert all(graphs.takes(n, matrices) for n, matrices in (
             (1, 1), (1, 41), (512, 512), (512, 512 * 41)))

@@ -13,7 +13,7 @@ from gnuradio.mimopack import coding, crossover, detectors, iterative
 
 
 def placed(backend, **parameters):
-    """A receiver with detector and decoder on one backend."""
+    """Return a receiver with detector and decoder on one backend."""
     return receiver(backend=backend, decoder=CODE.decoder(iterations=10, backend=backend),
                     **parameters)
 
@@ -23,7 +23,7 @@ class TestSharing:
                                                   (15, 4, 1), (0, 2, 1)])
     @pytest.mark.parametrize("per_channel", [1, 41, 82])
     def test_same_as_one_receiver(self, n, threads, used, per_channel):
-        """82 vectors: two codewords have a matrix together, also of different receivers."""
+        """82 vectors: two codewords share a matrix, even if they belong to different receivers."""
         n += n % 2 if per_channel == 82 else 0
         _, _, y, h, noise_var = transmitted(n, 10.5, per_channel=per_channel)
         noise = np.full(len(y), noise_var, np.float32)
@@ -70,7 +70,7 @@ class TestSharing:
             iterative.SharedReceiver(receiver, devices=[])
 
     def test_codewords_without_llrs_are_counted(self):
-        """By the decoder of the last pass, which may be a list's."""
+        """The decoder of the last pass counts them; it may be a list decoder."""
         _, _, y, h, noise_var = transmitted(40, 20)
         y[:82] = np.nan
         for passes, early_stop in ((1, True), (3, False)):
@@ -81,8 +81,10 @@ class TestSharing:
             assert found.erased == 2 and found.erasures == 82
 
     def test_each_gpu_has_its_share(self, monkeypatch):
-        """Stand-ins: the CPU's receivers, which say that they are of GPUs. A number for all
-        vectors stays here, in whatever form."""
+        """Stand-ins: receivers on the CPU that claim to be on GPUs.
+
+        A noise_var that applies to all vectors stays on the host, in any form.
+        """
         log, uploaded = [], []
 
         class Device:
@@ -121,8 +123,10 @@ class TestSharing:
 
     @pytest.fixture
     def on_gpus(self, monkeypatch):
-        """A function that makes a shared receiver for stand-ins of two GPUs, which fail in a batch
-        of a decoder; and the batches that they were given."""
+        """Return a function that makes a shared receiver, and a list of the batches it was given.
+
+        The receiver has stand-ins for two GPUs, which fail in a chosen batch of a decoder.
+        """
         def make_shared(backend, fails_at=0):
             batches = stand_in.install(monkeypatch, fails_at, gpus=2)
             stand_in.receive_on_cpu(monkeypatch, iterative.sharing)
@@ -157,12 +161,12 @@ class TestSharing:
             np.testing.assert_array_equal(found.bits, expected.bits)
             np.testing.assert_array_equal(found.iterations, expected.iterations)
             assert shared.last_backend == backend
-        # Whichever GPU is the first: a half each, then what is left of it.
+        # Whichever GPU is first: half each, then what is left of it.
         assert max(expected.iterations) == 2 and len(batches) == 6
         assert sorted(batches[2:])[2:] == [12, 12]
 
     def test_gpus_that_fail(self, on_gpus, monkeypatch):
-        """The CPU receives what is at hand and all after it, where somebody is told."""
+        """The CPU receives the current codewords and all later ones if the failure is reported."""
         _, _, y, h, noise_var = transmitted(10, 12)
         shared, batches = on_gpus("cuda", fails_at=2)
         with pytest.raises(RuntimeError, match="off the bus"):

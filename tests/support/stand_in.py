@@ -1,7 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""GPUs for decoders of codes and iterative receivers, without one: the CPU does the work, and
-fails when asked to."""
+"""Stand-ins for the GPUs of decoders and iterative receivers; no GPU is needed.
+
+The CPU does the work, and fails on request.
+"""
 
 from copy import copy
 from types import SimpleNamespace
@@ -15,7 +17,7 @@ from gnuradio.mimopack.cuda import device
 
 
 class Program:
-    """In place of a ``DecoderProgram``, for arrays of the host."""
+    """Replaces a ``DecoderProgram``, for host arrays."""
 
     text = "the CPU's decoder"
 
@@ -30,7 +32,7 @@ class Program:
     def decode_from_host(self, llr, out, messages, iterations, threads):
         self._batches.append(len(llr))
         if len(self._batches) == self._fails_at:
-            out[:len(out) // 2] = 1    # of the parts that came back
+            out[:len(out) // 2] = 1    # for the returned parts
             raise RuntimeError("the GPU has fallen off the bus")
         decoder = self._decoder
         decoder.iterations = iterations
@@ -42,7 +44,7 @@ class Program:
 
 
 class Gpus:
-    """In place of a detector's ``cuda.gpus.Gpus``, for arrays of the host."""
+    """Replaces a detector's ``cuda.gpus.Gpus``, for host arrays."""
 
     def __init__(self, plan, devices, candidates=1):
         self._core = _core.Detector(plan, "auto")
@@ -52,11 +54,12 @@ class Gpus:
 
 
 def install(monkeypatch, fails_at=0, gpus=1):
-    """Let detectors and decoders find so many GPUs; of the batches that decoders are given, number
-    fails_at, counted from 1, fails.
+    """Make detectors and decoders find this number of GPUs.
+
+    Batch fails_at of those that decoders are given fails, counted from 1.
 
     Returns:
-        List of codewords in each of these batches.
+        A list of the number of codewords in each of these batches.
     """
     monkeypatch.setattr(detectors.engines, "Gpus", Gpus)
     batches = []
@@ -68,13 +71,13 @@ def install(monkeypatch, fails_at=0, gpus=1):
 
 
 def decoders(base=PlacedDecoder):
-    """All classes of decoders that have a program."""
+    """Return all classes of decoders that have a program."""
     below = [kind for one in base.__subclasses__() for kind in decoders(one)]
     return [*([base] if "_program" in vars(base) else []), *below]
 
 
 def receive_on_cpu(monkeypatch, sharing):
-    """Let ``SharedReceiver`` upload nothing; returns the list of shapes that it would send."""
+    """Make ``SharedReceiver`` upload nothing; return the list of shapes that it would send."""
     sent = []
 
     class Current:

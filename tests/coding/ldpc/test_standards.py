@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The LDPC codes' tables against known facts of the codes."""
+"""The tables of the LDPC codes against known facts about the codes."""
 
 import hashlib
 
@@ -9,7 +9,7 @@ import pytest
 from gnuradio.mimopack.coding import ldpc
 from gnuradio.mimopack.coding.ldpc.standards import NR_LIFTING_SETS
 
-# Of the shifts at the largest size as little-endian int16, row by row.
+# Digests of the shifts at the largest size as little-endian int16, row by row.
 DIGESTS = {
     "wimax 1/2": "c402d77b263012ca36830978d64e7c2827a68eb21a3c5efe50ee8020f30f3cd3",
     "wimax 2/3A": "d3e452e9aeeab1e7f88bf29087ea24792097890d495418a4b7ef56c2e87ff276",
@@ -45,13 +45,13 @@ def dual_diagonal_codes():
 
 
 def multiplied(code, bits):
-    """H c over GF(2), from the list of ones."""
+    """Return H c over GF(2), computed from the list of ones."""
     rows, columns = code.checks()
     return np.bincount(rows, bits[columns], code.num_checks).astype(int) % 2
 
 
 def solved(matrix, right):
-    """x of matrix x = right over GF(2), (n, n) and (n,); None for a singular matrix."""
+    """Return x with matrix x = right over GF(2), (n, n) and (n,); None for a singular matrix."""
     size = len(right)
     words = np.packbits(np.column_stack([matrix, right]), axis=1)
     for i in range(size):
@@ -68,7 +68,7 @@ def solved(matrix, right):
 
 
 def short_cycles(code):
-    """Pairs of rows and pairs of columns of the prototype that close cycles of length 4."""
+    """Return pairs of rows and pairs of columns of the prototype that close cycles of length 4."""
     shifts = code.shifts
     return sum(np.sum(both) - np.unique((shifts[i] - shifts[j])[both] % code.size).size
                for i in range(len(shifts)) for j in range(i)
@@ -114,7 +114,8 @@ def test_blocks_of_wimax_and_wifi():
 
 
 def test_degrees_of_wimax():
-    # Rate 1/2: 11/24 of the bits of degree 2, 1/3 of 3, 5/24 of 6; checks of 6 and of 7.
+    # Rate 1/2: 11/24 of the bits have degree 2, 1/3 degree 3, 5/24 degree 6; the checks have
+    # degrees 6 and 7.
     blocks = ldpc.wimax(576, "1/2").shifts >= 0
     assert np.array_equal(np.bincount(blocks.sum(axis=0)), [0, 0, 11, 8, 0, 0, 5])
     assert np.array_equal(np.bincount(blocks.sum(axis=1)), [0, 0, 0, 0, 0, 0, 8, 4])
@@ -132,8 +133,8 @@ def test_parity_part_is_dual_diagonal():
         np.fill_diagonal(wanted, 0)
         np.fill_diagonal(wanted[1:], 0)
         assert np.array_equal(diagonals, wanted)
-        # Of three blocks the first and the last are alike, so that the sum of all block rows is
-        # one shifted identity and the matrix has full rank.
+        # The first and the last of three blocks are equal, so the sum of all block rows is one
+        # shifted identity and the matrix has full rank.
         where = np.flatnonzero(special >= 0)
         assert where.size == 3 and where[0] == 0 and where[-1] == rows - 1
         assert special[0] == special[-1]
@@ -146,7 +147,7 @@ def test_wimax_scales_shifts():
         assert np.array_equal(ldpc.wimax(n, "1/2").shifts,
                               np.where(half < 0, -1, np.floor(half * (size / 96))))
         assert np.array_equal(ldpc.wimax(n, "2/3A").shifts, np.where(third < 0, -1, third % size))
-    # By hand: floor(94 * 24 / 96) = 23, 45 mod 24 = 21.
+    # Computed by hand: floor(94 * 24 / 96) = 23, 45 mod 24 = 21.
     assert ldpc.wimax(576, "1/2").shifts[0, 1] == 23
     assert ldpc.wimax(576, "2/3A").shifts[5, 15] == 21
 
@@ -161,20 +162,20 @@ def test_structure_of_nr(graph, blocks, punctured, core_rows):
         assert present.sum() == blocks
         assert tuple(present[:, :2].sum(axis=0)) == punctured
         assert tuple(present[:4].sum(axis=1)) == core_rows
-        # After the four core rows each row has a parity bit of its own, which is no other row's.
+        # After the four core rows, each row has a parity bit that occurs in no other row.
         extension = code.shifts[:, columns - rows + 4:]
         assert np.array_equal(extension[4:], np.where(np.eye(rows - 4), 0, -1))
         assert not (extension[:4] >= 0).any()
         core = code.shifts[:4, columns - rows:columns - rows + 4]
         assert np.array_equal(core[:, 1:] >= 0, [[1, 0, 0], [1, 1, 0], [0, 1, 1], [0, 0, 1]])
         assert not core[:, 1:][core[:, 1:] >= 0].any()
-        # Of the special column's three blocks two are alike, so that the core is invertible.
+        # Two of the special column's three blocks are equal, so the core is invertible.
         special = np.sort(core[:, 0][core[:, 0] >= 0])
         assert special.size == 3 and special[1] in (special[0], special[2])
 
 
 def test_rows_of_nr_are_orthogonal_where_the_standard_has_them_so():
-    # From row 20 on, neighbours of base graph 1 share no column but the two punctured ones.
+    # From row 20 on, adjacent rows of base graph 1 share only the two punctured columns.
     for graph in (1, 2):
         present = ldpc.nr(graph, 384).shifts[20:, 2:] >= 0
         assert not (present[1:] & present[:-1]).any()

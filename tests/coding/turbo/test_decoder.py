@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The LTE turbo decoder against IT++ and the reference, error rates."""
+"""The LTE turbo decoder against IT++ and the reference, and its error rates."""
 
 from functools import cache
 
@@ -20,7 +20,7 @@ RNG = np.random.default_rng
 
 @cache
 def oracle(size, **parameters):
-    """(LLRs, the reference decoder, its output)."""
+    """Return (LLRs, the reference decoder, its output)."""
     _, _, llr = transmitted(size, 19, 0.8)
     decoder = turbo.TurboDecoder(size, backend="reference", **parameters)
     return llr, decoder, decoder.decode(llr)
@@ -30,7 +30,7 @@ class TestDecoder:
     @pytest.mark.parametrize("iterations, scale", [(1, 1.0), (6, 1.0), (6, 0.75)])
     @pytest.mark.parametrize("backend, isa", BACKENDS)
     def test_decides_as_itpp(self, backend, isa, iterations, scale):
-        """Wrong bits too."""
+        """Wrong decisions agree too."""
         expected = np.unpackbits(ITPP[f"decided_512_{iterations}_{scale}"], axis=1, count=512)
         decoder = turbo.TurboDecoder(512, iterations, extrinsic_scale=scale, early_stop=False,
                                      backend=backend, isa=isa)
@@ -38,7 +38,7 @@ class TestDecoder:
         np.testing.assert_array_equal(posterior[:, :512] > 0, expected)
 
     def test_decides_as_sionna(self):
-        """By the exact algorithm, wrong bits too."""
+        """The exact algorithm agrees with Sionna, wrong decisions included."""
         expected = np.unpackbits(SIONNA["decided_512_map_6"], axis=1, count=512)
         decoder = turbo.TurboDecoder(512, 6, algorithm="log-map", extrinsic_scale=1.0,
                                      early_stop=False, backend="reference")
@@ -125,11 +125,11 @@ class TestDecoder:
             np.testing.assert_array_equal(posterior > 0, words)
 
     def test_log_map_of_one_constituent_code(self):
-        """Against the probabilities of all 64 paths of six bits."""
+        """Compare with the probabilities of all 64 paths of six bits."""
         from gnuradio.mimopack.reference.turbo import BIT, NEXT, PARITY, constituent
 
         systematic, parity = RNG(2).normal(0, 1, (2, 1, 9))
-        weights = np.zeros((2, 2, 9))    # bit or parity, its value, when
+        weights = np.zeros((2, 2, 9))    # bit or parity, its value, step
         for word in range(64):
             state, path = 0, []
             for t in range(9):
@@ -184,7 +184,7 @@ class TestDecoder:
 
 @pytest.mark.parametrize("isa", ISAS)
 class TestIntegers:
-    """precision="int16": close to floats, as far as a unit of 1/32 of the mean allows."""
+    """precision="int16": as close to float32 as the unit of 1/32 of the mean allows."""
 
     def test_one_iteration(self, isa):
         _, _, llr = transmitted(512, 40, 0.6)
@@ -219,7 +219,7 @@ class TestIntegers:
         np.testing.assert_allclose(decoder.decode(llr * scale), expected * scale, rtol=1e-5)
 
     def test_nothing_overflows(self, isa):
-        """Where LLRs are as large as integers become, bit after bit, right or at random."""
+        """All LLRs have the largest integer magnitude, with correct or random signs."""
         size, n = 1024, 64
         words = turbo.TurboEncoder(size).encode(RNG(1).integers(0, 2, (n, size), np.uint8))
         small = np.full((3, size + 4), 1e-5)
@@ -229,7 +229,7 @@ class TestIntegers:
         own = {"iterations": 1, "early_stop": False, "isa": isa}
         exact = turbo.TurboDecoder(size, **own).decode(llr)
         integers = turbo.TurboDecoder(size, precision="int16", **own).decode(llr)
-        clear = np.abs(exact) > 1    # of the others limits may change the sign
+        clear = np.abs(exact) > 1    # limits may change the sign of the others
         assert np.mean(clear) > 0.05
         np.testing.assert_array_equal((integers > 0)[clear], (exact > 0)[clear])
         decoder = turbo.TurboDecoder(size, 50, early_stop=False, precision="int16", isa=isa)
@@ -250,8 +250,10 @@ class TestIntegers:
 
 
 class TestErrorRates:
-    """What the literature has for this code: a steep fall within a decibel; with the factor
-    max-log comes close to log-MAP, and is far better than without."""
+    """The literature's results: a steep fall within a decibel, max-log close to log-MAP.
+
+    Max-log with the factor is far better than without.
+    """
 
     def frame_errors(self, size, ebn0_db, n, **parameters):
         bits, _, llr = transmitted(size, n, ebn0_db, 5)
@@ -273,7 +275,7 @@ class TestErrorRates:
         assert 0.02 < exact and abs(self.frame_errors(208, 1.0, 200) - exact) < 0.08
 
     def test_rate_matched_and_combined(self):
-        """Punctured to rate 2/3 a block is lost, with another redundancy version it is found."""
+        """Punctured to rate 2/3 a block is lost; a second redundancy version recovers it."""
         size, n = 1024, 30
         rng = RNG(1)
         bits = rng.integers(0, 2, (n, size), np.uint8)

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Rate matching of the LTE turbo code against the standard, written out."""
+"""Rate matching of the LTE turbo code against the text of the standard."""
 
 import numpy as np
 import pytest
@@ -10,7 +10,7 @@ RNG = np.random.default_rng
 
 
 def as_the_standard_says(streams, num_coded, version, buffer_size=None):
-    """TS 36.212 §5.1.4.1 step by step, of three lists of equal length; None is <NULL>."""
+    """Follow TS 36.212 §5.1.4.1 for three lists of equal length; None is <NULL>."""
     pattern = [0, 16, 8, 24, 4, 20, 12, 28, 2, 18, 10, 26, 6, 22, 14, 30,
                1, 17, 9, 25, 5, 21, 13, 29, 3, 19, 11, 27, 7, 23, 15, 31]
     rows = 1
@@ -66,7 +66,7 @@ class TestRateMatching:
         (1, 40), (35, 40), (41, 48), (1000, 1008), (6100, 6144)])
     @pytest.mark.parametrize("version", range(4))
     def test_filler_bits_are_not_sent(self, info_bits, size, version):
-        """TS 36.212 §5.1.3.2.1: those of d(0) and d(1) are <NULL>, those of d(2) are not."""
+        """TS 36.212 §5.1.3.2.1: filler bits are <NULL> in d(0) and d(1), but not in d(2)."""
         length, num_filler = size + 4, size - info_bits
         streams = np.arange(3 * length).reshape(3, length).tolist()
         for stream in streams[:2]:
@@ -83,7 +83,7 @@ class TestRateMatching:
     @pytest.mark.parametrize("precision", ["float32", "int16"])
     @pytest.mark.parametrize("info_bits", [20, 41])
     def test_filler_bits_are_known(self, info_bits, precision):
-        """They are decided as zeros, and do not make the others worse."""
+        """Filler bits are decided as zeros and do not make other decisions worse."""
         size = next(size for size in turbo.TURBO_SIZES if size >= info_bits)
         matching, rng = turbo.RateMatching(info_bits, 3 * info_bits), RNG(2)
         bits = rng.integers(0, 2, (400, info_bits), np.uint8)
