@@ -67,7 +67,7 @@ def play(block, y, h, period=1, prior=None, tags=(), step=None, dtype=np.float32
 
 
 class Hungry(gr.basic_block):
-    """A reader that needs many items at once, as decoders of long blocks do."""
+    """A reader that wants many items at once, as decoders of long blocks do."""
 
     def __init__(self, items, width):
         gr.basic_block.__init__(self, "hungry", [(np.float32, width)], None)

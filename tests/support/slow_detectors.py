@@ -33,7 +33,7 @@ class WaitingDetector(SlowDetector):
 
     @staticmethod
     def pass_time():
-        """Wait for 20 ms without Python's lock."""
+        """Wait for 20 ms, without Python's lock."""
         begun = time.monotonic()
         time.sleep(0.02)
         WaitingDetector.waited += time.monotonic() - begun

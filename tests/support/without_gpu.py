@@ -59,7 +59,7 @@ def launcher(det, folder, more="", **call):
     """
     sizes = (ctypes.c_ulonglong * 2)()
     compiled(source.program(det.plan(), **call), folder / "size.so").arena_size(sizes)
-    assert sizes[0] <= source.LARGEST_LOCAL_ARENA    # no scratch memory
+    assert sizes[0] <= source.LARGEST_LOCAL_ARENA    # there is no scratch here
     return compiled(source.program(det.plan(), sizes[0], **call) + LAUNCH + more,
                     folder / "program.so").launch
 
