@@ -16,7 +16,7 @@ class Decoding(Controlled):
     A subclass has ``_run(*arguments)``, which decodes a batch.
     """
 
-    ERASED = "NaN, Inf, nothing but 0, or a failure"
+    ERASED = "NaN, Inf, all LLRs 0, or a failure"
 
     def _begin(self, engine):
         self._engine = engine

@@ -33,8 +33,7 @@ class ConvolutionalDecoder(SoftDecoder):
 
     Args:
         num_info, rate: see :class:`ConvolutionalEncoder`.
-        iterations: has no effect, because one iteration is all there is; exists because blocks and
-            receivers set it.
+        iterations: has no effect, because there is only one iteration; blocks and receivers set it.
         algorithm: "max-log", or "log-map" for comparisons (reference backend only).
         margin: see above; 0 or more.
         precision: number format on the CPU. "int16" has twice as many SIMD lanes as "float32". The

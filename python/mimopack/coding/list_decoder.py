@@ -17,19 +17,19 @@ _MOST_BITS = 10
 class ListDecoder(DecoderAround):
     """List decoder: decodes failed codewords again, with doubtful bits set to both values.
 
-    For each codeword that is not found, the decoder chooses a doubtful bit, assumes once that it is
-    0 and once that it is 1, and decodes both candidates. If neither is found, each candidate splits
-    in the same way at its own most doubtful bit, up to ``list_bits`` times. The candidates form a
-    tree (N. Varnica, M. P. C. Fossorier, A. Kavcic, IEEE Trans. Commun. 55(7), 2007); each of its
-    levels is decoded as one batch. The search for a codeword ends at the first level with found
-    candidates. It returns the found candidate that fits the LLRs best, that is, with the greatest
-    sum of LLRs over its ones. If no candidate is found, the first decision stays.
+    For each codeword that is not found, the decoder takes the most doubtful bit, assumes once that
+    it is 0 and once that it is 1, and decodes both candidates. If neither is found, each candidate
+    splits in the same way at its own most doubtful bit, up to ``list_bits`` times. The candidates
+    form a tree (N. Varnica, M. P. C. Fossorier, A. Kavcic, IEEE Trans. Commun. 55(7), 2007); each
+    level of the tree is decoded as one batch. The search for a codeword ends at the first level
+    with found candidates. Its result is the found candidate that fits the LLRs best, that is, with
+    the greatest sum of LLRs over its ones. If no candidate is found, the first decision stays.
 
     The most doubtful bit is the one with the smallest |posterior| - |extrinsic| / 2: its checks say
     much about it and contradict its LLR. For LDPC codes this criterion found about as many
     codewords as the bits in the most unsatisfied checks, a criterion that turbo codes do not have.
-    It found more than the smallest |posterior|, and many more than the smallest |LLR|. To assume
-    all but one of the bits in a vector of a MIMO receiver as known found fewer codewords.
+    It found more than the smallest |posterior|, and many more than the smallest |LLR|. Assuming all
+    bits but one in a vector of a MIMO receiver to be known found fewer codewords.
 
     A codeword that is not found costs at most 2^(list_bits + 1) - 2 decodings; the others cost
     nothing. List decoding is meant for cases with few codewords left. If the detector can still

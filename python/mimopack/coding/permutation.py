@@ -37,7 +37,7 @@ class Interleaver:
         return self._take(values, self._order)
 
     def restore(self, values):
-        """The inverse of ``permute``."""
+        """Invert ``permute``."""
         return self._take(values, self._inverse)
 
     def _take(self, values, order):

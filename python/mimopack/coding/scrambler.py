@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The scramblers of IEEE 802.11, LTE and 5G NR.
 
-That of IEEE 802.11-2020 §17.3.5.5 is x^7 + x^4 + 1; that of LTE and 5G NR is a Gold sequence (3GPP
-TS 36.211 §7.2, TS 38.211 §5.2.1).
+IEEE 802.11 scrambles with x^7 + x^4 + 1 (802.11-2020 §17.3.5.5). LTE and 5G NR scramble with a Gold
+sequence (3GPP TS 36.211 §7.2, TS 38.211 §5.2.1).
 """
 
 from functools import lru_cache

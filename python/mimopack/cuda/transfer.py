@@ -263,7 +263,7 @@ class _Slot:
 
 
 class Upload:
-    """Copies host arrays to the current GPU, through pinned memory of its own."""
+    """Copies host arrays to the current GPU through its own pinned memory."""
 
     def __init__(self):
         self._halves = None

@@ -24,11 +24,12 @@ class KBest(Detector):
     Complexity: O(k (nt^2 + sqrt(M) nt)) to O(k M nt log^2 k) per vector. The search skips parents
     and children that are too far for all vectors in a SIMD register.
 
-    The cpu and cuda backends compare metrics in fixed point. The metrics have 30 bits, less the
-    bits for the numbers up to k and M, so the backends may keep different ones of two nearly equal
-    paths. The last survivors have float32 metrics. On a GPU one thread processes a vector for k up
-    to 16 and up to 4 layers. For longer lists, and from k = 8 on with more layers, a warp shares a
-    vector. With constellations other than square QAM one thread always processes a vector.
+    The cpu and cuda backends compare metrics in fixed point, with 30 bits minus the bits that
+    number k paths and M symbols. Of two nearly equal paths, different backends may therefore keep
+    different ones. The metrics of the last survivors are float32. On a GPU one thread processes a
+    vector for k up to 16 and up to 4 layers. For longer lists, and from k = 8 on with more layers,
+    a warp shares a vector. With constellations other than square QAM one thread always processes a
+    vector.
     """
 
     name = "kbest"

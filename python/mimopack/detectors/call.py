@@ -44,7 +44,7 @@ class Call(NamedTuple):
 
     @property
     def has_prior(self):
-        """Whether there are a-priori LLRs."""
+        """Whether the call has a-priori LLRs."""
         return self.prior is not None
 
     @property

@@ -10,8 +10,8 @@ LLR_METHODS = ("maxlog", "logsum")
 LLR_METHOD = Parameter(
     "llr_method", "LLRs", "maxlog", "enum",
     "maxlog takes each bit's best candidate of either value (000 eq. 12). logsum adds the "
-    "probabilities of all candidates (000 eq. 11 on the list). It takes longer, and it gains in a "
-    "receiver that feeds the decoder's LLRs back to the detector. A-posteriori LLRs beyond 80 are "
+    "probabilities of all candidates (000 eq. 11 on the list). It takes longer, and it improves "
+    "receivers that feed the decoder's LLRs back to the detector. A-posteriori LLRs beyond 80 are "
     "max-log with either method.",
     LLR_METHODS)
 

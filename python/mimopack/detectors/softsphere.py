@@ -17,8 +17,8 @@ class SoftSphere(Detector):
     Burg, H. Boelcskei: Soft-Output Sphere Decoding: Algorithms and VLSI Implementation, IEEE
     Journal on Selected Areas in Communications 26 (2), 2008). The search runs in two column orders
     (three with three layers), because slicing completes the last two layers of each order. If the
-    parents of the leaves number M^(nt-1) <= 4096 with QPSK, or <= 1024 with another constellation,
-    MLA's method "sliced" runs instead.
+    tree has at most 4096 parents of leaves, M^(nt-1), with QPSK, or 1024 with another
+    constellation, MLA's method "sliced" runs instead.
 
     A-priori LLRs are supported (002 eq. 4); the result is then a-posteriori (extrinsic=True
     subtracts the prior). The constellation must be square QAM with Gray labels per axis.

@@ -42,7 +42,7 @@ class _Sphere(Detector):
     def candidates(self):
         """Number of candidates of a full search, at most 2^16.
 
-        The search visits only a few of them, and 2^16 is about what a hard case takes.
+        The search visits only a few of these; even a hard case takes about 2^16 at most.
         """
         return min(self.constellation.size**self.num_tx, 2**16)
 
@@ -110,11 +110,10 @@ class ASD(_Sphere):
     """Automatic sphere decoder: hard maximum likelihood, best first (004 §7).
 
     The detector always expands the open node with the smallest metric. It therefore expands the
-    fewest nodes and needs no radius. The first leaf to have the smallest metric is the solution,
-    the same as that of ``SD``. The docstring of ``SD`` also describes the a-priori LLRs,
-    constellations and complexity of this detector. Source: K. Su: Efficient Maximum Likelihood
-    Detection for Communication over Multiple Input Multiple Output Channels, University of
-    Cambridge, 2005 (reference [33] of 004).
+    fewest nodes and needs no radius. Once the node with the smallest metric is a leaf, this leaf is
+    the solution, which equals that of ``SD``. For a-priori LLRs, constellations and complexity see
+    ``SD``. Source: K. Su: Efficient Maximum Likelihood Detection for Communication over Multiple
+    Input Multiple Output Channels, University of Cambridge, 2005 (reference [33] of 004).
 
     A heap holds the open nodes. Its capacity per vector is 2^21 nodes in the cpu backend and 2^13
     in the cuda backend; when it is full, the search starts again depth first. In Python
@@ -133,8 +132,7 @@ class PSD(_Sphere):
     levels between two of them are expanded at once. A round evaluates all eval = exp M^((lvl_above
     - lvl)/2) extensions of exp nodes and continues with the best of them. The search ends when no
     node is inside the radius, which is the metric of the best leaf so far. The solution is that of
-    ``SD`` for all parameters. The docstring of ``SD`` also describes the a-priori LLRs and
-    constellations.
+    ``SD`` for all parameters. For a-priori LLRs and constellations see ``SD``.
 
     The nodes of a round are evaluated in parallel. On the CPU each SIMD lane processes one vector,
     and all lanes run in step. On a GPU tt threads evaluate and sort the nodes of a vector as in 004

@@ -66,12 +66,11 @@ class IterativeReceiver:
         detector: a detector of ``detectors`` with float32 LLRs. For more than one pass it must take
             a-priori LLRs and have ``extrinsic=True``.
         decoder: ``coding.get(name).decoder()``, any other :class:`coding.Decoder`, or any object
-            with the following members. ``num_bits``; ``decode(llr)``, which takes LLRs of all bits
-            sent, (n, num_bits) float32, and returns a-posteriori LLRs; ``found`` and
-            ``iterations_taken``, (n,) each, of the last ``decode``; optionally ``bits``, (n, k)
-            uint8, decisions on the information bits. All arrays are of the same kind. With
-            ``keep_messages`` the decoder keeps its messages from pass to pass, which requires
-            early_stop=False.
+            with ``num_bits`` and ``decode(llr)``. ``decode`` takes LLRs of all bits sent, (n,
+            num_bits) float32, and returns their a-posteriori LLRs. It sets ``found`` and
+            ``iterations_taken``, (n,) each, and may set ``bits``, (n, k) uint8, the decisions on
+            the information bits. All arrays are of the same kind. With ``keep_messages`` the
+            decoder keeps its messages from pass to pass, which requires early_stop=False.
         interleaver: see :class:`CodewordLayout`. From the second pass on, the detector knows the
             zeros that fill up a codeword's last vector.
         iterations: maximum number of passes; 1 decodes without feedback.

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Low-density parity-check codes: matrices, encoder and decoder.
 
-The matrices are those of standards, or any in MacKay's alist format.
+The matrices come from standards or from files in MacKay's alist format.
 """
 
 from .alist import read_alist, write_alist
