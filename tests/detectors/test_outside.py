@@ -47,6 +47,17 @@ def test_reference_and_cpu(matched, size, points, interference):
     assert np.ptp(llr[0]) > 0
 
 
+def test_erasures(matched):
+    y, h, noise_var, _ = problem(300, 2, 3, "qam16", 12, 3)
+    h[7, :, 1] = h[7, :, 0]    # deficient rank
+    y[50, 1] = np.nan
+    for backend in ("reference", "cpu"):
+        det = matched(2, 3, backend=backend)
+        llr = det.detect(y, h, noise_var)
+        assert det.erasures == 4
+        assert not llr[[21, 22, 23, 50]].any() and llr[[20, 24, 51]].all()
+
+
 def test_in_a_block(matched):
     y, h, noise_var, _ = problem(2000, 2, 4, "qam16", 12)
     block = make_detector_block(matched)(2, 4, noise_var=noise_var, interference=0.1)
