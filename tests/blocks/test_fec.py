@@ -112,7 +112,7 @@ class TestCodes:
         ("nr_matched:100:201:2", "code: got 'nr_matched:100:201:2'; coded_bits: got 201, must be"),
         ("turbo_matched:100", "code: got 'turbo_matched:100', must be turbo_matched:INFO_BITS:"),
         ("turbo_matched:6145:9000", "got 'turbo_matched:6145:9000'; info_bits: got 6145, allowed"),
-        ("turbo:6000", "code: got 'turbo:6000'; size: got 6000, allowed are TURBO_SIZES"),
+        ("turbo:6000", "code: got 'turbo:6000'; size: got 6000, the nearest of TURBO_SIZES"),
         ("wifi:648:7/8", "code: got 'wifi:648:7/8'; rate: got '7/8', allowed are 1/2")])
     def test_names_of_no_code(self, name, message):
         with pytest.raises(ValueError) as caught:
@@ -433,7 +433,7 @@ class TestPdus:
     ({"backend": "fpga"}, "backend: got 'fpga', allowed are auto, cpu, cuda, reference"),
     ({"threads": -1}, "threads: got -1, allowed are 0 to"),
     ({"options": 5}, "options: got 5, must be a dictionary"),
-    ({"options": {"keep_messages": True}}, "options: got 'keep_messages', allowed are parameters"),
+    ({"options": {"keep_messages": True}}, "options: got 'keep_messages', allowed are all"),
     ({"options": {"colour": 1}}, "parameters: got an unexpected .*colour"),
     ({"options": {"factor": -1}}, "factor: got -1.0, must be positive")])
 @pytest.mark.parametrize("make", [mimopack.fec_decoder, mimopack.fec_decoder_pdu])

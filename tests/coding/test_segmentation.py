@@ -130,7 +130,7 @@ class TestNr:
 
     def test_what_cannot_be_cut_in_equal_parts(self):
         with pytest.raises(ValueError, match="transport_bits: got 8425, which with 24 bits of CRC "
-                                             "must be a multiple of the 2 code blocks"):
+                                             "must be a multiple of 2, the number"):
             coding.NrSegmentation(8425, 1)
 
 

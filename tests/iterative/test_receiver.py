@@ -223,7 +223,7 @@ class TestLoop:
         assert received.bits.shape == (0, 324) and received.history.shape == (4, 0, 324)
 
     @pytest.mark.parametrize("name, arguments, message", [
-        ("mmse", {}, "detector: mmse takes no a-priori LLRs; allowed are iterations=1, or"),
+        ("mmse", {}, "detector: mmse takes no a-priori LLRs; use iterations=1, or"),
         ("sd", {}, "detector: sd has hard output; use iterations=1, or"),
         ("nway", {"iterations": 0}, "iterations: got 0, allowed are 1 to 1000"),
         ("nway", {"feedback_scale": 0}, "feedback_scale: got 0"),

@@ -69,8 +69,8 @@ def test_codewords_of_gnuradio_fit_its_alist_files():
     (("2 3 0\n", ""), "got 8 lines, must be 9"),
     (("1 2 2\n3 2\n", "1 2 1\n3 2\n"), "column weights that differ"),
     (("1 2 2\n3 2\n", "1 2 2\n3 3\n"), "row weights that differ"),
-    (("1 0\n1 2\n", "1 0\n1 3\n"), "line of a column a number outside of 1 to 2"),
-    (("1 0\n", "2 0\n"), "rows and columns that differ"),
+    (("1 0\n1 2\n", "1 0\n1 3\n"), "a number outside 1 to 2 in the line of a column"),
+    (("1 0\n", "2 0\n"), "rows and columns that describe different matrices"),
     (("1 0\n1 2\n", "1 0\n1 1\n"), "got row 0, column 1 twice"),
 ])
 def test_alist_that_contradicts_itself(change, message, tmp_path):
