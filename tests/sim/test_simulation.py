@@ -171,7 +171,7 @@ class TestSimulation:
             sim.Simulation(LINK, ["mmse"], output=path)
 
     @pytest.mark.parametrize("detector, arguments, message", [
-        ("mmse", {"iterations": 2}, "mmse takes no a-priori LLRs; allowed are iterations=1"),
+        ("mmse", {"iterations": 2}, "mmse takes no a-priori LLRs; use iterations=1"),
         ("mmse:iterations=2", {}, "mmse takes no a-priori LLRs"),
         ("nway:passes=2", {}, "'nway:passes=2': passes: NWay has no such parameter"),
         ("nway:2", {}, "got 'nway:2', where '2' is not key=value"),
