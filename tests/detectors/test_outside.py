@@ -101,5 +101,5 @@ def test_bad_input(matched, tmp_path):
 def test_no_other_library(matched, tmp_path):
     (tmp_path / "cpu.cc").write_text("int f() { return 0; }")
     detectors.compile_module(tmp_path, tmp_path / "f.so")
-    with pytest.raises(ValueError, match="no MIMOPACK_MODULE"):
+    with pytest.raises(ValueError, match="must contain a MIMOPACK_MODULE"):
         detectors.register(type("Other", (matched,), {"name": "other"}), tmp_path / "f.so")

@@ -225,7 +225,7 @@ class TestDetectorsLimits:
     LARGE = (lambda n: VHT.of_length(8, n, 4), [data_mpdu(60, 1)])
     SMALL = (lambda n: VHT.of_length(1, n, 2), [data_mpdu(60, 2)])
     PROBLEM = ("omap cannot detect 4 streams of 256-QAM: 256^4 = 4.29e+09 candidates per vector "
-               "are more than the 1.68e+07 that can be searched with backend 'cpu'")
+               "exceed the limit of 1.68e+07 for backend 'cpu'")
 
     def test_are_told_and_other_frames_decode(self, caplog):
         samples, _ = air([self.LARGE, self.SMALL] * 3, 4)

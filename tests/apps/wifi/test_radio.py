@@ -57,7 +57,7 @@ def test_a_clock_that_cannot_be_set_is_a_warning(sky, tmp_path, monkeypatch):
     (["--format", "ci16"], "--format: with --radio, this option needs --record"),
     (["--duration", "0"], "'--duration': 0.0 is not in the range x>0"),
     (["--record", "/no/where"], "--record: "),
-    (["--record", "r", "--keep", "1e6"], "--keep: got 1000000.0, which take"),
+    (["--record", "r", "--keep", "1e6"], "--keep: got 1000000.0, which need"),
     (["a.sigmf-meta"], "--radio DEVICE --frequency HZ, not both")])
 def test_a_wrong_setting_is_refused_in_a_sentence(sky, arguments, said):
     result = on_air(sky, *arguments)
