@@ -29,7 +29,8 @@ from suites.on_gpu import DeviceStore
 LIMIT_SECONDS = 300
 SECTIONS = ("SpeedOfLight", "ComputeWorkloadAnalysis", "LaunchStats", "Occupancy",
             "SchedulerStats", "MemoryWorkloadAnalysis", "WarpStateStats")
-# Column: metrics of ncu, of which the first available one counts. All but registers are in percent.
+# The metrics of ncu for each column; the first one that ncu offers is used. Registers are a number,
+# the others are percentages.
 COLUMNS = {
     "issue slots busy, %": ("sm__inst_issued.avg.pct_of_peak_sustained_active",
                             "sm__instruction_throughput.avg.pct_of_peak_sustained_active",

@@ -34,6 +34,8 @@ class Placement:
         crossover: a :class:`crossover.Crossover` for the object's work, used by "auto"; None leaves
             all host arrays to the CPU.
         allowed: the backends that the object supports.
+        forget: a function without arguments that gives up what the object has on GPUs; called after
+            a GPU failure was reported. Or None.
 
     Attributes:
         backend: see above.
@@ -47,11 +49,12 @@ class Placement:
         ValueError: the backend is not an allowed one.
     """
 
-    def __init__(self, backend, crossover=None, allowed=BACKENDS):
+    def __init__(self, backend, crossover=None, allowed=BACKENDS, forget=None):
         self.backend = choice("backend", backend, allowed)
         self.crossover = crossover if backend == "auto" else None
         self.last = self.on_failure = None
         self.gpu_is_lost = False
+        self._forget = forget
 
     def is_on_gpu(self, array):
         """Return whether to process an array where it is, on a GPU."""
@@ -109,6 +112,30 @@ class Placement:
         else:
             raise error
         self.gpu_is_lost, self.crossover = True, None
+        if self._forget:
+            self._forget()
+
+
+class Placed:
+    """Base of objects with a :class:`Placement` in ``_placement``: what their users see of it."""
+
+    @property
+    def last_backend(self):
+        """The backend of the last batch: "cpu", "cuda" or "reference"; None before the first."""
+        return self._placement.last
+
+    @property
+    def on_gpu_failure(self):
+        """Function called once, with the exception, when a GPU fails on host arrays; or None.
+
+        After the call the CPU processes that batch and all later ones. If it is None, backend
+        "auto" warns, and backend "cuda" raises the exception.
+        """
+        return self._placement.on_failure
+
+    @on_gpu_failure.setter
+    def on_gpu_failure(self, report):
+        self._placement.on_failure = report
 
 
 def _level_outside():

@@ -7,7 +7,7 @@ import hashlib
 import numpy as np
 
 from .. import _core
-from ..backends import BACKENDS, Placement
+from ..backends import BACKENDS, Placed, Placement
 from ..checks import integer
 from ..crossover import Crossover
 from .decoder import Decoder
@@ -18,7 +18,7 @@ LARGEST_BYTES = 2**26
 SURE = 8.0
 
 
-class PlacedDecoder(Decoder):
+class PlacedDecoder(Placed, Decoder):
     """A decoder in C++ and a program for a GPU; ``backends`` chooses between them for each batch.
 
     A subclass has the attributes ``num_bits`` and ``isa`` and two methods. ``_program()`` makes a
@@ -47,18 +47,6 @@ class PlacedDecoder(Decoder):
     def backend(self):
         """The backend that the user requested."""
         return self._placement.backend
-
-    @property
-    def last_backend(self):
-        return self._placement.last
-
-    @property
-    def on_gpu_failure(self):
-        return self._placement.on_failure
-
-    @on_gpu_failure.setter
-    def on_gpu_failure(self, report):
-        self._placement.on_failure = report
 
     @property
     def erasure_count(self):

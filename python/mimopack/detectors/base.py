@@ -9,7 +9,7 @@ import numpy as np
 from .. import constellation as constellations
 from .. import reference as references
 from ..arrays import is_device_array
-from ..backends import Placement
+from ..backends import Placed, Placement
 from ..checks import array, choice, flag, integer, positive
 from ..cuda import device
 from . import calibration
@@ -18,7 +18,7 @@ from .engines import Engines
 from .parameters import BACKENDS, COMMON, ISAS, LLR_TYPES, PRIOR
 
 
-class Detector:
+class Detector(Placed):
     """A soft MIMO detector, the base class of all detectors.
 
     Model: y = H x + n with y in C^nr, H in C^(nr x nt), x from the constellation with E|x_i|^2 = 1,
@@ -101,7 +101,9 @@ class Detector:
         self._erased = 0
         self._complete()
         self._engines = Engines(self, isa)
-        self._placement = Placement(self.backend, calibration.crossover(self, self._engines))
+        self._placement = Placement(
+            self.backend, calibration.crossover(self, self._engines),
+            forget=self._engines.forget_gpus)
         # Report a missing compiled module, CuPy or GPU now instead of in the first call.
         if self.backend in ("auto", "cpu"):
             self._engines.core()
@@ -153,24 +155,6 @@ class Detector:
     def isa(self):
         """The CPU instruction set in use; None if the CPU is not used."""
         return self._engines.isa
-
-    @property
-    def last_backend(self):
-        """The backend of the last ``detect``: "cpu", "cuda" or "reference"; None if none ran."""
-        return self._placement.last
-
-    @property
-    def on_gpu_failure(self):
-        """Function called once, with the exception, when a GPU fails on host arrays; or None.
-
-        Works as ``Placement.on_failure``: after the call the CPU processes that batch and all later
-        ones. If it is None, backend "auto" warns, and backend "cuda" raises the exception.
-        """
-        return self._placement.on_failure
-
-    @on_gpu_failure.setter
-    def on_gpu_failure(self, report):
-        self._placement.on_failure = report
 
     def detect(self, y, h, noise_var, prior=None, out=None):
         """Compute the LLRs of a batch of received vectors.
@@ -246,12 +230,9 @@ class Detector:
         if call.nodes is not None and self.backend == "auto":    # nobody counts nodes for speed
             self._erased, placement.last = engines.on_host(call), "cpu"
             return call.out
-        was_lost = placement.gpu_is_lost
         self._erased = placement.run(
             call.n, lambda: engines.on_host(call), lambda: engines.on_gpus(call),
             calibration.case(self, call.per_channel, call.has_prior, call.num_hard))
-        if placement.gpu_is_lost and not was_lost:
-            engines.forget_gpus()
         return call.out
 
     @property
@@ -284,10 +265,7 @@ class Detector:
             self._engines.on_gpus(calibration.problem(self, period * len(self.devices), period,
                                                       has_prior))
 
-        was_lost = self._placement.gpu_is_lost
         self._placement.prepare(n, start, calibration.case(self, per_channel, has_prior))
-        if self._placement.gpu_is_lost and not was_lost:
-            self._engines.forget_gpus()
 
     def pin(self, *arrays):
         """Pin the GNU Radio buffers that contain these host arrays, until ``release``.

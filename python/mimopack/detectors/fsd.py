@@ -17,7 +17,7 @@ class _FixedSphere(Detector):
     LEVELS = Parameter(
         "levels", "Expanded levels L", None, "int",
         "Number of tree levels that are fully expanded, 1 to num_tx. Default: ceil(sqrt(num_tx)) - "
-        "1, at least 1, which is what maximum-likelihood diversity requires (000 eq. 15).",
+        "1, at least 1: maximum-likelihood diversity requires it (000 eq. 15).",
         optional=True,
         least=1, most="num_tx")
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from .. import _core, channel
-from ..backends import Placement
+from ..backends import Placed, Placement
 from ..checks import integer
 from ..crossover import Crossover
 from ..cuda.device import cupy
@@ -42,7 +42,7 @@ class Decided:
     erased: int
 
 
-class SharedReceiver:
+class SharedReceiver(Placed):
     """Several iterative receivers that process parts of a batch at the same time.
 
     On the CPU each receiver has one thread. The receivers wait for each other only at the end of a
@@ -104,20 +104,6 @@ class SharedReceiver:
     @threads.setter
     def threads(self, threads):
         self._threads = integer("threads", threads, 0, 1024)
-
-    @property
-    def last_backend(self):
-        """The backend of the last batch: "cpu", "cuda" or "reference"; None before the first."""
-        return self._placement.last
-
-    @property
-    def on_gpu_failure(self):
-        """Function called once, with the exception, when a GPU fails (``backends``); may be set."""
-        return self._placement.on_failure
-
-    @on_gpu_failure.setter
-    def on_gpu_failure(self, report):
-        self._placement.on_failure = report
 
     def prepare(self, n, per_channel=1):
         """Do the slow first steps on a GPU now, before many batches of n codewords are received.
