@@ -2,11 +2,13 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Bad arguments raise ValueErrors with the argument's name, its value and the allowed values."""
 
+import gc
 import os
 import signal
 import subprocess
 import sys
 import time
+import weakref
 
 import numpy as np
 import pytest
@@ -310,3 +312,18 @@ def test_docstrings_and_repr_tell_the_parameters():
     shown = repr(detectors.NWay(num_tx=2, num_rx=3, num_passes=1, backend="reference"))
     assert shown == ("NWay(num_tx=2, num_rx=3, constellation='qam16', num_passes=1, llr_clip=8.0, "
                      "llr_method='maxlog', backend='reference', isa=None)")
+
+
+@pytest.mark.parametrize("backend", ["auto", "cpu", "reference"])
+def test_a_detector_is_freed_at_once(backend):
+    """What it holds on GPUs does not wait for the garbage collector."""
+    gc.disable()
+    try:
+        det = detectors.NWay(backend=backend)
+        y, h, noise_var, _ = problem(8, 4, 4, "qam16", 20)
+        det.detect(y, h, noise_var)
+        seen = weakref.ref(det)
+        del det
+        assert seen() is None
+    finally:
+        gc.enable()

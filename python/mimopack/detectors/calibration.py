@@ -8,6 +8,7 @@ it may be noise before a signal, and the result of the measurement applies to al
 """
 
 import hashlib
+import weakref
 
 import numpy as np
 
@@ -40,6 +41,8 @@ def crossover(detector, engines):
         detector: ``Detector``.
         engines: the detector's :class:`.engines.Engines`.
     """
+    detector = weakref.proxy(detector)    # which holds the crossover
+
     def configuration(period, has_prior, num_hard, threads, pinned):
         text = source.program(detector.plan(), 0, has_prior, period == 1,
                               detector.llr_dtype == np.int8, num_hard)

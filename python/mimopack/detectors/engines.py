@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The implementations of a detector: NumPy, C++, and programs for GPUs."""
 
+import weakref
 from contextlib import suppress
 
 import numpy as np
@@ -19,7 +20,8 @@ class Engines:
     """
 
     def __init__(self, detector, isa):
-        self._detector, self._isa = detector, isa
+        # A cycle would keep the memory on GPUs until the garbage collector runs.
+        self._detector, self._isa = weakref.proxy(detector), isa
         self._core = self._gpus = None
 
     @property
