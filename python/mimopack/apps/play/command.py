@@ -119,9 +119,9 @@ class _Run:
         """Return (reader, sample rate) of a SigMF recording."""
         try:
             bare = isinstance(recording.open_recording(path), recording.RawReader)
-        except ValueError as error:
-            bare = str(error).startswith("datatype: the name of")
-        except (OSError, ImportError):
+        except recording.UnknownDatatype:
+            bare = True
+        except (ValueError, OSError, ImportError):
             bare = False    # open_reader() reports the error
         if bare:
             refuse(f"{path} has no SigMF metadata, which play needs; mimopack wifi reads raw "
