@@ -13,11 +13,13 @@ from .measuring import measure
 from .suite import Suite
 from .table import Table, bit_error_rate, number
 
+VECTORS, SECONDS, ROUNDS = 200_000, 3.0, 7    # defaults of the command's options
+
 
 def chosen(setting, names, backends):
     """Return a ``Suite`` of the named detectors, or of all if there are no names."""
     return Suite("detectors on arrays", partial(_run, setting, names, backends), _tables,
-                 vectors=200_000, seconds=3.0, rounds=7)
+                 vectors=VECTORS, seconds=SECONDS, rounds=ROUNDS)
 
 
 def make_cases(names, backends, setting, isas=("auto",), threads=0):
