@@ -11,7 +11,7 @@ from .data import Store
 from .detector import Case, DetectorRun, detector_row
 from .measuring import measure
 from .suite import Suite
-from .table import Table, bit_error_rate, number
+from .table import Table, bit_error_rate, number, spelled
 
 VECTORS, SECONDS, ROUNDS = 200_000, 3.0, 7    # defaults of the command's options
 
@@ -71,6 +71,6 @@ def _run(setting, names, backends, options):
 def _tables(results):
     return [Table(
         ["detector", "backend", "vectors/s", "Mbit/s", "bit error rate", "speed-up over reference"],
-        [[row["label"], f"{row['backend']} {row['isa'] or ''}".rstrip(),
+        [[spelled(row["label"]), f"{row['backend']} {row['isa'] or ''}".rstrip(),
           f"{row['vectors_per_s']:.2e}", number(row["mbit_per_s"]), bit_error_rate(row),
           number(row.get("ratio_to_reference"))] for row in results["results"]])]
