@@ -143,7 +143,7 @@ def sim_command(names, snr, ebn0, iterations, decoder_iterations, feedback_scale
 
     \b
     Example:
-      mimopack sim -d mmse -d nway --code wimax:2304:1/2 --snr 9:13:1 -o rates.json
+      mimopack sim -d mmse -d nway --code wifi:648:1/2 --snr 9:13:1 -o sim.json
     """
     if (snr is None) == (ebn0 is None):
         raise click.UsageError("give either --snr or --ebn0")
