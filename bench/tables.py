@@ -21,7 +21,7 @@ import re
 import sys
 from pathlib import Path
 
-from gnuradio.mimopack.apps.bench.table import Table, markdown, number
+from gnuradio.mimopack.apps.bench.table import Table, markdown, number, spelled, thread_count
 from suites import tables as of_suites
 from suites.tables import NAMES, missing
 
@@ -43,8 +43,10 @@ def gpu_profile(results):
     """Return the results of bench/ncu.py for each kernel."""
     columns = results["columns"]
     return [Table(
-        ["case", "constellation", *columns, "warp stalls, cycles per instruction"],
-        [[row["label"], NAMES[row["constellation"]],
+        ["detector", "constellation", *(
+            "registers per thread" if name == "registers" else name for name in columns),
+         "warp stalls, cycles per instruction"],
+        [[spelled(row["label"]), NAMES[row["constellation"]],
           *(number(row["values"].get(name)) for name in columns),
           ", ".join(f"{why.replace('_', ' ')} {number(cycles)}"
                     for why, cycles in row["stalls"].items())]
@@ -71,9 +73,9 @@ def psd_distribution(results):
             found.setdefault((row["constellation"], row["team_size"], row["distribution"]), {})[
                 row["launches"], row["streams"]] = row["mbit_per_s"]
     columns = sorted({column for rates in found.values() for column in rates})
-    return [Table(["constellation", "threads of a vector", "distribution",
-                   *(f"{launches} launches, {streams} streams" if streams > 1
-                     else f"{launches} launches" if launches > 1 else "one launch"
+    return [Table(["constellation", "threads per vector", "distribution",
+                   *((f"{launches} launches in {streams} streams" if streams > 1
+                      else f"{launches} launches" if launches > 1 else "one launch") + ", Mbit/s"
                      for launches, streams in columns)],
                   [[NAMES[constellation], str(team), distribution,
                     *(number(rates.get(column)) for column in columns)]
@@ -87,7 +89,8 @@ def psd_by_snr(results):
         if (row["launches"], row["distribution"]) == (1, "dynamic") and row["team_size"] in (1, 64):
             found.setdefault((row["constellation"], row["team_size"]), {})[row["snr_db"]] = row
     snrs = sorted({snr for rows in found.values() for snr in rows})
-    return [Table(["constellation", "threads of a vector", *(f"{snr:.0f} dB" for snr in snrs)],
+    return [Table(["constellation", "threads per vector",
+                   *(f"{snr:.0f} dB, Mbit/s" for snr in snrs)],
                   [[NAMES[constellation], str(team),
                     *(number(rows[snr]["mbit_per_s"]) if snr in rows else "-" for snr in snrs)]
                    for (constellation, team), rows in found.items()])]
@@ -98,22 +101,22 @@ OTHERS = {kind.__name__: kind for kind in (gpu_picture, gpu_profile, recording_f
 
 
 def render(kind, name):
-    """Return a table and a line with its source."""
+    """Return a table and a caption, which says where and how its figures were measured."""
     if not (RESULTS / name).exists():
         return f"Not measured yet: there is no bench/results/{name}.\n"
     results = json.loads((RESULTS / name).read_text())
     machine = results["machine"]
-    threads = results.get("threads", machine["threads"])
-    place = f"{machine['processor']}, {threads} threads"
+    threads = thread_count(results.get("threads", machine["threads"]))
+    place = f"{machine['processor']} with {threads}"
     if "gpu" in machine:
         card = machine["gpu"]
         driver = card.get("driver") or f"for CUDA {card['driver_cuda']}"
-        place = (f"{card['name']}, driver {driver}, NVRTC {card['nvrtc']}, CuPy "
-                 f"{card['cupy']}; {place}")
+        place = (f"{card['name']} (driver {driver}, NVRTC {card['nvrtc']}, CuPy {card['cupy']}) "
+                 f"and {place}")
     table = OTHERS.get(kind) or getattr(of_suites, kind)
     return (f"{markdown(table(results))}\n\n"
-            f"[{name}](../bench/results/{name}): {place}, "
-            f"`{machine['command']}`, commit {machine['commit']}.\n")
+            f"Measured on {place}, at commit {machine['commit']}. Results: "
+            f"[{name}](../bench/results/{name}). Command: `{machine['command']}`.\n")
 
 
 def update(text):

@@ -17,13 +17,21 @@ Work that depends only on H is shared by the vectors of a channel matrix. Search
 depends on the data are counted by the nodes that they visit on these data, if the detector counts
 its nodes (``sd``, ``asd``, ``psd``). For ``softsphere``, see the function below.
 
-Sizes and parameters are those of the detector object. A count is a pair: fused multiply-adds, and
-other instructions.
+Each detector has a function with its name and the decorator ``counted``. Sizes and parameters are
+those of the detector object. A count is a pair: fused multiply-adds, and other instructions.
 """
 
 from math import ceil, sqrt
 
 import numpy as np
+
+COUNTED = {}    # {name of a detector: function that counts its instructions}
+
+
+def counted(function):
+    """Decorate the function that counts the instructions of the detector of the same name."""
+    COUNTED[function.__name__] = function
+    return function
 
 
 class Problem:
@@ -149,6 +157,7 @@ def expansion(p, levels):
                for level in range(levels))
 
 
+@counted
 def zf(p):
     inverse = p.num_tx**3 / 6 * COMPLEX_FMA + p.num_tx**2 * 2 * FMA
     once = (qr(p.num_tx, p.num_rx) + inverse) * (1 / p.per_channel)
@@ -156,6 +165,7 @@ def zf(p):
     return once + rotate(p.num_tx, p.num_rx) + apply + demap_axes(p)
 
 
+@counted
 def mmse(p):
     """QR decomposition of [H; sigma I], whose lower part fills up as a triangle."""
     nt = p.num_tx
@@ -171,6 +181,7 @@ def reordered(p):
     return once * (1 / p.per_channel) + turns * turn
 
 
+@counted
 def nway(p):
     return rotated_passes(p, p.detector.num_passes)
 
@@ -183,10 +194,12 @@ def rotated_passes(p, passes):
     return tree(p) + (passes - 1) * reordered(p) + passes * one + finish(p)
 
 
+@counted
 def fpfsd(p):
     return rotated_passes(p, p.num_tx) + norm_order(p) * (1 / p.per_channel)
 
 
+@counted
 def hfsd(p):
     expanded = p.detector.levels
     paths = p.points**expanded
@@ -195,6 +208,7 @@ def hfsd(p):
     return inversion_order(p) * (1 / p.per_channel) + tree(p) + search + best
 
 
+@counted
 def sfsd(p):
     """HFSD, then flip each bit of the N_iter best paths below the expanded levels."""
     nt, expanded, best = p.num_tx, p.detector.levels, p.detector.num_paths
@@ -207,10 +221,12 @@ def sfsd(p):
             + finish(p))
 
 
+@counted
 def zfsic(p):
     return inversion_order(p) * (1 / p.per_channel) + tree(p) + sic(0, p.num_tx)
 
 
+@counted
 def bitflip(p):
     nt = p.num_tx
     flips = sum(2 * OTHER + DISTANCE + sic(level, nt - level - 1) for level in range(nt)) * p.bits
@@ -224,6 +240,7 @@ def _full(p, leaf):
     return tree(p) + inner + p.points**p.num_tx * leaf + finish(p)
 
 
+@counted
 def mla(p):
     method = p.detector.method
     if method == "sliced":     # two column orders: each layer is once not the last
@@ -242,6 +259,7 @@ def mla(p):
     return tree(p) + table + p.points**nt * path + finish(p)
 
 
+@counted
 def omap(p):
     """Exact LLRs: a sum per point of the last layer, and one exponential per candidate."""
     return _full(p, DISTANCE + EXPONENTIAL + 2 * OTHER)
@@ -252,6 +270,7 @@ def omap(p):
 SOFTSPHERE_NODES = {16: (9.6, 23.9), 64: (26.3, 78.1)}
 
 
+@counted
 def softsphere(p):
     """N-way with all passes, then a search in each of two column orders.
 
@@ -270,6 +289,7 @@ def softsphere(p):
     return rotated_passes(p, p.num_tx) + 2 * (tree(p) + search)
 
 
+@counted
 def sd(p, nodes):
     """A node of the real-valued tree needs a distance and a comparison.
 
@@ -279,16 +299,19 @@ def sd(p, nodes):
     return tree(p) + nodes * ((1 + p.num_tx / 2) * FMA + 2 * OTHER)
 
 
+@counted
 def asd(p, nodes):
     """As ``sd``; the queue of nodes is not counted."""
     return sd(p, nodes)
 
 
+@counted
 def psd(p, nodes):
     """As ``sd``; nodes of a whole level share the cancellation."""
     return tree(p) + nodes * (2 * FMA + 2 * OTHER)
 
 
+@counted
 def kbest(p):
     kept, total = 1, tree(p) + norm_order(p) * (1 / p.per_channel)
     for level in range(p.num_tx):
@@ -298,6 +321,7 @@ def kbest(p):
     return total + collect(kept, p.num_tx, p.bits) + finish(p)
 
 
+@counted
 def trellis(p):
     """nt passes of nt stages; in each stage M^2 paths arrive at M vertices."""
     stages = sum((p.points if level else 1) * (level * COMPLEX_FMA + 4 * p.side * OTHER)
@@ -307,6 +331,7 @@ def trellis(p):
     return p.num_tx * one + finish(p)
 
 
+@counted
 def ep(p):
     """Real-valued model with 2 nt axes: an inverse, and the moments of a PAM symbol per axis."""
     axes = 2 * p.num_tx
@@ -317,6 +342,7 @@ def ep(p):
             + p.detector.num_iterations * (inverse + moments) + demap_axes(p))
 
 
+@counted
 def mmsepic(p):
     """Soft symbols, cancellation, one filter for all layers, demapping with the prior."""
     nt, iterations = p.num_tx, p.detector.num_iterations
@@ -324,11 +350,6 @@ def mmsepic(p):
     matrix = hermitian_inverse(nt) + nt * nt * 3 * COMPLEX_FMA
     one = soft * (iterations > 1) + matrix + 8 * nt * OTHER + demap_axes(p)
     return gram(p) * (1 / p.per_channel) + rotate(nt, p.num_rx) + iterations * one
-
-
-COUNTED = {function.__name__: function for function in (
-    zf, mmse, nway, fpfsd, hfsd, sfsd, zfsic, bitflip, mla, omap, softsphere, sd, asd, psd, kbest,
-    trellis, ep, mmsepic)}
 
 
 def count(detector, per_channel, lanes, nodes=None):
@@ -339,7 +360,13 @@ def count(detector, per_channel, lanes, nodes=None):
         per_channel: vectors that share a channel matrix.
         lanes: lanes of a SIMD register.
         nodes: mean number of nodes that a search visits for a vector, if the detector counts them.
+
+    Raises:
+        ValueError: no function here counts the instructions of this detector.
     """
+    if detector.name not in COUNTED:
+        raise ValueError(f"{detector.name}: add a function of this name, with @counted, to "
+                         "bench/suites/operations.py, to count its instructions")
     problem = Problem(detector, per_channel)
     own = () if nodes is None else (nodes,)
     return COUNTED[detector.name](problem, *own) + layout(problem, lanes)

@@ -67,7 +67,7 @@ class GrowingRun(DetectorRun):
 def run_antennas(options, store):
     """Measure SFSD and FPFSD over the number of antennas, nt = nr, as figures 3 and 4 of 000.
 
-    The gain is relative to one thread without SIMD extensions (in 000: a sequential program). 000
+    The gain is relative to one thread of the baseline build (in 000: a sequential program). 000
     times 10000 vectors; a round takes fewer vectors here if they are too slow.
     """
     isa = options.isas[0]

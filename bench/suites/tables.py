@@ -11,6 +11,7 @@ from gnuradio.mimopack.apps.bench.table import (
     duration,
     number,
     percent,
+    spelled,
     thread_count,
 )
 
@@ -20,11 +21,12 @@ COUNTERPARTS = {
     "kbest16": "kbest(k=16)", "kbest64": "kbest(k=64)", "ep": "ep", "mmsepic": "mmsepic",
     "lmmse": "mmse"}
 NAMES = {"qpsk": "QPSK", "qam16": "16-QAM", "qam64": "64-QAM", "qam256": "256-QAM", "": ""}
+ISA_NAMES = {"avx512": "AVX-512", "avx2": "AVX2"}
 
 
 def missing(results):
     """Return lines about failed measurements and their reasons."""
-    lines = [f"Missing: {row['label']} {NAMES[row['constellation']]}, {row['reason']}."
+    lines = [f"Missing: {spelled(row['label'])} {NAMES[row['constellation']]}, {row['reason']}."
              for row in results.get("missing", ())]
     return lines + [f"Missing: {name}, {why}."
                     for name, why in results.get("peers_missing", {}).items()]
@@ -43,13 +45,12 @@ def four_by_four(rows):
 def targets(results):
     rows = [row for row in best_isa(results) if "target_mbit_per_s" in row]
     return [Table(
-        ["case", "constellation", "Mbit/s", "target, Mbit/s", "share of target", "limit, Mbit/s",
-         "share of limit", "vectors/s"],
-        [[row["label"], NAMES[row["constellation"]], number(row["mbit_per_s"]),
-          number(row["target_mbit_per_s"]), percent(row["of_target"]),
-          number(row["limit_mbit_per_s"][row["limited_by"]])
-          + ("" if row["limited_by"] == "arithmetic" else f" ({row['limited_by']})"),
-          percent(row["of_limit"]), f"{row['vectors_per_s']:.2e}"] for row in rows])]
+        ["detector", "constellation", "speed, Mvectors/s", "speed, Mbit/s", "target, Mbit/s",
+         "% of target", "limit, Mbit/s", "limited by", "% of limit"],
+        [[spelled(row["label"]), NAMES[row["constellation"]], number(row["vectors_per_s"] / 1e6),
+          number(row["mbit_per_s"]), number(row["target_mbit_per_s"]), percent(row["of_target"]),
+          number(row["limit_mbit_per_s"][row["limited_by"]]), row["limited_by"],
+          percent(row["of_limit"])] for row in rows])]
 
 
 def detectors(results):
@@ -60,7 +61,7 @@ def detectors(results):
         if row["symbols_per_channel"] == 1:
             # N-way with all passes has a different N with 8 antennas
             full = row["parameters"].get("num_passes") == row["num_tx"]
-            name = "nway, all passes" if full else row["label"]
+            name = "N-way, all passes" if full else spelled(row["label"])
             found.setdefault(name, {})[row["num_tx"], row["constellation"]] = row
     order = sorted((name for name in found if settings[0] in found[name]),
                    key=lambda name: -found[name][settings[0]]["mbit_per_s"])
@@ -71,8 +72,10 @@ def detectors(results):
             row = found[name].get(setting)
             line += [number(row["mbit_per_s"]), bit_error_rate(row)] if row else ["", ""]
         lines.append(line)
-    return [Table(["detector", "16-QAM, Mbit/s", "bit error rate", "64-QAM, Mbit/s",
-                   "bit error rate", "8x8 16-QAM, Mbit/s", "bit error rate"], lines)]
+    return [Table(["detector", *(
+        f"{antennas}x{antennas} {NAMES[constellation]}, {quantity}"
+        for antennas, constellation in settings for quantity in ("Mbit/s", "bit error rate"))],
+        lines)]
 
 
 def isas(results):
@@ -82,8 +85,9 @@ def isas(results):
         key = row["label"], row["constellation"]
         found.setdefault(key, {})[row["isa"]] = row["mbit_per_s"]
     names = list(dict.fromkeys(row["isa"] for row in results["results"]))
-    return [Table(["case", "constellation", *(f"{name}, Mbit/s" for name in names)],
-                  [[label, NAMES[constellation], *(number(rates[name]) for name in names)]
+    return [Table(["detector", "constellation",
+                   *(f"{ISA_NAMES.get(name, name)}, Mbit/s" for name in names)],
+                  [[spelled(label), NAMES[constellation], *(number(rates[name]) for name in names)]
                    for (label, constellation), rates in found.items() if len(rates) > 1])]
 
 
@@ -97,11 +101,12 @@ def peers(results):
         threads = row["threads"]
         lines.append([f"{row['peer'].split(',')[0]} {row['method']}", NAMES[row["constellation"]],
                       str(threads), number(row["mbit_per_s"]), bit_error_rate(row),
-                      f"`{mine['label']}`", number(mine["mbit_per_s"]), bit_error_rate(mine),
+                      spelled(mine["label"]), number(mine["mbit_per_s"]), bit_error_rate(mine),
                       number(mine["mbit_per_s"] / row["mbit_per_s"] * threads
                              / results["threads"])])
-    return [Table(["peer", "constellation", "threads", "Mbit/s", "bit error rate", "our detector",
-                   "Mbit/s", "bit error rate", "speed-up per thread"], lines), *missing(results)]
+    return [Table(["their program and method", "constellation", "their threads", "theirs, Mbit/s",
+                   "theirs, bit error rate", "our detector", "ours, Mbit/s", "ours, bit error rate",
+                   "our speed-up per thread"], lines), *missing(results)]
 
 
 def rates(results):
@@ -121,10 +126,10 @@ def threads(results):
     lines = []
     for (label, constellation), rows in found.items():
         alone = rows[1].get("mbit_per_s")
-        lines.append([label, NAMES[constellation], number(alone),
+        lines.append([spelled(label), NAMES[constellation], number(alone),
                       *(percent(rows[count]["of_linear"]) for count in counts[1:])])
-    return [Table(["case", "constellation", "1 thread, Mbit/s",
-                   *(f"{count} threads, share of linear" for count in counts[1:])], lines)]
+    return [Table(["detector", "constellation", "1 thread, Mbit/s",
+                   *(f"{count} threads, % of linear" for count in counts[1:])], lines)]
 
 
 def antennas(results):
@@ -139,8 +144,8 @@ def antennas(results):
             row = found[(*kind, count)]
             line.append(f"{number(1e7 / row['vectors_per_s'])} ({number(row['speedup'])})")
         lines.append(line)
-    return [Table(["antennas: ms (speed-up)", *(f"{name} {NAMES[constellation]}"
-                                                for name, constellation in kinds)], lines)]
+    return [Table(["antennas on each side", *(f"{name} {NAMES[constellation]}, ms (speed-up)"
+                                              for name, constellation in kinds)], lines)]
 
 
 def batch(results):
@@ -149,34 +154,36 @@ def batch(results):
     lines = []
     for size in sorted({row["vectors"] for row in results["results"]}):
         rows = [found[(*kind, size)] for kind in kinds]
-        lines.append([str(size), *(f"{duration(row['seconds'])}, {number(row['mbit_per_s'])}"
+        lines.append([str(size), *(f"{duration(row['seconds'])} ({number(row['mbit_per_s'])})"
                                    for row in rows)])
-    return [Table(["vectors: time, Mbit/s", *(f"{label}, {thread_count(count)}"
-                                              for label, count in kinds)], lines)]
+    return [Table(["vectors per call",
+                   *(f"{spelled(label)} on {thread_count(count)}: time (Mbit/s)"
+                     for label, count in kinds)], lines)]
 
 
 def flowgraph(results):
     def place(row):
         return "GPU" if row.get("backend") == "cuda" else thread_count(row["threads"])
 
-    def wanted(row):
-        rate = row.get("target_vectors_per_s")
-        return percent(row.get("target_of_no_op")) + (
-            f" and {number(rate / 1e6)} Mvectors/s" if rate else "")
+    def millions(row, name):
+        return number(row[name] / 1e6) if row.get(name) is not None else "-"
 
+    rows = results["results"]
+    targets = ["target, Mvectors/s"] * any(row.get("target_vectors_per_s") for row in rows)
     return [Table(
-        ["block", "on", "Mvectors/s", "share of no-op", "target", "arrays, Mvectors/s",
-         "share of the slower"],
-        [[row["label"], place(row), number(row["vectors_per_s"] / 1e6),
-          percent(row.get("of_no_op")), wanted(row),
-          number(row["arrays_vectors_per_s"] / 1e6) if "arrays_vectors_per_s" in row else "-",
-          percent(row.get("of_slower"))] for row in results["results"]]), *missing(results)]
+        ["block", "runs on", "block, Mvectors/s", "% of no-op block", "target, % of no-op block",
+         *targets, "detector on arrays, Mvectors/s", "% of bound"],
+        [[spelled(row["label"]), place(row), millions(row, "vectors_per_s"),
+          percent(row.get("of_no_op")), percent(row.get("target_of_no_op")),
+          *(millions(row, "target_vectors_per_s") for _ in targets),
+          millions(row, "arrays_vectors_per_s"), percent(row.get("of_slower"))]
+         for row in rows]), *missing(results)]
 
 
 def codes(results):
     return [Table(
-        ["code", "decoder", "iterations", "codewords/s", "Mbit/s", "speed-up over IT++", "target",
-         "bit error rate"],
+        ["code", "decoder", "iterations", "codewords/s", "Mbit/s", "speed-up over IT++",
+         "target, speed-up over IT++", "bit error rate"],
         [[row["code"], row.get("peer", row.get("precision", row.get("isa"))),
           str(row["iterations"]), number(row["codewords_per_s"]), number(row["mbit_per_s"]),
           number(row.get("times_itpp")), number(row.get("target_times_itpp")),
@@ -188,7 +195,8 @@ def gigabits(row, name="mbit_per_s"):
     return number(row[name] / 1e3) if row.get(name) is not None else "-"
 
 
-KERNEL = ("registers", "local memory, bytes", "blocks per multiprocessor", "first call, s")
+KERNEL = ("registers per thread", "local memory per thread, bytes",
+          "thread blocks per multiprocessor", "first call, s")
 
 
 def kernel(row):
@@ -205,11 +213,11 @@ def gpu(results):
     """Return the cases with targets."""
     rows = [row for row in results["results"] if "target_mbit_per_s" in row]
     return [Table(
-        ["case", "constellation", "Gbit/s", "target, Gbit/s", "share of target", "limit, Gbit/s",
-         "share of limit", *KERNEL],
-        [[row["label"], NAMES[row["constellation"]], gigabits(row),
+        ["detector", "constellation", "speed, Gbit/s", "target, Gbit/s", "% of target",
+         "limit, Gbit/s", "limited by", "% of limit", *KERNEL],
+        [[spelled(row["label"]), NAMES[row["constellation"]], gigabits(row),
           gigabits(row, "target_mbit_per_s"), percent(row["of_target"]),
-          f"{number(row['limit_mbit_per_s'][row['limited_by']] / 1e3)} ({row['limited_by']})",
+          number(row["limit_mbit_per_s"][row["limited_by"]] / 1e3), row["limited_by"],
           percent(row["of_limit"]), *kernel(row)] for row in rows]), *missing(results)]
 
 
@@ -217,9 +225,9 @@ def gpu_detectors(results):
     rows = sorted(results["results"], key=lambda row: (
         row["num_tx"], NAMES[row["constellation"]], -row["mbit_per_s"]))
     return [Table(
-        ["detector", "antennas and constellation", "Gbit/s", "vectors/s", "bit error rate", "limit",
-         "share of limit", *KERNEL],
-        [[row["label"], f"{row['num_tx']}x{row['num_rx']} {NAMES[row['constellation']]}",
+        ["detector", "antennas and constellation", "speed, Gbit/s", "speed, vectors/s",
+         "bit error rate", "limited by", "% of limit", *KERNEL],
+        [[spelled(row["label"]), f"{row['num_tx']}x{row['num_rx']} {NAMES[row['constellation']]}",
           gigabits(row), f"{row['vectors_per_s']:.2e}", bit_error_rate(row), row["limited_by"],
           percent(row["of_limit"]), *kernel(row)] for row in rows])]
 
@@ -234,10 +242,11 @@ def gpu_peers(results):
         lines.append([
             f"{row['peer'].split(',')[0]} {row['method']}, {row['mode']}",
             NAMES[row["constellation"]], f"{row['vectors']}", gigabits(row), bit_error_rate(row),
-            *([f"`{mine['label']}`", gigabits(mine), bit_error_rate(mine),
+            *([spelled(mine["label"]), gigabits(mine), bit_error_rate(mine),
                number(mine["mbit_per_s"] / row["mbit_per_s"])] if mine else ["-"] * 4)])
-    return [Table(["peer", "constellation", "vectors of a call", "Gbit/s", "bit error rate",
-                   "our detector", "Gbit/s", "bit error rate", "speed-up"], lines)]
+    return [Table(["their program and method", "constellation", "vectors per call of theirs",
+                   "theirs, Gbit/s", "theirs, bit error rate", "our detector", "ours, Gbit/s",
+                   "ours, bit error rate", "our speed-up"], lines)]
 
 
 def gpu_rates(results):
@@ -264,13 +273,14 @@ def gpu_batch(results):
         for size in sorted(set().union(*places.values())):
             rows = [rows.get(size) for rows in places.values()]
             lines.append([str(size), *(
-                f"{duration(row['seconds'])}, "
-                f"{number(row.get('queued_mbit_per_s', row['mbit_per_s']))}" if row else ""
+                f"{duration(row['seconds'])} "
+                f"({number(row.get('queued_mbit_per_s', row['mbit_per_s']))})" if row else ""
                 for row in rows)])
         names = {"device": "data on the GPU"} | {
             where: f"{where} memory" for where in ("pinned", "ordinary")}
-        parts.append(Table([f"{label}, vectors: time, Mbit/s",
-                            *(names.get(where, where) for where in places)], lines))
+        parts.append(Table([f"{spelled(label)}: vectors per call",
+                            *(f"{names.get(where, where)}: time (Mbit/s)" for where in places)],
+                           lines))
     return parts + missing(results)
 
 
@@ -279,7 +289,7 @@ def gpu_crossover(results):
     lines = []
     for label, places in by_size(results).items():
         for rival in (where for where in places if where.endswith("threads")):
-            line = [label, rival]
+            line = [spelled(label), rival]
             for where in ("device", "pinned", "ordinary"):
                 rows = places.get(where, {})
                 slower = [size for size, row in places[rival].items()
@@ -287,17 +297,19 @@ def gpu_crossover(results):
                 later = [size for size in places[rival] if size > max(slower, default=0)]
                 line.append(str(min(later)) if later else f"over {max(slower)}")
             lines.append(line)
-    return [Table(["detector", "CPU", *(f"vectors with {where}" for where in (
+    return [Table(["detector", "threads of the CPU", *(f"{where}: least vectors" for where in (
         "data on the GPU", "pinned memory", "ordinary memory"))], lines)]
 
 
 def gpu_slot(results):
     """Compare tables I to III of 001 with our times."""
     return [Table(
-        ["antennas", "constellation", "N", "kernel: time, rate", "001: QR and detection",
-         "speed-up", "pinned memory", "ordinary memory", "001: total", "speed-up"],
+        ["antennas", "constellation", "N", "kernel, Gbit/s", "kernel, time",
+         "001: QR and detection, time", "kernel, speed-up", "call from pinned memory, time",
+         "call from ordinary memory, time", "001: total, time",
+         "call from pinned memory, speed-up"],
         [[f"{row['num_tx']}x{row['num_tx']}", NAMES[row["constellation"]], str(row["passes"]),
-          f"{duration(row['seconds'])}, {gigabits(row)} Gbit/s", duration(row["paper_seconds"]),
+          gigabits(row), duration(row["seconds"]), duration(row["paper_seconds"]),
           number(row["paper_seconds"] / row["seconds"]),
           duration(row["total_seconds"]["pinned"]), duration(row["total_seconds"]["ordinary"]),
           duration(row["paper_total_seconds"]),
@@ -309,9 +321,10 @@ def gpu_exact(results):
     """Compare table 2 of 000 with our times."""
     threads = results["exact"][0]["threads"] if results["exact"] else 0
     return [Table(
-        ["detector: time (speed-up)", "one plain thread", f"{threads} threads", "GPU",
-         "GPU, data there", "000: sequential", "000: 48 threads", "000: GPU"],
-        [[row["label"], *(f"{duration(seconds)} ({number(row['seconds'][0] / seconds)})"
+        ["detector", *(f"{place}: time (speed-up)" for place in (
+            "1 thread, baseline", f"{threads} threads", "GPU, data in host memory",
+            "GPU, data on the GPU", "000, sequential", "000, 48 threads", "000, GPU"))],
+        [[spelled(row["label"]), *(f"{duration(seconds)} ({number(row['seconds'][0] / seconds)})"
                           for seconds in row["seconds"]),
           *(f"{seconds} s ({number(row['paper_seconds'][0] / seconds)})"
             for seconds in row["paper_seconds"])] for row in results["exact"]])]
@@ -319,8 +332,9 @@ def gpu_exact(results):
 
 def gpu_link(results):
     return [Table(
-        ["detector", "memory", "Mvectors/s", "link alone, Mvectors/s", "share of link", "target"],
-        [[row["label"], row["where"], number(row["vectors_per_s"] / 1e6),
+        ["detector", "host memory", "detector, Mvectors/s", "link alone, Mvectors/s", "% of link",
+         "target, % of link"],
+        [[spelled(row["label"]), row["where"], number(row["vectors_per_s"] / 1e6),
           number(row["link_vectors_per_s"] / 1e6), percent(row["of_link"]),
           percent(row.get("target_of_link"))] for row in results["results"]]), *missing(results)]
 
@@ -328,15 +342,15 @@ def gpu_link(results):
 def gpu_devices(results):
     return [Table(
         ["detector", "first GPU, Gbit/s", "second GPU, Gbit/s", "both, Gbit/s", "speed-up",
-         "target"],
-        [[row["label"], *(number(rate / 1e3) for rate in row["single_mbit_per_s"]), gigabits(row),
-          f"{row['speedup']:.2f}", number(row["target_speedup"])]
+         "target, speed-up"],
+        [[spelled(row["label"]), *(number(rate / 1e3) for rate in row["single_mbit_per_s"]),
+          gigabits(row), f"{row['speedup']:.2f}", number(row["target_speedup"])]
          for row in results["results"]]), *missing(results)]
 
 
 def gpu_codes(results):
     return [Table(
-        ["code", "iterations", "iterations taken", "codewords/s", "Mbit/s", "target, Mbit/s",
+        ["code", "most iterations", "mean iterations", "codewords/s", "Mbit/s", "target, Mbit/s",
          "bit error rate"],
         [[", ".join(filter(None, (row["code"], row.get("algorithm")))),
           str(row["iterations"]), number(row["iterations_taken"]),

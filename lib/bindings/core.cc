@@ -126,17 +126,7 @@ public:
         : d_plan(), d_options(given["options"].cast<py::dict>())
     {
         const auto name = given["name"].cast<std::string>();
-        const isa_build& build = find_build(isa);
-        d_isa = build.name;
-        d_run = find_run(build.detectors, name);
-        for (std::size_t i = 0; i < modules().size() && !d_run; ++i) {
-            d_run = find_run(modules()[i]->detectors, name);
-            d_isa = modules()[i]->isa;
-        }
-        if (!d_run)
-            throw std::invalid_argument(
-                "detector: got " + name + ", which has no compiled C++ code: neither " +
-                "gr-mimopack nor a module given to register() has a detector of this name");
+        find(name, isa);
         d_plan.num_tx = given["num_tx"].cast<int>();
         d_plan.num_rx = given["num_rx"].cast<int>();
         d_plan.extrinsic = given["extrinsic"].cast<bool>();
@@ -215,6 +205,31 @@ public:
     std::string isa() const { return d_isa; }
 
 private:
+    /* Find the C++ code of a detector, compiled for an instruction set or "auto". */
+    void find(const std::string& name, const std::string& isa)
+    {
+        if (find_run(find_build("auto").detectors, name)) {
+            const isa_build& build = find_build(isa);
+            d_isa = build.name;
+            d_run = find_run(build.detectors, name);
+            return;
+        }
+        for (const detector_module* module : modules()) {
+            d_run = find_run(module->detectors, name);
+            if (!d_run)
+                continue;
+            d_isa = module->isa;
+            if (isa != "auto" && isa != d_isa)
+                throw std::invalid_argument(
+                    "isa: got " + isa + ", allowed is auto: " + name +
+                    " runs on the instruction set that its module was compiled for");
+            return;
+        }
+        throw std::invalid_argument(
+            "detector: got " + name + ", which has no compiled C++ code: neither " +
+            "gr-mimopack nor a module given to register() has a detector of this name");
+    }
+
     void set_points(const py::dict& given)
     {
         const auto points = given["points"].cast<std::vector<std::complex<float>>>();

@@ -3,10 +3,15 @@
 """The command line as a whole."""
 
 import os
+import re
 import subprocess
 import sys
 
+import click
 import pytest
+from click.testing import CliRunner
+from gnuradio.mimopack.apps.cli import main
+from gnuradio.mimopack.apps.options import HeadedCommand, heading
 from source_tree import PACKAGES
 
 
@@ -26,12 +31,12 @@ def test_help_lists_the_commands_without_loading_gnuradio_or_numpy():
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True,
                           env={**os.environ, "PYTHONPATH": str(PACKAGES)}, timeout=60)
     assert done.returncode == 0, done.stderr
-    for command in ("bench", "doctor", "play"):
+    for command in ("bench", "doctor", "play", "sim", "wifi"):
         assert f"  {command}  " in done.stdout
     assert done.stdout.splitlines()[-1] == "[]"
 
 
-@pytest.mark.parametrize("command", ["bench", "doctor", "play"])
+@pytest.mark.parametrize("command", ["bench", "doctor", "play", "sim", "wifi"])
 def test_every_command_has_help(command):
     done = run(command, "--help")
     assert done.returncode == 0, done.stderr
@@ -42,3 +47,43 @@ def test_unknown_command_is_refused():
     done = run("detect")
     assert done.returncode == 2
     assert "No such command 'detect'" in done.stderr
+
+
+HEADED = ["bench", "sim", "wifi"]    # the commands with many options
+
+
+@pytest.mark.parametrize("name", HEADED)
+def test_help_lists_each_option_once_under_a_heading(name):
+    command = main.get_command(None, name)
+    context = click.Context(command, info_name=name, terminal_width=80,
+                            help_option_names=["-h", "--help"])
+    sections = re.findall(r"^(\S[^\n]*):\n((?:  [^\n]*\n|\n)+)", context.get_help() + "\n", re.M)
+    listed = {}
+    for title, text in sections:
+        for record in re.findall(r"^  (-[^\n]*?)(?:  |$)", text, re.M):
+            for option in re.findall(r"--?[a-z][a-z0-9-]*", record):
+                assert option not in listed
+                listed[option] = title
+    for parameter in command.params:
+        for option in (*parameter.opts, *parameter.secondary_opts):
+            if isinstance(parameter, click.Option):
+                assert listed.pop(option) == parameter.heading
+    assert listed == {"-h": "Other options", "--help": "Other options"}
+
+
+def test_help_without_a_heading_comes_last():
+    part = heading("Part")
+
+    @click.command(cls=HeadedCommand, context_settings={"help_option_names": ["--help"]})
+    @part("--first", help="One.")
+    @click.option("--plain", help="Two.")
+    @part("--second", help="Three.")
+    def command(**options):
+        return options
+
+    text = CliRunner().invoke(command, ["--help"]).output
+    places = [text.index(word) for word in ("Part:", "--first", "--second", "Other options:",
+                                            "--plain", "--help")]
+    assert places == sorted(places)
+    assert command(["--second", "x"], standalone_mode=False) == {
+        "first": None, "plain": None, "second": "x"}

@@ -149,7 +149,7 @@ def test_tables():
     [every] = tables.gpu_detectors(results)
     assert len(every.rows) == len(results["results"])
     [peers] = tables.gpu_peers(results)
-    assert peers.rows[-1][-4] == "`mmse`" and peers.rows[-1][-1] == number(mmse["mbit_per_s"] / 8)
+    assert peers.rows[-1][-4] == "mmse" and peers.rows[-1][-1] == number(mmse["mbit_per_s"] / 8)
 
 
 def test_documents_say_what_is_not_measured():
@@ -167,7 +167,7 @@ def test_where_a_gpu_overtakes():
     [crossover] = tables.gpu_crossover({"results": rows})
     assert crossover.rows == [["mmse", "2 threads", "100", "1000", "over 10000"]]
     [calls] = tables.gpu_batch({"results": rows})
-    assert calls.rows[0] == ["10", "9 us, 1", "9 us, 1", "50 us, 1", "5 us, 1"]
+    assert calls.rows[0] == ["10", "9 us (1)", "9 us (1)", "50 us (1)", "5 us (1)"]
     del rows[1]    # 100 vectors on the device failed
     [crossover] = tables.gpu_crossover({"results": rows})
     [calls] = tables.gpu_batch({"results": rows})

@@ -98,6 +98,16 @@ def test_bad_input(matched, tmp_path):
         detectors.compile_module(tmp_path, tmp_path / "broken.so")
 
 
+def test_the_instruction_set_is_that_of_the_module(matched):
+    det = matched(backend="cpu", isa="auto")
+    assert det.isa == "outside"
+    for isa in ("avx512", "avx2", "baseline"):
+        with pytest.raises(ValueError, match=f"isa: got {isa}, allowed is auto: matched runs on "):
+            matched(backend="cpu", isa=isa)
+    with pytest.raises(ValueError, match="isa: got 'sse', allowed are auto, avx512"):
+        matched(backend="cpu", isa="sse")
+
+
 def test_no_other_library(matched, tmp_path):
     (tmp_path / "cpu.cc").write_text("int f() { return 0; }")
     detectors.compile_module(tmp_path, tmp_path / "f.so")

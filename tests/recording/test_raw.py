@@ -57,7 +57,6 @@ def test_the_name_of_a_bare_file_says_its_format(tmp_path, name, datatype):
 def test_bare_samples_that_cannot_be_read_are_refused(tmp_path):
     path = _raw(tmp_path / "r.bin", np.ones((1, 9)), "ci16_le")
     for options, said in [
-            ({}, r"datatype: the name of .*r\.bin has no extension .*give one of cf32_le"),
             ({"datatype": "q7"}, "datatype: got 'q7', allowed are cf32_le"),
             ({"datatype": "ci16", "num_channels": 0}, "num_channels: got 0, allowed are 1"),
             ({"datatype": "ci16", "sample_rate": -1.0}, "sample_rate: got -1.0"),
@@ -67,6 +66,17 @@ def test_bare_samples_that_cannot_be_read_are_refused(tmp_path):
             recording.open_recording(path, **options)
     with pytest.raises(FileNotFoundError):
         recording.open_recording(tmp_path / "nothing.cf32")
+
+
+def test_an_unknown_sample_format_has_an_exception_of_its_own(tmp_path):
+    path = _raw(tmp_path / "r.bin", np.ones((1, 9)), "ci16_le")
+    said = r"datatype: the name of .*r\.bin has no extension .*give one of cf32_le"
+    with pytest.raises(recording.UnknownDatatype, match=said) as caught:
+        recording.open_recording(path)
+    assert isinstance(caught.value, ValueError)
+    with pytest.raises(ValueError, match="datatype: got 'q7'") as caught:
+        recording.open_recording(path, datatype="q7")
+    assert not isinstance(caught.value, recording.UnknownDatatype)
 
 
 def test_surplus_bytes_of_bare_samples_are_noted(tmp_path):

@@ -17,11 +17,11 @@ from .interrupt import exiting
 
 # name: (module in this package, click command in the module, line of the help text)
 _COMMANDS = {
-    "bench": ("bench", "bench_command", "Time the detectors."),
+    "bench": ("bench", "bench_command", "Measure the speed of the MIMO detectors."),
     "doctor": ("doctor", "doctor_command", "Check the installation and suggest fixes."),
-    "play": ("play", "play_command", "Play a recording through the receiver."),
+    "play": ("play", "play_command", "Compare detectors on a recording of Wi-Fi frames."),
     "sim": ("sim", "sim_command", "Simulate bit and frame error rates."),
-    "wifi": ("wifi", "wifi_command", "Decode the Wi-Fi frames of a recording."),
+    "wifi": ("wifi", "wifi_command", "Decode Wi-Fi frames of a recording, or live from a radio."),
 }
 
 
@@ -65,4 +65,7 @@ class _LazyGroup(click.Group):
 @click.group(cls=_LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="mimopack")
 def main():
-    """MIMO receivers for GNU Radio, on the command line."""
+    """MIMO receivers for GNU Radio, on the command line.
+
+    mimopack COMMAND --help explains a command.
+    """

@@ -14,10 +14,13 @@ import click
 import numpy as np
 
 from .. import sim
+from ..constellation import BUILT_IN
+from ..detectors import REGISTRY
 from ..detectors.parameters import BACKENDS
 from ..sim import channels, codes
 from .interrupt import Interrupt
 from .machine import describe, describe_gpu
+from .options import BACKEND, HeadedCommand, heading
 
 _SHARES = 1000    # steps of the progress bar
 
@@ -76,55 +79,71 @@ def _table(rows):
                f"{row['ber_before_decoding']:>11.2e}{'' if row['complete'] else '  not complete'}")
 
 
-@click.command("sim")
-@click.option("-d", "--detector", "names", multiple=True, required=True, metavar="NAME[:KEY=VALUE]",
-              help="Detector with parameters, such as nway:num_passes=2. May be given several "
-                   "times; all detectors receive the same frames. iterations=, feedback_scale= and "
-                   "list_bits= (list decoder in the last pass) apply to this detector only.")
-@click.option("--code", default="none", show_default=True, help=f"{codes.allowed()}.")
-@click.option("--channel", default="rayleigh", show_default=True, help=f"{channels.ALLOWED}.")
-@click.option("--constellation", default="qam16", show_default=True)
-@click.option("--num-tx", default=4, show_default=True, help="Transmit antennas.")
-@click.option("--num-rx", default=4, show_default=True, help="Receive antennas.")
-@click.option("--interleaver", type=click.Choice(["random", "none"]), default="random",
-              show_default=True)
-@click.option("--snr", type=_Values(),
-              help="SNR per receive antenna in dB, num_tx / noise_var: FIRST:LAST:STEP, or values "
-                   "separated by commas.")
-@click.option("--ebn0", type=_Values(),
-              help="Eb/N0 in dB instead of --snr. Eb is the energy of an information bit at all "
-                   "receive antennas.")
-@click.option("--iterations", default=1, show_default=True,
-              help="Passes of detector and decoder; 1 means no feedback.")
-@click.option("--decoder-iterations", default=20, show_default=True,
-              help="Maximum number of decoder iterations in each pass.")
-@click.option("--feedback-scale", default=0.6, show_default=True,
-              help="Factor of the LLRs that the decoder feeds back to the detector.")
-@click.option("--early-stop/--no-early-stop", default=True, show_default=True,
-              help="Skip further passes for frames in which the decoder has found a codeword.")
-@click.option("--errors", default=100, show_default=True, type=click.IntRange(1),
-              help="Frame errors that complete a point.")
-@click.option("--max-frames", default=100_000, show_default=True, type=click.IntRange(1),
-              help="Frames that complete a point, however few are wrong.")
-@click.option("--seconds", type=click.FloatRange(0, min_open=True),
-              help="Stop after about this time.")
-@click.option("--seed", default=1, show_default=True)
-@click.option("--backend", type=click.Choice(BACKENDS), default="cpu", show_default=True,
-              help="Where the detectors run.")
-@click.option("--threads", default=0, show_default=True, type=click.IntRange(0, 1024),
-              help="CPU threads; 0 takes all cores.")
-@click.option("--batch", type=click.IntRange(1, 2**20),
-              help="Frames per call; default 64, on a GPU 1024. Results do not depend on it.")
-@click.option("-o", "--output", type=click.Path(dir_okay=False),
-              help="JSON file for the results. A further run continues it.")
-@click.option("--plot", type=click.Path(dir_okay=False), help="PNG file for the curves.")
-@click.option("-q", "--quiet", is_flag=True, help="No progress bar.")
+_link = heading("Link")
+_receiver = heading("Receiver")
+_run = heading("Length of the run")
+_machine = heading("Machine")
+_output = heading("Output")
+
+
+@click.command("sim", cls=HeadedCommand)
+@_link("--code", default="none", show_default=True, metavar="NAME", help=f"{codes.allowed()}.")
+@_link("--channel", default="rayleigh", show_default=True, metavar="NAME",
+       help=f"{channels.ALLOWED}.")
+@_link("--constellation", default="qam16", show_default=True, metavar="NAME",
+       help=f"{', '.join(BUILT_IN)}.")
+@_link("--num-tx", default=4, show_default=True, metavar="N", help="Transmit antennas.")
+@_link("--num-rx", default=4, show_default=True, metavar="N", help="Receive antennas.")
+@_link("--interleaver", type=click.Choice(["random", "none"]), default="random",
+       show_default=True, help="Permutation of the coded bits of a frame.")
+@_link("--snr", type=_Values(),
+       help="SNR per receive antenna in dB, num_tx / noise_var: FIRST:LAST:STEP, or values "
+            "separated by commas.")
+@_link("--ebn0", type=_Values(),
+       help="Eb/N0 in dB instead of --snr. Eb is the energy of an information bit at all receive "
+            "antennas.")
+@_receiver("-d", "--detector", "names", multiple=True, required=True, metavar="NAME[:KEY=VALUE]",
+           help=f"Detector: {', '.join(REGISTRY)}. Its parameters may follow, as in "
+                "nway:num_passes=2, and parameters of the receiver for this detector only: "
+                "iterations=, feedback_scale= and list_bits= (list decoder in the last pass). May "
+                "be given several times; all detectors receive the same frames.")
+@_receiver("--iterations", default=1, show_default=True, metavar="N",
+           help="Passes of detector and decoder; 1 means no feedback.")
+@_receiver("--decoder-iterations", default=20, show_default=True, metavar="N",
+           help="Maximum number of decoder iterations in each pass.")
+@_receiver("--feedback-scale", default=0.6, show_default=True, metavar="FACTOR",
+           help="Factor of the LLRs that the decoder feeds back to the detector.")
+@_receiver("--early-stop/--no-early-stop", default=True, show_default=True,
+           help="Skip further passes for frames in which the decoder has found a codeword.")
+@_run("--errors", default=100, show_default=True, type=click.IntRange(1), metavar="N",
+      help="Frame errors that complete a point.")
+@_run("--max-frames", default=100_000, show_default=True, type=click.IntRange(1), metavar="N",
+      help="Frames that complete a point, however few are wrong.")
+@_run("--seconds", type=click.FloatRange(0, min_open=True), metavar="SECONDS",
+      help="Stop after about this time.")
+@_run("--seed", default=1, show_default=True, metavar="N",
+      help="Seed of the random numbers; equal seeds give equal frames.")
+@_machine("--backend", type=click.Choice(BACKENDS), default="cpu", show_default=True,
+          metavar="NAME", help=f"Where the detectors run: {BACKEND}")
+@_machine("--threads", default=0, show_default=True, type=click.IntRange(0, 1024), metavar="N",
+          help="CPU threads; 0 takes all cores.")
+@_machine("--batch", type=click.IntRange(1, 2**20), metavar="N",
+          help="Frames per call; default 64, on a GPU 1024. Results do not depend on it.")
+@_output("-o", "--output", type=click.Path(dir_okay=False),
+         help="JSON file for the results. A further run continues it.")
+@_output("--plot", type=click.Path(dir_okay=False), help="PNG file for the curves.")
+@_output("-q", "--quiet", is_flag=True, help="No progress bar.")
 def sim_command(names, snr, ebn0, iterations, decoder_iterations, feedback_scale, early_stop,
                 errors, max_frames, seconds, backend, threads, batch, output, plot, quiet, **link):
     """Simulate bit and frame error rates over SNR.
 
-    A point is complete after --errors wrong frames or --max-frames frames. All data are simulated;
-    the receiver knows channel and noise variance. See docs/simulation.md.
+    Give at least one detector, and either --snr or --ebn0. Each detector has a point for each SNR.
+    The point is complete after --errors wrong frames or --max-frames frames. All data are
+    simulated; the receiver knows channel and noise variance. See docs/simulation.md.
+
+    \b
+    Example:
+      mimopack sim -d mmse -d nway --code wifi:648:1/2 --snr 9:13:1 -o sim.json
     """
     if (snr is None) == (ebn0 is None):
         raise click.UsageError("give either --snr or --ebn0")

@@ -65,7 +65,8 @@ class Detector(Placed):
         """Make a detector; ``detectors.parameters.COMMON`` explains the common parameters.
 
         ``isa`` ("auto", "avx512", "avx2", "baseline") restricts the cpu backend to one instruction
-        set, for tests and comparisons.
+        set, for tests and comparisons. A detector of a module given to ``register`` takes only
+        "auto".
         """
         for name in own:
             if name not in (p.name for p in self.PARAMETERS):

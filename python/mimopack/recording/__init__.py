@@ -11,7 +11,7 @@ from .datatypes import ALIASES, DATATYPES, get_datatype
 from .frames import TrueFrame, annotate_frame, frame_annotation, read_frames
 from .opening import open_recording
 from .packing import LAYOUTS
-from .raw import RawReader
+from .raw import RawReader, UnknownDatatype
 from .reader import Reader
 from .recorder import OVERLOADS, Recorder
 from .ring import Ring, Snapshot
@@ -19,6 +19,6 @@ from .timeline import Segment, Timeline, format_time, parse_time
 from .writer import Writer, write
 
 __all__ = ["ALIASES", "DATATYPES", "LAYOUTS", "OVERLOADS", "RawReader", "Reader", "Recorder",
-           "Ring", "Segment", "Snapshot", "Timeline", "TrueFrame", "Writer", "annotate_frame",
-           "format_time", "frame_annotation", "get_datatype", "open_recording", "parse_time",
-           "printable", "read_frames", "write"]
+           "Ring", "Segment", "Snapshot", "Timeline", "TrueFrame", "UnknownDatatype", "Writer",
+           "annotate_frame", "format_time", "frame_annotation", "get_datatype", "open_recording",
+           "parse_time", "printable", "read_frames", "write"]

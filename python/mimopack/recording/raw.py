@@ -9,6 +9,10 @@ from .dataset import Dataset, Recording
 from .datatypes import ALIASES, DATATYPES, get_datatype
 
 
+class UnknownDatatype(ValueError):
+    """A file of raw samples whose sample format neither an argument nor the file name gives."""
+
+
 class RawReader(Recording):
     """A file of raw samples, channels interleaved sample by sample.
 
@@ -24,8 +28,8 @@ class RawReader(Recording):
 
     Raises:
         FileNotFoundError: there is no such file.
-        ValueError: an argument is invalid, the extension names no sample format, or the file holds
-            no samples.
+        UnknownDatatype: datatype is None, and the extension names no sample format.
+        ValueError: an argument is invalid, or the file holds no samples.
     """
 
     def __init__(self, path, datatype=None, num_channels=1, sample_rate=None, frequency=None):
@@ -34,8 +38,9 @@ class RawReader(Recording):
             raise FileNotFoundError(f"path: there is no file {path}")
         guess = datatype_of(path) if datatype is None else None
         if datatype is None and guess is None:
-            raise ValueError(f"datatype: the name of {path} has no extension for a sample format; "
-                             f"give one of {', '.join(DATATYPES)}")
+            raise UnknownDatatype(
+                f"datatype: the name of {path} has no extension for a sample format; give one of "
+                f"{', '.join(DATATYPES)}")
         integer("num_channels", num_channels, 1, 1 << 10)
         super().__init__(path, [Dataset(path, get_datatype(datatype or guess), num_channels)])
         if sample_rate is not None:

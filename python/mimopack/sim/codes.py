@@ -13,8 +13,8 @@ UNCODED_VECTORS = 100
 
 def allowed():
     """Say what ``make_code`` takes."""
-    return (f"none[:VECTORS], {', '.join(coding.FORMS)}; with parameters of the decoder behind "
-            "them (wimax:2304:1/2:factor=0.75)")
+    return (f"none[:VECTORS], {', '.join(coding.FORMS)}; parameters of the decoder "
+            "may follow (wimax:2304:1/2:factor=0.75)")
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,15 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Tables of results, for the terminal and for documents."""
 
-from gnuradio.mimopack.apps.bench.table import Table, bit_error_rate, markdown, number, text
+from gnuradio.mimopack.apps.bench.table import (
+    Table,
+    bit_error_rate,
+    markdown,
+    number,
+    percent,
+    spelled,
+    text,
+)
 
 
 def test_columns_are_aligned_and_documents_have_the_same_cells():
@@ -15,6 +23,15 @@ def test_columns_are_aligned_and_documents_have_the_same_cells():
 def test_cells():
     assert [number(value) for value in (None, 0.01234, 12.34, 123.4, 12345.6)] == [
         "-", "0.0123", "12.3", "123", "12346"]
+    assert [percent(value) for value in (None, 0.953, 4.37)] == ["-", "95", "437"]
     row = {"ber": 0.0, "vectors_compared": 5000, "bits_compared": 80_000}
     assert bit_error_rate(row) == "< 4e-05" and bit_error_rate(row | {"ber": 0.0123}) == "1.2e-02"
     assert bit_error_rate(row | {"vectors_compared": 100}) == "-"
+
+
+def test_labels_are_spelled_out():
+    assert [spelled(label) for label in (
+        "nway(N=1), T = 14", "nway(N=4, llr_type=int8)", "mla(method=plain)", "zf", "no-op, T = 14",
+        "arithmetic alone")] == [
+            "N-way, N = 1, T = 14", "N-way, N = 4, llr_type = int8", "mla, method = plain", "zf",
+            "no-op, T = 14", "arithmetic alone"]

@@ -9,10 +9,12 @@ import click
 from click.core import ParameterSource
 
 from ... import _core, detectors
+from ...constellation import BUILT_IN
 from ...constellation import get as get_constellation
 from ..machine import describe, describe_gpu
+from ..options import HeadedCommand, heading
 from .data import Setting
-from .single import chosen
+from .single import ROUNDS, SECONDS, VECTORS, chosen
 from .suite import Options, find
 from .table import text, thread_count
 
@@ -49,48 +51,66 @@ def _describe_gpu(suite_name):
         raise click.UsageError(f"suite {suite_name}: no usable NVIDIA GPU ({error})") from None
 
 
-@click.command("bench")
-@click.option("--num-tx", default=4, show_default=True, help="Transmit antennas.")
-@click.option("--num-rx", default=4, show_default=True, help="Receive antennas.")
-@click.option("--constellation", default="qam16", show_default=True)
-@click.option("--snr", default=20.0, show_default=True,
-              help="dB per receive antenna: noise_var = num_tx / 10^(snr/10).")
-@click.option("--symbols-per-channel", default=1, show_default=True,
-              help="Consecutive vectors that share a channel matrix.")
-@click.option("--detector", "names", multiple=True, type=click.Choice(list(detectors.REGISTRY)),
-              help="Detector to measure; may be given several times. Default: all.")
-@click.option("--backend", "backends", multiple=True,
-              type=click.Choice(["cpu", "cuda", "reference"]),
-              default=["cpu", "reference"], show_default=True)
-@click.option("--isa", "isas", multiple=True,
-              help="Instruction set of the cpu backend; may be given several times. Default: the "
-                   "best one, but all in the suite cpu.")
-@click.option("--threads", type=click.IntRange(0, 1024),
+_setting = heading("Setting (not with --suite)")
+_measurement = heading("Measurement")
+_suite = heading("Suites")
+
+
+@click.command("bench", cls=HeadedCommand)
+@_setting("--detector", "names", multiple=True, type=click.Choice(list(detectors.REGISTRY)),
+          metavar="NAME",
+          help=f"Detector to measure; may be given several times: {', '.join(detectors.REGISTRY)}. "
+               "Default: all.")
+@_setting("--num-tx", default=4, show_default=True, metavar="N", help="Transmit antennas.")
+@_setting("--num-rx", default=4, show_default=True, metavar="N", help="Receive antennas.")
+@_setting("--constellation", default="qam16", show_default=True, metavar="NAME",
+          help=f"{', '.join(BUILT_IN)}.")
+@_setting("--snr", default=20.0, show_default=True, metavar="DB",
+          help="SNR per receive antenna: noise_var = num_tx / 10^(snr/10).")
+@_setting("--symbols-per-channel", default=1, show_default=True, metavar="N",
+          help="Consecutive vectors that share a channel matrix.")
+@_setting("--backend", "backends", multiple=True,
+          type=click.Choice(["cpu", "cuda", "reference"]),
+          default=["cpu", "reference"], show_default=True,
+          help="Where the detectors run; may be given several times. cuda is an NVIDIA GPU, "
+               "reference is slow NumPy code.")
+@_measurement("--isa", "isas", multiple=True, metavar="NAME",
+              help=f"Instruction set of the backend cpu: {', '.join(_core.available_isas())}; may "
+                   "be given several times. Default: the best one, but all in the suite cpu.")
+@_measurement("--threads", type=click.IntRange(0, 1024), metavar="N",
               help="CPU threads; 0 takes all cores. Default without a suite: 0.")
-@click.option("--vectors", type=click.IntRange(1), help="Largest batch in vectors.")
-@click.option("--seconds", type=click.FloatRange(0, min_open=True),
-              help="Approximate time for each row.")
-@click.option("--rounds", type=click.IntRange(1), help="Rounds; each figure is their median.")
-@click.option("--output", type=click.Path(dir_okay=False), help="Write the results as JSON.")
-@click.option("--suite", "suite_name", metavar="NAME",
-              help="Run a fixed suite of the source tree instead of one setting, see "
-                   "bench/README.md. A suite has its own defaults.")
-@click.option("--suites", type=click.Path(exists=True, file_okay=False),
-              help="Folder of the suites. Default: bench/suites of the source tree that this "
-                   "command runs in.")
-@click.option("--antennas", multiple=True, type=click.IntRange(1, 16),
-              help="Suite antennas: measure only these numbers of antennas.")
-@click.option("--peers", type=click.Path(exists=True, file_okay=False),
-              help="Suites cpu, gpu and codes: also time IT++ (not in gpu) and Sionna (not in "
-                   "codes); give the folder bench/peers of the source tree.")
-@click.option("--sionna-python", type=click.Path(exists=True, dir_okay=False),
-              help="Python interpreter with Sionna. Default: the one that "
-                   "bench/peers/sionna-setup.sh installs.")
+@_measurement("--vectors", type=click.IntRange(1), metavar="N",
+              help=f"Largest batch in vectors. Default without a suite: {VECTORS}.")
+@_measurement("--seconds", type=click.FloatRange(0, min_open=True), metavar="SECONDS",
+              help="Approximate time for each row of the table. Default without a suite: "
+                   f"{SECONDS:g}.")
+@_measurement("--rounds", type=click.IntRange(1), metavar="N",
+              help="Rounds in which all rows take turns; each figure is the median of its rounds. "
+                   f"Default without a suite: {ROUNDS}.")
+@_measurement("--output", type=click.Path(dir_okay=False), help="Write the results as JSON.")
+@_suite("--suite", "suite_name", metavar="NAME",
+        help="Run a fixed suite of the source tree instead of one setting, see bench/README.md. A "
+             "suite has its own defaults.")
+@_suite("--suites", type=click.Path(exists=True, file_okay=False),
+        help="Folder of the suites. Default: bench/suites of the source tree that this command "
+             "runs in.")
+@_suite("--antennas", multiple=True, type=click.IntRange(1, 16), metavar="N",
+        help="Suite antennas: measure only with N transmit and N receive antennas; may be given "
+             "several times. Without a suite, use --num-tx and --num-rx.")
+@_suite("--peers", type=click.Path(exists=True, file_okay=False),
+        help="Suites cpu, gpu and codes: also time IT++ (not in gpu) and Sionna (not in codes); "
+             "give the folder bench/peers of the source tree.")
+@_suite("--sionna-python", type=click.Path(exists=True, dir_okay=False),
+        help="Python interpreter with Sionna. Default: the one that bench/peers/sionna-setup.sh "
+             "installs.")
 @click.pass_context
 def bench_command(context, num_tx, num_rx, constellation, snr, symbols_per_channel, names, backends,
                   isas, threads, vectors, seconds, rounds, output, suite_name, suites, antennas,
                   peers, sionna_python):
-    """Measure the speed of the detectors on simulated data."""
+    """Measure the speed of the MIMO detectors on simulated data.
+
+    The table has vectors/s, Mbit/s of coded bits and the bit error rate of each detector.
+    """
     if suite_name:
         suite = find(suite_name, suites)
     else:

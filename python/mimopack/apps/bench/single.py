@@ -11,13 +11,15 @@ from .data import Store
 from .detector import Case, DetectorRun, detector_row
 from .measuring import measure
 from .suite import Suite
-from .table import Table, bit_error_rate, number
+from .table import Table, bit_error_rate, number, spelled
+
+VECTORS, SECONDS, ROUNDS = 200_000, 3.0, 7    # defaults of the command's options
 
 
 def chosen(setting, names, backends):
     """Return a ``Suite`` of the named detectors, or of all if there are no names."""
     return Suite("detectors on arrays", partial(_run, setting, names, backends), _tables,
-                 vectors=200_000, seconds=3.0, rounds=7)
+                 vectors=VECTORS, seconds=SECONDS, rounds=ROUNDS)
 
 
 def make_cases(names, backends, setting, isas=("auto",), threads=0):
@@ -69,6 +71,6 @@ def _run(setting, names, backends, options):
 def _tables(results):
     return [Table(
         ["detector", "backend", "vectors/s", "Mbit/s", "bit error rate", "speed-up over reference"],
-        [[row["label"], f"{row['backend']} {row['isa'] or ''}".rstrip(),
+        [[spelled(row["label"]), f"{row['backend']} {row['isa'] or ''}".rstrip(),
           f"{row['vectors_per_s']:.2e}", number(row["mbit_per_s"]), bit_error_rate(row),
           number(row.get("ratio_to_reference"))] for row in results["results"]])]

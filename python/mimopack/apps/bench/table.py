@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Format tables of results for the terminal and for documents."""
 
+import re
 from dataclasses import dataclass
 
 # Bit errors cluster in vectors; a rate from fewer vectors than this is not reliable.
@@ -54,11 +55,18 @@ def number(value):
 
 
 def percent(value):
-    return "-" if value is None else f"{100 * value:.0f} %"
+    """Format a share in percent, whose sign is in the heading; "-" for None."""
+    return "-" if value is None else f"{100 * value:.0f}"
 
 
 def duration(seconds):
     return f"{number(1e6 * seconds)} us" if seconds < 1e-3 else f"{number(1e3 * seconds)} ms"
+
+
+def spelled(label):
+    """Spell out the label of a case: "nway(N=1), T = 14" becomes "N-way, N = 1, T = 14"."""
+    words = re.sub(r"\(([^)]*)\)", lambda found: ", " + found[1].replace("=", " = "), label)
+    return re.sub(r"^nway\b", "N-way", words)
 
 
 def thread_count(count):

@@ -15,6 +15,7 @@ from ... import recording
 from ...detectors.parameters import BACKENDS
 from ..interrupt import STATUS, Interrupt
 from ..machine import describe
+from ..options import BACKEND, ITERATIONS
 from ..progress import Progress
 from ..wifi.opening import introduce, open_reader, own_files, refuse, refuse_receiver
 from ..wifi.outputs import OutputError, Replacement, is_fifo, make_folder, naming, pcap_time
@@ -119,9 +120,9 @@ class _Run:
         """Return (reader, sample rate) of a SigMF recording."""
         try:
             bare = isinstance(recording.open_recording(path), recording.RawReader)
-        except ValueError as error:
-            bare = str(error).startswith("datatype: the name of")
-        except (OSError, ImportError):
+        except recording.UnknownDatatype:
+            bare = True
+        except (ValueError, OSError, ImportError):
             bare = False    # open_reader() reports the error
         if bare:
             refuse(f"{path} has no SigMF metadata, which play needs; mimopack wifi reads raw "
@@ -305,15 +306,16 @@ class _Run:
 @click.option("-q", "--quiet", is_flag=True, help="Print no line per frame.")
 @click.option("-o", "--output", type=click.Path(path_type=Path, file_okay=False),
               default=Path("demo-output"), show_default=True, metavar="FOLDER",
-              help="Folder for summary.json and pictures.")
-@click.option("--pictures/--no-pictures", default=True, show_default=True)
+              help="Folder for summary.json and the pictures.")
+@click.option("--pictures/--no-pictures", default=True, show_default=True,
+              help="Draw what each detector decodes, and the constellation and channel of one "
+                   "frame.")
 @click.option("--pcap", type=click.Path(path_type=Path), metavar="FILE",
               help="Write MPDUs with radiotap headers for Wireshark; FILE may be a FIFO.")
 @click.option("--backend", type=click.Choice(BACKENDS), default="auto", show_default=True,
-              help="Where the detectors run.")
+              metavar="NAME", help=f"Where the detectors run: {BACKEND}")
 @click.option("--iterations", type=click.IntRange(1, 1000), default=1, show_default=True,
-              help="Maximum number of passes of detector and decoder, for frames of several "
-                   "streams with an LDPC code.")
+              metavar="N", help=ITERATIONS)
 @click.pass_context
 def play_command(context, path, **options):
     """Compare MIMO detectors on the Wi-Fi frames of the SigMF recording RECORDING.

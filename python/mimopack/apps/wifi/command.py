@@ -17,6 +17,7 @@ from ...wifi.receiver import DEFAULT_DETECTOR
 from ...wifi.synchroniser import MAX_RX
 from ...wifi.whitening import WHITENINGS
 from ..interrupt import STATUS, Interrupt
+from ..options import BACKEND, ITERATIONS, HeadedCommand, heading
 from ..progress import Progress
 from .opening import RATES, open_reader, refuse, refuse_receiver
 from .options import Address, Format, Gain, Names, Number
@@ -72,96 +73,106 @@ def open_outputs(outputs, run, json_path, csi_path, pcap_path, full_scale_dbm, f
         raise
 
 
-@click.command("wifi")
+_input = heading("Input")
+_radio = heading("Radio (only with --radio)")
+_decoding = heading("Detection and decoding")
+_output = heading("Output files")
+_display = heading("Display")
+
+
+@click.command("wifi", cls=HeadedCommand)
 @click.argument("path", metavar="[RECORDING]", required=False,
                 type=click.Path(path_type=Path))
-@click.option("--json", "json_path", type=click.Path(path_type=Path), metavar="FILE",
-              help="Write the frames as a list of JSON objects.")
-@click.option("--csi", "csi_path", type=click.Path(path_type=Path), metavar="FILE",
-              help="Write channel matrices: HDF5 if the name ends in .h5 or .hdf5, "
-                   "a NumPy file if it ends in .npz.")
-@click.option("--pcap", "pcap_path", type=click.Path(path_type=Path), metavar="FILE",
-              help="Write MPDUs for Wireshark, with radiotap headers; FILE may be a FIFO.")
-@click.option("--full-scale-dbm", type=float, default=0.0, metavar="DBM",
-              help="Power at the antenna, in dBm, of samples of magnitude 1, for the signal levels "
-                   "in --pcap. Without it, the levels are in dBFS.")
-@click.option("-d", "--detector", type=click.Choice([AUTO, *registry.REGISTRY]),
-              default=DEFAULT_DETECTOR, show_default=True, metavar="NAME",
-              help=f"MIMO detector: {', '.join(registry.REGISTRY)}; or {AUTO}: the strongest of "
-                   f"{', '.join(LADDER)} that keeps up with --radio, {LADDER[0]} for a RECORDING "
-                   f"({DEFAULT_DETECTOR} if {LADDER[0]} would take too long).")
-@click.option("--backend", type=click.Choice(BACKENDS), default="auto", show_default=True,
-              help="Where the detector runs.")
-@click.option("--whitening", type=click.Choice(WHITENINGS), default="antennas", show_default=True,
-              help="Divide each antenna by its own noise, or also remove noise that antennas have "
-                   "in common, such as interference.")
-@click.option("--passes", type=click.IntRange(1, 100), default=3, show_default=True,
-              help="Maximum number of times a frame is decoded. Decoded bits train the next pass.")
-@click.option("--iterations", type=click.IntRange(1, 1000), default=1, show_default=True,
-              help="Maximum number of iterations between detector and decoder, for frames with "
-                   "several streams that the first iteration does not decode.")
-@click.option("--threads", type=click.IntRange(0, 1024), default=1, show_default=True,
-              help="Number of threads that decode frames; 0 uses all cores. More than 1 pays if "
-                   "frames occupy most of the time.")
-@click.option("--rate", type=Number(), help=f"Sample rate: {RATES} MS/s, such as 20e6 or 20M.")
-@click.option("--format", "datatype", type=Format(),
-              help=f"Sample format: {', '.join(recording.DATATYPES)}, or a short form such as "
-                   "ci16. Default: from the metadata, or from the ending of the file's name: "
-                   f".{', .'.join(sorted({'ci8', 'cu8', *recording.ALIASES}))}.")
-@click.option("--channels", "--antennas", "channels", type=click.IntRange(1, MAX_RX),
-              help="Number of antennas. In a file, their samples are interleaved. Default: from "
-                   "the metadata, or 1.")
-@click.option("--frequency", type=Number(),
-              help="Centre frequency for the reports, such as 5180e6 or 5.18G.")
-@click.option("--radio", metavar="DEVICE",
-              help="Receive from a radio: driver=NAME[,ARGUMENTS] in the syntax of SoapySDR, or "
-                   "driver=uhd[,ARGUMENTS] for UHD.")
-@click.option("--gain", metavar="DB", type=Gain(),
-              help="With --radio: gain in dB, one for all antennas or one for each, separated by "
-                   "commas, or auto. Default: the device's setting.")
-@click.option("--bandwidth", type=Number(),
-              help="With --radio: bandwidth of the analogue filters, such as 20e6 or 20M. Default: "
-                   "the device's setting.")
-@click.option("--antenna-names", metavar="NAMES", type=Names(),
-              help="With --radio: antenna ports of the device, such as RX2; one for all antennas "
-                   "or one for each, separated by commas.")
-@click.option("--clock-source", metavar="NAME",
-              help="With --radio: reference clock, such as internal, external or gpsdo.")
-@click.option("--time-source", metavar="NAME",
-              help="With --radio: time source. Unless it is internal, the device's clock is set at "
-                   "a pulse per second, and several devices start together.")
-@click.option("--correction/--no-correction", default=None,
-              help="With --radio: let the device correct DC offset and IQ imbalance if it can. "
-                   "Default: yes.")
-@click.option("--duration", type=click.FloatRange(0, min_open=True), metavar="SECONDS",
-              help="With --radio: end after this many seconds of samples.")
-@click.option("--record", type=click.Path(path_type=Path), metavar="FILE",
-              help="With --radio: also write the samples to SigMF (--format: ci16_le by default), "
-                   "with an annotation for each frame.")
-@click.option("--keep", type=click.FloatRange(0, min_open=True), metavar="SECONDS",
-              help="With --record: keep only the last seconds, in memory, and write them to "
-                   "FILE-001, FILE-002 and so on at the signal SIGUSR1 or the Enter key.")
-@click.option("-o", "--output", type=click.Path(path_type=Path, file_okay=False), metavar="FOLDER",
-              help="Write summary.json and pictures to this folder.")
-@click.option("--pictures/--no-pictures", default=True, show_default=True,
-              help="With --output: draw constellations and channels of the best frames, and SNR "
-                   "and EVM over time.")
-@click.option("-q", "--quiet", is_flag=True, help="Print no line per frame.")
-@click.option("--view", is_flag=True,
-              help="Show live statistics of the frames on the terminal in place of lines.")
-@click.option("--metrics", type=Address(), metavar="[HOST:]PORT",
-              help="Serve the same statistics to Prometheus on this port. HOST is 127.0.0.1 by "
-                   "default, which other machines cannot reach.")
+@_input("--radio", metavar="DEVICE",
+        help="Receive from a radio in place of a RECORDING: driver=NAME[,ARGUMENTS] in the syntax "
+             "of SoapySDR, or driver=uhd[,ARGUMENTS] for UHD.")
+@_input("--frequency", type=Number(),
+        help="Centre frequency, such as 5180e6 or 5.18G. A radio is tuned to it; with a RECORDING "
+             "it only appears in reports.")
+@_input("--rate", type=Number(),
+        help=f"Sample rate: {RATES} MS/s, such as 20e6 or 20M. Default: from the metadata; 20 MS/s "
+             "with --radio.")
+@_input("--channels", "--antennas", "channels", type=click.IntRange(1, MAX_RX), metavar="N",
+        help="Number of receive antennas; both names mean the same. A file of raw samples has one "
+             "sample of each antenna in turn. Default: from the metadata, or 1.")
+@_input("--format", "datatype", type=Format(),
+        help=f"Sample format: {', '.join(recording.DATATYPES)}, or a short form such as ci16. "
+             "Default: from the metadata, or from the ending of the file's name: "
+             f".{', .'.join(sorted({'ci8', 'cu8', *recording.ALIASES}))}. With --radio: the format "
+             "of --record, ci16_le by default.")
+@_radio("--gain", metavar="DB", type=Gain(),
+        help="Gain in dB, one for all antennas or one for each, separated by commas, or auto. "
+             "Default: the device's setting.")
+@_radio("--bandwidth", type=Number(),
+        help="Bandwidth of the analogue filters, such as 20e6 or 20M. Default: the device's "
+             "setting.")
+@_radio("--antenna-names", metavar="NAMES", type=Names(),
+        help="Antenna ports of the device, such as RX2; one for all antennas or one for each, "
+             "separated by commas.")
+@_radio("--clock-source", metavar="NAME",
+        help="Reference clock, such as internal, external or gpsdo.")
+@_radio("--time-source", metavar="NAME",
+        help="Time source. Unless it is internal, the device's clock is set at a pulse per second, "
+             "and several devices start together.")
+@_radio("--correction/--no-correction", default=None,
+        help="Let the device correct DC offset and IQ imbalance if it can. Default: yes.")
+@_radio("--duration", type=click.FloatRange(0, min_open=True), metavar="SECONDS",
+        help="End after this many seconds of samples.")
+@_radio("--record", type=click.Path(path_type=Path), metavar="FILE",
+        help="Also write the samples to SigMF, with an annotation for each frame.")
+@_radio("--keep", type=click.FloatRange(0, min_open=True), metavar="SECONDS",
+        help="With --record: keep only the last seconds, in memory, and write them to FILE-001, "
+             "FILE-002 and so on at the signal SIGUSR1 or the Enter key.")
+@_decoding("-d", "--detector", type=click.Choice([AUTO, *registry.REGISTRY]),
+           default=DEFAULT_DETECTOR, show_default=True, metavar="NAME",
+           help=f"MIMO detector: {', '.join(registry.REGISTRY)}; or {AUTO}: the strongest of "
+                f"{', '.join(LADDER)} that keeps up with --radio, {LADDER[0]} for a RECORDING "
+                f"({DEFAULT_DETECTOR} if {LADDER[0]} would take too long).")
+@_decoding("--backend", type=click.Choice(BACKENDS), default="auto", show_default=True,
+           metavar="NAME", help=f"Where the detector runs: {BACKEND}")
+@_decoding("--whitening", type=click.Choice(WHITENINGS), default="antennas", show_default=True,
+           metavar="NAME",
+           help="antennas divides each antenna by its own noise; covariance also removes noise "
+                "that antennas have in common, such as interference.")
+@_decoding("--passes", type=click.IntRange(1, 100), default=3, show_default=True, metavar="N",
+           help="Maximum number of times a frame is decoded. Decoded bits train the next pass.")
+@_decoding("--iterations", type=click.IntRange(1, 1000), default=1, show_default=True, metavar="N",
+           help=ITERATIONS)
+@_decoding("--threads", type=click.IntRange(0, 1024), default=1, show_default=True, metavar="N",
+           help="Number of threads that decode frames; 0 uses all cores. More than 1 pays if "
+                "frames occupy most of the time.")
+@_output("--json", "json_path", type=click.Path(path_type=Path), metavar="FILE",
+         help="Write the frames as a list of JSON objects.")
+@_output("--csi", "csi_path", type=click.Path(path_type=Path), metavar="FILE",
+         help="Write channel matrices: HDF5 if the name ends in .h5 or .hdf5, "
+              "a NumPy file if it ends in .npz.")
+@_output("--pcap", "pcap_path", type=click.Path(path_type=Path), metavar="FILE",
+         help="Write MPDUs for Wireshark, with radiotap headers; FILE may be a FIFO.")
+@_output("--full-scale-dbm", type=float, default=0.0, metavar="DBM",
+         help="Power at the antenna, in dBm, of samples of magnitude 1, for the signal levels in "
+              "--pcap. Without it, the levels are in dBFS.")
+@_output("-o", "--output", type=click.Path(path_type=Path, file_okay=False), metavar="FOLDER",
+         help="Write summary.json and pictures to this folder.")
+@_output("--pictures/--no-pictures", default=True, show_default=True,
+         help="With --output: draw constellations and channels of the best frames, and SNR and "
+              "EVM over time.")
+@_display("-q", "--quiet", is_flag=True, help="Print no line per frame.")
+@_display("--view", is_flag=True,
+          help="Show live statistics of the frames on the terminal in place of lines.")
+@_display("--metrics", type=Address(), metavar="[HOST:]PORT",
+          help="Serve the same statistics to Prometheus on this port. HOST is 127.0.0.1 by "
+               "default, which other machines cannot reach.")
 @click.pass_context
 def wifi_command(context, path, json_path, csi_path, pcap_path, full_scale_dbm, output, pictures,
                  quiet, view, metrics, radio, **options):
     """Decode the Wi-Fi frames of RECORDING or of a radio: 802.11a/g/p, n and ac, 1 to 4 streams.
 
-    RECORDING is SigMF (the metadata file, the data file, or a collection), or a file of raw samples
-    with --rate, --format and --channels. Options override metadata.
+    RECORDING is a SigMF recording (its metadata file, its data file, or a collection), or a file of
+    raw samples. For raw samples, give --rate, --format and --channels. For SigMF, these options and
+    --frequency replace the metadata.
 
-    With --radio and --frequency, the samples come from a radio, with --rate (20e6 by default) and
-    --antennas (1 by default).
+    A radio needs --radio and --frequency. Without --rate and --antennas, it receives 20 MS/s from
+    one antenna.
 
     The command prints a line for each frame as it comes, and a table at the end. The table has the
     frames of each format, the share of correct frame check sequences (FCS), and the reasons why
@@ -171,16 +182,18 @@ def wifi_command(context, path, json_path, csi_path, pcap_path, full_scale_dbm, 
     Examples:
       mimopack wifi capture.sigmf-meta --json frames.json
       mimopack wifi capture.cs16 --rate 20e6 --channels 2 --frequency 5.18G
-      mkfifo live.pcap; wireshark -k -i live.pcap & mimopack wifi capture --pcap live.pcap
-      mimopack wifi --radio driver=uhd --frequency 5.18G --antennas 2 --gain 40 --pcap live.pcap
+      mimopack wifi --radio driver=uhd --frequency 5.18G --antennas 2 --gain 40
+    Frames in Wireshark as they are decoded:
+      mkfifo live.pcap; wireshark -k -i live.pcap &
+      mimopack wifi capture.sigmf-meta --pcap live.pcap
 
-    The JSON list has for each announced frame: start (first sample of the preamble), format
-    (non-ht, ht or vht), mcs (for non-ht the rate in Mbit/s), num_streams, stbc, bandwidth_mhz,
-    short_gi, coding (bcc or ldpc), length (bytes), cfo_hz, snr_db, psdu (hex), mpdus (hex with the
-    FCS, fcs_ok), complete (whether all MPDUs were found and are correct), problem (why the frame
-    was not decoded, or empty), and more measurements.
-
-    With --radio, rx_time is the time of a frame: whole seconds since 1970, and a fraction.
+    The list of --json has an object for each frame whose signal field was found, decoded or not.
+    Its keys are start (first sample of the preamble), format (non-ht, ht or vht), mcs (for non-ht
+    the rate in Mbit/s), num_streams, stbc, bandwidth_mhz, short_gi, coding (bcc or ldpc), length
+    (bytes), cfo_hz, snr_db, psdu (hex), mpdus (hex with the FCS, fcs_ok), complete (whether all
+    MPDUs were found and are correct), problem (why the frame was not decoded, or empty), and more,
+    which docs/wifi.md lists. With --radio, rx_time is the time of the frame: whole seconds since
+    1970, and a fraction.
 
     Ctrl-C ends the command; all files hold what was decoded so far.
 

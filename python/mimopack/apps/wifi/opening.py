@@ -41,13 +41,11 @@ def open_reader(path, rate, datatype, channels, frequency):
     """
     try:
         reader = recording.open_recording(path, datatype, channels, rate, frequency)
+    except recording.UnknownDatatype:
+        refuse(f"{path} has no metadata, and its name does not say its sample format: give "
+               f"--format, one of {', '.join(recording.DATATYPES)}, and --rate and --channels")
     except (ValueError, OSError, ImportError) as error:
-        message = str(error).removeprefix("path: ")
-        if message.startswith("datatype: the name of"):
-            message = (f"{path} has no metadata, and its name does not say its sample format: give "
-                       f"--format, one of {', '.join(recording.DATATYPES)}, and --rate and "
-                       "--channels")
-        refuse(message)
+        refuse(str(error).removeprefix("path: "))
     if isinstance(reader, recording.Reader):
         try:
             recording.read_frames(reader.annotations)

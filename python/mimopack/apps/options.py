@@ -1,0 +1,45 @@
+# SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Help of the commands: options under headings, and texts that several commands share."""
+
+from functools import partial
+
+import click
+
+__all__ = ["BACKEND", "ITERATIONS", "HeadedCommand", "heading"]
+
+BACKEND = ("auto (the CPU, or a GPU where that is faster), cpu, cuda (an NVIDIA GPU) or reference "
+           "(slow NumPy code, for comparison).")
+ITERATIONS = ("Maximum number of iterations between detector and decoder, for frames with several "
+              "streams that the first iteration does not decode.")
+
+_OTHERS = "Other options"
+
+
+class _Option(click.Option):
+    """An option with the heading under which help lists it."""
+
+    def __init__(self, *declarations, heading, **attributes):
+        super().__init__(*declarations, **attributes)
+        self.heading = heading
+
+
+class HeadedCommand(click.Command):
+    """A command with options made by :func:`heading`; all others come last in its help."""
+
+    def format_options(self, ctx, formatter):
+        """Write the options, with headings in the order in which options first name them."""
+        sections = {}
+        for parameter in self.get_params(ctx):
+            record = parameter.get_help_record(ctx)
+            if record is not None:
+                title = getattr(parameter, "heading", _OTHERS)
+                sections.setdefault(title, []).append(record)
+        for title, records in sections.items():
+            with formatter.section(title):
+                formatter.write_dl(records)
+
+
+def heading(title):
+    """Return a decorator like ``click.option``, for options under this heading."""
+    return partial(click.option, cls=_Option, heading=title)
