@@ -52,18 +52,29 @@ class Task:
         return self._value
 
 
-def _serve(tasks, at_work, index):
+class _Shared:
+    """What the threads share. They hold no :class:`Workers`, so that its end can finish them."""
+
+    def __init__(self, threads):
+        self.tasks = SimpleQueue()
+        self.at_work = [False] * threads
+        self.on_done = None
+
+
+def _serve(shared, index):
     """Run tasks until None arrives; mark in ``at_work`` when this thread is busy."""
-    while (task := tasks.get()) is not None:
-        at_work[index] = True
+    while (task := shared.tasks.get()) is not None:
+        shared.at_work[index] = True
         task.run()
-        at_work[index] = False
+        shared.at_work[index] = False
         del task
+        if shared.on_done is not None:
+            shared.on_done()
 
 
-def _close(tasks, threads):
-    for _ in range(threads):
-        tasks.put(None)
+def _close(shared):
+    for _ in shared.at_work:
+        shared.tasks.put(None)
 
 
 class Workers:
@@ -78,21 +89,23 @@ class Workers:
     """
 
     def __init__(self, threads):
-        self._tasks = SimpleQueue()
+        self._shared = _Shared(threads - 1)
         self._alone = threads == 1
-        self._at_work = [False] * (threads - 1)
         for index in range(threads - 1):
-            # The threads hold no reference to this object, so that its end can finish them.
-            threading.Thread(target=_serve, args=(self._tasks, self._at_work, index),
+            threading.Thread(target=_serve, args=(self._shared, index),
                              name=f"wifi_worker_{index}", daemon=True).start()
-        weakref.finalize(self, _close, self._tasks, threads - 1)
+        weakref.finalize(self, _close, self._shared)
+
+    def on_done(self, function):
+        """Let the other threads call a function, without arguments, after each task."""
+        self._shared.on_done = function
 
     def submit(self, function, *arguments):
         """Let any of the threads call a function; return the :class:`Task`."""
         if self._alone:
             return self.run(function, *arguments)
         task = Task(function, arguments)
-        self._tasks.put(task)
+        self._shared.tasks.put(task)
         return task
 
     @staticmethod
@@ -117,12 +130,12 @@ class Workers:
     @property
     def overloaded(self):
         """Whether more tasks wait than threads are idle."""
-        return self._tasks.qsize() > self._at_work.count(False)
+        return self._shared.tasks.qsize() > self._shared.at_work.count(False)
 
     def run_one(self):
         """Run a pending task; return whether there was one."""
         try:
-            task = self._tasks.get_nowait()
+            task = self._shared.tasks.get_nowait()
         except Empty:
             return False
         task.run()
