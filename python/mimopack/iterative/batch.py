@@ -45,7 +45,7 @@ class Batch:
         return Batch(self.y[at], h[at.start // period:at.stop // period], noise_var, self._vectors)
 
     def _matrices(self):
-        """Return the matrices, and how many vectors of one codeword share a matrix."""
+        """Return (matrices, number of vectors per matrix); no two codewords share a matrix."""
         period = len(self.y) // max(1, len(self.h))
         if self._vectors % period:
             return self.h.repeat(period, axis=0), 1
