@@ -299,7 +299,7 @@ class Detector(Placed):
         self._engines.release()
 
     def _gpu_of(self, y):
-        """Return the number of the GPU that all arrays must be on; None for host arrays."""
+        """Return the index of the GPU that all arrays must be on; None for host arrays."""
         if self.backend not in ("auto", "cuda") or not is_device_array(y):
             return None
         if y.device.id not in self.devices:

@@ -1,6 +1,10 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""K-best: breadth-first search that keeps the K best nodes of each level (compared in 001)."""
+"""K-best: breadth-first search that keeps the K best nodes of each level.
+
+Z. Guo, P. Nilsson: Algorithm and Implementation of the K-Best Sphere Decoding for MIMO Detection.
+IEEE Journal on Selected Areas in Communications 24 (3), 2006. 001 compares with it.
+"""
 
 import numpy as np
 
@@ -8,7 +12,7 @@ from .tree import Tree, list_llr
 
 
 def ascending_norm(h):
-    """Return the layers by rising column norm: the strongest is on top, and detected first."""
+    """Return the layers by rising column norm; the last one is at the top and detected first."""
     return list(np.argsort(np.linalg.norm(h, axis=0), kind="stable"))
 
 
