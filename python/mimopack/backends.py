@@ -57,7 +57,7 @@ class Placement:
         self._forget = forget
 
     def is_on_gpu(self, array):
-        """Return whether to process an array where it is, on a GPU."""
+        """Return whether an array is on a GPU and is to be processed there."""
         return self.backend in ("auto", "cuda") and is_device_array(array)
 
     def run(self, n, on_cpu, on_gpu, case=()):
@@ -91,9 +91,12 @@ class Placement:
         return result
 
     def prepare(self, n, start_gpu, case=()):
-        """Do the slow first steps now, before many batches of n items.
+        """Choose the backend for batches of n items now, so that the first batch is fast.
 
-        Choose the backend, and call start_gpu if the GPU is to process such batches.
+        Args:
+            n: number of items in a batch.
+            start_gpu: a function without arguments, called if the GPU is to process such batches.
+            case: see ``run``.
         """
         try:
             if self._takes_gpu(n, case, many=True):

@@ -21,7 +21,7 @@ from tempfile import NamedTemporaryFile
 import numpy as np
 
 # No GPU wins below LEAST_ITEMS. The first batch of LARGE_ITEMS or more starts a measurement. A
-# smaller batch starts one only if the CPU took LONG_SECONDS for an earlier batch.
+# smaller batch starts one only if the CPU took more than LONG_SECONDS for an earlier batch.
 LEAST_ITEMS = 16
 LARGE_ITEMS = 4096
 LONG_SECONDS = 1e-3

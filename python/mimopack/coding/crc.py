@@ -91,7 +91,7 @@ class Crc:
             bits: (n, count + L) uint8.
 
         Returns:
-            (rows without their CRC, (n,) bool: whether the CRC is correct)
+            ((n, count) uint8: the rows without their CRC, (n,) bool: whether the CRC is correct)
 
         Raises:
             ValueError: bits does not match its description, or is shorter than a CRC.

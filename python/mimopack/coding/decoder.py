@@ -31,7 +31,7 @@ class Decoder(ABC):
         queues_only: whether ``decode`` of GPU arrays only queues work on the current stream and
             never waits, so that a CUDA graph can record it.
 
-    Attributes, of the last call:
+    Attributes, set by each call:
         bits: (n, k) uint8, decisions on the information bits; None if the decoder does not know
             their positions in a codeword.
         found: (n,) bool, whether decoding succeeded as far as the decoder can tell.

@@ -49,10 +49,10 @@ class ListDecoder(DecoderAround):
             It replaces the decoder's ``found``, which is not reliable for turbo codes. None keeps
             the decoder's ``found``.
 
-    Attributes, of the last ``decode``:
+    Attributes, set by ``decode``:
         bits: decisions as in the decoder; on all bits sent if the decoder has no ``bits``.
         found, erasures: as in the decoder.
-        iterations_taken: the number of iterations of all candidates together.
+        iterations_taken: (n,) int32, number of iterations for the codeword and all its candidates.
 
     Raises:
         ValueError: an argument does not match its description.
@@ -69,7 +69,9 @@ class ListDecoder(DecoderAround):
         self._check = check
 
     def decode(self, llr):
-        """Compute a-posteriori LLRs of all bits: the decoder's, for the codeword or the candidate.
+        """Compute a-posteriori LLRs of all bits.
+
+        For a codeword found in the tree, they are the LLRs of the chosen candidate.
 
         Args:
             llr: (n, num_bits) float32, ln P(1)/P(0), as the decoder takes it.

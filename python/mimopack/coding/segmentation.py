@@ -36,7 +36,7 @@ class _Segmentation:
             bits: (n, transport_bits) uint8, 0 or 1.
 
         Returns:
-            A list of num_blocks arrays, uint8 (n, block_bits[r]).
+            A list of num_blocks arrays, (n, block_bits[r]) uint8.
 
         Raises:
             ValueError: bits does not match its description.
@@ -56,7 +56,7 @@ class _Segmentation:
                 selected columns of a decoder's output.
 
         Returns:
-            (uint8 (n, transport_bits), (n,) bool: whether the CRC of each transport block is
+            ((n, transport_bits) uint8, (n,) bool: whether the CRC of each transport block is
             correct, (n, num_blocks) bool: whether the CRC of each code block is correct). A
             transport block of one code block has only one CRC, whose result is in both arrays.
 

@@ -18,6 +18,7 @@ class SoftDecoder(PlacedDecoder):
     Args:
         num_bits: number of bits in a codeword.
         num_messages: number of messages that the reference keeps for a codeword.
+        iterations, early_stop, keep_messages, backend, device, threads: see the decoders.
         measures: see :class:`PlacedDecoder`; False if the CPU works with another precision.
     """
 

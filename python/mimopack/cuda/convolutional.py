@@ -11,8 +11,8 @@ from .device import cupy, kernel
 # Number of codewords per block; each has a warp.
 WORDS = 2
 # Trellis steps per window, number of states and memory of the code, as in
-# lib/codes/convolutional/cuda.h. The path metrics at the beginning of each window are in global
-# memory, which holds at most BEGINS_BYTES per launch.
+# lib/codes/convolutional/cuda.h. The path metrics at the beginning of each window take at
+# most BEGINS_BYTES of global memory per launch.
 WINDOW, STATES, MEMORY = 32, 64, 6
 BEGINS_BYTES = 2**30
 

@@ -9,11 +9,11 @@ import numpy as np
 from .device import Count, address, check_device, cupy, kernel, pinned_empty
 from .transfer import SLOTS, copy
 
-# Size of the parts in which LLRs are copied from the host.
+# Bytes of LLRs that are copied from the host in one part.
 PART_BYTES = 2**24
 # Largest number of blocks per launch.
 GRID = 2**31 - 1
-# Shared memory of a block that is available without a request.
+# Bytes of shared memory that a block gets without a request.
 ORDINARY_SHARED = 48 * 1024
 
 

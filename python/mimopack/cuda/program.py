@@ -17,7 +17,8 @@ from .device import Count, address, check_device, cupy, kernel
 # Most bytes of global memory for the threads' arrays. They also take at most an eighth of the free
 # memory, because several launches may run at a time.
 SCRATCH_BYTES = 2**31
-# Number of threads per multiprocessor; a thread takes several vectors if there are more vectors.
+# Number of threads per multiprocessor that keep it busy. With more vectors than threads, a thread
+# takes several vectors.
 THREADS_WANTED = 512
 # Bytes of a launch's two counters: erased vectors, and chunks of vectors that threads have taken.
 COUNTERS_BYTES = 16

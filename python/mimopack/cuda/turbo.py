@@ -18,7 +18,10 @@ TRAIN, WARM = 24, 48
 
 
 def windows(size):
-    """Return the number of windows per codeword: the largest number of windows of equal length."""
+    """Return the number of windows per codeword.
+
+    It is the largest number of windows of equal length with at least LEAST_WINDOW steps.
+    """
     return max(count for count in range(1, THREADS + 1)
                if size % count == 0 and (size // count >= LEAST_WINDOW or count == 1))
 

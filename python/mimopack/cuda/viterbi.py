@@ -11,8 +11,7 @@ from .device import cupy, kernel
 # Number of codewords per block; each has a warp.
 WORDS = 4
 # Number of trellis steps whose decisions are stored together, and memory of the code, as in
-# lib/codes/viterbi/cuda.h. The decisions are in global memory, which holds at most DECISIONS_BYTES
-# per launch.
+# lib/codes/viterbi/cuda.h. The decisions take at most DECISIONS_BYTES of global memory per launch.
 WINDOW, MEMORY = 32, 6
 DECISIONS_BYTES = 2**30
 _ENCODERS = 256    # threads per block that encode

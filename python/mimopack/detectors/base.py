@@ -206,7 +206,7 @@ class Detector(Placed):
         h = array("h", h, np.complex64, ("n/T", self.num_rx, self.num_tx), gpu)
         if (n % len(h) if len(h) else n) or (len(h) and not n):
             raise ValueError(f"h: got {len(h)} matrices for {n} vectors, "
-                             "allowed is any number that divides the vectors")
+                             "must divide the number of vectors")
         noise_var = self._noise(noise_var, n, gpu)
         if prior is not None:
             if not self.SUPPORTS_PRIOR:
@@ -250,7 +250,7 @@ class Detector(Placed):
     def core(self):
         """The C++ detector, for callers in C++; None unless ``detect`` always runs it.
 
-        The LLRs must be float32 too.
+        A detector with int8 LLRs always returns None.
         """
         own = type(self)
         plain = own.detect is Detector.detect and own._detect is Detector._detect
@@ -408,7 +408,7 @@ def _signature(detector):
 
 
 def _device(name, value):
-    """Return the number of a GPU, or a tuple of different numbers."""
+    """Return the index of a GPU, or a tuple of different indices."""
     if isinstance(value, str):
         raise ValueError(f"{name}: got {value!r}, must be a number or a list of different numbers")
     if not isinstance(value, (list, tuple, range)):

@@ -12,8 +12,8 @@ class KBest(Detector):
 
     At each level the search extends all survivors and keeps the k children with the smallest
     metric. Source: Z. Guo, P. Nilsson: Algorithm and Implementation of the K-Best Sphere Decoding
-    for MIMO Detection, IEEE Journal on Selected Areas in Communications 24 (3), 2006; a comparator
-    in 001's Fig. 3.
+    for MIMO Detection, IEEE Journal on Selected Areas in Communications 24 (3), 2006. 001
+    compares with this detector in fig. 3.
 
     Columns are sorted by norm, with the strongest at the top of the tree. LLRs are max-log over the
     k paths at the bottom (002 eq. 4, applied to these paths). If all k paths agree on a bit, its

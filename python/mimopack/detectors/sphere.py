@@ -217,7 +217,7 @@ class PSD(_Sphere):
 
     @property
     def evaluations(self):
-        """Number of nodes in a round on each level, eval (004 table 1)."""
+        """Number of nodes that a round evaluates on each listed level (eval in 004 table 1)."""
         side = self.constellation.square_qam.side
         bounds = (2 * self.num_tx + 1, *self.levels)
         return tuple(parents * side**(above - level) for parents, above, level in zip(

@@ -22,8 +22,8 @@ class Batch:
         self.y, self.h, self.noise_var, self._vectors = y, h, noise_var, vectors
         matrices = len(h) if np.ndim(h) else 0
         if len(y) and (not matrices or len(y) % matrices):
-            raise ValueError(f"h: got {matrices} matrices for {len(y)} vectors, allowed is any "
-                             "number that divides the vectors")
+            raise ValueError(f"h: got {matrices} matrices for {len(y)} vectors, must divide "
+                             "the number of vectors")
         if np.ndim(noise_var) and np.shape(noise_var) != (len(y),):
             raise ValueError(f"noise_var: got shape {np.shape(noise_var)}, must be a number or "
                              f"({len(y)},), one for each vector")

@@ -20,9 +20,9 @@ def kbest(y, h, noise_var, constellation, prior=None, k=16, llr_clip=8.0):
     """Return max-log LLRs of the K paths that survive to the bottom.
 
     Each level expands all M children of each survivor and keeps the k children with the smallest
-    metric (distance and prior so far). In a tie, the first path wins. LLRs are limited to
-    +-llr_clip from the prior; None does not limit them. A bit with only one value in the list gets
-    the limit.
+    metric (distance and a-priori terms so far). In a tie, the first path wins. An LLR differs from
+    the a-priori LLR by at most llr_clip; None does not limit it. If all paths agree on a bit, its
+    LLR is at the limit.
     """
     tree = Tree(y, h, noise_var, constellation, ascending_norm(h), prior)
     nt, size = len(tree.order), constellation.size

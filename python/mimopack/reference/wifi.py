@@ -18,8 +18,8 @@ _SEARCH_DELAY = 8
 _LAG64_THRESHOLD = 0.3
 # The same threshold for subcarriers, without those that hold only noise.
 _INSIDE_THRESHOLD = 0.4
-# A mean counts as a DC offset above this ratio of its energy to the power. A signal with an unknown
-# carrier offset seldom has such a strong mean.
+# A mean counts as a DC offset if the ratio of its energy to the power exceeds this limit. A signal
+# with an unknown carrier offset seldom has such a strong mean.
 _LEAST_DIRECT = 8.0
 _ADVANCE = 4    # largest cyclic advance of an antenna in the non-HT preamble
 
@@ -163,9 +163,9 @@ def acquire(samples, lag16, scale, bins, sequence):
         sequence: (52,) the long training field, in the order of the subcarriers.
 
     Returns:
-        A list with an entry for each candidate: None if it is no preamble, otherwise (bit mask of
-        the 20 MHz parts, start of the frame, first FFT window, carrier offset). start and window
-        are indices of samples; the carrier offset is in cycles per sample.
+        A list with an entry for each candidate: None if it is no preamble, otherwise (parts, start,
+        window, cfo). parts is a bit mask of the 20 MHz parts. start and window are the sample
+        indices of the frame and of the first FFT window. cfo is in cycles per sample.
     """
     return [_acquire(np.asarray(one, complex), lag, scale, bins, sequence)
             for one, lag in zip(samples, lag16, strict=True)]

@@ -18,6 +18,8 @@ ALLOWED = ("rayleigh (options rho_tx=, rho_rx=), block (rho_tx=, rho_rx=, length
 def make_channel(text):
     """Make the function that draws the matrices of a channel.
 
+    The channels are:
+
     - rayleigh: i.i.d. Rayleigh fading, with a new matrix for each vector.
     - block: block fading, with a new matrix for each frame, or after ``length`` vectors of a frame.
     - tdl_a, tdl_b, tdl_c: 3GPP TR 38.901 (``channel.power_delay_profile``), static during a frame,

@@ -27,7 +27,8 @@ class Frames:
     Attributes:
         bits: (n, num_info) uint8, the information bits.
         words: (n, num_bits) uint8, the bits sent.
-        y: (n * vectors, num_rx) complex64, the received vectors of all frames in order.
+        y: (n * vectors, num_rx) complex64, the received vectors of all frames in order; vectors is
+            the number of vectors per frame.
         h: (n * vectors / T, num_rx, num_tx) complex64; T consecutive vectors share a matrix.
         noise_var: noise power per complex receive dimension.
     """
