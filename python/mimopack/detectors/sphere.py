@@ -202,8 +202,8 @@ class PSD(_Sphere):
 
     def _check_rounds(self, side):
         if len(self.expansions) != len(self.levels) - 1:
-            raise ValueError(f"expansions: got {list(self.expansions)}, must be "
-                             f"{len(self.levels) - 1} numbers, one for each level but the last")
+            raise ValueError(f"expansions: got {list(self.expansions)}, must have length "
+                             f"{len(self.levels) - 1}, one number for each level but the last")
         for i, nodes in enumerate(self.evaluations):
             last = i == len(self.expansions)
             if not last and not 1 <= self.expansions[i] <= nodes:

@@ -13,10 +13,10 @@ def ep(y, h, noise_var, constellation, prior=None, num_iterations=10, smoothing=
 
     In the real-valued model, a Gaussian with precision lam and shift gam approximates the
     distribution of each PAM symbol. An iteration computes the posterior moments (eq. 28, 29), the
-    cavity (eq. 31, 32), the moments of the PAM symbol under the cavity (eq. 33), and new
-    parameters, which are smoothed if they are proper, that is, if the precision is not negative,
-    and dropped otherwise (eq. 35-38). The LLRs are max-log over the PAM symbols with the
-    last cavity. The constellation must be a square QAM with Gray labels on each axis.
+    cavity (eq. 31, 32), the moments of the PAM symbol under the cavity (eq. 33), and new parameters
+    (eq. 35-38). It smooths the new parameters if they are proper (the precision is not negative),
+    and drops them otherwise. The LLRs are max-log over the PAM symbols with the last cavity. The
+    constellation must be a square QAM with Gray labels on each axis.
 
     Without a-priori LLRs, the initial Gaussians have mean 0 and variance ``initial_variance``. With
     a-priori LLRs, they have the mean of the PAM symbol, and its variance times initial_variance /
