@@ -19,14 +19,18 @@ def array_module(value):
 
 
 class Constant:
-    """A host array, with copies on GPUs that are made on first use."""
+    """A constant array, copied to each GPU on first use.
+
+    Args:
+        values: NumPy array, which must not change.
+    """
 
     def __init__(self, values):
         self.values = values
         self._copies = {}
 
     def beside(self, value):
-        """Return the constant in the memory of another array: on the host, or on the same GPU."""
+        """Return the constant where another array is: on the host, or on the same GPU."""
         if not is_device_array(value):
             return self.values
         gpu = value.device.id

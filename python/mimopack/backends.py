@@ -6,8 +6,8 @@
 - "reference" runs NumPy in double precision and takes host arrays.
 - "cuda" runs on a GPU. Arrays on a GPU stay there. Host arrays are copied to the GPU, and the
   results are copied back.
-- "auto" processes arrays on a GPU where they are. A batch of host arrays goes to the GPU if it has
-  at least the size at which the GPU was faster in a measurement on this machine (``crossover``).
+- "auto" processes arrays of a GPU on that GPU. A batch of host arrays goes to the GPU if it has at
+  least the size from which the GPU was faster in a measurement on this machine (``crossover``).
   Smaller batches go to the CPU, as do all batches on a machine without a GPU.
 
 A GPU failure on a batch of host arrays is reported once: ``on_failure`` is called if it is set;
@@ -34,8 +34,8 @@ class Placement:
         crossover: a :class:`crossover.Crossover` for the object's work, used by "auto"; None leaves
             all host arrays to the CPU.
         allowed: the backends that the object supports.
-        forget: a function without arguments that gives up what the object has on GPUs; called after
-            a GPU failure was reported. Or None.
+        forget: a function without arguments that drops the object's GPU programs and memory. It is
+            called after a GPU failure has been reported. None if there is nothing to drop.
 
     Attributes:
         backend: see above.
@@ -57,7 +57,7 @@ class Placement:
         self._forget = forget
 
     def is_on_gpu(self, array):
-        """Return whether to process an array where it is, on a GPU."""
+        """Return whether an array is on a GPU and is to be processed there."""
         return self.backend in ("auto", "cuda") and is_device_array(array)
 
     def run(self, n, on_cpu, on_gpu, case=()):
@@ -72,6 +72,10 @@ class Placement:
 
         Returns:
             The result of the last function called.
+
+        Raises:
+            Exception: the exception of on_cpu; or that of on_gpu, with backend "cuda" and no
+                ``on_failure``.
         """
         try:
             if self._takes_gpu(n, case):
@@ -87,9 +91,12 @@ class Placement:
         return result
 
     def prepare(self, n, start_gpu, case=()):
-        """Do the slow first steps now, before many batches of n items.
+        """Choose the backend for batches of n items now, so that the first batch is fast.
 
-        Choose the backend, and call start_gpu if the GPU is to process such batches.
+        Args:
+            n: number of items in a batch.
+            start_gpu: a function without arguments, called if the GPU is to process such batches.
+            case: see ``run``.
         """
         try:
             if self._takes_gpu(n, case, many=True):
@@ -117,7 +124,7 @@ class Placement:
 
 
 class Placed:
-    """Base of objects with a :class:`Placement` in ``_placement``: what their users see of it."""
+    """Base class of objects that keep a :class:`Placement` in ``_placement``."""
 
     @property
     def last_backend(self):
@@ -128,7 +135,7 @@ class Placed:
     def on_gpu_failure(self):
         """Function called once, with the exception, when a GPU fails on host arrays; or None.
 
-        After the call the CPU processes that batch and all later ones. If it is None, backend
+        After the call the CPU processes that batch and all later ones. Without a function, backend
         "auto" warns, and backend "cuda" raises the exception.
         """
         return self._placement.on_failure

@@ -84,7 +84,7 @@ def array(name, value, dtype, shape, gpu=None):
         value: the array.
         dtype: its type.
         shape: its shape; a name in the tuple stands for any size.
-        gpu: number of the GPU that must hold a CuPy array; None for a NumPy array.
+        gpu: index of the GPU that must hold a CuPy array; None for a NumPy array.
     """
     on_device = gpu is not None
     if not (is_device_array(value) if on_device else isinstance(value, np.ndarray)):

@@ -8,6 +8,7 @@ from functools import cached_property
 import numpy as np
 
 _QAM_BITS = {"qpsk": 2, "qam16": 4, "qam64": 6, "qam256": 8}
+# Names that ``get`` takes.
 BUILT_IN = ("bpsk", *_QAM_BITS, "wlan_bpsk", *("wlan_" + name for name in _QAM_BITS))
 
 ALLOWED = (f"{', '.join(BUILT_IN)}, points (complex numbers), (points, labels) or a "
@@ -18,9 +19,15 @@ ALLOWED = (f"{', '.join(BUILT_IN)}, points (complex numbers), (points, labels) o
 class SquareQAM:
     """A square QAM with Gray labels on each axis, for detectors that slice.
 
-    A point is ``scale * ((2 k_re - (side - 1)) + 1j (2 k_im - (side - 1)))`` with k = 0..side-1.
-    Label bit i (MSB first) is bit ``bits[i][1]`` (0 = most significant) of the binary reflected
-    Gray code of k on axis ``bits[i][0]`` (0 = real), inverted if ``bits[i][2]`` is 1.
+    A point is ``scale * ((2 k_re - (side - 1)) + 1j (2 k_im - (side - 1)))``, where k_re and k_im
+    are 0..side-1.
+
+    Attributes:
+        side: number of levels per axis, sqrt(M).
+        scale: half the distance between neighbouring levels.
+        bits: a tuple (axis, place, inverted) for each label bit, MSB first. The label bit is bit
+            ``place`` (0 = most significant) of the binary reflected Gray code of k_re (axis 0) or
+            k_im (axis 1), inverted if ``inverted`` is 1.
     """
 
     side: int
@@ -35,6 +42,12 @@ class Constellation:
         points: M complex numbers, M = 2, 4, ... 1024, with E|x|^2 = 1 (within 1e-3).
         labels: permutation of 0..M-1; labels[i] is the label of points[i]. Default 0..M-1.
         name: name for messages.
+
+    Attributes:
+        points: (M,) complex128, read-only, in the order of their labels.
+        name: see above.
+        size: M.
+        bits_per_symbol: m = log2(M).
 
     Raises:
         ValueError: points or labels are invalid.
@@ -167,12 +180,16 @@ def get(spec):
         spec: one of:
 
             - a name from ``BUILT_IN``: "bpsk", "qpsk", "qam16", "qam64" and "qam256" have the Gray
-              mapping of 3GPP TS 38.211; with the prefix "wlan_" they have that of IEEE 802.11;
+              mapping of 3GPP TS 38.211; with the prefix "wlan_" they have the mapping of IEEE
+              802.11;
             - a ``digital.constellation`` object with one complex dimension; its points are scaled
               to unit energy, and its pre-differential code is applied if it has one;
             - points, whose index is their label;
             - a pair (points, labels);
-            - a ``Constellation``.
+            - a ``Constellation``, which is returned unchanged.
+
+    Returns:
+        :class:`Constellation`
 
     Raises:
         ValueError: spec is none of these.

@@ -21,7 +21,7 @@ from tempfile import NamedTemporaryFile
 import numpy as np
 
 # No GPU wins below LEAST_ITEMS. The first batch of LARGE_ITEMS or more starts a measurement. A
-# smaller batch starts one only if the CPU took LONG_SECONDS for an earlier batch.
+# smaller batch starts one only if the CPU took more than LONG_SECONDS for an earlier batch.
 LEAST_ITEMS = 16
 LARGE_ITEMS = 4096
 LONG_SECONDS = 1e-3
@@ -64,7 +64,7 @@ class Crossover:
 
     Args:
         name: name of the work; the file name begins with it.
-        devices: numbers of the GPUs.
+        devices: indices of the GPUs.
         configuration: a function of the entries of a case. It returns a dict, for JSON, of
             everything else that affects the run time.
         problem: a function of a number of items and the entries of a case. It returns two functions
@@ -82,8 +82,11 @@ class Crossover:
     def prefers_gpu(self, n, case=(), many=False):
         """Return whether the GPU is faster for n items.
 
-        Measures if the answer is unknown and the batch is large, the CPU has been slow, or many
-        such batches will follow. Raises the exceptions of a GPU that fails.
+        If the answer is unknown, the method measures it, but only for a large batch, after the CPU
+        has been slow, or if many such batches will follow. Otherwise it returns False.
+
+        Raises:
+            Exception: the GPU failed in the measurement; CuPy's own exception.
         """
         if n < LEAST_ITEMS:
             return False
@@ -122,6 +125,9 @@ class Crossover:
 def measure(problem):
     """Measure rising batch sizes until the GPU wins.
 
+    Args:
+        problem: a function of a number of items, as in :class:`Crossover` without a case.
+
     Returns:
         A list of (items, seconds on the CPU, seconds on the GPU). The GPU can win only in the last
         row.
@@ -156,9 +162,9 @@ def _seconds(function):
 def crossing(rows):
     """Return the number of items from which the GPU wins.
 
-    Each processor's time is taken as a line through the last two rows of ``measure``. The lines may
-    cross between the two rows or beyond them. The result is infinite if the CPU's time does not
-    grow enough faster than the GPU's.
+    The time of each processor is extrapolated as a line through the last two rows of ``measure``.
+    The lines may cross between the two rows or beyond them. The result is infinite if the two times
+    grow at nearly the same rate, or the GPU's faster.
     """
     n, cpu, gpu = rows[-1]
     if len(rows) == 1:
@@ -192,7 +198,7 @@ def recall(configuration):
 
 
 def kept():
-    """Return the entry ``gpu_from`` of all readable files: a number of items, or None for never."""
+    """Return the stored sizes: for each readable file a number of items, or None for never."""
     found = []
     for path in sorted(folder().glob("*.json")):
         with suppress(OSError, ValueError, TypeError, KeyError):

@@ -46,10 +46,10 @@ class LlrFigures:
         wrong: share of LLRs whose sign differs from the decoded bit; LLRs of 0 count half.
         erased: share of LLRs that are 0.
         saturated: share of LLRs at ``limit``.
-        limit: largest magnitude, 0 before the first LLR.
+        limit: the limit given to :class:`LlrHealth`; if it was None, the largest magnitude so far.
         invalid: number of LLRs that were NaN or infinite; all other figures ignore them.
-        scale: factor that calibrates the LLRs: 1 if they are calibrated, 0.5 if they are twice too
-            large, nan with fewer than 30 wrong decisions.
+        scale: factor that calibrates the LLRs: 1 if they are calibrated, 0.5 if they are twice as
+            large as they should be, nan with fewer than 30 wrong decisions.
         scale_error: standard error of ``scale``, if bits are independent.
         verdict: "calibrated" if scale is 0.8 to 1.25 or not significantly different; else "too
             large", "too small" or "too few wrong decisions to tell".

@@ -25,7 +25,7 @@ class Spec(NamedTuple):
 def parse(text):
     """Split a name with parameters, such as "name:2304:1/2:key=value".
 
-    Commas separate as colons do.
+    A comma separates parts in the same way as a colon.
 
     Returns:
         :class:`Spec`.

@@ -129,8 +129,8 @@ class TestNr:
         assert segmentation.block_bits == (bits,) * count
 
     def test_what_cannot_be_cut_in_equal_parts(self):
-        with pytest.raises(ValueError, match="transport_bits: got 8425, which with 24 bits of CRC "
-                                             "must be a multiple of 2, the number"):
+        with pytest.raises(ValueError, match="transport_bits: got 8425, must be a multiple of 2 "
+                                             r"\(the number of code blocks\) after adding 24"):
             coding.NrSegmentation(8425, 1)
 
 

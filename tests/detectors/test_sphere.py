@@ -296,7 +296,7 @@ def test_automatic_shapes_are_valid():
     ("psd", {"levels": [9, 1]}, "levels: got [9, 1], must decrease from at most 8"),
     ("psd", {"levels": [5, 5, 1]}, "levels: got [5, 5, 1], must decrease"),
     ("psd", {"levels": [5, 3]}, "levels: got [5, 3], must decrease from at most 8 to 1"),
-    ("psd", {"levels": [7, 1], "expansions": [1, 1]}, "expansions: got [1, 1], must be 1, one"),
+    ("psd", {"levels": [7, 1], "expansions": [1, 1]}, "expansions: got [1, 1], must have length 1"),
     ("psd", {"levels": [7, 1], "expansions": [17]}, "expansions: got 17 on level 7, allowed are "
                                                     "1 to 16"),
     ("psd", {"levels": [7, 1], "expansions": [0]}, "expansions: got 0 on level 7"),

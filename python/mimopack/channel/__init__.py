@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Simulate channels on arrays: fading, delay, correlation, offsets and noise, all seeded.
+"""Simulate channels on arrays: fading, delay, correlation, offsets and noise.
 
 ``MIMOChannel`` turns the samples of num_tx transmit antennas into samples of num_rx receive
 antennas. For detector simulations, ``flat_rayleigh`` draws flat channel matrices and ``awgn`` draws

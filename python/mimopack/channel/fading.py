@@ -10,7 +10,14 @@ _SINUSOIDS = 32
 
 
 class StaticGains:
-    """Gains that stay constant: CN(0, 1) for each path and antenna pair."""
+    """Gains that stay constant: CN(0, 1) for each path and antenna pair.
+
+    Calling the object with any time returns the gains.
+
+    Args:
+        shape: shape of the gains, (paths, num_rx, num_tx).
+        rng: ``numpy.random.Generator``.
+    """
 
     def __init__(self, shape, rng):
         draw = rng.standard_normal((*shape, 2)) * np.sqrt(0.5)
@@ -29,6 +36,13 @@ class JakesGains:
     with theta and phi_n uniform over -pi..pi, drawn for each path and antenna pair. Over
     realisations E[g(t) conj(g(t - tau))] = J0(2 pi f_d tau) exactly (Xiao, Zheng, Beaulieu,
     "Novel sum-of-sinusoids simulation models for Rayleigh and Rician fading channels", 2006).
+
+    Calling the object with a time in seconds returns the gains at that time.
+
+    Args:
+        shape: shape of the gains, (paths, num_rx, num_tx).
+        doppler: f_d, the maximum Doppler frequency in Hz.
+        rng: ``numpy.random.Generator``.
     """
 
     def __init__(self, shape, doppler, rng):

@@ -18,6 +18,9 @@ def flat_rayleigh(n, num_rx, num_tx, rng, rho_tx=0.0, rho_rx=0.0):
 
     Returns:
         (n, num_rx, num_tx) complex64, each entry CN(0, 1).
+
+    Raises:
+        ValueError: rho_tx or rho_rx is out of range.
     """
     gains = rng.standard_normal((n, num_rx, num_tx, 2)) * np.sqrt(0.5)
     gains = gains.view(np.complex128)[..., 0]
@@ -29,6 +32,11 @@ def awgn(shape, noise_var, rng):
 
     Values are drawn in memory order, so one long draw equals several short ones that split the
     first axis.
+
+    Args:
+        shape: shape of the result.
+        noise_var: mean power E|n|^2, linear.
+        rng: ``numpy.random.Generator``.
 
     Returns:
         complex64 array of ``shape``.

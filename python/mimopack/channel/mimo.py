@@ -26,7 +26,8 @@ _PIECE = 1024
 class MIMOChannel:
     """Multi-antenna channel with fading, delay, correlation, frequency offsets and noise.
 
-    Model, with d_p the path delays, fs the sample rate and eps = 1e-6 sampling_offset:
+    Model for sample k of receive antenna i and transmit antenna j, with d_p the path delays, fs the
+    sample rate and eps = 1e-6 sampling_offset:
 
         y_i(k) = exp(j 2 pi cfo k / fs) sum_p sum_j g_p[i, j] x_j(k (1 + eps) - d_p fs) + n_i(k)
 
@@ -36,7 +37,8 @@ class MIMOChannel:
     n_i ~ CN(0, signal_power / 10^(snr_db / 10)).
 
     A positive sampling_offset models a receiver with a slow clock, which samples every
-    (1 + eps) / fs seconds. If carrier and clock come from one oscillator, cfo = carrier * eps.
+    (1 + eps) / fs seconds. If the receiver derives its carrier and its clock from one oscillator,
+    cfo is the carrier frequency times eps.
 
     Args:
         num_tx, num_rx: number of transmit and receive antennas.
@@ -49,11 +51,11 @@ class MIMOChannel:
         signal_power: mean power of the transmit antennas together; the reference of snr_db.
         cfo: carrier frequency offset in Hz. May be changed later; the phase stays continuous.
         sampling_offset: sampling frequency offset in ppm, -1000 to 1000.
-        seed: seed of the random generators; gains and noise have separate ones.
+        seed: seed of the two random generators, one for the gains and one for the noise.
 
     Attributes:
-        latency: delay of the path with d_p = 0, in samples: half the interpolation filter, or 0 if
-            all path delays are whole samples.
+        latency: delay of the path with d_p = 0, in samples: half the length of the interpolation
+            filter, or 0 if all path delays are whole samples and sampling_offset is 0.
         tail: number of samples that ``apply`` appends after the last input.
 
     Raises:
@@ -210,7 +212,11 @@ class MIMOChannel:
             samples: (num_tx, n) complex array.
 
         Returns:
-            (num_rx, n) complex64 array. With a sampling offset, n is occasionally one more or less.
+            (num_rx, n) complex64 array. With a sampling offset the number of outputs differs from n
+            by about n * eps, see :meth:`num_outputs`.
+
+        Raises:
+            ValueError: samples has another shape.
         """
         samples = self._check(samples)
         count = self.num_outputs(samples.shape[1])
@@ -267,6 +273,9 @@ class MIMOChannel:
 
         Returns:
             (num_rx, n + tail) complex64 array. The path with delay 0 starts at index ``latency``.
+
+        Raises:
+            ValueError: samples has another shape.
         """
         samples = self._check(samples)
         self._reset()
@@ -279,7 +288,7 @@ class MIMOChannel:
         return y
 
     def impulse_response(self, time=0.0):
-        """Return the taps at ``time`` seconds, without offsets.
+        """Return the taps at ``time`` seconds, without frequency offsets.
 
         Returns:
             (num_rx, num_tx, tail + 1) complex128 array.

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Error-correcting codes by name, scramblers, interleavers and CRCs.
 
-They implement the IEEE 802.11 data field, LTE and 5G NR.
+The package covers the IEEE 802.11 data field, LTE and 5G NR, and the LDPC codes of IEEE 802.16e.
 
     code = coding.get("conv:1000:3/4")
     words, decoder = code.encode(bits), code.decoder()

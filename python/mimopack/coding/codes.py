@@ -59,6 +59,9 @@ class Code:
 
         Returns:
             (n, num_bits) uint8: the bits sent.
+
+        Raises:
+            ValueError: bits does not match its description.
         """
         if self._matching is None:
             return self._encoder.encode(bits)
@@ -66,7 +69,7 @@ class Code:
         return self._matching.match(words)
 
     def decoder(self, **options):
-        """Make a :class:`Decoder` for the LLRs of the bits sent; it sets ``bits``.
+        """Make a :class:`Decoder` that takes the LLRs of the bits sent and sets ``bits``.
 
         Args:
             options: options of the family's decoder, see its class. They override the code's
@@ -119,6 +122,10 @@ class CodeDecoder(DecoderAround):
 
         Returns:
             (n, num_bits) float32.
+
+        Raises:
+            ValueError: llr does not match its description.
+            Exception: the GPU failed, as in the inner decoder.
         """
         if self._matching:
             llr = self._matching.recover(llr)
@@ -157,8 +164,8 @@ def get(name):
         options.
 
     Raises:
-        ValueError: the name has another form, its sizes do not exist, or no decoder of the code has
-            one of the options.
+        ValueError: the name has none of the forms, the family has no code of these sizes, or no
+            decoder of the family has one of the options.
         OSError: the file cannot be read.
     """
     family, sizes, options = look_up(name)

@@ -14,26 +14,26 @@ CONSTRAINT_LENGTH = 7
 TAIL = CONSTRAINT_LENGTH - 1
 # IEEE 802.11-2020 §17.3.5.6, g0 = 133 and g1 = 171 octal: the leftmost bit is the newest input.
 GENERATORS = ((1, 0, 1, 1, 0, 1, 1), (1, 1, 1, 1, 0, 0, 1))
-# Figures 17-9 and 19-11: which of the bits A1 B1 A2 B2 ... each rate sends.
+# For each rate, which of the bits A1 B1 A2 B2 ... are sent: IEEE 802.11-2020, figures 17-9, 19-11.
 PUNCTURING = _core.VITERBI_RATES
 CODE_RATES = tuple(PUNCTURING)
 # Largest mean of |LLR| that the decoder's rounding uses. Without the limit, the large LLRs of a
 # strong layer would make the LLRs of a weak layer round to 0. Of 6, 8 and 12, the value 8 changed
 # the fewest CRCs of a recording (4x4, four detectors) compared with decoding without rounding.
 LARGEST_MEAN = 8.0
-# Bits of a block that is used as a codeword: with only one or two bits, some of the bits sent are
-# always 0.
+# Limits for the number of information bits in a codeword. With only one or two, some of the bits
+# sent would always be 0.
 LEAST_BITS, MOST_BITS = 3, 2**19
 
 
 class ConvolutionalCode:
-    """Encoder and Viterbi decoder (A. J. Viterbi, IEEE Trans. Inf. Theory 13(2), 1967).
+    """Encoder and Viterbi decoder of the code (A. J. Viterbi, IEEE Trans. Inf. Theory 13(2), 1967).
 
     The decoder first rounds the LLRs of each block to 43 levels (rate 1/2), 63 (2/3), 73 (3/4) or
-    85 (5/6), the largest numbers for which 8-bit metrics are exact. It then finds the codeword with
-    the largest sum of LLRs. Half of the largest level corresponds to the mean magnitude of the
-    nonzero LLRs, or to LARGEST_MEAN if the mean is larger. Over AWGN the rounding costs at most
-    0.02 dB (bench/viterbi.py). Work and memory grow with 64 x (bits + 6).
+    85 (5/6), the largest numbers for which 8-bit metrics are exact. The mean magnitude of the
+    nonzero LLRs, or LARGEST_MEAN if the mean is larger, becomes half of the largest level. The
+    decoder then finds the codeword with the largest sum of LLRs over its ones. Over AWGN the
+    rounding costs at most 0.02 dB (bench/viterbi.py). Work and memory grow with 64 x (bits + 6).
 
     Several threads may use an object at once.
 
@@ -66,7 +66,7 @@ class ConvolutionalCode:
         return whole * self._kept[-1] + of_rest
 
     def encode(self, bits):
-        """Encode from state 0, output order A1 B1 A2 B2 ...
+        """Encode and puncture blocks of bits, starting in state 0.
 
         No tail is added: append six zeros to the bits to return to state 0.
 
@@ -74,10 +74,10 @@ class ConvolutionalCode:
             bits: (n,), or (blocks, n) for several blocks; 0 or 1.
 
         Returns:
-            uint8 (coded_length(n),) or (blocks, coded_length(n)).
+            (coded_length(n),) or (blocks, coded_length(n)) uint8, in the order A1 B1 A2 B2 ...
 
         Raises:
-            ValueError: bits has another number of axes, or other values.
+            ValueError: bits does not match its description.
         """
         given = np.asarray(bits)
         with np.errstate(invalid="ignore"):
@@ -107,7 +107,7 @@ class ConvolutionalCode:
             threads: see :meth:`decode_batch`.
 
         Returns:
-            uint8 (n,): the bits without the tail.
+            (n,) uint8: the bits without the tail.
 
         Raises:
             ValueError: the number of LLRs fits no n >= 1.
@@ -135,11 +135,12 @@ class ConvolutionalCode:
                 as certain.
             num_bits: integers, the number of bits in each block without the tail; 0 is allowed.
             threads: number of threads; 0 takes all cores.
-            scale: llr is scale times ln P(1)/P(0), see a detector's ``llr_scale``. None means 1 for
-                float32 and unknown for int8; LARGEST_MEAN does not apply to an unknown scale.
+            scale: ratio of llr to ln P(1)/P(0), such as a detector's ``llr_scale``. None means 1
+                for float32, and unknown for int8. LARGEST_MEAN does not apply if the scale is
+                unknown.
 
         Returns:
-            uint8 (sum(num_bits),): the bits of all blocks in order. ``np.split(bits,
+            (sum(num_bits),) uint8: the bits of all blocks in order. ``np.split(bits,
                 np.cumsum(num_bits)[:-1])`` splits them into one array per block.
 
         Raises:
@@ -165,14 +166,14 @@ class ConvolutionalCode:
 
 
 class ConvolutionalEncoder:
-    """Encoder for codewords of one length, terminated by six zeros.
+    """Encoder for codewords of one length, terminated by six tail bits of 0.
 
-    A codeword consists of the information bits followed by the bits sent. The code
-    ``coding.get("conv:1000:1/2")`` shows only the bits sent.
+    A codeword consists of the information bits followed by the bits sent. Users of
+    ``coding.get("conv:1000:1/2")`` see only the bits sent.
 
     Args:
         num_info: number of information bits, 3 to 2^19.
-        rate: "1/2", "2/3", "3/4" or "5/6"; the six zeros are not included in the rate.
+        rate: "1/2", "2/3", "3/4" or "5/6"; it does not count the tail bits.
 
     Attributes:
         num_info, num_bits: number of information bits and of all bits in a codeword.
@@ -196,6 +197,9 @@ class ConvolutionalEncoder:
 
         Returns:
             (n, num_bits) uint8.
+
+        Raises:
+            ValueError: bits does not match its description.
         """
         bits = check_bits("bits", bits, self.num_info)
         return np.hstack([bits, self._code.encode(np.pad(bits, ((0, 0), (0, TAIL))))])

@@ -11,7 +11,7 @@ from .soft_decoder import SoftDecoder
 
 PRECISIONS = ("float32", "int16")
 ALGORITHMS = {"max-log": np.maximum, "log-map": np.logaddexp}
-MARGIN = 16.0
+MARGIN = 16.0    # default of margin
 LARGEST = 1e4    # magnitude of input LLRs
 
 
@@ -24,30 +24,31 @@ class ConvolutionalDecoder(SoftDecoder):
     algorithm. The input LLRs of the information bits are a-priori LLRs: 0 if nothing is known about
     a bit.
 
-    The code has no checks. Instead, ``found`` is True if the best codeword is at least e^margin
-    times as likely as any other: the logarithm of that ratio is the smallest magnitude of the
-    a-posteriori LLRs of the information bits. With calibrated LLRs, a share of about e^-margin of
-    the found codewords is wrong.
+    The code has no parity checks to verify. Instead, ``found`` is True if the a-posteriori LLRs of
+    all information bits exceed margin in magnitude: the best codeword is then at least e^margin
+    times as likely as any other. With calibrated LLRs, about e^-margin of the found codewords are
+    wrong.
 
-    One thread at a time may use an object. LLRs are clipped to +-10^4.
+    LLRs are clipped to +-10^4. A decoder is not thread-safe.
 
     Args:
         num_info, rate: see :class:`ConvolutionalEncoder`.
-        iterations: has no effect, because there is only one iteration; blocks and receivers set it.
+        iterations: has no effect, because the decoder does not iterate. Blocks and receivers set it
+            for every decoder.
         algorithm: "max-log", or "log-map" for comparisons (reference backend only).
         margin: see above; 0 or more.
         precision: number format on the CPU. "int16" has twice as many SIMD lanes as "float32". The
             LLRs of a codeword are then rounded to multiples of 1/32 of the mean magnitude of its
             nonzero LLRs, and clipped to 8 times the mean.
-        backend: "cpu" (all instruction sets), "cuda" (float32), "auto" (see ``backends``; with
-            precision "int16" the CPU takes all host arrays) or "reference" (NumPy, float64).
-        device: number of the GPU.
+        backend: "cpu" (C++), "cuda" (float32), "auto" (see ``backends``; with precision "int16" the
+            CPU takes all host arrays) or "reference" (NumPy, float64).
+        device: index of the GPU.
         threads: number of CPU threads; 0 takes all cores.
         isa: see the detectors.
 
-    Attributes, of the last ``decode``; CuPy arrays if its input was one:
+    Attributes, set by ``decode``; CuPy arrays if its input was one:
         found: (n,) bool, see above.
-        iterations_taken: (n,) int32: 1, or 0 for erased codewords.
+        iterations_taken: (n,) int32, 1; or 0 for erased codewords.
 
     Raises:
         ValueError: an argument does not match its description.

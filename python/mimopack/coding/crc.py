@@ -32,10 +32,10 @@ def _remainders(name, count):
 
 
 class Crc:
-    """A CRC over batches of bit arrays; the first bit is sent first.
+    """A CRC over batches of bit arrays, whose rows begin with the bit that is sent first.
 
-    The register starts with zeros, and no bit is inverted. The CRC of IEEE 802.11, over bytes, is
-    ``wifi.mac.fcs``.
+    The register starts with zeros, and no bit is inverted. The CRC of IEEE 802.11, which is over
+    bytes, is ``wifi.mac.fcs``.
 
     Args:
         name: "24A", "24B", "24C" (5G only), "16", "11" (5G only), "8" (LTE only) or "6" (5G only).
@@ -91,7 +91,7 @@ class Crc:
             bits: (n, count + L) uint8.
 
         Returns:
-            (rows without their CRC, (n,) bool: whether the CRC is correct)
+            ((n, count) uint8: the rows without their CRC, (n,) bool: whether the CRC is correct)
 
         Raises:
             ValueError: bits does not match its description, or is shorter than a CRC.

@@ -8,13 +8,13 @@ import numpy as np
 
 
 class Decoder(ABC):
-    """A decoder of batches of codewords, used by one thread at a time.
+    """A decoder of batches of codewords, the base class of all decoders.
 
     To write a decoder, derive a class with ``num_bits`` and ``decode``; ``decode`` sets ``found``
-    and ``iterations_taken``. Arrays are NumPy arrays. If ``decode`` also supports CuPy arrays, it
-    sets and returns CuPy arrays for these.
+    and ``iterations_taken``. Arrays are NumPy arrays. If ``decode`` also takes a CuPy array, its
+    results are CuPy arrays too.
 
-    LLRs are ln P(1)/P(0).
+    LLRs are ln P(1)/P(0). A decoder is not thread-safe.
 
     Attributes:
         num_bits: number of LLRs per codeword that ``decode`` takes.
@@ -26,18 +26,18 @@ class Decoder(ABC):
         last_backend: the backend of the last call: "cpu", "cuda" or "reference"; None before the
             first call.
         on_gpu_failure: see ``backends.Placement``; may be set.
-        keep_messages: whether a call continues from the messages of the last call; ``reset``
-            deletes them.
+        keep_messages: whether a call continues from the decoder's messages at the end of the last
+            call; ``reset`` deletes them.
         queues_only: whether ``decode`` of GPU arrays only queues work on the current stream and
             never waits, so that a CUDA graph can record it.
 
-    Attributes, of the last call:
+    Attributes, set by each call:
         bits: (n, k) uint8, decisions on the information bits; None if the decoder does not know
             their positions in a codeword.
-        found: (n,) bool, whether the decoder takes its decision for the codeword sent.
-        iterations_taken: (n,) int32.
-        erasure_count: number of codewords without usable LLRs; or, while a GPU is still at work, an
-            object whose int() waits for it.
+        found: (n,) bool, whether decoding succeeded as far as the decoder can tell.
+        iterations_taken: (n,) int32, number of iterations.
+        erasure_count: number of codewords without usable LLRs (all 0, or not finite). While a GPU
+            is still at work, it is an object whose int() waits for the GPU.
     """
 
     num_bits: int
@@ -53,7 +53,7 @@ class Decoder(ABC):
 
     @abstractmethod
     def decode(self, llr):
-        """Compute a-posteriori LLRs; those of erased codewords are 0.
+        """Compute a-posteriori LLRs; an erased codeword gets LLRs of 0.
 
         To get extrinsic LLRs, subtract the input.
 
@@ -65,7 +65,7 @@ class Decoder(ABC):
         """
 
     def decide(self, llr):
-        """Return only the decisions, as :meth:`decisions` does; may be faster than ``decode``."""
+        """Decode and return only :meth:`decisions`, which may be faster than ``decode``."""
         return self.decisions(self.decode(llr))
 
     def decisions(self, posterior):
@@ -90,10 +90,13 @@ class Decoder(ABC):
                 "iterations": self.iterations}
 
     def prepare(self, n):    # noqa: B027 (nothing to do without GPU)
-        """Do the slow first steps on a GPU now, before many batches of n codewords are decoded.
+        """Do the slow first steps on a GPU now, so that the first ``decode`` is fast.
 
         These steps are compiling and, for backend "auto", choosing between CPU and GPU. They take
-        seconds, or next to nothing if they were done before.
+        seconds the first time, and next to nothing once their results are stored.
+
+        Args:
+            n: number of codewords in a batch.
         """
 
 
@@ -105,7 +108,7 @@ class HardDecoder(Decoder):
 
     @abstractmethod
     def decide(self, llr):
-        """Return ``bits``; llr is as in ``decode``."""
+        """Decode LLRs as ``decode`` takes them and return ``bits``."""
 
 
 def _passed_on(name):
@@ -172,6 +175,8 @@ class _Foreign(Decoder):
 def as_decoder(decoder):
     """Return an object as a :class:`Decoder`: unchanged if it is one, otherwise wrapped.
 
-    The object has ``num_bits`` and ``decode``, which sets ``found`` and ``iterations_taken``.
+    Args:
+        decoder: an object with ``num_bits`` and ``decode``; ``decode`` sets ``found`` and
+            ``iterations_taken``.
     """
     return decoder if isinstance(decoder, Decoder) else _Foreign(decoder)

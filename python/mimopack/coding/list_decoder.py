@@ -15,29 +15,30 @@ _MOST_BITS = 10
 
 
 class ListDecoder(DecoderAround):
-    """List decoder: decodes failed codewords again, with doubtful bits set to both values.
+    """List decoder: decodes failed codewords again, with doubtful bits fixed to 0 and to 1.
 
-    For each codeword that is not found, the decoder takes the most doubtful bit, assumes once that
-    it is 0 and once that it is 1, and decodes both candidates. If neither is found, each candidate
-    splits in the same way at its own most doubtful bit, up to ``list_bits`` times. The candidates
-    form a tree (N. Varnica, M. P. C. Fossorier, A. Kavcic, IEEE Trans. Commun. 55(7), 2007); each
-    level of the tree is decoded as one batch. The search for a codeword ends at the first level
-    with found candidates. Its result is the found candidate that fits the LLRs best, that is, with
-    the greatest sum of LLRs over its ones. If no candidate is found, the first decision stays.
+    For each codeword that is not found, the decoder takes the most doubtful bit and decodes two
+    candidates: one with this bit fixed to 0, one with the bit fixed to 1. If neither is found, each
+    candidate splits in the same way at its own most doubtful bit, up to ``list_bits`` times. The
+    candidates form a tree (N. Varnica, M. P. C. Fossorier, A. Kavcic, IEEE Trans. Commun. 55(7),
+    2007); each level of the tree is decoded as one batch. The search for a codeword ends at the
+    first level with found candidates. Its result is the found candidate that fits the LLRs best,
+    which has the greatest sum of LLRs over its ones. If no candidate is found, the first decision
+    stays.
 
-    The most doubtful bit is the one with the smallest |posterior| - |extrinsic| / 2: its checks say
-    much about it and contradict its LLR. For LDPC codes this criterion found about as many
-    codewords as the bits in the most unsatisfied checks, a criterion that turbo codes do not have.
-    It found more than the smallest |posterior|, and many more than the smallest |LLR|. Assuming all
-    bits but one in a vector of a MIMO receiver to be known found fewer codewords.
+    The most doubtful bit is the one with the smallest |posterior| - |extrinsic| / 2: the rest of
+    the codeword says much about this bit and contradicts its LLR. Other criteria were tried. With
+    LDPC codes, the bit in the most unsatisfied checks led to about as many found codewords, but
+    turbo codes have no such checks. The smallest |posterior| led to fewer, and the smallest |LLR|
+    to far fewer. Fixing all bits but one of a MIMO receiver's vector also led to fewer.
 
-    A codeword that is not found costs at most 2^(list_bits + 1) - 2 decodings; the others cost
-    nothing. List decoding is meant for cases with few codewords left. If the detector can still
-    contribute information, another pass of an iterative receiver finds more codewords at a lower
-    cost. The more candidates there are, the more often a wrong codeword passes as found. Turbo
-    codes therefore always need a check, and short codes need one if wrong codewords matter.
+    A codeword that is not found costs at most 2^(list_bits + 1) - 2 further decodings; the others
+    cost nothing. List decoding is meant for cases with few codewords left. If the detector can
+    still contribute information, another pass of an iterative receiver finds more codewords at a
+    lower cost. The more candidates there are, the more often a wrong codeword passes as found.
+    Turbo codes therefore always need a check, and short codes need one if wrong codewords matter.
 
-    For GPU arrays the host waits after each level.
+    With GPU arrays the host waits for the GPU after each level. A list decoder is not thread-safe.
 
     Args:
         decoder: ``coding.get(name).decoder()``, or any decoder that ``IterativeReceiver`` takes;
@@ -45,13 +46,13 @@ class ListDecoder(DecoderAround):
         list_bits: number of levels of the tree, 0 to 10.
         check: a function such as ``lambda bits: crc.check(bits)[1]``. It takes the decoder's
             ``bits`` (information bits), (n, k) uint8, and returns (n,) bool: which rows are right.
-            It replaces the decoder's ``found``, which is hardly reliable for turbo codes. None: no
-            check.
+            It replaces the decoder's ``found``, which is not reliable for turbo codes. None keeps
+            the decoder's ``found``.
 
-    Attributes, of the last ``decode``:
+    Attributes, set by ``decode``:
         bits: decisions as in the decoder; on all bits sent if the decoder has no ``bits``.
         found, erasures: as in the decoder.
-        iterations_taken: the number of iterations of all candidates together.
+        iterations_taken: (n,) int32, number of iterations for the codeword and all its candidates.
 
     Raises:
         ValueError: an argument does not match its description.
@@ -70,8 +71,7 @@ class ListDecoder(DecoderAround):
     def decode(self, llr):
         """Compute a-posteriori LLRs of all bits.
 
-        They are the decoder's LLRs; for a codeword found in the tree, those of the chosen
-        candidate.
+        For a codeword found in the tree, they are the LLRs of the chosen candidate.
 
         Args:
             llr: (n, num_bits) float32, ln P(1)/P(0), as the decoder takes it.
@@ -110,7 +110,7 @@ class ListDecoder(DecoderAround):
         return posterior, bits, found, self.decoder.iterations_taken
 
     def _grow(self, llr, posterior, bits):
-        """Decode codewords that were not found by the tree; returns the same as ``_decode``."""
+        """Search a tree for each codeword that was not found; return the same as ``_decode``."""
         xp, n = array_module(llr), len(llr)
         left, found, taken = xp.arange(n), xp.zeros(n, bool), xp.zeros(n, np.int32)
         fixed = xp.zeros((n, 1, self.num_bits), bool)

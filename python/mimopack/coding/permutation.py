@@ -15,6 +15,9 @@ class Interleaver:
         order: integers (size,), a permutation of 0..size-1: bit j of a permuted block is bit
             ``order[j]`` of the block.
 
+    Attributes:
+        size: number of bits in a block.
+
     Raises:
         ValueError: order is not a permutation.
     """
@@ -29,10 +32,16 @@ class Interleaver:
         self._order, self._inverse = Constant(order.astype(np.intp)), Constant(np.argsort(order))
 
     def permute(self, values):
-        """Permute each block along the last axis, which holds one or more blocks.
+        """Permute each block of an array.
+
+        Args:
+            values: (..., blocks * size), one or more blocks along the last axis.
 
         Returns:
-            An array of the same shape.
+            An array of the same shape and type.
+
+        Raises:
+            ValueError: the last axis is not a multiple of size.
         """
         return self._take(values, self._order)
 

@@ -12,14 +12,14 @@ from ..checks import integer
 from ..crossover import Crossover
 from .decoder import Decoder
 
-# Limits of the measurements for backend "auto": the largest size of the LLRs, and the mean of the
-# LLR magnitudes, at which codes of the usual rates need few iterations.
+# Measurements for backend "auto": the largest size of the LLRs in bytes, and the mean of their
+# magnitudes. With this mean, codes of the usual rates need few iterations.
 LARGEST_BYTES = 2**26
 SURE = 8.0
 
 
 class PlacedDecoder(Placed, Decoder):
-    """A decoder in C++ and a program for a GPU; ``backends`` chooses between them for each batch.
+    """A decoder with a C++ and a GPU implementation; ``backends`` chooses one for each batch.
 
     A subclass has the attributes ``num_bits`` and ``isa`` and two methods. ``_program()`` makes a
     ``cuda.decoding.DecoderProgram``. ``_ways(llr)`` returns two functions that decode a batch of

@@ -31,15 +31,17 @@ class Family:
         form: the form of a code's name: the family's name followed by sizes, optional ones in
             brackets, as in "turbo_matched:INFO_BITS:CODED_BITS[:VERSION]".
         summary: description of the codes and their sizes, for documents and command lines.
-        make: a function of sizes that returns a :class:`Code`. Sizes are integers, or text if they
-            contain a slash (rates). Raises ValueError if there is no such code.
-        decoders: the classes of decoders that ``Code.decoder`` makes; their keyword arguments are
-            the options of the code's decoder. If it is empty, any option is passed on.
+        make: a function of the sizes in a code's name that returns the :class:`Code`, or raises
+            ValueError if there is no such code. A size with a slash, such as a rate, is text; all
+            others are integers.
+        decoders: the classes of decoders that ``Code.decoder`` makes. Their keyword arguments are
+            the options that a code's name may set. If the tuple is empty, all options are passed
+            on unchecked.
         examples: names of codes, for menus.
         matrix: for LDPC codes, a function of sizes that returns the parity-check matrix; None for
             other codes.
-        in_files: whether the names are paths. ``form`` then describes the files, and the only size
-            is the path.
+        in_files: whether a code's name is the path of a file. ``form`` then describes the file, and
+            the path is the only size.
     """
 
     form: str

@@ -13,7 +13,7 @@ import numpy as np
 from ..checks import integer
 
 PERIOD = 127
-GOLD_SKIPPED = 1600    # N_C
+GOLD_SKIPPED = 1600    # N_C, the number of outputs before c(0)
 
 
 @lru_cache(maxsize=128)
@@ -43,17 +43,24 @@ def scrambler_sequence(seed, length):
 
 
 def scramble(bits, seed):
-    """Scramble or descramble bits: XOR with the scrambling sequence of seed."""
+    """Scramble or descramble bits (length,): XOR with the IEEE 802.11 sequence of a seed.
+
+    Raises:
+        ValueError: the seed is outside 1..127.
+    """
     bits = np.asarray(bits, np.uint8)
     return bits ^ scrambler_sequence(seed, bits.size)
 
 
 def seed_from_service(bits):
-    """Return the seed, found from the first 7 scrambled bits of a SERVICE field.
+    """Compute the scrambler's seed from the first 7 scrambled bits of a SERVICE field.
 
-    Returns 0 if all 7 bits are 0, which no seed gives. The transmitter sends zeros in these 7 bits,
-    so that a receiver can find the state of the scrambler (§17.3.5.5). After seven steps the state
-    equals these seven bits; seven steps back give the seed.
+    Before scrambling these bits are 0, so that a receiver can find the state of the scrambler
+    (§17.3.5.5). After seven steps the state equals the seven scrambled bits; seven steps back give
+    the seed.
+
+    Returns:
+        1..127; or 0 if all 7 bits are 0, which no seed produces.
     """
     state = int(np.asarray(bits[:7]) @ (1 << np.arange(6, -1, -1)))
     for _ in range(7):
@@ -84,11 +91,11 @@ def _m_sequence(start, taps, length):
 def gold_sequence(c_init, length):
     """Return the scrambling sequence c(n) of LTE and 5G NR: uint8 (length,), read-only.
 
-    To descramble soft bits, compute ``llr * (1 - 2.0 * c)``.
+    To descramble LLRs, compute ``llr * (1 - 2.0 * c)``.
 
     Args:
-        c_init: initial state of the second m-sequence, 0..2^31 - 1. The standard defines it for
-            each channel; it identifies the cell, the user, the slot, ...
+        c_init: initial state of the second m-sequence, 0..2^31 - 1. The standards define it for
+            each physical channel, from the numbers of the cell, the user, the slot and others.
         length: number of bits.
 
     Raises:
@@ -102,6 +109,10 @@ def gold_sequence(c_init, length):
 
 
 def gold_scramble(bits, c_init):
-    """Scramble or descramble bits (..., length): XOR with the Gold sequence of c_init."""
+    """Scramble or descramble bits (..., length): XOR with the Gold sequence of c_init.
+
+    Raises:
+        ValueError: c_init is outside 0..2^31 - 1.
+    """
     bits = np.asarray(bits, np.uint8)
     return bits ^ gold_sequence(c_init, bits.shape[-1])

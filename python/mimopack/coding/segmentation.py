@@ -11,7 +11,7 @@ from .ldpc.nr_rate_matching import NR_LARGEST_BLOCK
 from .turbo.interleaver import TURBO_SIZES
 
 MOST_BITS = 2**23
-# TS 38.212 §6.2.1, §7.2.1: the largest transport block with a CRC of 16 bits
+# Number of bits in the largest transport block with a CRC of 16 bits: TS 38.212 §6.2.1, §7.2.1.
 NR_SHORT_CRC = 3824
 
 
@@ -36,7 +36,7 @@ class _Segmentation:
             bits: (n, transport_bits) uint8, 0 or 1.
 
         Returns:
-            A list of num_blocks arrays, uint8 (n, block_bits[r]).
+            A list of num_blocks arrays, (n, block_bits[r]) uint8.
 
         Raises:
             ValueError: bits does not match its description.
@@ -56,9 +56,9 @@ class _Segmentation:
                 selected columns of a decoder's output.
 
         Returns:
-            (uint8 (n, transport_bits), (n,) bool: whether the CRC of each transport block is
+            ((n, transport_bits) uint8, (n,) bool: whether the CRC of each transport block is
             correct, (n, num_blocks) bool: whether the CRC of each code block is correct). A
-            transport block of one code block has only one CRC, given in both.
+            transport block of one code block has only one CRC, whose result is in both arrays.
 
         Raises:
             ValueError: blocks does not match its description.
@@ -81,12 +81,12 @@ class _Segmentation:
         """Return E_r, the number of coded bits of each code block.
 
         The code blocks share the coded bits of the transport block in whole symbols on all of its
-        layers. If the symbols do not divide evenly, the last code blocks get one more. See TS
-        36.212 §5.1.4.1.2, TS 38.212 §5.4.2.1.
+        layers. If the symbols do not divide evenly, each of the last code blocks gets one more
+        symbol per layer. See TS 36.212 §5.1.4.1.2, TS 38.212 §5.4.2.1.
 
         Args:
             total: G, number of coded bits of the transport block.
-            bits_per_symbol: Q_m.
+            bits_per_symbol: Q_m, number of bits in a constellation symbol.
             layers: N_L, number of layers that carry the transport block.
 
         Returns:
@@ -124,10 +124,10 @@ class LteSegmentation(_Segmentation):
 
     Attributes:
         transport_bits: see above.
-        num_blocks: C.
-        block_bits: number of bits in each code block, with its CRC, without filler: K_r; K_0 - F
-            for the first block.
-        num_filler: F.
+        num_blocks: C, number of code blocks.
+        block_bits: number of bits in each code block, with its CRC, without filler: K_0 - F for the
+            first block, K_r for the others.
+        num_filler: F, number of filler bits.
 
     Raises:
         ValueError: transport_bits is not an integer from 1 to 2^23.
@@ -171,13 +171,14 @@ class NrSegmentation(_Segmentation):
 
     Attributes:
         transport_bits, base_graph: see above.
-        num_blocks: C.
+        num_blocks: C, number of code blocks.
         block_bits: number of bits in each code block, with its CRC, without filler: K', the same
             for all blocks.
 
     Raises:
         ValueError: transport_bits is not an integer from 1 to 2^23, or does not divide into equal
-            code blocks. All sizes in TS 38.214 §5.1.3.2 do.
+            code blocks (all transport block sizes of TS 38.214 §5.1.3.2 do), or base_graph is not 1
+            or 2.
     """
 
     def __init__(self, transport_bits, base_graph):
@@ -189,6 +190,7 @@ class NrSegmentation(_Segmentation):
             own = Crc("24B").length
             blocks = -(-bits // (NR_LARGEST_BLOCK[self.base_graph] - own))
         if bits % blocks:
-            raise ValueError(f"transport_bits: got {transport_bits}, which with {crc.length} bits "
-                             f"of CRC must be a multiple of {blocks}, the number of code blocks")
+            raise ValueError(f"transport_bits: got {transport_bits}, must be a multiple of "
+                             f"{blocks} (the number of code blocks) after adding {crc.length} bits "
+                             "of CRC")
         super().__init__(transport_bits, crc, [bits // blocks + own] * blocks)

@@ -25,7 +25,7 @@ class Selection:
             the first information bits of the encoder.
 
     Raises:
-        ValueError: sent contains something other than positions.
+        ValueError: sent does not match its description.
     """
 
     information = None
@@ -48,7 +48,7 @@ class Selection:
     def with_filler(self, bits):
         """Return the encoder's input (n, num_info) for information bits (n, info_bits).
 
-        Here both are the same; subclasses add filler bits.
+        This class returns bits unchanged; subclasses add filler bits.
         """
         return bits
 

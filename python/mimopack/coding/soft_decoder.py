@@ -9,7 +9,7 @@ from .placed_decoder import PlacedDecoder
 
 
 class SoftDecoder(PlacedDecoder):
-    """A decoder of LLRs to a-posteriori LLRs that may keep its messages between calls.
+    """A decoder with soft output that may keep its messages between calls.
 
     A subclass has these methods: ``_make_core()`` makes its C++ decoder, and ``_core_options()``
     returns additional arguments for decode() of that decoder; ``_reference`` decodes in NumPy;
@@ -18,6 +18,7 @@ class SoftDecoder(PlacedDecoder):
     Args:
         num_bits: number of bits in a codeword.
         num_messages: number of messages that the reference keeps for a codeword.
+        iterations, early_stop, keep_messages, backend, device, threads: see the decoders.
         measures: see :class:`PlacedDecoder`; False if the CPU works with another precision.
     """
 
@@ -55,8 +56,8 @@ class SoftDecoder(PlacedDecoder):
 
         Args:
             llr: (n, num_bits) float32, ln P(1)/P(0), C-contiguous; 0 for punctured bits. With
-                backends "cuda" and "auto" arrays may be CuPy arrays. The decoder then works on the
-                current stream without waiting, and returns a CuPy array.
+                backends "cuda" and "auto" it may be a CuPy array. The decoder then queues its work
+                on the current CUDA stream and returns a CuPy array without waiting for the GPU.
             out: (n, num_bits) float32; allocated if None.
 
         Returns:
@@ -64,8 +65,8 @@ class SoftDecoder(PlacedDecoder):
 
         Raises:
             ValueError: an argument does not match its description.
-            Exception: the GPU failed and the CPU does not take over (see ``backends``); CuPy's own
-                exception.
+            Exception: CuPy's own, if the GPU fails and the CPU does not take over (see
+                ``backends``).
         """
         on_gpu = self._placement.is_on_gpu(llr)
         gpu = self.device if on_gpu else None

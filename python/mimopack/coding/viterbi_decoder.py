@@ -15,20 +15,19 @@ BACKENDS = ("auto", "cpu", "cuda")
 class ViterbiDecoder(HardDecoder, PlacedDecoder):
     """Viterbi decoder for codewords of one length, with the interface of the soft decoders.
 
-    It runs the Viterbi decoder of :class:`ConvolutionalCode` and is several times as fast as a soft
-    decoder, for applications that need only decisions. On a GPU the LLRs are not rounded, but
-    clipped to +-10^4.
+    It runs the Viterbi decoder of :class:`ConvolutionalCode`. It is several times as fast as a soft
+    decoder, but gives only decisions. On a GPU the LLRs are not rounded, but clipped to +-10^4. A
+    decoder is not thread-safe.
 
     Args:
         num_info, rate: see :class:`ConvolutionalEncoder`.
-        iterations: has no effect.
+        iterations: has no effect, because the decoder does not iterate.
         backend: "cpu", "cuda" or "auto", see ``backends``.
         threads: number of CPU threads; 0 takes all cores.
         isa: see the detectors.
-        device: number of the GPU.
+        device: index of the GPU.
 
-    Attributes, of the last ``decode``; CuPy arrays if its input was one:
-        num_bits: number of bits sent per codeword.
+    Attributes, set by ``decode`` and ``decide``; CuPy arrays if the input was one:
         bits: (n, num_info) uint8, the decisions on the information bits.
         found: (n,) bool, True except for erased codewords, because any decision is a codeword.
         iterations_taken: (n,) int32: 1, or 0 for erased codewords.
@@ -57,16 +56,16 @@ class ViterbiDecoder(HardDecoder, PlacedDecoder):
 
         Args:
             llr: (n, num_bits) float32, ln P(1)/P(0), C-contiguous. With backends "cuda" and "auto"
-                it may be a CuPy array; the decoder then works on the current stream without
-                waiting.
+                it may be a CuPy array; the decoder then queues its work on the current CUDA stream
+                and returns a CuPy array without waiting for the GPU.
 
         Returns:
             (n, num_info) uint8; 0 for erased codewords.
 
         Raises:
             ValueError: llr does not match its description.
-            Exception: the GPU failed and the CPU does not take over (see ``backends``); CuPy's own
-                exception.
+            Exception: CuPy's own, if the GPU fails and the CPU does not take over (see
+                ``backends``).
         """
         if self._placement.is_on_gpu(llr):
             llr = array("llr", llr, np.float32, ("n", self.num_bits), self.device)
@@ -106,7 +105,7 @@ class ViterbiDecoder(HardDecoder, PlacedDecoder):
             (n, num_bits) float32; 0 for erased codewords.
 
         Raises:
-            As :meth:`decide`.
+            ValueError, Exception: as in :meth:`decide`.
         """
         bits = self.decide(llr)
         if self._placement.is_on_gpu(llr):

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The convolutional code's decoder on a GPU: its program's text."""
+"""The decoder of the convolutional code on a GPU, and the text of its program."""
 
 import numpy as np
 
@@ -10,8 +10,9 @@ from .device import cupy, kernel
 
 # Number of codewords per block; each has a warp.
 WORDS = 2
-# Steps per window and states (lib/codes/convolutional/cuda.h). The metrics at the beginnings of the
-# windows are in global memory, at most BEGINS_BYTES per launch.
+# Trellis steps per window, number of states and memory of the code, as in
+# lib/codes/convolutional/cuda.h. The path metrics at the beginning of each window take at
+# most BEGINS_BYTES of global memory per launch.
 WINDOW, STATES, MEMORY = 32, 64, 6
 BEGINS_BYTES = 2**30
 
@@ -24,7 +25,7 @@ def code_text(header, words, num_info, num_bits, kept, more=""):
         words: number of codewords per block; each has a warp.
         num_info, num_bits: number of information bits and of all bits in a codeword.
         kept: which of A1 B1 A2 B2 ... are sent; the pattern repeats.
-        more: further constants for namespace asked.
+        more: further constants, which the headers expect in the namespace ``asked``.
     """
     mask = sum(int(sent) << place for place, sent in enumerate(kept))
     return f"""// {source.headers()}
@@ -44,7 +45,9 @@ constexpr unsigned kept = {mask};
 
 
 def text(num_info, num_bits, kept, margin):
-    """Return the program; its kernel ``shared_size`` tells the shared memory that a block needs.
+    """Return the text of the program.
+
+    Its kernel ``shared_size`` returns the bytes of shared memory that a block needs.
 
     Args:
         num_info: number of information bits, which begin a codeword.
@@ -57,7 +60,7 @@ def text(num_info, num_bits, kept, margin):
 
 
 def begins(num_info):
-    """Return the number of metrics per codeword at the beginnings of the windows."""
+    """Return the number of path metrics that a codeword has at the beginnings of its windows."""
     return -(-(num_info + MEMORY) // WINDOW) * STATES
 
 
@@ -66,7 +69,7 @@ class ConvolutionalProgram(DecoderProgram):
 
     Args:
         num_info, num_bits, kept, margin: see ``text``.
-        device: number of the GPU.
+        device: index of the GPU.
     """
 
     def __init__(self, num_info, num_bits, kept, margin, device):

@@ -9,23 +9,24 @@ import numpy as np
 from .device import Count, address, check_device, cupy, kernel, pinned_empty
 from .transfer import SLOTS, copy
 
-# Size of the parts in which LLRs are copied from the host.
+# Bytes of LLRs that are copied from the host in one part.
 PART_BYTES = 2**24
 # Largest number of blocks per launch.
 GRID = 2**31 - 1
-# Shared memory of a block that is available without a request.
+# Bytes of shared memory that a block gets without a request.
 ORDINARY_SHARED = 48 * 1024
 
 
 class DecoderProgram:
     """A decoder on a GPU, compiled by the constructor; a subclass supplies the program text.
 
-    The arguments of its kernel ``decode`` are the number of codewords, the iterations, the LLRs,
-    the posterior LLRs, the messages or null, whether each codeword was found, the iterations it
-    took, and a count of erasures. The subclass's own arguments follow.
+    The arguments of its kernel ``decode`` are the number of codewords, the maximum number of
+    iterations, and the addresses of: the LLRs, the output, the messages (or 0), whether each
+    codeword was found, the iterations it took, and the number of erasures. The subclass's own
+    arguments follow.
 
     Args:
-        device: number of the GPU.
+        device: index of the GPU.
         num_bits, num_messages: number of bits and of messages per codeword.
         threads: number of threads per block.
         words: number of codewords per block.
@@ -72,7 +73,8 @@ class DecoderProgram:
 
         Args:
             llr: (n, num_bits) float32, on the GPU.
-            out: the same; allocated if None.
+            out: (n, num_bits) float32, on the GPU, or the other type that a subclass makes;
+                allocated if None.
             messages: ``messages(n)``, read and updated; or None.
             iterations: maximum number of iterations.
 
@@ -102,12 +104,15 @@ class DecoderProgram:
         return out, found, taken, Count(erased, stream)
 
     def decode_from_host(self, llr, out, messages, iterations, threads):
-        """Decode host arrays; arguments as for ``decode``, with ``messages`` on the GPU.
+        """Decode host arrays, in parts.
 
-        threads is the number of host threads that copy.
+        Args:
+            llr, out: host arrays of the shapes and types for ``decode``.
+            messages, iterations: as for ``decode``; messages are on the GPU.
+            threads: number of CPU threads that copy between pageable and pinned memory.
 
         Returns:
-            (found, taken, number of erased codewords)
+            (found: (n,) bool, taken: (n,) int32, number of erased codewords)
         """
         n = len(llr)
         found, taken = np.empty(n, bool), np.empty(n, np.int32)

@@ -14,7 +14,11 @@ from . import source
 
 
 def cupy():
-    """Return the module CuPy; the ImportError for its absence says how to install it."""
+    """Return the module CuPy.
+
+    Raises:
+        ImportError: CuPy cannot be imported; the message says how to install it.
+    """
     try:
         import cupy as module
     except ImportError as error:
@@ -25,10 +29,10 @@ def cupy():
 
 @cache
 def load_nvrtc():
-    """Load the compiler NVRTC from a pip package, where CuPy does not look.
+    """Load the compiler NVRTC from a pip package, because CuPy does not search these packages.
 
-    Does nothing if the system has NVRTC, or if no package has it; CuPy then reports its absence
-    when it needs the compiler.
+    If the system has NVRTC, or if no package has it, nothing happens. In the second case CuPy
+    raises an exception when it needs the compiler.
     """
     with suppress(Exception):    # a broken installation may raise anything
         library = f"libnvrtc.so.{cupy().cuda.runtime.runtimeGetVersion() // 1000}"
@@ -43,7 +47,7 @@ def load_nvrtc():
 
 @cache
 def count():
-    """Return the number of GPUs, 0 without CuPy or a driver; determined once."""
+    """Return the number of GPUs; 0 without CuPy or a driver. The result is cached."""
     try:
         return cupy().cuda.runtime.getDeviceCount()
     except Exception:    # a broken installation may raise anything
@@ -51,7 +55,7 @@ def count():
 
 
 def check_device(device):
-    """Raise ValueError if there is no GPU with this number."""
+    """Raise ValueError if there is no GPU with this index."""
     module = cupy()
     try:
         there = module.cuda.runtime.getDeviceCount()
@@ -62,13 +66,19 @@ def check_device(device):
 
 
 def device_name(device):
-    """Return the vendor's name of a GPU."""
+    """Return the product name of a GPU."""
     return cupy().cuda.runtime.getDeviceProperties(device)["name"].decode()
 
 
 @cache
 def kernel(text, name, device):
-    """Return a kernel of a program; CuPy stores compiled programs on disk."""
+    """Compile a program and return one of its kernels; CuPy caches compiled programs on disk.
+
+    Args:
+        text: text of the program.
+        name: name of the kernel.
+        device: index of the GPU.
+    """
     module = cupy()
     load_nvrtc()
     with module.cuda.Device(device):
@@ -77,7 +87,12 @@ def kernel(text, name, device):
 
 
 class Count:
-    """A number in GPU memory, valid when the stream gets there; int() waits for it."""
+    """A number that a GPU computes; int() waits for the GPU and returns the number.
+
+    Args:
+        memory: CuPy memory whose first 8 bytes are the number, a uint64.
+        stream: CuPy stream that writes it.
+    """
 
     def __init__(self, memory, stream):
         self._memory, self._stream = memory, stream

@@ -16,7 +16,7 @@ class Gpus:
 
     Args:
         plan: ``Detector.plan()``.
-        devices: numbers of the GPUs.
+        devices: indices of the GPUs.
         candidates: number of candidates evaluated per vector.
     """
 
@@ -61,5 +61,6 @@ class Gpus:
             return cupy().empty(shape, dtype)
 
     def zeros(self, shape, dtype, device):
+        """Return a CuPy array of zeros on one of the GPUs."""
         with self.programs[device].current():
             return cupy().zeros(shape, dtype)

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The LDPC decoder on a GPU: its program's text, and its launch on GPU arrays."""
+"""The LDPC decoder on a GPU, and the text of its program."""
 
 from itertools import pairwise
 
@@ -12,13 +12,13 @@ from .device import cupy
 
 # Number of threads per codeword for codes that are not quasi-cyclic.
 THREADS = 256
-# Limits for quasi-cyclic codes to have one thread per row of a block. A block of the matrix has at
-# most LARGEST_SIZE rows, the most threads of a CUDA block. The matrix has at most LARGEST_BLOCKS
-# nonzero blocks, which are all unrolled.
+# Within these limits a quasi-cyclic code gets its own unrolled program, with one thread per row of
+# a matrix block. A matrix block has at most LARGEST_SIZE rows, because a CUDA block has no more
+# threads. The matrix has at most LARGEST_BLOCKS nonzero blocks.
 LARGEST_SIZE, LARGEST_BLOCKS = 1024, 400
-# Limit for all messages of a launch that are in global memory.
+# Most bytes of global memory for the messages of one launch.
 MESSAGES_BYTES = 2**30
-# Shared memory per block that CUDA reserves.
+# Bytes of shared memory per block that CUDA reserves.
 KEPT_SHARED = 1024
 
 
@@ -35,7 +35,7 @@ def threads(code):
 
 
 def text(code, factor, offset, early_stop, in_shared):
-    """Return the program.
+    """Return the text of the program.
 
     Args:
         code: a parity-check matrix.
@@ -74,9 +74,10 @@ constexpr bool early_stop = {source.number(early_stop)}, in_shared = {source.num
 
 
 def in_steps(code):
-    """Sort a code's ones into steps, each of checks that threads can process at the same time.
+    """Sort the ones of a code into steps.
 
-    A check's step comes after the steps of all earlier checks that share a bit with it.
+    Threads can process all checks of a step at the same time. A check's step comes after the steps
+    of all earlier checks that share a bit with it.
 
     Returns:
         (first, columns, step_first), int32: the number of ones before each check, the columns of
@@ -102,7 +103,7 @@ class LdpcProgram(DecoderProgram):
 
     Args:
         code, factor, offset, early_stop: see ``text``.
-        device: number of the GPU.
+        device: index of the GPU.
     """
 
     def __init__(self, code, factor, offset, early_stop, device):

@@ -43,9 +43,13 @@ class Pins:
         return buffers <= self._held
 
     def release(self):
-        """Unpin all buffers; call it before they are freed, when no GPU uses them any more.
+        """Unpin all buffers.
 
-        If the GPU has failed, tries all buffers first and then raises CUDA's last exception.
+        No GPU may use the buffers any more, and they must not have been freed.
+
+        Raises:
+            CUDARuntimeError: a buffer could not be unpinned, because the GPU has failed. The method
+                tries all buffers before it raises the last exception.
         """
         failure = None
         while self._held:

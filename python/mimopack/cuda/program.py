@@ -14,12 +14,13 @@ from ..arrays import is_device_array
 from . import source
 from .device import Count, address, check_device, cupy, kernel
 
-# Limit for the threads' arrays in global memory. They also take at most an eighth of the free
+# Most bytes of global memory for the threads' arrays. They also take at most an eighth of the free
 # memory, because several launches may run at a time.
 SCRATCH_BYTES = 2**31
-# Number of threads per multiprocessor from which on a thread takes several vectors.
+# Number of threads per multiprocessor that keep it busy. With more vectors than threads, a thread
+# takes several vectors.
 THREADS_WANTED = 512
-# A launch has two counters: erased vectors, and chunks of vectors that its threads have taken.
+# Bytes of a launch's two counters: erased vectors, and chunks of vectors that threads have taken.
 COUNTERS_BYTES = 16
 # Arguments of detect() in lib/cuda/detect.h; each occupies 8 bytes.
 _ARGUMENTS = Struct("=2Q I4x I4x 3Q f4x 2Q f4x 2Q I4x 2Q")
@@ -30,7 +31,11 @@ _Compiled = namedtuple("_Compiled", "kernel function arena blocks least_chunks")
 
 
 class Variant(NamedTuple):
-    """The properties of a call that select its program; see ``source.program``."""
+    """The properties of a call that select its program.
+
+    Attributes:
+        has_prior, matrix_each, as_int8, num_hard, counts: see ``source.program``.
+    """
 
     has_prior: bool
     matrix_each: bool
@@ -52,7 +57,7 @@ class Program:
 
     Args:
         plan: ``Detector.plan()``.
-        device: number of the GPU.
+        device: index of the GPU.
     """
 
     def __init__(self, plan, device):
@@ -92,12 +97,16 @@ class Program:
         """Launch the kernel on a stream of this GPU, which must be the current one.
 
         Args:
-            variant: selects the kernel.
+            variant: :class:`Variant`, which selects the kernel.
             n: number of vectors; each group of per_channel vectors shares a matrix.
             y, h, noise_var, prior, out, hard, nodes, counters: addresses on the GPU, 0 for an
                 absent array. Addresses of complex numbers and of LLRs are multiples of 16. counters
                 has COUNTERS_BYTES bytes of zeros; the kernel writes the number of erased vectors to
                 the first 8.
+            common_noise_var: noise_var of all vectors, if the array is absent.
+            int8_scale: number of int8 steps for an LLR of 1.
+            nodes_per_vector: number of node counters per vector.
+            stream: CuPy stream.
         """
         compiled = self._compile(variant)
         chunk = _chunk(n, per_channel, self._processors * THREADS_WANTED)

@@ -12,8 +12,8 @@ from pathlib import Path
 import numpy as np
 
 NAMESPACE = "device"
-THREADS = 64
-BLOCKS = 1    # minimum number per multiprocessor, which limits the registers
+THREADS = 64    # per block
+BLOCKS = 1    # minimum number per multiprocessor, which limits the registers of a thread
 # Largest number of entries in H for which loops are unrolled and arrays are kept in registers if
 # they fit.
 LARGEST_UNROLLED = 64
@@ -59,16 +59,19 @@ def number(value):
 
 
 def numbers(values):
+    """Return numbers as a C++ initialiser list."""
     return "{ " + ", ".join(number(value) for value in values) + " }"
 
 
 def program(plan, arena=None, has_prior=False, matrix_each=True, as_int8=False, num_hard=0,
             counts=False):
-    """Return the text that compiles to the kernel ``detect``, or to ``arena_size``.
+    """Return the text of a program with the kernel ``detect``, or with ``arena_size``.
+
+    ``arena_size`` returns the number of floats that a thread of ``detect`` needs for its arrays.
 
     Args:
         plan: ``Detector.plan()``.
-        arena: the result of ``arena_size``, in floats; None makes the program with ``arena_size``.
+        arena: the number that ``arena_size`` returned; None for the program with ``arena_size``.
         has_prior: whether a call has a-priori LLRs.
         num_hard: number of hard solutions in a call.
         matrix_each: whether each vector has its own matrix.

@@ -12,8 +12,8 @@ from .device import address, cupy, pinned_empty
 from .program import COUNTERS_BYTES, Variant
 
 # A batch is split into PARTS parts per GPU, so that one part is copied while another is processed.
-# The other constants limit the size of a part. The whole batch is back when the call ends: a block
-# must return its output in the same call, or the end of a stream would be lost.
+# The other constants limit the size of a part. Nothing stays on the GPU when a call ends: a GNU
+# Radio block must return its output in the same call, or the end of a stream would be lost.
 PARTS = 2
 LEAST_PART_BYTES = 2**21
 LARGEST_PART_BYTES = 2**24
@@ -37,10 +37,14 @@ _lost = []
 
 
 class Pipeline:
-    """Runs a batch of host arrays through programs, each on its own GPU, in limited parts.
+    """Runs batches of host arrays on one or several GPUs, in parts.
 
     A part has a limited number of candidates, because nothing can interrupt a part and a GPU that
     drives a display limits its run time.
+
+    Args:
+        programs: list of :class:`.program.Program`, one for each GPU.
+        candidates: number of candidates evaluated per vector.
     """
 
     def __init__(self, programs, candidates=1):
@@ -269,10 +273,17 @@ class Upload:
         self._halves = None
 
     def __call__(self, array, threads=0):
-        """Copy a C-contiguous array to the GPU.
+        """Copy an array to the GPU, on the current stream.
 
-        The copy is complete when the current stream gets there. Until then, an array in pinned
-        memory must not change. threads is the number of host threads that copy.
+        The call may return before the copy is complete. Until then, an array in pinned memory must
+        not change.
+
+        Args:
+            array: C-contiguous host array.
+            threads: number of CPU threads that copy to pinned memory; 0 takes all cores.
+
+        Returns:
+            A CuPy array of the same shape and type.
         """
         module = cupy()
         runtime, stream = module.cuda.runtime, module.cuda.get_current_stream()
@@ -299,7 +310,7 @@ class Upload:
 
 
 def copy(to, source, threads):
-    """Copy bytes, to[...] = source, with several threads if that saves time."""
+    """Copy bytes, to[...] = source, with up to ``threads`` threads if several save time."""
     count = min(threads or _core.max_threads(), COPY_THREADS, len(source) // COPY_BYTES)
     if count > 1:
         _core.copy(to, source, count)

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The turbo decoder on a GPU: its program's text."""
+"""The turbo decoder on a GPU, and the text of its program."""
 
 import numpy as np
 
@@ -8,8 +8,8 @@ from . import source
 from .decoding import DecoderProgram
 from .device import cupy, kernel
 
-# Minimum number of steps in a thread's window, because the path metrics at its ends come from the
-# previous iteration; maximum number of threads per block.
+# Smallest number of steps in a thread's window: the path metrics at its ends come from the previous
+# iteration, so short windows cost accuracy. Largest number of threads per block.
 LEAST_WINDOW = 48
 THREADS = 256
 # Number of steps that a thread takes through the neighbouring windows before its own: TRAIN, or
@@ -18,22 +18,27 @@ TRAIN, WARM = 24, 48
 
 
 def windows(size):
-    """Return the number of windows per codeword: the largest possible with equal lengths."""
+    """Return the number of windows per codeword.
+
+    It is the largest number of windows of equal length with at least LEAST_WINDOW steps.
+    """
     return max(count for count in range(1, THREADS + 1)
                if size % count == 0 and (size // count >= LEAST_WINDOW or count == 1))
 
 
 def words(size):
-    """Return the number of codewords per block, which have at least a warp of windows."""
+    """Return the number of codewords per block, whose windows together fill about a warp."""
     return max(1, 32 // windows(size))
 
 
 def text(size, coefficients, scale, early_stop):
-    """Return the program; its kernel ``shared_size`` tells the shared memory that a block needs.
+    """Return the text of the program.
+
+    Its kernel ``shared_size`` returns the bytes of shared memory that a block needs.
 
     Args:
-        size: K.
-        coefficients: f1, f2 of its interleaver.
+        size: K, number of information bits.
+        coefficients: f1 and f2 of the interleaver.
         scale, early_stop: see extrinsic_scale and early_stop of ``TurboDecoder``.
     """
     return f"""// {source.headers()}
@@ -64,7 +69,7 @@ class TurboProgram(DecoderProgram):
 
     Args:
         size, coefficients, scale, early_stop: see ``text``.
-        device: number of the GPU.
+        device: index of the GPU.
     """
 
     def __init__(self, size, coefficients, scale, early_stop, device):

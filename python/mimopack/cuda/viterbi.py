@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The Viterbi decoder on a GPU: its program's text."""
+"""The Viterbi decoder on a GPU, and the text of its program."""
 
 import numpy as np
 
@@ -10,15 +10,15 @@ from .device import cupy, kernel
 
 # Number of codewords per block; each has a warp.
 WORDS = 4
-# Steps whose decisions are stored together (lib/codes/viterbi/cuda.h). The decisions are in global
-# memory, at most DECISIONS_BYTES per launch.
+# Number of trellis steps whose decisions are stored together, and memory of the code, as in
+# lib/codes/viterbi/cuda.h. The decisions take at most DECISIONS_BYTES of global memory per launch.
 WINDOW, MEMORY = 32, 6
 DECISIONS_BYTES = 2**30
 _ENCODERS = 256    # threads per block that encode
 
 
 def text(num_info, num_bits, kept):
-    """Return the program.
+    """Return the text of the program.
 
     Args:
         num_info: number of information bits in a codeword.
@@ -38,7 +38,7 @@ class ViterbiProgram(DecoderProgram):
 
     Args:
         num_info, num_bits, kept: see ``text``.
-        device: number of the GPU.
+        device: index of the GPU.
     """
 
     def __init__(self, num_info, num_bits, kept, device):
@@ -60,11 +60,14 @@ class ViterbiProgram(DecoderProgram):
         return cupy().empty((len(llr), self._num_info), np.uint8)
 
     def encode(self, bits, found):
-        """Encode decisions to codewords as LLRs of +-1, 0 if not found; on the current stream.
+        """Encode decisions on the current stream, without waiting.
 
         Args:
             bits: (n, num_info) uint8, on the GPU.
-            found: (n,) bool.
+            found: (n,) bool, on the GPU.
+
+        Returns:
+            (n, num_bits) float32 CuPy array: LLRs of +-1, or 0 for codewords that are not found.
         """
         module, n = cupy(), len(bits)
         with self._current():

@@ -5,6 +5,10 @@
     det = detectors.NWay(num_tx=4, num_rx=4, constellation="qam16")
     llr = det.detect(y, h, noise_var)          # (n, nt*m) float32, ln P(1)/P(0)
     det = detectors.create("nway", num_tx=4)   # by name
+
+Here n is the number of received vectors, nt the number of layers (transmit antennas), nr the number
+of receive antennas, M the number of constellation points and m = log2(M) the bits per symbol. The
+numbers 000 to 004 stand for papers; docs/references.md lists them.
 """
 
 from .base import Detector
@@ -19,13 +23,23 @@ from .sic import ZFSIC, BitFlip
 from .softsphere import SoftSphere
 from .sphere import ASD, PSD, SD
 
+# The class of each detector by its name. ``register`` adds detectors from outside.
 REGISTRY = {detector.name: detector for detector in (
     ZF, MMSE, MMSEPIC, EP, NWay, FPFSD, HFSD, SFSD, ZFSIC, BitFlip, KBest, Trellis, SD, ASD, PSD,
     SoftSphere, MLA, OMAP)}
 
 
 def create(name, **parameters):
-    """Make a detector by its name, a key of ``REGISTRY``."""
+    """Make a detector by its name.
+
+    Args:
+        name: a key of ``REGISTRY``, such as "nway".
+        parameters: keyword arguments of the detector's class.
+
+    Raises:
+        ValueError: there is no detector of this name, or a parameter has a forbidden value.
+        TypeError: the detector does not have one of the parameters.
+    """
     if name not in REGISTRY:
         raise ValueError(f"detector: got {name!r}, allowed are {', '.join(REGISTRY)}")
     return REGISTRY[name](**parameters)

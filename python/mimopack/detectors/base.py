@@ -21,15 +21,15 @@ from .parameters import BACKENDS, COMMON, ISAS, LLR_TYPES, PRIOR
 class Detector(Placed):
     """A soft MIMO detector, the base class of all detectors.
 
-    Model: y = H x + n with y in C^nr, H in C^(nr x nt), x from the constellation with E|x_i|^2 = 1,
-    n ~ CN(0, noise_var I).
+    Model: y = H x + n with y in C^nr, H in C^(nr x nt) and n ~ CN(0, noise_var I). Each x_i is one
+    of the M = 2^m points of the constellation, with E|x_i|^2 = 1.
 
-    One thread at a time may use an object.
+    A detector is not thread-safe.
 
     Attributes:
-        erasures: number of vectors that the last ``detect`` could not detect because of NaN, Inf, a
-            noise_var that is not positive, or an H of deficient rank. Their LLRs are 0.
-        device: number of the GPU, or a tuple of numbers if several GPUs share each batch of host
+        erasures: number of vectors that the last ``detect`` could not detect because of a NaN or
+            Inf, a noise_var that is not positive, or a rank-deficient H. Their LLRs are 0.
+        device: index of the GPU, or a tuple of indices if several GPUs share each batch of host
             arrays.
         backend: the backend that the user requested.
         last_backend: the backend that ran the last ``detect``: "cpu", "cuda" or "reference".
@@ -38,13 +38,19 @@ class Detector(Placed):
             "auto" warns instead, and backend "cuda" raises the exception.
         pins_buffers: whether the caller will ``pin`` its arrays, as blocks do. Backend "auto" then
             compares CPU and GPU on arrays in pinned memory.
+
+    Raises:
+        ValueError: a parameter has a forbidden value, the search is too large, or backend "cuda"
+            finds no such GPU.
+        TypeError: the detector does not have one of the parameters.
+        ImportError: backend "cuda" cannot import CuPy.
     """
 
     # Subclasses declare the following. C++ and CUDA know a detector by its name and its family. The
     # family is the folder of lib/detectors with the kernels; None stands for the name.
     name = ""
     family = None
-    FOLDER = None               # with kernel.h and cuda.h, if not the family's folder
+    FOLDER = None               # folder of kernel.h and cuda.h, if it is not the family's
     summary = ""
     PARAMETERS = ()             # in addition to the common ones
     REFERENCE = None            # a staticmethod; None stands for ``reference.<name>``
@@ -54,8 +60,8 @@ class Detector(Placed):
     CANONICAL_ORDER = True      # the kernel works per axis if the constellation allows it
     MAX_TX = 16
     MAX_RX = 256
-    # Whether vectors take unequal time. If so, GPU threads that finish early take the next vectors;
-    # otherwise all threads process the same number of vectors (004 §6: dynamic and equal
+    # Whether the time per vector varies. If it does, GPU threads that finish early take the next
+    # vectors; otherwise all threads process the same number of vectors (004 §6: dynamic and equal
     # distribution).
     UNEQUAL_TIME = False
     GPU_THREADS = 64            # per block
@@ -119,7 +125,7 @@ class Detector(Placed):
 
     @property
     def erasures(self):
-        """Number of erased vectors in the last ``detect``; waits if the GPU is still at work."""
+        """Number of vectors that the last ``detect`` erased; waits for the GPU if necessary."""
         self._erased = int(self._erased)
         return self._erased
 
@@ -162,30 +168,35 @@ class Detector(Placed):
 
         Args:
             y: (n, nr) complex64, C-contiguous. With backends "cuda" and "auto" all arrays may be
-                CuPy arrays on one of the GPUs. The detector then works on the current stream
-                without waiting, and returns a CuPy array.
+                CuPy arrays on one of the GPUs. The detector then queues its work on the current
+                CUDA stream and returns a CuPy array without waiting for the GPU.
             h: (n/T, nr, nt) complex64, C-contiguous. Matrix k applies to the vectors k*T ...
                 (k+1)*T - 1, with T = n / len(h).
             noise_var: noise power per complex receive dimension, linear: a positive scalar, or (n,)
                 float32 with one value per vector.
             prior: (n, nt*m) float32 a-priori LLRs, for detectors that support them. The result is
                 then a-posteriori; with ``extrinsic=True`` the prior is subtracted from it.
-            out: (n, nt*m) float32 (int8 with llr_type="int8"), C-contiguous; allocated if None.
+            out: (n, nt*m) float32, or int8 with llr_type="int8", C-contiguous; allocated if None.
 
         Returns:
-            out: ln P(b=1)/P(b=0), layer-major, MSB first: out[:, i*m + k] is bit k of antenna i.
+            out: LLRs ln P(b=1)/P(b=0), layer-major, MSB first: out[:, i*m + k] belongs to bit k of
+                layer i. int8 LLRs are multiplied by ``llr_scale``, rounded and limited to +-127.
                 Vectors that cannot be detected get LLRs of 0; ``erasures`` counts them.
 
         Raises:
             ValueError: an argument does not match its description.
-            Exception: the GPU failed, with backend "cuda" or CuPy arrays; CuPy's own exception.
-            KeyboardInterrupt: Ctrl-C was pressed; raised in the main thread only. Part of out is
-                then written. A very long search over a few vectors is not interrupted.
+            Exception: CuPy's own, if the GPU fails on CuPy arrays, or on host arrays with backend
+                "cuda" and no ``on_gpu_failure``.
+            KeyboardInterrupt: Ctrl-C was pressed; raised in the main thread only. ``out`` is then
+                written in part. A long search for a single vector runs to its end first.
         """
         return self._detect(self._call(y, h, noise_var, prior, out))
 
     def checked(self, y, h, noise_var, prior):
-        """Check the arguments of ``detect`` and return them in the form that the backends take.
+        """Check the arguments of ``detect``.
+
+        Returns:
+            (y, h, noise_var, prior), with a scalar noise_var as (1,) float32.
 
         Raises:
             ValueError: as in ``detect``.
@@ -196,7 +207,7 @@ class Detector(Placed):
         h = array("h", h, np.complex64, ("n/T", self.num_rx, self.num_tx), gpu)
         if (n % len(h) if len(h) else n) or (len(h) and not n):
             raise ValueError(f"h: got {len(h)} matrices for {n} vectors, "
-                             "allowed is any number that divides the vectors")
+                             "must divide the number of vectors")
         noise_var = self._noise(noise_var, n, gpu)
         if prior is not None:
             if not self.SUPPORTS_PRIOR:
@@ -228,7 +239,7 @@ class Detector(Placed):
         if placement.is_on_gpu(call.y):
             self._erased, placement.last = engines.on_gpus(call), "cuda"
             return call.out
-        if call.nodes is not None and self.backend == "auto":    # nobody counts nodes for speed
+        if call.nodes is not None and self.backend == "auto":    # counting needs no speed
             self._erased, placement.last = engines.on_host(call), "cpu"
             return call.out
         self._erased = placement.run(
@@ -238,7 +249,10 @@ class Detector(Placed):
 
     @property
     def core(self):
-        """The C++ detector, for callers in C++; None if ``detect`` may do anything else."""
+        """The C++ detector, for callers in C++; None unless ``detect`` always runs it.
+
+        A detector with int8 LLRs always returns None.
+        """
         own = type(self)
         plain = own.detect is Detector.detect and own._detect is Detector._detect
         always = self.backend == "cpu" or self.backend == "auto" and (
@@ -247,14 +261,14 @@ class Detector(Placed):
 
     @property
     def gpus(self):
-        """The detector's GPU programs (``cuda.Gpus``), for measurements; None for CPU backends."""
+        """The GPU programs (``cuda.gpus.Gpus``), for measurements; None without a GPU backend."""
         return self._engines.gpus() if self.backend in ("auto", "cuda") else None
 
     def prepare(self, n, per_channel=1, has_prior=False):
-        """Do the slow first steps on a GPU now, before many batches are detected.
+        """Do the slow first steps on a GPU now, so that the first ``detect`` is fast.
 
         These steps are compiling and, for backend "auto", choosing between CPU and GPU. They take
-        seconds, or next to nothing if the results are already known.
+        seconds the first time, and next to nothing once their results are stored.
 
         Args:
             n: number of vectors in a batch.
@@ -286,7 +300,7 @@ class Detector(Placed):
         self._engines.release()
 
     def _gpu_of(self, y):
-        """Return the number of the GPU that all arrays must be on; None for host arrays."""
+        """Return the index of the GPU that all arrays must be on; None for host arrays."""
         if self.backend not in ("auto", "cuda") or not is_device_array(y):
             return None
         if y.device.id not in self.devices:
@@ -311,7 +325,17 @@ class Detector(Placed):
         """
 
     def reference(self, y, h, noise_var, constellation, **extras):
-        """Compute the LLRs of one vector in NumPy."""
+        """Compute the LLRs of one vector in NumPy.
+
+        Args:
+            y, h: (nr,) and (nr, nt) complex128.
+            noise_var: noise power per complex receive dimension.
+            constellation: :class:`constellation.Constellation`.
+            extras: prior, (nt*m,) a-priori LLRs, and further arguments of the reference.
+
+        Returns:
+            (nt*m,) float64.
+        """
         own = {p.name: getattr(self, p.name) for p in self.PARAMETERS if p.in_reference}
         detect = self.REFERENCE or getattr(references, self.name)
         return detect(y, h, noise_var, constellation, **own, **extras)
@@ -327,7 +351,7 @@ class Detector(Placed):
         return self.GPU_THREADS
 
     def plan(self):
-        """Return the description of the detector that the compiled backends take.
+        """Describe the detector for the C++ and CUDA backends.
 
         Returns:
             A dict with the keys name, family, folder (which has kernel.h and cuda.h), num_tx,
@@ -364,7 +388,7 @@ class Detector(Placed):
 
     @classmethod
     def all_parameters(cls):
-        """Return COMMON, the a-priori parameters (detectors with soft output only), and its own."""
+        """Return the parameters of the detector: those of all detectors first, its own last."""
         soft_prior = cls.SUPPORTS_PRIOR and not cls.HARD
         return (*COMMON, *(PRIOR if soft_prior else ()), *cls.PARAMETERS)
 
@@ -385,7 +409,7 @@ def _signature(detector):
 
 
 def _device(name, value):
-    """Return the number of a GPU, or a tuple of different numbers."""
+    """Return the index of a GPU, or a tuple of different indices."""
     if isinstance(value, str):
         raise ValueError(f"{name}: got {value!r}, must be a number or a list of different numbers")
     if not isinstance(value, (list, tuple, range)):

@@ -12,24 +12,25 @@ class KBest(Detector):
 
     At each level the search extends all survivors and keeps the k children with the smallest
     metric. Source: Z. Guo, P. Nilsson: Algorithm and Implementation of the K-Best Sphere Decoding
-    for MIMO Detection, IEEE Journal on Selected Areas in Communications 24 (3), 2006; a comparator
-    in 001's Fig. 3.
+    for MIMO Detection, IEEE Journal on Selected Areas in Communications 24 (3), 2006. 001
+    compares with this detector in fig. 3.
 
     Columns are sorted by norm, with the strongest at the top of the tree. LLRs are max-log over the
-    k paths at the bottom (002 eq. 4 on the list). If all k paths agree on a bit, its LLR is the
-    limit ``llr_clip``, however low the SNR. With k >= M^nt the list is complete and the LLRs are
+    k paths at the bottom (002 eq. 4, applied to these paths). If all k paths agree on a bit, its
+    LLR is +-``llr_clip``, even at low SNR. With k >= M^nt the list is complete and the LLRs are
     exact max-log. A-priori LLRs enter the metrics from the first level on. Any constellation is
     allowed; with square QAM the children are sorted per axis.
 
     Complexity: O(k (nt^2 + sqrt(M) nt)) to O(k M nt log^2 k) per vector. The search skips parents
-    and children that are too far for all vectors in a SIMD register.
+    and children that no vector of the SIMD register can keep.
 
-    The cpu and cuda backends compare metrics in fixed point, with 30 bits minus the bits that
-    number k paths and M symbols. Of two nearly equal paths, different backends may therefore keep
-    different ones. The metrics of the last survivors are float32. On a GPU one thread processes a
-    vector for k up to 16 and up to 4 layers. For longer lists, and from k = 8 on with more layers,
-    a warp shares a vector. With constellations other than square QAM one thread always processes a
-    vector.
+    The cpu and cuda backends choose paths by fixed-point metrics of 30 - log2(M) - ceil(log2(k))
+    bits. If two paths are nearly equal, one backend may therefore keep the first and another the
+    second. LLRs come from float32 metrics.
+
+    On a GPU one thread processes a vector for k up to 16 and up to 4 layers. For longer lists, and
+    from k = 8 on with more layers, a warp shares a vector. With constellations other than square
+    QAM one thread always processes a vector.
     """
 
     name = "kbest"

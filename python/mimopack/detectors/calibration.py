@@ -17,7 +17,7 @@ from ..crossover import Crossover
 from ..cuda import source
 from .call import Call
 
-# Largest size of a measured batch, and the number of different vectors in it.
+# Largest size of a measured batch in bytes, and the number of different vectors in it.
 LARGEST_BYTES = 2**26
 DISTINCT_VECTORS = 1024
 
@@ -41,7 +41,7 @@ def crossover(detector, engines):
         detector: ``Detector``.
         engines: the detector's :class:`.engines.Engines`.
     """
-    detector = weakref.proxy(detector)    # which holds the crossover
+    detector = weakref.proxy(detector)    # the detector holds the crossover
 
     def configuration(period, has_prior, num_hard, threads, pinned):
         text = source.program(detector.plan(), 0, has_prior, period == 1,
@@ -83,6 +83,13 @@ def problem(detector, n, per_channel, has_prior=False, num_hard=0):
 
     The SNR is high enough for the detector to make few errors. It rises with the number of layers,
     because a tree search prunes less in a larger tree.
+
+    Args:
+        detector: ``Detector``.
+        n: number of vectors, a multiple of per_channel.
+        per_channel: number of vectors that share a matrix.
+        has_prior: whether to draw a-priori LLRs.
+        num_hard: number of hard solutions to draw per vector.
 
     Returns:
         :class:`.call.Call`

@@ -19,7 +19,8 @@ class Call(NamedTuple):
         llr_scale: number of int8 steps for an LLR of 1.
         threads: number of CPU threads; 0 takes all cores.
         hard: (iterations, n, nt*m) uint8 hard solutions that the detector starts from, or None.
-        nodes: (n, k) uint32 counters of visited nodes, which the detector adds to; or None.
+        nodes: (n, team_size) uint32 counters of visited nodes, which the detector adds to; or None.
+            Only PSD has a team_size other than 1.
     """
 
     y: Any

@@ -20,7 +20,7 @@ class Engines:
     """
 
     def __init__(self, detector, isa):
-        # A cycle would keep the memory on GPUs until the garbage collector runs.
+        # A reference cycle would keep GPU memory until the garbage collector runs.
         self._detector, self._isa = weakref.proxy(detector), isa
         self._core = self._gpus = None
 
@@ -56,7 +56,7 @@ class Engines:
         """Run a :class:`.call.Call` on the GPUs.
 
         Returns:
-            The number of erased vectors; for arrays of a GPU an object whose int() waits for the
+            The number of erased vectors. For GPU arrays it is an object whose int() waits for the
             GPU.
         """
         return self.gpus().detect(call)

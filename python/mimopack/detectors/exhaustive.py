@@ -9,9 +9,9 @@ METHODS = ("sliced", "plain", "table")
 
 
 def sliced_candidates(size, num_tx):
-    """Return the number of candidates of two searches that slice the last layer.
+    """Return the number of candidates when slicing replaces the search of the last layer.
 
-    It is 2 M^(nt-1), or M with one layer.
+    Two searches in different column orders take 2 M^(nt-1) candidates, or M with one layer.
     """
     return 2 * size**(num_tx - 1) if num_tx > 1 else size
 
@@ -47,11 +47,10 @@ class _Exhaustive(Detector):
 
 
 class OMAP(_Exhaustive):
-    """Optimum soft MAP: the exact LLR, a sum over all M^nt candidates (000 §4.1, eq. 11).
+    """Optimal soft MAP: the exact LLR, a sum over all M^nt candidates (000 §4.1, eq. 11).
 
-    The detector computes log-sum-exp with a running reference, which is stable at any SNR. A-priori
-    LLRs are supported (002 eq. 3); the result is then a-posteriori (extrinsic=True subtracts the
-    prior).
+    The log-sum-exp is scaled, so it neither overflows nor underflows at any SNR. A-priori LLRs are
+    supported (002 eq. 3); the result is then a-posteriori (extrinsic=True subtracts the prior).
 
     Complexity: O(M^nt) per vector; searches of more than 2^24 candidates are refused.
     """
@@ -66,16 +65,16 @@ class MLA(_Exhaustive):
     A-priori LLRs are supported (002 eq. 4); the result is then a-posteriori (extrinsic=True
     subtracts the prior). All methods give the same LLRs to float32 precision:
 
-    - sliced: R has a real diagonal, so the best symbol of the last layer follows per axis. It is
-      the nearest level, or with a-priori LLRs the likeliest of the sqrt(M) levels. Two searches in
+    - sliced: R has a real diagonal, so each axis of the last layer has its own best level: the
+      nearest one, or with a-priori LLRs the likeliest of the sqrt(M) levels. Two searches in
       different column orders cover all bits. Complexity O(2 M^(nt-1)) per vector; more than 2^25
-      candidates are refused. Constellations other than square QAM with Gray labels per axis cannot
-      be sliced: for these the search visits all leaves of the tree, O(M^nt), at most 2^24.
-    - plain: the paper's enumeration. The distance of each path is computed separately and compared
-      with the hypotheses of all bits of that path. Complexity O(M^nt nt^2) per vector, at most 2^24
-      candidates.
-    - table: the same, with the products of R and the constellation taken from the paper's table T
-      (000 §3.3, eq. 7, Algorithm 1).
+      candidates are refused. Only square QAM with Gray labels per axis can be sliced. With other
+      constellations the search visits all leaves of the tree, O(M^nt), at most 2^24.
+    - plain: the enumeration of 000. It computes the distance of each candidate on its own and
+      compares it with the smallest distance so far for the value of each of its bits. Complexity
+      O(M^nt nt^2) per vector, at most 2^24 candidates.
+    - table: the same, with the products of R and the constellation points from table T of 000
+      (§3.3, eq. 7, Algorithm 1).
 
     From 4x4 16-QAM on, SoftSphere finds the same LLRs faster, and it has no limit on the number of
     candidates. The reference backend always enumerates.

@@ -17,7 +17,7 @@ class _FixedSphere(Detector):
     LEVELS = Parameter(
         "levels", "Expanded levels L", None, "int",
         "Number of tree levels that are fully expanded, 1 to num_tx. Default: ceil(sqrt(num_tx)) - "
-        "1, at least 1: maximum-likelihood diversity requires it (000 eq. 15).",
+        "1, at least 1, the number that maximum-likelihood diversity requires (000 eq. 15).",
         optional=True,
         least=1, most="num_tx")
 
@@ -45,14 +45,14 @@ class HFSD(_FixedSphere):
     """Fixed-complexity sphere decoder with hard output (000 §4.2, 003).
 
     The top L levels of the tree are fully expanded, which gives M^L paths. Each path continues to
-    the bottom by successive interference cancellation (eq. 14). The best path is the decision,
-    given as LLRs of +-1.
+    the bottom by successive interference cancellation (000 eq. 14). The output is the decision for
+    the best path, as LLRs of +-1.
 
     The layer order is that of L. G. Barbero and J. S. Thompson (Fixing the Complexity of the Sphere
     Decoder for MIMO Detection, IEEE Transactions on Wireless Communications 7 (6), 2008). Layers
     are assigned from the top level down. A fully expanded level takes the remaining layer with the
-    largest noise amplification (row of the pseudo-inverse); any other level takes the remaining
-    layer with the smallest.
+    largest noise amplification (row norm of the pseudo-inverse); any other level takes the
+    remaining layer with the smallest.
 
     A-priori LLRs enter the metrics of the paths (002 eq. 4), not the slicing. The constellation
     must be square QAM with Gray labels per axis.
@@ -72,9 +72,9 @@ class SFSD(_FixedSphere):
 
     The detector finds HFSD's paths and extends the N_iter best ones. On each extended path, at each
     level below the fully expanded ones, it negates each bit of the symbol and completes the lower
-    levels by successive interference cancellation (fig. 2 b). LLRs are max-log over all M^L +
-    N_iter m (nt - L) paths (eq. 12 on the list; kernel 6); each bit has candidates of both values.
-    With levels = num_tx the list is complete and the result equals MLA's.
+    levels by successive interference cancellation (003 fig. 2 b). LLRs are max-log over all M^L +
+    N_iter m (nt - L) paths (000 eq. 12, applied to these paths), among which each bit has both
+    values. With levels = num_tx the list is complete and the result equals MLA's.
 
     A-priori LLRs enter the metrics of the paths (002 eq. 4), not the slicing. The constellation
     must be square QAM with Gray labels per axis.

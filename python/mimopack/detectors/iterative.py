@@ -10,14 +10,16 @@ from .parameters import Parameter
 class MMSEPIC(Detector):
     """MMSE with parallel interference cancellation: a linear detector that uses a-priori LLRs.
 
-    Source: Studer, Fateh, Seethaler, IEEE JSSC 46 (7), 2011.
+    Source: C. Studer, S. Fateh, D. Seethaler: ASIC Implementation of Soft-Input Soft-Output MIMO
+    Detection Using MMSE Parallel Interference Cancellation, IEEE Journal of Solid-State Circuits 46
+    (7), 2011.
 
     Each iteration computes soft symbols (mean, variance) from the LLRs and cancels all other layers
     from each layer. It filters the remainder with W = (H^H H Lambda + noise_var I)^-1 H^H, Lambda =
-    diag(variance), and demaps each layer with its prior, max-log. The first iteration starts from
-    the a-priori LLRs, each later one from the a-posteriori LLRs of the iteration before. The prior
-    is counted once in the result. Without a prior, one iteration equals MMSE. Any constellation is
-    allowed; square QAM is demapped per axis.
+    diag(variance), and demaps each layer by max-log with its a-priori LLRs. The first iteration
+    starts from the a-priori LLRs, each later one from the a-posteriori LLRs of the previous
+    iteration. The result contains the a-priori LLRs only once. Without a-priori LLRs, one iteration
+    equals MMSE. Any constellation is allowed; square QAM is demapped per axis.
 
     Complexity: O(nr nt^2) per matrix and, for each iteration, O(nt^3 + nt M) per vector (sqrt(M)
     instead of M for square QAM).
@@ -37,18 +39,21 @@ class MMSEPIC(Detector):
 class EP(Detector):
     """Expectation propagation detector.
 
-    Source: Cespedes, Olmos, Sanchez-Fernandez, Perez-Cruz, IEEE Trans. Commun. 62 (8), 2014.
+    Source: J. Céspedes, P. M. Olmos, M. Sánchez-Fernández, F. Pérez-Cruz: Expectation Propagation
+    Detection for High-Order High-Dimensional MIMO Systems, IEEE Transactions on Communications 62
+    (8), 2014.
 
     A Gaussian replaces the PAM distribution of each axis of each layer. In each iteration, the
     received vector and the Gaussians of the other axes give the cavity distribution of an axis (eq.
-    31, 32). The detector computes the moments of the PAM symbol under the cavity (eq. 33) and moves
-    the axis's Gaussian towards one with the same moments (eq. 35-38). LLRs are max-log under the
-    last cavity.
+    31, 32). The detector computes the mean and variance of the PAM symbol under the cavity (eq. 33)
+    and moves the axis's Gaussian towards the Gaussian that gives the same mean and variance (eq.
+    35-38). LLRs are max-log under the last cavity.
 
-    A-priori LLRs are part of the PAM distribution: they affect the moments and the LLRs, and the
-    initial Gaussians have the mean and variance of the prior. The constellation must be square QAM
-    with Gray labels per axis. For about 1 vector in 1000 with 256-QAM, rounding decides whether a
-    Gaussian is proper; its float32 LLRs are then off by up to 1 % of the vector's largest LLR.
+    A-priori LLRs are part of the PAM distribution: they affect its moments and the LLRs, and they
+    set the mean and variance of the initial Gaussians. The constellation must be square QAM with
+    Gray labels per axis. For about 1 vector in 1000 with 256-QAM, rounding decides whether a
+    Gaussian has a positive variance; the float32 LLRs are then off by up to 1 % of the vector's
+    largest LLR.
 
     Complexity: O(nr nt^2) per matrix and, for each iteration, O(nt^3 + nt sqrt(M)) per vector.
     """
@@ -63,11 +68,11 @@ class EP(Detector):
                   "Number of iterations, 1 to 100.",
                   least=1, most=100),
         Parameter("smoothing", "Smoothing", 0.9, "float",
-                  "Share of the previous Gaussian's parameters that each iteration keeps, 0 to "
-                  "less than 1.",
+                  "Weight of a Gaussian's previous parameters in each update, 0 to less than 1.",
                   check=share),
         Parameter("initial_variance", "Initial variance", 0.5, "float",
-                  "Variance of the initial Gaussian of an axis, where 0.5 equals E x^2; a prior "
-                  "scales it.",
+                  "Variance of the initial Gaussian of each axis without a-priori LLRs; 0.5 is the "
+                  "energy of the axis. With a-priori LLRs, the variance that they imply is scaled "
+                  "in proportion.",
                   check=positive),
     )

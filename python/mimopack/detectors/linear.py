@@ -8,9 +8,9 @@ from .base import Detector
 class ZF(Detector):
     """Zero forcing, then max-log demapping of each stream (002 §2.2).
 
-    x_hat = (H^H H)^-1 H^H y; each stream i is demapped separately, with its own noise power
-    noise_var [(H^H H)^-1]_ii. A-priori LLRs are not supported: they would not change the filter,
-    and the caller can add them to the result. MMSE-PIC uses them.
+    x_hat = (H^H H)^-1 H^H y. Each stream i is demapped separately, with the noise power
+    noise_var * [(H^H H)^-1]_ii. A-priori LLRs are not supported: they would not change the filter,
+    and the caller can add them to the result. MMSE-PIC uses them in its filter.
 
     Complexity: O(nr nt^2) per matrix and O(nr nt + nt M) per vector (sqrt(M) instead of M for
     square QAM).

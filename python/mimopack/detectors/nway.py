@@ -9,8 +9,8 @@ from .parameters import Parameter
 LLR_METHODS = ("maxlog", "logsum")
 LLR_METHOD = Parameter(
     "llr_method", "LLRs", "maxlog", "enum",
-    "maxlog takes each bit's best candidate of either value (000 eq. 12). logsum adds the "
-    "probabilities of all candidates (000 eq. 11 on the list). It takes longer, and it improves "
+    "maxlog compares the best candidate for each of the two values of a bit (000 eq. 12). logsum "
+    "adds the probabilities of all candidates (000 eq. 11). It takes longer, and it improves "
     "receivers that feed the decoder's LLRs back to the detector. A-posteriori LLRs beyond 80 are "
     "max-log with either method.",
     LLR_METHODS)
@@ -19,15 +19,15 @@ LLR_METHOD = Parameter(
 class NWay(Detector):
     """N-way detector of Wu, Yin and Cavallaro (001): N greedy tree searches.
 
-    Each search has another layer at the top of the tree: pass by pass, the detector rotates H's
-    columns cyclically and computes their QR decomposition (modified Gram-Schmidt). It fully expands
-    the top layer and slices the layers below, which gives M candidates. LLRs are max-log over all
-    N*M candidates (eq. 6), or the log-sum over the different ones (llr_method).
+    Each search has a different layer at the top of the tree. Before each search the detector
+    rotates the columns of H cyclically and computes a QR decomposition (modified Gram-Schmidt). It
+    fully expands the top layer and slices the layers below, which gives M candidates. LLRs are
+    max-log over all N*M candidates (eq. 6), or log-sum over the distinct candidates (llr_method).
 
-    N = 1 is SSFE. N = nt comes close to exact max-log, because every layer is expanded once and
-    each bit has candidates of both values. A-priori LLRs enter the metrics of the candidates (002
-    eq. 4) and the slicing, which takes the symbol with the smallest metric. The constellation must
-    be square QAM with Gray labels per axis.
+    N = 1 is SSFE (selective spanning with fast enumeration). N = nt comes close to exact max-log,
+    because every layer is expanded once and each bit has candidates of both values. A-priori LLRs
+    enter the metrics of the candidates (002 eq. 4) and the slicing, which takes the symbol with the
+    smallest metric. The constellation must be square QAM with Gray labels per axis.
 
     Complexity: O(N M nt^2) per vector.
     """
@@ -62,12 +62,13 @@ class NWay(Detector):
 class FPFSD(Detector):
     """Fully parallel fixed-complexity sphere decoder (000 §4.3).
 
-    The detector runs nt searches, each with another layer at the top of the tree. The top layer is
-    fully expanded. The other layers follow in order of falling column norm (table 1), with one path
-    per candidate (SIC, eq. 14). LLRs are max-log over the nt*M candidates (eq. 12 on the list), or
-    the log-sum over the different ones (llr_method); each bit has candidates of both values.
-    A-priori LLRs enter the metrics of the candidates (002 eq. 4) and the slicing, which takes the
-    symbol with the smallest metric. The constellation must be square QAM with Gray labels per axis.
+    The detector runs nt searches, each with a different layer at the top of the tree. The top layer
+    is fully expanded. The other layers follow in order of falling column norm (table 1); each path
+    continues by successive interference cancellation (eq. 14). LLRs are max-log over the nt*M
+    candidates (eq. 12, applied to these), or log-sum over the distinct candidates (llr_method).
+    Each bit has candidates of both values. A-priori LLRs enter the metrics of the candidates (002
+    eq. 4) and the slicing, which takes the symbol with the smallest metric. The constellation must
+    be square QAM with Gray labels per axis.
 
     Complexity: O(nt^3 M) per vector.
     """

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Register detectors from outside gr-mimopack, with kernels in C++ and CUDA.
 
-docs/architecture.md explains how to write one; examples/detector is an example.
+docs/architecture.md explains how to write a detector, and examples/detector contains one.
 """
 
 import subprocess
@@ -25,7 +25,8 @@ def register(detector, module=None):
         detector
 
     Raises:
-        ValueError: the name is taken, or module is not such a library.
+        ValueError: detector is not a subclass of ``Detector`` with a name, the name is taken, or
+            module is not a library made by :func:`compile_module`.
     """
     from . import REGISTRY
     from .base import Detector

@@ -60,7 +60,9 @@ class Parameter:
         return self.name if self.core is None else self.core
 
     def checked(self, value, detector):
-        """Return the checked value for a detector whose earlier parameters are set.
+        """Check a value for a detector, and return it.
+
+        The detector's earlier parameters must be set, because ``most`` may name one of them.
 
         Raises:
             ValueError: the value is not allowed.
@@ -85,6 +87,7 @@ BACKENDS = ("auto", "cpu", "cuda", "reference")
 LLR_TYPES = ("float32", "int8")
 ISAS = ("auto", "avx512", "avx2", "baseline")
 
+# Parameters of all detectors.
 COMMON = (
     Parameter("num_tx", "Transmit antennas", 4, "int",
               "Number of layers nt."),
@@ -94,13 +97,13 @@ COMMON = (
               "labels)."),
     Parameter("backend", "Backend", "auto", "enum",
               "cpu: C++ with SIMD and OpenMP; cuda: an NVIDIA GPU, through CuPy; reference: NumPy "
-              "in double precision, slow; auto: cuda for batches of a size at which one "
-              "measurement on this machine found it faster, otherwise cpu.", BACKENDS),
+              "in double precision, slow; auto: cuda for batches so large that it was faster in a "
+              "measurement on this machine, otherwise cpu.", BACKENDS),
     Parameter("threads", "Threads", 0, "int",
               "Number of CPU threads; 0 takes all cores."),
     Parameter("device", "GPU", 0, "device",
-              "For cuda and auto: number of the GPU, or a list of several GPUs that share each "
-              "batch."),
+              "For cuda and auto: index of the GPU, or a list of the indices of several GPUs that "
+              "share each batch."),
     Parameter("llr_type", "LLR type", "float32", "enum",
               "Data type of the LLRs; int8 saturates at +-127.", LLR_TYPES),
     Parameter("llr_scale", "LLR scale", 8.0, "float",

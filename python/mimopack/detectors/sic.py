@@ -11,9 +11,9 @@ from .parameters import Parameter
 ORDERINGS = ("sinr", "norm", "none")
 ORDERING = Parameter(
     "ordering", "Ordering", "sinr", "enum",
-    "Order in which the layers are detected. sinr: next is the remaining layer with the smallest "
-    "noise amplification (V-BLAST); norm: the one with the largest column norm; none: the last "
-    "one.", ORDERINGS)
+    "Which of the remaining layers is detected next. sinr: the layer with the smallest noise "
+    "amplification (V-BLAST); norm: the layer with the largest column norm; none: the last layer.",
+    ORDERINGS)
 
 
 class _Cancelling(Detector):
@@ -27,8 +27,8 @@ class ZFSIC(_Cancelling):
 
     The detector decides one layer after another. For each layer it nulls the undecided layers (QR
     decomposition) and subtracts the decided ones. The output is hard: LLRs of +-1. A-priori LLRs
-    are not supported: a single path has no other metric to compare with, and using them in the
-    slicing would be another detector. The constellation must be square QAM with Gray labels per
+    are not supported: with a single path there are no metrics to compare, and slicing with a-priori
+    LLRs would make a different detector. The constellation must be square QAM with Gray labels per
     axis, because the detector slices each axis by rounding.
 
     Complexity: O(nt^2) per vector and O(nr nt^2 + nt^3) per matrix.
@@ -47,11 +47,11 @@ class BitFlip(_Cancelling):
     levels by successive interference cancellation (fig. 6). The list then has 1 + nt m candidates,
     in which each bit occurs with both values.
 
-    The first hard solution comes from ZF-SIC. An iterative receiver passes the decoder's solution
-    of each iteration to ``detect`` as ``hard`` (in Python), and the lists of all solutions are
-    combined (fig. 5). LLRs are max-log over the combined list. A-priori LLRs enter the metrics (eq.
-    3-4), not the slicing. The constellation must be square QAM with Gray labels per axis, because
-    the detector slices each axis by rounding.
+    The first hard solution comes from ZF-SIC. In Python an iterative receiver can pass the
+    decoder's solutions of all iterations to ``detect`` as ``hard``; their lists are then combined
+    (fig. 5). LLRs are max-log over the combined list. A-priori LLRs enter the metrics (002 eq. 3,
+    4), not the slicing. The constellation must be square QAM with Gray labels per axis, because the
+    detector slices each axis by rounding.
 
     Complexity: O(nt^3 m) per vector and hard solution, and O(nr nt^2 + nt^3) per matrix.
     """
@@ -70,14 +70,18 @@ class BitFlip(_Cancelling):
         Args:
             y, h, noise_var, prior, out: see ``Detector.detect``.
             hard: (iterations, n, nt*m) uint8 bits in the order of the LLRs: all hard solutions so
-                far. Allowed values are 0 and 1; in CuPy arrays any other value counts as 1. The
-                candidate lists of all solutions are combined and are made anew in each call, so no
-                state is kept between calls. None stands for ZF-SIC's solution. To keep ZF-SIC's
+                far. Allowed values are 0 and 1; in CuPy arrays any other value counts as 1. Each
+                call makes the candidate lists of all solutions and combines them; the detector
+                keeps no lists between calls. None stands for ZF-SIC's solution. To include ZF-SIC's
                 list, pass its decisions as the first solution: ``hard_decisions`` of the LLRs of
                 ``ZFSIC``.
 
+        Returns:
+            out: as in ``Detector.detect``.
+
         Raises:
             ValueError: an argument does not match its description.
+            Exception, KeyboardInterrupt: as in ``Detector.detect``.
         """
         extras = {}
         if hard is not None:

@@ -12,26 +12,26 @@ class SoftSphere(Detector):
     """Exact max-log LLRs by a single tree search that starts from N-way's candidates.
 
     The LLRs equal MLA's (000 eq. 12) to float32 precision, for any channel and noise. First, N-way
-    with all passes (001) gives each value of each bit a candidate. A tree search then visits only
-    the nodes whose metric is below that of a candidate they could still replace (C. Studer, A.
-    Burg, H. Boelcskei: Soft-Output Sphere Decoding: Algorithms and VLSI Implementation, IEEE
-    Journal on Selected Areas in Communications 26 (2), 2008). The search runs in two column orders
-    (three with three layers), because slicing completes the last two layers of each order. If the
-    tree has at most 4096 parents of leaves, M^(nt-1), with QPSK, or 1024 with another
-    constellation, MLA's method "sliced" runs instead.
+    with all passes (001) finds a candidate for each value of each bit. A tree search then visits a
+    node only if its metric is smaller than that of a candidate that one of its leaves could replace
+    (C. Studer, A. Burg, H. Bölcskei: Soft-Output Sphere Decoding: Algorithms and VLSI
+    Implementation, IEEE Journal on Selected Areas in Communications 26 (2), 2008). The search runs
+    in two column orders (three with three layers), because slicing completes the last two layers of
+    each order. For small trees, with M^(nt-1) up to 4096 for QPSK and up to 1024 otherwise, MLA's
+    method "sliced" runs instead.
 
     A-priori LLRs are supported (002 eq. 4); the result is then a-posteriori (extrinsic=True
     subtracts the prior). The constellation must be square QAM with Gray labels per axis.
 
-    llr_clip limits the distance of each LLR from its prior. LLRs beyond the limit need not be
-    exact, so the search gets faster, much faster on a GPU.
+    llr_clip limits the distance of each LLR from its a-priori LLR. LLRs beyond the limit need not
+    be exact, which makes the search faster, especially on a GPU.
 
-    Complexity: about 100 slices for 4x4 16-QAM and 1000 for 64-QAM at 20 dB per receive antenna,
-    where a full search takes 16384 and a million. The number rises with the noise and with the
-    condition number of H. Its only bound is O(M^(nt-1)), so the time per vector grows exponentially
-    with the number of layers. From about eight layers on, a vector can take hours at low SNR or
-    with nearly dependent columns of H, and a flowgraph stops only after the current work() call. If
-    time is limited, use NWay.
+    Complexity: at an SNR of 20 dB per receive antenna, a 4x4 vector takes about 100 slicing
+    operations with 16-QAM and 1000 with 64-QAM; a full search takes 16384 and a million. The number
+    rises with the noise and with the condition number of H. Its only bound is O(M^(nt-1)), so the
+    time per vector grows exponentially with the number of layers. From about eight layers on, a
+    vector can take hours at low SNR or with nearly dependent columns of H, and a flowgraph stops
+    only after the current work() call. If time is limited, use NWay.
     """
 
     name = "softsphere"

@@ -42,14 +42,15 @@ class _Sphere(Detector):
     def candidates(self):
         """Number of candidates of a full search, at most 2^16.
 
-        The search visits only a few of these; even a hard case takes about 2^16 at most.
+        The search usually visits only a few of them, and about 2^16 in a hard case.
         """
         return min(self.constellation.size**self.num_tx, 2**16)
 
     def count_nodes(self, y, h, noise_var, prior=None):
-        """Count the nodes that the search visits, that is, whose metric it evaluates (004 fig. 10).
+        """Count the nodes that the search visits (004 fig. 10).
 
-        Arguments and errors are those of ``detect``.
+        The search visits a node when it evaluates the node's metric. Arguments and errors are those
+        of ``detect``.
 
         Returns:
             (n,) uint32, modulo 2^32; 0 for a vector that cannot be detected.
@@ -84,16 +85,16 @@ class SD(_Sphere):
     searches a tree of the real-valued model with 2 nt levels of PAM symbols. The children of a node
     are visited in order of rising metric, and the radius shrinks with each better leaf (C. P.
     Schnorr, M. Euchner: Lattice Basis Reduction: Improved Practical Algorithms and Solving Subset
-    Sum Problems, Mathematical Programming 66, 1994). A-priori LLRs add a term to the metric for
-    each symbol, which is never negative (002 eq. 4); the solution then has the maximum a-posteriori
-    probability. The constellation must be square QAM with Gray labels per axis.
+    Sum Problems, Mathematical Programming 66, 1994). A-priori LLRs add a nonnegative term to the
+    metric of each symbol (002 eq. 4); the solution then has the maximum a-posteriori probability.
+    The constellation must be square QAM with Gray labels per axis.
 
-    Complexity: one QR decomposition plus a search that depends on channel and noise. The search is
-    exponential in nt at low SNR and visits 2 nt nodes of O(nt) at high SNR. Nothing stops a long
-    search early: from about 8 layers on a vector can take seconds at low SNR, and a flowgraph stops
-    only after the current work() call. In Python ``count_nodes`` tells the cost. A node counts when
-    its metric is compared with the radius; the first sibling outside the radius ends its level and
-    counts too.
+    Complexity: one QR decomposition plus a search that depends on channel and noise. The search
+    takes time exponential in nt at low SNR, and visits 2 nt nodes of O(nt) each at high SNR.
+    Nothing stops a long search early: from about 8 layers on, a vector can take seconds at low SNR,
+    and a flowgraph stops only after the current work() call. In Python ``count_nodes`` returns the
+    number of visited nodes. A node counts when its metric is compared with the radius. The first
+    sibling outside the radius counts too, and ends its level.
     """
 
     name = "sd"
@@ -128,21 +129,23 @@ class ASD(_Sphere):
 class PSD(_Sphere):
     """Parallel sphere detector: hard maximum likelihood by rounds (004 §4, Algorithms 2 and 3).
 
-    The parameter levels lists the levels lvl_1 > ... > lvl_nr = 1 at which nodes are evaluated; all
-    levels between two of them are expanded at once. A round evaluates all eval = exp M^((lvl_above
-    - lvl)/2) extensions of exp nodes and continues with the best of them. The search ends when no
-    node is inside the radius, which is the metric of the best leaf so far. The solution is that of
-    ``SD`` for all parameters. For a-priori LLRs and constellations see ``SD``.
+    The parameter levels lists the levels lvl_1 > lvl_2 > ... > 1 at which nodes are evaluated; all
+    levels between two of them are expanded at once. A round takes the e best open nodes of a listed
+    level, where e is the level's entry in the parameter expansions. It evaluates all their
+    extensions at the next listed level, e M^(d/2) nodes if that level is d levels lower, and
+    continues with the best of them. The search ends when no open node is inside the radius; the
+    radius is the metric of the best leaf so far. The solution equals that of ``SD`` for all
+    parameters. For a-priori LLRs and constellations see ``SD``.
 
     The nodes of a round are evaluated in parallel. On the CPU each SIMD lane processes one vector,
-    and all lanes run in step. On a GPU tt threads evaluate and sort the nodes of a vector as in 004
-    §4.3, if tt is 2, 4 ... 128 and the nodes of a round fit into shared memory. With tt = 1, two to
-    four layers of up to 64-QAM and no a-priori LLRs, a GPU thread searches depth first instead of
-    in rounds, which is faster.
+    and all lanes run in step. On a GPU tt threads (the parameter team_size) evaluate and sort the
+    nodes of a vector as in 004 §4.3, if tt is 2, 4 ... 128 and the nodes of a round fit into shared
+    memory. With tt = 1, two to four layers of up to 64-QAM and no a-priori LLRs, a GPU thread
+    searches depth first instead of in rounds, which is faster.
 
     In Python ``count_nodes`` counts the nodes that each of the tt threads evaluates: thread n mod
-    tt takes evaluation n of a round. Levels that are skipped are not counted. If nodes are equally
-    far to float32 precision, the counts of different backends may differ.
+    tt takes evaluation n of a round. Levels that are skipped are not counted. If the metrics of two
+    nodes are equal to float32 precision, the counts of different backends may differ.
     """
 
     name = "psd"
@@ -161,11 +164,12 @@ class PSD(_Sphere):
                   "2 num_tx.",
                   optional=True),
         Parameter("expansions", "Expansions", None, "ints",
-                  "Number of nodes that are expanded at once on each level but the last, exp_1, "
-                  "...; 1 each if only levels is given.", optional=True),
+                  "Number of nodes that are expanded at once, exp_1, exp_2, ..., one for each of "
+                  "the levels but the last. Default: 1 each, if levels is given.", optional=True),
         Parameter("team_size", "Team size", None, "int",
                   "tt, the number of threads that share the nodes of a vector; count_nodes has a "
-                  "count for each thread. 1 if the preset does not set it.", optional=True,
+                  "count for each thread. Default: the preset's, which is 1 with auto.",
+                  optional=True,
                   in_blocks=False),
         ORDERING,
     )
@@ -198,8 +202,8 @@ class PSD(_Sphere):
 
     def _check_rounds(self, side):
         if len(self.expansions) != len(self.levels) - 1:
-            raise ValueError(f"expansions: got {list(self.expansions)}, must be "
-                             f"{len(self.levels) - 1}, one for each level but the last")
+            raise ValueError(f"expansions: got {list(self.expansions)}, must have length "
+                             f"{len(self.levels) - 1}, one number for each level but the last")
         for i, nodes in enumerate(self.evaluations):
             last = i == len(self.expansions)
             if not last and not 1 <= self.expansions[i] <= nodes:
@@ -213,7 +217,7 @@ class PSD(_Sphere):
 
     @property
     def evaluations(self):
-        """Number of nodes in a round on each level, eval (004 table 1)."""
+        """Number of nodes that a round evaluates on each listed level (eval in 004 table 1)."""
         side = self.constellation.square_qam.side
         bounds = (2 * self.num_tx + 1, *self.levels)
         return tuple(parents * side**(above - level) for parents, above, level in zip(

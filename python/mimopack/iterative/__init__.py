@@ -6,6 +6,8 @@
     x = constellation.modulate(layout.spread(words))                # the vectors sent
     receiver = iterative.IterativeReceiver(detector, decoder, interleaver, iterations=4)
     received = receiver.receive(y, h, noise_var)                    # received.bits, .found
+
+002 stands for a paper; docs/references.md describes it.
 """
 
 from .layout import CodewordLayout

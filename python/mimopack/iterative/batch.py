@@ -22,8 +22,8 @@ class Batch:
         self.y, self.h, self.noise_var, self._vectors = y, h, noise_var, vectors
         matrices = len(h) if np.ndim(h) else 0
         if len(y) and (not matrices or len(y) % matrices):
-            raise ValueError(f"h: got {matrices} matrices for {len(y)} vectors, allowed is any "
-                             "number that divides the vectors")
+            raise ValueError(f"h: got {matrices} matrices for {len(y)} vectors, must divide "
+                             "the number of vectors")
         if np.ndim(noise_var) and np.shape(noise_var) != (len(y),):
             raise ValueError(f"noise_var: got shape {np.shape(noise_var)}, must be a number or "
                              f"({len(y)},), one for each vector")
@@ -45,7 +45,7 @@ class Batch:
         return Batch(self.y[at], h[at.start // period:at.stop // period], noise_var, self._vectors)
 
     def _matrices(self):
-        """Return the matrices, and how many vectors of one codeword share a matrix."""
+        """Return (matrices, number of vectors per matrix); no two codewords share a matrix."""
         period = len(self.y) // max(1, len(self.h))
         if self._vectors % period:
             return self.h.repeat(period, axis=0), 1

@@ -24,7 +24,7 @@ class Graphs:
 
     Args:
         layout: the layout of the codewords.
-        filler: the symbol that fills up a batch; the bits of its label are 0.
+        filler: the constellation point whose label is 0; vectors of it fill up a batch.
     """
 
     def __init__(self, layout, filler):
@@ -43,9 +43,10 @@ class Graphs:
     def receive(self, passes, batch, n, *settings):
         """Receive a batch by replaying a recording.
 
-        Returns (arrays, counts), as passes(batch, *settings[0]) does. The arrays are on the GPU, or
-        None, and have one row per codeword in their last axis but one, or in their only axis. The
-        counts are objects whose int() waits for the GPU; passes must not query the GPU.
+        Returns (arrays, counts), as passes(batch, *settings[0]) does. Each array is on the GPU or
+        None. An array of one axis has an entry per codeword; any other array has a row per codeword
+        in its last axis but one. The counts are objects whose int() waits for the GPU. passes must
+        not wait for the GPU itself.
 
         The first batch of a size is received without a recording, once before and once after
         recording. If the work cannot be recorded, the method warns once and receives all batches

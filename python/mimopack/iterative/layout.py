@@ -7,7 +7,7 @@ from ..checks import integer
 
 
 class CodewordLayout:
-    """Placement of codewords of num_bits in vectors of nt*m bits.
+    """The positions of a codeword's bits in the vectors sent, nt*m bits per vector.
 
     The bits of a codeword are interleaved and fill consecutive vectors. Each codeword begins a new
     vector, and zeros fill up its last vector.
@@ -37,10 +37,14 @@ class CodewordLayout:
         self.padding = self.vectors * bits_per_vector - num_bits
 
     def spread(self, values, fill=0):
-        """Arrange bits or LLRs of codewords, (n, num_bits), in the detector's order.
+        """Arrange the bits or LLRs of codewords in vectors.
+
+        Args:
+            values: (n, num_bits), NumPy or CuPy.
+            fill: value of the padding.
 
         Returns:
-            (n*vectors, bits_per_vector), with the value ``fill`` in the padding.
+            (n*vectors, bits_per_vector), of the same type.
         """
         if self.interleaver is not None:
             values = self.interleaver.permute(values)

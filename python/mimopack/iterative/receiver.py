@@ -28,7 +28,8 @@ class Received:
         posterior: (n, num_bits) float32, the decoder's last a-posteriori LLRs of all bits sent.
         bits: (n, k) uint8, decisions on the information bits (on all bits sent if the decoder has
             no ``bits``).
-        found: (n,) bool, the decoder's last ``found`` (LDPC: whether all checks hold).
+        found: (n,) bool, whether the decoder was successful in the last pass (see
+            :class:`coding.Decoder`).
         iterations: (n,) int32, number of passes of detector and decoder.
         decoder_iterations: (n,) int32, number of the decoder's own iterations in all passes.
         detected: (n, num_bits) float32, the detector's first LLRs of all bits sent.
@@ -53,14 +54,15 @@ class Received:
 class IterativeReceiver:
     """Iterative detection and decoding of bit-interleaved coded modulation (ID-BICM, 002 §2).
 
-    The decoder gets the detector's LLRs, de-interleaved. The decoder's extrinsic LLRs are its
-    a-posteriori LLRs minus its input. Interleaved, they are the detector's a-priori LLRs in the
-    next pass. The detector's extrinsic LLRs of that pass go to the decoder again, and so on. With
-    ``BitFlip`` as detector this is the receiver of 002 (fig. 5): its candidate list starts from
-    ZF-SIC's solution, and each later pass adds the list that starts from the decoder's decisions.
+    In each pass the detector computes LLRs, and the decoder decodes them after de-interleaving. The
+    decoder's extrinsic LLRs (its a-posteriori LLRs minus its input) are interleaved and become the
+    detector's a-priori LLRs in the next pass. From the second pass on, the detector subtracts the
+    a-priori LLRs from its output. With ``BitFlip`` as detector this is the receiver of 002 (fig.
+    5): its candidate list starts from ZF-SIC's solution, and each later pass adds the list that
+    starts from the decoder's decisions.
 
-    Arrays are NumPy arrays, or CuPy arrays if detector and decoder support these. One thread at a
-    time may use an object.
+    Arrays are NumPy arrays, or CuPy arrays if detector and decoder support these. A receiver is not
+    thread-safe.
 
     Args:
         detector: a detector of ``detectors`` with float32 LLRs. For more than one pass it must take
@@ -69,8 +71,8 @@ class IterativeReceiver:
             with ``num_bits`` and ``decode(llr)``. ``decode`` takes LLRs of all bits sent, (n,
             num_bits) float32, and returns their a-posteriori LLRs. It sets ``found`` and
             ``iterations_taken``, (n,) each, and may set ``bits``, (n, k) uint8, the decisions on
-            the information bits. All arrays are of the same kind. With ``keep_messages`` the
-            decoder keeps its messages from pass to pass, which requires early_stop=False.
+            the information bits. These are NumPy or CuPy arrays, as the LLRs are. A decoder with
+            ``keep_messages`` keeps its messages from pass to pass and requires early_stop=False.
         interleaver: see :class:`CodewordLayout`. From the second pass on, the detector knows the
             zeros that fill up a codeword's last vector.
         iterations: maximum number of passes; 1 decodes without feedback.
@@ -78,17 +80,17 @@ class IterativeReceiver:
             in a smaller batch. With CuPy arrays the host then waits for the GPU after each pass to
             count the remaining codewords; without early_stop it waits only after the last pass.
         feedback_scale: factor for the decoder's extrinsic LLRs, which are then clipped to +-100.
-            Max-log detectors and min-sum decoders make the LLRs too large, most of all with
-            detectors whose candidates do not depend on the LLRs: bit flipping works best with 0.4.
-            002 uses 1.
+            002 uses 1, but the LLRs of max-log detectors and min-sum decoders are too large. A
+            smaller factor suits detectors whose candidates do not depend on the a-priori LLRs: bit
+            flipping works best with 0.4.
         last_decoder: decoder for the last pass, such as a ``coding.ListDecoder`` for the remaining
             codewords; None for ``decoder``.
-        graphs: whether to record and replay the GPU work (CUDA graphs) for CuPy arrays of up to 512
-            codewords, for which the host takes longer to queue the work than the GPU to do it.
-            Replay requires early_stop=False, one of this package's decoders for all passes, no kept
-            messages, a whole number of matrices per codeword, no ``first``, and a detector other
-            than ``BitFlip``. After a replay the attributes of detector and decoder do not describe
-            the last batch.
+        graphs: whether to record the GPU work as a CUDA graph and replay it, for CuPy arrays of up
+            to 512 codewords. For such batches the host needs longer to queue the work than the GPU
+            to do it. Replay requires early_stop=False, one of this package's decoders for all
+            passes, no kept messages, a whole number of matrices per codeword, no ``first``, and a
+            detector other than ``BitFlip``. After a replay the attributes of detector and decoder
+            do not describe the last batch.
 
     Raises:
         ValueError: an argument does not match its description.
@@ -159,14 +161,15 @@ class IterativeReceiver:
             y: (n * layout.vectors, nr) complex64: n codewords, in the layout's order.
             h, noise_var: as for ``Detector.detect``.
             keep_history: whether to return the decisions after each pass.
-            first: (n * layout.vectors, nt*m) float32 LLRs for the first pass, if a detector has
-                already found them; None runs the detector.
+            first: (n * layout.vectors, nt*m) float32 LLRs for the first pass, if they have already
+                been computed; None runs the detector.
 
         Returns:
             :class:`Received`
 
         Raises:
             ValueError: an argument does not match its description.
+            Exception, KeyboardInterrupt: as in the detector and the decoder.
         """
         n = self.codewords(y)
         if first is not None and first.shape != (len(y), self.layout.bits_per_vector):

@@ -46,14 +46,14 @@ class SharedReceiver(Placed):
     """Several iterative receivers that process parts of a batch at the same time.
 
     On the CPU each receiver has one thread. The receivers wait for each other only at the end of a
-    batch; threads within a detector or decoder would wait in each pass. A batch of up to 16
-    codewords goes to a single receiver with all threads. Each of several GPUs has its own receiver.
-    Host arrays are copied to the GPU once, and only the decisions are copied back.
+    batch; several threads of one receiver would wait for each other in each pass. A batch of up to
+    16 codewords goes to a single receiver with all threads. Each of several GPUs has its own
+    receiver. Host arrays are copied to the GPU once, and only the decisions are copied back.
 
     Args:
-        make: a function that makes an :class:`IterativeReceiver`: for a GPU if called with its
-            number, for the CPU if called without argument. All receivers must be alike.
-        devices: numbers of GPUs; None for the CPU alone.
+        make: a function that makes an :class:`IterativeReceiver`. It is called with the index of a
+            GPU, or without arguments for the CPU. All receivers must be alike.
+        devices: indices of the GPUs; None for the CPU alone.
         threads: number of CPU threads; 0 takes all cores.
         backend: see ``backends``. None stands for "cuda" if there are devices, otherwise for "cpu".
 
@@ -106,10 +106,13 @@ class SharedReceiver(Placed):
         self._threads = integer("threads", threads, 0, 1024)
 
     def prepare(self, n, per_channel=1):
-        """Do the slow first steps on a GPU now, before many batches of n codewords are received.
+        """Do the slow first steps on a GPU now, so that the first ``receive`` is fast.
 
-        These steps are compiling and, for backend "auto", choosing between CPU and GPU. per_channel
-        is the number of vectors that share a matrix.
+        These steps are compiling and, for backend "auto", choosing between CPU and GPU.
+
+        Args:
+            n: number of codewords in a batch.
+            per_channel: number of vectors that share a matrix.
         """
         self._placement.prepare(n, self._start_gpus, self._case(per_channel))
 
@@ -120,7 +123,8 @@ class SharedReceiver(Placed):
         """
         n = self.receiver.codewords(y)
         whole = Batch(y, h, noise_var, self.layout.vectors)
-        self.receiver.detector.checked(y, h, noise_var, None)    # an error is not a GPU failure
+        # Check the arguments here: an invalid one must not count as a GPU failure.
+        self.receiver.detector.checked(y, h, noise_var, None)
         return self._placement.run(n, *self._ways(whole, n, keep_history),
                                    self._case(len(y) // max(1, len(h))))
 

@@ -1,12 +1,22 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Reference detectors and decoders in NumPy, after the papers' pseudo-code: oracle of all tests.
+"""Reference detectors and decoders in NumPy, with which the tests compare the fast ones.
 
-Every detector has the form ``f(y, h, noise_var, constellation, ...) -> llr`` and works on one
-received vector in complex128: y (nr,), h (nr, nt), noise_var the noise power per complex receive
-dimension, llr (nt*m,) = ln P(b=1)/P(b=0), layer-major, most significant bit first. ``run`` applies
-a detector to a batch and erases (LLR 0) the vectors that cannot be detected. The decoders ``ldpc``,
-``turbo``, ``viterbi`` and ``bcjr`` work on a batch.
+They follow the pseudo-code of the papers. The numbers 000 to 004 stand for papers, which
+docs/references.md lists.
+
+A detector has the form ``f(y, h, noise_var, constellation, ...) -> llr`` and works on one received
+vector in complex128:
+
+- y: (nr,) received vector.
+- h: (nr, nt) channel matrix.
+- noise_var: noise power per complex receive dimension.
+- constellation: :class:`constellation.Constellation`.
+- prior: (nt*m,) a-priori LLRs, if the detector takes them; None for 0.
+- llr: (nt*m,) LLRs ln P(b=1)/P(b=0), layer-major, most significant bit first.
+
+``run`` applies a detector to a batch and erases (LLR 0) the vectors that cannot be detected. The
+decoders ``ldpc``, ``turbo``, ``viterbi`` and ``bcjr`` work on a batch.
 """
 
 from .batch import rank_tolerance, run, usable

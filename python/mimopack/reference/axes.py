@@ -19,7 +19,10 @@ def real_model(y, h):
 
 
 def axis_bits(constellation):
-    """Yield (axis, ones) for each label bit; ones (side,) marks the PAM symbols with a 1."""
+    """Yield (axis, ones) for each label bit.
+
+    ones (side,) bool marks the PAM symbols of the axis for which the bit is 1.
+    """
     qam = constellation.square_qam
     k = np.arange(qam.side)
     gray, width = k ^ (k >> 1), qam.side.bit_length() - 1
@@ -30,7 +33,7 @@ def axis_bits(constellation):
 def axis_logits(prior, constellation):
     """Convert LLRs of bits (nt*m,) to log-probabilities of PAM symbols (2 nt, side).
 
-    The log-probabilities lack a constant. The axes of a layer are adjacent.
+    The log-probabilities are correct up to a constant. The axes of a layer are adjacent.
     """
     llr = np.reshape(prior, (-1, constellation.bits_per_symbol))
     logits = np.zeros((len(llr), 2, constellation.square_qam.side))

@@ -13,13 +13,14 @@ def ep(y, h, noise_var, constellation, prior=None, num_iterations=10, smoothing=
 
     In the real-valued model, a Gaussian with precision lam and shift gam approximates the
     distribution of each PAM symbol. An iteration computes the posterior moments (eq. 28, 29), the
-    cavity (eq. 31, 32), the moments of the PAM symbol under the cavity (eq. 33), and smoothed new
-    parameters if these are proper (eq. 35-38). The LLRs are max-log over the PAM symbols with the
-    last cavity. The constellation must be a square QAM with Gray labels on each axis.
+    cavity (eq. 31, 32), the moments of the PAM symbol under the cavity (eq. 33), and new parameters
+    (eq. 35-38). It smooths the new parameters if they are proper (the precision is not negative),
+    and drops them otherwise. The LLRs are max-log over the PAM symbols with the last cavity. The
+    constellation must be a square QAM with Gray labels on each axis.
 
-    Without a prior, the first Gaussians have the variance ``initial_variance``. With a prior, they
-    have its mean, and its variance scaled by initial_variance / E x^2. A-priori LLRs weight the PAM
-    symbols.
+    Without a-priori LLRs, the initial Gaussians have mean 0 and variance ``initial_variance``. With
+    a-priori LLRs, they have the mean of the PAM symbol, and its variance times initial_variance /
+    E x^2. The a-priori LLRs also weight the PAM symbols in eq. 33 and in the LLRs.
     """
     qam = constellation.square_qam
     y_real, h_real = real_model(y, h)
@@ -57,6 +58,6 @@ def ep(y, h, noise_var, constellation, prior=None, num_iterations=10, smoothing=
 
 
 def normalised(logits):
-    """Convert log-probabilities that lack a constant to probabilities, along the last axis."""
+    """Convert log-probabilities (rows, symbols), each row up to a constant, to probabilities."""
     p = np.exp(logits - logits.max(axis=1, keepdims=True))
     return p / p.sum(axis=1, keepdims=True)

@@ -8,11 +8,12 @@ from .tree import Tree, list_llr
 
 
 def fsd_order(h, levels):
-    """Return the FSD ordering of Barbero and Thompson (2008): layers from level 0 to the top.
+    """Return the layers in the order of Barbero and Thompson (2008), from level 0 to the top.
 
-    Levels are assigned from the top down. A fully expanded level takes the remaining layer with the
-    largest noise amplification (row norm of the pseudo-inverse), because its reliability does not
-    matter. A level below takes the remaining layer with the smallest.
+    Levels are assigned from the top down. Each of the ``levels`` expanded levels at the top takes
+    the remaining layer with the largest noise amplification (row norm of the pseudo-inverse),
+    because full expansion makes no decision there. Any other level takes the remaining layer with
+    the smallest noise amplification.
     """
     left = list(range(h.shape[1]))
     order = []
@@ -24,19 +25,29 @@ def fsd_order(h, levels):
 
 
 def norm_order(h, top):
-    """Return FPFSD's ordering: layer ``top`` first, then by falling column norm (000 table 1)."""
+    """Return FPFSD's order of the layers (000 table 1), from level 0 to the top.
+
+    Layer ``top`` is at the top; below it the column norm falls.
+    """
     by_norm = np.argsort(-np.linalg.norm(h, axis=0), kind="stable")
     return [layer for layer in by_norm[::-1] if layer != top] + [top]
 
 
 def hfsd_list(tree, levels):
-    """Expand the top levels fully, complete each path by SIC; return (paths, metric)."""
+    """Expand the top levels fully and complete each path by SIC.
+
+    Returns:
+        (paths (M^levels, nt), metric (M^levels,)).
+    """
     paths = tree.complete(tree.full_expansion(levels), len(tree.order) - levels - 1)
     return paths, tree.metric(paths)
 
 
 def extension(tree, paths, levels):
-    """Return paths with one bit flipped below the expanded levels, completed by SIC."""
+    """Return the paths that SFSD adds: m (nt - levels) for each of the given paths.
+
+    An added path has one bit flipped below the expanded levels, and lower levels completed by SIC.
+    """
     m = tree.constellation.bits_per_symbol
     added = []
     for level in range(len(tree.order) - levels):
@@ -65,9 +76,9 @@ def sfsd(y, h, noise_var, constellation, prior=None, levels=1, num_paths=4):
 
 
 def fpfsd(y, h, noise_var, constellation, prior=None, llr_method="maxlog"):
-    """Return LLRs of the lists of nt hard searches with L = 1, each with another layer on top.
+    """Return LLRs from nt searches of HFSD with L = 1, each with a different layer at the top.
 
-    With a prior, each level takes the symbol with the smallest metric instead of the closest one.
+    With a-priori LLRs, slicing takes the symbol with the smallest metric instead of the closest.
     """
     labels, metrics = [], []
     for top in range(h.shape[1]):

@@ -1,6 +1,10 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""K-best: breadth-first search that keeps the K best nodes of each level (compared in 001)."""
+"""K-best: breadth-first search that keeps the K best nodes of each level.
+
+Z. Guo, P. Nilsson: Algorithm and Implementation of the K-Best Sphere Decoding for MIMO Detection.
+IEEE Journal on Selected Areas in Communications 24 (3), 2006. 001 compares with it.
+"""
 
 import numpy as np
 
@@ -8,7 +12,7 @@ from .tree import Tree, list_llr
 
 
 def ascending_norm(h):
-    """Return the layers by rising column norm: the strongest is on top, and detected first."""
+    """Return the layers by rising column norm; the last one is at the top and detected first."""
     return list(np.argsort(np.linalg.norm(h, axis=0), kind="stable"))
 
 
@@ -16,9 +20,9 @@ def kbest(y, h, noise_var, constellation, prior=None, k=16, llr_clip=8.0):
     """Return max-log LLRs of the K paths that survive to the bottom.
 
     Each level expands all M children of each survivor and keeps the k children with the smallest
-    metric (distance and prior so far). In a tie, the first path wins. LLRs are limited to
-    +-llr_clip from the prior; None does not limit them. A bit with only one value in the list gets
-    the limit.
+    metric (distance and a-priori terms so far). In a tie, the first path wins. An LLR differs from
+    the a-priori LLR by at most llr_clip; None does not limit it. If all paths agree on a bit, its
+    LLR is at the limit.
     """
     tree = Tree(y, h, noise_var, constellation, ascending_norm(h), prior)
     nt, size = len(tree.order), constellation.size

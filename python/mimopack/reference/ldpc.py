@@ -16,18 +16,20 @@ def _over_others(reduce, values, none):
 
 
 def sum_product(llr):
-    """Return a check's message m to each of its bits, by the sum-product rule.
+    """Return a check's messages (bits, n) to its bits, by the sum-product rule.
 
-    tanh(m/2) is the product of tanh(llr/2) over the other bits; llr (bits, n) is ln P(0)/P(1).
+    tanh(m/2) of a message m is the product of tanh(llr/2) over the check's other bits. llr (bits,
+    n) is ln P(0)/P(1), contrary to the rest of the package.
     """
     t = _over_others(np.prod, np.tanh(np.clip(llr, -LARGEST, LARGEST) / 2), 1.0)
     return 2 * np.arctanh(np.clip(t, np.tanh(-LARGEST / 2), np.tanh(LARGEST / 2)))
 
 
 def min_sum(llr, factor=1.0, offset=0.0):
-    """Return a check's message to each of its bits, by the min-sum rule.
+    """Return a check's messages (bits, n) to its bits, by the min-sum rule.
 
-    The magnitude is the smallest magnitude of the other bits, times factor, minus offset.
+    A message's sign is the product of the signs of the check's other bits. Its magnitude is their
+    smallest magnitude times factor, minus offset, at least 0. llr is as for ``sum_product``.
     """
     least = _over_others(np.min, np.abs(llr), CERTAIN)
     sign = _over_others(np.prod, np.where(np.signbit(llr), -1.0, 1.0), 1.0)
@@ -35,18 +37,19 @@ def min_sum(llr, factor=1.0, offset=0.0):
 
 
 def ldpc(llr, rows, columns, check, iterations, early_stop=True, messages=None):
-    """Decode a batch of n codewords.
+    """Decode a batch of n codewords, check by check (D. E. Hocevar, IEEE SiPS 2004).
 
     Args:
         llr: (n, num_bits) LLRs ln P(1)/P(0).
         rows, columns: positions of the ones in the parity-check matrix, sorted by row.
         check: function for a check's messages, ``sum_product`` or ``min_sum``.
         iterations: maximum number of iterations.
-        early_stop: end the iterations of a codeword when its decisions are a codeword.
-        messages: (n, edges) messages from an earlier call, or None.
+        early_stop: whether to stop decoding a codeword when its decisions satisfy all checks.
+        messages: (n, number of ones) messages from an earlier call, or None.
 
     Returns:
-        (posterior LLRs, messages, (n,) whether the decisions are a codeword, (n,) iterations)
+        ((n, num_bits) a-posteriori LLRs, (n, number of ones) messages, (n,) bool: whether the
+        decisions satisfy all checks, (n,) number of iterations)
     """
     edges = np.split(np.arange(len(rows)), np.flatnonzero(np.diff(rows)) + 1)
     posterior = np.array(llr.T, float, order="C")

@@ -16,11 +16,13 @@ def search(y, h, noise_var, side, scale, logits):
     the smallest metric, given the levels above; without a prior this is the nearest symbol.
 
     Args:
+        y, h, noise_var: as for a detector; the columns of h in the order of this pass.
+        side, scale: see ``constellation.SquareQAM``.
         logits: (2 nt, side) a-priori log-probabilities of the PAM symbols.
 
     Returns:
-        (levels (M, 2 nt) of the candidates as odd integers, metrics (M,)). The metric is
-        -ln p(y, p) up to a constant (002 eq. 3).
+        (levels (M, 2 nt) of the candidates as odd integers, metrics (M,)). The metric of a
+        candidate s is -ln p(y, s) up to a constant (002 eq. 3).
     """
     y_real, h_real = real_model(y, h * scale)
     q, r = modified_gram_schmidt(h_real)
@@ -62,11 +64,11 @@ def candidates(y, h, noise_var, constellation, prior, passes):
 
 def nway(y, h, noise_var, constellation, prior=None, num_passes=1, llr_clip=8.0,
          llr_method="maxlog"):
-    """Return LLRs from the lists of N passes over cyclically rotated columns.
+    """Return LLRs from the candidates of N passes over cyclically rotated columns.
 
-    The LLRs follow 001 eq. 6 (max-log), or 000 eq. 11 applied to the list. A bit value that no list
-    contains counts as infinitely far. LLRs are limited to +-llr_clip from the prior; None does not
-    limit them.
+    The LLRs follow 001 eq. 6 (max-log), or 000 eq. 11 with only these candidates. A bit value that
+    no candidate has counts as impossible. An LLR differs from the a-priori LLR by at most llr_clip;
+    None does not limit it.
     """
     known = (np.zeros(h.shape[1] * constellation.bits_per_symbol) if prior is None
              else np.asarray(prior))

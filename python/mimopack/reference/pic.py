@@ -29,12 +29,14 @@ def demap_with_prior(x, noise_var, constellation, prior):
 def mmsepic(y, h, noise_var, constellation, prior=None, num_iterations=1):
     """Return a-posteriori max-log LLRs of MMSE-PIC.
 
-    C. Studer, S. Fateh, D. Seethaler, IEEE JSSC 46 (7), 2011. Each iteration computes soft symbols
-    (mean, variance) from LLRs, and cancels all other layers from each layer. It filters the
-    remainder with W = (H^H H Lambda + sigma^2 I)^-1 H^H, Lambda = diag(variance), and demaps each
-    layer with its prior. The first iteration computes its soft symbols from the prior, each further
-    one from the previous LLRs. All iterations demap with the original prior, so that none counts
-    the received vector twice.
+    C. Studer, S. Fateh, D. Seethaler: ASIC Implementation of Soft-Input Soft-Output MIMO Detection
+    Using MMSE Parallel Interference Cancellation. IEEE Journal of Solid-State Circuits 46 (7),
+    2011. Each iteration computes soft symbols (mean, variance) from LLRs, and cancels all other
+    layers from each layer. It filters the remainder with W = (H^H H Lambda + sigma^2 I)^-1 H^H,
+    Lambda = diag(variance), and demaps each layer with its a-priori LLRs. The first iteration
+    computes its soft symbols from the a-priori LLRs, each further one from the previous LLRs. All
+    iterations demap with the original a-priori LLRs; otherwise the received vector would count
+    twice.
     """
     num_tx = h.shape[1]
     shape = num_tx, constellation.bits_per_symbol

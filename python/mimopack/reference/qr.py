@@ -6,10 +6,10 @@ import numpy as np
 
 
 def modified_gram_schmidt(a):
-    """Return (q, r) with a = q r, r upper triangular with diagonal >= 0, for rows >= columns.
+    """Return (q, r) with a = q r, where r is upper triangular with diagonal >= 0.
 
-    A column of a that depends on the ones before it gives a zero on the diagonal of r and a zero
-    column in q.
+    a has at least as many rows as columns; q has the shape of a. If a column of a depends linearly
+    on the columns before it, r has a zero on the diagonal there, and q a column of zeros.
     """
     v = np.array(a, np.result_type(a, np.float64))
     columns = v.shape[1]

@@ -30,7 +30,7 @@ def zfsic(y, h, noise_var, constellation, ordering="sinr"):
 
 
 def flipped(tree, path):
-    """Return the list of 002 fig. 6: the path itself, and a branch for each bit.
+    """Return the list (1 + nt*m, nt) of 002 fig. 6: the path (nt,) and a branch for each bit.
 
     A branch is the path with one bit flipped and the levels below completed by SIC. Branches are
     ordered by level, from the top.
@@ -46,11 +46,11 @@ def flipped(tree, path):
 
 
 def bitflip(y, h, noise_var, constellation, prior=None, starts=None, ordering="sinr"):
-    """Return max-log LLRs (002 eq. 4) of the lists grown from one or more hard solutions.
+    """Return max-log LLRs (002 eq. 4) of the lists that start from one or more hard solutions.
 
     Args:
-        starts: (iterations, nt) labels by layer, with one hard solution for each iteration so far;
-            all their lists are used. None starts from ZF-SIC.
+        starts: (iterations, nt) labels by layer, one hard solution per iteration so far. The lists
+            of all solutions are combined. None stands for the solution of ZF-SIC.
     """
     tree = Tree(y, h, noise_var, constellation, sic_order(h, ordering), prior)
     if starts is None:

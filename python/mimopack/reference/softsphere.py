@@ -16,12 +16,14 @@ def softsphere(y, h, noise_var, constellation, prior=None, llr_clip=None):
     """Return max-log LLRs, 000 eq. 12 (with priors: 002 eq. 4).
 
     ``hypothesis[v, b]`` is the smallest metric so far of a candidate whose bit b is v. The search
-    visits a node if its metric is below a hypothesis that one of its leaves could lower. A leaf can
-    lower the hypotheses of the path's own bit values, and both hypotheses of each bit below.
+    visits a node if its metric is below a hypothesis that one of its leaves could lower. These are
+    the hypotheses of the bit values on the path to the node, and both hypotheses of each bit on
+    lower levels.
 
-    The metric is the squared distance over noise_var, plus the magnitude of the prior for each bit
-    that differs from the sign of its prior. This form leaves out a constant, and metrics never fall
-    along a path. LLRs are limited to +-llr_clip from the prior; None does not limit them.
+    The metric is the squared distance over noise_var, plus the magnitude of the a-priori LLR for
+    each bit that differs from the sign of its a-priori LLR. This form leaves out a constant, and
+    metrics never fall along a path. An LLR differs from the a-priori LLR by at most llr_clip; None
+    does not limit it.
     """
     nt = h.shape[1]
     m = constellation.bits_per_symbol

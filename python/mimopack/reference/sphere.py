@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Hard maximum-likelihood detection by tree search: SD, ASD and PSD (004 §3-4).
+"""Hard maximum-likelihood detection by tree search: SD, PSD and ASD (004 §3, 4 and 7).
 
 All searches work on the real-valued model of 004 eq. 3 with N = 2 nt levels of PAM symbols, so the
 constellation must be a square QAM. They return the ML solution for every channel, or with a-priori
@@ -36,10 +36,15 @@ def sorted_qr_order(h):
 class RealTree:
     """Real-valued search tree y = R s with N = 2 nt PAM symbols s.
 
-    Level N - 1 is the top; levels are numbered from 0 here, from 1 in 004. The ordering "stacked"
-    is 004 eq. 3: levels 0..nt-1 are the real parts of the antennas, nt..N-1 the imaginary parts.
-    The ordering "sorted" puts the axes of an antenna next to each other, with a zero of R between
-    them, and the antennas in the order of the sorted QR decomposition.
+    Level N - 1 is the top; levels are numbered from 0 here, from 1 in 004. A path is a tuple of
+    indices of PAM symbols, from its lowest level up to the top.
+
+    Args:
+        y, h, constellation, noise_var, prior: as for a detector.
+        ordering: order of the levels. "stacked" is 004 eq. 3: levels 0..nt-1 are the real parts of
+            the layers, nt..N-1 the imaginary parts. "sorted" has the layers in the order of the
+            sorted QR decomposition and puts the two axes of a layer on neighbouring levels. The
+            entry of R that couples these two levels is 0.
     """
 
     def __init__(self, y, h, constellation, noise_var=1.0, prior=None, ordering="stacked"):
@@ -103,7 +108,11 @@ def sd_search(tree, radius="infinite"):
     """Search depth-first (004 Algorithm 1); return (path, visited).
 
     The children of a node are visited by rising metric (Schnorr and Euchner). The first child
-    outside the radius ends the level; it counts as visited.
+    outside the radius ends the level; it counts as visited. visited is the number of such nodes.
+
+    Args:
+        tree: ``RealTree``.
+        radius: initial radius: "infinite", or "zf" for the metric of :func:`babai`.
     """
     best, bound = (None, np.inf) if radius == "infinite" else babai(tree)
     visited = 0
@@ -125,11 +134,11 @@ def sd_search(tree, radius="infinite"):
 
 
 def asd_search(tree):
-    """Search best-first, as the automatic sphere decoder ([33] of 004); return (path, visited).
+    """Search best-first (automatic sphere decoder, [33] of 004); return (path, visited).
 
     The search always expands the open node with the smallest metric, which minimises the number of
-    expanded nodes. The first leaf with the smallest metric is the solution. All children of an
-    expanded node are visited.
+    expanded nodes. When this node is a leaf, it is the solution. All children of an expanded node
+    count as visited.
     """
     visited, serial = 0, 0
     queue = [(0.0, serial, ())]
@@ -153,10 +162,11 @@ def psd_search(tree, levels, expansions, team_size):
 
     Args:
         tree: ``RealTree``.
-        levels: lvl_1 > ... > lvl_nr = 1, the levels (from 1, with N the top) at which partial
-            vectors are evaluated; all levels between two of them are expanded at once.
-        expansions: exp_1 ... exp_(nr-1), the number of partial vectors expanded at once at each
-            of these levels except the last.
+        levels: lvl_1 > lvl_2 > ... > 1, the levels at which partial vectors are evaluated; all
+            levels between two of them are expanded at once. They are numbered as in 004: 1 is the
+            bottom and N the top.
+        expansions: exp_1, exp_2, ..., the number of partial vectors that are expanded at once at
+            each of these levels except the last.
         team_size: number of threads tt; thread n mod tt does evaluation n of a round.
 
     Returns:
@@ -201,4 +211,5 @@ def _decided(search):
     return detector
 
 
+# The detectors: f(y, h, noise_var, constellation, prior, ordering, **parameters of the search).
 sd, asd, psd = _decided(sd_search), _decided(asd_search), _decided(psd_search)

@@ -10,9 +10,14 @@ from .qr import modified_gram_schmidt
 class Tree:
     """Search tree of one vector: y_tilde = R s, with columns in detection order (000 eq. 3-6).
 
-    Level i runs from nt - 1 (the root's children, detected first) down to 0; ``order[i]`` is the
-    layer at level i. Paths are (P, nt) arrays of labels by level, filled from the top. With
-    ``slices_with_prior``, slicing takes the symbol with the smallest metric instead of the closest.
+    Level nt - 1 is the top, which is detected first, and level 0 the bottom. Paths are (P, nt)
+    arrays of labels by level, filled from the top.
+
+    Args:
+        y, h, noise_var, constellation, prior: as for a detector.
+        order: (nt,), the layer at each level.
+        slices_with_prior: whether slicing takes the symbol with the smallest metric instead of the
+            closest one.
     """
 
     def __init__(self, y, h, noise_var, constellation, order, prior=None,
@@ -30,7 +35,7 @@ class Tree:
         self.slices_with_prior = slices_with_prior
 
     def residual(self, paths, level):
-        """Return y_tilde_i - sum_{j > i} R_ij s_j of each path for level i (eq. 6)."""
+        """Return y_tilde_i - sum_{j > i} R_ij s_j of each path, (P,), for i = level (eq. 6)."""
         symbols = self.constellation.points[paths[:, level + 1:]]
         return self.y[level] - symbols @ self.r[level, level + 1:]
 
@@ -85,15 +90,18 @@ def nearest_candidates(labels, metric, constellation):
 
 
 def list_llr(labels, metric, constellation, llr_method="maxlog"):
-    """LLRs of a candidate list.
+    """Compute LLRs from a list of candidates.
 
     Args:
-        labels: (P, nt) labels by layer; metric: (P,), -ln p up to a constant.
-        llr_method: "maxlog" takes each bit's best candidate of either value (002 eq. 4), "logsum"
-            the log-sum-exp of all (000 eq. 11 on the list), each candidate once.
+        labels: (P, nt) labels by layer.
+        metric: (P,) -ln p(y, s) of the candidates, up to a constant.
+        constellation: :class:`constellation.Constellation`.
+        llr_method: "maxlog" compares the best candidate for each of the two values of a bit (002
+            eq. 4). "logsum" compares the sums of exp(-metric) (000 eq. 11), with equal candidates
+            counted once.
 
     Returns:
-        (nt*m,); infinite for a bit whose list lacks one value.
+        (nt*m,) LLRs; infinite for a bit that has the same value in all candidates.
     """
     if llr_method == "logsum":
         labels, first = np.unique(labels, axis=0, return_index=True)

@@ -1,14 +1,16 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Soft-output trellis detector (reference [7] of 001: Wu, Sun, Gupta, Cavallaro, J. Signal
-Processing Systems 64, 2011).
+"""Soft-output trellis detector.
 
-This implementation follows the description in 001 and the abstract ("multi-pass trellis
-traversal"). The levels of the tree are stages of M vertices, one per symbol. Each vertex keeps the
-best of its M incoming paths (edge reduction), so M paths survive each stage. The survivors of the
-last stage contain all symbols of its layer, which gives the LLRs of this layer. Each layer is last
-in a separate pass. Figure 3 of 001 supports this reading: there, as here, N-way with N = 2 performs
-better than this detector. LLRs from the survivors of all passes together would be close to max-log.
+M. Wu, Y. Sun, S. Gupta, J. R. Cavallaro: Implementation of a High Throughput Soft MIMO Detector on
+GPU. Journal of Signal Processing Systems 64, 2011; reference [7] of 001. This implementation
+follows the description in 001 and the abstract ("multi-pass trellis traversal").
+
+The levels of the tree are stages of M vertices, one per symbol. Each vertex keeps the best of its M
+incoming paths (edge reduction), so M paths survive each stage. The survivors of the last stage
+contain all symbols of its layer and give the LLRs of this layer. Each layer is last in a separate
+pass. Figure 3 of 001 supports this interpretation: there, as here, N-way with N = 2 performs better
+than this detector. LLRs from the survivors of all passes together would be close to max-log.
 """
 
 import numpy as np

@@ -81,11 +81,13 @@ def turbo(llr, interleaver, join, iterations, scale, early_stop=True, messages=N
         join: see ``constituent``.
         iterations: maximum number of iterations.
         scale: factor of the extrinsic LLRs.
-        early_stop: end a codeword's iterations when both constituent decoders decide the same.
+        early_stop: whether to stop decoding a codeword when both constituent decoders decide for
+            the same information bits.
         messages: (n, K) extrinsic LLRs of the second decoder from an earlier call, or None.
 
     Returns:
-        (posterior LLRs, messages, (n,) whether both decoders decided the same, (n,) iterations)
+        ((n, 3 K + 12) a-posteriori LLRs, (n, K) messages, (n,) bool: whether both decoders decided
+        for the same information bits, (n,) number of iterations)
     """
     n, size = len(llr), len(interleaver)
     information, tail, parity = to_codes(np.clip(llr, -LARGEST, LARGEST), size)

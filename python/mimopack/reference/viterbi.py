@@ -44,7 +44,7 @@ def viterbi(llr, puncturing, generators):
 
 
 def depuncture(llr, puncturing):
-    """Return LLRs of A and B for each step, (n, steps, 2), with 0 for bits not sent."""
+    """Return the LLRs of A and B in each step, (n, steps, 2); bits not sent have LLR 0."""
     n, sent = np.shape(llr)
     places = sent_places(sent, puncturing)
     pairs = np.zeros((n, 2 * (places[-1] // 2 + 1)))

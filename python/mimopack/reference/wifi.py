@@ -8,8 +8,8 @@ import numpy as np
 
 from .. import constellation as constellations
 
-# The long field nominally begins after ten periods of the short one. These are the largest
-# deviations before and after, around the best window: samples at 20 MS/s.
+# The long training field nominally begins after ten periods of the short one. It may begin earlier
+# or later by these numbers of samples at 20 MS/s, counted from the best window.
 _EARLY, _LATE = 14, 64
 _GUARD = 16
 _LTF_START = 192    # from the start of the short field to the first FFT window
@@ -18,15 +18,16 @@ _SEARCH_DELAY = 8
 _LAG64_THRESHOLD = 0.3
 # The same threshold for subcarriers, without those that hold only noise.
 _INSIDE_THRESHOLD = 0.4
-# A mean counts as a DC offset above this ratio of its energy to the power. A signal with an unknown
-# carrier offset seldom has such a strong mean.
+# A mean counts as a DC offset if the ratio of its energy to the power exceeds this limit. A signal
+# with an unknown carrier offset seldom has such a strong mean.
 _LEAST_DIRECT = 8.0
 _ADVANCE = 4    # largest cyclic advance of an antenna in the non-HT preamble
 
 # Delays of the 64 taps of a channel. A negative delay is an index from the end of an inverse FFT.
 _DELAYS = np.arange(-32, 32)
 _NEAR = np.abs(_DELAYS) <= _GUARD + 8
-# Share of the total power that noise puts into the taps of a channel, and that a channel must put.
+# Taps of a channel, and the smallest share of the total power in these taps that indicates a
+# channel. Noise alone puts the share _WIDTH / 64 into them.
 _WIDTH = _ADVANCE + _GUARD + 1
 _TAPS = np.arange(-_ADVANCE - 4, _GUARD - 3)
 _CONCENTRATED = _WIDTH / 64 + 0.35 * (1 - _WIDTH / 64)
@@ -35,9 +36,11 @@ _CARRIERS = np.delete(np.arange(-26, 27), 26)
 
 # A-priori standard deviation of sampling clock offsets.
 _CLOCK_DEVIATION = 25e-6
-# Estimate the clock offset over the first symbols before more of them. Over more, phases may wrap.
+# Numbers of symbols over which the clock offset is estimated, one after the other: without an
+# estimate from fewer symbols, the phases of many symbols may wrap.
 _SPANS = (24, 96, 384, 1 << 20)
-# Ratio of mean squared correlations to those of independent noise that reveals an interferer.
+# An interferer is assumed if squared correlations are this many times as large as those of
+# independent noise, on average.
 _CORRELATED = 4
 # A pilot with more than this multiple of the usual pilot noise of a frame counts less.
 _PILOT_EXCESS = 2.5
@@ -51,19 +54,21 @@ _LEAST_WANDER = 1e-6
 def sampling_offset(pilots, carriers, distance, fft_size):
     """Estimate the sampling clock offset of frames.
 
-    A clock that is slower by epsilon delays a symbol by epsilon * distance. This rotates subcarrier
-    k by -2 pi k epsilon distance / fft_size. Products of pilot pairs are free of the common phase.
-    The estimate is maximum a posteriori with a standard deviation of 25 ppm.
+    A clock that is slower by the relative offset epsilon delays a symbol by epsilon * distance.
+    This rotates subcarrier k by -2 pi k epsilon distance / fft_size. Products of pilot pairs are
+    free of the common phase. The estimate is maximum a posteriori, with a Gaussian a-priori
+    distribution of epsilon that has a standard deviation of 25 ppm.
 
     Args:
-        pilots: complex (n, symbols, pilots), received pilots times the conjugate of the expected
-            ones, over the noise. Mean and variance are both equal to the SNR of the pilot.
-        carriers: (pilots,), subcarriers of the pilots.
-        distance: (symbols,), samples from the middle of the training fields.
+        pilots: (n, symbols, pilots) complex, received pilots times the conjugates of the expected
+            pilots, divided by the noise power. Mean and variance are both equal to the SNR of the
+            pilot.
+        carriers: (pilots,) subcarrier indices of the pilots.
+        distance: (symbols,) distances in samples from the middle of the training fields.
         fft_size: number of samples in a symbol without guard interval.
 
     Returns:
-        float64 (n,): epsilon.
+        (n,) float64: epsilon; 1e-6 is 1 ppm.
     """
     k = np.asarray(carriers)
     pilots = np.asarray(pilots, complex)
@@ -92,15 +97,16 @@ def sampling_offset(pilots, carriers, distance, fft_size):
 def common_phase(total):
     """Estimate the phase of each symbol from the sum over its pilots.
 
-    A line is fitted, and the remainder is smoothed according to its own phase noise. The smoother
-    is the exponential kernel for a random walk in white noise.
+    The function fits a line to the phases and smooths the remainder with the exponential kernel for
+    a random walk in white noise. The remainder itself shows how large the random walk is.
 
     Args:
-        total: complex (n, symbols), sums over pilots and antennas of ``pilots`` in
-            :func:`sampling_offset`. Mean and variance are the SNR of all pilots of a symbol.
+        total: (n, symbols) complex, sums over pilots and antennas of ``pilots`` in
+            :func:`sampling_offset`. Mean and variance are both equal to the SNR of all pilots of a
+            symbol together.
 
     Returns:
-        float64 (n, symbols): phase in radians.
+        (n, symbols) float64: phase in radians.
     """
     total = total.astype(complex)
     symbols = total.shape[1]
@@ -149,14 +155,17 @@ def acquire(samples, lag16, scale, bins, sequence):
     """Find preambles as ``_core.wifi.acquire`` does, one candidate at a time.
 
     Args:
-        samples: (n, num_rx, 334 scale), from the best window of the short training field on.
-        lag16: (n,), correlation of this window over 16 scale samples.
+        samples: (n, num_rx, 334 * scale) complex; a row begins with the best window of the short
+            training field.
+        lag16: (n,) complex, correlation of this window with itself at a lag of 16 * scale samples.
         scale: sample rate over 20 MS/s.
-        bins: (parts, 52), FFT bins (size 64 scale) of the subcarriers of each 20 MHz part.
-        sequence: (52,), the long training field.
+        bins: (parts, 52) bins of the subcarriers of each 20 MHz part, in an FFT of 64 * scale.
+        sequence: (52,) the long training field, in the order of the subcarriers.
 
     Returns:
-        list of n (bit mask of parts, start, window, cfo), or None without a preamble.
+        A list with an entry for each candidate: None if it is no preamble, otherwise (parts, start,
+        window, cfo). parts is a bit mask of the 20 MHz parts. start and window are the sample
+        indices of the frame and of the first FFT window. cfo is in cycles per sample.
     """
     return [_acquire(np.asarray(one, complex), lag, scale, bins, sequence)
             for one, lag in zip(samples, lag16, strict=True)]
@@ -248,7 +257,12 @@ def _timing(spectrum, sequence):
 def window_shift(power, guard):
     """Return the window shift with the least interference from neighbouring symbols.
 
-    ``power`` holds 64 paths at delays -32..31. Among equally good shifts, return the middle one.
+    Args:
+        power: (64,) powers of the paths at delays -32..31, in samples at 20 MS/s.
+        guard: length of the guard interval in the same unit.
+
+    Returns:
+        The shift in the same unit; among equally good shifts, the middle one.
     """
     shifts = np.arange(-guard - 8, guard + 1)
     outside = (np.maximum(shifts - _DELAYS[:, None], 0)
@@ -273,7 +287,17 @@ _LOBE = (0, 0.42, 0.72, 1.0, 1.28, 1.5, 1.7, 1.85)
 def extent(power, least, margin, delay, lobe, longest):
     """Return the range of delays of a channel's paths, from its power delay profile.
 
-    Return None if there are no paths, or if they are spread too far.
+    Args:
+        power: (delays,) power at each delay.
+        least: power above which there is a path.
+        margin: length added at both ends for weaker paths.
+        delay: (delays,) ascending delays with equal steps, in samples at 20 MS/s.
+        lobe: resolution of the transform that gave the profile, in the unit of delay. The main lobe
+            of its Hann window reaches up to 2 * lobe from a path.
+        longest: largest difference of the delays.
+
+    Returns:
+        (first, last) delay; None if there are no paths or their spread exceeds longest.
     """
     there = np.flatnonzero(power > least)
     if not there.size:
@@ -294,10 +318,10 @@ def points(frame_format, sent):
 
     Args:
         frame_format: format of the frames.
-        sent: uint8 (n, num_symbols, bits), in the order of ``wifi.data_field.DataField.encode``.
+        sent: (n, num_symbols, bits) uint8, in the order of ``wifi.data_field.DataField.encode``.
 
     Returns:
-        complex64 (n, num_symbols, used carriers, N_STS).
+        (n, num_symbols, used subcarriers, N_STS) complex64.
     """
     f, plan = frame_format, frame_format.plan
     n = len(sent)
@@ -333,23 +357,26 @@ def refine(received, points, channel, least_squares, in_ltf, turn, k, trained_k,
            estimated, fft, weight):
     """Estimate clock, phase, noise and channels of frames from their decoded symbols.
 
+    Axes: n frames, R receive antennas, T symbols, K used subcarriers, C subcarriers with a channel
+    estimate, N space-time streams. The received values and the channel of an antenna are divided by
+    the standard deviation of its noise.
+
     Args:
-        received: complex (n, R, T, K), over the noise deviation of the antennas.
-        points: complex (n, N, T, K), decoded points.
-        channel: complex (n, C, R, N), over the noise deviation, without the phase rotations of the
-            streams.
-        least_squares: shaped as channel, estimate from the training fields.
-        in_ltf: (K,), positions of the carriers among those with a channel.
-        turn: (C, N), phase rotations of the streams.
-        k, trained_k: (K,) and (C,), subcarrier indices.
+        received: (n, R, T, K) complex, received values.
+        points: (n, N, T, K) complex, decoded points.
+        channel: (n, C, R, N) complex, without the phase rotations of the streams.
+        least_squares: (n, C, R, N) complex, estimate from the training fields alone.
+        in_ltf: (K,) positions of the used subcarriers among the C subcarriers.
+        turn: (C, N) phase rotations of the streams, complex.
+        k, trained_k: (K,) and (C,) subcarrier indices.
         distance, fft: as for :func:`sampling_offset`.
-        pilots: positions of the pilots among the K carriers.
-        estimated: positions among the K carriers of those whose channel is estimated again.
-        weight: number of symbols that the training fields are worth.
+        pilots: positions of the pilots among the K subcarriers.
+        estimated: positions among the K subcarriers at which to estimate the channel again.
+        weight: weight of the training fields, in symbols.
 
     Returns:
-        (epsilon (n,), phase (n, T), received without phase rotations, noise (n, K, R), minimum
-        noise (n, R), channel).
+        (epsilon (n,), phase (n, T) in radians, received without the phase rotations, noise (n, K,
+        R), minimum noise (n, R), channel). The noise is a power, relative to the earlier estimate.
     """
     whitened = (channel * turn[:, None, :])[:, in_ltf]
     expected = np.einsum("nkri,nitk->nrtk", whitened, points)
@@ -386,10 +413,10 @@ def whiten(received, points, channel, noise, in_ltf, turn, places):
     Args:
         received, noise, channel: as returned by :func:`refine`.
         points, in_ltf, turn: as for :func:`refine`.
-        places: (D,), positions of the data carriers.
+        places: (D,) positions of the data subcarriers among the K used ones.
 
     Returns:
-        (vectors (n, D, T, R), channel (n, K, R, N)).
+        (vectors (n, D, T, R), channel (n, K, R, N)). The axes are those of :func:`refine`.
     """
     scale = 1 / np.sqrt(noise)
     whitened = (channel * turn[:, None, :])[:, in_ltf] * scale[..., None]
@@ -405,20 +432,21 @@ def whiten(received, points, channel, noise, in_ltf, turn, places):
 def residual_noise(residual, gain, symbols):
     """Estimate the noise of subcarriers from the residual after subtracting decided points.
 
-    Wrong decisions add alpha gain to the noise, in proportion to the power of the channel. alpha is
-    the median of residual / gain over antennas and subcarriers. The noise of an antenna is the
-    median over its subcarriers, limited to its earlier estimate. An interferer is assumed where the
-    residual exceeds the sum of both by more than noise would in one of a thousand subcarriers
-    (Wilson and Hilferty's cube root of the chi-squared distribution). There, the noise is
-    multiplied by the ratio of the residual to the sum.
+    All powers are relative to the earlier estimate of the noise of the antenna. Wrong decisions
+    increase the residual by alpha * gain, in proportion to the power of the channel; alpha is the
+    median of residual / gain over antennas and subcarriers. The noise of an antenna is the median
+    of the residual over its subcarriers, but at most the earlier estimate. An interferer is assumed
+    where the residual exceeds the sum noise + alpha * gain by more than noise would in one of a
+    thousand subcarriers (Wilson and Hilferty's cube root of the chi-squared distribution). There,
+    the noise is multiplied by the ratio of the residual to the sum.
 
     Args:
-        residual: (n, R, K), mean of |y - H x|^2 over the symbols, over the noise of the antennas.
-        gain: (n, R, K), sum of |H|^2 over the streams, over the noise of the antennas.
+        residual: (n, R, K) mean of |y - H x|^2 over the symbols.
+        gain: (n, R, K) sum of |H|^2 over the streams.
         symbols: number of symbols.
 
     Returns:
-        (noise, power of wrong decisions), each (n, R, K), over the noise of the antennas.
+        (noise, power of wrong decisions), each (n, R, K).
     """
     gain = np.maximum(gain, 1e-20)
     alpha = np.median(residual / gain, axis=(1, 2), keepdims=True)
@@ -437,8 +465,8 @@ def pilot_trust(received, expected):
     magnitude indicates the noise.
 
     Args:
-        received, expected: complex (n, R, symbols, pilots), over the noise deviation of the
-            antennas.
+        received, expected: (n, R, symbols, pilots) complex, divided by the standard deviation of
+            the antenna's noise.
 
     Returns:
         (n, 1, pilots), 0..1: 1 for pilots with the usual noise.
@@ -456,10 +484,10 @@ def residual_correlation(residual):
     Elements off the diagonal are reduced by the correlation that independent noise would show.
 
     Args:
-        residual: complex (n, R, ...), R > 1.
+        residual: (n, R, ...) complex, R > 1: received values minus expected values.
 
     Returns:
-        complex128 (n, R, R), 1 on the diagonal.
+        (n, R, R) complex128, 1 on the diagonal.
     """
     flat = residual.reshape(*residual.shape[:2], -1)
     rows, count = flat.shape[1:]
@@ -477,13 +505,13 @@ def interpolated(channel, hit, carriers):
     """Interpolate the channel of subcarriers with interference from their neighbours.
 
     Args:
-        channel: complex64 (n, k, R, S).
-        hit: bool (n, k, R), subcarriers with interference. If they are the majority at an antenna,
-            the antenna's channel stays unchanged.
-        carriers: (k,), subcarrier indices.
+        channel: (n, k, R, S) complex64.
+        hit: (n, k, R) bool, subcarriers with interference. If they are half of all or more at an
+            antenna, the antenna's channel stays unchanged.
+        carriers: (k,) subcarrier indices.
 
     Returns:
-        complex64 (n, k, R, S).
+        (n, k, R, S) complex64.
     """
     few = hit.any(axis=1) & (2 * hit.sum(axis=1) < hit.shape[1])
     if not few.any():
@@ -501,9 +529,10 @@ def demodulate(samples, first, cfo, direct, plan, smooth):
     """Demodulate a frame: compute received vectors, channel and noise from its samples.
 
     Args:
-        samples: complex (R, length); windows count from sample ``first``.
+        samples: (R, length) complex.
+        first: index of the sample from which the windows are counted.
         cfo: carrier offset in cycles per sample, to be removed.
-        direct: (R,), DC offset, to be removed.
+        direct: (R,) DC offset, to be removed.
         plan: dictionary of the format's constants, as ``wifi.demodulator`` passes it to C++.
         smooth: function (estimates (k, R * N), variance of their noise) that returns (channels
             (C, R * N), error variance over the noise, paths (64,)).
@@ -579,7 +608,10 @@ def demodulate(samples, first, cfo, direct, plan, smooth):
 
 
 def delimiter_crc(head):
-    """Return the CRC of the first 16 bits of an A-MPDU delimiter (IEEE 802.11-2020 §9.7.1)."""
+    """Return the 8-bit CRC of an A-MPDU delimiter (IEEE 802.11-2020 §9.7.1).
+
+    ``head`` is the integer made of the delimiter's first 16 bits, least significant bit first.
+    """
     register = 0xFF
     for bit in range(16):
         feedback = (register >> 7 ^ head >> bit) & 1
@@ -590,7 +622,13 @@ def delimiter_crc(head):
 def find_mpdus(psdu, aggregated):
     """Find the MPDUs of a PSDU, see ``wifi.mac.split``.
 
-    Return (list of (offset, length, whether the FCS is correct), whether these are all MPDUs).
+    Args:
+        psdu: bytes.
+        aggregated: whether the PSDU is an A-MPDU.
+
+    Returns:
+        ([(offset, length, whether the FCS is correct), ...] with a tuple for each MPDU, whether
+        these are all MPDUs). Offsets and lengths are in bytes.
     """
     def fits(data):
         return len(data) > 4 and zlib.crc32(data[:-4]).to_bytes(4, "little") == data[-4:]

@@ -18,12 +18,10 @@ ALLOWED = ("rayleigh (options rho_tx=, rho_rx=), block (rho_tx=, rho_rx=, length
 def make_channel(text):
     """Make the function that draws the matrices of a channel.
 
-    The function takes (frames, vectors, num_rx, num_tx, rng) and returns complex64 matrices
-    (frames * vectors / T, num_rx, num_tx); each matrix applies to T consecutive vectors. The mean
-    power of each entry is 1.
+    The channels are:
 
-    - rayleigh: i.i.d. Rayleigh fading, a matrix for each vector.
-    - block: block fading, a matrix for each frame, or for ``length`` consecutive vectors of it.
+    - rayleigh: i.i.d. Rayleigh fading, with a new matrix for each vector.
+    - block: block fading, with a new matrix for each frame, or after ``length`` vectors of a frame.
     - tdl_a, tdl_b, tdl_c: 3GPP TR 38.901 (``channel.power_delay_profile``), static during a frame,
       with the rms delay spread ``delay_spread_ns`` (default 100). The vectors lie on the 52 data
       subcarriers of a 20 MHz OFDM symbol, in ascending frequency, one symbol after another.
@@ -33,6 +31,11 @@ def make_channel(text):
 
     Args:
         text: name with options, such as "tdl_c:delay_spread_ns=80".
+
+    Returns:
+        A function of (number of frames, vectors per frame, num_rx, num_tx, rng) that returns
+        (frames * vectors / T, num_rx, num_tx) complex64 matrices. Each matrix applies to T
+        consecutive vectors. The mean power of each entry is 1.
 
     Raises:
         ValueError: the channel or one of its options does not exist or is out of range.

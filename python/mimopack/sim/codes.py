@@ -8,21 +8,23 @@ from .. import coding
 from ..checks import integer
 from ..specs import parse
 
-UNCODED_VECTORS = 100
+UNCODED_VECTORS = 100    # vectors in a frame of "none"
 
 
 def allowed():
-    """Say what ``make_code`` takes."""
-    return (f"none[:VECTORS], {', '.join(coding.FORMS)}; parameters of the decoder "
-            "may follow (wimax:2304:1/2:factor=0.75)")
+    """Return a description of the names that ``make_code`` takes, for messages."""
+    return (f"none[:VECTORS], {', '.join(coding.FORMS)}; options of the decoder may follow "
+            "(wimax:2304:1/2:factor=0.75)")
 
 
 @dataclass(frozen=True)
 class Uncoded:
-    """In place of a :class:`coding.Code`: bits that are sent as they are. There is no decoder.
+    """Stands for a :class:`coding.Code` in a link without a code: sends the bits unchanged.
+
+    It has no decoder.
 
     Attributes:
-        num_info: bits of a frame.
+        num_info: number of bits per frame.
     """
 
     num_info: int
@@ -30,26 +32,27 @@ class Uncoded:
 
     @property
     def num_bits(self):
-        """Bits sent of a frame: all."""
+        """Number of bits sent per frame, equal to num_info."""
         return self.num_info
 
     def encode(self, bits):
-        """The bits."""
+        """Return the bits unchanged."""
         return bits
 
 
 def make_code(text, bits_per_vector):
-    """The code of which a frame is a codeword.
+    """Make the code of a link. Each frame is one of its codewords.
 
     Args:
-        text: a name for ``coding.get``; or "none", frames of 100 vectors, or as many as it says.
-        bits_per_vector: bits that a vector carries.
+        text: a name for ``coding.get``; or "none" for uncoded frames of 100 vectors, "none:500" for
+            frames of 500 vectors.
+        bits_per_vector: number of bits that a vector carries.
 
     Returns:
         :class:`coding.Code` or :class:`Uncoded`.
 
     Raises:
-        ValueError: text names none.
+        ValueError: text is not such a name.
     """
     try:
         spec = parse(text)

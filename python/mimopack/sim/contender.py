@@ -18,14 +18,14 @@ class Contender:
 
     Args:
         link: the ``Link``.
-        text: detector with its parameters, such as "nway:num_passes=4". ``iterations`` and
-            ``feedback_scale`` here override the arguments below. ``list_bits`` is the parameter of
-            a ``coding.ListDecoder`` for the last pass.
+        text: detector with its parameters, such as "nway:num_passes=4". It may also set three
+            parameters of the receiver: ``iterations`` and ``feedback_scale``, which override the
+            arguments below, and ``list_bits`` of a ``coding.ListDecoder`` for the last pass.
         iterations, feedback_scale, early_stop: see ``IterativeReceiver``.
         decoder_iterations: maximum number of decoder iterations.
         backend: backend of the detector. With "cuda", a decoder that accepts GPU arrays also runs
             on the GPU; with "reference", the decoder runs on the CPU.
-        threads: CPU threads of detector and decoder.
+        threads: number of CPU threads of detector and decoder; 0 takes all cores.
 
     Raises:
         ValueError: an argument is invalid, or needs a code that the link does not have.

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What is simulated: coded frames over a MIMO channel."""
+"""The simulated link: coded frames over a MIMO channel."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -16,18 +16,21 @@ from ..iterative import CodewordLayout
 from .channels import make_channel
 from .codes import Uncoded, make_code
 
-BLOCK = 16    # frames that have a seed of their own
+BLOCK = 16    # number of frames with a common seed
 SNR_KINDS = ("snr", "ebn0")
 
 
 @dataclass(frozen=True)
 class Frames:
-    """Simulated frames, one after another.
+    """A batch of n simulated frames.
 
     Attributes:
-        bits: (n, num_info) uint8.
-        words: (n, num_bits) uint8, what is sent of their codewords.
-        y, h, noise_var: what a detector gets.
+        bits: (n, num_info) uint8, the information bits.
+        words: (n, num_bits) uint8, the bits sent.
+        y: (n * vectors, num_rx) complex64, the received vectors of all frames in order; vectors is
+            the number of vectors per frame.
+        h: (n * vectors / T, num_rx, num_tx) complex64; T consecutive vectors share a matrix.
+        noise_var: noise power per complex receive dimension.
     """
 
     bits: Any
@@ -39,28 +42,30 @@ class Frames:
 
 @dataclass(frozen=True)
 class Link:
-    """Transmitter and channel: a frame is a codeword, interleaved, in as many vectors as it needs.
+    """Transmitter and channel of a simulation.
 
-    Model: y = H x + n with E|x_i|^2 = 1, E|h_ij|^2 = 1 and n ~ CN(0, noise_var I). The receiver
-    knows H and noise_var.
+    A frame is one interleaved codeword, which fills as many vectors as it needs. Model: y = H x + n
+    with E|x_i|^2 = 1, E|h_ij|^2 = 1 and n ~ CN(0, noise_var I). The receiver knows H and noise_var.
 
     Args:
-        num_tx, num_rx: antennas.
-        constellation: a built-in name.
+        num_tx, num_rx: number of transmit and receive antennas.
+        constellation: a name in ``constellation.BUILT_IN``.
         code, channel: see ``make_code`` and ``make_channel``.
-        interleaver: "random", one permutation of a codeword for all frames, or "none".
-        snr_kind: what an SNR is, in dB. "snr": per receive antenna, num_tx / noise_var. "ebn0":
-            received energy of an information bit, of all receive antennas, over noise_var:
-            SNR + 10 log10(num_rx / (num_tx m R)) with the code rate R (B. M. Hochwald, S. ten
-            Brink, IEEE Trans. Commun. 51 (3), 2003, eq. 41).
-        seed: frames come in blocks of 16; the random numbers of a block depend on seed, SNR (to a
-            thousandth of a dB) and the block's number alone.
+        interleaver: "random" for one random permutation of the codeword, the same in all frames; or
+            "none".
+        snr_kind: definition of the SNR values, which are in dB. "snr" is the SNR per receive
+            antenna, num_tx / noise_var. "ebn0" is Eb/N0: the energy of an information bit at all
+            receive antennas together, over noise_var. It equals SNR + 10 log10(num_rx / (num_tx m
+            R)), with m bits per symbol and the code rate R (B. M. Hochwald, S. ten Brink, IEEE
+            Trans. Commun. 51 (3), 2003, eq. 41).
+        seed: seed of the random numbers. Frames come in blocks of 16. The random numbers of a block
+            depend only on seed, SNR (rounded to 0.001 dB) and the number of the block.
 
     Attributes:
         coding: the :class:`coding.Code`, or :class:`codes.Uncoded`.
 
     Raises:
-        ValueError: an argument is not as above.
+        ValueError: an argument does not match its description.
     """
 
     num_tx: int = 4
@@ -83,10 +88,12 @@ class Link:
 
     @cached_property
     def points(self):
+        """The :class:`constellation.Constellation`."""
         return constellations.get(self.constellation)
 
     @property
     def bits_per_vector(self):
+        """Number of bits sent per vector, num_tx * m."""
         return self.num_tx * self.points.bits_per_symbol
 
     @property
@@ -96,32 +103,46 @@ class Link:
 
     @cached_property
     def permutation(self):
-        """The interleaver, or None."""
+        """The :class:`coding.RandomInterleaver`; None without one or without a code."""
         return (RandomInterleaver(self.coding.num_bits, self.seed)
                 if self.interleaver == "random" and self.is_coded else None)
 
     @cached_property
     def layout(self):
+        """The :class:`iterative.CodewordLayout`."""
         return CodewordLayout(self.coding.num_bits, self.bits_per_vector, self.permutation)
 
     @property
     def ebn0_over_snr(self):
-        """Eb/N0 less SNR per receive antenna, in dB."""
+        """Eb/N0 minus SNR per receive antenna, in dB."""
         return 10 * np.log10(self.num_rx / (self.bits_per_vector * self.coding.rate))
 
     def snr_db(self, value):
-        """SNR per receive antenna of a value of this ``snr_kind``."""
+        """Convert an SNR of this link's ``snr_kind`` to the SNR per receive antenna, both in dB.
+
+        Raises:
+            ValueError: value is not a number from -100 to 200.
+        """
         value = number("snr", value)
         if not -100 <= value <= 200:
             raise ValueError(f"snr: got {value}, allowed are -100 to 200 (dB)")
         return value - (self.ebn0_over_snr if self.snr_kind == "ebn0" else 0.0)
 
     def noise_var(self, value):
-        """Noise power per complex receive dimension."""
+        """Return the noise power per complex receive dimension at an SNR, as for ``snr_db``."""
         return self.num_tx * 10 ** (-self.snr_db(value) / 10)
 
     def frames(self, value, block, count=1):
-        """:class:`Frames` of count blocks at an SNR, from the one of this number on."""
+        """Simulate blocks of frames up to the receive antennas.
+
+        Args:
+            value: SNR in dB, of the link's ``snr_kind``.
+            block: number of the first block, from 0.
+            count: number of blocks.
+
+        Returns:
+            :class:`Frames` with n = 16 count.
+        """
         noise_var, code = self.noise_var(value), self.coding
         place = round(1000 * value) + 100_000    # not negative, as a seed has to be
         vectors = self.layout.vectors

@@ -37,8 +37,8 @@ class Simulation:
         iterations, decoder_iterations, feedback_scale, early_stop: see ``Contender``.
         output: path of a JSON file for the results; an existing file is continued.
         backend: backend of the detectors.
-        threads: number of CPU threads, 0 for all cores; each thread has its own frames and
-            receivers.
+        threads: number of CPU threads; 0 takes all cores. Each thread simulates its own frames with
+            its own receivers. With backends "auto" and "cuda" at most four threads do so.
         batch: frames per call, rounded up to blocks of 16; None takes 64, or 1024 on a GPU.
 
     Raises:
@@ -79,8 +79,8 @@ class Simulation:
             progress: function called with (detector, SNR, ``Tally``) after each update.
 
         Returns:
-            List of dictionaries with the results of all stored points, as in the file. The
-            attribute ``complete`` is True if all requested points are complete.
+            A list of dictionaries with the results of all stored points, as in the file. Afterwards
+            the attribute ``complete`` is True if all requested points are complete.
 
         Raises:
             ValueError: an argument is invalid.

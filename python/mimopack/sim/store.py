@@ -6,6 +6,7 @@ import json
 import os
 from pathlib import Path
 
+# Entry "what" of the file, by which a file of results is recognised.
 WHAT = "bit and frame error rates, simulated"
 
 
@@ -50,6 +51,7 @@ class Store:
         return row and row["counts"]
 
     def put(self, row):
+        """Store a row, a dictionary with at least the keys detector, at_db and counts."""
         self._rows[row["detector"], row["at_db"]] = row
 
     @property

@@ -45,7 +45,7 @@ class Counts:
     decoder_iterations: Any
 
     def part(self, at):
-        """Return the counts of some of the frames."""
+        """Return the counts of some frames; ``at`` is a slice or an array of indices."""
         return Counts(self.bits[:, at], self.detected[at], self.found[at], self.passes[at],
                       self.decoder_iterations[at])
 
@@ -70,6 +70,7 @@ class Tally:
 
     @property
     def frames(self):
+        """Number of frames."""
         return self._sums["frames"]
 
     @property

@@ -2,11 +2,11 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Parity-check matrices in files of MacKay's alist format.
 
-The format (D. MacKay, "Encyclopedia of sparse graph codes") is a text of numbers, line by line:
-numbers of columns and rows of the matrix; largest weight of a column and of a row; weight of each
-column; weight of each row. Then a line for each column lists the rows of its ones, and a line for
-each row lists the columns of its ones. Rows and columns are counted from 1, and each line is filled
-up with zeros to the largest weight.
+The format (D. MacKay, "Encyclopedia of sparse graph codes") is text with numbers. The first four
+lines are: the numbers of columns and rows of the matrix; the largest weight of a column and of a
+row; the weight of each column; the weight of each row. Then follows a line for each column, with
+the rows of its ones, and a line for each row, with the columns of its ones. Rows and columns are
+counted from 1, and each of these lines is filled up with zeros to the largest weight.
 """
 
 from pathlib import Path
@@ -62,7 +62,11 @@ def _ones(path, what, lines, weights, limit):
 
 
 def write_alist(code, path):
-    """Write the matrix of a :class:`ParityChecks` or :class:`Prototype` to an alist file."""
+    """Write the matrix of a :class:`ParityChecks` or :class:`Prototype` to an alist file.
+
+    Raises:
+        OSError: the file cannot be written.
+    """
     rows, columns = code.checks()
     by_column = np.lexsort((rows, columns))
     halves = [_lists(columns[by_column], rows[by_column], code.num_bits),

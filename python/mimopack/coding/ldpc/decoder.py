@@ -17,36 +17,40 @@ class LdpcDecoder(SoftDecoder):
     """Layered soft-output decoder for batches of codewords.
 
     The decoder processes the checks one after another; each check uses the results of the checks
-    before it (D. E. Hocevar, IEEE SiPS 2004). A check sends each of its bits the product of the
-    signs of the other bits and a magnitude. With "normalized" the magnitude is the smallest of the
-    other bits times ``factor``. With "offset" it is the smallest of the other bits minus ``offset``
-    (J. Chen, M. P. C. Fossorier, IEEE Trans. Commun. 50(3), 2002). "sum-product" computes the exact
-    message, for comparisons (reference backend only).
+    before it (D. E. Hocevar, IEEE SiPS 2004). A check's message to a bit is a sign times a
+    magnitude; the sign is the product of the signs of the check's other bits. With "normalized"
+    the magnitude is the smallest magnitude of the other bits, times ``factor``. With "offset" it is
+    this smallest magnitude minus ``offset``, at least 0 (J. Chen, M. P. C. Fossorier, IEEE Trans.
+    Commun. 50(3), 2002). "sum-product" computes the exact message, for comparisons (reference
+    backend only).
 
-    One thread at a time may use an object.
+    A decoder is not thread-safe.
 
     Args:
         code: a parity-check matrix: an object with num_bits, num_checks and checks().
         iterations: maximum number of iterations.
-        algorithm, factor, offset: see above. Of the factors from 0.7 to 1, codes of 802.16e and
-            802.11n lost the fewest codewords with 0.75 or 0.8; with 0.75, rate 1/2 of 802.16e kept
-            a few wrong bits at 2 dB. At rates up to 1/2, 5G NR gains 0.2 to 0.4 dB from "offset",
-            which requires correctly scaled LLRs; codes named ``nr_matched`` use it
-            (docs/coding.md).
+        algorithm, factor, offset: see above. With factors of 0.75 and 0.8 codes of 802.16e and
+            802.11n lost the fewest codewords, among factors from 0.7 to 1. With 0.75, the code of
+            rate 1/2 of 802.16e kept a few wrong bits at 2 dB. At rates up to 1/2, 5G NR gains 0.2
+            to 0.4 dB from "offset", which requires correctly scaled LLRs. It is the default of
+            codes named ``nr_matched`` (docs/coding.md).
         early_stop: whether to stop decoding a codeword when all its checks hold.
         keep_messages: whether the next call continues from the messages of the last one, as long as
             the number of codewords stays the same. Iterative receivers use this. ``reset`` deletes
             the messages.
-        backend: "cpu" (float32, all instruction sets), "cuda" (float32, the same result but for
+        backend: "cpu" (C++, float32), "cuda" (float32; results differ from the CPU's only by
             rounding), "auto" (see ``backends``; with keep_messages the CPU takes all host arrays)
             or "reference" (NumPy, float64).
-        device: number of the GPU.
+        device: index of the GPU.
         threads: number of CPU threads; 0 takes all cores.
         isa: see the detectors.
 
-    Attributes, of the last ``decode``; CuPy arrays if its input was one:
+    Attributes, set by ``decode``; CuPy arrays if its input was one:
         found: (n,) bool, whether the signs of a codeword's LLRs satisfy all checks.
-        iterations_taken: (n,) int32.
+        iterations_taken: (n,) int32, number of iterations.
+
+    Raises:
+        ValueError: an argument does not match its description.
     """
 
     def __init__(self, code, iterations=20, algorithm="normalized", factor=0.8, offset=0.5,

@@ -8,7 +8,7 @@ from ...checks import bits as check_bits
 
 
 class LdpcEncoder:
-    """Systematic encoder (T. J. Richardson, R. L. Urbanke, IEEE Trans. Inf. Theory 47(2), 2001).
+    """Systematic LDPC encoder (T. Richardson, R. Urbanke, IEEE Trans. Inf. Theory 47(2), 2001).
 
     A bit that occurs in only one check follows from the other bits of that check. The constructor
     removes such bits together with their checks, round by round, until none is left. The parity
@@ -42,6 +42,9 @@ class LdpcEncoder:
 
         Returns:
             (n, num_bits) uint8.
+
+        Raises:
+            ValueError: bits does not match its description.
         """
         bits = check_bits("bits", bits, self.num_info)
         words = np.zeros((len(bits), self.num_bits), np.uint8)

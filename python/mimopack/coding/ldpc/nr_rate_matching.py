@@ -26,7 +26,10 @@ def nr_base_graph(info_bits, rate):
 
     Args:
         info_bits: number of bits in the transport block, without CRC.
-        rate: code rate.
+        rate: code rate of the modulation and coding scheme, 0 to 1.
+
+    Returns:
+        1 or 2.
     """
     small = info_bits <= 292 or (info_bits <= 3824 and rate <= 0.67) or rate <= 0.25
     return 2 if small else 1
@@ -58,9 +61,9 @@ class NrRateMatching(Selection):
     It follows TS 38.212 §5.2.2 (lifting size), §5.3.2 (filler bits; the first two block columns are
     never sent) and §5.4.2 (circular buffer, interleaver).
 
-    An object is for one code block, with its CRC if it has one. A code block has up to 8448 bits
-    with base graph 1 and up to 3840 with base graph 2; segmentation splits larger transport blocks
-    (§5.2.2).
+    An object serves one size of code block, which includes the CRC if there is one. A code block
+    has up to 8448 bits with base graph 1 and up to 3840 with base graph 2; segmentation splits
+    larger transport blocks (§5.2.2, :class:`coding.NrSegmentation`).
 
         matching = NrRateMatching(1000, 2000, bits_per_symbol=4)
         encoder, decoder = LdpcEncoder(matching.code), LdpcDecoder(matching.code)
@@ -74,8 +77,8 @@ class NrRateMatching(Selection):
         info_bits: K', number of bits in the code block.
         coded_bits: E, number of bits sent, a multiple of bits_per_symbol.
         base_graph: 1 or 2. None chooses the base graph for a transport block of info_bits and the
-            rate info_bits / coded_bits (§7.2.2); for a block with CRC the standard's rate differs
-            slightly.
+            rate info_bits / coded_bits (§7.2.2). For a block with CRC the standard uses a slightly
+            different rate.
         redundancy_version: 0 to 3.
         bits_per_symbol: Q_m of the interleaver; 1 for no interleaver.
         buffer_bits: N_ref, the size of the circular buffer if the receiver's memory limits it
@@ -86,7 +89,8 @@ class NrRateMatching(Selection):
 
     Attributes:
         code: :class:`Prototype`, with the information bits first.
-        base_graph, lifting_size, info_bits, coded_bits: see above.
+        base_graph, info_bits, coded_bits: see above.
+        lifting_size: Z_c.
         num_filler: number of filler bits, which follow the information bits in a codeword.
 
     Raises:

@@ -39,12 +39,12 @@ class ParityCheckMatrix:
 
 @dataclass(frozen=True, eq=False)
 class Prototype(ParityCheckMatrix):
-    """The matrix of a quasi-cyclic code, made of blocks (size, size).
+    """The matrix of a quasi-cyclic code, made of size x size blocks.
 
     Args:
-        shifts: integers (block rows, block columns). -1 stands for a block of zeros. s of 0..size-1
-            stands for the identity shifted right by s; its row i has a one in column (i + s) modulo
-            size.
+        shifts: integers (block rows, block columns). -1 stands for a block of zeros. A shift s from
+            0 to size - 1 stands for the identity matrix, shifted right by s: row i of the block has
+            a one in column (i + s) modulo size.
         size: number of rows and of columns in a block.
 
     Raises:

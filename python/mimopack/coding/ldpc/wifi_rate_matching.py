@@ -20,9 +20,10 @@ def _spread(total, count):
 class WifiRateMatching:
     """Length and number of a frame's LDPC codewords, and the selection of the bits sent.
 
-    It follows IEEE 802.11-2020 §19.3.11.7.5, without STBC. Missing information bits are set to zero
-    and not sent (shortening). If there are too many bits, the last parity bits are not sent
-    (puncturing). If there are too few, each codeword is sent again from its beginning (repetition).
+    The rules are those of IEEE 802.11-2020 §19.3.11.7.5, without STBC. Missing information bits are
+    set to zero and not sent (shortening). If a codeword has more bits than can be sent, its last
+    parity bits are not sent (puncturing). If it has fewer, it is sent again from its beginning
+    (repetition).
 
     Args:
         payload_bits: N_pld, number of bits in the SERVICE field and the PSDU.
@@ -31,7 +32,7 @@ class WifiRateMatching:
 
     Attributes:
         code: :class:`Prototype` of wifi(length, rate).
-        num_codewords: N_CW.
+        num_codewords: N_CW, number of codewords in the frame.
         num_symbols: number of OFDM symbols that the codewords fill.
         num_coded: N_avbits, number of bits in these symbols.
         num_shortened, num_punctured, num_repeated: number of such bits in all codewords.
@@ -138,13 +139,13 @@ class WifiRateMatching:
 class WifiFrameDecoder(DecoderAround):
     """Decoder for whole frames: takes LLRs of the bits sent, returns their a-posteriori LLRs.
 
-    One thread at a time may use an object.
+    A decoder is not thread-safe.
 
     Args:
         matching: :class:`WifiRateMatching`.
         decoder: a :class:`Decoder` of ``matching.code``.
 
-    Attributes, of the last ``decode``:
+    Attributes, set by ``decode``:
         bits: (n, payload_bits) uint8, decisions on the payload's bits.
         found: (n,) bool, whether all checks of all codewords in a frame hold.
         iterations_taken: (n,) int32, the largest number of iterations among the codewords of a
@@ -158,7 +159,7 @@ class WifiFrameDecoder(DecoderAround):
     def decode(self, llr):
         """Compute a-posteriori LLRs of the bits sent.
 
-        All copies of a repeated bit have the same LLR, to which all copies contribute.
+        All copies of a repeated bit get the same LLR, which combines all of them.
 
         Args:
             llr: (n, num_bits) float32, ln P(1)/P(0), finite.

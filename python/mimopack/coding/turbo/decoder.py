@@ -23,13 +23,13 @@ class TurboDecoder(SoftDecoder):
     1995). The extrinsic LLRs of "max-log" are too large and are multiplied by ``extrinsic_scale``
     (J. Vogt, A. Finger, Electronics Letters 36(23), 2000).
 
-    One thread at a time may use an object. LLRs are clipped to +-10^4.
+    LLRs are clipped to +-10^4. A decoder is not thread-safe.
 
     Args:
         size: K, one of TURBO_SIZES.
         iterations: maximum number of iterations.
         algorithm: "max-log", or "log-map" for comparisons (reference backend only).
-        extrinsic_scale: see above.
+        extrinsic_scale: factor for the extrinsic LLRs, see above.
         early_stop: whether to stop decoding a codeword when, after an iteration, both constituent
             decoders decide for the same information bits. This agreement does not imply a correct
             CRC of the transport block.
@@ -38,23 +38,27 @@ class TurboDecoder(SoftDecoder):
             same. Iterative receivers use this. ``reset`` deletes the LLRs.
         precision: number format on the CPU. "int16" has twice as many SIMD lanes as "float32" and
             is about twice as fast. The LLRs of a codeword are then rounded to multiples of 1/32 of
-            the mean magnitude of its nonzero LLRs, and clipped to 8 times the mean, extrinsic LLRs
-            to 16 times. Known bits must therefore not have LLRs far larger than the others.
-        backend: "cpu" (all instruction sets), "cuda" (float32), "auto" (see ``backends``; with
-            keep_messages or precision "int16" the CPU takes all host arrays) or "reference" (NumPy,
-            float64). On a GPU several threads share a codeword, in windows of at least 48 bits. A
-            window takes the path metrics of its neighbours from the previous iteration. The results
-            are as good as those of the CPU, but not identical to the bit.
-        device: number of the GPU.
+            the mean magnitude of its nonzero LLRs. Input LLRs are clipped to 8 times the mean,
+            extrinsic LLRs to 16 times the mean. Known bits must therefore not have LLRs far larger
+            than the others.
+        backend: "cpu" (C++), "cuda" (float32), "auto" (see ``backends``; with keep_messages or
+            precision "int16" the CPU takes all host arrays) or "reference" (NumPy, float64). On a
+            GPU several threads share a codeword; each processes a window of at least 48 bits and
+            takes its neighbours' path metrics from the previous iteration. The results are as good
+            as those of the CPU, but not identical.
+        device: index of the GPU.
         threads: number of CPU threads; 0 takes all cores.
         isa: see the detectors.
 
     The output of ``decode`` contains parity and tail bits too, each with the LLR of the last run of
     its constituent decoder.
 
-    Attributes, of the last ``decode``; CuPy arrays if its input was one:
+    Attributes, set by ``decode``; CuPy arrays if its input was one:
         found: (n,) bool, whether both constituent decoders decide for the same bits.
-        iterations_taken: (n,) int32.
+        iterations_taken: (n,) int32, number of iterations.
+
+    Raises:
+        ValueError: an argument does not match its description.
     """
 
     def __init__(self, size, iterations=6, algorithm="max-log", extrinsic_scale=0.75,

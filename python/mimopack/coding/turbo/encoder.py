@@ -38,17 +38,19 @@ class TurboEncoder:
     """Encoder of 3GPP TS 36.212 §5.1.3.2: rate 1/3, two terminated constituent codes.
 
     Each constituent code has eight states and is terminated by tail bits. A codeword consists of
-    the standard's three streams d(0), d(1), d(2) in order, each of K + 4 bits. The streams contain
-    the information bits, the parity bits of the first constituent code and those of the second. The
-    last four places of each stream contain the 12 tail bits in the order of §5.1.3.2.2.
+    the standard's three streams d(0), d(1), d(2) in order, each of K + 4 bits. d(0) begins with the
+    information bits, d(1) and d(2) with the parity bits of the first and second constituent code.
+    The last four places of each stream contain the 12 tail bits in the order of §5.1.3.2.2.
 
     Args:
         size: K, one of TURBO_SIZES.
 
     Attributes:
-        num_info, num_bits: number of information bits and of all bits in a codeword, K and 3 K +
-            12.
+        num_info, num_bits: number of information bits, K, and of all bits in a codeword, 3 K + 12.
         information: (K,) positions of the information bits in a codeword.
+
+    Raises:
+        ValueError: size is not one of TURBO_SIZES.
     """
 
     def __init__(self, size):
@@ -65,6 +67,9 @@ class TurboEncoder:
 
         Returns:
             (n, num_bits) uint8.
+
+        Raises:
+            ValueError: bits does not match its description.
         """
         bits = check_bits("bits", bits, self.num_info)
         n, size = bits.shape

@@ -18,6 +18,7 @@ def _coefficients():
     return {size: (f1, f2) for size, f1, f2 in rows}
 
 
+# K, the numbers of information bits that the code supports.
 TURBO_SIZES = tuple(_coefficients())
 NUM_TAIL = 3    # bits that terminate a constituent code: its memory
 
@@ -33,7 +34,11 @@ def turbo_size(size):
 
 
 def qpp_coefficients(size):
-    """Return f1 and f2 for one of TURBO_SIZES."""
+    """Return the interleaver's coefficients (f1, f2) for one of TURBO_SIZES.
+
+    Raises:
+        ValueError: size is not one of TURBO_SIZES.
+    """
     return _coefficients()[turbo_size(size)]
 
 
@@ -44,7 +49,8 @@ def qpp_interleaver(size):
         size: K, one of TURBO_SIZES.
 
     Returns:
-        (K,) int64: bit i of the second constituent encoder is information bit ``order[i]``.
+        order: (K,) int64. Input bit i of the second constituent encoder is information bit
+            ``order[i]``.
 
     Raises:
         ValueError: size is not one of TURBO_SIZES.

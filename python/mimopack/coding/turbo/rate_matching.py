@@ -53,12 +53,13 @@ class RateMatching(Selection):
             the turbo code is the smallest of TURBO_SIZES that is at least info_bits.
         coded_bits: E, number of bits sent per codeword. Fewer than 3 K + 12 puncture the codeword,
             more repeat part of it.
-        redundancy_version: 0 to 3, which sets where in the buffer the bits sent begin.
+        redundancy_version: 0 to 3; selects where in the buffer the bits sent begin.
         buffer_bits: N_cb, the size of the circular buffer if the receiver's memory limits it; None
             for the full size.
 
     Attributes:
-        size, num_bits: number of information bits and of all bits in a codeword, K and 3 K + 12.
+        size: K, number of information bits in a codeword, including filler bits.
+        num_bits: number of bits in a codeword, 3 K + 12.
         num_filler: F, number of filler bits: zeros at the beginning of a codeword that are not
             sent.
         information: (info_bits,) positions of the information bits in a codeword.
