@@ -89,7 +89,7 @@ class Recording:
 
     @property
     def segments(self):
-        """List of ``Segment``. A segment begins at each gap or change of frequency or sample rate."""
+        """List of ``Segment``. One begins at each gap or change of frequency or sample rate."""
         return [Segment(0, None, self.frequency, self.sample_rate)]
 
     def __repr__(self):
@@ -109,9 +109,9 @@ class Recording:
 
     @property
     def largest(self):
-        """Largest real or imaginary part that the sample format can hold; None for floating point.
+        """Largest real or imaginary part that the sample format can hold, with full scale 1.
 
-        Full scale is 1.
+        None for floating point.
         """
         return self._datasets[0].datatype.largest
 

@@ -37,7 +37,7 @@ class Packing:
         self.sample_bytes = 2 * self.num_channels * self.datatype.component.itemsize
 
     def empty(self, count):
-        """Return an uninitialised array for count samples: (num_files, count, channels per file, 2)."""
+        """Return an array to fill with count samples: (num_files, count, channels per file, 2)."""
         return np.empty((self.num_files, count, self.num_channels // self.num_files, 2),
                         self.datatype.component)
 

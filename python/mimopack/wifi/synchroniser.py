@@ -238,7 +238,7 @@ class Synchroniser:
         return stretches
 
     def scan_end(self):
-        """Search the remaining samples at the end of the stream; return list of :class:`Stretch`."""
+        """Search the last samples when the stream has ended; return a list of :class:`Stretch`."""
         end = self._store.end
         padding = self._block * (self._ahead + _FALL + _WINDOW + 1)
         stretch = self._searched(np.zeros((self.num_rx, padding), np.complex64))
