@@ -54,8 +54,9 @@ class detector_block(Controlled, NoisePower, gr.sync_block):
     The constructor raises ValueError if an argument is invalid, or if backend is "cuda" and there
     is no GPU. It raises ImportError if backend is "cuda" and there is no CuPy.
 
-    Each input item gives one output item. A vector with NaN or Inf, or an H of deficient rank, is
-    erased: its LLRs are 0. Tags pass from every input to the output. A tag ``noise_var`` on ``y``
+    Each input item gives one output item. A vector is erased, so that its LLRs are 0, if it has NaN
+    or Inf, if noise_var is not positive, if H has a deficient rank, or if the detector raises an
+    exception. Tags pass from every input to the output. A tag ``noise_var`` on ``y``
     sets the noise power from the tag's item on; the method ``set_noise_var`` sets the noise power
     from the next work() call on.
 
@@ -152,7 +153,10 @@ class detector_block(Controlled, NoisePower, gr.sync_block):
         return self._erasures
 
     def failures(self):
-        """Return the number of work() calls that failed, whose vectors were all erased."""
+        """Return the number of batches in which the detector raised an exception.
+
+        All vectors of such a batch are erased.
+        """
         return self._failures
 
     def work(self, input_items, output_items):

@@ -108,6 +108,7 @@ class fec_decoder(_LlrDecoding, batched_block):
     Raises:
         ValueError: ``coding.get`` refuses the name, or the decoder refuses a parameter.
         OSError: the file of a code cannot be read.
+        ImportError: backend is "cuda" and there is no CuPy.
     """
 
     def __init__(self, code="wimax:2304:1/2", iterations=None, llr_type="float32", llr_scale=8.0,
@@ -166,7 +167,7 @@ class fec_decoder_pdu(_LlrDecoding, gr.basic_block):
             longer than decoding with many decoders.
 
     Raises:
-        ValueError, OSError: as in ``fec_decoder``.
+        ValueError, OSError, ImportError: as in ``fec_decoder``.
     """
 
     def __init__(self, code="wimax:2304:1/2", iterations=None, llr_scale=8.0, llr_output=False,

@@ -105,9 +105,9 @@ def pdu_parts(message):
 
 
 def codewords(values, width, what):
-    """Return values as an array (n, width) with n >= 1; ValueError if their number does not fit."""
+    """Return values as an array (n, width); ValueError unless n is an integer from 1."""
     if not values.size or values.size % width:
-        raise ValueError(f"got {values.size} {what}, must be a multiple of {width}")
+        raise ValueError(f"got {values.size} {what}, must be a positive multiple of {width}")
     return values.reshape(-1, width)
 
 

@@ -84,6 +84,7 @@ class iterative_receiver(Decoding, NoisePower, batched_block):
     Raises:
         ValueError: an argument does not match its description or does not fit the others.
         OSError: the file of a code cannot be read.
+        ImportError: backend is "cuda" and there is no CuPy.
     """
 
     CONTROLS = ("noise_var", "iterations", "threads")

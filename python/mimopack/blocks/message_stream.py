@@ -158,7 +158,7 @@ class message_outlet(gr.basic_block):
         return tuple(self._ports)
 
     def listeners(self, name):
-        """Return the number of ports connected to a port; known while the flowgraph runs."""
+        """Return the number of ports connected to a port. Call this while the flowgraph runs."""
         return listeners(self.to_basic_block(), self._ports[name])
 
     def send(self, name, *messages):

@@ -23,14 +23,11 @@ class mimo_channel(Controlled, gr.basic_block):
     Ports:
         in 0 to num_tx - 1: complex: the samples of each transmit antenna.
         out 0 to num_rx - 1: complex: the samples of each receive antenna.
-        message in ``control``: dictionary with the keys ``snr_db`` (in dB, or None) and ``cfo``
-            (in Hz), or a pair of one key and its value.
+        message in ``control``: dictionary with the keys ``snr_db`` (in dB) and ``cfo`` (in Hz), or
+            a pair of one key and its value.
 
-    Args:
-        num_tx, num_rx, profile, delay_spread, sample_rate, doppler, rho_tx, rho_rx, snr_db,
-        signal_power, cfo, sampling_offset, seed: see ``channel.MIMOChannel``. snr_db and cfo can be
-            changed while the flowgraph runs, by the methods ``set_snr_db`` and ``set_cfo`` or by a
-            message.
+    The arguments are those of ``channel.MIMOChannel``. ``snr_db`` and ``cfo`` can be changed while
+    the flowgraph runs, by the methods ``set_snr_db`` and ``set_cfo`` or by a message.
 
     Raises:
         ValueError: ``channel.MIMOChannel`` refuses an argument.

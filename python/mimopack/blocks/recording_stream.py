@@ -128,7 +128,8 @@ class sample_taker(gr.sync_block):
         name: name of the block.
         num_channels: number of inputs.
         timeline: ``recording.Timeline`` for the times from tags and from the host's clock.
-        timestamp: whether the host's clock dates the first sample if no tag does.
+        timestamp: whether to take the time of the first sample from the host's clock if no tag
+            gives a time.
         owner: object with the methods ``begin()``, ``take(samples, first)`` and ``end()``;
             ``take`` returns whether the stream continues.
         log: ``BlockLog``.

@@ -34,12 +34,12 @@ class sigmf_multichannel_source(gr.sync_block):
     Args:
         path: path of the metadata, the dataset or the collection, or their common stem.
         num_channels: number of outputs; None takes the recording's number of channels.
-        repeat: whether to start again at the end of the recording, without end.
+        repeat: whether to repeat the recording without end.
         time_tags: whether to send tags rx_time.
 
     Raises:
-        FileNotFoundError, ValueError, ImportError: ``recording.Reader`` cannot read the recording.
-            ValueError also if its number of channels is not num_channels.
+        FileNotFoundError, ImportError: as ``recording.Reader``.
+        ValueError: as ``recording.Reader``, or the recording does not have num_channels channels.
     """
 
     def __init__(self, path, num_channels=None, repeat=False, time_tags=True):

@@ -204,7 +204,7 @@ class wifi_receiver(sample_block):
 
         Keys: ``samples`` (searched, per antenna), ``preambles``, ``frames``, ``decoded`` (frames
         with an MPDU whose FCS is correct), ``mpdus``, ``mpdus_ok``, the problems of frames that
-        were not decoded, ``gaps`` (number of gaps by the tags rx_time), ``lost`` (samples per
+        were not decoded, ``gaps`` (according to tags rx_time), ``lost`` (samples per
         antenna missing in these gaps), ``dropped`` (samples per antenna dropped because the
         receiver was too slow), ``switches`` (changes of the detector by "auto"), ``failures``
         (exceptions).

@@ -52,8 +52,8 @@ class wifi_transmitter(message_source):
             samples at 5 or 10 MS/s.
         encoding: rate of a non-HT frame in place of mcs, 0 to 7 for 6 to 54 Mbit/s, as in
             gr-ieee802-11.
-        ampdu: an s32vector of lengths. The u8vector holds that many MPDUs one after another, which
-            form an A-MPDU.
+        ampdu: an s32vector with the length of each of several MPDUs in bytes. The u8vector then
+            holds these MPDUs one after another. They form an A-MPDU.
         crc_included: whether the MPDUs end with their FCS, in place of ``fcs``.
         scrambler_seed: scrambler seed of this frame.
         tx_time: a tuple of whole seconds and a fraction. It becomes a tag of that name.

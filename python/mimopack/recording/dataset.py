@@ -46,7 +46,7 @@ class Dataset:
         return self.components.shape[1]
 
     def release(self, stop):
-        """Release the memory of the samples before sample ``stop``; reading maps them again."""
+        """Release the memory of the samples before sample ``stop``, which can still be read."""
         mapped = getattr(self.components, "_mmap", None)
         end = stop * self.components.strides[0] // _PAGE * _PAGE
         if mapped is not None and end:

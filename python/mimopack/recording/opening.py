@@ -13,7 +13,8 @@ def open_recording(path, datatype=None, num_channels=None, sample_rate=None, fre
     """Open a SigMF recording or a file of raw samples.
 
     A path with SigMF metadata (see ``Reader``) is a SigMF recording. Any other file holds raw
-    samples, which the arguments must describe.
+    samples, which the arguments must describe. The last four arguments replace the values in the
+    metadata, if they are not None.
 
     Args:
         path: path of the recording.
@@ -21,8 +22,6 @@ def open_recording(path, datatype=None, num_channels=None, sample_rate=None, fre
         num_channels: number of channels; raw samples have one channel by default.
         sample_rate: samples per second.
         frequency: centre frequency in Hz.
-
-    The last four arguments replace the values in the metadata, if they are not None.
 
     Returns:
         :class:`Reader` or :class:`RawReader`.

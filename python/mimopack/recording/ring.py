@@ -61,8 +61,8 @@ class Ring:
             most = memory / 2 / self.packing.sample_bytes / sample_rate
             raise ValueError(
                 f"seconds: got {seconds}, which needs {size / 2**30:.1f} GiB of memory, and the "
-                "same amount again while the samples are written; allowed are up to "
-                f"{most:.3g} on this machine")
+                "same amount again while the samples are written; this machine allows up to "
+                f"{most:.3g}")
         self._block_samples = max(1, min(_BLOCK // self.packing.sample_bytes,
                                          -(-self._length // _LEAST)))
         self.clipped = 0

@@ -60,17 +60,17 @@ class AutoDetector:
     only the time of detection. The expected detection time is the demodulation time, multiplied by
     the ratio of detection to demodulation time that was last measured with that detector.
 
-    Step to a weaker detector: samples were dropped in an interval, or half of the buffer is
-    waiting, and either the load exceeds 0.9 or the previous interval had the same problem. The
-    choice is the strongest of the weaker detectors whose expected load is at most 0.9, or else the
-    weakest detector. If even the weakest detector would save less than a tenth of the load,
-    detection is not the bottleneck, and the detector stays.
+    An interval is bad if samples were dropped, or if half of the buffer is waiting. A weaker
+    detector is chosen after a bad interval with a load above 0.9, or after two bad intervals in
+    succession. The choice is the strongest of the weaker detectors with an expected load of at most
+    0.9, or else the weakest detector. If even the weakest detector would save less than a tenth of
+    the load, detection is not the bottleneck, and the detector stays.
 
-    Step to the next stronger detector: for a waiting time, no samples were lost and the load
-    expected with the stronger detector never exceeded 0.7. Each detector has a waiting time of its
-    own, 10 s at first. If a detector must be left for a weaker one, its waiting time doubles, up to
-    640 s. If the detector had been in use for more than ten times its waiting time, the waiting
-    time returns to 10 s instead.
+    The next stronger detector is chosen after a waiting time without bad intervals, in which the
+    load expected with this detector never exceeded 0.7. Each detector has a waiting time of its
+    own, 10 s at first. If the detector is later left for a weaker one, its waiting time doubles, up
+    to 640 s. But if the detector was in use for more than ten times its waiting time, the waiting
+    time returns to 10 s.
 
     Args:
         buffer_seconds: seconds of samples that the buffer holds before samples are dropped.

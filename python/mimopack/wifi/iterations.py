@@ -35,8 +35,8 @@ class Iterations:
     def takes(f):
         """Return whether a format suits iterations between detector and decoder.
 
-        Such a format has several streams, no space-time block code, and at most as many bits as the
-        soft decoder of the convolutional code takes.
+        Such a format has several streams and no space-time block code. With the convolutional code,
+        a frame must not have more bits than its soft decoder takes.
         """
         if f.num_streams == 1 or f.stbc:
             return False

@@ -33,13 +33,13 @@ class Mpdu(NamedTuple):
 
 @dataclass(frozen=True)
 class MacHeader:
-    """Fields of a MAC header (§9.2.4). A field is None if the frame is too short for it.
+    """Fields of a MAC header (§9.2.4).
 
     Attributes:
         type, subtype: from the frame control field.
         addresses: tuple of up to four addresses, such as "02:00:00:00:00:01".
         sequence_number, fragment: numbers of the sequence and of the fragment in data and
-            management frames; None in control frames.
+            management frames; None in control frames, and in frames that are too short.
     """
 
     type: int
