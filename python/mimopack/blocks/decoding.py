@@ -120,6 +120,6 @@ def options_dict(name, value, reserved):
     if not isinstance(value, dict):
         raise ValueError(f"{name}: got {value!r}, must be a dictionary")
     for key in sorted(reserved & value.keys()):
-        raise ValueError(f"{name}: got the key {key!r}, allowed are all parameters except "
+        raise ValueError(f"{name}: got {key!r}, allowed are all parameters except "
                          f"{', '.join(sorted(reserved))}")
     return value

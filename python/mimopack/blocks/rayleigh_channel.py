@@ -107,6 +107,6 @@ def period_of(symbols_per_channel, vectors):
     """
     period = integer("symbols_per_channel", symbols_per_channel, 1, 2**20)
     if vectors % period:
-        raise ValueError(f"symbols_per_channel: got {period}, must divide the number of vectors "
-                         f"per item, which is {vectors}")
+        raise ValueError(f"symbols_per_channel: got {period}, must divide the {vectors} vectors "
+                         "of an item")
     return period

@@ -45,7 +45,7 @@ class sigmf_multichannel_source(gr.sync_block):
     def __init__(self, path, num_channels=None, repeat=False, time_tags=True):
         self.reader = Reader(path)
         if num_channels not in (None, self.reader.num_channels):
-            raise ValueError(f"num_channels: got {num_channels}, but {self.reader.path.name} has "
+            raise ValueError(f"num_channels: got {num_channels}, {self.reader.path.name} has "
                              f"{self.reader.num_channels}")
         self._segments = self.reader.segments
         self._starts = [segment.start for segment in self._segments]

@@ -167,7 +167,7 @@ class Synchroniser:
     def threshold(self, threshold):
         threshold = positive("threshold", threshold)
         if not 0.2 <= threshold <= 0.95:
-            raise ValueError(f"threshold: got {threshold}, allowed are 0.2 to 0.95")
+            raise ValueError(f"threshold: got {threshold}, allowed are 0.2..0.95")
         self._threshold = threshold
 
     def restart(self, origin=0):
