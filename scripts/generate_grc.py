@@ -48,12 +48,13 @@ HEADER = """\
 
 # Parameters of the block, in addition to the detector's; the block's signature has the defaults.
 NOISE_VAR = ("noise_var", "Noise Variance", "float",
-             "Noise power per complex receive dimension, linear; a tag noise_var on y sets it too.")
+             "Noise power per complex receive dimension, linear. A tag noise_var on y sets it too.")
 PERIOD = ("symbols_per_channel", "Vectors per Channel", "int",
-          "T, the number of consecutive received vectors that share a channel matrix; each item "
-          "of y holds T vectors.")
+          "Number of consecutive received vectors that share a channel matrix. Each item of y "
+          "holds this number of vectors.")
 PRIOR = ("prior_input", "A-priori Input", "bool",
-         "Adds an input for a-priori LLRs. The output LLRs are then a-posteriori.")
+         "Whether to add an input for a-priori LLRs. The output LLRs then include them "
+         "(a-posteriori LLRs).")
 
 # Order in GRC's dialogue. The block shows parameters in LAST only if they differ from the default.
 FIRST = ("num_tx", "num_rx", "constellation")
@@ -123,18 +124,24 @@ def asserts(detector):
 
 
 def documentation(detector, parameters):
-    # leave out the arguments: they follow below, with their names in Companion
+    """Return the text of a detector's documentation in Companion."""
+    # Remove the arguments: they follow below, with their labels in Companion.
     text = inspect.cleandoc(detector.__doc__).split("\n\nArgs:")[0]
-    lines = [text, "", "Model: y = H x + n, n ~ CN(0, noise_var I), "
-             "E|x_i|^2 = 1.", "", "Ports:",
-             "  y: received vectors, one after another: Vectors per Channel times num_rx values.",
-             "  h: the num_rx x num_tx channel matrix of these vectors, row by row."]
+    lines = [text, "", "Model: y = H x + n, n ~ CN(0, noise_var I), E|x_i|^2 = 1, with nt transmit "
+             "and nr receive antennas and M constellation points."]
+    if re.search(r"\b00[0-4]\b", text):
+        lines.append("The numbers 000 to 004 are papers, which docs/references.md lists.")
+    lines += ["", "Ports:",
+              "  y: received vectors, one after another; Vectors per Channel vectors per item.",
+              "  h: the channel matrix of these vectors, nr x nt, row by row."]
     if detector.SUPPORTS_PRIOR:
         lines.append("  prior: a-priori LLRs, in the order of llr.")
-    lines += ["  llr: ln P(1)/P(0), antenna by antenna, most significant bit first; 0 for a vector "
-              "that cannot be detected.",
-              "  control: a pair or dictionary with noise_var and threads.",
-              "  status: totals of vectors and erasures, sent after erasures.", "",
+    lines += ["  llr: ln P(1)/P(0), vector by vector, antenna by antenna, most significant bit "
+              "first; 0 for a vector that cannot be detected.",
+              "  control: a dictionary with the keys noise_var and threads, or a pair of one key "
+              "and its value.",
+              "  status: a dictionary with the totals vectors, erasures and failures, sent after "
+              "erasures.", "",
               "Parameters:"]
     lines += [f"  {grc_parameter(p)['label']}: {p.doc}" for p in parameters]
     return "\n".join(lines)

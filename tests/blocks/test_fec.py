@@ -422,7 +422,7 @@ class TestPdus:
                 pmt.cons(pmt.intern("key"), usual), pmt.cons(pmt.PMT_NIL, usual)]
         out, = self.sent(tested, pdus)
         assert len(out) == 1 and tested.refused() == 4
-        assert "PDU left out" in "".join(capfd.readouterr())
+        assert "PDU skipped" in "".join(capfd.readouterr())
 
 
 @pytest.mark.parametrize("parameters, message", [

@@ -114,7 +114,7 @@ class TestBlock:
         sink = mimopack.wifi_pcap_sink(str(path))
         self.play(sink, [GOOD, *HOSTILE, GOOD])
         assert (sink.records(), sink.refused(), sink.lost()) == (2, len(HOSTILE), 0)
-        assert "PDU left out: " in "".join(capfd.readouterr())
+        assert "PDU skipped: " in "".join(capfd.readouterr())
         assert numbers(path, "wlan.fcs.status") == [[1], [1]]
 
     def test_each_hostile_message_is_refused(self):

@@ -147,8 +147,8 @@ def test_annotations_are_checked_when_they_come(tmp_path):
     with recording.Writer(tmp_path / "r", 1, RATE) as writer:
         for start, fields, said in [
                 (-1, {}, "start: got -1"), (0, {"label": 5}, "core:label: got 5, must be text"),
-                (0, {"freq_lower_edge": 1.0}, "must both be given"),
-                (0, {"freq_lower_edge": np.nan, "freq_upper_edge": 1.0}, "must both be given"),
+                (0, {"freq_lower_edge": 1.0}, "must be two numbers"),
+                (0, {"freq_lower_edge": np.nan, "freq_upper_edge": 1.0}, "must be two numbers"),
                 (0, {"mimopack:x": np.inf}, "a value that JSON cannot represent"),
                 (0, {"mimopack:x": object()}, "a value that JSON cannot represent")]:
             with pytest.raises(ValueError, match=said):

@@ -115,7 +115,7 @@ class TestPdus:
 
     @pytest.mark.parametrize("info, message", [
         ({"dlt": 127}, "dlt: got 127, allowed are 105"),
-        ({"format": "he"}, "mcs: got none, must be present together with format"),
+        ({"format": "he"}, "mcs: the key is missing, must be present if format is"),
         ({**frame_to_pdus(received(HT(0, 44)))[0][0], "format": "he"}, "format: got 'he'"),
         ({**frame_to_pdus(received(HT(0, 44)))[0][0], "mcs": 128}, "mcs: got 128"),
         ({**frame_to_pdus(received(VHT(0, 4)))[0][0], "mcs": 16}, "mcs: got 16"),

@@ -13,22 +13,24 @@ class ber_meter(gr.decim_block):
     """Compare received bits with sent bits, and measure the bit error rate.
 
     Ports:
-        in 0 ``sent``: byte, vlen num_bits: information bits of a codeword, in the lowest bit of
-            each byte.
-        in 1 ``received``: byte, vlen passes*num_bits: decided bits after each pass. Connect the
-            output ``history`` of ``iterative_receiver`` or, with passes=1, ``bits`` of any decoder.
-        out 0 ``ber``: float, vlen passes: bit error rate after each pass, over ``average``
-            codewords.
+        in 0 ``sent``: byte, vlen num_bits: information bits of a codeword, one bit per byte (the
+            lowest).
+        in 1 ``received``: byte, vlen passes*num_bits: decisions on these bits after each pass, one
+            pass after another. Connect the output ``history`` of ``iterative_receiver``, or with
+            passes=1 the output ``bits`` of any decoder.
+        out 0 ``ber``: float, vlen passes: bit error rate after each pass, averaged over
+            ``average`` codewords.
 
-    ``text`` returns the rates over all codewords as one line, for a function probe.
+    The method ``text`` returns the rates over all codewords so far as one line, for GNU Radio's
+    Function Probe.
 
     Args:
-        num_bits: information bits per codeword.
-        passes: passes of the receiver.
-        average: codewords per output item.
+        num_bits: information bits per codeword, 1..2^24.
+        passes: number of passes of the receiver, 1..1000.
+        average: number of codewords per output item, 1..2^20.
 
     Raises:
-        ValueError: an argument is not a positive integer.
+        ValueError: an argument is not an integer in its range.
     """
 
     def __init__(self, num_bits=1152, passes=4, average=50):
@@ -41,15 +43,15 @@ class ber_meter(gr.decim_block):
         self.set_tag_propagation_policy(gr.TPP_DONT)
 
     def codewords(self):
-        """Number of codewords since the block was made."""
+        """Return the number of codewords since the block was made."""
         return self._codewords
 
     def ber(self):
-        """Array of bit error rates over all codewords, after each pass."""
+        """Return the bit error rate after each pass over all codewords: float64 (passes,)."""
         return self._errors / max(self._codewords * self._shape[1], 1)
 
     def text(self):
-        """Number of codewords and bit error rates as one line of text."""
+        """Return the number of codewords and the bit error rates as one line of text."""
         return f"{self._codewords} codewords, bit error rate after each pass: " + ", ".join(
             f"{rate:.2g}" for rate in self.ber())
 

@@ -21,23 +21,23 @@ class codeword_modulator(batched_block):
     """Encode, interleave and modulate one codeword per item; counterpart of ``iterative_receiver``.
 
     Ports:
-        in 0 ``bits``: byte, vlen code.num_info: one bit in the lowest bit of each byte.
-        out 0 ``x``: complex, vlen vectors*nt: the transmit vectors of a codeword, one after
-            another. A vector has one point of mean energy 1 for each of nt transmit antennas.
-            ``vectors()`` returns the number of vectors that the codeword's bits fill; the last
-            vector is padded with zero bits (``iterative.CodewordLayout``).
+        in 0 ``bits``: byte, vlen code.num_info: one bit per byte (the lowest).
+        out 0 ``x``: complex, vlen vectors*num_tx: the transmit vectors of a codeword, one after
+            another. A vector has one constellation point of mean energy 1 per transmit antenna.
+            The method ``vectors`` returns the number of vectors per codeword. The last vector is
+            padded with zero bits (``iterative.CodewordLayout``).
 
-    Tags pass to the item of their codeword.
+    Each input item gives one output item, with its tags.
 
     Args:
         code: see ``fec_encoder``.
-        num_tx: number of transmit antennas.
+        num_tx: number of transmit antennas, 1..64.
         constellation: see ``constellation.get``.
         interleaver_seed: seed of ``coding.RandomInterleaver``; None for no interleaver.
 
     Raises:
         ValueError: an argument is invalid.
-        OSError: a file cannot be read.
+        OSError: the file of a code cannot be read.
     """
 
     def __init__(self, code="wimax:2304:1/2", num_tx=4, constellation="qam16", interleaver_seed=1):
@@ -52,7 +52,7 @@ class codeword_modulator(batched_block):
             [vector(np.complex64, width)], batch_of_codewords(8 * width))
 
     def vectors(self):
-        """Number of transmit vectors per codeword."""
+        """Return the number of transmit vectors per codeword."""
         return self._layout.vectors
 
     def work(self, input_items, output_items):

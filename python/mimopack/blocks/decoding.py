@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The common part of blocks that decode: totals and status messages."""
+"""Base class of blocks that decode: totals and status messages."""
 
 import time
 
@@ -11,9 +11,9 @@ from .streams import REPORT_SECONDS, BlockLog
 
 
 class Decoding(Controlled):
-    """A block with a decoder or a receiver in ``_engine``.
+    """Base class of blocks that decode with a decoder or an iterative receiver (``_engine``).
 
-    A subclass has ``_run(*arguments)``, which decodes a batch.
+    A subclass has the method ``_run(*arguments)``, which decodes a batch of codewords.
     """
 
     ERASED = "NaN, Inf, all LLRs 0, or a failure"
@@ -32,7 +32,11 @@ class Decoding(Controlled):
         return self._codewords
 
     def undecoded(self):
-        """Return the number of codewords that violate a check of the code, without erased ones."""
+        """Return the number of codewords that were not decoded, without the erased ones.
+
+        Such a codeword violates a check of the code. Convolutional codes have no checks: see
+        ``coding.ConvolutionalDecoder``.
+        """
         return self._undecoded
 
     def erasures(self):
@@ -44,9 +48,9 @@ class Decoding(Controlled):
         return self._erasures
 
     def failures(self):
-        """Return the number of calls in which the decoder failed.
+        """Return the number of batches in which the decoder raised an exception.
 
-        All codewords of these calls were erased.
+        All codewords of such a batch are erased.
         """
         return self._failures
 
@@ -55,14 +59,14 @@ class Decoding(Controlled):
         return self._iterations_taken / max(self._codewords, 1)
 
     def last_backend(self):
-        """Return the backend that decoded last: "cpu", "cuda" or "reference"; None before."""
+        """Return the backend of the last batch: "cpu", "cuda" or "reference"; None before it."""
         return self._engine.last_backend
 
     def _decoded(self, n, *arguments):
-        """Return the result of ``_run`` for n codewords; None if it fails.
+        """Return the result of ``_run`` for n codewords, or None if ``_run`` raises an exception.
 
-        After a failure the stream continues: the codewords are counted as erased, and the failure
-        is logged.
+        The stream continues after an exception: the codewords are counted as erased, and the
+        exception is logged.
         """
         try:
             result, found, taken, erased = self._run(*arguments)
@@ -102,10 +106,15 @@ class Decoding(Controlled):
 
 
 def options_dict(name, value, reserved):
-    """Return a dictionary of keyword arguments; {} for None.
+    """Check a dictionary of further keyword arguments; return it, or {} for None.
+
+    Args:
+        name: name of the block's parameter, for messages.
+        value: the dictionary, or None.
+        reserved: set of keys that are not allowed, because the block sets these arguments.
 
     Raises:
-        ValueError: the dictionary has a key that is a parameter of the block.
+        ValueError: the value is not a dictionary, or has a reserved key.
     """
     value = {} if value is None else value
     if not isinstance(value, dict):

@@ -19,43 +19,63 @@ from .streams import REPORT_SECONDS, BlockLog, vector
 # by a third on 16 processors and by half on a GPU.
 BATCH_VECTORS = 65536
 BATCH_BYTES = 2**22
-# Maximum number of candidates per work() call: a flowgraph can stop only between two calls.
+# Maximum number of candidates per work() call. A larger call would delay the stop of a flowgraph,
+# which can stop only between two calls.
 BATCH_CANDIDATES = 2**28
-# Enough vectors to fill a SIMD register in each of several threads.
+# Minimum number of vectors per work() call: they fill a SIMD register in each of several threads.
 LEAST_VECTORS = 64
 
 
 class detector_block(Controlled, NoisePower, gr.sync_block):
     """A detector of ``gnuradio.mimopack.detectors`` as a sync block.
 
+    Model: y = H x + n, with nt transmit and nr receive antennas, n ~ CN(0, noise_var I), and
+    E|x_i|^2 = 1. A point has m bits. T consecutive vectors share a channel matrix.
+
     Ports:
         in 0 ``y``: complex, vlen T*nr: T received vectors, one after another.
         in 1 ``h``: complex, vlen nr*nt: channel matrix of these T vectors, row-major.
-        in 2 ``prior`` (with prior_input=True): float, vlen T*nt*m: a-priori LLRs.
-        out 0 ``llr``: float (or int8), vlen T*nt*m: ln P(1)/P(0), layer-major, MSB first.
-        message in ``control``: dict or pair with ``noise_var`` and ``threads``.
-        message out ``status``: dict with the totals ``vectors``, ``erasures`` and ``failures``,
-            sent after erasures, at most once a second.
+        in 2 ``prior`` (with prior_input=True): float, vlen T*nt*m: a-priori LLRs, in the order of
+            ``llr``.
+        out 0 ``llr``: float (or int8), vlen T*nt*m: ln P(1)/P(0), vector by vector, antenna by
+            antenna, most significant bit first.
+        message in ``control``: dictionary with the keys ``noise_var`` and ``threads``, or a pair of
+            one key and its value.
+        message out ``status``: dictionary with the totals ``vectors``, ``erasures`` and
+            ``failures``, sent after erasures, at most once a second.
 
-    Each input item gives one output item. Vectors that cannot be detected are erased: their LLRs
-    are 0. Tags pass from every input to the output. A tag ``noise_var`` on ``y`` sets the noise
-    power from its item on; ``set_noise_var`` sets it from the next work() call on.
+    The block has the parameters of its detector, and
+
+        noise_var: noise power per complex receive dimension, linear.
+        symbols_per_channel: T.
+        prior_input: whether the block has the input ``prior``. The output LLRs are then
+            a-posteriori, unless the detector has ``extrinsic=True``.
+
+    The constructor raises ValueError if an argument is invalid, or if backend is "cuda" and there
+    is no GPU. It raises ImportError if backend is "cuda" and there is no CuPy.
+
+    Each input item gives one output item. A vector is erased, so that its LLRs are 0, if it has NaN
+    or Inf, if noise_var is not positive, if H has a deficient rank, or if the detector raises an
+    exception. Tags pass from every input to the output. A tag ``noise_var`` on ``y``
+    sets the noise power from the tag's item on; the method ``set_noise_var`` sets the noise power
+    from the next work() call on.
 
     With backend "cuda" or "auto", a GPU failure in a running flowgraph is logged once; the CPU then
     detects the current vectors and all later ones. start() compiles the GPU code and, with "auto",
-    compares the GPU with the CPU. This takes seconds, or half a minute for the largest searches.
+    compares the speed of GPU and CPU. This takes seconds, or half a minute for the largest
+    searches.
 
     While the block runs on a GPU, the buffers around it are pinned, and the GPU reads and writes
     them without a copy. To prevent this, set ``pin_buffers = False`` in section ``[mimopack]`` of
     GNU Radio's configuration (~/.gnuradio/config.conf).
 
-    The block asks for buffers of about 65536 vectors, or fewer if a vector is large or a full
+    The block works on batches of about 65536 vectors, or fewer if a vector is large or a full
     search would take long. If you set a maximum buffer size on the block or its neighbours, leave
     room for two batches.
 
-    Do not change a running flowgraph with lock and unlock: GNU Radio 3.10 then drops the contents
-    of buffers, not always the same number of items of ``y`` and ``h`` (GNU Radio issue 6105). Stop
-    and start the flowgraph instead.
+    Do not change a running flowgraph with lock and unlock. GNU Radio 3.10 then drops the contents
+    of buffers, and may drop different numbers of items of ``y`` and ``h`` (GNU Radio issue 6105).
+    Stop and start the flowgraph instead.
     """
 
     DETECTOR = None
@@ -114,26 +134,29 @@ class detector_block(Controlled, NoisePower, gr.sync_block):
         return True
 
     def set_threads(self, threads):
-        """Set the number of CPU threads, 0 for all cores."""
+        """Set the number of CPU threads; 0 takes all cores."""
         self._detector.threads = threads
 
     def threads(self):
         return self._detector.threads
 
     def last_backend(self):
-        """Backend of the last work() call: "cpu", "cuda", "reference", or None before the first."""
+        """Return the backend of the last batch: "cpu", "cuda" or "reference"; None before it."""
         return self._detector.last_backend
 
     def vectors(self):
-        """Number of vectors since the block was made."""
+        """Return the number of vectors since the block was made."""
         return self._vectors
 
     def erasures(self):
-        """Number of vectors that were erased."""
+        """Return the number of vectors erased since the block was made."""
         return self._erasures
 
     def failures(self):
-        """Number of work() calls in which the detector failed and all vectors were erased."""
+        """Return the number of batches in which the detector raised an exception.
+
+        All vectors of such a batch are erased.
+        """
         return self._failures
 
     def work(self, input_items, output_items):
@@ -223,8 +246,9 @@ def _make(detector):
 
 
 def make_detector_block(detector):
-    """Make the block class of a detector that was registered with ``detectors.register``."""
+    """Return the block class of a detector class registered with ``detectors.register``."""
     return _make(detector)
 
 
+# {name of the block: its class} for each registered detector.
 DETECTOR_BLOCKS = {f"{d.name}_detector": _make(d) for d in detectors.REGISTRY.values()}

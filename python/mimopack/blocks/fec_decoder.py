@@ -14,9 +14,10 @@ from .settings import STATUS
 from .streams import batched_block, extended, vector
 
 LLR = pmt.intern("llr")
-# Decoder options that the block refuses: its own parameters, and keep_messages, because each batch
-# has other codewords.
+# Decoder options that the block refuses. The first three are parameters of the block. keep_messages
+# would feed the messages of one batch into the next, which has other codewords.
 RESERVED = {"iterations", "backend", "threads", "keep_messages"}
+# {llr_type: NumPy type of an LLR}
 LLR_TYPES = {"float32": np.float32, "int8": np.int8}
 
 
@@ -34,7 +35,7 @@ class _LlrDecoding(Decoding):
         self._begin(self._code.decoder(**given, backend=backend, threads=threads))
 
     def set_iterations(self, iterations):
-        """Set the maximum number of iterations; None leaves it unchanged."""
+        """Set the maximum number of iterations, 1..10000; None leaves the number unchanged."""
         if iterations is not None:
             self._engine.iterations = integer("iterations", iterations, 1, 10_000)
 
@@ -70,39 +71,44 @@ class _LlrDecoding(Decoding):
 
 
 class fec_decoder(_LlrDecoding, batched_block):
-    """Decoder for a block code; each item is one codeword.
+    """Decode LLRs of a block code into information bits; each item is one codeword.
 
     Ports:
-        in 0 ``llr``: float (or int8), vlen code.num_bits: ln P(1)/P(0), as from the detectors.
-        out 0 ``bits``: byte, vlen code.num_info, one bit per byte.
+        in 0 ``llr``: float (or int8), vlen code.num_bits: ln P(1)/P(0) of the coded bits, as the
+            detectors send them.
+        out 0 ``bits``: byte, vlen code.num_info: one bit per byte.
         out 1 ``llr`` (with llr_output=True): float, vlen code.num_bits: a-posteriori LLRs of all
             coded bits. For extrinsic LLRs, subtract the input.
-        message in ``control``: a dict or pair with ``iterations`` and ``threads``.
-        message out ``status``: a dict with the totals ``codewords``, ``undecoded``, ``erasures``
-            and ``failures``, and ``mean_iterations``, at most once a second. After the end of the
-            stream the getters return the totals.
+        message in ``control``: dictionary with the keys ``iterations`` and ``threads``, or a pair
+            of one key and its value.
+        message out ``status``: dictionary with the totals ``codewords``, ``undecoded``,
+            ``erasures`` and ``failures``, and with ``mean_iterations``, at most once a second.
+            After the end of the stream, the methods of these names return the totals.
 
-    start() does the slow first steps on a GPU: compiling and, for backend "auto", a comparison with
-    the CPU. They take seconds.
-
-    Each input item gives one output item, with its tags. The bits and LLRs of an erased codeword
-    are 0. The bits of an undecoded codeword, which the decoder gave up, are its last decisions.
+    Each input item gives one output item, with its tags. A codeword is erased if an LLR is NaN or
+    infinite, or if all its LLRs are 0: its bits and output LLRs are 0. A codeword that violates a
+    check after the last iteration is undecoded: its bits are the decoder's last decisions.
     Convolutional codes have no checks, see ``coding.ConvolutionalDecoder``.
+
+    With backend "cuda" or "auto", start() compiles the GPU code and, with "auto", compares the
+    speed of GPU and CPU. This takes seconds. A GPU failure while the flowgraph runs is logged once;
+    the CPU then decodes the current codewords and all later ones.
 
     Args:
         code: see ``fec_encoder``.
         iterations: maximum number of iterations; None for the default of the code's decoder.
         llr_type: "float32" or "int8".
-        llr_scale: for int8: number of steps for an LLR of 1, as in the detector.
-        llr_output: whether to add the second output.
-        backend, threads: see the code's decoder. With "cuda" and "auto", a GPU failure while the
-            flowgraph runs is reported once; the CPU then decodes the current codewords and all
-            later ones.
-        options: other keyword arguments of the code's decoder, such as {"algorithm": "offset"}.
+        llr_scale: for int8: integer value of an LLR of 1, as in the detector.
+        llr_output: whether the block has the output ``llr``.
+        backend: "auto", "cpu", "cuda" or "reference" (NumPy, slow), see ``backends``.
+        threads: number of CPU threads; 0 takes all cores.
+        options: dictionary of further keyword arguments of the code's decoder, such as
+            {"algorithm": "offset"}.
 
     Raises:
         ValueError: ``coding.get`` refuses the name, or the decoder refuses a parameter.
-        OSError: a file cannot be read.
+        OSError: the file of a code cannot be read.
+        ImportError: backend is "cuda" and there is no CuPy.
     """
 
     def __init__(self, code="wimax:2304:1/2", iterations=None, llr_type="float32", llr_scale=8.0,
@@ -138,25 +144,30 @@ class fec_decoder(_LlrDecoding, batched_block):
 
 
 class fec_decoder_pdu(_LlrDecoding, gr.basic_block):
-    """Decoder for a block code, for PDUs.
+    """Decode PDUs of LLRs of a block code into PDUs of information bits.
 
-    Message port "in": PDUs of LLRs, ln P(1)/P(0), of one or several codewords (f32vector or
-    s8vector). Port "out": their information bits (u8vector, one bit per byte). Port "llr": the
-    a-posteriori LLRs of all coded bits (f32vector). The PDUs of both outputs have the metadata of
-    the input and
+    Message ports:
+        in ``in``: PDUs of LLRs, ln P(1)/P(0), of one or several codewords (f32vector or s8vector).
+            Other messages are skipped, counted (``refused``) and logged.
+        out ``out``: PDUs of the information bits (u8vector, one bit per byte).
+        out ``llr`` (with llr_output=True): PDUs of the a-posteriori LLRs of all coded bits
+            (f32vector).
+        in ``control``, out ``status``: see ``fec_decoder``.
 
-        decoded (whether no codeword is undecoded or erased), codewords (their number),
-        erasures (number of erased codewords), iterations (mean number per codeword)
+    The output PDUs keep the metadata of the input PDU, and add these keys:
 
-    Ports "control" and "status": see ``fec_decoder``. Other messages are dropped, counted and
-    logged.
+        decoded: whether all codewords are decoded, none undecoded or erased.
+        codewords: number of codewords.
+        erasures: number of erased codewords.
+        iterations: mean number of iterations per codeword.
 
     Args:
         code, iterations, llr_scale, backend, threads, options: see ``fec_decoder``.
-        llr_output: whether to use port "llr"; its messages take longer than many decoders.
+        llr_output: whether to send messages through port ``llr``. Making these messages takes
+            longer than decoding with many decoders.
 
     Raises:
-        ValueError, OSError: as in ``fec_decoder``.
+        ValueError, OSError, ImportError: as in ``fec_decoder``.
     """
 
     def __init__(self, code="wimax:2304:1/2", iterations=None, llr_scale=8.0, llr_output=False,
@@ -172,7 +183,7 @@ class fec_decoder_pdu(_LlrDecoding, gr.basic_block):
         self.message_port_register_out(STATUS)
 
     def refused(self):
-        """Return the number of PDUs dropped."""
+        """Return the number of messages skipped because they are not PDUs of codewords."""
         return self._log.failures
 
     def stop(self):

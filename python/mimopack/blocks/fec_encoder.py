@@ -9,9 +9,9 @@ from gnuradio import gr
 from .. import coding
 from .streams import BlockLog, batched_block, vector
 
-# Target size of a batch per work() call, in bytes at the larger port, and its minimum number of
-# codewords, which fill a few SIMD registers.
+# Target size of a batch per work() call, in bytes at the larger port.
 BATCH_BYTES = 2**23
+# Minimum number of codewords per batch: they fill a few SIMD registers.
 LEAST_CODEWORDS = 128
 
 IN = pmt.intern("in")
@@ -24,13 +24,13 @@ def batch_of_codewords(item_bytes):
 
 
 class fec_encoder(batched_block):
-    """Encoder for a block code; each item is one codeword.
+    """Encode information bits with a block code; each item is one codeword.
 
     Ports:
-        in 0 ``bits``: byte, vlen code.num_info, one bit in the lowest place of each byte.
-        out 0 ``coded``: byte, vlen code.num_bits, likewise.
+        in 0 ``bits``: byte, vlen code.num_info: one bit per byte (the lowest).
+        out 0 ``coded``: byte, vlen code.num_bits: one bit per byte.
 
-    Tags pass to the item of their codeword.
+    Each input item gives one output item, with its tags.
 
     Args:
         code: a name that ``coding.get`` takes, such as "wimax:2304:1/2", "wifi:1944:5/6",
@@ -39,7 +39,7 @@ class fec_encoder(batched_block):
 
     Raises:
         ValueError: ``coding.get`` refuses the name.
-        OSError: a file cannot be read.
+        OSError: the file of a code cannot be read.
     """
 
     def __init__(self, code="wimax:2304:1/2"):
@@ -55,11 +55,13 @@ class fec_encoder(batched_block):
 
 
 class fec_encoder_pdu(gr.basic_block):
-    """Encoder for a block code, for PDUs.
+    """Encode PDUs of information bits with a block code into PDUs of coded bits.
 
-    Message port "in": PDUs of bytes (u8vector) with one bit in the lowest place of each byte, for
-    one or several codewords. Port "out": the codewords in the same form, with the metadata of the
-    input. Other messages are dropped, counted and logged.
+    Message ports:
+        in ``in``: PDUs of the information bits of one or several codewords (u8vector, one bit per
+            byte, the lowest). Other messages are skipped, counted (``refused``) and logged.
+        out ``out``: PDUs of the codewords (u8vector, one bit per byte), with the metadata of the
+            input PDU.
 
     Args:
         code: see ``fec_encoder``.
@@ -77,7 +79,7 @@ class fec_encoder_pdu(gr.basic_block):
         self.message_port_register_out(OUT)
 
     def refused(self):
-        """Return the number of PDUs dropped."""
+        """Return the number of messages skipped because they are not PDUs of information bits."""
         return self._log.failures
 
     def stop(self):
@@ -88,7 +90,7 @@ class fec_encoder_pdu(gr.basic_block):
         with self._log.guard("PDU"):
             info, values = pdu_parts(message)
             if not pmt.is_u8vector(values):
-                raise ValueError("it does not contain a u8vector")
+                raise ValueError("the message has no u8vector")
             bits = codewords(np.array(pmt.u8vector_elements(values), np.uint8),
                              self._code.num_info, "bits")
             self.message_port_pub(OUT, pmt.cons(info, u8_pmt(self._code.encode(bits & 1))))
@@ -98,14 +100,14 @@ def pdu_parts(message):
     """Return (metadata, vector) of a PDU; ValueError if the message is not a PDU."""
     if not pmt.is_pair(message) or not (pmt.is_dict(pmt.car(message))
                                         or pmt.is_null(pmt.car(message))):
-        raise ValueError("it is not a pair of a dictionary and a vector")
+        raise ValueError("the message is not a pair of a dictionary and a vector")
     return pmt.car(message), pmt.cdr(message)
 
 
 def codewords(values, width, what):
-    """Return values as an array (n, width) with n >= 1; ValueError if their number does not fit."""
+    """Return values as an array (n, width); ValueError unless n is an integer from 1."""
     if not values.size or values.size % width:
-        raise ValueError(f"got {values.size} {what}, must be a multiple of {width}")
+        raise ValueError(f"got {values.size} {what}, must be a positive multiple of {width}")
     return values.reshape(-1, width)
 
 

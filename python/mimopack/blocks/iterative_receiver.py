@@ -16,64 +16,75 @@ from .rayleigh_channel import period_of
 from .settings import STATUS, NoisePower
 from .streams import batched_block, vector
 
-# Options that the block refuses, because they are its own parameters or it sets them itself.
+# Options of detector and decoder that the block refuses: its own parameters, and options that it
+# sets.
 OF_DETECTOR = {"num_tx", "num_rx", "constellation", "backend", "threads", "extrinsic", "llr_type"}
 OF_DECODER = {"iterations", "backend", "device", "threads"}
 
 
 class iterative_receiver(Decoding, NoisePower, batched_block):
-    """Iterative receiver (``iterative.IterativeReceiver``); each item is one codeword.
+    """Detect and decode iteratively (``iterative.IterativeReceiver``); each item is one codeword.
+
+    Model: y = H x + n, with num_tx transmit and num_rx receive antennas, n ~ CN(0, noise_var I),
+    and E|x_i|^2 = 1. T consecutive vectors share a channel matrix.
 
     Ports:
-        in 0 ``y``: complex, vlen vectors*nr: the received vectors of a codeword, one after another.
-            ``vectors()`` returns their number; ``codeword_modulator`` describes their contents.
-        in 1 ``h``: complex, vlen vectors/T*nr*nt: their channel matrices, row-major, one for every
-            T consecutive vectors.
-        out 0 ``bits``: byte, vlen code.num_info, one bit per byte; the last decisions if a codeword
-            is not decoded.
-        out 1 ``found``: byte, 1 if the decoder's checks hold (turbo: if both constituent decoders
-            agree).
-        out 2 ``iterations``: int, number of passes of detector and decoder for the codeword.
+        in 0 ``y``: complex, vlen vectors*num_rx: the received vectors of a codeword, one after
+            another. The method ``vectors`` returns the number of vectors per codeword.
+            ``codeword_modulator`` describes the contents of a vector.
+        in 1 ``h``: complex, vlen vectors/T*num_rx*num_tx: the channel matrices of the codeword, one
+            for every T consecutive vectors, each row-major.
+        out 0 ``bits``: byte, vlen code.num_info: one information bit per byte. If the codeword is
+            not decoded, these are the last decisions.
+        out 1 ``found``: byte: 1 if the codeword is decoded, which means that the decoder's checks
+            hold (turbo: that both constituent decoders agree).
+        out 2 ``iterations``: int: number of passes of detector and decoder for the codeword.
         out 3 ``history`` (with history_output=True): byte, vlen iterations*code.num_info: decisions
-            on the information bits after each pass.
-        message in ``control``: a dict or pair with ``noise_var``, ``iterations`` and ``threads``.
-        message out ``status``: a dict with the codeword totals ``codewords``, ``undecoded``,
-            ``erasures`` and ``failures``, and ``mean_iterations`` and ``erased_vectors``, at most
-            once a second. After the end of the stream the getters return the totals.
+            on the information bits after each pass, one pass after another.
+        message in ``control``: dictionary with the keys ``noise_var``, ``iterations`` and
+            ``threads``, or a pair of one key and its value.
+        message out ``status``: dictionary with the totals ``codewords``, ``undecoded``,
+            ``erasures``, ``failures`` and ``erased_vectors``, and with ``mean_iterations``, at most
+            once a second. After the end of the stream, the methods of these names return the
+            totals.
 
-    Each input codeword gives one output item, with its tags. A tag ``noise_var`` on ``y`` sets the
-    noise power from its item on; ``set_noise_var`` sets it from the next work() call on. A vector
-    that cannot be detected (NaN, Inf, rank of H) has no LLRs; a codeword without any LLRs is
-    erased, and its bits are 0.
+    Each input item gives one output item, with its tags. A tag ``noise_var`` on ``y`` sets the
+    noise power from the tag's item on; the method ``set_noise_var`` sets the noise power from the
+    next work() call on. A vector that cannot be detected (NaN, Inf, rank of H) has no LLRs. A
+    codeword without any LLRs is erased: its bits are 0.
 
-    Vectors are copied to a GPU once, and only bits are copied back. A GPU failure while the
-    flowgraph runs is reported once; the CPU then receives the current codewords and all later ones.
-    start() does the slow first steps on a GPU: compiling and, for backend "auto", a comparison with
-    the CPU. They take seconds.
+    A GPU gets each vector once, and sends back only bits. A GPU failure while the flowgraph runs is
+    logged once; the CPU then receives the current codewords and all later ones. start() compiles
+    the GPU code and, with "auto", compares the speed of GPU and CPU. This takes seconds.
 
     Args:
-        num_tx, num_rx, constellation: see the detectors.
+        num_tx, num_rx: number of transmit and of receive antennas.
+        constellation: see ``constellation.get``.
         code: see ``fec_encoder``.
-        detector: name of a detector, a key of ``detectors.REGISTRY``. For more than one pass it
-            must take a-priori LLRs and have soft output.
-        detector_options: other keyword arguments of the detector, such as {"num_passes": 2}.
-            "device" selects the GPU of the decoder too, or several GPUs that share the codewords.
-        iterations: maximum number of passes of detector and decoder.
-        decoder_iterations: number of the decoder's own iterations per pass; None for its default.
-        decoder_options: other keyword arguments of the decoder, such as {"algorithm": "offset"}.
+        detector: name of a detector, a key of ``detectors.REGISTRY``. More than one pass needs a
+            detector with a-priori LLRs and soft output.
+        detector_options: dictionary of further keyword arguments of the detector, such as
+            {"num_passes": 2}. The key "device" selects the GPU of detector and decoder, or several
+            GPUs that share the codewords.
+        iterations: maximum number of passes of detector and decoder, 1..1000.
+        decoder_iterations: number of the decoder's own iterations per pass; None takes the
+            decoder's default.
+        decoder_options: dictionary of further keyword arguments of the decoder, such as
+            {"algorithm": "offset"}.
         feedback_scale, early_stop: see ``iterative.IterativeReceiver``.
         interleaver_seed: seed of ``coding.RandomInterleaver``, the same as in the transmitter; None
             for no interleaver.
         noise_var: noise power per complex receive dimension, linear.
-        symbols_per_channel: T, which must divide the number of vectors per codeword.
-        history_output: whether to add the fourth output. ``iterations`` can then not be raised
-            above its initial value.
+        symbols_per_channel: T. It must divide the number of vectors per codeword.
+        history_output: whether the block has the output ``history``. ``set_iterations`` then
+            refuses more than the initial ``iterations``.
         backend: "auto", "cpu", "cuda" or "reference" (NumPy, slow), see ``backends``.
         threads: number of CPU threads; 0 takes all cores.
 
     Raises:
         ValueError: an argument does not match its description or does not fit the others.
         OSError: the file of a code cannot be read.
+        ImportError: backend is "cuda" and there is no CuPy.
     """
 
     CONTROLS = ("noise_var", "iterations", "threads")
@@ -125,7 +136,7 @@ class iterative_receiver(Decoding, NoisePower, batched_block):
             outputs.append((np.uint8, iterations * self._code.num_info))
         largest = max(np.dtype(kind).itemsize * width for kind, width in (*inputs, *outputs))
         candidates = self._engine.receiver.detector.candidates * vectors * iterations
-        # a flowgraph can stop only between two calls
+        # Limit a call's work: a flowgraph can stop only between two calls.
         batch = max(1, min(batch_of_codewords(largest), BATCH_CANDIDATES // candidates))
         batched_block.__init__(self, "iterative_receiver", [vector(*port) for port in inputs],
                                [vector(*port) for port in outputs], batch)
@@ -138,7 +149,7 @@ class iterative_receiver(Decoding, NoisePower, batched_block):
         return self._engine.layout.vectors
 
     def set_iterations(self, iterations):
-        """Set the maximum number of passes of detector and decoder."""
+        """Set the maximum number of passes, from the next work() call on."""
         self._engine.iterations = integer("iterations", iterations, 1, self._most)
 
     def iterations(self):

@@ -20,28 +20,29 @@ _HEALTH = pmt.intern("health")
 class llr_meter(gr.sync_block):
     """Compare LLRs with decoded bits, and measure saturation and calibration.
 
-    The LLRs and the bits must match in order and number. Connect a detector's LLRs with coded bits
-    that were decoded and encoded again, or the LLRs of a decoder's information bits with its
-    decisions. See ``llr_health.LlrHealth``.
+    Each LLR is compared with the bit at the same place. For a detector's LLRs, decode them, encode
+    the decisions again, and connect the coded bits. For a decoder's LLRs of information bits,
+    connect the decoder's decisions. See ``llr_health.LlrHealth``.
 
     Ports:
         in 0 ``llr``: float (or int8), vlen num_bits: ln P(1)/P(0).
-        in 1 ``bits``: byte, vlen num_bits: one bit in the lowest bit of each byte.
+        in 1 ``bits``: byte, vlen num_bits: one bit per byte (the lowest).
         message out ``health``: a dictionary after each ``period`` LLRs. The keys ``bits``,
             ``wrong``, ``erased``, ``saturated``, ``limit``, ``invalid``, ``scale``,
             ``scale_error`` and ``verdict`` are defined in ``llr_health.LlrFigures`` (scale and
             scale_error are missing if they are nan). The f64vectors ``range_low``, ``range_bits``,
-            ``range_wrong`` and ``range_expected`` have an element for each range.
+            ``range_wrong`` and ``range_expected`` have an element for each range of magnitudes, see
+            ``llr_health.Range``.
 
-    ``text`` returns the figures of all LLRs as one line, for a function probe.
+    The method ``text`` returns the figures of all LLRs as one line, for GNU Radio's Function Probe.
 
     Args:
         num_bits: LLRs per item, 1..2^24.
         llr_type: "float32" or "int8".
-        llr_scale: int8 only: integer value of an LLR of 1, as at the detector.
-        limit: magnitude from which an LLR is saturated; 0 takes the largest magnitude so far, or
-            for int8 the largest possible one.
-        period: LLRs per message, 1..2^40.
+        llr_scale: for int8: integer value of an LLR of 1, as in the detector.
+        limit: magnitude from which on an LLR counts as saturated. 0 takes the largest magnitude so
+            far, or for int8 the largest possible magnitude.
+        period: number of LLRs per message, 1..2^40.
 
     Raises:
         ValueError: an argument is invalid.

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Base classes for blocks that turn messages into streams, or send messages at their end."""
+"""Base classes of blocks that turn messages into streams, or send messages when they end."""
 
 import time
 from collections import deque
@@ -22,20 +22,20 @@ _PACE = 0.02
 class message_source(gr.basic_block):
     """Base class of blocks that turn messages into output streams.
 
-    A subclass has a method ``_accept(message)``, which fills ``_queue``. If it raises, the message
-    is counted, logged and left out. The streams end after the message PMT_EOF, or when the sender
-    of the messages ends, as soon as all output is written.
+    A subclass has a method ``_accept(message)``, which fills ``_queue``. If the method raises an
+    exception, the message is skipped, counted (``refused``) and logged. After the message PMT_EOF,
+    or when the sender of the messages ends, the streams end as soon as all output is written.
 
     Args:
         name: name of the block.
         port: name of the message port.
-        out_sig: types of the output streams.
+        out_sig: types of the output streams, as for ``gr.basic_block``.
         most: maximum number of waiting messages.
-        multiple: output multiple while the scheduler allocates buffers, which makes them large.
-            start() resets it.
-        newest: what to do if ``most`` messages wait. True drops the oldest message, and drops all
-            waiting messages when the flowgraph stops or changes. False drops the new message, and
-            keeps waiting messages for the next start.
+        multiple: output multiple while the scheduler allocates buffers. A large value makes large
+            buffers. start() resets the output multiple to 1.
+        newest: which message to drop when a message arrives and the maximum number is waiting. True
+            drops the oldest message, and drops all waiting messages when the flowgraph stops or
+            changes. False drops the new message, and keeps waiting messages for the next start.
     """
 
     def __init__(self, name, port, out_sig, most=1000, multiple=1, newest=False):
@@ -53,15 +53,15 @@ class message_source(gr.basic_block):
         self.set_msg_handler(_SYSTEM, self._on_system)
 
     def messages(self):
-        """Number of messages accepted since the block was made."""
+        """Return the number of messages accepted since the block was made."""
         return self._messages
 
     def refused(self):
-        """Number of invalid messages that were left out."""
+        """Return the number of messages skipped because they are invalid."""
         return self._log.failures
 
     def dropped(self):
-        """Number of messages dropped because too many waited or the flowgraph stopped."""
+        """Return the number of messages dropped: too many waited, or the flowgraph stopped."""
         return self._dropped
 
     def start(self):
@@ -122,12 +122,15 @@ class message_source(gr.basic_block):
 
 
 class message_outlet(gr.basic_block):
-    """Message ports for another block, which stay open until that block calls ``end()``.
+    """Message ports that stay open until another block calls ``end()``.
 
     Before GNU Radio calls a block's stop(), it tells the receivers of the block's messages that the
     block is done, and they end. Messages sent in stop() arrive too late. A hierarchical block
     therefore contains an outlet beside the working block, and sends all messages through the
     outlet.
+
+    Args:
+        ports: names of the output ports.
     """
 
     def __init__(self, ports):
@@ -137,7 +140,7 @@ class message_outlet(gr.basic_block):
             self.message_port_register_out(port)
 
     def join(self, parent):
-        """Make the ports those of a hierarchical block."""
+        """Add the ports to a hierarchical block, which contains the outlet."""
         # Make no other connection: without a listener, the outlet must not be part of the
         # flowgraph. Otherwise it would keep the flowgraph running after its parent is removed.
         for name in self._ports:
@@ -151,11 +154,11 @@ class message_outlet(gr.basic_block):
 
     @property
     def ports(self):
-        """Names of the ports."""
+        """Names of the ports: tuple of strings."""
         return tuple(self._ports)
 
     def listeners(self, name):
-        """Return the number of ports connected to a port; known while the flowgraph runs."""
+        """Return the number of ports connected to a port. Call this while the flowgraph runs."""
         return listeners(self.to_basic_block(), self._ports[name])
 
     def send(self, name, *messages):

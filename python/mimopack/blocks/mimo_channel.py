@@ -15,17 +15,22 @@ from .streams import BlockLog
 class mimo_channel(Controlled, gr.basic_block):
     """Simulate a MIMO channel with fading, delays, correlation, frequency offsets and noise.
 
-    The inputs are the samples of num_tx transmit antennas, the outputs the samples of num_rx
-    receive antennas (complex). ``channel.MIMOChannel`` describes the model, the parameters and
-    their units. One realisation lasts as long as the block, and changes with the Doppler frequency.
-    As with any FIR filter, the samples inside the filter when the stream ends (``latency`` samples)
-    do not come out. The result does not depend on how the scheduler divides the stream into calls.
+    ``channel.MIMOChannel`` describes the model. A block keeps one realisation of the channel, which
+    varies with the Doppler frequency. The output does not depend on how the scheduler divides the
+    stream into calls. When the input ends, its last ``latency`` samples are still in the filter and
+    are lost.
 
-    ``snr_db`` and ``cfo`` can be changed while running, with their setters or with a message at
-    port "control": a pair or a dictionary with the keys "snr_db" and "cfo" and numbers as values.
+    Ports:
+        in 0 to num_tx - 1: complex: the samples of each transmit antenna.
+        out 0 to num_rx - 1: complex: the samples of each receive antenna.
+        message in ``control``: dictionary with the keys ``snr_db`` (in dB) and ``cfo`` (in Hz), or
+            a pair of one key and its value.
+
+    The arguments are those of ``channel.MIMOChannel``. ``snr_db`` and ``cfo`` can be changed while
+    the flowgraph runs, by the methods ``set_snr_db`` and ``set_cfo`` or by a message.
 
     Raises:
-        ValueError: ``channel.MIMOChannel`` refuses a parameter.
+        ValueError: ``channel.MIMOChannel`` refuses an argument.
     """
 
     CONTROLS = ("snr_db", "cfo")
@@ -45,11 +50,11 @@ class mimo_channel(Controlled, gr.basic_block):
 
     @property
     def latency(self):
-        """Delay in samples of the path with delay 0."""
+        """Delay from input to output of a path without delay, in samples."""
         return self._channel.latency
 
     def snr_db(self):
-        """Mean SNR at each receive antenna in dB, or None."""
+        """Return the mean SNR at each receive antenna in dB; None without noise."""
         return self._channel.snr_db
 
     def set_snr_db(self, snr_db):
@@ -58,7 +63,7 @@ class mimo_channel(Controlled, gr.basic_block):
             self._channel.snr_db = snr_db
 
     def cfo(self):
-        """Carrier frequency offset in Hz."""
+        """Return the carrier frequency offset in Hz."""
         return self._channel.cfo
 
     def set_cfo(self, cfo):

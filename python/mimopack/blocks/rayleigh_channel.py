@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Block: simulate a flat MIMO channel for vectors, and output the channel matrices."""
+"""Block: simulate a flat Rayleigh MIMO channel for vectors, and output the channel matrices."""
 
 import numpy as np
 import pmt
@@ -10,29 +10,35 @@ from ..checks import integer, number
 from .settings import NOISE_VAR, Controlled
 from .streams import batched_block, vector
 
+# Target size of a batch per work() call, in bytes at the larger output.
 BATCH_BYTES = 2**22
 
 
 class rayleigh_channel(Controlled, batched_block):
-    """Simulate the channel y = H x + n with i.i.d. Rayleigh fading from matrix to matrix.
+    """Simulate the channel y = H x + n with Rayleigh fading, for vectors x.
 
-    The entries of H are CN(0, 1). The noise n is CN(0, noise_var I) with
-    noise_var = num_tx / SNR, for x of mean energy 1 per antenna. Equal seeds give equal channels
-    and noise. For the samples of a waveform, use ``mimo_channel``.
+    The entries of H are independent CN(0, 1), drawn anew after every T vectors. The noise is
+    n ~ CN(0, noise_var I). With x of mean energy 1 per antenna, noise_var is num_tx / SNR. Equal
+    seeds give equal channels and noise. For the samples of a waveform, use ``mimo_channel``.
 
     Ports:
-        in 0 ``x``: complex, vlen vectors*nt: transmit vectors, one after another.
-        out 0 ``y``: complex, vlen vectors*nr: received vectors. The first item, and the first item
-            after each change of the SNR, has a tag "noise_var".
-        out 1 ``h``: complex, vlen vectors/T*nr*nt: channel matrices, row-major.
-        message in ``control``: dict or pair with ``snr_db``.
+        in 0 ``x``: complex, vlen vectors*num_tx: transmit vectors, one after another.
+        out 0 ``y``: complex, vlen vectors*num_rx: received vectors, one after another. The first
+            item, and the first item after each change of the SNR, has a tag ``noise_var`` with the
+            noise power per complex receive dimension, linear.
+        out 1 ``h``: complex, vlen vectors/T*num_rx*num_tx: channel matrices, one after another,
+            each row-major.
+        message in ``control``: dictionary with the key ``snr_db`` (in dB), or a pair of this key
+            and its value.
 
     Args:
-        num_tx, num_rx: number of transmit and receive antennas.
-        vectors: vectors per item.
-        symbols_per_channel: T, the number of vectors that share a matrix; it must divide vectors.
-        snr_db: mean SNR per receive antenna in dB.
-        seed: seed of channel and noise; None takes a random one.
+        num_tx: number of transmit antennas, 1..64.
+        num_rx: number of receive antennas, 1..256.
+        vectors: number of vectors per item, 1..2^20.
+        symbols_per_channel: T, the number of consecutive vectors that share a matrix. It must
+            divide ``vectors``.
+        snr_db: mean SNR per receive antenna in dB, -100..200.
+        seed: seed of channel and noise; None takes a random seed.
 
     Raises:
         ValueError: an argument is invalid.
@@ -70,7 +76,7 @@ class rayleigh_channel(Controlled, batched_block):
         return self._snr_db
 
     def noise_var(self):
-        """Noise power per complex receive dimension, linear."""
+        """Return the noise power per complex receive dimension, linear."""
         return self._num_tx * 10 ** (-self._snr_db / 10)
 
     def start(self):
@@ -94,10 +100,10 @@ class rayleigh_channel(Controlled, batched_block):
 
 
 def period_of(symbols_per_channel, vectors):
-    """Return T = symbols_per_channel.
+    """Return T = symbols_per_channel, if it divides the number of vectors per item.
 
     Raises:
-        ValueError: T does not divide the vectors of an item.
+        ValueError: T does not divide ``vectors``, or is not an integer in 1..2^20.
     """
     period = integer("symbols_per_channel", symbols_per_channel, 1, 2**20)
     if vectors % period:

@@ -15,12 +15,12 @@ from .wifi_pmt import moment
 
 # Target number of samples per work() call: the input buffers hold at least twice as many.
 BATCH = 131072
-# A call with fewer than _PACED samples, a quarter of the smallest input buffer, pauses for at most
-# _LONGEST_PAUSE seconds. If a pause does not bring more samples, the next _WITHOUT calls do not
-# pause.
+# After a call with fewer than _PACED samples (a quarter of the smallest input buffer), pause for at
+# most _LONGEST_PAUSE seconds. If a pause does not bring more samples, do not pause after the next
+# _WITHOUT calls.
 _PACED, _LONGEST_PAUSE, _WITHOUT = BATCH // 2, 4e-3, 1000
 _RX_TIME, _RX_FREQ, _RX_RATE = map(pmt.intern, ("rx_time", "rx_freq", "rx_rate"))
-# The rate comes first: it determines the expected time.
+# Order of tags at one sample. The rate comes first, because it determines the expected time.
 _ORDER = (_RX_RATE, _RX_FREQ, _RX_TIME)
 # Limits of a message about a frame: keys, and characters in a text.
 _MOST_KEYS, _LONGEST = 200, 1000
@@ -49,18 +49,19 @@ def read_tags(tags, timeline, log):
 
 
 def frame_of(message):
-    """Return (start, count, fields) from a message about a frame.
+    """Return (start, count, fields) from a message about a frame, for ``annotate``.
 
-    Values other than numbers, flags and texts are ignored. See ``recording.frame_annotation``.
+    See ``recording.frame_annotation``. Values other than numbers, flags and texts are ignored.
 
     Raises:
-        ValueError: the message is not a dictionary with ``start`` and ``num_samples``.
+        ValueError: the message is not a dictionary with ``start`` and ``num_samples``, or has more
+            than 200 keys.
     """
     if not pmt.is_dict(message) or pmt.is_null(message):
-        raise ValueError("got no dictionary")
+        raise ValueError("the message is not a dictionary")
     items = pmt.dict_items(message)
     if pmt.length(items) > _MOST_KEYS:
-        raise ValueError(f"got {pmt.length(items)} keys, allowed are {_MOST_KEYS}")
+        raise ValueError(f"got {pmt.length(items)} keys, allowed are up to {_MOST_KEYS}")
     told = {}
     for index in range(pmt.length(items)):
         pair = pmt.nth(index, items)
@@ -79,13 +80,13 @@ def frame_of(message):
 class message_taker(gr.basic_block):
     """Part of a recording block that receives messages.
 
-    It is a separate block because it must continue after the end of the samples: messages about the
-    last samples arrive later.
+    The part is a separate block, because it must continue after the end of the samples: messages
+    about the last samples arrive later.
 
     Args:
-        name: name of the port.
-        take: function that takes a PMT.
-        finish: function called after the last message.
+        name: name of the message port.
+        take: function called with each message, a PMT.
+        finish: function without arguments, called after the last message.
         log: ``BlockLog``.
     """
 
@@ -127,13 +128,15 @@ class sample_taker(gr.sync_block):
         name: name of the block.
         num_channels: number of inputs.
         timeline: ``recording.Timeline`` for the times from tags and from the host's clock.
-        timestamp: whether the host's clock dates the first sample if no tag does.
+        timestamp: whether to take the time of the first sample from the host's clock if no tag
+            gives a time.
         owner: object with the methods ``begin()``, ``take(samples, first)`` and ``end()``;
             ``take`` returns whether the stream continues.
         log: ``BlockLog``.
-        pace: samples per second of a live stream; None if the stream comes as fast as this block
-            reads it. A radio would cause thousands of small calls, each with its overhead: a call
-            with few samples therefore pauses until more have arrived.
+        pace: samples per second of a live stream; None for a stream that comes as fast as this
+            block reads it. A radio would cause thousands of small calls per second, each with its
+            overhead. After a call with few samples, the block therefore pauses until more have
+            arrived.
     """
 
     def __init__(self, name, num_channels, timeline, timestamp, owner, log, pace=None):

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Change settings while a flowgraph runs: message port control, noise power."""
+"""Base classes of blocks with settings that change at run time: port ``control``, noise power."""
 
 from contextlib import suppress
 
@@ -35,7 +35,7 @@ def scalar(name, value):
 
 
 def setting(name, value):
-    """Return the same as :func:`scalar`, but whole floats as integers: widgets send floats."""
+    """Return the same as :func:`scalar`, but whole floats as int, since widgets send floats."""
     value = scalar(name, value)
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
@@ -47,12 +47,12 @@ def _request(message, most):
         ValueError: the message is not a dict or pair, or has too many names.
     """
     if pmt.is_null(message) or not pmt.is_pair(message):    # a dict is a pair too
-        raise ValueError("got no dict or pair")
+        raise ValueError("the message is neither a dictionary nor a pair")
     pairs = [message]
     if pmt.is_dict(message):
         items = pmt.dict_items(message)
         if pmt.length(items) > most:
-            raise ValueError(f"got {pmt.length(items)} names")
+            raise ValueError(f"got {pmt.length(items)} names, allowed are up to {most}")
         pairs = [pmt.nth(index, items) for index in range(pmt.length(items))]
     request = {}
     for pair in pairs:
@@ -62,10 +62,12 @@ def _request(message, most):
 
 
 class Controlled:
-    """Base class with the message port "control".
+    """Base class of blocks with the message port ``control``.
 
-    A message is a dict or pair whose names are in ``CONTROLS``. The block has a getter and a setter
-    for each name. If a setter refuses its value, the whole message changes nothing.
+    A message is a dictionary {name: value}, or a pair of one name and its value. The names are
+    those in ``CONTROLS``. For each name, the block has a method that returns the setting
+    (``name()``) and one that sets it (``set_name(value)``). If one value of a message is refused,
+    the message changes nothing.
     """
 
     CONTROLS = ()
@@ -91,14 +93,15 @@ class Controlled:
             with suppress(ValueError):    # a tag may have made the old noise power invalid
                 self._apply(before)
             self._log.warn("messages", f"control message refused: {error!r}; "
-                           f"allowed are a dict or pair with {', '.join(self.CONTROLS)}")
+                           "allowed are a dictionary or a pair with "
+                           f"{', '.join(self.CONTROLS)}")
 
 
 class NoisePower:
-    """Base class with the noise power of the input ``y``, which a tag can change."""
+    """Base class of blocks with a noise power; tags ``noise_var`` on the first input change it."""
 
     def set_noise_var(self, noise_var):
-        """Set the noise power per complex receive dimension, linear, positive."""
+        """Set the noise power per complex receive dimension, linear and positive."""
         self._noise_var = positive("noise_var", noise_var)
 
     def noise_var(self):

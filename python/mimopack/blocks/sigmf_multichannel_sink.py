@@ -11,26 +11,31 @@ from .streams import BlockLog
 
 
 class sigmf_multichannel_sink(gr.hier_block2):
-    """Record num_channels streams in SigMF, with all channels the same length.
+    """Record num_channels streams in SigMF. All channels of a recording have the same length.
+
+    Ports:
+        in 0 to num_channels - 1: complex: the samples of each channel. Full scale is 1.
+        message in ``frames``: a dictionary for each frame to annotate, see below.
 
     A separate thread writes to disk. If the disk is too slow, the stream waits or samples are
     dropped (``overload``). The block writes the metadata when the flowgraph stops. If the flowgraph
-    starts again, the recording continues with a new capture segment. Samples beyond full scale in
-    integer formats are clipped, counted, and reported when the flowgraph stops.
+    starts again, the recording continues with a new capture segment. In integer formats, samples
+    beyond full scale are clipped and counted; a log line reports them when the flowgraph stops.
 
     Tags on the first input, as UHD and Soapy sources send them, describe the samples: rx_rate is
-    the sample rate, rx_freq the centre frequency, and rx_time (a tuple of whole seconds since 1970
-    and a fraction) the time. They override sample_rate, frequency and the host's clock. A change of
-    frequency or a gap begins a new capture segment. A gap is a span of dropped samples, or an
-    rx_time that differs by more than half a sample from the time that the previous rx_time and the
-    sample rate predict. Tags with invalid values are ignored, counted and logged.
+    the sample rate in samples per second, rx_freq is the centre frequency in Hz, and rx_time (a
+    tuple of whole seconds since 1970 and a fraction) is the time. The tags override sample_rate,
+    frequency and the host's clock. A change of frequency or a gap begins a new capture segment. A
+    gap is a span of dropped samples, or an rx_time that differs by more than half a sample from the
+    time that the previous rx_time and the sample rate predict. Tags with invalid values are
+    ignored, counted and logged.
 
-    Message port ``frames`` takes a dictionary for each frame, as ``wifi_receiver`` sends it at its
-    port ``frames``, and annotates the frame's samples (see ``recording.frame_annotation``). The
-    dictionary must have ``start``, counted in samples at this block, and ``num_samples``. A frame
-    gets an annotation only if the recording holds all its samples. A recording holds at most a
-    million annotations. Frames may arrive after their samples or after the end of the stream: the
-    block writes the metadata again when the senders of messages have ended.
+    Connect port ``frames`` to the port of that name of ``wifi_receiver``. The block annotates the
+    samples of each frame (see ``recording.frame_annotation``). A dictionary must have ``start``,
+    the frame's first sample counted at this block, and ``num_samples``. A frame gets an annotation
+    only if the recording holds all its samples. A recording holds at most a million annotations.
+    Messages may arrive after the samples of their frames, or after the end of the stream: the block
+    writes the metadata again when the senders of messages have ended.
 
     A disk error ends the recording; the samples written before form a valid recording. With
     overload "wait", a disk error also ends the flowgraph; with "drop", the stream continues.
@@ -38,17 +43,19 @@ class sigmf_multichannel_sink(gr.hier_block2):
     Args:
         path, num_channels, sample_rate, datatype, layout, frequency, description, fields: see
             ``recording.Writer``.
-        timestamp: if no tag gives a time, write the host's time at the first samples as
-            ``core:datetime``.
-        overwrite: replace an existing recording.
-        overload: "wait" holds the stream until the disk is ready and loses no samples; use it for
-            files. "drop" drops samples; use it for radios.
-        buffer_mib: memory for samples that wait for the disk, in MiB.
-        checksum: write ``core:sha512``, which takes about 2 s of one core per GB. One core cannot
-            keep up with four channels of 20 MS/s in cf32_le. None writes it only with "wait".
+        timestamp: whether to write the host's time at the first samples as ``core:datetime`` if no
+            tag gives a time.
+        overwrite: whether to replace an existing recording.
+        overload: what to do if the disk is too slow. "wait" stops the stream until there is room
+            and loses no samples, which suits files. "drop" drops samples, which suits radios.
+        buffer_mib: memory for samples that wait for the disk, in MiB, 16..1048576.
+        checksum: whether to write ``core:sha512``. This takes about 2 s of one core per GB, so one
+            core cannot keep up with four channels of 20 MS/s in cf32_le. None writes the checksum
+            only with overload "wait".
 
     Raises:
-        ValueError, FileExistsError: as ``recording.Writer`` and ``recording.Recorder``.
+        ValueError, FileExistsError, ImportError, OSError: see ``recording.Writer`` and
+            ``recording.Recorder``.
     """
 
     def __init__(self, path, num_channels, datatype="cf32_le", sample_rate=20e6,
@@ -80,12 +87,12 @@ class sigmf_multichannel_sink(gr.hier_block2):
         """Return a dictionary of counts since the block was made.
 
         - ``samples``: samples per channel accepted for writing
-        - ``dropped``: samples per channel dropped because of the disk
+        - ``dropped``: samples per channel dropped because the disk was too slow or failed
         - ``drops``: number of times that dropping began
-        - ``gaps``: gaps shown by rx_time tags
+        - ``gaps``: gaps that tags rx_time show
         - ``lost``: samples per channel missing in these gaps
-        - ``clipped``: components clipped to full scale
-        - ``annotations_left_out``: annotations not written, at the last stop
+        - ``clipped``: real and imaginary parts clipped to full scale
+        - ``annotations_left_out``: annotations that the last ``save`` did not write
         - ``failures``: invalid tags and messages
         """
         recorder = self.recorder
@@ -105,7 +112,7 @@ class sigmf_multichannel_sink(gr.hier_block2):
         self.recorder.save()
 
     def close(self):
-        """Write the metadata, end the thread and close the files; recording cannot continue."""
+        """Write the metadata, end the thread and close the files. Recording cannot continue."""
         self._frames.drain()
         self.recorder.close()
 
@@ -161,4 +168,4 @@ class sigmf_multichannel_sink(gr.hier_block2):
         try:
             self.recorder.save()
         except Exception as error:  # an exception in stop() would end the process
-            self._log.error(f"no metadata written: {error!r}")
+            self._log.error(f"the metadata was not written: {error!r}")

@@ -20,21 +20,26 @@ class sigmf_multichannel_source(gr.sync_block):
     """Play a SigMF recording with one output per channel, all channels aligned.
 
     The recording is one dataset with ``core:num_channels`` interleaved channels, or a Collection of
-    several datasets, in a format of ``recording.DATATYPES`` (full scale is 1), see
-    ``recording.Reader``. On each output, the first sample of each capture segment carries a radio's
-    tags, as far as the metadata gives their values: "rx_rate", "rx_freq", and "rx_time" (a tuple of
-    whole seconds since 1970 and a fraction). With ``repeat``, the tags repeat as well. The block
+    several datasets, in a format of ``recording.DATATYPES`` (see ``recording.Reader``). The block
     logs the problems that the reader found and worked around.
+
+    Ports:
+        out 0 to num_channels - 1: complex: the samples of each channel. Full scale is 1.
+
+    Tags: on each output, the first sample of each capture segment carries the tags of a radio, as
+    far as the metadata gives their values: rx_rate (samples per second), rx_freq (centre frequency
+    in Hz) and rx_time (a tuple of whole seconds since 1970 and a fraction). With ``repeat``, the
+    tags repeat as well.
 
     Args:
         path: path of the metadata, the dataset or the collection, or their common stem.
         num_channels: number of outputs; None takes the recording's number of channels.
-        repeat: return to the start at the end of the recording, for ever.
-        time_tags: whether to send "rx_time" tags.
+        repeat: whether to repeat the recording without end.
+        time_tags: whether to send tags rx_time.
 
     Raises:
-        FileNotFoundError, ValueError: the recording cannot be read (see ``recording.Reader``),
-            or its number of channels is not num_channels.
+        FileNotFoundError, ImportError: as ``recording.Reader``.
+        ValueError: as ``recording.Reader``, or the recording does not have num_channels channels.
     """
 
     def __init__(self, path, num_channels=None, repeat=False, time_tags=True):
@@ -55,7 +60,7 @@ class sigmf_multichannel_source(gr.sync_block):
             gr.logger(self.alias()).warn(note)
 
     def sample_rate(self):
-        """Return the samples per second from the metadata, or None."""
+        """Return the sample rate in samples per second from the metadata; None if unknown."""
         return self.reader.sample_rate
 
     def repeat(self):

@@ -21,32 +21,37 @@ _LONGEST = 1000
 class sigmf_ring_sink(gr.hier_block2):
     """Keep the last seconds of num_channels streams, and write them in SigMF on request.
 
-    Each message at port ``trigger`` writes the last seconds as a separate recording: path-001,
-    path-002 and so on, with the next free number. If the message is a text (symbol), it goes into
-    ``core:description``. A separate thread writes the recording; meanwhile the stream continues,
-    and no sample of the recording is lost. Messages that arrive while a recording is being written
-    are refused and counted.
+    Ports:
+        in 0 to num_channels - 1: complex: the samples of each channel. Full scale is 1.
+        message in ``trigger``: any message writes the last seconds as a separate recording. A text
+            (symbol) becomes part of the recording's ``core:description``.
+        message in ``frames``: dictionaries of frames to annotate, as in
+            ``sigmf_multichannel_sink``. A frame reported after the recording was written gets no
+            annotation.
+        message out ``written``: a dictionary in response to each trigger. It has ``path`` (of the
+            metadata), ``start`` (position in the stream of the recording's first sample) and
+            ``num_samples`` (per channel), or else ``problem``, the reason why nothing was written.
 
-    The block reads tags, and message port ``frames`` takes frames to annotate, as in
-    ``sigmf_multichannel_sink``. A frame reported after the recording was written gets no
-    annotation.
+    The recordings are named path-001, path-002 and so on, with the next free number. A separate
+    thread writes a recording; the stream continues meanwhile, and no sample of the recording is
+    lost. A trigger that arrives while a recording is being written is refused and counted.
 
-    Message port ``written`` sends a dictionary in response to each trigger: ``path`` (of the
-    metadata), ``start`` (position of the first sample in the stream) and ``num_samples``; or
-    ``problem``, the reason why nothing was written.
-
-    When the flowgraph stops, the block completes a recording that is being written. When the
-    flowgraph starts again, the ring is empty.
+    The block reads the same tags as ``sigmf_multichannel_sink``. When the flowgraph stops, the
+    block completes a recording that is being written. When the flowgraph starts again, the ring is
+    empty.
 
     Args:
-        path, num_channels, sample_rate, datatype, layout, frequency, description, fields: see
-            ``recording.Writer``; a number is added to path.
-        seconds: duration to keep, at sample_rate. The ring takes the memory of
-            seconds * sample_rate stored samples, and twice as much while a recording is written.
+        path: path of the recordings, without the number and the extension.
+        num_channels, sample_rate, datatype, layout, frequency, description, fields: see
+            ``recording.Writer``.
+        seconds: duration to keep, in seconds at sample_rate. The ring takes the memory of
+            seconds * sample_rate stored samples, and the same amount again while a recording is
+            written.
         timestamp: see ``sigmf_multichannel_sink``.
 
     Raises:
         ValueError: an argument is invalid, or the machine has too little memory.
+        ImportError: the package sigmf is missing.
     """
 
     def __init__(self, path, num_channels, seconds=5.0, datatype="cf32_le", sample_rate=20e6,
@@ -94,13 +99,13 @@ class sigmf_ring_sink(gr.hier_block2):
                 "clipped": self.ring.clipped, "failures": self._log.failures}
 
     def trigger(self, description=""):
-        """Start to write the last seconds, as a message at port ``trigger`` does.
+        """Begin to write the last seconds as a recording, like a message at port ``trigger``.
 
         Args:
             description: text for ``core:description``.
 
         Returns:
-            True if the recording was started, False if the request was refused.
+            True if writing has begun, False if the trigger was refused.
         """
         with self._lock:
             busy = self._busy

@@ -10,14 +10,19 @@ import numpy as np
 import pmt
 from gnuradio import gr
 
+# Minimum time between two reports of one kind, in seconds.
 REPORT_SECONDS = 1.0
 
 
 class BlockLog:
     """Write a block's lines to GNU Radio's log, at most one line of each kind per second.
 
-    ``failures`` counts the exceptions that :meth:`guard` has caught. Without ``guard``, an
-    exception would end the block's thread, and with it the flowgraph or the whole process.
+    Args:
+        block: GNU Radio block.
+
+    Attributes:
+        failures: number of exceptions that :meth:`guard` has caught. Without ``guard``, an
+            exception would end the block's thread, and with it the flowgraph or the whole process.
     """
 
     def __init__(self, block):
@@ -35,9 +40,11 @@ class BlockLog:
         self._logger().error(line)
 
     def warn(self, kind, line):
-        """Log a line, or only count it if a line of its kind was logged less than a second ago.
+        """Log a warning, or only count it if one of its kind was logged less than a second ago.
 
-        Kind None has no rate limit.
+        Args:
+            kind: text that names the kind; None logs without a rate limit.
+            line: text of the warning.
         """
         if kind is None:
             self._logger().warn(line)
@@ -51,7 +58,7 @@ class BlockLog:
         self._logger().warn(line + (f" ({held_back} more before)" if held_back else ""))
 
     def flush(self):
-        """Log the number of lines that were only counted; call this in stop()."""
+        """Log the number of warnings that were only counted. Call this in stop()."""
         for kind, count in self._held_back.items():
             self._logger().warn(f"{kind}: {count} more")
         self._held_back.clear()
@@ -59,12 +66,17 @@ class BlockLog:
 
     @contextmanager
     def guard(self, what, cleanup=None):
-        """Count and log an exception in the body instead of raising it, then call cleanup."""
+        """Count and log an exception in the body instead of raising it.
+
+        Args:
+            what: text that names what is skipped because of the exception.
+            cleanup: function to call after an exception, or None.
+        """
         try:
             yield
         except Exception as error:
             self.failures += 1
-            self.warn("failures", f"{what} left out: {type(error).__name__}: {error}")
+            self.warn("failures", f"{what} skipped: {type(error).__name__}: {error}")
             if cleanup is not None:
                 cleanup()
 
@@ -76,7 +88,7 @@ class BlockLog:
 def extended(info, **values):
     """Return a PMT dictionary with keys added or changed.
 
-    To convert the whole dictionary to Python and back would take far longer.
+    Converting the whole dictionary to Python and back would take far longer.
     """
     for key, value in values.items():
         info = pmt.dict_add(info, pmt.intern(key), pmt.to_pmt(value))
@@ -95,7 +107,10 @@ def remaining(block, port):
 
 
 def vector(dtype, width):
-    """Return the port type for items of width values; one value needs the bare type."""
+    """Return the type of a port whose items are vectors of ``width`` values.
+
+    GNU Radio needs the bare type for width 1.
+    """
     return dtype if width == 1 else (dtype, width)
 
 
@@ -103,8 +118,8 @@ class OutputQueue:
     """Queue of arrays that wait for room in the output buffers, with tags for their first items.
 
     When the sources are done, GNU Radio no longer calls a block that has consumed all its input.
-    While items wait, the queue therefore leaves one input item unconsumed, although the block has
-    already processed it.
+    While output items wait, the queue therefore leaves one input item unconsumed, which the block
+    has already processed.
     """
 
     def __init__(self):
@@ -118,8 +133,8 @@ class OutputQueue:
         """Append output items.
 
         Args:
-            arrays: one array (items, ...) for each port.
-            tags: list of (port, key, value) for the first item.
+            arrays: an array of shape (items, ...) for each port.
+            tags: list of (port, key, value): tags of the first item.
         """
         if len(arrays[0]):
             self._waiting.append((arrays, tags))
@@ -130,13 +145,13 @@ class OutputQueue:
         self._position = 0
 
     def general_work(self, block, input_items, output_items, take):
-        """Do the work of a block's general_work, whose forecast must be one item of each input.
+        """Do the work of a block's general_work. Its forecast must be one item of each input.
 
         Args:
             block: the block.
             input_items, output_items: arguments of general_work.
-            take: function called with new input items, the same number for each port, unless
-                output items wait.
+            take: function called with a list of new input items, the same number for each port. It
+                is not called while output items wait.
 
         Returns:
             Number of output items produced.
@@ -151,7 +166,7 @@ class OutputQueue:
         return produced
 
     def produce(self, block, output_items):
-        """Fill the output buffers as far as possible; return the number of items."""
+        """Fill the output buffers as far as possible; return the number of items produced."""
         written, space = 0, min(map(len, output_items))
         while self._waiting and written < space:
             arrays, tags = self._waiting[0]
@@ -178,7 +193,7 @@ class batched_block(gr.sync_block):
 
     Args:
         name, in_sig, out_sig: see ``gr.sync_block``.
-        batch: target number of items per call, see ``blocks.detector``.
+        batch: target number of items per call. GNU Radio allocates buffers for about two batches.
     """
 
     def __init__(self, name, in_sig, out_sig, batch):

@@ -19,21 +19,22 @@ _PATIENCE = 2.0
 class wifi_pcap_sink(gr.basic_block):
     """Write MPDUs into a capture file, or into a FIFO that Wireshark reads live.
 
-    Message port "in" takes PDUs of MPDUs (u8vector) with the metadata listed in
-    ``wifi.pdu.frame_to_pdus``. PDUs of gr-ieee802-11 work too. Each PDU becomes a record with a
-    radiotap header, see ``wifi.pcap``. Other messages are skipped, counted and logged.
+    Message port in: ``in`` takes PDUs with an MPDU without its FCS (u8vector) and the metadata
+    listed in ``wifi.pdu.frame_to_pdus``, as port ``out`` of ``wifi_receiver`` sends them. PDUs of
+    gr-ieee802-11 work too. Each PDU becomes a record with a radiotap header, see
+    ``wifi.pcap.radiotap``. Other messages are skipped, counted (``refused``) and logged.
 
-    The constructor opens the file. Opening a FIFO blocks until it has a reader. Each record reaches
-    the file before the next PDU is processed. A disk error, or a reader that goes away, ends the
-    file but not the flowgraph: the error is logged once, and later PDUs are counted as lost. PDUs
-    are also lost while the reader of a FIFO stalls for more than 2 seconds. After a restart, the
-    block continues the same file.
+    The constructor opens the file. Opening a FIFO blocks until the FIFO has a reader. Each record
+    reaches the file before the next PDU is processed. A disk error, or a reader that goes away,
+    ends the file but not the flowgraph: the error is logged once, and later PDUs are counted as
+    lost. PDUs are also lost while the reader of a FIFO stalls for more than 2 seconds. After a
+    restart of the flowgraph, the block continues the same file.
 
     Args:
         path: path of the file or FIFO; an existing file is replaced.
         dbm_full_scale: power at the antenna, in dBm, of a constant signal of magnitude 1.
-        time: time of the stream's first sample, in seconds since 1970; None means 0. A PDU without
-            ``time`` gets the time of its arrival.
+        time: time of the stream's first sample, in seconds since 1970 (UTC); None means 0. The
+            PDU's ``time`` is added. A PDU without ``time`` gets the time of its arrival.
 
     Raises:
         ValueError: an argument is not as above.
@@ -52,15 +53,15 @@ class wifi_pcap_sink(gr.basic_block):
         self.set_msg_handler(IN, self._take)
 
     def records(self):
-        """Number of MPDUs written."""
+        """Return the number of MPDUs written."""
         return self._writer.records
 
     def refused(self):
-        """Number of messages skipped because they are not PDUs of MPDUs."""
+        """Return the number of messages skipped because they are not PDUs with an MPDU."""
         return self._log.failures
 
     def lost(self):
-        """Number of PDUs lost to a stalled reader, to an error that ended the file, or after it."""
+        """Return the number of PDUs lost because the reader stalled or the file had ended."""
         return self._lost
 
     def close(self):

@@ -19,9 +19,9 @@ def to_pmt(info, blob):
     """Return a PDU as a PMT: a pair of a dictionary and a u8vector.
 
     Args:
-        info: dictionary with keys of ``wifi.pdu.KEYS``, and rx_time, a PMT. A key with the value
-            None is left out.
-        blob: bytes.
+        info: dictionary with keys of ``wifi.pdu.KEYS``, and optionally rx_time, a PMT. Keys with
+            the value None do not get into the PMT.
+        blob: bytes of the u8vector.
 
     Raises:
         ValueError: a key is unknown, or a value has a wrong type.
@@ -35,10 +35,10 @@ def frame_to_pmts(frame, ampdu_reference, bad_fcs=False, **extra):
     Args:
         frame, ampdu_reference: as for ``wifi.pdu.frame_to_pdus``.
         bad_fcs: whether to include MPDUs with a wrong FCS.
-        extra: keys to add to those of ``wifi.pdu.of_frame``, or to replace.
+        extra: keys and values to add to those of ``wifi.pdu.of_frame``, or to replace them.
     """
-    # A PMT dictionary is a linked list. The MPDUs of a frame share its tail; frames share a
-    # format's.
+    # A PMT dictionary is a linked list. The MPDUs of a frame share the tail with the keys of the
+    # frame. Frames of one format share the tail with the keys of the format.
     common = _runtime.to_pmt_dict(of_frame(frame) | extra, _KINDS,
                                    _of_format(frame.format, frame.sample_rate_scale))
     return [_runtime.to_pdu(info, blob, _KINDS, common)
@@ -51,10 +51,10 @@ def _of_format(f, scale):
 
 
 def from_pmt(message):
-    """Return (dictionary, bytes) of a PDU, without keys that are not in ``wifi.pdu.KEYS``.
+    """Return (dictionary, bytes) of a PDU. Keys that are not in ``wifi.pdu.KEYS`` are skipped.
 
     Raises:
-        ValueError: the message is not a PDU of bytes, or a value has a wrong type.
+        ValueError: the message is not a PDU of bytes, or a value has the wrong type.
     """
     told, blob = pdu_parts(message)
     if not pmt.is_u8vector(blob):

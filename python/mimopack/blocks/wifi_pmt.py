@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Convert frames, channel matrices and symbols of ``wifi`` to PMTs, and found frames also back."""
+"""Convert frames, channel matrices and points to PMTs; convert found frames in both directions."""
 
 import math
 from dataclasses import fields
@@ -26,9 +26,10 @@ _MAY_BE_ANNOUNCED = ("format", "mcs", "num_streams", "stbc", "bandwidth_mhz", "s
 
 
 def frame_to_pmt(frame, **extra):
-    """Return the dictionary of a ``ReceivedFrame``: ``facts()``, num_mpdus and num_mpdus_ok.
+    """Return a ``ReceivedFrame`` as a PMT dictionary.
 
-    ``extra`` adds or replaces keys.
+    The keys are those of ``ReceivedFrame.facts``, num_mpdus and num_mpdus_ok. ``extra`` adds or
+    replaces keys.
     """
     told = frame.facts()
     told["num_mpdus"] = len(frame.mpdus)
@@ -40,8 +41,8 @@ def csi_to_pmt(frame, **extra):
     """Return the PDU of a frame's channel matrices.
 
     The dictionary has the keys of ``wifi.csi.CsiRecord`` except the matrices, and num_rx,
-    num_space_time_streams, coding and detector. The vector holds the matrices, ordered by carrier,
-    then antenna, then space-time stream.
+    num_space_time_streams, coding and detector. ``extra`` adds or replaces keys. The c32vector
+    holds the matrices, ordered by subcarrier, then antenna, then space-time stream.
     """
     told = dict(vars(CsiRecord.from_frame(frame)))
     matrices = told.pop("matrices")
@@ -58,14 +59,15 @@ def csi_to_pmt(frame, **extra):
 
 
 def symbols_to_pmt(frame, most):
-    """Return the PDU of a frame's equalised points, ordered by stream.
+    """Return the PDU of a frame's equalised points: a c32vector, ordered by stream.
 
     ``most`` is the maximum number of points per stream.
     """
     f = frame.format
     points = frame.symbols.reshape(-1, frame.symbols.shape[-1])
     step = -(-len(points) // most)
-    # Otherwise, the points would all come from the same few subcarriers.
+    # A step that shares a factor with the number of subcarriers would always choose the same few of
+    # them.
     while math.gcd(step, frame.symbols.shape[1]) > 1:
         step += 1
     points = points[::step].T
@@ -78,7 +80,8 @@ def symbols_to_pmt(frame, most):
 def found_to_pmt(found, sample_rate, **extra):
     """Return the PDU of a frame found by ``Synchroniser``.
 
-    It holds the known fields of the frame, and its samples as received, ordered by antenna.
+    The dictionary has the known fields of the frame. ``extra`` adds or replaces keys. The c32vector
+    holds the frame's samples as received, ordered by antenna.
     """
     preamble, header, f = found.preamble, found.header, found.header.format
     told = {
@@ -103,8 +106,8 @@ def found_from_pmt(message, num_rx, sample_rate):
     """Return the ``Found`` of a PDU made by :func:`found_to_pmt`.
 
     Raises:
-        ValueError: the PDU is not one of these, or has another number of antennas or sample
-            rate.
+        ValueError: :func:`found_to_pmt` cannot have made the PDU, or its number of antennas or
+            sample rate differs from the arguments.
     """
     told, samples = pdu_parts(message)
     if not pmt.is_c32vector(samples):
@@ -118,19 +121,22 @@ def found_from_pmt(message, num_rx, sample_rate):
         raise ValueError(f"samples: got {samples.size}, must be a multiple of {num_rx}")
     subchannels = tuple(_vector(told, "subchannels", pmt.is_s32vector, pmt.s32vector_elements))
     if not subchannels or not all(0 <= one < max(1, sample_rate / 20e6) for one in subchannels):
-        raise ValueError(f"subchannels: got {subchannels}")
+        raise ValueError(f"subchannels: got {subchannels}, must be one or several of 0 to "
+                         f"{max(1, round(sample_rate / 20e6)) - 1}")
     first = _whole(told, "first")
     preamble = Preamble(_whole(told, "start"), _whole(told, "window"),
                         _number(told, "cfo"), subchannels)
     signal, noise = _reals(told, "signal", num_rx), _reals(told, "noise", num_rx)
     if not (noise > 0).all() or not (signal >= 0).all():
-        raise ValueError("signal, noise: got an invalid power")
+        raise ValueError("signal, noise: got an invalid power, must be at least 0 (signal) and "
+                         "above 0 (noise)")
     num_samples = _whole(told, "num_samples")
     header = Header(_format(told), _text(told, "problem"),
                     num_samples // max(1, round(sample_rate / 20e6)), _whole(told, "centre"),
                     noise, signal, _announced(told))
     if not 0 <= preamble.window - first < 2**20:
-        raise ValueError(f"window: got {preamble.window}, first is {first}")
+        raise ValueError(f"window: got {preamble.window}, must be {first} (first) to "
+                         f"{first + 2**20 - 1}")
     return Found(preamble, header, samples.reshape(num_rx, -1), first, _flag(told, "truncated"),
                  _flag(told, "inside"), num_samples)
 
@@ -167,7 +173,7 @@ def moment(name, value):
     """Return (seconds, fraction) of a PMT tuple such as rx_time or tx_time.
 
     Raises:
-        ValueError: the PMT is not such a tuple.
+        ValueError: the PMT is not a tuple of an integer from 0 and a number from 0 to below 1.
     """
     if not (pmt.is_tuple(value) and pmt.length(value) == 2):
         raise ValueError(f"{name}: must be a tuple of seconds and a fraction")
@@ -181,9 +187,12 @@ def moment_to_pmt(time):
 
 
 def times(time):
-    """Return the keys of a message's time, (seconds, fraction), if it is known.
+    """Return the keys ``time`` and ``rx_time`` of a message; {} if the time is None.
 
-    ``time`` has a resolution of a quarter of a microsecond; ``rx_time`` is exact.
+    Args:
+        time: (seconds since 1970, fraction of a second), or None if unknown. The key ``time`` is
+            their sum, a float with a resolution of a quarter of a microsecond. The key ``rx_time``
+            is the exact pair as a PMT.
     """
     return {} if time is None else {"time": sum(time), "rx_time": moment_to_pmt(time)}
 
@@ -192,7 +201,7 @@ def lookup(told, name):
     """Return the PMT of a key; raise ValueError if it is missing."""
     value = pmt.dict_ref(told, pmt.intern(name), pmt.PMT_NIL)
     if pmt.is_null(value):
-        raise ValueError(f"{name}: is missing")
+        raise ValueError(f"{name}: the key is missing")
     return value
 
 
@@ -234,5 +243,5 @@ def _vector(told, name, is_one, elements):
 def _reals(told, name, size):
     values = np.array(_vector(told, name, pmt.is_f64vector, pmt.f64vector_elements), float)
     if values.size != size or not np.isfinite(values).all():
-        raise ValueError(f"{name}: got {values.size} values, must be {size} finite ones")
+        raise ValueError(f"{name}: got {values.size} values, must be {size} finite values")
     return values

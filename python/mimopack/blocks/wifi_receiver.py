@@ -100,20 +100,21 @@ class wifi_receiver(sample_block):
     The inputs are the samples of num_rx antennas. The format of the frames need not be known, as
     each frame announces it in its signal fields. See ``wifi.Receiver``.
 
-    Message ports out, in the order of the stream:
-        ``out``: a PDU for each MPDU with a correct FCS. It is a dictionary (keys in
+    Message ports out, with messages in the order of the stream:
+        ``out``: a PDU for each MPDU with a correct FCS: a dictionary (keys in
             ``wifi.pdu.frame_to_pdus``) and a u8vector with the MPDU without its FCS, as in
             gr-ieee802-11.
-        ``frames``: a dictionary for each announced frame, decoded or not. It has the keys of
-            ``wifi.ReceivedFrame.as_json`` without the bytes, and num_mpdus and num_mpdus_ok. If
-            the frame was not decoded, ``problem`` says why.
+        ``frames``: a dictionary for each frame whose signal fields were read, decoded or not. It
+            has the keys of ``wifi.ReceivedFrame.facts``, num_mpdus and num_mpdus_ok. If the frame
+            was not decoded, ``problem`` says why.
         ``csi``: a PDU for each frame with channel matrices. The dictionary has the keys of
-            ``wifi.csi.CsiRecord``, num_rx, num_space_time_streams, coding and detector. The
-            c32vector holds the matrices, ordered by subcarrier (as in ``carriers``), then antenna,
-            then space-time stream.
-        ``symbols``: a PDU for each decoded frame, for displays. The dictionary has num_streams,
-            num_points, constellation and evm_db. The c32vector holds at most 1000 equalised points
-            per stream, ordered by stream. With overload "drop", only some frames have such a PDU.
+            ``wifi.csi.CsiRecord`` except the matrices, and num_rx, num_space_time_streams, coding
+            and detector. The c32vector holds the matrices, ordered by subcarrier (as in
+            ``carriers``), then antenna, then space-time stream.
+        ``symbols``: a PDU for each decoded frame, for displays. The dictionary has start, format,
+            mcs, num_streams, num_points, constellation and evm_db. The c32vector holds at most 1000
+            equalised points per stream, ordered by stream. With overload "drop", only some frames
+            have such a PDU.
         ``status``: a dictionary for each second with samples, and one at the end. Its keys:
             samples, frames, decoded, mpdus, mpdus_ok, gaps, lost, dropped, failures: as in
                 ``counts``, but since the last status.
@@ -124,24 +125,27 @@ class wifi_receiver(sample_block):
                 seconds with a GPU).
             slowest, slowest_share: the stage with the most time, and its share of all stages.
             detector: name of the detector in use from now on.
-            switch: why detector "auto" has just changed it, or "".
+            switch: why "auto" has just changed the detector, or "".
 
     The block makes messages only for connected ports. Frames in progress are sent when the input
     ends. If a flowgraph is stopped from outside, its other blocks have stopped already and receive
     these frames after a restart. If a flowgraph is changed while it runs (lock, unlock), a frame in
-    progress is lost, and ``frames`` reports it. The samples in GNU Radio's buffers are lost too,
-    and samples are then counted from 0 again.
+    progress is lost, and port ``frames`` reports the loss. The samples in GNU Radio's buffers are
+    lost too, and samples are then counted from 0 again.
 
-    Message port in: ``control`` takes a dictionary or pair with ``detector`` and ``threshold``.
+    Message port in: ``control`` takes a dictionary with the keys ``detector`` and ``threshold``, or
+    a pair of one key and its value.
 
-    Tags: with rx_time (a tuple of seconds and a fraction), ``time`` is absolute, and the key
-    ``rx_time`` holds the exact pair. Without it, ``time`` counts from the first sample. rx_freq
-    replaces ``frequency`` from its sample on. An rx_rate that differs from sample_rate causes a
-    warning.
+    Tags on the first input: rx_time is a tuple of whole seconds since 1970 and a fraction. With
+    this tag, the messages' ``time`` is in seconds since 1970, and their key ``rx_time`` holds the
+    exact tuple. Without the tag, ``time`` is in seconds since the first sample. rx_freq, in Hz,
+    replaces ``frequency`` from the tag's sample on. An rx_rate that differs from sample_rate causes
+    a warning.
 
-    Gaps: a gap is an rx_time that differs by more than half a sample from the time expected from
-    the previous tag and the rate. The receiver starts anew there. It reports the frame with the gap
-    as truncated; other frames are not affected. The log has a line for each second with gaps.
+    Gaps: a gap is an rx_time that differs by more than half a sample from the time that the
+    previous rx_time and the sample rate predict. The receiver restarts after a gap. It reports the
+    frame with the gap as truncated; other frames are not affected. The log has a line for each
+    second with gaps.
 
     An exception inside the receiver is counted and logged. The current samples and the frames that
     other threads decode are lost, and the stream goes on. NaN or infinite samples hold no frames.
@@ -152,28 +156,30 @@ class wifi_receiver(sample_block):
             5e6 or 10e6 for 802.11p.
         frequency: centre frequency of the samples in Hz, used only in reports; None if unknown.
         detector: name of the MIMO detector, or "auto". With overload="drop", "auto" uses the
-            strongest of mla, nway and mmse that keeps up with the samples. It decides each second
+            strongest of mla, nway and mmse that keeps up with the samples, and decides each second
             by the load, see ``wifi.auto_detector.AutoDetector``. With overload="wait", "auto" uses
-            mla, as no samples can be lost. N-way replaces mla above 8192 candidates per vector
-            (4x4 16-QAM). Choosing another name, also by message, ends "auto".
+            mla, as no samples can be lost. nway replaces mla for frames with more than 8192
+            candidates per vector, which is beyond 4x4 16-QAM. Setting the name of a detector, by
+            method or message, ends "auto".
         backend: backend of the detectors, "auto", "cpu", "cuda" or "reference".
         whitening: "antennas" divides each antenna by its own noise. "covariance" also whitens noise
             that is correlated between antennas, such as interference.
         smoothing: whether to smooth channel estimates over the delay spread.
         threshold: threshold of preamble detection, 0.2 to 0.95.
-        passes: maximum number of times a frame is decoded until all its MPDUs are good.
+        passes: maximum number of decoding passes per frame. Later passes use the decoded bits as
+            training, see ``wifi.Receiver``.
         iterations: maximum number of iterations between detector and decoder, for frames with
             several streams that the first iteration does not decode. Values above 1 need a detector
             that takes a-priori LLRs.
         bad_fcs: whether port ``out`` also sends MPDUs with a wrong FCS. Their fcs_ok is false.
         threads: number of threads that decode frames, including the block's own, 1..1024; 0 uses
-            all cores. More than 1 pays if frames occupy most of the time.
+            all cores. Use more than 1 if frames occupy most of the time.
         overload: what to do if the machine is too slow. The block decodes in a thread of its own.
             "wait" stops the upstream blocks until there is room, which suits files. "drop" suits
-            radios. If ``buffer_seconds`` of samples are waiting, it drops new samples in whole
-            spans, counts them, and logs the stage that takes the most time. The block then holds up
-            the upstream blocks for a millisecond at most, and their buffers have room for that by
-            default.
+            radios: if ``buffer_seconds`` of samples are waiting, the block drops contiguous spans
+            of new samples, counts them, and logs the stage that takes the most time. With "drop",
+            the block holds up the upstream blocks for a millisecond at most, for which their
+            buffers have room by default.
         buffer_seconds: with "drop", seconds of samples that may wait. The memory is 8 bytes per
             antenna and sample.
 
@@ -194,11 +200,11 @@ class wifi_receiver(sample_block):
             buffer_seconds))
 
     def counts(self):
-        """Dictionary of counts since the block was made.
+        """Return a dictionary of counts since the block was made.
 
         Keys: ``samples`` (searched, per antenna), ``preambles``, ``frames``, ``decoded`` (frames
         with an MPDU whose FCS is correct), ``mpdus``, ``mpdus_ok``, the problems of frames that
-        were not decoded, ``gaps`` (number of gaps by the tags rx_time), ``lost`` (samples per
+        were not decoded, ``gaps`` (according to tags rx_time), ``lost`` (samples per
         antenna missing in these gaps), ``dropped`` (samples per antenna dropped because the
         receiver was too slow), ``switches`` (changes of the detector by "auto"), ``failures``
         (exceptions).
@@ -206,11 +212,13 @@ class wifi_receiver(sample_block):
         return sample_block.counts(self)
 
     def listen(self, on_frame, on_status=None, symbols=False):
-        """Call Python functions in addition to the message ports. Call before the flowgraph starts.
+        """Set functions to call with each frame and status, in addition to the messages.
+
+        Call this method before the flowgraph starts.
 
         Args:
-            on_frame: function called with each ``wifi.ReceivedFrame`` and its time, (seconds,
-                fraction) since 1970 by the tags rx_time, or None.
+            on_frame: function called with each ``wifi.ReceivedFrame`` and its time (seconds,
+                fraction) since 1970 according to the tags rx_time, or None without tags.
             on_status: function called with the dictionary that port ``status`` sends, in place of
                 the status lines in the log; None keeps the lines.
             symbols: whether to fill in ``ReceivedFrame.symbols``.
@@ -226,15 +234,15 @@ class wifi_receiver(sample_block):
         self._sink.want_symbols(wanted)
 
     def detector(self):
-        """Name of the MIMO detector, or "auto"."""
+        """Return the name of the MIMO detector, or "auto"."""
         return self._sink.detector()
 
     def detector_in_use(self):
-        """Name of the MIMO detector in use; with "auto", the detector chosen."""
+        """Return the name of the MIMO detector in use; with "auto", of the detector chosen."""
         return self._sink.detector_in_use()
 
     def switches(self):
-        """Changes of the detector by "auto": list of ``wifi.auto_detector.Switch``."""
+        """Return the changes of the detector by "auto": list of ``wifi.auto_detector.Switch``."""
         return list(self._sink.switches)
 
     def set_detector(self, detector):
@@ -370,22 +378,24 @@ class wifi_synchroniser(sample_block):
     frame's samples as received, ordered by antenna. The dictionary has these keys:
 
         start: first sample of the frame, counted from the start of the stream.
-        first: first sample of the vector, the same as start or a few samples earlier.
-        num_samples: length of the frame according to its signal fields.
-        num_rx, sample_rate: of the samples.
+        first: position in the stream of the vector's first sample, equal to start or a few samples
+            earlier.
+        num_samples: length of the frame in samples, according to its signal fields.
+        num_rx, sample_rate: number of antennas, and samples per second.
         time, freq, rx_time: as in ``wifi_receiver``; freq is the centre frequency of the samples.
-        cfo_hz, snr_db: carrier frequency offset and SNR from the preamble.
+        cfo_hz, snr_db: carrier frequency offset in Hz and SNR in dB, from the preamble.
         format, mcs, num_streams, bandwidth_mhz, short_gi, coding, length: format of the frame. The
             keys are missing if the format is unknown or not supported.
         problem: why the format is unknown or not supported, or "".
         truncated: whether the stream ended before the frame did.
         inside: whether the frame began inside an earlier frame. Only decoding shows which of the
-            two is real.
+            two frames is real.
 
-    ``wifi_decoder`` needs some further keys. Blocks between the two may change the samples, drop
-    frames, or record them. See ``wifi.Synchroniser``.
+    The dictionary also has further keys that ``wifi_decoder`` needs. Blocks between synchroniser
+    and decoder may change the samples, drop frames, or record frames. See ``wifi.Synchroniser``.
 
-    Message port in: ``control`` takes a dictionary or pair with ``threshold``.
+    Message port in: ``control`` takes a dictionary with the key ``threshold``, or a pair of this
+    key and its value.
 
     Args:
         num_rx, sample_rate, frequency, whitening, threshold: see ``wifi_receiver``.
@@ -423,12 +433,14 @@ class wifi_decoder(DetectorChoice, Controlled, gr.basic_block):
     """Decode frames that were cut out: the second half of ``wifi_receiver``.
 
     Message port ``in`` takes the PDUs of ``wifi_synchroniser``, in the order of the stream. Other
-    messages are skipped, counted and logged. The output ports are those of ``wifi_receiver``.
+    messages are skipped, counted (``failures``) and logged. The output ports ``out``, ``frames``,
+    ``csi`` and ``symbols`` are those of ``wifi_receiver``.
 
-    Message port in: ``control`` takes a dictionary or pair with ``detector``.
+    Message port in: ``control`` takes a dictionary with the key ``detector``, or a pair of this key
+    and its value.
 
     Args:
-        num_rx, sample_rate: as for the ``wifi_synchroniser``.
+        num_rx, sample_rate: as for ``wifi_synchroniser``.
         detector, backend, whitening, smoothing, passes, iterations, bad_fcs: see ``wifi_receiver``.
 
     Raises:
@@ -455,12 +467,12 @@ class wifi_decoder(DetectorChoice, Controlled, gr.basic_block):
         self._register_control()
 
     def counts(self):
-        """Dictionary of counts since the block was made."""
+        """Return a dictionary of counts since the block was made, see ``wifi.Receiver.counts``."""
         counts = _counts_of(self._engine)
         return counts | {"failures": counts["failures"] + self._log.failures}
 
     def failures(self):
-        """Number of messages skipped because they hold no frame or could not be decoded."""
+        """Return the number of messages that hold no frame, and of exceptions while decoding."""
         return self.counts()["failures"]
 
     def start(self):

@@ -10,13 +10,13 @@ _COUNTED = ("samples", "frames", "decoded", "mpdus", "mpdus_ok", "gaps", "lost",
 
 
 class StatusReport:
-    """Report once a second what was counted since the last report.
+    """Report once a second what a receiver counted since the last report.
 
     Args:
         sample_rate: samples per second.
         threads: number of threads that share the receiver's work.
-        log: ``BlockLog`` that gets a line for each second with gaps or drops.
-        send: function that takes the dictionary, see ``wifi_receiver``.
+        log: ``BlockLog`` that gets a line for each second with gaps or dropped samples.
+        send: function called with each status, a dictionary: see ``wifi_receiver``.
 
     Attributes:
         logs: whether lines go to the log.
@@ -28,15 +28,15 @@ class StatusReport:
         self.begin({})
 
     def begin(self, counts):
-        """Begin a stream; earlier counts do not belong to it."""
+        """Begin a stream. ``counts`` holds the counts before it, as for :meth:`tell`."""
         self._last, self._counts, self._busy = time.monotonic(), counts, 0.0
 
     def add_busy(self, seconds):
-        """Add time in which the receiver worked."""
+        """Add seconds in which the receiver worked."""
         self._busy += seconds
 
     def is_due(self):
-        """Whether the last status is a second old."""
+        """Return whether the last status is at least a second old."""
         return time.monotonic() - self._last >= _INTERVAL
 
     def tell(self, counts, stages, waiting):

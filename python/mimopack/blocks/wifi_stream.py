@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Base of the blocks that take samples of several antennas and send frames."""
+"""Base classes of the blocks that take samples of several antennas and send frames."""
 
 import atexit
 import threading
@@ -39,10 +39,10 @@ _PACE = 3e-4, 1e-3
 
 
 class StreamTimes(Timeline):
-    """Times and frequencies of a receiver's samples, and the gaps between them.
+    """Track times and frequencies of a receiver's samples, and the gaps in the stream.
 
     Args:
-        sample_rate: sample rate that the receiver was made for.
+        sample_rate: sample rate in samples per second that the receiver was made for.
         log: ``BlockLog``.
     """
 
@@ -72,18 +72,18 @@ class StreamTimes(Timeline):
         return gap
 
     def take_gaps(self):
-        """Return the first samples after gaps, from the tags since the last call."""
+        """Return the positions of the first samples after gaps found since the last call."""
         gaps, self._gaps_at = self._gaps_at, []
         return gaps
 
     def time(self, sample):
-        """Return (seconds, fraction) of a sample; None without tags."""
+        """Return the time (seconds since 1970, fraction) of a sample; None without tags rx_time."""
         time = self._segment(sample).time_at(sample)
         # A PMT cannot hold a time before 0.
         return None if time is None else max((0, 0.0), time)
 
     def frequency(self, sample):
-        """Return the frequency at a sample; None without tags."""
+        """Return the centre frequency in Hz at a sample; None without tags rx_freq."""
         return self._segment(sample).frequency
 
     def _segment(self, sample):
@@ -147,15 +147,15 @@ class SampleSink(Controlled):
         self._next = None
 
     def frequency(self):
-        """Centre frequency of the samples in Hz without a tag; None if unknown."""
+        """Return the centre frequency in Hz of samples without a tag rx_freq; None if unknown."""
         return self._frequency
 
     def set_frequency(self, frequency):
-        """Set the centre frequency in Hz, or None if unknown."""
+        """Set the centre frequency in Hz of samples without a tag rx_freq; None if unknown."""
         self._frequency = None if frequency is None else positive("frequency", frequency)
 
     def threshold(self):
-        """Threshold of preamble detection."""
+        """Return the threshold of preamble detection."""
         return self._threshold
 
     def set_threshold(self, threshold):
@@ -166,7 +166,7 @@ class SampleSink(Controlled):
         self._threshold = threshold
 
     def counts(self):
-        """Dictionary of the engine's counts, gaps, dropped samples and failures."""
+        """Return a dictionary: the engine's counts, and gaps, lost, dropped and failures."""
         counts = self._counts()
         return {**counts, "gaps": self.timeline.gaps, "lost": self.timeline.lost,
                 "dropped": self._queue.dropped,
@@ -181,7 +181,7 @@ class SampleSink(Controlled):
         self._status.logs = function is None
 
     def begin(self):
-        """Start of the block: begin to take its samples."""
+        """Begin to take samples; called when the block starts."""
         self.timeline.restart()
         self._next = None
         self._status.begin(self.counts())
@@ -192,10 +192,10 @@ class SampleSink(Controlled):
         _running.add(self)
 
     def end(self, done):
-        """Stop of the block, with its queue closed: send what is in progress.
+        """Send the frames in progress; called when the block stops, with its queue closed.
 
         Args:
-            done: whether the flowgraph has ended rather than being changed.
+            done: whether the flowgraph has ended. If not, it is being changed.
         """
         try:
             self._thread.join()
@@ -323,10 +323,10 @@ class SampleSink(Controlled):
 
 
 class DetectorChoice:
-    """Mixin for a detector that can change while the receiver runs; uses ``_iterations``."""
+    """Mixin of blocks whose detector can change while they run; uses ``_iterations``."""
 
     def detector(self):
-        """Name of the MIMO detector."""
+        """Return the name of the MIMO detector."""
         return self._detector
 
     def set_detector(self, detector):
@@ -338,7 +338,7 @@ class DetectorChoice:
 
 
 class sample_block(gr.hier_block2):
-    """Base of the public blocks: a hierarchical block of a ``SampleSink`` and its outlet."""
+    """Base class of the public blocks: a hierarchical block of a ``SampleSink`` and its outlet."""
 
     def __init__(self, name, sink):
         ports = sink.num_rx
@@ -353,23 +353,23 @@ class sample_block(gr.hier_block2):
         self._outlet.join(self)
 
     def counts(self):
-        """Dictionary of counts since the block was made."""
+        """Return a dictionary of counts since the block was made."""
         return self._sink.counts()
 
     def failures(self):
-        """Number of exceptions. Each lost the current samples, a message or a tag."""
+        """Return the number of exceptions, each of which lost samples, a message or a tag."""
         return self._sink.counts()["failures"]
 
     def frequency(self):
-        """Centre frequency of the samples in Hz without a tag; None if unknown."""
+        """Return the centre frequency in Hz of samples without a tag rx_freq; None if unknown."""
         return self._sink.frequency()
 
     def set_frequency(self, frequency):
-        """Set the centre frequency in Hz, None if unknown."""
+        """Set the centre frequency in Hz of samples without a tag rx_freq; None if unknown."""
         self._sink.set_frequency(frequency)
 
     def threshold(self):
-        """Threshold of preamble detection."""
+        """Return the threshold of preamble detection."""
         return self._sink.threshold()
 
     def set_threshold(self, threshold):

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Block that makes Wi-Fi frames of MPDUs, as one stream of samples per antenna."""
+"""Block: make Wi-Fi frames from MPDUs, as one stream of samples per antenna."""
 
 from itertools import accumulate, pairwise
 
@@ -22,7 +22,7 @@ _FRAME = pmt.intern("frame")
 _TX_TIME = pmt.intern("tx_time")
 _CRC_INCLUDED = pmt.intern("crc_included")
 _AMPDU = pmt.intern("ampdu")
-# Settings that a frame may have, with the defaults of each format.
+# {format: {setting that a frame may have: default}}
 _DEFAULTS = {
     "non-ht": {"mcs": 6, "bandwidth_mhz": 20},
     "ht": {"mcs": 0, "bandwidth_mhz": 20, "short_gi": False, "coding": "bcc", "stbc": 0,
@@ -35,37 +35,43 @@ _MAX_BYTES = 2**20
 
 
 class wifi_transmitter(message_source):
-    """Make IEEE 802.11a/g/p, n and ac frames of MPDUs: one stream of samples per antenna.
+    """Make IEEE 802.11a/g/p, n and ac frames from MPDUs: one stream of samples per antenna.
 
-    Message port ``in`` takes PDUs: a dictionary, or nothing, and a u8vector with an MPDU. Each PDU
-    makes a frame. An empty u8vector makes an HT or VHT frame without data, for sounding (NDP). The
-    dictionary may have any of these keys:
+    Ports:
+        message in ``in``: PDUs, each of which makes a frame.
+        out 0 to num_tx - 1: complex: the samples of each antenna. Full scale is 1.
+
+    A PDU is a pair of a dictionary, or PMT_NIL, and a u8vector with an MPDU. An empty u8vector
+    makes an HT or VHT frame without data, for sounding (null data packet, NDP). The dictionary may
+    have any of these keys:
 
         format, mcs, num_streams, bandwidth_mhz, short_gi, coding, stbc, aggregated, greenfield:
             settings of this frame in place of the block's. If the format differs from the block's,
-            missing settings have their smallest value. A bandwidth of 5 or 10 MHz makes a 20 MHz
-            frame, whose samples are to be played at that rate.
+            missing settings have the defaults of the format: mcs 6 (non-HT) or 0, one stream,
+            20 MHz, BCC, and no option. A bandwidth of 5 or 10 MHz makes a 20 MHz frame; play its
+            samples at 5 or 10 MS/s.
         encoding: rate of a non-HT frame in place of mcs, 0 to 7 for 6 to 54 Mbit/s, as in
             gr-ieee802-11.
-        ampdu: an s32vector of lengths. The u8vector holds that many MPDUs one after another, which
-            form an A-MPDU.
+        ampdu: an s32vector with the length of each of several MPDUs in bytes. The u8vector then
+            holds these MPDUs one after another. They form an A-MPDU.
         crc_included: whether the MPDUs end with their FCS, in place of ``fcs``.
         scrambler_seed: scrambler seed of this frame.
         tx_time: a tuple of whole seconds and a fraction. It becomes a tag of that name.
 
     Other keys are ignored, so PDUs of ``wifi_receiver`` can be sent again unchanged. A message that
     makes no frame is skipped, counted (``refused``) and logged. At most 1000 messages wait; further
-    ones are dropped and counted (``dropped``). The streams end, once everything is sent, after the
-    message PMT_EOF or when the block that sends the messages ends.
+    messages are dropped and counted (``dropped``). After the message PMT_EOF, or when the block
+    that sends the messages ends, the streams end as soon as all frames are sent.
 
     If the flowgraph is stopped, or changed while it runs (lock, unlock), waiting PDUs are sent
-    after the restart. The burst in progress is cut (``dropped``). The part of it in GNU Radio's
-    buffers after this block is lost, so its tag announces more samples than arrive.
+    after the restart. The burst in progress is cut off and counted (``dropped``). Its samples in
+    GNU Radio's buffers after this block are lost too, so fewer samples arrive than its length tag
+    announces.
 
     The first sample of a frame carries two tags on each output: the length tag
-    ``length_tag_name``, with the number of samples of frame and gap together, and "frame", with the
-    number of the frame. Nothing is sent between frames: the streams wait. See ``wifi.Transmitter``
-    for the waveform.
+    ``length_tag_name``, with the number of samples of frame and gap together, and ``frame``, with
+    the number of the frame, from 0. Nothing is sent between frames: the streams wait. See
+    ``wifi.Transmitter`` for the waveform.
 
     Args:
         num_tx: number of transmit antennas, 1..4.
@@ -76,26 +82,26 @@ class wifi_transmitter(message_source):
         bandwidth_mhz: 20; 40 for HT; 40 or 80 for VHT and for non-HT duplicates.
         short_gi, coding, stbc, aggregated, greenfield: see ``wifi.HT`` and ``wifi.VHT``; ignored by
             formats without them.
-        sample_rate: 20e6, 40e6 or 80e6 samples per second.
+        sample_rate: 20e6, 40e6 or 80e6, in samples per second.
         centre: subcarrier index of the channel's centre in the band of the samples, see
             ``wifi.Transmitter``.
         fcs: "append" if MPDUs come without their FCS, "included" if they come with it.
         gap: number of zero samples after each frame.
-        backoff_db: mean power of all antennas together, in dB below full scale. Full scale is 1. At
-            12 dB, about one sample in 10^7 of an antenna exceeds 1. ``peak`` returns the largest
-            magnitude so far.
-        clip: whether to limit real and imaginary parts to full scale. Clipped samples are counted
-            (``clipped``) and logged. Many radios would change the sign of larger values. False
+        backoff_db: mean power of all antennas together, in dB below full scale, -100..100. With one
+            antenna at 12 dB, the magnitude of about one sample in 10^7 exceeds full scale. The
+            method ``peak`` returns the largest magnitude so far.
+        clip: whether to limit real and imaginary parts to +-1. Clipped samples are counted
+            (``clipped``) and logged. In many radios, larger values would change their sign. False
             leaves the samples as they are, which suits simulations.
         scrambler_seed: 1..127, or 0 for a different seed in each frame.
         length_tag_name: name of the length tag of a burst.
         mapping: spatial mapping matrix of HT and VHT frames, (num_tx, N_STS) or (subcarriers,
             num_tx, N_STS), see ``wifi.Transmitter``. Frames with another number of space-time
-            streams are refused. With one matrix per subcarrier, frames tell receivers not to
-            smooth over subcarriers. None sends each space-time stream from its own antenna.
+            streams are refused. With one matrix per subcarrier, the signal fields tell receivers
+            not to smooth over subcarriers. None sends each space-time stream from its own antenna.
 
     Raises:
-        ValueError: an argument is not as above, or no such frame exists.
+        ValueError: an argument is not as above, or the settings do not make a valid frame.
     """
 
     def __init__(self, num_tx=1, format="non-ht", mcs=6, num_streams=1, bandwidth_mhz=20,
@@ -118,7 +124,8 @@ class wifi_transmitter(message_source):
         self.set_backoff_db(backoff_db)
         self._seed = integer("scrambler_seed", scrambler_seed, 0, 127)
         if not isinstance(length_tag_name, str) or not length_tag_name:
-            raise ValueError(f"length_tag_name: got {length_tag_name!r}, must be a name")
+            raise ValueError(f"length_tag_name: got {length_tag_name!r}, must be a text of one "
+                             "character or more")
         self._tag = pmt.intern(length_tag_name)
         self._clip = flag("clip", clip)
         self._frames, self._peak, self._clipped = 0, 0.0, 0
@@ -126,19 +133,19 @@ class wifi_transmitter(message_source):
                                 multiple=16384)
 
     def frames(self):
-        """Number of frames made."""
+        """Return the number of frames made."""
         return self._frames
 
     def peak(self):
-        """Largest magnitude of a sample so far, before clipping; full scale is 1."""
+        """Return the largest magnitude of a sample so far, before clipping; full scale is 1."""
         return self._peak
 
     def clipped(self):
-        """Number of samples clipped so far because a real or imaginary part exceeded full scale."""
+        """Return the number of samples clipped because a real or imaginary part exceeded 1."""
         return self._clipped
 
     def backoff_db(self):
-        """Mean power of all antennas together, in dB below full scale."""
+        """Return the mean power of all antennas together, in dB below full scale."""
         return self._backoff_db
 
     def set_backoff_db(self, backoff_db):
@@ -149,7 +156,7 @@ class wifi_transmitter(message_source):
         self._backoff_db = backoff_db
 
     def mcs(self):
-        """Modulation and coding scheme of frames that do not set their own."""
+        """Return the modulation and coding scheme of frames whose PDU does not set it."""
         return self._settings["mcs"]
 
     def set_mcs(self, mcs):
@@ -189,7 +196,7 @@ class wifi_transmitter(message_source):
         if not pmt.is_u8vector(blob):
             raise ValueError("the message has no u8vector")
         if pmt.length(blob) > _MAX_BYTES:
-            raise ValueError(f"got {pmt.length(blob)} bytes, allowed are {_MAX_BYTES}")
+            raise ValueError(f"got {pmt.length(blob)} bytes, allowed are up to {_MAX_BYTES}")
         data = to_python(blob)
         settings, seed, tx_time = self._settings, None, None
         mpdus, included = [data] * bool(data), self._fcs == "included"
@@ -238,7 +245,6 @@ class wifi_transmitter(message_source):
         self._queue.put(list(burst), [(port, *tag) for port in range(len(burst)) for tag in tags])
         self._frames += 1
 
-
     def _limit(self, samples):
         """Clip real and imaginary parts in place, and count the clipped samples."""
         parts = samples.view(np.float32).reshape(*samples.shape, 2)
@@ -259,8 +265,8 @@ def _cut(told, data):
         raise ValueError("ampdu: got a value of the wrong type, must be an s32vector")
     lengths = pmt.s32vector_elements(lengths)
     if not lengths or min(lengths) < 1 or sum(lengths) != len(data):
-        raise ValueError(f"ampdu: got lengths of {sum(lengths)} bytes in total, the PDU has "
-                         f"{len(data)}")
+        raise ValueError(f"ampdu: got lengths of {sum(lengths)} bytes in total, must be positive "
+                         f"and add up to the {len(data)} bytes of the PDU")
     return [data[begin:end] for begin, end in pairwise(accumulate(lengths, initial=0))]
 
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Blocks that turn Wi-Fi frames into streams for displays."""
+"""Blocks that turn messages about Wi-Fi frames into streams for displays."""
 
 import time
 from collections import deque
@@ -108,9 +108,10 @@ def _is_dictionary(message):
 class wifi_symbols(message_source):
     """Output the equalised points of Wi-Fi frames, one output per spatial stream.
 
-    Message port ``symbols`` takes the PDUs of ``wifi_receiver``. Output i carries the points of
-    spatial stream i, frame by frame. For a frame with fewer streams, the other outputs carry zeros.
-    If the display cannot keep up, frames are dropped and counted (``dropped``).
+    Message port in: ``symbols`` takes the PDUs of ``wifi_receiver``'s port of that name. Output i
+    (complex) carries the points of spatial stream i, frame by frame. For a frame with fewer
+    streams, the other outputs carry zeros. If the display cannot keep up, frames are dropped and
+    counted (``dropped``).
 
     Args:
         num_streams: number of outputs, 1..4.
@@ -142,11 +143,11 @@ class wifi_symbols(message_source):
 class wifi_channel_view(message_source):
     """Output the channel magnitude in dB over the subcarriers, per antenna and stream.
 
-    Message port ``csi`` takes the PDUs of ``wifi_receiver``. Output i * num_streams + j carries a
-    vector per frame, sent twice for GNU Radio's vector sink. The vector is 20 log10 |H| from stream
-    j to antenna i on the subcarriers -num_carriers / 2 to num_carriers / 2 - 1. 0 dB is a
-    full-scale signal. Unused subcarriers, and paths that the frame does not have, are at
-    ``floor_db``.
+    Message port in: ``csi`` takes the PDUs of ``wifi_receiver``'s port of that name. Output
+    i * num_streams + j (float, vlen num_carriers) carries a vector per frame, sent twice for GNU
+    Radio's QT GUI Vector Sink. The vector is 20 log10 |H| from space-time stream j to antenna i, on
+    the subcarriers -num_carriers / 2 to num_carriers / 2 - 1. 0 dB is a full-scale signal. Unused
+    subcarriers, and antennas and streams that the frame does not have, are at ``floor_db``.
 
     Args:
         num_rx: number of receive antennas, 1..8.
@@ -194,15 +195,16 @@ class wifi_channel_view(message_source):
 class wifi_meter(message_source):
     """Count Wi-Fi frames, and output the last ones as curves.
 
-    Message port ``frames`` takes the dictionaries of ``wifi_receiver``. For each of them, the
-    outputs carry a vector, sent twice for GNU Radio's vector sink. It has one value for each of the
-    last ``length`` frames, the newest last, and zeros before the first frame:
+    Message port in: ``frames`` takes the dictionaries of ``wifi_receiver``'s port of that name. For
+    each frame, each output (float, vlen length) carries a vector, sent twice for GNU Radio's QT GUI
+    Vector Sink. The vector has one value for each of the last ``length`` frames, the newest last,
+    and zeros before the first frame:
 
         output 0: SNR in dB.
         output 1: error vector magnitude of the worst stream in dB.
         output 2: 1 for a lost frame (no MPDU with a correct FCS), else 0.
 
-    ``text`` returns the totals as a line, for a function probe.
+    The method ``text`` returns the totals as one line, for GNU Radio's Function Probe.
 
     Args:
         length: number of frames shown, 1..100000.
@@ -220,19 +222,19 @@ class wifi_meter(message_source):
                                 if length > 1 else [np.float32] * 3, _MOST, newest=True)
 
     def frames(self):
-        """Number of frames since the block was made."""
+        """Return the number of frames since the block was made."""
         return self.messages()
 
     def lost(self):
-        """Number of frames without an MPDU whose FCS is correct."""
+        """Return the number of frames without an MPDU whose FCS is correct."""
         return self._lost
 
     def mpdus(self):
-        """Number of MPDUs with a correct FCS."""
+        """Return the number of MPDUs with a correct FCS."""
         return self._mpdus
 
     def text(self):
-        """Return the totals as a line of text."""
+        """Return the totals as one line of text."""
         kinds = ", ".join(f"{count} {name}" for name, count in sorted(self._formats.items()))
         share = 100 * self._lost / max(self.frames(), 1)
         return (f"{self.frames()} frames ({kinds or 'none'}), {self._lost} lost ({share:.1f} %), "
@@ -266,10 +268,11 @@ class wifi_meter(message_source):
 class wifi_condition_view(message_source):
     """Output the condition number of the channel matrices in dB over the subcarriers.
 
-    Message port ``csi`` takes the PDUs of ``wifi_receiver``. The output carries a vector per frame,
-    sent twice for GNU Radio's vector sink, for the subcarriers -num_carriers / 2 to
-    num_carriers / 2 - 1. The noise of all antennas is normalised first. The value is 0 with one
-    stream, and at unused subcarriers.
+    Message port in: ``csi`` takes the PDUs of ``wifi_receiver``'s port of that name. The output
+    (float, vlen num_carriers) carries a vector per frame, sent twice for GNU Radio's QT GUI Vector
+    Sink, with the subcarriers -num_carriers / 2 to num_carriers / 2 - 1. Each antenna is first
+    divided by the standard deviation of its noise. The value is 0 with one stream, and at unused
+    subcarriers. See ``wifi.statistics.condition_db``.
 
     Args:
         num_carriers: number of subcarriers: 64, 128 or 256 at 20, 40 or 80 MHz.
@@ -301,8 +304,9 @@ class wifi_condition_view(message_source):
 class wifi_levels(message_source):
     """Output the SNR and level of each antenna, one item per Wi-Fi frame.
 
-    Message port ``frames`` takes the dictionaries of ``wifi_receiver``. Outputs 0 to num_rx - 1
-    carry the SNR of each antenna in dB. The next num_rx outputs carry the levels in dBFS.
+    Message port in: ``frames`` takes the dictionaries of ``wifi_receiver``'s port of that name.
+    Outputs 0 to num_rx - 1 (float) carry the SNR of each antenna in dB. The next num_rx outputs
+    (float) carry the level of each antenna in dBFS.
 
     Args:
         num_rx: number of receive antennas, 1..8.
@@ -329,16 +333,16 @@ class wifi_levels(message_source):
 class wifi_airtime(message_source):
     """Output the channel occupancy over time, as rows for a QT GUI Time Raster Sink.
 
-    Message port ``frames`` takes the dictionaries of ``wifi_receiver``. The output is a stream of
-    floats, ``columns`` per row. Each is the share, 0 to 1, of a time interval that frames occupied.
-    A row is sent when a frame begins after it. If more than 64 rows pass without a frame, only the
-    newest 64 are sent.
+    Message port in: ``frames`` takes the dictionaries of ``wifi_receiver``'s port of that name. The
+    output (float) carries ``columns`` items per row. Each item is the share (0 to 1) of a time
+    interval that frames occupied. A row is sent when a frame after it is reported. If more than 64
+    rows pass without a frame, only the newest 64 are sent.
 
     Args:
         sample_rate: samples per second of the receiver.
         columns: number of columns in a row, 1..4096.
-        row_seconds: duration of a row. The default is the usual beacon interval, which lines up
-            the beacons of an access point in a column.
+        row_seconds: duration of a row in seconds. The default is the usual beacon interval, with
+            which the beacons of an access point line up in a column.
 
     Raises:
         ValueError: an argument is not as above.
@@ -366,17 +370,19 @@ class wifi_airtime(message_source):
 class wifi_linear_loss(message_source):
     """Output the loss of linear detectors: how much more SNR they need on the frames' channels.
 
-    Message port ``csi`` takes the PDUs of ``wifi_receiver``. For each frame compared, the outputs
-    carry a vector, sent twice for GNU Radio's vector sink. It has one value for each of the last
-    ``length`` frames compared, the newest last, and zeros before the first frame:
+    Message port in: ``csi`` takes the PDUs of ``wifi_receiver``'s port of that name. For each frame
+    compared, each output (float, vlen length) carries a vector, sent twice for GNU Radio's QT GUI
+    Vector Sink. The vector has one value for each of the last ``length`` frames compared, the
+    newest last, and zeros before the first frame:
 
-        output 0: loss of MMSE in dB, at most 40, against the detector in use.
-        output 1: loss of zero forcing in dB, at most 40, against the detector in use.
-        output 2: margin of the SNR in dB over what the detector in use needs.
+        output 0: loss of MMSE against the detector in use, in dB.
+        output 1: loss of zero forcing against the detector in use, in dB.
+        output 2: SNR margin: the frame's SNR minus the SNR that the detector in use needs, in dB.
 
-    If the detector in use is linear, or the frame was not decoded, N-way replaces it in the
-    comparison. See ``wifi.linear_loss``. ``text`` returns the last values as a line, for a function
-    probe.
+    Values are limited to -100..40 dB. If the detector in use is linear, or the frame was not
+    decoded, N-way replaces it in the comparison. See ``wifi.linear_loss``.
+
+    The method ``text`` returns the last values as one line, for GNU Radio's Function Probe.
 
     Args:
         length: number of frames shown, 1..100000.
@@ -397,7 +403,7 @@ class wifi_linear_loss(message_source):
                                 if length > 1 else [np.float32] * 3, _MOST, newest=True)
 
     def text(self):
-        """Return the last values as a line of text."""
+        """Return the last values as one line of text."""
         if self._last is None:
             return "no frame compared yet"
         return (f"MMSE {self._last.mmse_db:.1f} dB, ZF {self._last.zf_db:.1f} dB worse than "

@@ -21,7 +21,8 @@ class Dataset:
 
     Attributes:
         path, datatype: as above.
-        components: (samples, channels, 2) array of ``datatype.component``.
+        components: (samples, channels, 2) array of ``datatype.component``: real and imaginary
+            parts as stored.
         note: a warning if the file ends within a sample, else "".
     """
 
@@ -45,7 +46,7 @@ class Dataset:
         return self.components.shape[1]
 
     def release(self, stop):
-        """Release the mapped pages of the samples before stop from this process's memory."""
+        """Release the memory of the samples before sample ``stop``, which can still be read."""
         mapped = getattr(self.components, "_mmap", None)
         end = stop * self.components.strides[0] // _PAGE * _PAGE
         if mapped is not None and end:
@@ -53,18 +54,26 @@ class Dataset:
 
 
 class Recording:
-    """Samples of several channels in one or several datasets, read in pieces.
+    """Base class of recordings: samples of several channels in one or several datasets.
+
+    Args:
+        path: path of the file that was opened.
+        datasets: list of :class:`Dataset`.
 
     Attributes:
-        path: the file that was opened.
+        path: as above.
         num_channels: number of channels in all datasets together.
-        num_samples: samples per channel of the shortest dataset.
-        sample_rate, frequency: in Hz, None if unknown.
+        num_samples: number of samples per channel of the shortest dataset.
+        sample_rate: samples per second; None if unknown.
+        frequency: centre frequency in Hz; None if unknown.
         datatype: SigMF name (``core:datatype``) of the first dataset's sample format.
-        description: the recording's own description, printable.
-        start_time: time of the first sample in seconds since 1970 (UTC), None if unknown.
+        description: the recording's own description, printable; "" if it has none.
+        start_time: time of the first sample in seconds since 1970 (UTC); None if unknown.
         segments: list of ``Segment``.
         notes: list of problems that were found and worked around, one sentence each.
+
+    Raises:
+        ValueError: the datasets hold no samples.
     """
 
     def __init__(self, path, datasets):
@@ -80,7 +89,7 @@ class Recording:
 
     @property
     def segments(self):
-        """List of ``Segment``; one begins at each gap or change of frequency or sample rate."""
+        """List of ``Segment``. One begins at each gap or change of frequency or sample rate."""
         return [Segment(0, None, self.frequency, self.sample_rate)]
 
     def __repr__(self):
@@ -100,20 +109,24 @@ class Recording:
 
     @property
     def largest(self):
-        """Largest component that the sample format can hold; None for floating point."""
+        """Largest real or imaginary part that the sample format can hold, with full scale 1.
+
+        None for floating point.
+        """
         return self._datasets[0].datatype.largest
 
     def read(self, start=0, count=None, out=None):
-        """Read some samples of all channels.
+        """Read samples of all channels.
 
         Args:
             start: index of the first sample, from 0.
-            count: samples per channel; None reads to the end.
-            out: optional complex64 arrays of count samples each, one for each channel.
+            count: number of samples per channel; None reads to the end.
+            out: sequence of contiguous complex64 arrays of ``count`` samples to fill, one for each
+                channel; None makes a new array.
 
         Returns:
-            (num_channels, count) complex64 array, or out. Integer formats are scaled so that full
-            scale is 1.
+            ``out``, or a complex64 array (num_channels, count). Integer formats are scaled so that
+            full scale is 1.
 
         Raises:
             ValueError: the samples are not all inside the recording.
@@ -134,7 +147,7 @@ class Recording:
         return out
 
     def pieces(self, length):
-        """Yield the recording as arrays of shape (num_channels, n), with n up to length.
+        """Yield the recording as complex64 arrays (num_channels, n), with n up to ``length``.
 
         Samples already yielded are released, so memory use does not grow with the recording.
         """

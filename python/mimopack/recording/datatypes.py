@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Sample formats of recordings: names, conversion to complex64 and back."""
+"""Sample formats of recordings: their names, and conversion from and to complex64."""
 
 from dataclasses import dataclass
 
@@ -30,7 +30,10 @@ class Datatype:
 
     @property
     def largest(self):
-        """Largest component that the format can hold; None for floating point."""
+        """Largest real or imaginary part that the format can hold, with full scale 1.
+
+        None for floating point.
+        """
         if self.component.kind == "f":
             return None
         return (int(np.iinfo(self.component).max) - self.offset) * self.scale
@@ -40,7 +43,7 @@ class Datatype:
 
         Args:
             stored: (n, channels, 2) array of ``component``.
-            out: contiguous complex64 arrays of n samples, one for each channel.
+            out: sequence of contiguous complex64 arrays of n samples to fill, one for each channel.
         """
         # A stored double may overflow to an infinite float, and any stored bytes may be NaN.
         with np.errstate(over="ignore", invalid="ignore"):
@@ -55,8 +58,8 @@ class Datatype:
         """Convert (channels, n) complex64 samples to (n, channels, 2) stored components.
 
         Returns:
-            (components, clipped): ``clipped`` counts the components that were clipped to the range
-            of the type, and the NaNs that became 0.
+            (components, clipped): the array, and the number of components that were clipped to the
+            range of the type, or were NaN and became 0.
         """
         samples = np.ascontiguousarray(samples, np.complex64)
         out = np.empty((samples.shape[1], samples.shape[0], 2), self.component)
@@ -66,11 +69,11 @@ class Datatype:
         """Convert samples to stored components in an existing array.
 
         Args:
-            samples: contiguous complex64 arrays of n samples, one for each channel.
+            samples: sequence of contiguous complex64 arrays of n samples, one for each channel.
             out: C-contiguous (n, channels, 2) array of ``component``.
 
         Returns:
-            Number of components that were clipped to the range of the type or were NaN and became
+            Number of components that were clipped to the range of the type, or were NaN and became
             0.
         """
         if self.component == np.float32:
@@ -127,8 +130,9 @@ _ALL = (Datatype("cf32_le", np.dtype("<f4"), 1.0), _integers("ci16_le", "<i2"),
         _integers("ci16_be", ">i2"), _integers("cu16_be", ">u2"), _integers("ci32_be", ">i4"),
         Datatype("cf32_be", np.dtype(">f4"), 1.0), Datatype("cf64_be", np.dtype(">f8"), 1.0))
 _BY_NAME = {datatype.name: datatype for datatype in _ALL}
+# SigMF names of the sample formats.
 DATATYPES = tuple(_BY_NAME)
-# Names that other programs use in their options and as file name extensions.
+# {name that other programs use in options and as file name extension: SigMF name}
 ALIASES = {"cf32": "cf32_le", "ci16": "ci16_le", "cu16": "cu16_le", "ci32": "ci32_le",
            "cf64": "cf64_le", "fc32": "cf32_le", "cfile": "cf32_le", "fc64": "cf64_le",
            "cs8": "ci8", "sc8": "ci8", "cs16": "ci16_le", "sc16": "ci16_le", "cs32": "ci32_le",

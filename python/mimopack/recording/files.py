@@ -4,11 +4,16 @@
 
 from pathlib import Path
 
+# File name extensions of SigMF.
 META, DATA, COLLECTION = ".sigmf-meta", ".sigmf-data", ".sigmf-collection"
 
 
 def library():
-    """Import the ``sigmf`` package on first use: the detectors work without it."""
+    """Import and return the package ``sigmf``; called on first use, as detectors work without it.
+
+    Raises:
+        ImportError: the package is missing; the message says how to install it.
+    """
     try:
         import sigmf
     except ImportError as error:
@@ -24,12 +29,12 @@ def base(path):
 
 
 def with_extension(stem, extension):
-    """Append the extension to a path whose name may contain dots."""
+    """Append an extension to a path. The name may contain dots, unlike in ``Path.with_suffix``."""
     return stem.with_name(stem.name + extension)
 
 
 def metadata_file(path):
-    """Find the metadata file or collection file of a recording.
+    """Return the path of the metadata file or collection file of a recording.
 
     Args:
         path: path of the metadata, the dataset or the collection, or their common stem.

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Annotate the frames of a recording, in the SigMF namespace "mimopack"."""
+"""Annotate the frames of a recording with fields of the SigMF namespace "mimopack"."""
 
 import math
 from dataclasses import dataclass
@@ -21,9 +21,9 @@ class TrueFrame:
 
     Attributes:
         start: index of the frame's first sample in the recording.
-        count: number of samples.
+        count: number of samples of the frame.
         mpdus: tuple of the transmitted MPDUs, as bytes with the frame check sequence; None if the
-            annotation has none.
+            annotation has no MPDUs.
         snr_db: mean SNR per receive antenna in dB, or None.
     """
 
@@ -39,11 +39,11 @@ def annotate_frame(writer, start, count, mpdus, snr_db, label="frame", **fields)
     Args:
         writer: ``Writer`` of the recording.
         start, count, mpdus, snr_db: see :class:`TrueFrame`.
-        label: text that viewers show.
-        fields: further facts, such as format="ht", mcs=28; each key gets the prefix "mimopack:".
+        label: text that viewers of recordings show.
+        fields: further facts, such as format="ht", mcs=28. Each key gets the prefix "mimopack:".
 
     Raises:
-        ValueError: snr_db is not a finite number.
+        ValueError: snr_db is not a finite number, or SigMF does not allow the annotation.
     """
     writer.annotate(start, count, label=label, **{
         _SNR: _decibels(snr_db), _MPDUS: [bytes(mpdu).hex() for mpdu in mpdus],
@@ -51,24 +51,25 @@ def annotate_frame(writer, start, count, mpdus, snr_db, label="frame", **fields)
 
 
 def frame_annotation(told):
-    """Return the arguments of ``annotate`` for a frame that a receiver has reported.
+    """Return the arguments of ``annotate`` for a frame that a receiver has reported::
 
         start, count, fields = recording.frame_annotation(frame.facts())
         recorder.annotate(start, count, **fields)
 
     Args:
-        told: dictionary with ``start`` and ``num_samples``. It may hold any other key of
+        told: dictionary with ``start`` and ``num_samples``, and any other keys of
             ``wifi.ReceivedFrame.facts`` or of the messages at ``wifi_receiver``'s port ``frames``.
-            ``label`` and ``comment`` replace the texts that this function composes.
+            The keys ``label`` and ``comment`` replace the texts that this function composes.
 
     Returns:
-        (start, count, fields). The fields are label, comment, the channel edges if ``frequency``
-        and ``bandwidth_mhz`` are known, and "mimopack:received" (true) with the format, MCS and
-        quality of the frame. ``read_frames`` skips these annotations: they do not say what was
-        sent.
+        (start, count, fields). The fields are label, comment, the frequencies of the channel's
+        edges if ``frequency`` and ``bandwidth_mhz`` are known, and fields of the namespace
+        "mimopack": "received" (true), format, MCS and quality of the frame. ``read_frames`` skips
+        these annotations, because they do not describe transmitted frames.
 
     Raises:
-        ValueError: start is missing or no integer, or num_samples is no integer from 0.
+        ValueError: ``start`` or ``num_samples`` is missing or not an integer, or ``num_samples`` is
+            negative.
     """
     told = {key: value for key, value in told.items() if value is not None}
     start = integer("start", told.get("start"), -2**62, 2**62)
@@ -116,7 +117,11 @@ def _is_number(value):
 
 
 def read_frames(annotations):
-    """Return the annotations of transmitted frames as ``TrueFrame``, sorted by start.
+    """Return the annotations of transmitted frames: a list of ``TrueFrame``, sorted by start.
+
+    Args:
+        annotations: list of dictionaries as in SigMF, such as ``Reader.annotations``. Other
+            annotations are skipped.
 
     Raises:
         ValueError: a value has the wrong type, or the SNR is not finite.

@@ -12,13 +12,16 @@ from .reader import Reader
 def open_recording(path, datatype=None, num_channels=None, sample_rate=None, frequency=None):
     """Open a SigMF recording or a file of raw samples.
 
-    A path with metadata, see ``Reader``, is SigMF. Any other file holds raw samples: the arguments
-    must describe them.
+    A path with SigMF metadata (see ``Reader``) is a SigMF recording. Any other file holds raw
+    samples, which the arguments must describe. The last four arguments replace the values in the
+    metadata, if they are not None.
 
     Args:
         path: path of the recording.
-        datatype, num_channels, sample_rate, frequency: replace the metadata's values if not None.
-            Raw samples have one channel unless num_channels is given.
+        datatype: name of the sample format, see ``get_datatype``.
+        num_channels: number of channels; raw samples have one channel by default.
+        sample_rate: samples per second.
+        frequency: centre frequency in Hz.
 
     Returns:
         :class:`Reader` or :class:`RawReader`.

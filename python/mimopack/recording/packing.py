@@ -1,20 +1,21 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Arrange samples in blocks with the layout of a recording's files."""
+"""Arrange samples in blocks with the layout of the files of a recording."""
 
 import numpy as np
 
 from ..checks import choice, integer
 from .datatypes import get_datatype
 
+# Layouts of a recording: one file for all channels, or one file for each channel.
 LAYOUTS = ("interleaved", "collection")
 
 
 class Packing:
-    """Layout of the samples of several channels in one file or several.
+    """Layout of the samples of several channels in one or several files.
 
     Args:
-        num_channels: number of antennas.
+        num_channels: number of channels, 1..1024.
         datatype: name of the sample format, see ``get_datatype``.
         layout: "interleaved" (one file) or "collection" (one file for each channel).
 
@@ -22,7 +23,7 @@ class Packing:
         num_channels, layout: as above.
         datatype: ``Datatype``.
         num_files: number of files.
-        sample_bytes: bytes of one sample of all channels.
+        sample_bytes: number of bytes of one sample of all channels together.
 
     Raises:
         ValueError: an argument is invalid.
@@ -36,7 +37,7 @@ class Packing:
         self.sample_bytes = 2 * self.num_channels * self.datatype.component.itemsize
 
     def empty(self, count):
-        """Return an empty array for count samples: (num_files, count, channels per file, 2)."""
+        """Return an array to fill with count samples: (num_files, count, channels per file, 2)."""
         return np.empty((self.num_files, count, self.num_channels // self.num_files, 2),
                         self.datatype.component)
 
@@ -44,12 +45,12 @@ class Packing:
         """Write samples into an array that :meth:`empty` made.
 
         Args:
-            samples: contiguous complex64 arrays of equal length, one for each channel.
+            samples: sequence of contiguous complex64 arrays of equal length, one for each channel.
             out: the array.
-            position: index in out of the first sample.
+            position: index in ``out`` of the first sample written.
 
         Returns:
-            Number of components that were clipped or were NaN.
+            Number of real and imaginary parts that were clipped, or were NaN and became 0.
         """
         each = self.num_channels // self.num_files
         count = len(samples[0])

@@ -14,14 +14,15 @@ class UnknownDatatype(ValueError):
 
 
 class RawReader(Recording):
-    """A file of raw samples, channels interleaved sample by sample.
+    """A file of raw samples. Several channels are interleaved sample by sample.
 
     Args:
         path: path of the file.
         datatype: name of the sample format, see ``get_datatype``; None takes it from the file name
             extension, such as ".cs16".
-        num_channels: number of antennas.
-        sample_rate, frequency: in Hz; None if unknown.
+        num_channels: number of channels, 1..1024.
+        sample_rate: samples per second; None if unknown.
+        frequency: centre frequency in Hz; None if unknown.
 
     Attributes:
         See :class:`Recording`.
@@ -50,6 +51,6 @@ class RawReader(Recording):
 
 
 def datatype_of(path):
-    """Return the datatype that a file name extension names, or None."""
+    """Return the SigMF name of the sample format for a file name extension; None if unknown."""
     ending = Path(path).suffix[1:].lower()
     return ALIASES.get(ending, ending if ending in DATATYPES else None)

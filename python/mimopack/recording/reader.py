@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Read a SigMF recording of several channels in either layout."""
+"""Read SigMF recordings of several channels."""
 
 import hashlib
 import json
@@ -39,32 +39,36 @@ class Reader(Recording):
     Args:
         path: path of the metadata (``.sigmf-meta``), the dataset (``.sigmf-data``) or the
             collection (``.sigmf-collection``), or their common stem.
-        verify: compare each dataset with its ``core:sha512``, if it has one. This reads the whole
-            dataset.
-        datatype, num_channels, sample_rate, frequency: replace the metadata's values if not None. A
-            collection's number of channels cannot be replaced.
+        verify: whether to compare each dataset with its ``core:sha512``, if it has one. This reads
+            the whole dataset.
+        datatype, num_channels, sample_rate, frequency: values that replace those in the metadata,
+            or None. A collection's number of channels cannot be replaced.
 
     Attributes:
         path: the metadata or collection file.
         num_channels: number of channels in all streams together.
-        num_samples: samples per channel of the shortest stream.
-        sample_rate, frequency: in Hz, None if the metadata does not give them.
+        num_samples: number of samples per channel of the shortest stream.
+        sample_rate: samples per second; None if the metadata does not give it.
+        frequency: first centre frequency in Hz; None if the metadata does not give any.
         datatype: ``core:datatype`` of the first stream.
         description: ``core:description``, or "".
         start_time: time of the first sample in seconds since 1970, from the first capture's
             ``core:datetime``; None if it has none.
-        segments: list of at least one ``Segment``, one for each capture segment, with its exact
-            time, frequency and sample rate. The frequency is None without ``core:frequency``.
+        segments: list of at least one ``Segment``: the position, time, frequency and sample rate of
+            each capture segment. A frequency is None without ``core:frequency``.
         global_info: global metadata of the first stream; the collection's values override it.
-        captures, annotations: lists of dictionaries from the first stream's metadata.
+        captures, annotations: lists of dictionaries as in SigMF, from the first stream's metadata.
+        streams: list of the streams, each a metadata file and its dataset.
         notes: list of problems that were found and worked around, one sentence each.
 
     Text from the metadata is printable: control characters become escapes, see ``printable``.
 
     Raises:
         FileNotFoundError: the recording, one of its streams or a dataset is missing.
-        ValueError: the metadata is not SigMF, the datatype is not supported, sample rates differ,
-            a checksum differs (``verify``), or there are no samples.
+        ValueError: an argument is invalid, the metadata is not SigMF, the datatype is not
+            supported, the streams' sample rates differ, a checksum differs (``verify``), or there
+            are no samples.
+        ImportError: the package sigmf is missing.
     """
 
     def __init__(self, path, verify=False, datatype=None, num_channels=None, sample_rate=None,
@@ -125,7 +129,7 @@ class Reader(Recording):
                               "the last sample: they are ignored")
         first = found.get(0)
         if first is None:
-            # The first segment's time also dates the samples before it.
+            # The time of the first segment also gives the time of the samples before it.
             known = found[min(found)] if found else Segment(0)
             time = (None if known.time is None or not self.sample_rate
                     else later(known.time, -known.start / self.sample_rate))
@@ -154,7 +158,7 @@ class Reader(Recording):
             return None
 
     def checksum_errors(self):
-        """Yield a message for each dataset that differs from its ``core:sha512``.
+        """Yield a text for each dataset whose checksum differs from its ``core:sha512``.
 
         Datasets without a checksum are not read.
         """

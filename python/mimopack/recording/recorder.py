@@ -10,6 +10,7 @@ from ..checks import choice, integer, number
 from .timeline import Timeline, captures_of
 from .writer import annotation_text
 
+# What to do if the disk is too slow.
 OVERLOADS = ("wait", "drop")
 # Bytes per write to the disk.
 _BLOCK = 1 << 22
@@ -29,7 +30,7 @@ class Spans:
         return iter(self._spans)
 
     def add(self, start, place, count):
-        """Add count samples that start at ``start`` in the stream, ``place`` in the recording."""
+        """Add count samples, from ``start`` on in the stream and ``place`` on in the recording."""
         if self._spans:
             first, at, length = self._spans[-1]
             if (start, place) == (first + length, at + length):
@@ -38,9 +39,15 @@ class Spans:
         self._spans.append((start, place, count))
 
     def place(self, start, count):
-        """Return the recording's position of count samples of the stream.
+        """Return the position in the recording of count samples of the stream.
 
-        Return None if the recording does not hold all of them without a gap.
+        Args:
+            start: position in the stream of the first sample.
+            count: number of samples.
+
+        Returns:
+            Position of the first sample; None if the recording does not hold all samples without a
+            gap.
         """
         index = bisect_right(self._spans, start, key=lambda span: span[0]) - 1
         if index < 0:
@@ -67,21 +74,22 @@ class Recorder:
     ``timeline`` count every sample, recorded or not.
 
     Args:
-        writer: ``Writer``; its frequency and datetime apply until ``timeline`` gets others.
-        overload: "wait", or "drop" samples that the disk cannot take in time.
-        buffer_mib: memory for samples that wait for the disk, in MiB, 16 to 1048576.
+        writer: ``Writer``. Its frequency and datetime apply until ``timeline`` gets other values.
+        overload: what ``write`` does if the buffer is full: "wait" for room, or "drop" samples.
+        buffer_mib: memory for samples that wait for the disk, in MiB, 16..1048576.
 
     Attributes:
         writer: as above.
         timeline: ``Timeline`` of the stream. Add the times, frequencies and rates of samples before
             writing these samples.
-        clipped: number of components that exceeded full scale or were NaN.
-        num_samples: samples per channel that were accepted for writing.
-        dropped: samples per channel that were not written.
+        clipped: number of real and imaginary parts that exceeded full scale or were NaN.
+        num_samples: number of samples per channel accepted for writing.
+        dropped: number of samples per channel that were not written.
         drops: number of times that dropping began.
-        annotations_left_out: number of annotations, at the last ``save``, whose samples are not in
-            the recording or that exceeded the limit of a million annotations.
-        error: OSError of the disk that ended the recording, or None.
+        annotations_left_out: number of annotations that the last ``save`` did not write, because
+            their samples are not in the recording or there are more than a million annotations.
+        error: exception of the disk thread that ended the recording, such as OSError; None if
+            there is none.
 
     Raises:
         ValueError: an argument is invalid.
@@ -122,21 +130,22 @@ class Recorder:
         return self._dropped + missing
 
     def write(self, samples, start=None):
-        """Record the stream's next samples.
+        """Record the next samples of the stream.
 
         Args:
             samples: (num_channels, n) complex array, or a sequence of num_channels arrays of
                 length n.
-            start: position in the stream of the first sample; None continues. A later position
-                than the next one leaves a gap.
+            start: position in the stream of the first sample. None continues after the previous
+                samples; a later position leaves a gap.
 
         Returns:
             Number of samples per channel accepted: n, or fewer if samples were dropped.
 
         Raises:
-            ValueError: samples have another shape, or start is before the next position.
-            OSError: a disk error has ended the recording. With overload "drop", further samples
-                are dropped instead, and ``error`` holds the error.
+            ValueError: the samples have another shape, ``start`` is before the end of the previous
+                samples, or the recorder is closed.
+            OSError: a disk error has ended the recording (overload "wait"). With overload "drop",
+                further samples are dropped instead, and ``error`` holds the exception.
         """
         with self._busy:
             return self._write(self.packing.check(samples), start)
@@ -168,10 +177,10 @@ class Recorder:
         return taken
 
     def annotate(self, start, count, **fields):
-        """Annotate count samples of the stream from start. Any thread may call this.
+        """Annotate count samples of the stream from start on. Any thread may call this.
 
-        The samples may be written later. The annotation is left out if the saved recording does not
-        hold all of its samples without a gap.
+        The samples may be written later. ``save`` does not write the annotation if the recording
+        does not hold all of these samples without a gap.
 
         Args:
             start: position in the stream of the first sample.
@@ -241,7 +250,11 @@ class Recorder:
         self.writer.save()
 
     def close(self):
-        """Write all samples and the metadata, end the thread and close the files."""
+        """Write all samples and the metadata, end the thread and close the files.
+
+        Raises:
+            OSError: the metadata cannot be written.
+        """
         if self._closed:
             return
         try:

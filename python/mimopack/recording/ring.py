@@ -26,26 +26,28 @@ class _Block:
 
 
 class Ring:
-    """The last seconds of a stream of several channels, in memory.
+    """Keep the last seconds of a stream of several channels in memory.
 
-    All positions are positions in the stream. The first sample has position 0 unless the first
-    ``write`` gives another.
+    All positions are positions in the stream. The first sample has position 0, unless the first
+    call of ``write`` gives another position.
 
     Args:
-        num_channels: number of antennas.
+        num_channels: number of channels, 1..1024.
         sample_rate: samples per second until ``timeline`` gets another rate.
-        seconds: duration to keep, at this sample rate. The ring takes the memory of
-            seconds * sample_rate stored samples, and as much again while a snapshot is written.
+        seconds: duration to keep, in seconds at this sample rate. The ring takes the memory of
+            seconds * sample_rate stored samples, and the same amount again while a snapshot is
+            written.
         datatype, layout: see ``Writer``.
-        frequency: centre frequency in Hz until ``timeline`` gets another one, or None.
+        frequency: centre frequency in Hz until ``timeline`` gets another one; None if unknown.
 
     Attributes:
         timeline: ``Timeline`` of the stream. Add the times, frequencies and rates of samples before
             writing these samples.
-        clipped: number of components that exceeded full scale or were NaN.
+        clipped: number of real and imaginary parts that exceeded full scale or were NaN.
 
     Raises:
-        ValueError: an argument is invalid, or the machine has less than twice this memory.
+        ValueError: an argument is invalid, or the machine has less than twice the memory of the
+            ring.
     """
 
     def __init__(self, num_channels, sample_rate, seconds, datatype="cf32_le",
@@ -58,8 +60,9 @@ class Ring:
         if 2 * size > memory:
             most = memory / 2 / self.packing.sample_bytes / sample_rate
             raise ValueError(
-                f"seconds: got {seconds}, which need {size / 2**30:.1f} GiB of memory and twice as "
-                f"much while they are written; this machine allows up to {most:.3g}")
+                f"seconds: got {seconds}, which needs {size / 2**30:.1f} GiB of memory, and the "
+                "same amount again while the samples are written; this machine allows up to "
+                f"{most:.3g}")
         self._block_samples = max(1, min(_BLOCK // self.packing.sample_bytes,
                                          -(-self._length // _LEAST)))
         self.clipped = 0
@@ -69,15 +72,17 @@ class Ring:
         self._next = self._stream = 0
 
     def write(self, samples, start=None):
-        """Store the stream's next samples.
+        """Store the next samples of the stream.
 
         Args:
             samples: (num_channels, n) complex array, or a sequence of num_channels arrays of
                 length n.
-            start: position in the stream of the first sample, for the first call; None continues.
+            start: position in the stream of the first sample. None continues after the previous
+                samples. Only the first call may choose the position.
 
         Raises:
-            ValueError: samples have another shape, or start is not the next position.
+            ValueError: the samples have another shape, or ``start`` is not the position after the
+                previous samples.
         """
         samples = self.packing.check(samples)
         if start is not None and start != self._next:
@@ -101,9 +106,9 @@ class Ring:
         self.timeline.forget(self._next - self._length - self._block_samples)
 
     def annotate(self, start, count, **fields):
-        """Annotate count samples of the stream from start. Any thread may call this.
+        """Annotate count samples of the stream from start on. Any thread may call this.
 
-        The last 100,000 annotations are kept.
+        The ring keeps the last 100,000 annotations. See ``Writer.annotate`` for the arguments.
 
         Raises:
             ValueError: SigMF does not allow the annotation.
@@ -113,7 +118,7 @@ class Ring:
             self._annotations.append((start, count, text))
 
     def restart(self):
-        """Discard everything and begin a new stream."""
+        """Drop all samples and annotations, and begin a new stream at position 0."""
         with self._lock:
             self._blocks.clear()
             self._free.clear()
@@ -123,9 +128,9 @@ class Ring:
             self.timeline.restart()
 
     def snapshot(self):
-        """Return the ring's present samples as a ``Snapshot``; None before the first sample.
+        """Return the present samples of the ring as a ``Snapshot``; None before the first sample.
 
-        No samples are copied. The stream may continue.
+        The samples are not copied, and ``write`` may continue meanwhile.
         """
         with self._lock:
             first = self._next - self._length
@@ -174,10 +179,10 @@ class Snapshot:
 
     Attributes:
         start: position in the stream of the first sample.
-        num_samples: samples per channel.
+        num_samples: number of samples per channel.
         segments: list of ``Segment``, at positions in the stream.
-        annotations: list of (start, count, text), as known when the snapshot was taken. ``write``
-            adds annotations that arrive while it runs.
+        annotations: list of (start, count, text), known when the snapshot was taken. ``write`` adds
+            the annotations that have arrived until the samples are written.
         stream: number of the stream; ``Ring.restart`` increments it.
     """
 
@@ -198,8 +203,8 @@ class Snapshot:
             Path of the metadata or collection file.
 
         Raises:
-            ValueError, FileExistsError: see ``Writer``.
-            OSError: the disk fails or is full. The samples written before are a valid recording.
+            ValueError, FileExistsError, ImportError: see ``Writer``.
+            OSError: the disk fails or is full. The samples written before form a valid recording.
         """
         try:
             return self.write_to(self.writer(path, **options))

@@ -12,7 +12,7 @@ from ..checks import integer, number, positive, share
 
 # Largest frequency and sample rate that SigMF allows.
 LARGEST_HZ = 1e12
-# First and last second of the years 1 to 9999, which ISO 8601 writes with four digits.
+# First and last second of the years 1 to 9999, which have four digits in ISO 8601.
 _FIRST_SECOND, _LAST_SECOND = -62135596800, 253402300799
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 _TIME = re.compile(r"(?P<whole>[^.,]*?)(?:[.,](?P<fraction>\d+))?(?P<zone>[zZ]|[+-]\d\d:?\d\d)?")
@@ -24,10 +24,10 @@ class Segment:
 
     Attributes:
         start: position of the first sample.
-        time: time of the first sample, (seconds, fraction of a second) since 1970 (UTC); None if
-            unknown.
-        frequency: centre frequency in Hz, None if unknown.
-        sample_rate: samples per second, None if unknown.
+        time: time of the first sample: (whole seconds since 1970 (UTC), fraction of a second); None
+            if unknown.
+        frequency: centre frequency in Hz; None if unknown.
+        sample_rate: samples per second; None if unknown.
     """
 
     start: int
@@ -36,14 +36,14 @@ class Segment:
     sample_rate: float | None = None
 
     def time_at(self, sample):
-        """Return a sample's time (seconds, fraction) by the sample rate; None if unknown."""
+        """Return the time (seconds, fraction) of a sample; None if unknown."""
         if self.time is None or self.sample_rate is None:
             return self.time if sample == self.start else None
         return later(self.time, (sample - self.start) / self.sample_rate)
 
 
 def later(time, seconds):
-    """Return the time (seconds, fraction) plus a number of seconds, which may be negative."""
+    """Return a time (seconds, fraction) plus a number of seconds, which may be negative."""
     whole, rest = divmod(time[1] + seconds, 1)
     # For a tiny negative number, divmod rounds the rest to 1.
     return time[0] + int(whole), min(rest, 1 - 2**-53)
@@ -89,27 +89,27 @@ def parse_time(text):
 
 
 class Timeline:
-    """Build the segments of a stream from a device's reports about single samples.
+    """Build the segments of a stream from the reports of a device about single samples.
 
-    A device reports the time, frequency and sample rate of some samples: the first one, the first
-    one after a gap, and any others. There is a gap before a sample if its reported time differs
-    from the time that the sample rate predicts from the last report. The first reported time and
-    rate also apply to the samples before the report.
+    A device reports the time, frequency and sample rate of some samples: the first sample, the
+    first sample after a gap, and any others. There is a gap before a sample if its reported time
+    differs from the time that the last report and the sample rate predict. The first reported time
+    and rate also apply to the samples before the report.
 
     Args:
         sample_rate: samples per second until the device reports a rate.
         frequency: centre frequency in Hz until the device reports one; None if unknown.
-        tolerance: deviation from the expected time, in samples, that is not yet a gap.
-        most: largest number of segments kept; later ones are only counted.
+        tolerance: largest deviation from the expected time that is not a gap, in samples.
+        most: maximum number of segments kept; later ones are only counted (``untold``).
 
     Attributes:
         segments: list of ``Segment``.
         gaps: number of reported times that differ from the expected time.
-        lost: number of samples missing in gaps where time jumped forward.
-        untold: number of changes not kept because of ``most``.
+        lost: number of samples missing in gaps in which the time jumped forward.
+        untold: number of segments not kept because of ``most``.
 
     Raises:
-        ValueError: sample_rate is not positive.
+        ValueError: ``sample_rate`` is not positive and finite.
     """
 
     def __init__(self, sample_rate, frequency=None, tolerance=0.5, most=100_000):
@@ -195,7 +195,12 @@ class Timeline:
         return True
 
     def assume_time(self, sample, seconds, fraction):
-        """Set the time of a sample by another clock, until the device reports a time."""
+        """Set the time of a sample from another clock, until the device reports a time.
+
+        Args:
+            sample: position of the sample.
+            seconds, fraction: as for :meth:`add_time`.
+        """
         self.begin(sample)
         if self._anchor is None:
             self._date((sample, seconds, fraction))
@@ -206,12 +211,12 @@ class Timeline:
         return self.segments[index - 1] if index else None
 
     def at(self, sample):
-        """Return the ``Segment`` of a sample, cut to start there; None before the stream begins."""
+        """Return the ``Segment`` of a sample, cut to begin there; None before the stream begins."""
         found = self.segment(sample)
         return found and replace(found, start=sample, time=found.time_at(sample))
 
     def cut(self, start, stop):
-        """Return the segments of samples start to stop - 1, with the first one cut to start."""
+        """Return the segments of samples start to stop - 1. The first is cut to begin at start."""
         first = self.at(start)
         inside = slice(bisect_right(self.segments, start, key=lambda segment: segment.start),
                        bisect_left(self.segments, stop, key=lambda segment: segment.start))
@@ -253,9 +258,9 @@ def captures_of(parts, sample_rate):
         sample_rate: samples per second of the recording as a whole.
 
     Returns:
-        List of dictionaries for SigMF's "captures". ``core:global_index`` counts samples from the
-        first part by the segments' times, unless these go backward. "mimopack:sample_rate" is the
-        rate of a segment that differs from ``sample_rate``.
+        List of dictionaries for SigMF's "captures". ``core:global_index`` counts samples, missing
+        ones included, according to the segments' times, unless the times go backward.
+        "mimopack:sample_rate" is the rate of a segment whose rate differs from ``sample_rate``.
     """
     captures = []
     first, origin = parts[0] if parts else (0, None)

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Write a SigMF recording of several channels in either layout."""
+"""Write SigMF recordings of several channels."""
 
 import errno
 import hashlib
@@ -24,43 +24,49 @@ _EXTENSION = {"name": "mimopack", "version": "0.1.0", "optional": True}
 # Samples per conversion step.
 _PIECE = 1 << 16
 _FULL = (errno.ENOSPC, errno.EDQUOT)
-# Bytes of samples first given up to make room for metadata on a full disk.
+# Bytes of samples to delete first, to make room for metadata on a full disk.
 _ROOM = 1 << 16
 
 
 class Writer:
-    """Write samples of several channels piece by piece, and the metadata at the end.
+    """Write a SigMF recording: samples of several channels in pieces, and the metadata at the end.
 
     If the disk fails or fills up, the samples written so far stay: all datasets are cut to the
     same length. If the disk is too full for the metadata, samples at the end are deleted to make
     room.
 
     Args:
-        path: path of the files without extension (a SigMF extension is removed). "interleaved"
-            makes path.sigmf-data and path.sigmf-meta; "collection" makes path.sigmf-collection
-            and path-0.sigmf-data, path-0.sigmf-meta, ... with one channel each.
-        num_channels: number of antennas.
+        path: path of the files without extension (a SigMF extension is removed).
+        num_channels: number of channels, 1..1024.
         sample_rate: samples per second.
-        datatype: see ``get_datatype``; integers have full scale 1, and larger values are clipped.
-        layout: "interleaved" or "collection".
-        frequency: centre frequency in Hz; None leaves it out.
+        datatype: name of the sample format, see ``get_datatype``. Full scale is 1; integer formats
+            clip larger values.
+        layout: "interleaved" writes all channels into path.sigmf-data, with path.sigmf-meta.
+            "collection" writes path-0.sigmf-data, path-0.sigmf-meta and so on with one channel
+            each, and path.sigmf-collection.
+        frequency: centre frequency in Hz; None writes no ``core:frequency``.
         description: ``core:description``. Say here if the recording is simulated.
-        datetime: ``core:datetime`` of the first sample, ISO 8601 in UTC; None leaves it out.
-        fields: further global fields, such as {"core:author": "...", "core:license": "..."}. The
-            namespace "mimopack" is declared automatically; declare others in "core:extensions".
-        overwrite: replace files that exist.
-        checksum: write ``core:sha512``, which takes about 2 s per GB on one core.
+        datetime: time of the first sample, ISO 8601 in UTC; None writes no ``core:datetime``.
+        fields: dictionary of further global fields, such as {"core:author": "...",
+            "core:license": "..."}. The namespace "mimopack" is declared automatically; declare
+            others in "core:extensions".
+        overwrite: whether to replace files that exist.
+        checksum: whether to write ``core:sha512``, which takes about 2 s per GB on one core.
 
     Attributes:
-        num_samples: samples per channel written so far.
+        path: path of the metadata file or collection file.
+        num_samples: number of samples per channel written so far.
         sample_rate: as above; may be set until the metadata is written.
-        frequency, datetime: values of the first capture segment; may be set likewise.
+        frequency, datetime: values of the first capture segment; may be set until the metadata is
+            written.
         captures: list of the capture segments, dictionaries as in SigMF.
-        clipped: number of components that exceeded full scale or were NaN.
+        clipped: number of real and imaginary parts that exceeded full scale or were NaN.
 
     Raises:
         ValueError: an argument is invalid.
         FileExistsError: the recording exists and ``overwrite`` is not set.
+        OSError: the files cannot be created.
+        ImportError: the package sigmf is missing.
     """
 
     def __init__(self, path, num_channels, sample_rate, datatype="cf32_le", layout="interleaved",
@@ -79,6 +85,7 @@ class Writer:
 
         Raises:
             ValueError: an argument is invalid.
+            ImportError: the package sigmf is missing.
         """
         described = cls.__new__(cls)
         described._describe(num_channels, sample_rate, datatype, layout, frequency, description,
@@ -172,7 +179,11 @@ class Writer:
             self.clipped += clipped
 
     def write_block(self, block, start, stop):
-        """Append samples start to stop - 1 of an array that ``packing`` has filled.
+        """Append samples start to stop - 1 of an array that ``packing.pack`` has filled.
+
+        Args:
+            block: array from ``packing.empty``.
+            start, stop: indices of samples in ``block``.
 
         Raises:
             OSError: as in :meth:`write`.
@@ -207,9 +218,9 @@ class Writer:
         """Begin a capture segment at the next sample, after a gap or a change of frequency.
 
         Args:
-            frequency: centre frequency in Hz from here on; None leaves it out.
-            datetime: time of the next sample, ISO 8601 in UTC; None leaves it out.
-            fields: further fields, such as **{"core:global_index": 5}.
+            frequency: centre frequency in Hz from here on; None writes no ``core:frequency``.
+            datetime: time of the next sample, ISO 8601 in UTC; None writes no ``core:datetime``.
+            fields: further fields of the segment, such as **{"core:global_index": 5}.
 
         Raises:
             ValueError: SigMF does not allow the segment.
@@ -223,7 +234,7 @@ class Writer:
         self.captures = [*kept, capture]
 
     def annotate(self, start, count, **fields):
-        """Add an annotation of count samples from start.
+        """Add an annotation of count samples from start on.
 
         Args:
             start: position of the first sample.
@@ -317,7 +328,14 @@ class Writer:
         return {**info, "core:extensions": declared} if declared else dict(info)
 
     def close(self, save=True):
-        """Write the metadata, unless save is False, and close the files."""
+        """Write the metadata and close the files.
+
+        Args:
+            save: whether to write the metadata.
+
+        Raises:
+            OSError: as in :meth:`save`.
+        """
         if not self._handles[0].closed:
             try:
                 if save:
@@ -353,8 +371,8 @@ def annotation_text(start, count, **fields):
         raise ValueError(f"{key}: got {value!r}, must be {wanted}")
     edges = [entry[key] for key in _EDGES if key in entry]
     if len(edges) == 1 or not all(abs(edge) <= LARGEST_HZ for edge in edges):
-        raise ValueError(f"{', '.join(_EDGES)}: got {edges}, must both be given and be "
-                         f"{-LARGEST_HZ:g} to {LARGEST_HZ:g}")
+        raise ValueError(f"{', '.join(_EDGES)}: got {edges}, must be two numbers of "
+                         f"{-LARGEST_HZ:g} to {LARGEST_HZ:g} Hz")
     try:
         return json.dumps(entry, allow_nan=False)
     except (TypeError, ValueError, RecursionError) as error:
@@ -406,18 +424,19 @@ def _dump_to(metadata, handle, annotations):
 
 
 def write(path, samples, sample_rate, **options):
-    """Write a whole recording at once and return its path.
+    """Write a whole recording at once; return the path of its metadata or collection file.
 
     Args:
-        path, sample_rate, options: see ``Writer``.
-        samples: (channels, n) complex array.
+        path, sample_rate: see ``Writer``.
+        samples: (num_channels, n) complex array.
+        options: further keyword arguments of ``Writer``.
 
     Raises:
         ValueError, FileExistsError, OSError: as :class:`Writer` and :meth:`Writer.write`.
     """
     samples = np.asarray(samples)
     if samples.ndim != 2:
-        raise ValueError(f"samples: got shape {samples.shape}, must be (channels, n)")
+        raise ValueError(f"samples: got shape {samples.shape}, must be (num_channels, n)")
     with Writer(path, len(samples), sample_rate, **options) as writer:
         writer.write(samples)
     return writer.path

@@ -13,8 +13,8 @@ class Airtime:
     """Measure the share of time that frames occupy, in cells of equal length.
 
     A row lasts one beacon interval by default, so the beacons of an access point line up in a
-    column. Overlapping frames, for example in different parts of a wide channel, each count. A
-    cell never exceeds 1.
+    column. The times of overlapping frames, for example in different parts of a wide channel, are
+    added. A cell never exceeds 1.
 
     Args:
         sample_rate: samples per second.
@@ -43,7 +43,10 @@ class Airtime:
         return self._newest // self._columns
 
     def add(self, start, num_samples):
-        """Count a frame by its first sample and its length; skip a frame older than the picture."""
+        """Add a frame, given its first sample and its number of samples.
+
+        A frame older than the picture is skipped.
+        """
         begin, end = start / self._cell, (start + num_samples) / self._cell
         if end <= begin:
             return
@@ -51,12 +54,12 @@ class Airtime:
         oldest = (self.row + 1) * self._columns - self._busy.size
         cells = np.arange(max(int(begin), oldest, 0), int(np.ceil(end)))
         taken = np.minimum(cells + 1, end) - np.maximum(cells, begin)
-        # A frame longer than the picture would use places more than once: keep its newest cells.
+        # A frame longer than the picture would write to some cells twice: keep its newest cells.
         cells, taken = cells[-self._busy.size:], taken[-self._busy.size:]
         self._busy[cells % self._busy.size] += taken
 
     def advance(self, sample):
-        """Move the end of the picture forward to a sample of the stream."""
+        """Move the end of the picture forward to a sample of the stream; never move it back."""
         newest = int(sample / self._cell)
         if newest <= self._newest:
             return

@@ -10,10 +10,12 @@ from ..constellation import get as get_constellation
 from ..detectors.exhaustive import sliced_candidates
 from .iterations import ITERATING
 
+# Name that stands for the automatic choice.
 AUTO = "auto"
-# Strongest first. Zero forcing is missing because the whole receiver is no faster with it than with
-# MMSE.
+# Detectors to choose from, strongest first. Zero forcing is not among them, because the whole
+# receiver is no faster with zero forcing than with MMSE.
 LADDER = ("mla", "nway", "mmse")
+# First detector of the choice.
 START = "nway"
 # Assumed detection time relative to MMSE, for a detector without a measurement. With two to four
 # streams of 16-QAM and 64-QAM, N-way took 3 to 15 times as long as MMSE, and MLA 2 to 65 times.
@@ -26,7 +28,7 @@ _FULL = 0.9        # above this load, lost samples are blamed on the load
 _FITS = 0.9        # highest expected load of an acceptable weaker detector
 _CLIMB = 0.7       # highest expected load of an acceptable stronger detector
 _GAIN = 0.9        # a weaker detector helps if it lowers the load to this share or less
-_SHORTEST = 0.5    # shorter intervals (seconds) are not judged
+_SHORTEST = 0.5    # seconds; shorter intervals are not judged
 _PATIENCE = 10.0, 640.0    # seconds without losses before a climb: initial value and maximum
 _HELD = 10         # holding a detector for this many times its patience proves the climb right
 _REMEMBERED = 600.0    # seconds until the measured cost of a detector expires
@@ -37,9 +39,9 @@ class Switch:
     """A change of the detector.
 
     Attributes:
-        time: duration in seconds of all intervals up to the change.
-        before, after: names of the detectors.
-        reason: why the detector was changed, in words.
+        time: duration in seconds of all intervals before the change.
+        before, after: names of the old and the new detector.
+        reason: why the detector was changed, as a text.
     """
 
     time: float
@@ -54,26 +56,27 @@ class Switch:
 class AutoDetector:
     """Choose a detector from ``LADDER`` by the load that a receiver reports for each second.
 
-    A load is the seconds of work per second of samples. A change of the detector is assumed to
-    change only the time of detection. The expected time is the time of demodulation, multiplied by
-    the ratio of detection to demodulation time that was last measured with the new detector.
+    The load is the seconds of work per second of samples. Another detector is assumed to change
+    only the time of detection. The expected detection time is the demodulation time, multiplied by
+    the ratio of detection to demodulation time that was last measured with that detector.
 
-    The detector steps down if samples were lost, or if half of the buffer is waiting. In addition,
-    the load must exceed 0.9, or the previous interval must have had the same problem. The choice is
-    the strongest weaker detector with an expected load of at most 0.9, or else the weakest one. If
-    even the weakest detector would save less than a tenth of the load, detection is not the
-    bottleneck, and the detector stays.
+    An interval is bad if samples were dropped, or if half of the buffer is waiting. A weaker
+    detector is chosen after a bad interval with a load above 0.9, or after two bad intervals in
+    succession. The choice is the strongest of the weaker detectors with an expected load of at most
+    0.9, or else the weakest detector. If even the weakest detector would save less than a tenth of
+    the load, detection is not the bottleneck, and the detector stays.
 
-    It steps up by one if nothing was lost during the patience of the stronger detector, and if the
-    expected load never exceeded 0.7 in that time. The patience is 10 s at first. It doubles, up to
-    640 s, when the detector has to be left for a weaker one. If the detector had been held for more
-    than ten times its patience, the patience returns to 10 s instead.
+    The next stronger detector is chosen after a waiting time without bad intervals, in which the
+    load expected with this detector never exceeded 0.7. Each detector has a waiting time of its
+    own, 10 s at first. If the detector is later left for a weaker one, its waiting time doubles, up
+    to 640 s. But if the detector was in use for more than ten times its waiting time, the waiting
+    time returns to 10 s.
 
     Args:
         buffer_seconds: seconds of samples that the buffer holds before samples are dropped.
-        iterations: number of iterations between detector and decoder; more than 1 excludes
+        iterations: number of iterations between detector and decoder. More than 1 excludes
             detectors without a-priori LLRs.
-        start: name of the first detector; N-way replaces a name that is not on the ladder.
+        start: name of the first detector. N-way replaces a name that is not in ``LADDER``.
 
     Attributes:
         detector: name of the detector to use.
@@ -94,9 +97,9 @@ class AutoDetector:
 
         Args:
             told: dictionary with ``seconds``, ``load`` (share of these seconds in which the
-                receiver worked), ``samples`` (number of searched samples), ``dropped``,
-                ``waiting`` (seconds of samples), and ``stages`` ({stage: seconds, summed over all
-                threads}).
+                receiver worked), ``samples`` (number of searched samples), ``dropped`` (number of
+                samples), ``waiting`` (seconds of samples), and ``stages`` ({stage: seconds,
+                summed over all threads}).
             sample_rate: samples per second.
 
         Returns:
@@ -194,9 +197,9 @@ class _Second:
 
 
 def ladder(iterations=1):
-    """Return the names of the detectors to choose from, strongest first.
+    """Return the names of the detectors to choose from: a tuple, strongest first.
 
-    With iterations > 1, only detectors that take a-priori LLRs are included.
+    With iterations > 1, they are only the detectors that take a-priori LLRs.
     """
     return tuple(name for name in LADDER if iterations == 1 or name in ITERATING)
 
@@ -204,17 +207,18 @@ def ladder(iterations=1):
 def strongest(backend="auto", threads=1):
     """Return a function that makes the strongest detector of bounded complexity.
 
-    The function suits ``wifi.Receiver``. It makes an exact max-log detector (MLA) up to 8192
-    candidates per vector, which covers 4x4 16-QAM, and an N-way detector beyond.
+    Use the function as the argument ``detector`` of ``wifi.Receiver``. Up to 8192 candidates per
+    vector, which covers 4x4 16-QAM, the function makes an exact max-log detector (MLA). Beyond, it
+    makes an N-way detector.
 
     Args:
-        backend: backend of the detectors.
-        threads: threads of the receiver, 0 for all cores. Unless this is 1, each detector uses one
-            thread.
+        backend: backend of the detectors, see ``backends``.
+        threads: number of threads of the receiver; 0 means all cores. With 1, each detector uses
+            all cores. Otherwise each detector uses one thread.
     """
     def make(unknowns, rows, constellation, **options):
         points = get_constellation(constellation)
-        if unknowns == 1:    # maximum ratio combining is exact
+        if unknowns == 1:    # MMSE is maximum ratio combining, which is exact
             kind = detectors.MMSE
         elif (points.square_qam is None    # BPSK has few candidates, and N-way refuses it
               or sliced_candidates(points.size, unknowns) <= _MOST_CANDIDATES):

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Subcarriers of IEEE 802.11 OFDM: data and pilot positions, and how 20 MHz channels combine.
 
-Subcarrier k lies k carrier spacings above the centre of the channel (312.5 kHz each at 20 MS/s).
-Arrays are in ascending order of k.
+Subcarrier k lies k carrier spacings above the centre of the channel. The carrier spacing is
+312.5 kHz in channels of 20 MHz or more. Arrays are in ascending order of k.
 """
 
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from functools import cached_property, lru_cache
 import numpy as np
 
 FFT_20 = 64    # FFT size of a 20 MHz channel
-BANDWIDTHS = (20, 40, 80)
+BANDWIDTHS = (20, 40, 80)    # MHz
 
 
 @dataclass(frozen=True)
@@ -20,7 +20,7 @@ class CarrierPlan:
     """Subcarriers of an OFDM symbol.
 
     Attributes:
-        bandwidth_mhz: bandwidth of the channel.
+        bandwidth_mhz: bandwidth of the channel in MHz.
         data: indices k of the data subcarriers, ascending.
         pilots: indices k of the pilot subcarriers, ascending.
         copies: number of copies of the data in frequency: 2 or 4 in a duplicate frame.
@@ -69,21 +69,24 @@ _HIGH_THROUGHPUT = {
 
 
 def subchannels(bandwidth_mhz):
-    """Return the centres of the 20 MHz subchannels: (0,), (-32, 32) or (-96, -32, 32, 96)."""
+    """Return the subcarrier indices of the centres of the 20 MHz subchannels.
+
+    They are (0,), (-32, 32) or (-96, -32, 32, 96) at 20, 40 or 80 MHz.
+    """
     count = bandwidth_mhz // 20
     return tuple(FFT_20 * i - FFT_20 // 2 * (count - 1) for i in range(count))
 
 
 @lru_cache
 def legacy(bandwidth_mhz=20):
-    """Return the plan of non-HT symbols: 48 data subcarriers, repeated in each 20 MHz."""
+    """Return the plan of non-HT symbols: 48 data subcarriers in each 20 MHz subchannel."""
     centres = subchannels(bandwidth_mhz)
     return CarrierPlan(bandwidth_mhz, tuple(c + k for c in centres for k in _LEGACY.data),
                        tuple(c + k for c in centres for k in _LEGACY.pilots), len(centres))
 
 
 def high_throughput(bandwidth_mhz):
-    """Return the plan of HT and VHT symbols: 52, 108 or 234 data subcarriers."""
+    """Return the plan of HT and VHT symbols: 52, 108, 234 data subcarriers at 20, 40, 80 MHz."""
     return _HIGH_THROUGHPUT[bandwidth_mhz]
 
 
@@ -95,8 +98,8 @@ def rotation(bandwidth_mhz, k):
         k: array of subcarrier indices.
 
     Returns:
-        complex128 array of the shape of k. It is j from the centre of 40 MHz upwards, -1 above the
-        lowest 20 of 80 MHz, and 1 elsewhere.
+        complex128 array of the shape of k: j for k >= 0 at 40 MHz, -1 for k >= -64 at 80 MHz, and 1
+        elsewhere.
     """
     k = np.asarray(k)
     if bandwidth_mhz == 40:

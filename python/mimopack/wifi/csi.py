@@ -15,6 +15,7 @@ import numpy as np
 from .frame import ReceivedFrame
 from .mac import parse_header
 
+# File name extensions that select HDF5.
 HDF5_SUFFIXES = (".h5", ".hdf5")
 LAYOUT = 1    # version of the file layout, stored in each file as "layout"
 _BLOCK = 256    # frames per write
@@ -36,16 +37,16 @@ class CsiRecord:
         start: first sample of the frame, counted from the start of the stream.
         time: seconds from the first sample of the stream to the first sample of the frame.
         frequency: centre frequency of the frame's channel in Hz; nan if unknown.
-        format: "non-ht", "ht", "vht"; "" if unknown. For an unknown format, mcs and length are -1,
-            and num_streams and bandwidth_mhz are 0.
+        format: "non-ht", "ht" or "vht"; "" if unknown. For an unknown format, mcs and length are
+            -1, and num_streams and bandwidth_mhz are 0.
         mcs: modulation and coding scheme; for a non-HT frame the rate in Mbit/s at 20 MHz.
-        num_streams: N_SS.
-        bandwidth_mhz: width of the channel; 10 or 5 in the narrow channels of 802.11p.
+        num_streams: N_SS, number of spatial streams.
+        bandwidth_mhz: bandwidth of the channel in MHz; 10 or 5 in the narrow channels of 802.11p.
         length: length of the PSDU in bytes.
-        snr_db: mean SNR over antennas and subcarriers.
-        cfo_hz: carrier frequency offset of the transmitter relative to the receiver.
-        level_dbfs: float64 (num_rx,), mean power of the preamble; 0 dBFS is a constant signal of
-            magnitude 1.
+        snr_db: SNR in dB, mean over antennas and subcarriers.
+        cfo_hz: carrier frequency offset of the transmitter relative to the receiver, in Hz.
+        level_dbfs: float64 (num_rx,), mean power of the preamble in dBFS. 0 dBFS is the power of a
+            constant signal of magnitude 1.
         noise: float64 (num_rx,), noise power per antenna in one subcarrier, in the unit of
             ``|matrices|^2``.
         source, destination, transmitter: MAC addresses such as "02:00:00:00:00:01"; "" if the
@@ -53,11 +54,11 @@ class CsiRecord:
             the transmitter. The addresses come from the first MPDU with a correct FCS.
         sequence_number: sequence number of the same MPDU, -1 if there is none.
         fcs_ok: whether the frame has MPDUs and all their FCSs are correct.
-        carriers: int64 (n,), indices of the subcarriers, ascending: distance from the centre of the
-            frame's channel in carrier spacings (312.5 kHz; half or a quarter of that in a 10 or
-            5 MHz channel).
+        carriers: int64 (n,), indices of the subcarriers, ascending. An index is the distance from
+            the centre of the frame's channel in carrier spacings. The carrier spacing is 312.5 kHz,
+            or half or a quarter of that in a 10 or 5 MHz channel.
         matrices: complex64 (n, num_rx, N_STS), in Y_k = H_k X_k with E|X|^2 = 1 per space-time
-            stream and Y relative to full scale. The mean power of antenna r at the input is
+            stream. Y is relative to full scale, so the mean power of antenna r is
             sum_k,i |H_k[r, i]|^2. See :class:`frame.ChannelState`.
     """
 
@@ -116,7 +117,7 @@ def _addresses(mpdu, header):
 
 
 class CsiWriter:
-    """Write the channel matrices of frames into a file.
+    """Write the channel matrices of frames into a file, see :func:`read_csi` to read the file.
 
     A name that ends in .h5 or .hdf5 selects HDF5; any other name selects NumPy's .npz format. The
     writer keeps at most 256 frames in memory. It assembles an .npz file on closing, from temporary
@@ -128,16 +129,18 @@ class CsiWriter:
         source, destination, transmitter, sequence_number, fcs_ok: (F,), see :class:`CsiRecord`;
             text is stored as ASCII bytes.
         level_dbfs, noise: (F, num_rx).
-        csi: complex64, the concatenated matrices of all frames, each (n, num_rx, N_STS) in C order.
+        csi: complex64, the concatenated matrices of all frames, each (n, num_rx, N_STS) in C order
+            with n subcarriers.
         csi_offset: (F + 1,): the matrices of frame f are csi[csi_offset[f]:csi_offset[f + 1]].
-        csi_shape: (F, 3): n, num_rx, N_STS of each frame.
+        csi_shape: (F, 3): n, num_rx and N_STS of each frame.
         carriers: int32, the concatenated subcarrier indices of all frames.
-        carriers_offset: (F + 1,), offsets into ``carriers``, as ``csi_offset`` into ``csi``.
+        carriers_offset: (F + 1,): the subcarriers of frame f are
+            carriers[carriers_offset[f]:carriers_offset[f + 1]].
         layout: 1, the version of this layout.
 
-    The data goes into a file with the suffix ".part" at first. Closing gives the file its final
-    name and replaces an older file of that name. A ``with`` block that ends with an exception
-    keeps the frames written so far.
+    The data first goes into a file with the additional extension ".part". Closing gives the file
+    its final name and replaces an older file of that name. A ``with`` block that ends with an
+    exception keeps the frames written so far.
 
     Args:
         path: path of the file.
@@ -167,7 +170,8 @@ class CsiWriter:
         """Write a frame if it has a channel state; return whether it has one.
 
         Args:
-            frame: :class:`frame.ReceivedFrame`; all frames of a file have equally many antennas.
+            frame: :class:`frame.ReceivedFrame`. All frames of a file must have the same number of
+                antennas.
 
         Raises:
             ValueError: an argument is not as above, or the writer is closed.
@@ -186,7 +190,8 @@ class CsiWriter:
             raise ValueError(f"frame: got {len(record.level_dbfs)} levels and {len(record.noise)} "
                              f"noise powers, must be {num_rx}, one per row of the matrices")
         if self._num_rx not in (None, num_rx):
-            raise ValueError(f"frame: got {num_rx} antennas, must be {self._num_rx} as before")
+            raise ValueError(f"frame: got {num_rx} antennas, must be {self._num_rx} as in earlier "
+                             "frames")
         self._num_rx = num_rx
         self._store.add(record)
         self.frames += 1
@@ -212,7 +217,7 @@ class CsiWriter:
             raise
 
     def discard(self):
-        """Remove the data written so far; an older file of that name stays."""
+        """Remove the data written so far. An older file of the final name stays."""
         if self._store is None:
             return
         store, self._store = self._store, None
@@ -352,10 +357,10 @@ def _columns(records):
 
 
 def read_csi(path):
-    """Read a file of :class:`CsiWriter` into a list of :class:`CsiRecord`.
+    """Read a file from :class:`CsiWriter` and return a list of :class:`CsiRecord`.
 
     Raises:
-        ValueError: the file is not a complete file of :class:`CsiWriter`.
+        ValueError: the file is not a complete file from :class:`CsiWriter`.
         ImportError: the file is HDF5 and h5py is missing.
         OSError: the file cannot be read.
     """
@@ -404,6 +409,6 @@ def _h5py():
     try:
         import h5py
     except ImportError as error:
-            raise ImportError("HDF5 files need h5py: install python3-h5py with apt or h5py with "
-                              "pip, or use a file name that ends in .npz") from error
+        raise ImportError("HDF5 files need h5py: install python3-h5py with apt or h5py with "
+                          "pip, or use a file name that ends in .npz") from error
     return h5py

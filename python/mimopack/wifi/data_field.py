@@ -15,9 +15,11 @@ from .formats.base import SERVICE, TAIL
 from .interleaving import order_of
 from .signal_fields import crc8, vht_sig_b
 
+# Maximum number of iterations of the LDPC decoder.
 LDPC_ITERATIONS = 20
-# _SEEDS: scrambler seed by the first seven scrambled bits, read as a number with the first bit
-# highest. _BY_START: one period of the sequence of that seed; zeros for seed 0.
+# The index is the first seven scrambled bits, read as a number with the first bit as the most
+# significant. _SEEDS has the scrambler seed, and _BY_START one period of its sequence (zeros for
+# seed 0).
 _STARTS = np.arange(128)[:, None] >> np.arange(6, -1, -1) & 1
 _SEEDS = [seed_from_service(start) for start in _STARTS]
 _SEED_OF = {start.astype(np.uint8).tobytes(): seed
@@ -32,10 +34,11 @@ class Payload(NamedTuple):
 
     Attributes:
         psdu: bytes of the PSDU.
-        scrambler_seed: seed found in the SERVICE field; 0 if there is none.
+        scrambler_seed: seed according to the SERVICE field, 1..127; 0 if these bits give none.
         checks_hold: whether all parity checks of the LDPC code hold; None with the convolutional
             code.
-        scrambled: uint8, the decoded bits from the SERVICE field on, still scrambled.
+        scrambled: uint8 (num_scrambled,), the decoded bits from the SERVICE field on, not
+            descrambled.
         mpdus: tuple of :class:`mac.Mpdu`.
         complete: whether ``mpdus`` holds all MPDUs of the frame, see :func:`mac.split`.
     """
@@ -49,27 +52,29 @@ class Payload(NamedTuple):
 
     @property
     def good(self):
-        """Offsets of the MPDUs with a correct FCS: a frozenset."""
+        """Offsets in the PSDU of the MPDUs with a correct FCS: frozenset of int."""
         return frozenset(mpdu.offset for mpdu in self.mpdus if mpdu.fcs_ok)
 
 
 class DataField:
-    """Encode and decode the data fields of one format. Use each object in one thread only.
+    """Encode and decode the data fields of frames of one format.
 
-    Follows IEEE 802.11-2020 §17.3.5, §19.3.11 and §21.3.10.
+    Source: IEEE 802.11-2020 §17.3.5, §19.3.11 and §21.3.10. In the shapes below, n is the number of
+    frames and m the number of bits per constellation point. One thread at a time may use an object.
 
     Args:
         frame_format: a :class:`formats.FrameFormat`; all frames share its ``key``.
-        threads: threads of the decoders, 0 for all cores.
-        ldpc_decoders: dictionary {code name: (LDPC code, its decoder)}. Several objects in one
-            thread can share it; each adds the decoders that it needs. None makes a new one.
+        threads: number of threads of the decoders; 0 takes all cores.
+        ldpc_decoders: dictionary {code name: (LDPC code, its decoder)} that several objects share.
+            Each object adds the decoders that it needs. The objects must be used in one thread at a
+            time. None makes a new dictionary.
 
     Attributes:
-        order: position in which each coded bit of a symbol is sent, see
+        order: int64, position at which each coded bit of a symbol is sent, see
             :func:`interleaving.bit_order`.
-        source: coded bit that is sent in each position, the inverse of ``order``.
-        decoder: ``ldpc.WifiFrameDecoder``, for an LDPC format.
-        viterbi: C++ decoder, for a format with the convolutional code.
+        source: int64, coded bit that is sent at each position, the inverse of ``order``.
+        decoder: ``ldpc.WifiFrameDecoder``; only for an LDPC format.
+        viterbi: C++ decoder; only for a format with the convolutional code.
         descrambler: C++ descrambler.
     """
 
@@ -112,8 +117,8 @@ class DataField:
             scrambler_seed: 1..127.
 
         Returns:
-            uint8 (num_symbols, num_data * num_streams * m) in transmission order: subcarriers
-            ascending, then streams, then bits with the most significant first.
+            uint8 (num_symbols, num_data * num_streams * m), coded bits in order of transmission:
+            subcarriers ascending, then streams, then bits with the most significant first.
 
         Raises:
             ValueError: the PSDU has a wrong length, or the seed is out of range.
@@ -130,14 +135,14 @@ class DataField:
         return np.take(coded, self.source, axis=1)
 
     def code(self, bits):
-        """Encode scrambled bits, from the SERVICE field to the padding.
+        """Encode scrambled bits, from the SERVICE field to the padding, without interleaving.
 
         Args:
             bits: uint8 (n, num_scrambled), as ``Payload.scrambled``.
 
         Returns:
-            uint8 (n, num_symbols, bits) in the order of the encoder. Index with ``source`` to get
-            the order of transmission.
+            uint8 (n, num_symbols, num_data * num_streams * m) in the order of the encoder. Index
+            the last axis with ``source`` to get the order of transmission.
         """
         f, n = self.frame_format, len(bits)
         if f.coding == "ldpc":
@@ -155,23 +160,29 @@ class DataField:
 
     @staticmethod
     def carries_crc(payload, sig_b):
-        """Return whether the SERVICE field of a VHT frame holds the CRC of these VHT-SIG-B bits."""
+        """Return whether the SERVICE field of a VHT frame holds the CRC of the VHT-SIG-B.
+
+        Args:
+            payload: :class:`Payload`.
+            sig_b: uint8, bits of the VHT-SIG-B without its tail.
+        """
         sequence = _SEQUENCES[payload.scrambler_seed, 8:SERVICE]
         return (payload.scrambled[8:SERVICE] ^ sequence).tobytes() == _crc_of(sig_b.tobytes())
 
     def decode(self, llr):
-        """Decode frames.
+        """Decode the LLRs of frames into PSDUs.
 
         Args:
-            llr: float32, ln P(1)/P(0). The shape is (n, num_symbols, num_data * num_streams * m) in
-                the order of :meth:`encode`, or (n, num_data, num_symbols, num_streams * m) in the
-                order of detectors. A value that is not finite counts as an erasure.
+            llr: float32, ln P(1)/P(0) of the coded bits. The shape is (n, num_symbols, num_data *
+                num_streams * m) in the order of :meth:`encode`, or (n, num_data, num_symbols,
+                num_streams * m) in the order of detectors. A value that is not finite counts as an
+                erasure.
 
         Returns:
             list of n :class:`Payload`.
 
         Raises:
-            ValueError: the shape is neither of these.
+            ValueError: ``llr`` has neither of these shapes.
         """
         f = self.frame_format
         symbols, carriers, bits = f.num_symbols, f.plan.num_data, self.order.size
@@ -191,8 +202,8 @@ class DataField:
         """Descramble frames.
 
         Args:
-            scrambled: uint8 (n, num_scrambled), decoded bits. With the convolutional code, bits of
-                the tail may be missing at the end; the padding after it is filled in.
+            scrambled: uint8 (n, num_scrambled), decoded bits. With the convolutional code, the tail
+                and the padding after it may be missing.
             holds: n values of ``Payload.checks_hold``.
 
         Returns:
@@ -204,9 +215,9 @@ class DataField:
         """Make payloads from the results of ``descrambler``.
 
         Args:
-            psdus: uint8 (n, length).
+            psdus: uint8 (n, length), bytes of the PSDUs.
             scrambled: uint8 (n, num_scrambled), scrambled bits with padding.
-            places: n pairs of the arguments (places, complete) of :func:`mac.at_places`.
+            places: n pairs (places, complete), the arguments of :func:`mac.at_places`.
             holds: as for :meth:`payloads`.
 
         Returns:
@@ -221,7 +232,11 @@ class DataField:
     def merged(self, before, after):
         """Merge the payloads of two attempts to decode a frame.
 
-        Return ``after``, with the bits of those MPDUs added that only ``before`` has correct.
+        Args:
+            before, after: :class:`Payload` of the earlier and the later attempt.
+
+        Returns:
+            ``after``, with the MPDUs that are correct only in ``before``.
         """
         if before.good <= after.good:
             return after

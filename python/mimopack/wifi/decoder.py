@@ -50,16 +50,16 @@ _MAKING = Lock()
 
 @dataclass(frozen=True)
 class Settings:
-    """How to decode frames.
+    """Settings of a :class:`FrameDecoder`.
 
     Attributes:
         num_rx: number of receive antennas.
         sample_rate: samples per second.
-        scale: sample rate over 20 MS/s.
+        scale: FFT size over 64: 1, 2 or 4.
         frequency: centre frequency of the samples in Hz, or None.
         detector, backend, smoothing, passes, iterations: see :class:`receiver.Receiver`.
-        covariance: whether to whiten noise across antennas.
-        detector_threads: threads of each detector; 0 uses all cores for large batches.
+        covariance: whether to whiten noise that is correlated between antennas.
+        detector_threads: number of threads of each detector; 0 uses all cores for large batches.
     """
 
     num_rx: int
@@ -76,14 +76,15 @@ class Settings:
 
 
 def batches(found, num_rx, threads):
-    """Group frames that are decoded together; return lists of indices into ``found``.
-
-    All frames of a group have the same format.
+    """Divide frames into batches to decode together. All frames of a batch have the same format.
 
     Args:
         found: list of :class:`synchroniser.Found` with known formats.
         num_rx: number of receive antennas.
         threads: number of threads that share the frames.
+
+    Returns:
+        list of batches, each a list of indices into ``found``.
     """
     groups = {}
     for index, one in enumerate(found):
@@ -95,8 +96,8 @@ def batches(found, num_rx, threads):
         symbols = max(1, f.num_symbols * num_rx * f.bandwidth_mhz // 20)
         size = min(_BATCH, -(-_SYMBOLS_TOGETHER // symbols),
                    max(shared, -(-_LEAST_SYMBOLS // symbols)))
-        # Parts of similar size: a remainder of one frame would cost as much Python time as a full
-        # part.
+        # Make parts of similar size: a remainder of one frame would cost as much Python time as a
+        # full part.
         parts = -(-len(indices) // size)
         ends = [len(indices) * part // parts for part in range(parts + 1)]
         out += [indices[begin:end] for begin, end in pairwise(ends)]
@@ -104,15 +105,15 @@ def batches(found, num_rx, threads):
 
 
 class FrameDecoder:
-    """Demodulate and decode frames in batches. Use each object in one thread only.
+    """Demodulate and decode frames in batches. One thread at a time may use an object.
 
     Args:
         settings: :class:`Settings`.
-        clock: see :class:`receiver.Receiver`.
+        clock: function that returns seconds, see :class:`receiver.Receiver`; None measures nothing.
 
     Attributes:
         settings: as above; may be replaced.
-        seconds: Counter of the time spent in "demodulation", "detection", "decoding" and
+        seconds: Counter of the seconds spent in "demodulation", "detection", "decoding" and
             "reporting".
     """
 
@@ -135,7 +136,7 @@ class FrameDecoder:
         self._loops.clear()
 
     def decode(self, found, keep_symbols=False):
-        """Decode frames of one format. None of them may have a :meth:`problem`.
+        """Decode frames of one format, none of which may have a :meth:`problem`.
 
         Args:
             found: list of :class:`synchroniser.Found`.
@@ -150,7 +151,7 @@ class FrameDecoder:
             return self._attempt(found)
 
     def problem(self, one):
-        """Return why a frame cannot be decoded; "" if it can."""
+        """Return why a frame (:class:`synchroniser.Found`) cannot be decoded; "" if it can."""
         f = one.header.format
         if f is None:
             return one.header.problem
@@ -167,7 +168,7 @@ class FrameDecoder:
         return ""
 
     def failed(self, one, problem):
-        """Return the report of a frame that was not decoded."""
+        """Return the :class:`ReceivedFrame` of a frame that a problem kept from being decoded."""
         return ReceivedFrame(**self._found([one])[0], format=one.header.format, problem=problem,
                              announced=one.header.announced)
 
@@ -237,8 +238,8 @@ class FrameDecoder:
             payloads = field.taken_apart(*found, [None] * len(group))
             payloads = self._iterated(field, demodulated, payloads)
             self._lap("decoding")
-        # Report a frame as demodulated in the last pass that found another MPDU, or else in the
-        # first pass: a later pass may have trained on wrong bits.
+        # The report has the channel and offsets of the last pass that found another MPDU, or else
+        # of the first pass: a later pass may have trained on wrong bits.
         reported = demodulated
         left = _incomplete(payloads)
         for _ in range(self.settings.passes - 1):

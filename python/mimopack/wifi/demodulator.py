@@ -21,29 +21,30 @@ _HALVES = np.array([0, carriers.FFT_20])    # the halves of the L-LTF, relative 
 class Demodulated:
     """Demodulated frames of one format.
 
-    The model is y = H x + n with E|x_i|^2 = 1 and n ~ CN(0, noise_var I). n is the number of frames
-    in the shapes below.
+    The model is y = H x + w with E|x_i|^2 = 1 and w ~ CN(0, noise_var I). In the shapes below, n is
+    the number of frames.
 
     Attributes:
-        y: complex64 (n, num_data, T, R): subcarriers ascending; T symbols, or blocks of two symbols
-            with a space-time block code; R rows: antennas, times copies, times the two symbols of a
-            block.
-        h: complex64 (n, num_data, R, S): S unknowns. These are the streams, or with a space-time
-            block code two unknowns per stream, the second conjugate.
+        y: complex64 (n, num_data, T, R), received vectors. Subcarriers ascend. T counts symbols, or
+            pairs of symbols with a space-time block code. The R rows are the antennas. A duplicate
+            frame has as many rows per antenna as copies, a space-time block code has two.
+        h: complex64 (n, num_data, R, S), channel matrices. The S unknowns are the streams. A
+            space-time block code has two unknowns per stream, the second one conjugate.
         noise_var: float64 (n,), variance of noise and channel estimation error.
-        channel: complex64 (n, carriers, num_rx, N_STS): channel estimates before whitening, without
+        channel: complex64 (n, carriers, num_rx, N_STS), channel estimates before whitening, without
             cyclic shifts and phase rotations.
-        carriers: int64, subcarrier indices of ``channel``.
-        noise: float64 (n, num_rx): noise power per antenna in a subcarrier.
-        sampling_offset: float64 (n,), relative sampling clock offset.
+        carriers: int64 (carriers,), subcarrier indices of ``channel``.
+        noise: float64 (n, num_rx), noise power per antenna in a subcarrier.
+        sampling_offset: float64 (n,), relative sampling clock offset, positive for a slow clock of
+            the transmitter.
         phase_step: float64 (n,), mean phase change of the pilots per symbol, in radians.
         delay: int64 (n,), delay of the first path relative to the FFT window of the L-LTF, in
             samples at 20 MS/s.
         sig_b_bits: uint8 (n, bits), VHT-SIG-B without tail; no bits for other formats.
-        received: complex64 (n, num_rx, num_symbols, used carriers): symbols divided by the noise
-            deviation, corrected for phase and sampling clock.
-        least_squares: complex64, shaped as ``channel``: estimates divided by the noise deviation,
-            not smoothed.
+        received: complex64 (n, num_rx, num_symbols, used carriers), symbols divided by the standard
+            deviation of the noise, corrected for phase and sampling clock.
+        least_squares: complex64, shaped as ``channel``, least squares channel estimates divided by
+            the standard deviation of the noise, not smoothed.
     """
 
     y: np.ndarray
@@ -60,11 +61,11 @@ class Demodulated:
     least_squares: np.ndarray | None = None
 
     def take(self, indices):
-        """Return the frames at some indices."""
+        """Return a copy with only the frames at some indices."""
         return replace(self, **{name: value[indices] for name, value in self._arrays()})
 
     def put(self, indices, others):
-        """Return a copy with the frames at some indices replaced."""
+        """Return a copy in which the frames ``others`` replace those at some indices."""
         changed = {}
         for name, value in self._arrays():
             changed[name] = value.copy()
@@ -80,16 +81,16 @@ class Demodulated:
 class Demodulator:
     """Estimate channels and track phase and sampling clock, for frames of one format.
 
-    The channel estimate is least squares over the long training fields,
-    (1 / N) sum_n Y_n[k] P[i, n] L_k, since P P^T = N I (IEEE 802.11-2020 §19.3.9.4.6). It is then
-    smoothed over the subcarriers within the delay spread, unless the frame forbids smoothing. The
-    noise estimate of an antenna is half the power of the difference of the two L-LTF halves. All
-    symbols are divided by the noise deviation.
+    The channel of stream i at subcarrier k is estimated by least squares over the N long training
+    fields, (1 / N) sum_n Y_n[k] P[i, n] L_k, since P P^T = N I (IEEE 802.11-2020 §19.3.9.4.6). The
+    estimate is then smoothed over the subcarriers within the delay spread, unless the frame forbids
+    smoothing. The noise estimate of an antenna is half the power of the difference between the two
+    L-LTF halves. All symbols are divided by the standard deviation of the noise.
 
     Args:
         frame_format: :class:`formats.FrameFormat`; all frames share its ``key``.
-        scale: sample rate over 20 MS/s.
-        centre: subcarrier index, within the band of the samples, of the channel's centre.
+        scale: FFT size over 64: 1, 2 or 4.
+        centre: subcarrier index of the channel's centre in the band of the samples.
         smoothing: whether to smooth channel estimates at all.
 
     Attributes:
@@ -176,12 +177,15 @@ class Demodulator:
 
     @property
     def samples_needed(self):
-        """Number of samples of a frame from the first L-LTF window on."""
+        """Number of samples of a frame from the first FFT window of the L-LTF on."""
         return (self.format.num_samples - _LTF) * self._scale
 
     @property
     def chains(self):
-        """Whether :meth:`run` can detect and decode too: its vectors suit detectors as they are."""
+        """Whether :meth:`run` can also detect and decode.
+
+        This needs vectors that detectors take without rearrangement, and the convolutional code.
+        """
         f = self.format
         return f.num_symbols > 0 and f.coding == "bcc" and not f.stbc and f.plan.copies == 1
 
@@ -191,15 +195,18 @@ class Demodulator:
         Args:
             samples: :class:`FrameSamples` that begin at the first FFT window of the L-LTF. They
                 hold ``samples_needed`` samples and a guard interval on both sides.
-            behind: further steps in C++ without the interpreter lock, if the format ``chains``:
+            behind: keyword arguments for further steps in C++, without the interpreter lock:
                 detector (a ``_core.CpuDetector``), decoder and descrambler (of a
-                :class:`data_field.DataField`), and threads.
+                :class:`data_field.DataField`), and threads. Only if :attr:`chains` is true.
 
         Returns:
-            (:class:`Demodulated`; PSDUs, scrambled bits and MPDUs for
-            :meth:`data_field.DataField.taken_apart`; mean squared error vectors, see
-            :func:`points.error_vectors`; seconds of demodulation, detection and decoding). The last
-            five are None without ``behind``.
+            A tuple of six. The last five are None without ``behind``:
+
+            the :class:`Demodulated` frames;
+            PSDUs, scrambled bits and MPDUs, three arguments of
+            :meth:`data_field.DataField.taken_apart`;
+            mean squared error vectors, see :func:`points.error_vectors`;
+            (seconds of demodulation, of detection, of decoding).
         """
         f = self.format
         found = self._core.run(samples.samples, rows=len(samples.samples[0]), first=samples.first,
@@ -216,16 +223,18 @@ class Demodulator:
     def refine(self, before, points):
         """Demodulate frames again, with their decoded bits as further training.
 
-        All subcarriers serve to track phase and clock. The channel estimate is least squares over
-        training fields and data: (N H_0 + sum_s Y_s X_s^H) (N I + sum_s X_s X_s^H)^-1. Bits that
-        were decoded wrong degrade the estimate. Most bits are right, however, if the channel
-        estimate was what failed. The residual of the symbols gives the noise of each subcarrier (a
-        tone affects only a few) and its correlation between antennas (any interferer causes some).
+        Phase and clock are tracked on all subcarriers. The channel is estimated by least squares
+        over training fields and data: (N H_0 + sum_s Y_s X_s^H) (N I + sum_s X_s X_s^H)^-1, with
+        the estimate H_0 from the N training fields, and symbol s sent as X_s and received as Y_s.
+        Wrong bits degrade the estimate. But if a poor channel estimate is the reason that decoding
+        failed, most bits are right. The residuals of the symbols give the noise of each subcarrier
+        (a tone affects only a few) and its correlation between antennas (any interferer causes
+        some).
 
         Args:
             before: :class:`Demodulated` of the frames.
-            points: complex64 (n, N_STS, num_symbols, used carriers), see
-                :func:`points.known_points`.
+            points: complex64 (n, N_STS, num_symbols, used carriers), the points sent according to
+                the decoded bits, see :func:`points.known_points`.
 
         Returns:
             :class:`Demodulated`.

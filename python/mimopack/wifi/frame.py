@@ -10,6 +10,7 @@ import numpy as np
 
 from .formats import FrameFormat
 
+# Problem of a frame whose samples are not complete.
 TRUNCATED = "truncated: the samples end before the frame does"
 # Fields that only frames of one format announce, by format.
 _OWN = {"ht": ("aggregated", "greenfield"),
@@ -24,14 +25,15 @@ class ChannelState:
     """Channel matrices of a frame (CSI).
 
     Attributes:
-        carriers: int64 (n,), indices of the subcarriers, ascending: distance from the centre of the
-            frame's channel in carrier spacings.
+        carriers: int64 (n,), indices of the subcarriers, ascending. An index is the distance from
+            the centre of the frame's channel in carrier spacings.
         matrices: complex64 (n, num_rx, N_STS), in Y_k = H_k X_k with E|X|^2 = 1 per space-time
-            stream and Y relative to full scale. The mean power of antenna r at the input is
+            stream. Y is relative to full scale, so the mean power of antenna r is
             sum_k,i |H_k[r, i]|^2. The matrices exclude the standard's cyclic shifts and the phase
             rotations of a wide channel (gamma_k). The FFT window begins at the first path or
             before it.
-        noise: float64 (num_rx,), noise power per antenna in one subcarrier, in the same unit.
+        noise: float64 (num_rx,), noise power per antenna in one subcarrier, in the unit of
+            ``|matrices|^2``.
     """
 
     carriers: np.ndarray
@@ -52,28 +54,28 @@ class ReceivedFrame:
         centre_hz: centre of the frame's channel in Hz, relative to the centre of the samples' band.
         format: :class:`formats.FrameFormat`; None if unknown or not supported.
         problem: why the frame was not decoded; "" if it was.
-        cfo_hz: carrier frequency offset of the transmitter relative to the receiver.
-        sampling_offset_ppm: offset of the transmitter's sampling clock, positive for a fast clock,
-            as cfo_hz is. The uncertainty is about 10 ppm in frames shorter than 100 us. The value
-            is 0 in frames without payload.
-        snr_db: ratio of signal to noise power per subcarrier, mean over antennas.
-        antenna_snr_db: (num_rx,), the same ratio per antenna.
-        level_dbfs: (num_rx,), mean power of the preamble; 0 dBFS is a constant signal of
-            magnitude 1.
+        cfo_hz: carrier frequency offset of the transmitter relative to the receiver, in Hz.
+        sampling_offset_ppm: offset of the transmitter's sampling clock in ppm. Like cfo_hz, it is
+            positive if the transmitter's clock is fast. The uncertainty is about 10 ppm in frames
+            shorter than 100 us. The value is 0 in frames without payload.
+        snr_db: SNR in dB, mean over subcarriers and antennas.
+        antenna_snr_db: (num_rx,), SNR of each antenna in dB.
+        level_dbfs: (num_rx,), mean power of the preamble in dBFS. 0 dBFS is the power of a constant
+            signal of magnitude 1.
         noise_dbfs: (num_rx,), noise power in the band of the frame, in dBFS.
         condition_db: condition number of the channel matrices in dB, mean over subcarriers; nan
             without matrices.
-        evm_db: (num_streams,), error vector magnitude of the equalised points per stream.
+        evm_db: (num_streams,), error vector magnitude of the equalised points in dB, per stream.
         detector: name of the detector used, "" if none was.
-        scrambler_seed: seed of the transmitter, 0 if it was not found.
+        scrambler_seed: scrambler seed of the transmitter, 1..127; 0 if it was not found.
         psdu: bytes of the PSDU, correct or not.
         mpdus: tuple of :class:`mac.Mpdu`.
         complete: whether ``mpdus`` holds all MPDUs of the frame, each with a correct FCS. An A-MPDU
             is complete if no remaining part could hold another MPDU.
         channel: :class:`ChannelState`; None if there is none.
         symbols: complex64 (num_symbols, data subcarriers, num_streams), equalised, or None.
-        announced: contents of the signal fields if ``format`` is None, with the keys of
-            :meth:`as_json`; empty if the fields were not read.
+        announced: dictionary of the fields that were read if ``format`` is None, with keys of
+            :meth:`as_json`; empty if no fields were read.
     """
 
     start: int
@@ -111,13 +113,13 @@ class ReceivedFrame:
         return bool(self.mpdus) and all(mpdu.fcs_ok for mpdu in self.mpdus)
 
     def as_json(self):
-        """Return the report as a dictionary for JSON; ``format`` is None if unknown."""
+        """Return the report as a dictionary for JSON. Unknown values are None."""
         return self.facts() | {
             "psdu": self.psdu.hex(),
             "mpdus": [{"hex": mpdu.data.hex(), "fcs_ok": mpdu.fcs_ok} for mpdu in self.mpdus]}
 
     def facts(self):
-        """Return :meth:`as_json` without the bytes, the keys psdu and mpdus."""
+        """Return the dictionary of :meth:`as_json` without the keys psdu and mpdus."""
         return {
             "start": self.start, "time": self.time, "num_samples": self.num_samples,
             **_NOT_KNOWN, **(self.announced if self.format is None
@@ -132,7 +134,7 @@ class ReceivedFrame:
 
     @property
     def sample_rate_scale(self):
-        """1, or 0.5 or 0.25 for the 10 and 5 MHz channels of 802.11p."""
+        """Sample rate over 20 MS/s, at most 1: 0.5 or 0.25 in a 10 or 5 MHz channel of 802.11p."""
         return min(1.0, self.sample_rate / 20e6)
 
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Read the signal fields of frames: from a preamble to a frame of a known format."""
+"""Read the signal fields of frames, which announce the format."""
 
 from functools import lru_cache
 from typing import NamedTuple
@@ -15,12 +15,14 @@ from .signal_fields import LSig, SignalError
 from .smoothing import smoother
 from .whitening import factors, noise_covariance
 
-# Number of samples at 20 MS/s, from the first L-LTF window on, that reading the fields takes.
+# Number of samples at 20 MS/s that reading the fields needs, from the first FFT window of the L-LTF
+# on.
 SAMPLES_NEEDED = 2 * carriers.FFT_20 + 3 * training.SYMBOL
 # Samples at 20 MS/s before the first data or HT-SIG symbol of a non-HT, HT or VHT frame.
 _PREAMBLE = training.L_STF + training.L_LTF + training.SYMBOL
 
-# A frame may exceed the length in its L-SIG by rounding, but not by this much: samples at 20 MS/s.
+# Because of rounding, a frame may exceed the length in its L-SIG by at most this number of samples
+# at 20 MS/s.
 _LONGER = 2 * training.SYMBOL
 # aPPDUMaxTime, 10 ms
 _LONGEST_GREENFIELD = 200_000
@@ -39,13 +41,14 @@ class Header(NamedTuple):
     """Contents of a frame's signal fields.
 
     Attributes:
-        format: a :class:`FrameFormat`, or None if unknown or not supported.
-        problem: why there is no format, "" if there is one.
-        num_samples: samples of the frame at 20 MS/s, according to the fields that were read.
-        centre: subcarrier index, within the band of the samples, of the channel's centre.
-        noise: (num_rx,), noise power per subcarrier and antenna of the unscaled FFT.
-        signal: (num_rx,), mean signal power per subcarrier, without noise.
-        announced: contents of the fields if there is no format, with the keys of
+        format: a :class:`FrameFormat`; None if unknown or not supported.
+        problem: why ``format`` is None; "" if it is not.
+        num_samples: number of samples of the frame at 20 MS/s, according to the fields that were
+            read.
+        centre: subcarrier index of the channel's centre in the band of the samples.
+        noise: (num_rx,), noise power per subcarrier and antenna in an FFT without scaling.
+        signal: (num_rx,), mean signal power per subcarrier and antenna in this FFT, without noise.
+        announced: dictionary of the fields that were read if ``format`` is None, with keys of
             ``ReceivedFrame.as_json``.
     """
 
@@ -59,11 +62,14 @@ class Header(NamedTuple):
 
 
 class HeaderReader:
-    """Read L-SIG, HT-SIG and VHT-SIG-A.
+    """Read L-SIG, HT-SIG and VHT-SIG-A (IEEE 802.11-2020 §17.3.4, §19.3.9.4.3, §21.3.8.3.3).
 
     Args:
-        scale: sample rate over 20 MS/s, 1, 2 or 4.
+        scale: FFT size over 64: 1, 2 or 4.
         whitening: see :class:`receiver.Receiver`.
+
+    Attributes:
+        samples_needed: number of samples per frame that :meth:`read` needs.
     """
 
     def __init__(self, scale, whitening="antennas"):
@@ -84,13 +90,14 @@ class HeaderReader:
         """Read the signal fields of frames that occupy the same 20 MHz subchannels.
 
         Args:
-            samples: :class:`FrameSamples` that begin at the FFT window of the first half of the
-                long training field, ``samples_needed`` of them.
-            subchannels: tuple of the 20 MHz subchannels that the frames occupy.
+            samples: :class:`FrameSamples` with ``samples_needed`` samples of each frame, from the
+                FFT window of the first half of the long training field on.
+            subchannels: tuple of the 20 MHz subchannels that the frames occupy, numbered from 0
+                upwards in frequency.
 
         Returns:
-            list of n :class:`Header`; None where there is neither a valid L-SIG nor a greenfield
-            frame.
+            list of n :class:`Header`. An element is None if there is neither a valid L-SIG nor a
+            greenfield frame.
         """
         bins, centre = self._place(subchannels)
         white = None
@@ -117,8 +124,10 @@ class HeaderReader:
         """Read fields from matched filter outputs.
 
         Args:
-            combined: (n, 3, 52), the three symbols after the L-LTF.
-            strength: (n,), mean output for a known symbol: sum of |H|^2 over the noise.
+            combined: complex64 (n, 3, 52), matched filter outputs of the three symbols after the
+                L-LTF.
+            strength: float (n,), sum of the matched filter's gain |H|^2 / (noise power) over
+                subcarriers and antennas.
             bandwidth: bandwidth of the preamble in MHz.
 
         Returns:

@@ -39,15 +39,15 @@ def _tone_mapped(num_carriers, bits):
 def bit_order(num_carriers, num_streams, bits, num_encoders=1, spread="interleaver"):
     """Return where each coded bit of an OFDM symbol is sent.
 
-    Follows IEEE 802.11-2020 §19.3.11.7.2 and §21.3.10.6: the stream parser gives s = N_BPSCS / 2
-    bits (at least 1) to each stream in turn, taken from each encoder in turn.
+    Source: IEEE 802.11-2020 §19.3.11.7.2 and §21.3.10.6. The stream parser takes s = N_BPSCS / 2
+    bits (at least 1) from each encoder in turn, and gives them to each stream in turn.
 
     Args:
         num_carriers: number of data subcarriers, 48, 52, 108 or 234.
         num_streams: number of spatial streams, 1..4.
         bits: coded bits per subcarrier and stream.
-        num_encoders: number of convolutional encoders. Bit j of the symbol is bit j % share of
-            encoder j // share, with share = N_CBPS / N_ES.
+        num_encoders: N_ES, number of convolutional encoders. Coded bit j of the symbol is bit
+            j % share of encoder j // share, with share = N_CBPS / N_ES.
         spread: "interleaver" (convolutional code), "tones" (LDPC in VHT) or "none" (LDPC in HT).
 
     Returns:

@@ -15,11 +15,13 @@ ITERATING = tuple(name for name, kind in REGISTRY.items() if kind.SUPPORTS_PRIOR
 
 
 class Iterations:
-    """Iterate over frames of one format. Use each object in one thread only.
+    """Iterate between detector and decoder, for frames of one format.
+
+    One thread at a time may use an object.
 
     Args:
         field: :class:`data_field.DataField` of a format that :meth:`takes` accepts.
-        detector: detector of ``detectors``, made with ``extrinsic=True``.
+        detector: object of a class in ``detectors``, made with ``extrinsic=True``.
         iterations: maximum number of passes of detector and decoder, more than 1.
         feedback_scale: see :class:`iterative.IterativeReceiver`.
     """
@@ -33,8 +35,8 @@ class Iterations:
     def takes(f):
         """Return whether a format suits iterations between detector and decoder.
 
-        It has several streams, no space-time block code, and blocks that are not too long for the
-        decoder of the convolutional code.
+        Such a format has several streams and no space-time block code. With the convolutional code,
+        a frame must not have more bits than its soft decoder takes.
         """
         if f.num_streams == 1 or f.stbc:
             return False
@@ -58,8 +60,9 @@ class Iterations:
 
         Args:
             y, h, noise_var: as in :class:`demodulator.Demodulated`.
-            llr: float32 (n, num_data, T, S * m) from the first pass; None runs the detector.
-            payloads: n :class:`data_field.Payload`, the results so far.
+            llr: float32 (n, num_data, T, S * m), LLRs of the detector's first pass with m bits per
+                point; None runs the first pass here.
+            payloads: list of n :class:`data_field.Payload`, the results so far.
 
         Returns:
             list of n :class:`data_field.Payload` with the MPDUs that any pass decoded.

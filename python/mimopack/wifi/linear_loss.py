@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Loss of linear detectors: how much more SNR they need on a frame's channel."""
+"""Loss of linear detectors: how much more SNR they need on the channel of a frame."""
 
 from dataclasses import dataclass
 from functools import lru_cache
@@ -12,11 +12,13 @@ from .. import constellation as constellations
 from .. import detectors
 from .points import space_time_blocks
 
+# Linear detectors whose loss is computed.
 LINEAR = ("mmse", "zf")
-# Detectors to compare linear ones with: bounded complexity and soft decisions.
+# Detectors with which linear detectors are compared: bounded complexity and soft decisions. The
+# first replaces detectors that are not in this list.
 STRONG = ("nway", "fpfsd", "sfsd", "kbest", "ep", "mla", "omap")
 _MOST_CANDIDATES = 4096    # per vector
-_VECTORS = 2048    # vectors per trial of a channel, over all subcarriers
+_VECTORS = 2048    # least number of vectors per trial of a channel, over all subcarriers
 _LOWEST, _HIGHEST = -40.0, 80.0    # range of the change of the SNR, dB
 _STEP = 0.04    # dB
 # Cached detectors serve one thread at a time.
@@ -30,9 +32,10 @@ class LinearLoss:
     """Loss of linear detectors on a channel.
 
     Attributes:
-        mmse_db, zf_db: additional SNR in dB that the MMSE and the zero-forcing detector need for
-            the frame's code rate. 0 with one stream; infinite if no SNR is enough.
-        margin_db: margin of the channel's SNR in dB over what ``detector`` needs.
+        mmse_db, zf_db: additional SNR in dB that the MMSE and the zero-forcing detector need,
+            compared with ``detector``, to decode the frame's code. 0 with one stream; infinite if
+            no SNR is enough.
+        margin_db: the frame's SNR minus the SNR that ``detector`` needs, in dB.
         detector: name of the detector used for the comparison.
     """
 
@@ -43,21 +46,20 @@ class LinearLoss:
 
 
 def linear_loss(frame_format, state, detector=STRONG[0]):
-    """Compare a detector with linear ones on the channel matrices of a frame.
+    """Compare linear detectors with another detector on the channel matrices of a frame.
 
     The model of each data subcarrier is y = H x + n, normalised to unit noise on each antenna.
-    Uniform random bits b, mapped to the frame's constellation, and random noise pass through it. A
-    detector computes LLRs L of the bits. A decoder can obtain at most the mutual information per
-    coded bit,
+    The bits b are random and uniform, and x are the points to which they map. A detector computes
+    LLRs L of the bits from y. A decoder can obtain at most the mutual information per coded bit,
 
         I = 1 - E[log2(1 + exp(-(2 b - 1) L))],
 
     averaged over subcarriers, streams and bits. I grows with the SNR. The detector needs the SNR at
-    which I reaches a threshold, whatever the fading over subcarriers (K. Brueninghaus et al., Link
-    performance models for system level simulations of broadband radio access systems, IEEE PIMRC
-    2005, section III; "received bit information rate" of the IEEE 802.16m evaluation methodology).
-    A loss is the difference of two such SNRs in dB. The threshold depends on the frame's code, see
-    :func:`threshold`.
+    which I reaches a threshold. The threshold depends on the frame's code (see :func:`threshold`),
+    but not on the fading over subcarriers (K. Brueninghaus et al., Link performance models for
+    system level simulations of broadband radio access systems, IEEE PIMRC 2005, section III;
+    "received bit information rate" of the IEEE 802.16m evaluation methodology). A loss is the
+    difference of two such SNRs in dB.
 
     This prediction was tested on 51 simulated channels with 2 to 4 streams (frames of 500 bytes,
     SNR at a bit error rate of 10^-4; bench/wifi_linear_loss.py). The rms error was 0.43 dB for
@@ -73,8 +75,8 @@ def linear_loss(frame_format, state, detector=STRONG[0]):
             ``STRONG`` or has more than 4096 candidates per vector.
 
     Returns:
-        :class:`LinearLoss`. None if the frame has too many streams to be detected, or if no data
-        subcarrier has a matrix. The margin of a duplicate frame ignores its copies.
+        :class:`LinearLoss`; None if the frame has too many streams to be detected, or if no data
+        subcarrier has a matrix. The margin of a duplicate frame is that of a single copy.
     """
     h = _matrices(frame_format, state)
     rows, unknowns = h.shape[1:]
@@ -94,11 +96,11 @@ def linear_loss(frame_format, state, detector=STRONG[0]):
 
 
 def threshold(coding, code_rate):
-    """Return the mutual information per coded bit at which 90 % of frames are received.
+    """Return the mutual information per coded bit, 0 to 1, at which 90 % of frames are received.
 
     The values were measured on simulated channels with frames of 500 bytes and the decoders of this
-    project (bench/wifi_linear_loss.py). Over channels, constellations and detectors, the standard
-    deviation is 0.024 at most.
+    project (bench/wifi_linear_loss.py). Their standard deviation over channels, constellations and
+    detectors is at most 0.024.
 
     Args:
         coding, code_rate: as in :class:`formats.FrameFormat`.
@@ -107,7 +109,7 @@ def threshold(coding, code_rate):
 
 
 def information(frame_format, state, detector, change_db=0.0):
-    """Return the mutual information per coded bit, as :func:`linear_loss` computes it.
+    """Return the mutual information per coded bit, 0 to 1, as in :func:`linear_loss`.
 
     Args:
         frame_format, state: as for :func:`linear_loss`.
@@ -128,7 +130,7 @@ def information(frame_format, state, detector, change_db=0.0):
 def scaled_matrices(state):
     """Return the matrices of a :class:`frame.ChannelState`, normalised to unit noise per antenna.
 
-    The result is complex128. Values that are not finite become 0.
+    The result is complex128 (n, num_rx, N_STS). Values that are not finite become 0.
     """
     matrices = np.nan_to_num(state.matrices.astype(np.complex128), posinf=0, neginf=0)
     return matrices / np.sqrt(np.maximum(state.noise, 1e-30))[:, None]

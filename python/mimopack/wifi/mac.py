@@ -11,6 +11,7 @@ import numpy as np
 from .. import _core
 from .signal_fields import crc8
 
+# Bytes of a frame check sequence, and of the delimiter before an MPDU in an A-MPDU.
 FCS = 4
 DELIMITER = 4
 _SIGNATURE = 0x4E
@@ -32,12 +33,13 @@ class Mpdu(NamedTuple):
 
 @dataclass(frozen=True)
 class MacHeader:
-    """Fields of a MAC header; None if the frame is too short for a field.
+    """Fields of a MAC header (§9.2.4).
 
     Attributes:
         type, subtype: from the frame control field.
-        addresses: up to four, such as "02:00:00:00:00:01".
-        sequence_number, fragment: present in data and management frames.
+        addresses: tuple of up to four addresses, such as "02:00:00:00:00:01".
+        sequence_number, fragment: numbers of the sequence and of the fragment in data and
+            management frames; None in control frames, and in frames that are too short.
     """
 
     type: int
@@ -70,8 +72,11 @@ def aggregate(mpdus, length=None):
 
     Args:
         mpdus: bytes objects, each with its FCS.
-        length: length of the PSDU to fill, as in VHT, with delimiters of length 0. These tell the
-            receiver that no MPDU follows. None ends after the last MPDU.
+        length: length of the PSDU in bytes, as in VHT: delimiters of length 0 fill the rest, which
+            tell the receiver that no MPDU follows. None ends the PSDU after the last MPDU.
+
+    Returns:
+        PSDU as bytes.
 
     Raises:
         ValueError: the MPDUs are longer than ``length``.
@@ -88,7 +93,7 @@ def aggregate(mpdus, length=None):
     if len(psdu) > length:
         trailing = len(psdu) - len(parts[-1]) if parts else 0
         if trailing > length:
-            raise ValueError(f"length: got {length}, the MPDUs take {trailing} bytes")
+            raise ValueError(f"length: got {length}, but the MPDUs take {trailing} bytes")
         psdu = psdu[:length]
     empty, rest = divmod(length - len(psdu), DELIMITER)
     return psdu + delimiter(0, eof=True) * empty + bytes(rest)
@@ -105,16 +110,22 @@ def split(psdu, aggregated):
         aggregated: whether the PSDU is an A-MPDU.
 
     Returns:
-        (tuple of :class:`Mpdu`, in order; whether these are all MPDUs of the PSDU). They are all if
-        each FCS is correct and no other part of an A-MPDU has room for an MPDU. A delimiter of
-        length 0 holds no MPDU. Only padding follows the subframe with the first EOF delimiter
-        (§9.7.1), so errors there do not matter.
+        (mpdus, complete): a tuple of :class:`Mpdu`, in order, and whether they are all MPDUs of the
+        PSDU. They are complete if each FCS is correct and no other part of an A-MPDU has room for
+        an MPDU. A delimiter of length 0 holds no MPDU. Only padding follows the subframe with the
+        first EOF delimiter (§9.7.1), so errors in the padding do not matter.
     """
     return at_places(psdu, *_core.wifi.find_mpdus(psdu, aggregated))
 
 
 def at_places(psdu, places, complete):
-    """Return the result of :func:`split` for MPDUs at (offset, length, fcs_ok) of a PSDU."""
+    """Return the result of :func:`split` for MPDUs whose places are known.
+
+    Args:
+        psdu: bytes.
+        places: list of (offset, length, fcs_ok), one for each MPDU.
+        complete: second element of the result.
+    """
     return tuple(Mpdu(psdu[begin:begin + length], ok, begin)
                  for begin, length, ok in places), complete
 

@@ -18,8 +18,8 @@ from .mac import FCS
 from .pdu import DLT, ENCODINGS, frame_to_pdus
 
 LINKTYPE = 127    # LINKTYPE_IEEE802_11_RADIOTAP
-SNAPLEN = 262144
-MAX_ANTENNAS = 256
+SNAPLEN = 262144    # maximum length of a record in bytes
+MAX_ANTENNAS = 256    # a radiotap header numbers antennas with one byte
 MAX_TIME = 2.0**32    # latest time of a record, seconds since 1970
 _NANOSECOND_MAGIC = 0xA1B23C4D
 _BANDWIDTHS = {20: 0, 40: 1, 80: 4}    # in the VHT field; the MCS field has the first two
@@ -35,7 +35,7 @@ _NEXT_NAMESPACE = 1 << 29 | 1 << 31
 
 @dataclass(frozen=True)
 class Radio:
-    """The facts about an MPDU that a radiotap header states.
+    """Facts about an MPDU for its radiotap header.
 
     Attributes:
         time: seconds from the first sample of the stream to the first sample of the frame; None if
@@ -43,17 +43,19 @@ class Radio:
         has_fcs: whether the MPDU ends with its FCS.
         fcs_ok: whether the FCS is correct.
         frequency: centre frequency of the channel in Hz; None if unknown.
-        format: "non-ht", "ht", "vht"; None if unknown, and then the header states no MCS.
+        format: "non-ht", "ht" or "vht". None if unknown; the header then states no rate or MCS.
         mcs: modulation and coding scheme; for a non-HT frame the rate in Mbit/s at 20 MHz.
-        bandwidth_mhz: width of the channel: 20, 40 or 80. It is smaller at sample rates below
-            20 MS/s: 10 or 5 in the channels of 802.11p.
-        num_streams: N_SS.
+        bandwidth_mhz: bandwidth of the channel in MHz: 20, 40 or 80, or 10 or 5 in the narrow
+            channels of 802.11p.
+        num_streams: N_SS, number of spatial streams.
         stbc: N_STS - N_SS.
         short_gi, greenfield: see ``FrameFormat``.
         coding: "bcc" or "ldpc".
         group_id, partial_aid, beamformed, extra_symbol: see ``VHT``; None if unknown.
-        ampdu: (reference, index, count) of an MPDU in an A-MPDU, else None.
-        level_dbfs, noise_dbfs: one value per antenna; nan or infinite if unknown.
+        ampdu: (reference, index, count) of an MPDU in an A-MPDU: number of the A-MPDU, position of
+            the MPDU in it, and number of its MPDUs. Else None.
+        level_dbfs, noise_dbfs: signal and noise power of each antenna in dBFS; nan or infinite if
+            unknown.
 
     Raises:
         ValueError: an attribute is not as above.
@@ -119,12 +121,12 @@ class Radio:
 
     @property
     def clock(self):
-        """Clock of the frame relative to the nominal one: 0.5 in a 10 MHz channel."""
+        """Clock rate of the frame over the nominal rate: 0.5 in a 10 MHz channel, 0.25 at 5 MHz."""
         return min(1.0, self.bandwidth_mhz / 20)
 
     @property
     def nominal_bandwidth_mhz(self):
-        """Bandwidth of the format: 20 for channels of 20 MHz or less."""
+        """Bandwidth of the format in MHz: 20 for channels of 20 MHz or less."""
         return max(20, self.bandwidth_mhz)
 
     @classmethod
@@ -135,13 +137,13 @@ class Radio:
         non-HT frame at 20 MHz. Unknown keys are ignored.
 
         Raises:
-            ValueError: a value is out of range, ``dlt`` is not 105, or ``format`` is present
-                without one of the keys that every format has.
+            ValueError: a value is out of range, ``dlt`` is not 105, or ``format`` is present while
+                a key that every format has is missing.
         """
         choice("dlt", info.get("dlt", DLT), (DLT,))
         missing = [name for name in _NEEDED if name not in info]
         if "format" in info and missing:
-            raise ValueError(f"{missing[0]}: got none, must be present together with format")
+            raise ValueError(f"{missing[0]}: the key is missing, must be present if format is")
         known = {field.name: info[field.name] for field in fields(cls)
                  if field.name in info and field.name not in ("ampdu", "has_fcs", "frequency")}
         if "format" not in info and "encoding" in info:
@@ -155,12 +157,12 @@ class Radio:
 
     @classmethod
     def from_frame(cls, frame, index=0, ampdu_reference=0):
-        """Return the facts about MPDU number ``index`` of a frame."""
+        """Return the facts about MPDU number ``index`` of a :class:`frame.ReceivedFrame`."""
         return cls.from_pdu(frame_to_pdus(frame, ampdu_reference)[index][0])
 
 
 def radiotap(radio, dbm_full_scale=0.0):
-    """Return the radiotap header of an MPDU as bytes.
+    """Return the radiotap header of an MPDU as bytes (https://www.radiotap.org).
 
     The header has the following fields, as far as their values are known:
 
@@ -168,17 +170,19 @@ def radiotap(radio, dbm_full_scale=0.0):
         Flags: FCS at end, bad FCS, short guard interval.
         Rate: for non-HT frames, in units of 500 kbit/s. A rate between two units (9 Mbit/s in a
             5 MHz channel) is rounded up, as in Linux.
-        Channel: centre of the frame's channel in whole MHz; OFDM; 2 GHz or 5 GHz (which includes
-            6 GHz, as in Linux); half or quarter rate in 10 or 5 MHz channels.
-        Antenna signal and noise: of the antenna with the strongest signal.
-        MCS or VHT: for HT and VHT frames.
-        A-MPDU status: the reference number; the last MPDU found is marked as the last subframe.
+        Channel: centre of the frame's channel in whole MHz, and the flags OFDM, 2 GHz or 5 GHz
+            (which includes 6 GHz, as in Linux), and half or quarter rate in 10 or 5 MHz channels.
+        Antenna signal and antenna noise: in dBm, of the antenna with the strongest signal.
+        Antenna: number of the antenna, if there is only one.
+        MCS or VHT: for HT or VHT frames.
+        A-MPDU status: the reference number. The last MPDU found is marked as the last subframe.
 
-    With several antennas, the signal, noise and number of each antenna follow in a radiotap
-    namespace of its own. The number of a single antenna is among the fields above.
+    With several antennas, the signal, noise and number of each antenna follow, each antenna in a
+    separate radiotap namespace.
 
-    A receiver without calibration knows its powers only in dBFS. ``dbm_full_scale`` converts them
-    to dBm. If it is 0, the fields named dBm hold dBFS. They are integers in -128..127.
+    A receiver without calibration knows its powers only in dBFS. ``dbm_full_scale`` converts dBFS
+    to dBm. If ``dbm_full_scale`` is 0, the fields in dBm hold dBFS. Powers are rounded to integers
+    and limited to -128..127.
 
     Args:
         radio: :class:`Radio`.
@@ -287,25 +291,24 @@ class PcapWriter:
 
     The file is a classic pcap file with nanosecond time stamps and link type 127
     (LINKTYPE_IEEE802_11_RADIOTAP). Each MPDU is one record: a radiotap header (see
-    :func:`radiotap`) and the MPDU with its FCS. MPDUs with a wrong FCS are written too, and marked.
-    Frames without an MPDU leave no record.
+    :func:`radiotap`) and the MPDU with its FCS. MPDUs with a wrong FCS are written too, and marked
+    in the header. Frames without an MPDU make no record.
 
-    Each call hands its records to the operating system, so that the reader of a FIFO sees them at
-    once::
+    Each call hands its records to the operating system at once, so Wireshark can read a FIFO live::
 
         mkfifo live.pcap; wireshark -k -i live.pcap
 
-    Opening a FIFO blocks until it has a reader. If the reader goes away, or a write to the disk
-    fails, the call raises, and the writer is ``closed`` and accepts nothing more. If the reader of
-    a FIFO stalls for longer than ``patience``, calls raise TimeoutError at once and lose their
-    records until it reads again.
+    Opening a FIFO blocks until the FIFO has a reader. If the reader goes away, or a write to the
+    disk fails, the call raises an exception, and the writer is ``closed`` and accepts nothing more.
+    If the reader of a FIFO stalls for longer than ``patience``, calls raise TimeoutError at once
+    and lose their records until the reader continues.
 
     Args:
         path_or_file: path, or a binary file open for writing. The writer closes only a file that it
             opened itself.
         dbm_full_scale: power at the antenna, in dBm, of a constant signal of magnitude 1, see
             :func:`radiotap`.
-        patience: seconds to wait for a stalled reader of a FIFO; None waits for ever.
+        patience: seconds to wait for a stalled reader of a FIFO, 0..10^6; None waits without limit.
 
     Attributes:
         records: number of MPDUs written.
@@ -340,7 +343,7 @@ class PcapWriter:
         self._put(struct.pack("<IHHiIII", _NANOSECOND_MAGIC, 2, 4, 0, 0, SNAPLEN, LINKTYPE))
 
     def write(self, frame, time=None):
-        """Write the MPDUs of a frame; return how many there are.
+        """Write the MPDUs of a frame; return the number of MPDUs written.
 
         Args:
             frame: :class:`frame.ReceivedFrame`.
@@ -366,8 +369,8 @@ class PcapWriter:
         """Write an MPDU.
 
         Args:
-            info: dictionary as from :func:`pdu.frame_to_pdus`; every key is optional. ``fcs`` is
-                written after the MPDU.
+            info: dictionary with keys of :func:`pdu.frame_to_pdus`; every key is optional. The
+                value of ``fcs`` is written after the MPDU.
             blob: bytes of the MPDU without its FCS.
             time: as for :meth:`write`.
 
@@ -404,7 +407,7 @@ class PcapWriter:
         epoch = 0.0 if time is None else number("time", time)
         since = radio.time or 0.0
         if not (0 <= epoch and epoch + since < MAX_TIME):
-            raise ValueError(f"time: got {epoch} and {since} seconds, allowed are 0 to 2^32 in all")
+            raise ValueError(f"time: got {epoch} plus {since} seconds, the sum must be 0 to 2^32")
         stamp = _whole(epoch, 10**9) + _whole(since, 10**9)
         return struct.pack("<IIII", *divmod(stamp, 10**9), len(data), len(data)) + data
 

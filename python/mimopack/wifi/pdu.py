@@ -11,7 +11,7 @@ DLT = 105    # LINKTYPE_IEEE802_11: an MPDU without a radio header
 # Rates in Mbit/s, indexed by key "encoding" of gr-ieee802-11.
 ENCODINGS = tuple(RATES)
 
-# All keys of a PDU and the types of their values. A tuple holds one float per antenna.
+# {key of a PDU: type of its value}. A tuple holds one float per antenna.
 KEYS = {
     "frame_bytes": int, "encoding": int, "snr": float, "freq": float, "freq_offset": float,
     "dlt": int, "format": str, "mcs": int, "num_streams": int, "stbc": int,
@@ -29,24 +29,25 @@ def frame_to_pdus(frame, ampdu_reference=0):
         frame_bytes: length of the MPDU in bytes, including its FCS.
         encoding: rate of a non-HT frame, 0 to 7 for 6 to 54 Mbit/s at 20 MHz; missing for HT and
             VHT frames.
-        snr: mean SNR over the antennas in dB.
-        freq: centre frequency of the channel in Hz, 0 if unknown.
+        snr: SNR in dB, mean over the antennas.
+        freq: centre frequency of the channel in Hz; 0 if unknown.
         freq_offset: carrier frequency offset in Hz.
         dlt: 105, LINKTYPE_IEEE802_11.
         format, mcs, num_streams, stbc, short_gi, coding, greenfield: see ``FrameFormat``.
-        bandwidth_mhz: width of the channel; 10 or 5 in the narrow channels of 802.11p.
+        bandwidth_mhz: bandwidth of the channel in MHz; 10 or 5 in the narrow channels of 802.11p.
         fcs_ok: whether the FCS is correct.
-        fcs: the received FCS as a little-endian number.
+        fcs: the four bytes of the received FCS as a little-endian number.
         time: seconds from the first sample of the stream to the first sample of the frame.
         start: first sample of the frame, counted from the start of the stream.
-        antenna_snr_db, level_dbfs, noise_dbfs: tuples with one value per antenna.
-        ampdu_index, ampdu_count: position of the MPDU among the MPDUs found in its A-MPDU, and
-            their number.
+        antenna_snr_db, level_dbfs, noise_dbfs: tuples with one value per antenna, see
+            :class:`frame.ReceivedFrame`.
+        ampdu_index, ampdu_count: position of the MPDU, from 0, among the MPDUs found in its A-MPDU,
+            and the number of these MPDUs.
         ampdu_reference: the argument; the MPDUs of one A-MPDU share it.
         group_id, partial_aid, beamformed, extra_symbol: see ``VHT``; only for a VHT frame.
 
-    A key is missing if its value is unknown or does not apply. An MPDU shorter than an FCS stays
-    whole and has no ``fcs``.
+    A key is missing if its value is unknown or does not apply. If an MPDU is shorter than an FCS,
+    the bytes are the whole MPDU, and ``fcs`` is missing.
 
     Args:
         frame: :class:`frame.ReceivedFrame`. Without MPDUs, the list is empty.
@@ -57,7 +58,7 @@ def frame_to_pdus(frame, ampdu_reference=0):
 
 
 def of_frame(frame):
-    """Return the keys that a frame's PDUs share, except those of its format."""
+    """Return the keys and values that the PDUs of a frame share, except those of its format."""
     return {
         "snr": float(frame.snr_db), "freq": float(frame.frequency or 0),
         "freq_offset": float(frame.cfo_hz), "time": float(frame.time), "start": int(frame.start),
@@ -66,7 +67,7 @@ def of_frame(frame):
 
 
 def of_mpdus(frame, ampdu_reference):
-    """Return (dictionary, bytes) of each MPDU, with the keys that its PDU does not share."""
+    """Return a list of (dictionary, bytes) per MPDU, with only the keys that differ by MPDU."""
     aggregated = frame.format is not None and frame.format.aggregated
     pdus = []
     for index, mpdu in enumerate(frame.mpdus):
@@ -83,7 +84,7 @@ def of_mpdus(frame, ampdu_reference):
 
 @lru_cache(maxsize=1024)
 def of_format(f, scale):
-    """Return the keys that follow from a frame's format.
+    """Return the keys and values of a PDU that follow from the frame's format.
 
     ``scale`` is the sample rate over 20 MS/s, limited to 1.
     """

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Constellation points of data symbols: mapping, space-time block codes, equalisation, EVM."""
+"""Points of data symbols: mapping, space-time block codes, equalisation, error vectors."""
 
 import numpy as np
 
@@ -12,18 +12,18 @@ _EVM_SYMBOLS = 8
 
 
 def known_points(frame_format, coded, order):
-    """Map known bits of frames to all their points, including pilots and space-time block codes.
+    """Map the coded bits of frames to all points sent, including pilots and space-time codes.
 
     Args:
         frame_format: format of the frames.
-        coded: uint8 (n, num_symbols, bits), 0 and 1.
-        order: int64 (bits,). ``coded[..., order]`` is in order of transmission: subcarriers
-            ascending, then streams, then bits with the most significant first.
+        coded: uint8 (n, num_symbols, bits), coded bits 0 and 1 of n frames.
+        order: int64 (bits,), such that ``coded[..., order]`` is in order of transmission:
+            subcarriers ascending, then streams, then bits with the most significant first.
 
     Returns:
         complex64 (n, N_STS, num_symbols, used carriers). Each stream i < N_STS - N_SS is space-time
-        coded: its pair (a, b) of neighbouring symbols is a, b on one space-time stream and -b*, a*
-        on the next (IEEE 802.11-2020 Tables 19-18, 21-19).
+        coded: its points a, b in two successive symbols are sent as a, b on one space-time stream
+        and as -b*, a* on the next (IEEE 802.11-2020 Tables 19-18, 21-19).
     """
     f, plan = frame_format, frame_format.plan
     table = constellations.get(f.constellation).points.astype(np.complex64)
@@ -38,6 +38,16 @@ def space_time_blocks(y, channel, num_streams, stbc):
 
     Space-time streams send (a_0, a_1) and (-a_1*, a_0*), so y_0 = h_1 a_0 - h_2 a_1* and
     y_1* = h_1* a_1* + h_2* a_0 (S. M. Alamouti, IEEE J. Sel. Areas Commun. 16 (8), 1998).
+
+    Args:
+        y: complex (n, num_data, symbols, num_rx), received symbols.
+        channel: complex (n, num_data, num_rx, N_STS).
+        num_streams: N_SS.
+        stbc: N_STS - N_SS. The first ``stbc`` streams are space-time coded.
+
+    Returns:
+        (y, h): vectors (n, num_data, symbols / 2, 2 num_rx) and channels (n, num_data, 2 num_rx,
+        2 num_streams).
     """
     n, num_carriers, symbols, rows = y.shape
     pairs = y.reshape(n, num_carriers, symbols // 2, 2, rows)
@@ -61,11 +71,12 @@ def to_symbols(llr, frame_format):
     """Put the LLRs of a detector into the order of the data field.
 
     Args:
-        llr: (n, carriers, T, S * m), output of a detector for ``Demodulated.y``.
+        llr: (n, num_data, T, S * m), output of a detector for ``Demodulated.y``, with m bits per
+            point.
         frame_format: format of the frames.
 
     Returns:
-        (n, num_symbols, carriers * num_streams * m).
+        (n, num_symbols, num_data * num_streams * m).
     """
     f = frame_format
     n, num_carriers, blocks, _ = llr.shape
@@ -82,7 +93,8 @@ def mmse_points(y, h, noise_var):
     """Return unbiased linear MMSE estimates W y / diag(W H), W = (H^H H + noise_var I)^-1 H^H.
 
     Args:
-        y, h, noise_var: as in :class:`demodulator.Demodulated`, or a part of the T vectors.
+        y, h, noise_var: as in :class:`demodulator.Demodulated`. ``y`` may hold only some of the T
+            vectors.
 
     Returns:
         complex64 (n, num_data, T, S); 0 for a stream that is not received.
@@ -99,7 +111,7 @@ def mmse_points(y, h, noise_var):
 
 
 def axis_of(bits):
-    """Return (points per axis, half the distance of neighbours) of a square QAM of mean power 1.
+    """Return (points per axis, half the distance between neighbours) of square QAM of mean power 1.
 
     ``bits`` is the number of bits per point. BPSK counts as one point per axis.
     """

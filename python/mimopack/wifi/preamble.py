@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Confirm and time preambles, given the rough positions of their short training fields."""
+"""Confirm preambles and find their exact positions, from rough positions of the short fields."""
 
 from typing import NamedTuple
 
@@ -14,10 +14,13 @@ class Preamble(NamedTuple):
     """A preamble that was found.
 
     Attributes:
-        start: first sample of the short training field, along the first path.
-        window: first sample of the FFT window in the first half of the long training field.
+        start: position in the stream of the first sample of the short training field, according to
+            the first path of the channel.
+        window: position in the stream of the FFT window in the first half of the long training
+            field.
         cfo: carrier frequency offset in cycles per sample.
-        subchannels: 20 MHz subchannels of the band that hold the preamble, ascending.
+        subchannels: tuple of the 20 MHz subchannels of the band that hold the preamble, numbered
+            from 0 upwards in frequency.
     """
 
     start: int
@@ -29,17 +32,20 @@ class Preamble(NamedTuple):
 class PreambleAcquirer:
     """Find the long training field that follows a short one.
 
-    The candidate's samples are first corrected for the DC offset, and for the carrier offset that
-    the correlation of the short field gives. They must then repeat after 3.2 us. The long field
-    lies where the correlation with its known waveform is largest. Its two halves give the rest of
-    the carrier offset. The two halves must agree at each subcarrier, and the channel that they give
-    must have a plausible length. Each 20 MHz subchannel of a wide channel is tested in this way.
-    The timing comes from the paths of the channel.
+    The samples of a candidate are first corrected for the DC offset, and for the carrier offset
+    that the correlation of the short field gives. The corrected samples must repeat after 3.2 us.
+    The long field lies where the correlation with its known waveform is largest. The two halves of
+    the long field give the rest of the carrier offset. The halves must agree at each subcarrier,
+    and the channel response that they give must have a plausible length. Each 20 MHz subchannel of
+    a wide channel is tested in this way. The timing comes from the paths of the channel.
 
     Args:
-        scale: sample rate over 20 MS/s, 1, 2 or 4.
-        turns: the carrier offset of the short field is ambiguous by multiples of 1 / (16 scale)
-            cycles per sample. This many multiples are tried on each side.
+        scale: FFT size over 64: 1, 2 or 4.
+        turns: number of multiples of 1 / (16 scale) cycles per sample to try on each side, because
+            the carrier offset from the short field is ambiguous by such multiples.
+
+    Attributes:
+        samples_needed: number of samples that must follow a candidate.
     """
 
     def __init__(self, scale, turns=0):
@@ -57,20 +63,21 @@ class PreambleAcquirer:
         self.samples_needed = _core.wifi.preamble_samples * scale
 
     def acquire(self, stream, origin, starts, lag16):
-        """Confirm and time preambles.
+        """Confirm preambles and find their exact positions.
 
         Args:
             stream: complex64 (num_rx, m), C-contiguous.
-            origin: position of its first sample in the stream of samples.
-            starts: int64 (n,), positions in ``stream`` of the windows with the largest correlation
-                over one period. ``samples_needed`` samples must follow each.
-            lag16: complex64 (n,), this correlation: sum of x[n] conj(x[n + 16 scale]) with any
-                positive weights of the antennas.
+            origin: position in the stream of the first sample of ``stream``.
+            starts: int64 (n,), candidates: positions in ``stream`` of windows in which the
+                correlation over one period of the short field is largest. ``samples_needed``
+                samples must follow each position.
+            lag16: complex64 (n,), this correlation: the sum of x[k] conj(x[k + 16 scale]) over the
+                window and, with any positive weights, over the antennas.
 
         Returns:
-            (list of n :class:`Preamble` or None; complex64 (n, num_rx), DC offset, 0 where
-            unknown). None means that no long training field follows, or that samples are not finite
-            or too large to be squared.
+            (preambles, DC offsets): a list of n elements, and complex64 (n, num_rx), 0 where
+            unknown. An element is a :class:`Preamble`, or None if no long training field follows,
+            or if samples are not finite or too large to be squared.
         """
         *found, direct = _core.wifi.acquire(
             stream, starts=starts, lag=lag16, scale=self._scale, turns=self._turns, bins=self._bins,

@@ -27,25 +27,27 @@ _MOST_WAITING = 4
 class Receiver:
     """Receive IEEE 802.11a/g/p, n and ac frames in a stream of samples.
 
-    Use an object in one thread at a time.
+    One thread at a time may use an object.
 
     Args:
         num_rx: number of receive antennas, 1..8.
         sample_rate: 20e6, 40e6 or 80e6, which is also the bandwidth of the widest channel received;
             5e6 or 10e6 for 802.11p.
         frequency: centre frequency of the samples in Hz, used only in reports; None if unknown.
-        detector: name of the MIMO detector, or a function (unknowns, rows, constellation) that
-            makes one. With iterations > 1, the function also takes a keyword ``extrinsic``. A
-            space-time block code has two unknowns per stream and two rows per antenna. A duplicate
-            frame has one row per copy and antenna. The function is called from any thread of the
-            receiver, one call at a time.
+        detector: name of the MIMO detector, or a function that makes a detector from (unknowns,
+            rows, constellation), the numbers of columns and rows of H and the constellation's name.
+            With iterations > 1, the function also takes a keyword ``extrinsic``. A space-time block
+            code has two unknowns per stream and two rows per antenna. A duplicate frame has one row
+            per copy and antenna. The function is called from any thread of the receiver, one call
+            at a time.
         backend: backend of the detectors, "auto", "cpu", "cuda" or "reference".
         whitening: "antennas" divides each antenna by its own noise. "covariance" also whitens noise
             that is correlated between antennas, such as interference.
         smoothing: whether to smooth channel estimates over the delay spread.
-        passes: maximum number of times a frame is decoded. From the second pass on, the decoded
-            bits serve to train channel, phase and clock. MPDUs decoded in any pass are kept. A
-            frame is done when no MPDU is missing, or when it has MPDUs and a pass adds none.
+        passes: maximum number of decoding passes per frame. From the second pass on, the decoded
+            bits serve as training for channel, phase and clock. MPDUs decoded in any pass are kept.
+            Decoding of a frame ends when no MPDU is missing, when a pass adds none to the correct
+            MPDUs found before, or when a pass changes no bit.
         iterations: maximum number of iterations between detector and decoder, for frames with
             several streams that the first iteration does not decode. Frames with space-time block
             codes are excluded. Values above 1 need a detector that takes a-priori LLRs. MPDUs
@@ -53,11 +55,11 @@ class Receiver:
         keep_symbols: whether to fill in ``ReceivedFrame.symbols``.
         threshold: threshold of preamble detection, see :class:`Synchroniser`.
         threads: number of threads that read signal fields and decode frames, 1..1024; 0 uses all
-            cores. Frames are returned in the order of the stream in any case. More than 1 pays if
-            frames occupy most of the time. With 1, the detectors share the cores. With a GPU, the
-            receiver always uses 1.
-        clock: function that returns seconds, such as ``time.thread_time``, to measure ``seconds``;
-            None leaves ``seconds`` empty.
+            cores. Frames are returned in the order of the stream in any case. Use more than 1 if
+            frames occupy most of the time. With 1, a detector uses all cores for large batches.
+            With a GPU, the receiver always uses 1.
+        clock: function that returns a time in seconds, such as ``time.thread_time``, to measure
+            ``seconds``; None leaves ``seconds`` empty.
 
     Raises:
         ValueError: an argument is not as above, or backend is "cuda" and there is no GPU.
@@ -68,7 +70,7 @@ class Receiver:
             MPDU whose FCS is correct), "mpdus" and "mpdus_ok". Frames that were not decoded are
             counted under their problem; "failures" counts those that raised an exception.
         keep_symbols: as above; may be set at any time.
-        seconds: Counter of the time spent in "synchronisation", "demodulation", "detection",
+        seconds: Counter of the seconds spent in "synchronisation", "demodulation", "detection",
             "decoding" and "reporting", summed over all threads.
     """
 
@@ -156,10 +158,10 @@ class Receiver:
         Args:
             samples: (num_rx, n) complex, any n.
             wait: whether to wait until all frames with complete samples are decoded. With False and
-                threads > 1, later calls return some of the frames. The queue of frames that wait to
-                be decoded is limited.
-            busy: function that returns whether other work is waiting. Until it returns true, a call
-                with wait=False decodes frames for which the other threads have no time.
+                threads > 1, later calls return some of the frames. If too many frames wait to be
+                decoded, the call waits nevertheless.
+            busy: function without arguments that returns whether the caller has other work. Until
+                the function returns true, a call with wait=False helps the other threads to decode.
 
         Returns:
             list of :class:`ReceivedFrame`, in the order of the stream.
@@ -195,9 +197,9 @@ class Receiver:
         self._workers.on_done(function)
 
     def finish(self):
-        """End the stream: return the remaining frames and start anew at sample 0.
+        """End the stream: return the remaining frames, and begin a new stream at sample 0.
 
-        ``counts`` are kept.
+        ``counts`` keeps its values.
         """
         begun = self._clock()
         stretches = self._sync.scan_end()
@@ -210,7 +212,7 @@ class Receiver:
         return frames
 
     def restart(self, origin=0):
-        """Drop frames in progress; the next sample is sample ``origin`` of the stream."""
+        """Drop frames in progress. The next sample becomes sample ``origin`` of the stream."""
         self._settle()
         self._stretches.clear()
         self._jobs.clear()
@@ -220,13 +222,13 @@ class Receiver:
     def decode(self, found):
         """Demodulate and decode the output of a :class:`Synchroniser`.
 
-        The synchroniser must have the same antennas and sample rate.
+        The synchroniser must have the same number of antennas and sample rate as this receiver.
 
         Args:
             found: list of :class:`Found`, in the order of the stream.
 
         Returns:
-            list of :class:`ReceivedFrame`, without preambles inside frames that were decoded.
+            list of :class:`ReceivedFrame`, without frames nested in a frame that was decoded.
         """
         self._submit(found)
         return self._collected()

@@ -11,7 +11,7 @@ _BYTES = 1 << 22
 
 
 class SampleStore:
-    """The latest samples of a stream of several antennas.
+    """Store the latest samples of a stream of several antennas.
 
     Each sample is written once, so threads may read samples while others are appended. When an
     array is full, a new one begins with a copy of the samples that must stay contiguous with the
@@ -32,14 +32,17 @@ class SampleStore:
         self.begin = self.end = origin
 
     def room(self, count, keep):
-        """Make room for new samples. They count as present from now on.
+        """Make room for new samples, which the caller then writes.
+
+        The new samples count as present from this call on.
 
         Args:
             count: number of new samples per antenna.
             keep: position in the stream of the first older sample that must lie in the same array.
 
         Returns:
-            (array, position in the stream of its first sample, column of the first new sample).
+            (array, origin, column): complex64 array (num_rx, size), position in the stream of its
+            first sample, and column of the first new sample.
         """
         end = self.end + count
         if not self._arrays or end - self._arrays[-1][0] > self._arrays[-1][1].shape[1]:

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Signal fields: convert L-SIG, HT-SIG, VHT-SIG-A and VHT-SIG-B from bits to formats and back.
 
-Bits are uint8 arrays in order of transmission. Parsing raises :class:`SignalError` if parity or CRC
-is wrong, and ``formats.Unsupported`` if they are right but the frame is not supported.
+Bits are uint8 arrays in order of transmission. Parsing raises :class:`SignalError` if the parity or
+the CRC is wrong, and ``formats.Unsupported`` if the check is right but the frame is not supported.
 """
 
 from contextlib import contextmanager
@@ -40,7 +40,10 @@ def _bits(value, count):
 
 
 def crc8(bits):
-    """Return the CRC of HT-SIG, VHT-SIG-A and VHT-SIG-B: uint8 (8,), c7 first (§19.3.9.4.4)."""
+    """Return the 8-bit CRC of bits: uint8 (8,), c7 first (§19.3.9.4.4).
+
+    HT-SIG, VHT-SIG-A, VHT-SIG-B and the delimiters of A-MPDUs have this CRC.
+    """
     register = 0xFF
     for bit in bits:
         feedback = (register >> 7) ^ int(bit)
@@ -50,7 +53,12 @@ def crc8(bits):
 
 @dataclass(frozen=True)
 class LSig:
-    """The non-HT signal field: rate in Mbit/s and length in bytes."""
+    """The non-HT signal field L-SIG (§17.3.4).
+
+    Attributes:
+        rate: rate in Mbit/s at 20 MHz.
+        length: length in bytes.
+    """
 
     rate: int
     length: int
@@ -86,12 +94,12 @@ class LSig:
 
     @property
     def duration(self):
-        """Duration that HT and VHT frames announce in the L-SIG, in samples at 20 MS/s after it."""
+        """Duration of an HT or VHT frame after the L-SIG, in samples at 20 MS/s."""
         return 80 * -(-(self.length + 3) // 3)
 
 
 def ht_sig(frame_format):
-    """Return the HT-SIG of an :class:`HT` frame: uint8 (48,) (Figures 19-6, 19-7)."""
+    """Return the bits of the HT-SIG of an :class:`HT` frame: uint8 (48,) (Figures 19-6, 19-7)."""
     f = frame_format
     head = np.concatenate([
         _bits(f.mcs, 7), [f.bandwidth_mhz == 40], _bits(f.length, 16),
@@ -105,7 +113,7 @@ def parse_ht_sig(bits, greenfield=False):
 
     Raises:
         SignalError: the CRC is wrong.
-        Unsupported: see :class:`HT`.
+        Unsupported: :class:`HT` refuses the fields.
     """
     _check("HT-SIG CRC", bits, 34)
     told = {"mcs": _number(bits[:7]), "length": _number(bits[8:24]),
@@ -136,7 +144,7 @@ def parse_vht_sig_a(bits, l_sig):
 
     Raises:
         SignalError: the CRC is wrong, or the fields disagree about the length.
-        Unsupported: the frame is for several users or 160 MHz wide, or see :class:`VHT`.
+        Unsupported: the frame is for several users or 160 MHz wide, or :class:`VHT` refuses it.
     """
     _check("VHT-SIG-A CRC", bits, 34)
     group, bandwidth = _number(bits[4:10]), (20, 40, 80, 160)[_number(bits[:2])]
@@ -181,7 +189,7 @@ def _check(name, bits, covered):
 
 
 def vht_sig_b(frame_format):
-    """Return one copy of the VHT-SIG-B without tail: uint8 (20,), (21,) or (23,).
+    """Return the bits of one copy of the VHT-SIG-B without its tail: uint8 (20,), (21,) or (23,).
 
     See Tables 21-14 and 21-15.
     """
@@ -200,7 +208,10 @@ def num_sig_b_bits(bandwidth_mhz):
 
 
 def sig_b_length(frame_format, bits):
-    """Return the A-MPDU length of a VHT-SIG-B in bytes, rounded up to a multiple of 4."""
+    """Return the length of the A-MPDU in bytes according to the bits of a VHT-SIG-B.
+
+    The field holds the length rounded up to a multiple of 4.
+    """
     return 4 * _number(bits[:_SIG_B[frame_format.bandwidth_mhz][0]])
 
 
@@ -218,7 +229,12 @@ def encode_signal(bits):
 
 
 def sig_b_order(frame_format):
-    """Return where the coded bits of the VHT-SIG-B copies are sent: (int64 array, copies)."""
+    """Return where the coded bits of the VHT-SIG-B are sent.
+
+    Returns:
+        (order, copies): int64, position at which each coded bit of all copies is sent, and the
+        number of copies.
+    """
     copies = _SIG_B[frame_format.bandwidth_mhz][2]
     coded = 2 * num_sig_b_bits(frame_format.bandwidth_mhz) * copies
     # At 80 MHz, two positions remain without a coded bit; they send a 0.

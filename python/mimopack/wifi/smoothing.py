@@ -66,24 +66,24 @@ def _delay_transform(carriers, fft_size):
 def smoother(carriers, wanted, bandwidth_mhz):
     """Return an object that smooths least squares channel estimates by linear MMSE filtering.
 
-    The filter assumes that paths are equally likely between the first and the last path found
-    (O. Edfors et al., IEEE Trans. Commun. 46 (7), 1998, with the covariance chosen for each frame).
-    Frames are smoothed independently. Objects are cached.
+    The filter assumes that the delays of paths are uniformly distributed between the first and the
+    last path found (O. Edfors et al., IEEE Trans. Commun. 46 (7), 1998, with the covariance chosen
+    for each frame). Frames are smoothed independently. Objects are cached.
 
     Args:
-        carriers: tuple of the k subcarriers of the estimates.
-        wanted: tuple of the subcarriers at which to estimate the channel.
-        bandwidth_mhz: bandwidth of the channel.
+        carriers: tuple of the indices of the K subcarriers of the estimates.
+        wanted: tuple of the indices of the W subcarriers at which to estimate the channel.
+        bandwidth_mhz: bandwidth of the channel in MHz.
 
     Returns:
-        An object with a method ``smooth(channel, noise)``. ``channel`` is complex64 (n, k, rows),
-        C-contiguous: estimates without cyclic shifts and phase rotations. ``noise`` is their
-        noise variance. The method returns a tuple of four:
+        An object with a method ``smooth(channel, noise)``. ``channel`` is complex64 (n, K, rows),
+        C-contiguous: estimates of n frames without cyclic shifts and phase rotations. ``noise`` is
+        the noise variance of the estimates. The method returns a tuple of four:
 
-        channels, complex64 (n, wanted, rows);
+        smoothed channels, complex64 (n, W, rows);
         error variance relative to the noise, (n,);
-        whether each channel was smoothed, (n,): if not, it was too long or not finite, its rows
-        are 0 and its error is 1;
+        whether the channel of each frame was smoothed, (n,). If not, the channel was too long or
+        not finite; its rows are 0 and its error is 1;
         power of the paths, float64 (n, 64), at delays of -32..31 samples at 20 MS/s, mean over
         rows, 0 where there is only noise.
     """

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Statistics of received frames, for people who watch a receiver."""
+"""Statistics of received frames, for displays."""
 
 from collections import deque
 from dataclasses import dataclass
@@ -22,12 +22,12 @@ class Row:
     """Counts of the frames of one kind.
 
     Attributes:
-        frames: number of frames announced by a signal field.
+        frames: number of frames whose signal fields were read.
         lost: number of these frames that carry data, but have no MPDU with a correct FCS.
         mpdus: number of MPDUs found.
         mpdus_ok: number of MPDUs with a correct FCS.
         bytes_ok: length of the MPDUs with a correct FCS, in bytes.
-        seconds: time on the air.
+        seconds: duration of all frames together, in seconds.
     """
 
     frames: int = 0
@@ -57,26 +57,29 @@ class Figures:
     "unknown". For non-HT frames, mcs is the rate in Mbit/s. For unknown formats, it is None.
 
     Attributes:
-        seconds: duration of the stream searched so far.
-        window: duration in seconds of the recent part of the stream to which rates refer; shorter
-            at the beginning.
+        seconds: duration of the stream searched so far, in seconds.
+        window: duration of the recent part of the stream to which rates refer, in seconds. It is
+            shorter at the beginning of the stream.
         totals: {kind: :class:`Row`} since the beginning.
         recent: {kind: :class:`Row`} of the window.
-        airtime: share of the window occupied by frames, 0 to 1. If the receiver drops samples, the
-            share of the part that it searched.
-        snr_db, level_dbfs, noise_dbfs: float64 (num_rx,), mean over the frames of the window; nan
-            without frames.
-        shown: the frame of ``magnitude_db``, or None. It is the newest frame of the window among
-            those with the most coded bits per subcarrier.
-        pointed: the frame of ``points``, or None, chosen likewise among frames with equalised
-            points.
+        airtime: share of the window that frames occupy, 0 to 1. If the receiver drops samples, this
+            is the share of the part that it searched.
+        snr_db, level_dbfs, noise_dbfs: float64 (num_rx,), mean over the frames of the window, see
+            :class:`frame.ReceivedFrame`; nan without frames.
+        shown: the frame with the channel in ``magnitude_db``, or None: of the frames of the window
+            with the most coded bits per subcarrier, the newest.
+        pointed: the frame with the points in ``points``, or None, chosen in the same way among
+            frames with equalised points.
         points: complex64 (num_streams, n), equalised, at most 1000 per stream; None without points.
         carriers: int64 (n,), indices of the subcarriers of ``shown``.
         magnitude_db: float64 (n, num_rx, N_STS), 20 log10 |H|; 0 dB is a full-scale signal.
-        condition_db: float64 (n,), condition number of the matrix of each subcarrier, in dB.
+        condition_db: float64 (n,), condition number of the matrix of each subcarrier in dB, see
+            :func:`condition_db`.
         picture, row_seconds: see :class:`airtime.Airtime`.
-        status: the last status of the receiver that covers half a second, or an empty dictionary.
-        gaps, lost, dropped, failures: sums over all statuses.
+        status: the last status of the receiver that covers at least half a second, or an empty
+            dictionary.
+        gaps, lost, dropped, failures: sums over all statuses, see port ``status`` of
+            ``wifi_receiver``.
         losses: :class:`linear_loss.LinearLoss` of ``shown``, or None, see
             :meth:`Statistics.figures`.
     """
@@ -106,12 +109,12 @@ class Figures:
 
     @property
     def total(self):
-        """Sum of all kinds since the beginning: :class:`Row`."""
+        """Counts of all frames since the beginning: :class:`Row`."""
         return total_of(self.totals)
 
     @property
     def recent_total(self):
-        """Sum of all kinds in the window: :class:`Row`."""
+        """Counts of all frames in the window: :class:`Row`."""
         return total_of(self.recent)
 
     def per_second(self, count):
@@ -130,13 +133,13 @@ def total_of(rows):
 class Statistics:
     """Collect statistics of the frames and statuses of a receiver.
 
-    Rates are per second of sample time, so they are right for a recording that is decoded faster or
-    slower than it was made. Any thread may call any method.
+    Rates are per second of sample time, so they do not depend on how fast a recording is decoded.
+    Any thread may call any method.
 
     Args:
         num_rx: number of receive antennas, 1..8.
         sample_rate: samples per second.
-        window: seconds of the stream to which rates refer.
+        window: duration of the recent part of the stream to which rates refer, in seconds.
         row_seconds, rows, columns: size of the airtime picture, see :class:`airtime.Airtime`.
 
     Raises:
@@ -290,7 +293,7 @@ def _channel(frame):
 def condition_db(state):
     """Return the condition number of the matrix of each subcarrier, in dB.
 
-    The noise of all antennas is normalised first.
+    Each row of a matrix is first divided by the standard deviation of the antenna's noise.
 
     Args:
         state: :class:`frame.ChannelState`.

@@ -22,14 +22,15 @@ MAX_RX = 8
 SAMPLE_RATES = {5e6: 1, 10e6: 1, 20e6: 1, 40e6: 2, 80e6: 4}
 
 _BLOCK = 16    # samples at 20 MS/s: one period of the short training field
-# The short training field has ten blocks. A window of six products spans seven of them.
+# The short training field has ten blocks. A window correlates six blocks with the next ones, so it
+# spans seven blocks.
 _WINDOW = 6
 # The best window is chosen among this number of windows, from the first one above the threshold on.
 # If the best is the last of them, the search continues from there, up to _SEARCHES times in all.
 _REGION = 10
 _SEARCHES = 4
-# The short field has ended this number of windows later. By then, the metric must have fallen to
-# this share. The metric of another periodic signal has not.
+# This number of windows after the best one, the short field has ended. The metric must then have
+# fallen to the share _FALLEN; the metric of another periodic signal has not fallen.
 _FALL = 12
 _FALLEN = 0.3
 # The next preamble begins at least this number of windows after the best one.
@@ -51,8 +52,8 @@ class Found(NamedTuple):
     """A frame that was found, with its samples.
 
     Attributes:
-        preamble, header: contents of the preamble and the signal fields. Positions in ``preamble``
-            count samples of the stream.
+        preamble: :class:`preamble.Preamble`, at positions in the stream.
+        header: :class:`headers.Header`, the contents of the signal fields.
         samples: complex64 (num_rx, n) as received; may be a view of a larger array.
         first: position in the stream of the first of these samples.
         truncated: whether the stream ended before the frame did.
@@ -71,20 +72,21 @@ class Found(NamedTuple):
 
 
 class Stretch(NamedTuple):
-    """A stretch of a stream that was searched for short training fields.
+    """Part of a stream that was searched for short training fields.
 
     Attributes:
         samples: complex64 (num_rx, m), C-contiguous.
         origin: position in the stream of the first of these samples.
         base: number of the first window of ``lag``, ``metric`` and ``fallen``.
         lag: complex64, correlation of each window.
-        metric: float32, squared magnitude of the normalised correlation.
-        fallen: whether the metric has fallen by the time a short training field would have ended.
-        hits: windows above the threshold, ascending.
-        chain: best windows, one for each cluster of hits.
+        metric: float32, squared magnitude of the normalised correlation of each window.
+        fallen: for each window, whether the metric has fallen by the time at which a short training
+            field would have ended.
+        hits: indices of the windows above the threshold, ascending.
+        chain: indices of the best windows, one for each cluster of hits.
         next_window: first window of the next stretch.
         available: number of samples of the stream so far.
-        ends: position in the stream at which it ends; None if it goes on.
+        ends: position at which the stream ends; None if the stream continues.
     """
 
     samples: np.ndarray
@@ -101,32 +103,32 @@ class Stretch(NamedTuple):
 
 
 class Synchroniser:
-    """Find frames in a stream, cut into chunks of any size, and read their signal fields.
+    """Find frames in a stream, which may come in pieces of any size, and read their signal fields.
 
-    Detection correlates the samples with those 0.8 us later, over 4.8 us. The metric is the
-    correlation divided by the energies, averaged over antennas (Schmidl and Cox, IEEE Trans.
-    Commun. 45 (12), 1997). It is evaluated every 0.8 us, so that three windows fit into a short
-    training field. A candidate is a window with a metric above ``threshold``. The mean of the
-    samples, a DC offset of the receiver, is excluded. The correlation must have fallen 9.6 us
-    later, which excludes tones.
+    Times below are for channels of 20 MHz or more. Detection correlates the samples with the
+    samples 0.8 us later, over 4.8 us. The metric is the correlation divided by the energies,
+    averaged over antennas (Schmidl and Cox, IEEE Trans. Commun. 45 (12), 1997). The metric is
+    evaluated every 0.8 us, so that three windows fit into a short training field. A candidate is a
+    window with a metric above ``threshold``. The mean of the samples, a DC offset of the receiver,
+    is subtracted first. The metric must have fallen 9.6 us later, which excludes tones.
 
     A long training field must follow. Its two halves must agree, and the channel response must have
     a plausible length. The carrier offset comes from both training fields (up to +-600 kHz), and
     the timing comes from the channel response. A valid L-SIG, or the HT-SIG of a greenfield frame,
     confirms the frame.
 
-    Preambles inside a frame are followed too, and marked, since only decoding shows which of the
-    two is real. The results do not depend on how the stream is cut. They do not depend on the scale
-    of the samples either, for an rms between 1e-9 and 1e7.
+    A preamble inside a frame is followed too, and its frame is marked as nested, since only
+    decoding shows which of the two frames is real. The results depend neither on how the stream is
+    cut into pieces, nor on the scale of the samples, for an rms between 1e-9 and 1e7.
 
     Args:
         num_rx: number of receive antennas, 1..8.
         sample_rate: 5e6, 10e6 (802.11p), 20e6, 40e6 or 80e6.
-        threshold: 0.2..0.95.
+        threshold: threshold of the metric, 0.2..0.95.
         whitening: see :class:`receiver.Receiver`.
 
     Attributes:
-        samples_seen: number of samples so far.
+        samples_seen: number of samples per antenna so far.
         preambles: number of long training fields found.
         left_out: number of nested frames that were not followed because there were too many.
 
@@ -169,7 +171,7 @@ class Synchroniser:
         self._threshold = threshold
 
     def restart(self, origin=0):
-        """Drop frames in progress; the next sample is sample ``origin`` of the stream."""
+        """Drop frames in progress. The next sample becomes sample ``origin`` of the stream."""
         # Blocks begin at multiples of their length. Zeros fill the missing part of the first one.
         first = origin // self._block
         self._store = SampleStore(self.num_rx, first * self._block)
@@ -197,7 +199,7 @@ class Synchroniser:
         return self._found(self.scan(samples))
 
     def finish(self):
-        """End the stream: return the remaining frames and start anew at sample 0."""
+        """End the stream: return the remaining frames, and begin a new stream at sample 0."""
         found = self._found(self.scan_end())
         self.restart()
         return found
@@ -236,7 +238,7 @@ class Synchroniser:
         return stretches
 
     def scan_end(self):
-        """Search the remaining samples when the stream has ended: list of :class:`Stretch`."""
+        """Search the last samples when the stream has ended; return a list of :class:`Stretch`."""
         end = self._store.end
         padding = self._block * (self._ahead + _FALL + _WINDOW + 1)
         stretch = self._searched(np.zeros((self.num_rx, padding), np.complex64))
@@ -252,10 +254,11 @@ class Synchroniser:
         return Stretch(array, origin, base, *found, self._next_window, self._store.end)
 
     def follow(self, stretch):
-        """Read the signal fields of the candidates in a stretch; any thread may call it.
+        """Read the signal fields of the candidates in a stretch. Any thread may call this.
 
         Returns:
-            (list of (preamble, header) of frames, number of preambles).
+            (frames, preambles): a list of (preamble, header), and the number of long training
+            fields found.
         """
         hits = stretch.hits
         followed, preambles = [], 0
@@ -277,11 +280,11 @@ class Synchroniser:
         return sorted(followed, key=lambda one: one[0].start), preambles
 
     def settle(self, stretch, followed):
-        """Cut out frames.
+        """Cut out the frames that were read.
 
         Args:
-            stretch: the next stretch in order.
-            followed: result of :meth:`follow` for it.
+            stretch: the next stretch in the order of the stream.
+            followed: result of :meth:`follow` for this stretch.
 
         Returns:
             list of :class:`Found` in the order of the stream: frames whose samples are complete.

@@ -9,7 +9,8 @@ import numpy as np
 from ..coding.scrambler import scrambler_sequence
 from . import carriers
 
-# Durations in samples at 20 MS/s.
+# Durations in samples at 20 MS/s: guard intervals, OFDM symbol with its guard interval, training
+# fields.
 GUARD = 16
 SHORT_GUARD = 8
 SYMBOL = carriers.FFT_20 + GUARD
@@ -34,10 +35,11 @@ _SHORT = dict(zip([-24, -20, -16, -12, -8, -4, 4, 8, 12, 16, 20, 24],
 
 # (19-27): sign of each space-time stream (row) in each long training field (column).
 LTF_MAPPING = np.array([[1, -1, 1, 1], [1, 1, -1, 1], [1, 1, 1, -1], [-1, 1, 1, 1]])
+# {number of space-time streams: number of (V)HT-LTFs}
 NUM_LTF = {1: 1, 2: 2, 3: 4, 4: 4}
 
-# Tables 19-9, 19-10, 21-10, 21-11: cyclic advance of each antenna or space-time stream, in samples
-# at 20 MS/s.
+# Tables 19-9, 19-10, 21-10, 21-11: {number of antennas (non-HT fields) or of space-time streams:
+# cyclic advance of each in samples at 20 MS/s}.
 LEGACY_ADVANCE = {1: (0,), 2: (0, 4), 3: (0, 2, 4), 4: (0, 1, 2, 3)}
 STREAM_ADVANCE = {1: (0,), 2: (0, 8), 3: (0, 8, 4), 4: (0, 8, 4, 12)}
 
@@ -71,9 +73,11 @@ def _spread(values, k, first):
 
 @lru_cache
 def short_training(bandwidth_mhz):
-    """Return the short training sequence of each 20 MHz: complex128 (64 * bandwidth / 20,).
+    """Return the short training sequence S (17-6), repeated in each 20 MHz subchannel.
 
-    Its used subcarriers have |S|^2 = 1.
+    Returns:
+        complex128 (N,) with N = 64 * bandwidth_mhz / 20 and subcarrier k at index k + N / 2;
+        |S|^2 is 1 at the used subcarriers, else 0.
     """
     size = carriers.FFT_20 * bandwidth_mhz // 20
     out = np.zeros(size, complex)
@@ -85,7 +89,7 @@ def short_training(bandwidth_mhz):
 
 @lru_cache
 def legacy_long_training(bandwidth_mhz=20):
-    """Return L_k at the subcarriers ``carriers.legacy(bandwidth_mhz).used``, +-1."""
+    """Return the L-LTF sequence L_k (17-8), +-1, at ``carriers.legacy(bandwidth_mhz).used``."""
     plan = carriers.legacy()
     one = _spread(_LONG["legacy"], plan.used, -26)
     return _frozen(np.tile(one, bandwidth_mhz // 20).astype(float))
@@ -93,27 +97,37 @@ def legacy_long_training(bandwidth_mhz=20):
 
 @lru_cache
 def long_training(bandwidth_mhz):
-    """Return the (V)HT-LTF at the subcarriers ``carriers.high_throughput(...).used``, +-1."""
+    """Return the (V)HT-LTF sequence, +-1, at ``carriers.high_throughput(bandwidth_mhz).used``."""
     values = _LONG[bandwidth_mhz]
     k = carriers.high_throughput(bandwidth_mhz).used
     return _frozen(_spread(values, k, -(len(values) // 2)).astype(float))
 
 
 def polarity(first, count):
-    """Return ``count`` values, from p_first on, of the pilot polarity sequence (17-25), +-1."""
+    """Return the values p_first to p_(first + count - 1), +-1, of the pilot polarity (17-25)."""
     return _POLARITY[(first + np.arange(count)) % 127]
 
 
 def legacy_pilots(first, count, copies=1):
-    """Return the pilots of non-HT symbols: (count, 4 * copies); the first symbol has p_first."""
+    """Return the pilots of non-HT symbols: float64 (count, 4 * copies).
+
+    Args:
+        first: index of the first symbol in the polarity sequence.
+        count: number of symbols.
+        copies: number of 20 MHz subchannels.
+    """
     return polarity(first, count)[:, None] * np.tile([1.0, 1.0, 1.0, -1.0], copies)
 
 
 def ht_pilots(bandwidth_mhz, num_streams, first, count):
-    """Return the pilots of HT data symbols: (count, pilots, num_streams) (§19.3.11.10).
+    """Return the pilots of HT data symbols: float64 (count, pilots, num_streams) (§19.3.11.10).
 
     Args:
-        first: index of the first symbol in the polarity sequence, 3 after a mixed preamble.
+        bandwidth_mhz: 20 or 40.
+        num_streams: number of space-time streams, 1..4.
+        first: index of the first symbol in the polarity sequence: 3 in a mixed frame, 2 in a
+            greenfield frame.
+        count: number of symbols.
     """
     base = np.array(_HT_PILOTS[bandwidth_mhz][num_streams], float)
     n, p = np.arange(count)[:, None], np.arange(base.shape[1])
@@ -122,11 +136,16 @@ def ht_pilots(bandwidth_mhz, num_streams, first, count):
 
 
 def vht_pilots(bandwidth_mhz, first, start, count):
-    """Return the pilots of VHT symbols: (count, pilots), equal for all streams (§21.3.10.10).
+    """Return the pilots of VHT symbols, equal for all streams: float64 (count, pilots).
+
+    Source: IEEE 802.11-2020 §21.3.10.10.
 
     Args:
-        first: index of the first symbol in the polarity sequence.
-        start: number of the first symbol, by which the pilot pattern is rotated.
+        bandwidth_mhz: 20, 40 or 80.
+        first: index of the first symbol in the polarity sequence: 3 for the VHT-SIG-B, 4 for the
+            first data symbol.
+        start: number of the first symbol, which gives the rotation of its pilot pattern.
+        count: number of symbols.
     """
     base = np.array(_VHT_PILOTS[bandwidth_mhz], float)
     n, p = start + np.arange(count)[:, None], np.arange(base.size)
@@ -134,7 +153,7 @@ def vht_pilots(bandwidth_mhz, first, start, count):
 
 
 def cyclic_shift(k, advance, fft_size=carriers.FFT_20):
-    """Return the phases of cyclic advances: complex128 (len(k), len(advance)).
+    """Return the phase factors of cyclic advances: complex128 (len(k), len(advance)).
 
     Args:
         k: subcarrier indices.

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Transmit PSDUs: compute the samples of each transmit antenna."""
+"""Make frames from PSDUs: compute the samples of each transmit antenna."""
 
 import numpy as np
 
@@ -11,29 +11,30 @@ from .formats import VHT, NonHT
 from .points import known_points
 
 MAX_ANTENNAS = 4
+# Sample rates in samples per second.
 SAMPLE_RATES = tuple(1e6 * bandwidth for bandwidth in carriers.BANDWIDTHS)
 
 
 class Transmitter:
-    """Make non-HT, HT and VHT frames.
+    """Make the samples of non-HT, HT and VHT frames (IEEE 802.11-2020 clauses 17, 19 and 21).
 
-    The non-HT part of a preamble has the cyclic shifts of antennas. The fields after it have the
-    cyclic shifts of space-time streams (IEEE 802.11-2020 Tables 19-9, 19-10, 21-10, 21-11). Symbols
-    are not windowed. With a mapping, HT and VHT frames must have as many space-time streams as the
-    mapping has columns. The mean power stays 1 if the columns are orthogonal and have norm 1.
+    The non-HT part of a preamble has a cyclic shift per antenna. The fields after it have a cyclic
+    shift per space-time stream (Tables 19-9, 19-10, 21-10, 21-11). Symbols are not windowed. The
+    number of space-time streams of HT and VHT frames must be the number of columns of ``mapping``,
+    if there is one. The mean power stays 1 if the columns are orthogonal and have norm 1.
 
     Args:
         num_tx: number of transmit antennas, 1..4.
         sample_rate: 20e6, 40e6 or 80e6 samples per second. Frames of narrower channels lie at
             ``centre``. For 802.11p, play the samples of a 20 MS/s frame at 5 or 10 MS/s.
         centre: subcarrier index of the channel's centre in the band of the samples, such as -32 for
-            the lower 20 of 40 MHz.
-        mapping: spatial mapping matrix Q, complex, of the fields after the non-HT part. The shape
-            is (num_tx, N_STS) for the same matrix at all subcarriers. It is (subcarriers, num_tx,
-            N_STS) for one matrix per subcarrier of the frame's (V)HT-LTF, ascending: 56, 114 or
-            242 at 20, 40 or 80 MHz. None sends each space-time stream from its own antenna. Non-HT
-            frames do not use the mapping. With one matrix per subcarrier, the format should have
-            ``smoothing=False`` (HT) or ``beamformed=True`` (VHT).
+            a 20 MHz channel in the lower half of 40 MHz.
+        mapping: complex spatial mapping matrix Q of the fields after the non-HT part. The shape is
+            (num_tx, N_STS) for the same matrix at all subcarriers, or (subcarriers, num_tx, N_STS)
+            for one matrix per subcarrier of the frame's (V)HT-LTF, ascending: 56, 114 or 242
+            subcarriers at 20, 40 or 80 MHz. None sends each space-time stream from its own antenna.
+            Non-HT frames do not use the mapping. With one matrix per subcarrier, the format should
+            have ``smoothing=False`` (HT) or ``beamformed=True`` (VHT).
 
     Raises:
         ValueError: an argument is not as above.
@@ -73,9 +74,9 @@ class Transmitter:
         """Check that :meth:`frame` can make a frame of this format.
 
         Raises:
-            ValueError: the frame is wider than the samples, or has more space-time streams than
-                there are antennas, or does not match the streams or subcarriers of the mapping, or
-                its fields contradict each other.
+            ValueError: the frame does not fit into the band of the samples, has more space-time
+                streams than there are antennas, or does not match the mapping; or its fields
+                contradict each other.
         """
         f, num_tx = frame_format, self.num_tx
         if f.contradiction:
@@ -127,10 +128,14 @@ class Transmitter:
 
         Args:
             frame_format_of: function that makes the format for a PSDU length in bytes.
-            mpdus: list of bytes, each with its FCS.
+            mpdus: list of bytes, each with its FCS; several only if the format aggregates.
+            scrambler_seed: 1..127.
 
         Returns:
             (format, samples), see :meth:`frame`.
+
+        Raises:
+            ValueError: as for :func:`pack` and :meth:`frame`.
         """
         f, psdu = pack(frame_format_of, mpdus)
         return f, self.frame(f, psdu, scrambler_seed)
@@ -281,7 +286,7 @@ def pack(frame_format_of, mpdus):
         mpdus: list of bytes, each with its FCS; several only if the format aggregates.
 
     Returns:
-        (format, PSDU)
+        (format, PSDU): the format with the length of the PSDU, and bytes.
 
     Raises:
         ValueError: there are several MPDUs, but the format does not aggregate.

@@ -6,19 +6,21 @@ import numpy as np
 
 from .linear import solve
 
+# Values of the argument ``whitening``, see :class:`receiver.Receiver`.
 WHITENINGS = ("antennas", "covariance")
 
 
 def noise_covariance(halves):
     """Estimate the noise covariance of antennas from the two halves of the L-LTF.
 
-    C = sum_k d_k d_k^H / (2 K) with d = Y_1 - Y_2, from which the transmitted signal cancels. The
-    elements off the diagonal are reduced by the factor 1 - R / K. This keeps the estimate from K
-    subcarriers well-conditioned (O. Ledoit, M. Wolf, J. Multivar. Anal. 88 (2), 2004, shrinkage
-    towards the diagonal).
+    C = sum_k d_k d_k^H / (2 K) with d = Y_1 - Y_2, in which the transmitted signal cancels. The
+    off-diagonal elements are multiplied by 1 - min(1/2, R / K), which keeps the estimate from K
+    subcarriers well-conditioned (shrinkage towards the diagonal; O. Ledoit, M. Wolf, J. Multivar.
+    Anal. 88 (2), 2004).
 
     Args:
-        halves: complex (n, R, 2, K), used subcarriers of R antennas.
+        halves: complex (n, R, 2, K), the two L-LTF halves of n frames on R antennas, at the K used
+            subcarriers.
 
     Returns:
         complex128 (n, R, R).
@@ -35,9 +37,10 @@ def noise_covariance(halves):
 
 
 def factors(covariance):
-    """Return (L, L^-1) of C = L L^H, complex64 (n, R, R).
+    """Return L and L^-1 of C = L L^H, each complex64 (n, R, R).
 
-    L^-1 y has uncorrelated noise of unit power on each antenna.
+    If y has noise of covariance C, then L^-1 y has uncorrelated noise of unit power on each
+    antenna. A covariance that is not finite gives identity matrices.
     """
     usable = np.isfinite(covariance).all(axis=(1, 2))
     lower = np.linalg.cholesky(np.where(usable[:, None, None], covariance,

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Spectra of FFT windows in the samples of frames."""
+"""Samples of frames, and spectra of FFT windows in them."""
 
 from dataclasses import dataclass, replace
 
@@ -16,7 +16,7 @@ class FrameSamples:
     Attributes:
         samples: list of n complex64 arrays (num_rx, length), C-contiguous, one per frame. Several
             frames may share an array.
-        first: int64 (n,), positions in the arrays from which windows count.
+        first: int64 (n,), positions in the arrays to which the positions of windows are relative.
         cfo: float64 (n,), carrier frequency offsets in cycles per sample.
         direct: complex64 (n, num_rx), DC offsets; None if not yet known.
         white: complex64 (n, num_rx, num_rx), whitening matrices to multiply spectra with; None for
@@ -33,8 +33,9 @@ class FrameSamples:
         """Compute FFTs of windows.
 
         Args:
-            starts: int (n, windows), or (windows,) for all frames alike: positions of the first
-                samples. Windows that reach beyond the samples are moved inside.
+            starts: int (n, windows), or (windows,) if the same for all frames: positions of the
+                windows' first samples, relative to ``first``. Windows that reach beyond the samples
+                are moved inside.
             fft: number of samples in a window.
             bins: int (K,), FFT bins to return.
             scale: float32 (n, num_rx), factors to multiply the spectra with; None means 1.
@@ -58,7 +59,10 @@ class FrameSamples:
         return out
 
     def found_direct(self, fft):
-        """Return the DC offsets, complex64 (n, num_rx), for symbols of ``fft`` samples."""
+        """Return ``direct``, or else the DC offsets estimated with windows of ``fft`` samples.
+
+        The result is complex64 (n, num_rx).
+        """
         if self.direct is not None:
             return self.direct
         return _core.wifi.direct_current(self.samples, rows=len(self.samples[0]), cfo=self.cfo,

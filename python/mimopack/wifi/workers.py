@@ -8,7 +8,7 @@ from queue import Empty, SimpleQueue
 
 
 class Task:
-    """A function call, made by a thread of :class:`Workers` or by the thread that waits for it."""
+    """A function call that a thread of :class:`Workers`, or the thread that waits for it, makes."""
 
     def __init__(self, function, arguments):
         self._function, self._arguments = function, arguments
@@ -38,7 +38,7 @@ class Task:
 
     @property
     def interrupted(self):
-        """Whether Ctrl-C has ended the call and value() has not raised it yet."""
+        """Whether Ctrl-C has ended the call, and value() has not raised KeyboardInterrupt yet."""
         return self._error is not None and not isinstance(self._error, Exception)
 
     def value(self):
@@ -80,8 +80,8 @@ def _close(shared):
 class Workers:
     """Run tasks in threads. A thread that waits for a task runs other tasks meanwhile.
 
-    This way, the requested number of threads does the work. A thread is woken only if it has
-    something to do, since each wake-up competes for the interpreter lock.
+    The waiting thread therefore counts as one of the threads that work. A thread is woken only if
+    it has something to do, since each wake-up competes for the interpreter lock.
 
     Args:
         threads: number of threads, at least 1, including the one that waits. With 1,
@@ -101,7 +101,7 @@ class Workers:
         self._shared.on_done = function
 
     def submit(self, function, *arguments):
-        """Let any of the threads call a function; return the :class:`Task`."""
+        """Queue a function call for any of the threads; return the :class:`Task`."""
         if self._alone:
             return self.run(function, *arguments)
         task = Task(function, arguments)

@@ -8,6 +8,7 @@ from ... import constellation as constellations
 from ...coding.ldpc import WifiRateMatching
 from .. import carriers, training
 
+# Bits of the SERVICE field, and of the tail of each convolutional encoder.
 SERVICE = 16
 TAIL = 6
 # Constellation and code rate by MCS index, shared by HT (index modulo 8) and VHT: Tables 19-27,
@@ -18,10 +19,10 @@ MCS = (("wlan_bpsk", "1/2"), ("wlan_qpsk", "1/2"), ("wlan_qpsk", "3/4"), ("wlan_
 
 
 class Unsupported(ValueError):
-    """The signal field announces a frame that this receiver does not support; the text says why.
+    """The signal fields announce a frame that is not supported; the text says why.
 
     Attributes:
-        announced: fields that were read, with the keys of ``ReceivedFrame.as_json``.
+        announced: dictionary of the fields that were read, with keys of ``ReceivedFrame.as_json``.
     """
 
     announced = {}
@@ -38,22 +39,23 @@ def _bits_of(constellation):
 
 
 class FrameFormat:
-    """A frame's format as announced by its signal fields; base of :class:`NonHT`, ``HT``, ``VHT``.
+    """Format of a frame, as its signal fields announce it; base class of NonHT, HT and VHT.
 
     Durations and positions are in samples at 20 MS/s. Positions count from the first sample of the
-    short training field. At W x 20 MS/s, multiply both by W.
+    short training field. Multiply durations and positions by 2 at 40 MS/s, and by 4 at 80 MS/s.
 
     Attributes of every format:
         name: "non-ht", "ht" or "vht".
-        bandwidth_mhz: 20, 40 or 80, of the nominal 20 MS/s numerology.
+        bandwidth_mhz: bandwidth of the channel in MHz: 20, 40 or 80; 20 also for the narrow
+            channels of 802.11p.
         mcs: modulation and coding scheme; for a non-HT frame the rate in Mbit/s.
         num_streams: N_SS, number of spatial streams.
-        num_space_time_streams: N_STS.
+        num_space_time_streams: N_STS, number of space-time streams.
         stbc: N_STS - N_SS; 0 without a space-time block code.
         short_gi: whether data symbols have the short guard interval.
         coding: "bcc" or "ldpc".
         constellation: name of the constellation in ``constellation.BUILT_IN``.
-        code_rate: such as "3/4".
+        code_rate: code rate as a text such as "3/4".
         length: length of the PSDU in bytes.
         num_symbols: number of OFDM data symbols.
         aggregated: whether the PSDU is an A-MPDU.
@@ -77,7 +79,7 @@ class FrameFormat:
 
     @cached_property
     def num_space_time_streams(self):
-        """N_STS."""
+        """N_STS, the number of space-time streams."""
         return self.num_streams + self.stbc
 
     @cached_property
@@ -123,17 +125,17 @@ class FrameFormat:
 
     @cached_property
     def rate_mbps(self):
-        """Data rate in Mbit/s at 20 MS/s."""
+        """Data rate in Mbit/s; 10 and 5 MHz channels of 802.11p have half and a quarter of it."""
         return self.data_bits_per_symbol / (self.symbol / 20)
 
     @cached_property
     def symbols_per_code_block(self):
-        """m_STBC: the number of data symbols is a multiple of it."""
+        """m_STBC: 2 with a space-time block code, else 1; it divides the number of symbols."""
         return 2 if self.stbc else 1
 
     @cached_property
     def contradiction(self):
-        """Why no transmitter sends a frame with these fields; "" if the fields are consistent."""
+        """Why the fields contradict each other, as a text; "" if they are consistent."""
         return ""
 
     @cached_property
@@ -148,21 +150,21 @@ class FrameFormat:
 
     @cached_property
     def ldpc_matching(self):
-        """LDPC rate matching: which codeword bits are sent."""
+        """``ldpc.WifiRateMatching`` of an LDPC format, which says which codeword bits are sent."""
         return WifiRateMatching(self.num_scrambled, self.code_rate,
                                 self.coded_bits_per_symbol * self.symbols_per_code_block)
 
     @cached_property
     def symbols_key(self):
-        """Equal for frames whose symbols are demodulated alike, whatever their contents."""
+        """Key that is equal for frames whose symbols are demodulated in the same way."""
         return (self.name, self.bandwidth_mhz, self.mcs, self.num_streams, self.stbc, self.short_gi,
                 self.coding, self.greenfield, self.num_symbols, self.smoothing)
 
     @cached_property
     def key(self):
-        """Equal for frames that can be demodulated and decoded in one batch."""
+        """Key that is equal for frames that can be demodulated and decoded in one batch."""
         return *self.symbols_key, self.length, self.aggregated
 
     def describe(self):
-        """Return a short text for people."""
+        """Return a short description, such as "HT MCS 5, 20 MHz"."""
         raise NotImplementedError

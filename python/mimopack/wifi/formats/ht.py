@@ -9,7 +9,7 @@ from ...checks import choice, flag, integer, integer_choice
 from .. import carriers, training
 from .base import MCS, SERVICE, TAIL, FrameFormat, Unsupported
 
-MAX_LENGTH = 65535
+MAX_LENGTH = 65535    # bytes of the PSDU
 DUPLICATE = 32    # MCS 32: 6 Mbit/s, sent in both halves of 40 MHz
 _FASTEST_ENCODER = 300    # Mbit/s, the most for one convolutional encoder
 
@@ -20,7 +20,7 @@ class HT(FrameFormat):
 
     Args:
         mcs: 0..31, or 32 (a duplicate, at 40 MHz only).
-        length: length of the PSDU in bytes, 0..65535. 0 is a frame without data, for sounding.
+        length: length of the PSDU in bytes, 0..65535. 0 makes a frame without data, for sounding.
         bandwidth_mhz: 20 or 40.
         short_gi: whether data symbols have the short guard interval.
         coding: "bcc" or "ldpc".
@@ -28,7 +28,7 @@ class HT(FrameFormat):
         aggregated: whether the PSDU is an A-MPDU.
         greenfield: whether the preamble has no non-HT part.
         smoothing: whether channel estimation may smooth over neighbouring subcarriers.
-        sounding: whether the frame is a sounding frame.
+        sounding: whether the frame is for channel sounding (field Not Sounding is 0).
         extension_streams: 0; extension long training fields are not supported.
 
     Raises:
@@ -150,7 +150,7 @@ class HT(FrameFormat):
 
     @cached_property
     def legacy_length(self):
-        """LENGTH of the L-SIG of a mixed frame (9-13). It tells other stations the duration."""
+        """LENGTH field of a mixed frame's L-SIG, which tells others the duration (9-13)."""
         return -(-(self.num_samples - 400) // 80) * 3 - 3
 
     def describe(self):

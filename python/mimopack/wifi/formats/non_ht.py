@@ -14,7 +14,7 @@ RATES = {6: (0b1101, "wlan_bpsk", "1/2"), 9: (0b1111, "wlan_bpsk", "3/4"),
          12: (0b0101, "wlan_qpsk", "1/2"), 18: (0b0111, "wlan_qpsk", "3/4"),
          24: (0b1001, "wlan_qam16", "1/2"), 36: (0b1011, "wlan_qam16", "3/4"),
          48: (0b0001, "wlan_qam64", "2/3"), 54: (0b0011, "wlan_qam64", "3/4")}
-MAX_LENGTH = 4095
+MAX_LENGTH = 4095    # bytes of the PSDU
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,7 @@ class NonHT(FrameFormat):
     Args:
         mcs: data rate in Mbit/s at 20 MHz: 6, 9, 12, 18, 24, 36, 48 or 54.
         length: length of the PSDU in bytes, 1..4095.
-        bandwidth_mhz: 20; 40 or 80 for a frame duplicated in each 20 MHz.
+        bandwidth_mhz: 20; 40 or 80 for a duplicate frame, which is repeated in each 20 MHz.
 
     Raises:
         ValueError: an argument is not as above.

@@ -27,11 +27,12 @@ class VHT(FrameFormat):
         short_gi: whether data symbols have the short guard interval.
         coding: "bcc" or "ldpc".
         stbc: N_STS - N_SS: 0, or num_streams (1 or 2).
-        extra_symbol: whether LDPC coding added a symbol (two with STBC), as the signal field
-            announces. If only the opposite value fits num_symbols, the opposite is used.
+        extra_symbol: whether LDPC coding added a symbol (two with STBC), according to the signal
+            field. If only the opposite value fits num_symbols, the opposite value is used.
         group_id: 0 or 63 in frames for one user.
         partial_aid: 0..511.
-        beamformed: whether the streams are beamformed, so that neighbouring subcarriers may differ.
+        beamformed: whether the streams are beamformed. The channels of neighbouring subcarriers may
+            then differ, so estimates are not smoothed.
         apep_length: length of the A-MPDU before padding in bytes, a multiple of 4, from the
             VHT-SIG-B; None if unknown.
 
@@ -78,12 +79,18 @@ class VHT(FrameFormat):
                     != self.coded_bits_per_symbol * numerator // denominator):
             raise Unsupported(f"VHT MCS {self.mcs} with {self.num_streams} streams at "
                               f"{self.bandwidth_mhz} MHz (excluded by the standard)")
+
     @classmethod
     def of_length(cls, mcs, apep_length, num_streams=1, bandwidth_mhz=20, short_gi=False,
                   coding="bcc", stbc=0, **fields):
-        """Return the format for an A-MPDU of apep_length bytes (§21.3.10.3; (21-60) to (21-67)).
+        """Return the format with the symbols that an A-MPDU needs (§21.3.10.3; (21-60) to (21-67)).
 
-        It has as many symbols as the A-MPDU needs, none for 0 bytes.
+        Args:
+            mcs, num_streams, bandwidth_mhz, short_gi, coding, stbc, fields: see the class.
+            apep_length: length of the A-MPDU before padding in bytes; 0 makes an NDP.
+
+        Raises:
+            Unsupported, ValueError: as for the class.
         """
         probe = cls(mcs, 0, num_streams, bandwidth_mhz, short_gi, coding, stbc)
         block = probe.symbols_per_code_block
@@ -188,7 +195,7 @@ class VHT(FrameFormat):
 
     @cached_property
     def legacy_length(self):
-        """LENGTH field of the L-SIG (21-24)."""
+        """LENGTH field of the L-SIG, which tells others the duration (21-24)."""
         return -(-(self.num_samples - 400) // 80) * 3 - 3
 
     def describe(self):
