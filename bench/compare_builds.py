@@ -6,11 +6,11 @@
     bench/compare_builds.py COMMIT=FOLDER COMMIT=FOLDER [--suite cpu] [--suite codes] [--turns 3]
         [--output FILE.json] [-- OPTIONS OF mimopack bench]
 
-The first build is the old one. FOLDER goes into PYTHONPATH and contains gnuradio/mimopack, such as
-build/python of a checkout. COMMIT is what the results call the build.
+The first build is the old one. FOLDER goes into PYTHONPATH and contains gnuradio/mimopack, as does
+build/python of a checkout. COMMIT is the name of the build in the results.
 
 In each turn, every suite runs once with each build, in processes of their own. The figure of a row
-is the median of the turns. Its ratio is the time of the new build over that of the old one: above 1,
+is the median of the turns. Its ratio is the time of the new build over that of the old one; above 1,
 the new build is slower. The spread of a row is the same ratio between the slowest and the fastest
 turn of the old build, and so shows how much the machine alone changes the figures.
 """
