@@ -10,9 +10,9 @@ The first build is the old one. FOLDER goes into PYTHONPATH and contains gnuradi
 build/python of a checkout. COMMIT is the name of the build in the results.
 
 In each turn, every suite runs once with each build, in processes of their own. The figure of a row
-is the median of the turns. Its ratio is the time of the new build over that of the old one; above 1,
-the new build is slower. The spread of a row is the same ratio between the slowest and the fastest
-turn of the old build, and so shows how much the machine alone changes the figures.
+is the median of the turns. Its time ratio is the time of the new build over that of the old one;
+above 1, the new build is slower. The spread of a row is the fastest turn of the old build over its
+slowest turn, which shows how much the machine alone changes the figures.
 """
 
 import argparse
