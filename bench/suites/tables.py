@@ -297,8 +297,9 @@ def gpu_crossover(results):
                 later = [size for size in places[rival] if size > max(slower, default=0)]
                 line.append(str(min(later)) if later else f"over {max(slower)}")
             lines.append(line)
-    return [Table(["detector", "threads of the CPU", *(f"{where}: least vectors" for where in (
-        "data on the GPU", "pinned memory", "ordinary memory"))], lines)]
+    places = ("data on the GPU", "pinned memory", "ordinary memory")
+    return [Table(["detector", "threads of the CPU",
+                   *(f"{place}: smallest number of vectors" for place in places)], lines)]
 
 
 def gpu_slot(results):
