@@ -140,8 +140,8 @@ def documentation(detector, parameters):
               "first; 0 for a vector that cannot be detected.",
               "  control: a dictionary with the keys noise_var and threads, or a pair of one key "
               "and its value.",
-              "  status: a dictionary with the totals vectors, erasures and failures, sent after "
-              "erasures.", "",
+              "  status: a dictionary with the totals vectors, erasures (vectors that cannot be "
+              "detected) and failures, sent after erasures.", "",
               "Parameters:"]
     lines += [f"  {grc_parameter(p)['label']}: {p.doc}" for p in parameters]
     return "\n".join(lines)

@@ -164,7 +164,7 @@ def installed_grc_folder():
 
 
 def companion_script():
-    """Return scripts/companion.sh of the checkout if this runs in its .venv, else None."""
+    """Return scripts/companion.sh of the checkout if Python runs in its .venv, else None."""
     script = Path(sys.prefix).parent / "scripts/companion.sh"
     return script if Path(sys.prefix).name == ".venv" and script.exists() else None
 

@@ -30,7 +30,7 @@ class Interrupt:
 
     Inside the context, SIGINT raises KeyboardInterrupt only within ``allowed()``. At any other
     place it is remembered, and the next ``allowed()`` raises KeyboardInterrupt. A further SIGINT
-    more than a second later raises at once, because the program then hangs, for instance in a
+    more than a second later raises at once, because the program probably hangs, for instance in a
     write to a FIFO without a reader. The handler also works in commands that a script starts in the
     background, which would otherwise ignore SIGINT.
 

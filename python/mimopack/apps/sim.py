@@ -97,7 +97,7 @@ _output = heading("Output")
 @_link("--interleaver", type=click.Choice(["random", "none"]), default="random",
        show_default=True, help="Permutation of the coded bits of a frame.")
 @_link("--snr", type=_Values(),
-       help="SNR per receive antenna in dB, num_tx / noise_var: FIRST:LAST:STEP, or values "
+       help="SNR per receive antenna (num_tx / noise_var) in dB: FIRST:LAST:STEP, or values "
             "separated by commas.")
 @_link("--ebn0", type=_Values(),
        help="Eb/N0 in dB instead of --snr. Eb is the energy of an information bit at all receive "
@@ -128,7 +128,7 @@ _output = heading("Output")
 @_machine("--threads", default=0, show_default=True, type=click.IntRange(0, 1024), metavar="N",
           help="CPU threads; 0 takes all cores.")
 @_machine("--batch", type=click.IntRange(1, 2**20), metavar="N",
-          help="Frames per call; default 64, on a GPU 1024. Results do not depend on it.")
+          help="Frames per call; default 64, on a GPU 1024. N does not affect the results.")
 @_output("-o", "--output", type=click.Path(dir_okay=False),
          help="JSON file for the results. A further run continues it.")
 @_output("--plot", type=click.Path(dir_okay=False), help="PNG file for the curves.")

@@ -14,7 +14,7 @@ class ber_meter(gr.decim_block):
 
     Ports:
         in 0 ``sent``: byte, vlen num_bits: information bits of a codeword, one bit per byte (the
-            lowest).
+            least significant).
         in 1 ``received``: byte, vlen passes*num_bits: decisions on these bits after each pass, one
             pass after another. Connect the output ``history`` of ``iterative_receiver``, or with
             passes=1 the output ``bits`` of any decoder.

@@ -21,7 +21,7 @@ class codeword_modulator(batched_block):
     """Encode, interleave and modulate one codeword per item; counterpart of ``iterative_receiver``.
 
     Ports:
-        in 0 ``bits``: byte, vlen code.num_info: one bit per byte (the lowest).
+        in 0 ``bits``: byte, vlen code.num_info: one bit per byte (the least significant).
         out 0 ``x``: complex, vlen vectors*num_tx: the transmit vectors of a codeword, one after
             another. A vector has one constellation point of mean energy 1 per transmit antenna.
             The method ``vectors`` returns the number of vectors per codeword. The last vector is

@@ -32,7 +32,7 @@ class Decoding(Controlled):
         return self._codewords
 
     def undecoded(self):
-        """Return the number of codewords that were not decoded, without the erased ones.
+        """Return the number of codewords that were not decoded, not counting erased codewords.
 
         Such a codeword violates a check of the code. Convolutional codes have no checks: see
         ``coding.ConvolutionalDecoder``.
@@ -59,7 +59,7 @@ class Decoding(Controlled):
         return self._iterations_taken / max(self._codewords, 1)
 
     def last_backend(self):
-        """Return the backend of the last batch: "cpu", "cuda" or "reference"; None before it."""
+        """Return the last batch's backend, "cpu", "cuda" or "reference"; None if there is none."""
         return self._engine.last_backend
 
     def _decoded(self, n, *arguments):

@@ -69,9 +69,9 @@ class detector_block(Controlled, NoisePower, gr.sync_block):
     them without a copy. To prevent this, set ``pin_buffers = False`` in section ``[mimopack]`` of
     GNU Radio's configuration (~/.gnuradio/config.conf).
 
-    The block works on batches of about 65536 vectors, or fewer if a vector is large or a full
-    search would take long. If you set a maximum buffer size on the block or its neighbours, leave
-    room for two batches.
+    The block works on batches of about 65536 vectors, or fewer if vectors are large or the detector
+    evaluates many candidates per vector. If you set a maximum buffer size on the block or its
+    neighbours, leave room for two batches.
 
     Do not change a running flowgraph with lock and unlock. GNU Radio 3.10 then drops the contents
     of buffers, and may drop different numbers of items of ``y`` and ``h`` (GNU Radio issue 6105).
@@ -141,7 +141,7 @@ class detector_block(Controlled, NoisePower, gr.sync_block):
         return self._detector.threads
 
     def last_backend(self):
-        """Return the backend of the last batch: "cpu", "cuda" or "reference"; None before it."""
+        """Return the last batch's backend, "cpu", "cuda" or "reference"; None if there is none."""
         return self._detector.last_backend
 
     def vectors(self):

@@ -156,15 +156,15 @@ class fec_decoder_pdu(_LlrDecoding, gr.basic_block):
 
     The output PDUs keep the metadata of the input PDU, and add these keys:
 
-        decoded: whether all codewords are decoded, none undecoded or erased.
+        decoded: true if no codeword is undecoded or erased.
         codewords: number of codewords.
         erasures: number of erased codewords.
         iterations: mean number of iterations per codeword.
 
     Args:
         code, iterations, llr_scale, backend, threads, options: see ``fec_decoder``.
-        llr_output: whether to send messages through port ``llr``. Making these messages takes
-            longer than decoding with many decoders.
+        llr_output: whether to send messages through port ``llr``. With many decoders,
+            making these messages takes longer than decoding.
 
     Raises:
         ValueError, OSError, ImportError: as in ``fec_decoder``.

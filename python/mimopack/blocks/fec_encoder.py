@@ -27,7 +27,7 @@ class fec_encoder(batched_block):
     """Encode information bits with a block code; each item is one codeword.
 
     Ports:
-        in 0 ``bits``: byte, vlen code.num_info: one bit per byte (the lowest).
+        in 0 ``bits``: byte, vlen code.num_info: one bit per byte (the least significant).
         out 0 ``coded``: byte, vlen code.num_bits: one bit per byte.
 
     Each input item gives one output item, with its tags.
@@ -59,7 +59,8 @@ class fec_encoder_pdu(gr.basic_block):
 
     Message ports:
         in ``in``: PDUs of the information bits of one or several codewords (u8vector, one bit per
-            byte, the lowest). Other messages are skipped, counted (``refused``) and logged.
+            byte, the least significant). Other messages are skipped, counted (``refused``) and
+            logged.
         out ``out``: PDUs of the codewords (u8vector, one bit per byte), with the metadata of the
             input PDU.
 

@@ -1,11 +1,11 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Shorten the time that threads wait for Python's lock while a receiver runs."""
+"""Shorten the time that threads wait for Python's interpreter lock (GIL) while a receiver runs."""
 
 import sys
 import threading
 
-# Seconds after which a busy thread must give Python's lock to a waiting one. Python's default of
+# Seconds after which a busy thread must give the GIL to a waiting one. Python's default of
 # 5 ms is longer than most frames take from their last sample to their PDU, and delays the
 # receiver's threads that work in C++.
 INTERVAL = 5e-4

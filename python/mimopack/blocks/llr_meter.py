@@ -26,7 +26,7 @@ class llr_meter(gr.sync_block):
 
     Ports:
         in 0 ``llr``: float (or int8), vlen num_bits: ln P(1)/P(0).
-        in 1 ``bits``: byte, vlen num_bits: one bit per byte (the lowest).
+        in 1 ``bits``: byte, vlen num_bits: one bit per byte (the least significant).
         message out ``health``: a dictionary after each ``period`` LLRs. The keys ``bits``,
             ``wrong``, ``erased``, ``saturated``, ``limit``, ``invalid``, ``scale``,
             ``scale_error`` and ``verdict`` are defined in ``llr_health.LlrFigures`` (scale and

@@ -166,7 +166,7 @@ class message_outlet(gr.basic_block):
         publish(self.to_basic_block(), self._ports[name], messages)
 
     def end(self):
-        """End after the last message, and tell the receivers."""
+        """Mark the outlet as done after its last message, and tell the receivers."""
         self._set_done(1)
 
     def _set_done(self, value):

@@ -35,7 +35,7 @@ def scalar(name, value):
 
 
 def setting(name, value):
-    """Return the same as :func:`scalar`, but whole floats as int, since widgets send floats."""
+    """Return the value of :func:`scalar`; convert whole floats to int, as widgets send floats."""
     value = scalar(name, value)
     return int(value) if isinstance(value, float) and value.is_integer() else value
 

@@ -66,7 +66,7 @@ class BlockLog:
 
     @contextmanager
     def guard(self, what, cleanup=None):
-        """Count and log an exception in the body instead of raising it.
+        """Count and log an exception in the body of the ``with`` statement instead of raising it.
 
         Args:
             what: text that names what is skipped because of the exception.

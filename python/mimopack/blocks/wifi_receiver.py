@@ -128,7 +128,7 @@ class wifi_receiver(sample_block):
             switch: why "auto" has just changed the detector, or "".
 
     The block makes messages only for connected ports. Frames in progress are sent when the input
-    ends. If a flowgraph is stopped from outside, its other blocks have stopped already and receive
+    ends. If ``stop()`` ends the flowgraph first, its other blocks have stopped already and receive
     these frames after a restart. If a flowgraph is changed while it runs (lock, unlock), a frame in
     progress is lost, and port ``frames`` reports the loss. The samples in GNU Radio's buffers are
     lost too, and samples are then counted from 0 again.
@@ -159,7 +159,7 @@ class wifi_receiver(sample_block):
             strongest of mla, nway and mmse that keeps up with the samples, and decides each second
             by the load, see ``wifi.auto_detector.AutoDetector``. With overload="wait", "auto" uses
             mla, as no samples can be lost. nway replaces mla for frames with more than 8192
-            candidates per vector, which is beyond 4x4 16-QAM. Setting the name of a detector, by
+            candidates per vector, as many as 4x4 16-QAM has. Setting the name of a detector, by
             method or message, ends "auto".
         backend: backend of the detectors, "auto", "cpu", "cuda" or "reference".
         whitening: "antennas" divides each antenna by its own noise. "covariance" also whitens noise
@@ -178,8 +178,8 @@ class wifi_receiver(sample_block):
             "wait" stops the upstream blocks until there is room, which suits files. "drop" suits
             radios: if ``buffer_seconds`` of samples are waiting, the block drops contiguous spans
             of new samples, counts them, and logs the stage that takes the most time. With "drop",
-            the block holds up the upstream blocks for a millisecond at most, for which their
-            buffers have room by default.
+            the block holds up the upstream blocks for a millisecond at most. Buffers of the default
+            size have room for the samples of this time.
         buffer_seconds: with "drop", seconds of samples that may wait. The memory is 8 bytes per
             antenna and sample.
 
@@ -203,8 +203,8 @@ class wifi_receiver(sample_block):
         """Return a dictionary of counts since the block was made.
 
         Keys: ``samples`` (searched, per antenna), ``preambles``, ``frames``, ``decoded`` (frames
-        with an MPDU whose FCS is correct), ``mpdus``, ``mpdus_ok``, the problems of frames that
-        were not decoded, ``gaps`` (according to tags rx_time), ``lost`` (samples per
+        with an MPDU whose FCS is correct), ``mpdus``, ``mpdus_ok``, each problem that kept frames
+        from being decoded, ``gaps`` (according to tags rx_time), ``lost`` (samples per
         antenna missing in these gaps), ``dropped`` (samples per antenna dropped because the
         receiver was too slow), ``switches`` (changes of the detector by "auto"), ``failures``
         (exceptions).
@@ -238,7 +238,7 @@ class wifi_receiver(sample_block):
         return self._sink.detector()
 
     def detector_in_use(self):
-        """Return the name of the MIMO detector in use; with "auto", of the detector chosen."""
+        """Return the name of the MIMO detector in use, even if "auto" has chosen it."""
         return self._sink.detector_in_use()
 
     def switches(self):
@@ -472,7 +472,7 @@ class wifi_decoder(DetectorChoice, Controlled, gr.basic_block):
         return counts | {"failures": counts["failures"] + self._log.failures}
 
     def failures(self):
-        """Return the number of messages that hold no frame, and of exceptions while decoding."""
+        """Return the number of messages without a frame, plus that of exceptions while decoding."""
         return self.counts()["failures"]
 
     def start(self):

@@ -91,7 +91,7 @@ class wifi_transmitter(message_source):
             antenna at 12 dB, the magnitude of about one sample in 10^7 exceeds full scale. The
             method ``peak`` returns the largest magnitude so far.
         clip: whether to limit real and imaginary parts to +-1. Clipped samples are counted
-            (``clipped``) and logged. In many radios, larger values would change their sign. False
+            (``clipped``) and logged. In many radios, larger values wrap around. False
             leaves the samples as they are, which suits simulations.
         scrambler_seed: 1..127, or 0 for a different seed in each frame.
         length_tag_name: name of the length tag of a burst.

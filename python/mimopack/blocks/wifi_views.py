@@ -144,10 +144,11 @@ class wifi_channel_view(message_source):
     """Output the channel magnitude in dB over the subcarriers, per antenna and stream.
 
     Message port in: ``csi`` takes the PDUs of ``wifi_receiver``'s port of that name. Output
-    i * num_streams + j (float, vlen num_carriers) carries a vector per frame, sent twice for GNU
-    Radio's QT GUI Vector Sink. The vector is 20 log10 |H| from space-time stream j to antenna i, on
-    the subcarriers -num_carriers / 2 to num_carriers / 2 - 1. 0 dB is a full-scale signal. Unused
-    subcarriers, and antennas and streams that the frame does not have, are at ``floor_db``.
+    i * num_streams + j (float, vlen num_carriers) carries a vector per frame, sent twice because
+    GNU Radio's QT GUI Vector Sink shows the second of the available items. The vector is
+    20 log10 |H| from space-time stream j to antenna i, on the subcarriers -num_carriers / 2 to
+    num_carriers / 2 - 1. 0 dB is a full-scale signal. Unused subcarriers, and antennas and streams
+    that the frame does not have, are at ``floor_db``.
 
     Args:
         num_rx: number of receive antennas, 1..8.
@@ -196,9 +197,9 @@ class wifi_meter(message_source):
     """Count Wi-Fi frames, and output the last ones as curves.
 
     Message port in: ``frames`` takes the dictionaries of ``wifi_receiver``'s port of that name. For
-    each frame, each output (float, vlen length) carries a vector, sent twice for GNU Radio's QT GUI
-    Vector Sink. The vector has one value for each of the last ``length`` frames, the newest last,
-    and zeros before the first frame:
+    each frame, each output (float, vlen length) carries a vector, sent twice because GNU Radio's QT
+    GUI Vector Sink shows the second of the available items. The vector has one value for each of
+    the last ``length`` frames, the newest last, and zeros before the first frame:
 
         output 0: SNR in dB.
         output 1: error vector magnitude of the worst stream in dB.
@@ -269,10 +270,11 @@ class wifi_condition_view(message_source):
     """Output the condition number of the channel matrices in dB over the subcarriers.
 
     Message port in: ``csi`` takes the PDUs of ``wifi_receiver``'s port of that name. The output
-    (float, vlen num_carriers) carries a vector per frame, sent twice for GNU Radio's QT GUI Vector
-    Sink, with the subcarriers -num_carriers / 2 to num_carriers / 2 - 1. Each antenna is first
-    divided by the standard deviation of its noise. The value is 0 with one stream, and at unused
-    subcarriers. See ``wifi.statistics.condition_db``.
+    (float, vlen num_carriers) carries a vector per frame, sent twice because GNU Radio's QT GUI
+    Vector Sink shows the second of the available items. The vector has the subcarriers
+    -num_carriers / 2 to num_carriers / 2 - 1. Each antenna is first divided by the standard
+    deviation of its noise. The value is 0 with one stream, and at unused subcarriers. See
+    ``wifi.statistics.condition_db``.
 
     Args:
         num_carriers: number of subcarriers: 64, 128 or 256 at 20, 40 or 80 MHz.
@@ -371,9 +373,9 @@ class wifi_linear_loss(message_source):
     """Output the loss of linear detectors: how much more SNR they need on the frames' channels.
 
     Message port in: ``csi`` takes the PDUs of ``wifi_receiver``'s port of that name. For each frame
-    compared, each output (float, vlen length) carries a vector, sent twice for GNU Radio's QT GUI
-    Vector Sink. The vector has one value for each of the last ``length`` frames compared, the
-    newest last, and zeros before the first frame:
+    compared, each output (float, vlen length) carries a vector, sent twice because GNU Radio's QT
+    GUI Vector Sink shows the second of the available items. The vector has one value for each of
+    the last ``length`` frames compared, the newest last, and zeros before the first frame:
 
         output 0: loss of MMSE against the detector in use, in dB.
         output 1: loss of zero forcing against the detector in use, in dB.

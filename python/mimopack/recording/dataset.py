@@ -89,7 +89,7 @@ class Recording:
 
     @property
     def segments(self):
-        """List of ``Segment``. One begins at each gap or change of frequency or sample rate."""
+        """List of ``Segment``. A segment begins at each gap or change of frequency or rate."""
         return [Segment(0, None, self.frequency, self.sample_rate)]
 
     def __repr__(self):

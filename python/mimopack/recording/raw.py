@@ -10,7 +10,7 @@ from .datatypes import ALIASES, DATATYPES, get_datatype
 
 
 class UnknownDatatype(ValueError):
-    """A file of raw samples whose sample format neither an argument nor the file name gives."""
+    """Neither an argument nor the file name gives the sample format of a file of raw samples."""
 
 
 class RawReader(Recording):

@@ -53,7 +53,7 @@ class Reader(Recording):
         datatype: ``core:datatype`` of the first stream.
         description: ``core:description``, or "".
         start_time: time of the first sample in seconds since 1970, from the first capture's
-            ``core:datetime``; None if it has none.
+            ``core:datetime``; None without ``core:datetime``.
         segments: list of at least one ``Segment``: the position, time, frequency and sample rate of
             each capture segment. A frequency is None without ``core:frequency``.
         global_info: global metadata of the first stream; the collection's values override it.

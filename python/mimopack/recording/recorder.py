@@ -30,7 +30,7 @@ class Spans:
         return iter(self._spans)
 
     def add(self, start, place, count):
-        """Add count samples, from ``start`` on in the stream and ``place`` on in the recording."""
+        """Add count samples, at position ``start`` of the stream and ``place`` of the recording."""
         if self._spans:
             first, at, length = self._spans[-1]
             if (start, place) == (first + length, at + length):

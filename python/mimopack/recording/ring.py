@@ -182,7 +182,7 @@ class Snapshot:
         num_samples: number of samples per channel.
         segments: list of ``Segment``, at positions in the stream.
         annotations: list of (start, count, text), known when the snapshot was taken. ``write`` adds
-            the annotations that have arrived until the samples are written.
+            the annotations that arrive before the samples are written.
         stream: number of the stream; ``Ring.restart`` increments it.
     """
 

@@ -54,11 +54,12 @@ class Switch:
 
 
 class AutoDetector:
-    """Choose a detector from ``LADDER`` by the load that a receiver reports for each second.
+    """Choose a detector from ``LADDER`` by the load that a receiver reports for each interval.
 
-    The load is the seconds of work per second of samples. Another detector is assumed to change
-    only the time of detection. The expected detection time is the demodulation time, multiplied by
-    the ratio of detection to demodulation time that was last measured with that detector.
+    An interval is about a second. The load is the seconds of work per second of samples. Another
+    detector is assumed to change only the time of detection. The expected detection time is the
+    demodulation time, multiplied by the ratio of detection to demodulation time that was last
+    measured with that detector.
 
     An interval is bad if samples were dropped, or if half of the buffer is waiting. A weaker
     detector is chosen after a bad interval with a load above 0.9, or after two bad intervals in
@@ -208,8 +209,8 @@ def strongest(backend="auto", threads=1):
     """Return a function that makes the strongest detector of bounded complexity.
 
     Use the function as the argument ``detector`` of ``wifi.Receiver``. Up to 8192 candidates per
-    vector, which covers 4x4 16-QAM, the function makes an exact max-log detector (MLA). Beyond, it
-    makes an N-way detector.
+    vector, which covers 4x4 16-QAM, the function makes an exact max-log detector (MLA). For more
+    candidates, it makes an N-way detector.
 
     Args:
         backend: backend of the detectors, see ``backends``.

@@ -3,7 +3,8 @@
 """Subcarriers of IEEE 802.11 OFDM: data and pilot positions, and how 20 MHz channels combine.
 
 Subcarrier k lies k carrier spacings above the centre of the channel. The carrier spacing is
-312.5 kHz in channels of 20 MHz or more. Arrays are in ascending order of k.
+312.5 kHz in channels of 20 MHz or more. Arrays are in ascending order of k. Section numbers are
+those of IEEE 802.11-2020.
 """
 
 from dataclasses import dataclass

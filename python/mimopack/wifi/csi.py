@@ -57,7 +57,7 @@ class CsiRecord:
         carriers: int64 (n,), indices of the subcarriers, ascending. An index is the distance from
             the centre of the frame's channel in carrier spacings. The carrier spacing is 312.5 kHz,
             or half or a quarter of that in a 10 or 5 MHz channel.
-        matrices: complex64 (n, num_rx, N_STS), in Y_k = H_k X_k with E|X|^2 = 1 per space-time
+        matrices: complex64 (n, num_rx, N_STS), H_k in Y_k = H_k X_k with E|X|^2 = 1 per space-time
             stream. Y is relative to full scale, so the mean power of antenna r is
             sum_k,i |H_k[r, i]|^2. See :class:`frame.ChannelState`.
     """

@@ -34,7 +34,7 @@ class Payload(NamedTuple):
 
     Attributes:
         psdu: bytes of the PSDU.
-        scrambler_seed: seed according to the SERVICE field, 1..127; 0 if these bits give none.
+        scrambler_seed: seed according to the SERVICE field, 1..127; 0 if the field gives no seed.
         checks_hold: whether all parity checks of the LDPC code hold; None with the convolutional
             code.
         scrambled: uint8 (num_scrambled,), the decoded bits from the SERVICE field on, not
@@ -60,7 +60,8 @@ class DataField:
     """Encode and decode the data fields of frames of one format.
 
     Source: IEEE 802.11-2020 §17.3.5, §19.3.11 and §21.3.10. In the shapes below, n is the number of
-    frames and m the number of bits per constellation point. One thread at a time may use an object.
+    frames and m the number of bits per constellation point; the other names are attributes of the
+    format or its plan. One thread at a time may use an object.
 
     Args:
         frame_format: a :class:`formats.FrameFormat`; all frames share its ``key``.

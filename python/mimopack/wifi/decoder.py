@@ -55,7 +55,7 @@ class Settings:
     Attributes:
         num_rx: number of receive antennas.
         sample_rate: samples per second.
-        scale: FFT size over 64: 1, 2 or 4.
+        scale: FFT size divided by 64: 1, 2 or 4.
         frequency: centre frequency of the samples in Hz, or None.
         detector, backend, smoothing, passes, iterations: see :class:`receiver.Receiver`.
         covariance: whether to whiten noise that is correlated between antennas.
@@ -168,7 +168,7 @@ class FrameDecoder:
         return ""
 
     def failed(self, one, problem):
-        """Return the :class:`ReceivedFrame` of a frame that a problem kept from being decoded."""
+        """Return the :class:`ReceivedFrame` of a frame that cannot be decoded."""
         return ReceivedFrame(**self._found([one])[0], format=one.header.format, problem=problem,
                              announced=one.header.announced)
 

@@ -27,7 +27,7 @@ class Demodulated:
     Attributes:
         y: complex64 (n, num_data, T, R), received vectors. Subcarriers ascend. T counts symbols, or
             pairs of symbols with a space-time block code. The R rows are the antennas. A duplicate
-            frame has as many rows per antenna as copies, a space-time block code has two.
+            frame has one row per antenna and copy, a space-time block code two rows per antenna.
         h: complex64 (n, num_data, R, S), channel matrices. The S unknowns are the streams. A
             space-time block code has two unknowns per stream, the second one conjugate.
         noise_var: float64 (n,), variance of noise and channel estimation error.
@@ -82,14 +82,15 @@ class Demodulator:
     """Estimate channels and track phase and sampling clock, for frames of one format.
 
     The channel of stream i at subcarrier k is estimated by least squares over the N long training
-    fields, (1 / N) sum_n Y_n[k] P[i, n] L_k, since P P^T = N I (IEEE 802.11-2020 §19.3.9.4.6). The
+    fields, (1 / N) sum_n Y_n[k] P[i, n] L_k, since P P^T = N I (IEEE 802.11-2020 §19.3.9.4.6).
+    Y_n is received in field n, P is the matrix of signs, and L_k is the training sequence. The
     estimate is then smoothed over the subcarriers within the delay spread, unless the frame forbids
     smoothing. The noise estimate of an antenna is half the power of the difference between the two
     L-LTF halves. All symbols are divided by the standard deviation of the noise.
 
     Args:
         frame_format: :class:`formats.FrameFormat`; all frames share its ``key``.
-        scale: FFT size over 64: 1, 2 or 4.
+        scale: FFT size divided by 64: 1, 2 or 4.
         centre: subcarrier index of the channel's centre in the band of the samples.
         smoothing: whether to smooth channel estimates at all.
 
@@ -197,7 +198,7 @@ class Demodulator:
                 hold ``samples_needed`` samples and a guard interval on both sides.
             behind: keyword arguments for further steps in C++, without the interpreter lock:
                 detector (a ``_core.CpuDetector``), decoder and descrambler (of a
-                :class:`data_field.DataField`), and threads. Only if :attr:`chains` is true.
+                :class:`data_field.DataField`), and threads. Allowed only if :attr:`chains` is true.
 
         Returns:
             A tuple of six. The last five are None without ``behind``:
@@ -262,7 +263,7 @@ class Demodulator:
                        phase_step=before.phase_step + step)
 
     def training_halves(self, samples):
-        """Return the two halves of the L-LTF at the used subcarriers, (n, num_rx, 2, K).
+        """Return the two halves of the L-LTF at the K used subcarriers, (n, num_rx, 2, K).
 
         ``samples`` is as for :meth:`run`.
         """

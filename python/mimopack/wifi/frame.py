@@ -27,7 +27,7 @@ class ChannelState:
     Attributes:
         carriers: int64 (n,), indices of the subcarriers, ascending. An index is the distance from
             the centre of the frame's channel in carrier spacings.
-        matrices: complex64 (n, num_rx, N_STS), in Y_k = H_k X_k with E|X|^2 = 1 per space-time
+        matrices: complex64 (n, num_rx, N_STS), H_k in Y_k = H_k X_k with E|X|^2 = 1 per space-time
             stream. Y is relative to full scale, so the mean power of antenna r is
             sum_k,i |H_k[r, i]|^2. The matrices exclude the standard's cyclic shifts and the phase
             rotations of a wide channel (gamma_k). The FFT window begins at the first path or
@@ -134,7 +134,7 @@ class ReceivedFrame:
 
     @property
     def sample_rate_scale(self):
-        """Sample rate over 20 MS/s, at most 1: 0.5 or 0.25 in a 10 or 5 MHz channel of 802.11p."""
+        """Sample rate / (20 MS/s), at most 1: 0.5 or 0.25 in a 10 or 5 MHz channel of 802.11p."""
         return min(1.0, self.sample_rate / 20e6)
 
 

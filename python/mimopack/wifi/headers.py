@@ -65,7 +65,7 @@ class HeaderReader:
     """Read L-SIG, HT-SIG and VHT-SIG-A (IEEE 802.11-2020 §17.3.4, §19.3.9.4.3, §21.3.8.3.3).
 
     Args:
-        scale: FFT size over 64: 1, 2 or 4.
+        scale: FFT size divided by 64: 1, 2 or 4.
         whitening: see :class:`receiver.Receiver`.
 
     Attributes:
@@ -131,7 +131,8 @@ class HeaderReader:
             bandwidth: bandwidth of the preamble in MHz.
 
         Returns:
-            list of n (format, problem, num_samples, announced), see :class:`Header`, or None.
+            list of n elements, each (format, problem, num_samples, announced) as in
+            :class:`Header`, or None.
         """
         return self._parsed(self._core.read_symbols(combined, strength), bandwidth)
 

@@ -46,15 +46,15 @@ def bit_order(num_carriers, num_streams, bits, num_encoders=1, spread="interleav
         num_carriers: number of data subcarriers, 48, 52, 108 or 234.
         num_streams: number of spatial streams, 1..4.
         bits: coded bits per subcarrier and stream.
-        num_encoders: N_ES, number of convolutional encoders. Coded bit j of the symbol is bit
-            j % share of encoder j // share, with share = N_CBPS / N_ES.
+        num_encoders: N_ES, number of convolutional encoders. With share = N_CBPS / N_ES,
+            coded bit j of the symbol is bit ``j % share`` of encoder ``j // share``.
         spread: "interleaver" (convolutional code), "tones" (LDPC in VHT) or "none" (LDPC in HT).
 
     Returns:
-        int64 (num_carriers * num_streams * bits,), read-only. Coded bit j is sent as bit order[j]
-        of an array (num_carriers, num_streams, bits), with subcarriers ascending and the most
-        significant bit first. ``sent[order] = coded`` interleaves, and ``coded = sent[order]``
-        deinterleaves.
+        int64 (num_carriers * num_streams * bits,), read-only. Coded bit j is sent as bit
+        ``order[j]`` of an array (num_carriers, num_streams, bits), with subcarriers ascending and
+        the most significant bit first. ``sent[order] = coded`` interleaves, and
+        ``coded = sent[order]`` deinterleaves.
     """
     s = max(1, bits // 2)
     total = num_carriers * num_streams * bits

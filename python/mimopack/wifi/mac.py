@@ -1,6 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""MPDUs: frame check sequences (FCS), A-MPDUs, and the addresses of the MAC header."""
+"""MPDUs: frame check sequences (FCS), A-MPDUs, and the addresses of the MAC header.
+
+Section numbers are those of IEEE 802.11-2020.
+"""
 
 import zlib
 from dataclasses import dataclass
@@ -72,7 +75,7 @@ def aggregate(mpdus, length=None):
 
     Args:
         mpdus: bytes objects, each with its FCS.
-        length: length of the PSDU in bytes, as in VHT: delimiters of length 0 fill the rest, which
+        length: length of the PSDU in bytes, as in VHT: delimiters of length 0 fill the rest and
             tell the receiver that no MPDU follows. None ends the PSDU after the last MPDU.
 
     Returns:

@@ -121,7 +121,7 @@ class Radio:
 
     @property
     def clock(self):
-        """Clock rate of the frame over the nominal rate: 0.5 in a 10 MHz channel, 0.25 at 5 MHz."""
+        """Clock rate / nominal clock rate: 0.5 in a 10 MHz channel, 0.25 in a 5 MHz channel."""
         return min(1.0, self.bandwidth_mhz / 20)
 
     @property

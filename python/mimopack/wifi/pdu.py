@@ -86,7 +86,7 @@ def of_mpdus(frame, ampdu_reference):
 def of_format(f, scale):
     """Return the keys and values of a PDU that follow from the frame's format.
 
-    ``scale`` is the sample rate over 20 MS/s, limited to 1.
+    ``scale`` is the sample rate divided by 20 MS/s, limited to 1.
     """
     if f is None:
         return {"dlt": DLT}

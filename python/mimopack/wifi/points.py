@@ -122,7 +122,7 @@ def axis_of(bits):
 
 
 def measured_symbols(count):
-    """Return the indices, among ``count`` symbols, of those that measure the EVM."""
+    """Return the indices, among ``count`` symbols, of the symbols used to measure the EVM."""
     chosen = np.linspace(0, count - 1, min(count, _EVM_SYMBOLS)).astype(np.int64)
     return np.unique(chosen)
 

@@ -40,7 +40,7 @@ class PreambleAcquirer:
     a wide channel is tested in this way. The timing comes from the paths of the channel.
 
     Args:
-        scale: FFT size over 64: 1, 2 or 4.
+        scale: FFT size divided by 64: 1, 2 or 4.
         turns: number of multiples of 1 / (16 scale) cycles per sample to try on each side, because
             the carrier offset from the short field is ambiguous by such multiples.
 

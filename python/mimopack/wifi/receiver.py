@@ -34,12 +34,12 @@ class Receiver:
         sample_rate: 20e6, 40e6 or 80e6, which is also the bandwidth of the widest channel received;
             5e6 or 10e6 for 802.11p.
         frequency: centre frequency of the samples in Hz, used only in reports; None if unknown.
-        detector: name of the MIMO detector, or a function that makes a detector from (unknowns,
-            rows, constellation), the numbers of columns and rows of H and the constellation's name.
-            With iterations > 1, the function also takes a keyword ``extrinsic``. A space-time block
-            code has two unknowns per stream and two rows per antenna. A duplicate frame has one row
-            per copy and antenna. The function is called from any thread of the receiver, one call
-            at a time.
+        detector: name of the MIMO detector, or a function that makes a detector. Its arguments are
+            the number of unknowns (columns of H), the number of rows of H, and the constellation's
+            name. With iterations > 1, the function also takes a keyword ``extrinsic``. A space-time
+            block code has two unknowns per stream and two rows per antenna. A duplicate frame has
+            one row per copy and antenna. The function is called from any thread of the receiver,
+            one call at a time.
         backend: backend of the detectors, "auto", "cpu", "cuda" or "reference".
         whitening: "antennas" divides each antenna by its own noise. "covariance" also whitens noise
             that is correlated between antennas, such as interference.
@@ -193,7 +193,7 @@ class Receiver:
         return self._collected(wait=False)
 
     def on_progress(self, function):
-        """Let other threads call a function, without arguments, when :meth:`collect` has work."""
+        """Let other threads call a function, without arguments, when :meth:`collect` is due."""
         self._workers.on_done(function)
 
     def finish(self):

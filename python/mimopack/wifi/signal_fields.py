@@ -4,6 +4,7 @@
 
 Bits are uint8 arrays in order of transmission. Parsing raises :class:`SignalError` if the parity or
 the CRC is wrong, and ``formats.Unsupported`` if the check is right but the frame is not supported.
+Numbers of sections, tables and figures are those of IEEE 802.11-2020.
 """
 
 from contextlib import contextmanager

@@ -66,10 +66,10 @@ class Figures:
             is the share of the part that it searched.
         snr_db, level_dbfs, noise_dbfs: float64 (num_rx,), mean over the frames of the window, see
             :class:`frame.ReceivedFrame`; nan without frames.
-        shown: the frame with the channel in ``magnitude_db``, or None: of the frames of the window
-            with the most coded bits per subcarrier, the newest.
-        pointed: the frame with the points in ``points``, or None, chosen in the same way among
-            frames with equalised points.
+        shown: the frame whose channel is in ``magnitude_db``, or None. It is the newest among the
+            frames of the window that have the most coded bits per subcarrier.
+        pointed: the frame whose points are in ``points``, or None. It is chosen in the same way
+            among frames with equalised points.
         points: complex64 (num_streams, n), equalised, at most 1000 per stream; None without points.
         carriers: int64 (n,), indices of the subcarriers of ``shown``.
         magnitude_db: float64 (n, num_rx, N_STS), 20 log10 |H|; 0 dB is a full-scale signal.

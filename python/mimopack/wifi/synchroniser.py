@@ -218,7 +218,7 @@ class Synchroniser:
             samples: as for :meth:`process`.
 
         Returns:
-            list of :class:`Stretch`. Settle all of them before the stream restarts.
+            list of :class:`Stretch`. Call :meth:`settle` for each before the stream restarts.
 
         Raises:
             ValueError: the shape is wrong.

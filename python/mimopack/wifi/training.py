@@ -144,7 +144,7 @@ def vht_pilots(bandwidth_mhz, first, start, count):
         bandwidth_mhz: 20, 40 or 80.
         first: index of the first symbol in the polarity sequence: 3 for the VHT-SIG-B, 4 for the
             first data symbol.
-        start: number of the first symbol, which gives the rotation of its pilot pattern.
+        start: number of the first symbol from 0, by which the pilot pattern is rotated.
         count: number of symbols.
     """
     base = np.array(_VHT_PILOTS[bandwidth_mhz], float)
@@ -158,6 +158,6 @@ def cyclic_shift(k, advance, fft_size=carriers.FFT_20):
     Args:
         k: subcarrier indices.
         advance: advances in samples at 20 MS/s.
-        fft_size: period of subcarrier k = 1, in samples at 20 MS/s.
+        fft_size: duration of a symbol without its guard interval, in samples at 20 MS/s.
     """
     return np.exp(2j * np.pi / fft_size * np.outer(k, advance))

@@ -8,7 +8,7 @@ from queue import Empty, SimpleQueue
 
 
 class Task:
-    """A function call that a thread of :class:`Workers`, or the thread that waits for it, makes."""
+    """A function call, made by a thread of :class:`Workers` or by the thread that waits for it."""
 
     def __init__(self, function, arguments):
         self._function, self._arguments = function, arguments

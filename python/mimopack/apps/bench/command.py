@@ -76,7 +76,7 @@ _suite = heading("Suites")
                "reference is slow NumPy code.")
 @_measurement("--isa", "isas", multiple=True, metavar="NAME",
               help=f"Instruction set of the backend cpu: {', '.join(_core.available_isas())}; may "
-                   "be given several times. Default: the best one, but all in the suite cpu.")
+                   "be given several times. Default: the best one; the suite cpu takes all.")
 @_measurement("--threads", type=click.IntRange(0, 1024), metavar="N",
               help="CPU threads; 0 takes all cores. Default without a suite: 0.")
 @_measurement("--vectors", type=click.IntRange(1), metavar="N",
@@ -98,8 +98,8 @@ _suite = heading("Suites")
         help="Suite antennas: measure only with N transmit and N receive antennas; may be given "
              "several times. Without a suite, use --num-tx and --num-rx.")
 @_suite("--peers", type=click.Path(exists=True, file_okay=False),
-        help="Suites cpu, gpu and codes: also time IT++ (not in gpu) and Sionna (not in codes); "
-             "give the folder bench/peers of the source tree.")
+        help="Folder bench/peers of the source tree: also time IT++ (suites cpu and codes) and "
+             "Sionna (suites cpu and gpu).")
 @_suite("--sionna-python", type=click.Path(exists=True, dir_okay=False),
         help="Python interpreter with Sionna. Default: the one that bench/peers/sionna-setup.sh "
              "installs.")

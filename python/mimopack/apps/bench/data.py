@@ -23,7 +23,7 @@ class Setting:
 
     @property
     def noise_var(self):
-        """Noise variance: the total power num_tx of the layers over the SNR per receive antenna."""
+        """Noise variance: num_tx, the total power of the layers, divided by the SNR per antenna."""
         return self.num_tx * 10 ** (-self.snr_db / 10)
 
     @property

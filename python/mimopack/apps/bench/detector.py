@@ -66,7 +66,7 @@ class DetectorRun(Run):
     def bit_errors(self):
         """Return the number of bit errors in each of the first vectors.
 
-        All detectors that need at most a second for these vectors use the same ones. Their error
+        All detectors that need at most a second for these vectors use the same vectors. Their error
         rates therefore differ by less than the confidence intervals suggest.
         """
         n = min(self.data.vectors, max(self.least, min(int(self.rate), self.error_vectors)))

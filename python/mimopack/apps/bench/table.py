@@ -55,7 +55,7 @@ def number(value):
 
 
 def percent(value):
-    """Format a share in percent, whose sign is in the heading; "-" for None."""
+    """Format a share in percent without the sign, which is in the heading; "-" for None."""
     return "-" if value is None else f"{100 * value:.0f}"
 
 

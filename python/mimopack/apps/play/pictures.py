@@ -37,7 +37,7 @@ class Views:
                                                  np.complex64)
 
     def best(self, frames):
-        """Return the start of the decoded frame that the detector separates best, or None.
+        """Return the start of the best decoded frame, or None.
 
         The best frame has the most streams; among these, the highest SNR minus condition number in
         dB.

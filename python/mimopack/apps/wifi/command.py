@@ -112,8 +112,8 @@ _display = heading("Display")
 @_radio("--clock-source", metavar="NAME",
         help="Reference clock, such as internal, external or gpsdo.")
 @_radio("--time-source", metavar="NAME",
-        help="Time source. Unless it is internal, the device's clock is set at a pulse per second, "
-             "and several devices start together.")
+        help="Time source. Unless the source is internal, the device's clock is set at a pulse of "
+             "its PPS signal, and several devices start together.")
 @_radio("--correction/--no-correction", default=None,
         help="Let the device correct DC offset and IQ imbalance if it can. Default: yes.")
 @_radio("--duration", type=click.FloatRange(0, min_open=True), metavar="SECONDS",

@@ -332,7 +332,7 @@ class Live:
         return lines
 
     def ending(self, failure):
-        """Return the words about a run that did not end by itself."""
+        """Return a message about a run that did not end by itself."""
         return "Stopped by an error." if failure else "Ended by Ctrl-C."
 
     def _show(self, progress, count):

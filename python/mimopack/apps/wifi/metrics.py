@@ -126,7 +126,7 @@ def bind(host, port):
 
 @contextmanager
 def serving(server, statistics, samples):
-    """Answer HTTP requests while the body runs.
+    """Answer HTTP requests while the body of the ``with`` statement runs.
 
     Args:
         server: server from :func:`bind`; it is closed at the end.

@@ -33,7 +33,7 @@ class OutputError(OSError):
 
 @contextmanager
 def naming(option, path):
-    """Convert exceptions from writing to a path into :class:`OutputError`."""
+    """Raise :class:`OutputError` in place of exceptions from writing to a path."""
     try:
         yield
     except (OSError, ValueError, ImportError) as error:
@@ -243,7 +243,7 @@ class Outputs:
         """Complete every file that has not failed.
 
         Raises:
-            OutputError: the first failure now; the other files are completed all the same.
+            OutputError: a file cannot be written. The other files are completed first.
         """
         failure = None
         for option, output in self._files.items():

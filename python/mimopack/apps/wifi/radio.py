@@ -23,7 +23,8 @@ class RadioSettings:
         device: text of --radio.
         frequency, rate: in Hz.
         antennas: number of antennas.
-        gain: tuple of dB, one for all antennas or one for each; "auto"; None keeps the device's.
+        gain: tuple of gains in dB, one for all antennas or one for each; "auto"; None keeps the
+            device's.
         bandwidth: bandwidth of the analogue filters in Hz; None keeps the device's.
         antenna_names: tuple of names of the device's ports, one for all antennas or one for each;
             None keeps the device's.

@@ -172,7 +172,7 @@ class Run:
         return hints(self, self._reader, interrupt, progress)
 
     def ending(self, failure):
-        """Return the words about a run that is not complete."""
+        """Return a message about a run that is not complete."""
         total = self._reader.num_samples
         if failure:
             return (f"Incomplete: stopped by an error within the first {self.samples} of {total} "

@@ -109,7 +109,7 @@ class View:
 
 
 def mean_loss(losses):
-    """Return the mean of ``LinearLoss`` objects, with the last one's detector; None for none."""
+    """Return the mean of ``LinearLoss`` objects, with the detector of the last; None if empty."""
     if not losses:
         return None
     return replace(losses[-1], **{name: float(np.mean([getattr(one, name) for one in losses]))

@@ -22,7 +22,7 @@ class Watch:
 
     Attributes:
         has_view: as ``view``.
-        progress: replacement of ``progress.Progress``.
+        progress: replacement for ``progress.Progress``.
 
     Raises:
         Refusal: a package is missing, standard output is not a terminal, or the port cannot be
@@ -46,7 +46,7 @@ class Watch:
 
     @contextmanager
     def over(self, run, detector, say):
-        """Watch a run while the body decodes.
+        """Watch a run while the body of the ``with`` statement decodes.
 
         Args:
             run: ``recorded.Run`` or ``live.Live``.

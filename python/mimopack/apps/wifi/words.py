@@ -66,7 +66,7 @@ def is_sounding(frame):
 
 
 def loss(frame):
-    """Return why payload of a frame was lost; "" if all was received or there is none."""
+    """Return why payload of a frame was lost; "" if no payload was lost."""
     if frame.problem:
         return frame.problem
     if frame.complete or is_sounding(frame):

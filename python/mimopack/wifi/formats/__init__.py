@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Frame formats, one module each. Other code gets from them all that depends on the format."""
+"""Frame formats, one module each. These modules hold everything that depends on the format."""
 
 from .base import FrameFormat, Unsupported
 from .ht import HT

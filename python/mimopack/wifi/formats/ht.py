@@ -1,6 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""HT frames (802.11n, clause 19): mixed and greenfield, equal modulation of all streams."""
+"""HT frames (802.11n, clause 19): mixed and greenfield, equal modulation of all streams.
+
+The numbers of equations and tables are those of IEEE 802.11-2020.
+"""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -142,7 +145,7 @@ class HT(FrameFormat):
         return self.num_symbols * self.data_bits_per_symbol
 
     def pilots(self, count):
-        """Return the pilots of the data symbols: (count, pilots, N_STS)."""
+        """Return the pilots of the first count data symbols: (count, number of pilots, N_STS)."""
         first = 2 if self.greenfield else 3
         if self.mcs == DUPLICATE:
             return training.legacy_pilots(first, count, 2)[..., None]
@@ -150,7 +153,7 @@ class HT(FrameFormat):
 
     @cached_property
     def legacy_length(self):
-        """LENGTH field of a mixed frame's L-SIG, which tells others the duration (9-13)."""
+        """LENGTH field of a mixed frame's L-SIG, which tells other stations the duration (9-13)."""
         return -(-(self.num_samples - 400) // 80) * 3 - 3
 
     def describe(self):

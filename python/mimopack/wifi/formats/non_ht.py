@@ -77,7 +77,7 @@ class NonHT(FrameFormat):
         return self.num_symbols * self.data_bits_per_symbol
 
     def pilots(self, count):
-        """Return the pilots of the data symbols: (count, pilots, 1)."""
+        """Return the pilots of the first count data symbols: (count, number of pilots, 1)."""
         return training.legacy_pilots(1, count, self.plan.copies)[..., None]
 
     def describe(self):

@@ -1,6 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""VHT frames (802.11ac, clause 21) for a single user, with up to four space-time streams."""
+"""VHT frames (802.11ac, clause 21) for a single user, with up to four space-time streams.
+
+The numbers of sections, equations and tables are those of IEEE 802.11-2020.
+"""
 
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
@@ -83,7 +86,7 @@ class VHT(FrameFormat):
     @classmethod
     def of_length(cls, mcs, apep_length, num_streams=1, bandwidth_mhz=20, short_gi=False,
                   coding="bcc", stbc=0, **fields):
-        """Return the format with the symbols that an A-MPDU needs (§21.3.10.3; (21-60) to (21-67)).
+        """Return the format with the number of symbols for an A-MPDU (§21.3.10.3, (21-60)-(21-67)).
 
         Args:
             mcs, num_streams, bandwidth_mhz, short_gi, coding, stbc, fields: see the class.
@@ -189,13 +192,16 @@ class VHT(FrameFormat):
         return max(0, (self.tail_position - SERVICE) // 8)
 
     def pilots(self, count):
-        """Return the pilots of the data symbols: (count, pilots, N_STS), equal for all streams."""
+        """Return the pilots of the first count data symbols, equal for all streams.
+
+        The shape is (count, number of pilots, N_STS).
+        """
         one = training.vht_pilots(self.bandwidth_mhz, 4, 0, count)
         return one[..., None].repeat(self.num_space_time_streams, axis=2)
 
     @cached_property
     def legacy_length(self):
-        """LENGTH field of the L-SIG, which tells others the duration (21-24)."""
+        """LENGTH field of the L-SIG, which tells other stations the duration (21-24)."""
         return -(-(self.num_samples - 400) // 80) * 3 - 3
 
     def describe(self):
