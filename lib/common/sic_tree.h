@@ -4,7 +4,7 @@
  * interference cancellation (SIC, 000 eq. 14), and candidates with a flipped bit of a
  * path (003 fig. 2, 002 fig. 6).
  *
- * Symbols and metrics are the ones of detectors/nway/greedy_search.h: x = scale (2k -
+ * Symbols and metrics are the ones of detectors/nway/passes.h: x = scale (2k -
  * (side-1)(1+j)), and the metric is |y_tilde - R x|^2 = sum_i w_i |v_i - sum_{j>=i} c_ij
  * k_j|^2, less the noise variance times the a-priori LLRs of the ones (002 eq. 4). Level
  * nt-1 is the root's. */
