@@ -99,7 +99,8 @@ MP_FN lane::mask load_prior(const batch& all,
         asked::points, asked::num_tx, &arrays.known[0], &arrays.canonical[0]);
 }
 
-/* Detects a vector, by all steps of a search in steps. Returns whether it is usable. */
+/* Detects a vector; a kernel that searches in steps takes all of them. Returns whether
+ * the vector is usable. */
 template <class Kernel>
 MP_FN lane::mask
 detect_whole(Kernel& kernel, const lane* y, lane noise, const lane* prior, lane* llr)

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 The gr-mimopack authors
  * SPDX-License-Identifier: GPL-3.0-or-later */
-/* The samples of a preamble, from where the long training field may begin: whether it is
- * there, and where. */
+/* Look for the long training field in the samples of a preamble: whether the field is
+ * there, and where it begins. */
 #pragma once
 #include "wifi/fft.h"
 #include "wifi/lanes.h"
@@ -32,7 +32,7 @@ public:
     {
     }
 
-    /* Places count samples of the stream from here on. */
+    /* Return the first sample of the stream that is kept. Places count from it. */
     std::int64_t first() const { return d_first; }
     const float* re(std::int64_t row) const { return d_re.data() + row * d_padded; }
     const float* im(std::int64_t row) const { return d_im.data() + row * d_padded; }

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 The gr-mimopack authors
  * SPDX-License-Identifier: GPL-3.0-or-later */
-/* The spectra of a long training field: the parts of 20 MHz that hold it, the delay of
- * the first path, and the best FFT window. */
+/* Find from the spectra of a long training field which parts of 20 MHz hold the field,
+ * the delay of the first path, and the best FFT window. */
 #pragma once
 #include "wifi/fft.h"
 #include "wifi/preamble_samples.h"

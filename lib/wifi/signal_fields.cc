@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 The gr-mimopack authors
  * SPDX-License-Identifier: GPL-3.0-or-later */
-/* The bits of the signal fields, and what the turns of their symbols say about the frame.
- * A frame's results depend on no other frame. */
+/* Read the bits of the signal fields, and tell from the turns of their symbols what the
+ * frame is. A frame's results depend on no other frame. */
 #include "codes/viterbi/kernel.h"
 #include "wifi/lanes.h"
 #include <algorithm>

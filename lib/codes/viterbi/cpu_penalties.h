@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 The gr-mimopack authors
  * SPDX-License-Identifier: GPL-3.0-or-later */
-/* From LLRs to penalties, the input of the forward recursion. LLRs are rounded, those
- * that were not sent become 0, and the lanes' pairs A B are set out by trellis step. */
+/* Compute the penalties that the forward recursion takes: round the LLRs, put 0 where a
+ * bit was not sent, and order the lanes' pairs A B by trellis step. */
 #pragma once
 #include "codes/viterbi/plan.h"
 #include "cpu/quantise.h"
@@ -42,8 +42,8 @@ struct pair_places {
 };
 #endif
 
-/* Restore the A B pairs of whole periods, with 0 for what is not sent. Reads and writes
- * reach up to 16 bytes past the end. */
+/* Restore the A B pairs of whole periods, with 0 for bits that were not sent. Reads and
+ * writes reach up to 16 bytes past the end. */
 template <int RATE>
 MP_FN void insert_erasures(const std::int8_t* sent, std::int8_t* pairs)
 {

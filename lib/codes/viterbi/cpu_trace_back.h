@@ -1,6 +1,6 @@
 /* SPDX-FileCopyrightText: 2026 The gr-mimopack authors
  * SPDX-License-Identifier: GPL-3.0-or-later */
-/* The way back through the decisions of the forward recursion, all lanes together */
+/* Go back through the decisions of the forward recursion, all lanes together. */
 #pragma once
 #include "cpu/simd8.h"
 

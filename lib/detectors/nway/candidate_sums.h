@@ -1,6 +1,6 @@
 /* SPDX-FileCopyrightText: 2026 The gr-mimopack authors
  * SPDX-License-Identifier: GPL-3.0-or-later */
-/* The log-sums of the greedy search: each candidate counts once, however many passes find
+/* The log-sums of the greedy search. Each candidate counts once, however many passes find
  * it. */
 #pragma once
 #include "common/gray.h"

@@ -164,7 +164,7 @@ private:
         return KNOWN ? part + costs(pass, top, axis)[k] : part;
     }
 
-    /* Take Algorithms 2 and 3 for two layers, each on top once. A pass finds the nearest
+    /* Run Algorithms 2 and 3 for two layers, each on top once. A pass finds the nearest
      * candidates of the top layer's bits, because slicing the only other layer is
      * exact. */
     template <bool KNOWN>
@@ -209,8 +209,7 @@ private:
         collect_axis(0, layer, 1, low_im);
     }
 
-    /* Take Algorithm 2: set d_distance and d_words. The layer below the top comes first
-     * in its word, k_re + side * k_im of each. */
+    /* Run Algorithm 2: set d_distance and d_words. */
     template <bool KNOWN>
     MP_STEP void search(int pass)
     {
@@ -311,9 +310,9 @@ private:
         }
     }
 
-    /* Take Algorithm 3: find each bit's nearest candidate for either value. One value's
-     * is the pass's best candidate, so that only candidates with the other value need a
-     * look. */
+    /* Run Algorithm 3: find each bit's nearest candidate for either value. The pass's
+     * best candidate is the nearest for one value, so only candidates with the other
+     * value need a look. */
     MP_STEP void collect(int pass)
     {
         const int top = d_nt - 1, count = words::count(d_nt);

@@ -93,8 +93,8 @@ public:
         return d_qr.usable & finite;
     }
 
-    /* Do the same so that metrics are comparable with the metrics of other column orders,
-     * even if columns are nearly dependent (see qr.h). y is overwritten. */
+    /* Do the same stepwise. Metrics are then comparable with the metrics of other column
+     * orders, even if columns are nearly dependent (see qr.h). y is overwritten. */
     MP_FN mask receive_stepwise(F* y)
     {
         const mask finite = d_qr.rotate_stepwise(y, &d_v[0]);
