@@ -14,6 +14,7 @@ from gnuradio.mimopack.cuda import device
 from slow_detectors import SlowNWay
 from source_tree import PACKAGES, ROOT
 from wifi_sky import make_sky
+from wifi_statistics import receive_frames
 
 
 @pytest.fixture(scope="session")
@@ -26,6 +27,12 @@ def companion(tmp_path_factory):
 def sky(tmp_path_factory):
     """A recording of 15 Wi-Fi frames, as wifi_sky.make_sky() describes it."""
     return make_sky(tmp_path_factory.mktemp("sky"))
+
+
+@pytest.fixture(scope="session")
+def received_frames():
+    """Wi-Fi frames of two antennas, as wifi_statistics.receive_frames() describes them."""
+    return receive_frames()
 
 
 @pytest.fixture(scope="session")

@@ -10,7 +10,7 @@ namespace mimopack {
 namespace MIMOPACK_ISA {
 
 /* The bits of a symbol (k_re, k_im) of square QAM, k = 0..side-1, from its word k_re +
- * side * k_im (see detectors/nway/greedy_search.h). Bits count in canonical order: real
+ * side * k_im (see detectors/nway/candidate_words.h). Bits count in canonical order: real
  * axis first, Gray bits from the most significant. */
 template <int WIDTH>
 struct symbol_bits {

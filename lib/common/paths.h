@@ -56,22 +56,9 @@ public:
     {
         const int nt = d_nt;
         d_qr.decompose(h, source);
-        const F half_side(0.5f * (side - 1));
         MP_UNROLL
-        for (int i = 0; i < nt; ++i) {
-            F sum_re(1.0f), sum_im(0.0f);
-            MP_UNROLL
-            for (int j = i + 1; j < nt; ++j) {
-                const int ij = 2 * (i * nt + j);
-                d_c[ij] = d_qr.r[ij] * d_qr.inverse[i];
-                d_c[ij + 1] = d_qr.r[ij + 1] * d_qr.inverse[i];
-                sum_re = sum_re + d_c[ij];
-                sum_im = sum_im + d_c[ij + 1];
-            }
-            /* (side-1)/2 (1+j) sum_{j>=i} c_ij, the shift of integer symbols */
-            d_offset[2 * i] = half_side * (sum_re - sum_im);
-            d_offset[2 * i + 1] = half_side * (sum_re + sum_im);
-        }
+        for (int i = 0; i < nt; ++i)
+            d_qr.divide_row(i, side, &d_c[0], &d_offset[0]);
     }
 
     /* Rotate a received vector. Return where it can be detected. */

@@ -211,6 +211,27 @@ struct qr : unscaled_qr<F, NT, NR> {
     {
         return base::rotate_stepwise(y, z, [](int) { return F(1.0f); });
     }
+
+    /* Set row i of c_ij = r_ij / r_ii. Set the shift of v_i = y_tilde_i / r_ii for
+     * symbols that are integers 0..side-1 on each axis: (side-1)/2 (1+j) sum_{j>=i} c_ij.
+     */
+    MP_FN void divide_row(int i, int side, F* c, F* offset) const
+    {
+        const int nt = d_nt;
+        const F half_side(0.5f * (side - 1));
+        F sum_re(1.0f), sum_im(0.0f);
+        MP_UNROLL
+        for (int j = i + 1; j < nt; ++j) {
+            const int ij = 2 * (i * nt + j);
+            c[ij] = r[ij] * inverse[i];
+            c[ij + 1] = r[ij + 1] * inverse[i];
+            sum_re = sum_re + c[ij];
+            sum_im = sum_im + c[ij + 1];
+        }
+        /* (1 + j)(sum_re + j sum_im) */
+        offset[2 * i] = half_side * (sum_re - sum_im);
+        offset[2 * i + 1] = half_side * (sum_re + sum_im);
+    }
 };
 
 } // namespace MIMOPACK_ISA

@@ -4,7 +4,7 @@
  * interference cancellation (SIC, 000 eq. 14), and candidates with a flipped bit of a
  * path (003 fig. 2, 002 fig. 6).
  *
- * Symbols and metrics are the ones of detectors/nway/greedy_search.h: x = scale (2k -
+ * Symbols and metrics are the ones of detectors/nway/passes.h: x = scale (2k -
  * (side-1)(1+j)), and the metric is |y_tilde - R x|^2 = sum_i w_i |v_i - sum_{j>=i} c_ij
  * k_j|^2, less the noise variance times the a-priori LLRs of the ones (002 eq. 4). Level
  * nt-1 is the root's. */
@@ -56,21 +56,9 @@ public:
     {
         const int nt = d_nt;
         d_qr.decompose(h);
-        const F half_side(0.5f * (side - 1));
         MP_UNROLL
         for (int i = 0; i < nt; ++i) {
-            F sum_re(1.0f), sum_im(0.0f);
-            MP_UNROLL
-            for (int j = i + 1; j < nt; ++j) {
-                const int ij = 2 * (i * nt + j);
-                c[ij] = d_qr.r[ij] * d_qr.inverse[i];
-                c[ij + 1] = d_qr.r[ij + 1] * d_qr.inverse[i];
-                sum_re = sum_re + c[ij];
-                sum_im = sum_im + c[ij + 1];
-            }
-            /* (1 + j)(sum_re + j sum_im) */
-            d_offset[2 * i] = half_side * (sum_re - sum_im);
-            d_offset[2 * i + 1] = half_side * (sum_re + sum_im);
+            d_qr.divide_row(i, side, &c[0], &d_offset[0]);
             const F two_scale_r = F(2.0f * d_scale) * d_qr.diagonal[i];
             w[i] = two_scale_r * two_scale_r;
         }
@@ -224,25 +212,15 @@ public:
         }
     }
 
-    /* Set max-log LLRs by level (002 eq. 4). */
-    MP_FN void soft(F noise_var, F* llr) const
+    /* Set LLRs by level: max-log LLRs, or +-1 for the bits of `path`. SOFT: bool, or a
+     * type that converts to it when compiling */
+    template <class SOFT>
+    MP_FN void llrs(SOFT is_soft, F noise_var, F* llr) const
     {
-        const F r = rsqrt(noise_var);
-        const F unit = r * r;
-        for (int b = 0; b < d_nt * bits; ++b)
-            llr[b] = (d_nearest[2 * b] - d_nearest[2 * b + 1]) * unit;
-    }
-
-    /* Set LLRs of +-1 for the bits of `path` by level. */
-    MP_FN void hard(F* llr) const
-    {
-        for (int level = 0; level < d_nt; ++level) {
-            const word value = gray_codes<WIDTH>(path[level].as_word());
-            MP_UNROLL
-            for (int b = 0; b < bits; ++b)
-                llr[level * bits + b] =
-                    select(value.bit(code::place(b)), F(1.0f), F(-1.0f));
-        }
+        if (is_soft)
+            soft(noise_var, llr);
+        else
+            hard(llr);
     }
 
 private:
@@ -264,6 +242,27 @@ private:
     buffer<F, NT * bits> d_metric;     /* of the branch with bit b flipped */
     buffer<F, NT * NT * bits> d_fresh; /* its words: [below][level][b] */
     buffer<F, 2 * NT * bits> d_nearest;
+
+    /* Set max-log LLRs by level (002 eq. 4). */
+    MP_FN void soft(F noise_var, F* llr) const
+    {
+        const F r = rsqrt(noise_var);
+        const F unit = r * r;
+        for (int b = 0; b < d_nt * bits; ++b)
+            llr[b] = (d_nearest[2 * b] - d_nearest[2 * b + 1]) * unit;
+    }
+
+    /* Set LLRs of +-1 for the bits of `path` by level. */
+    MP_FN void hard(F* llr) const
+    {
+        for (int level = 0; level < d_nt; ++level) {
+            const word value = gray_codes<WIDTH>(path[level].as_word());
+            MP_UNROLL
+            for (int b = 0; b < bits; ++b)
+                llr[level * bits + b] =
+                    select(value.bit(code::place(b)), F(1.0f), F(-1.0f));
+        }
+    }
 
     /* Compute all branches of a level. A branch changes one axis of the symbol, and with
      * it the residuals at the levels below (d_residual). */

@@ -11,7 +11,7 @@
  *   team_blocks         the same, for a kernel whose warps work together on each vector
  *   threads_together    the threads that go on together: a warp's, or a block's
  *   put() take() advance() finish()
- *                       a search in steps, see in_steps.h */
+ *                       a search in steps (see in_steps.h), in place of detect() */
 #pragma once
 #include "common/bit_order.h"
 #include "cuda/batch.h"

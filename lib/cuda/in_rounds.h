@@ -99,6 +99,23 @@ MP_FN lane::mask load_prior(const batch& all,
         asked::points, asked::num_tx, &arrays.known[0], &arrays.canonical[0]);
 }
 
+/* Detects a vector; a kernel that searches in steps takes all of them. Returns whether
+ * the vector is usable. */
+template <class Kernel>
+MP_FN lane::mask
+detect_whole(Kernel& kernel, const lane* y, lane noise, const lane* prior, lane* llr)
+{
+    if constexpr (comes_in_steps<Kernel>(0)) {
+        kernel.put(y, noise, threadIdx.x);
+        kernel.take(threadIdx.x);
+        while (kernel.advance()) {
+        }
+        return kernel.finish(noise, llr);
+    } else {
+        return kernel.detect(y, noise, prior, llr);
+    }
+}
+
 /* Detects a vector of the thread's chunk; returns whether it was erased. */
 template <class Kernel>
 MP_FN bool detect_vector(Kernel& kernel,
@@ -117,10 +134,11 @@ MP_FN bool detect_vector(Kernel& kernel,
     if constexpr (asked::has_prior)
         usable = usable & load_prior<Kernel>(all, arrays, now, vector);
     begin(kernel, all, vector, threads_of_round{ now.rows, now.exists }, 0);
-    usable = usable & kernel.detect(&arrays.received[0],
-                                    noise,
-                                    asked::has_prior ? &arrays.canonical[0] : nullptr,
-                                    &arrays.found[0]);
+    usable = usable & detect_whole(kernel,
+                                   &arrays.received[0],
+                                   noise,
+                                   asked::has_prior ? &arrays.canonical[0] : nullptr,
+                                   &arrays.found[0]);
     order_llr(asked::points,
               layers(),
               usable,

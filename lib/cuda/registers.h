@@ -58,7 +58,7 @@ MP_FN void swap_rows(float (&rows)[NT][SIZE])
     }
 }
 
-/* A vector's triangular system (see detectors/nway/greedy_search.h): row i is v_i -
+/* A vector's triangular system (see detectors/nway/passes.h): row i is v_i -
  * sum_{j>i} c_ij s_j - s_i with weight w_i, s in steps of 1 round 0. KNOWN: bits have
  * a-priori LLRs; `half` has half of them, in units of the metrics. */
 template <int NT, int WIDTH, bool KNOWN = false>

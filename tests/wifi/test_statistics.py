@@ -6,31 +6,13 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from gnuradio.mimopack import wifi
 from gnuradio.mimopack.wifi.statistics import Statistics, condition_db, total_of
-from wifi_air import FRAMES, air
-
-RATE = 20e6
+from wifi_statistics import RATE, counted
 
 
-@pytest.fixture(scope="module")
-def received():
-    """Return (frames with points of two antennas, sent frames)."""
-    samples, sent = air(FRAMES * 3, num_rx=2)
-    receiver = wifi.Receiver(2, keep_symbols=True)
-    return receiver.process(samples) + receiver.finish(), sent
-
-
-def _counted(frames, **options):
-    statistics = Statistics(2, RATE, **options)
-    for frame in frames:
-        statistics.add(frame)
-    return statistics
-
-
-def test_counts_are_those_of_what_was_sent(received):
-    frames, sent = received
-    figures = _counted(frames).figures()
+def test_counts_are_those_of_what_was_sent(received_frames):
+    frames, sent = received_frames
+    figures = counted(frames).figures()
     assert set(figures.totals) == {(one.format.name, one.format.mcs, one.format.num_streams)
                                    for one in sent}
     for kind, row in figures.totals.items():
@@ -44,9 +26,9 @@ def test_counts_are_those_of_what_was_sent(received):
     assert figures.total == total_of(figures.recent)
 
 
-def test_rates_are_of_the_last_window_of_the_samples_time(received):
-    frames = received[0]
-    statistics = _counted(frames, window=0.1)
+def test_rates_are_of_the_last_window_of_the_samples_time(received_frames):
+    frames = received_frames[0]
+    statistics = counted(frames, window=0.1)
     figures = statistics.figures()
     assert figures.seconds == figures.window == pytest.approx(
         (frames[-1].start + frames[-1].num_samples) / RATE)
@@ -65,22 +47,22 @@ def test_rates_are_of_the_last_window_of_the_samples_time(received):
     assert figures.total.frames == len(frames)
 
 
-def test_lost_frames_and_wrong_check_sequences_are_told(received):
-    frame = received[0][0]
+def test_lost_frames_and_wrong_check_sequences_are_told(received_frames):
+    frame = received_frames[0][0]
     wrong = replace(frame, mpdus=tuple(one._replace(fcs_ok=False) for one in frame.mpdus))
     unknown = replace(frame, format=None, mpdus=(), problem="unknown")
-    row = _counted([frame, wrong]).figures().total
+    row = counted([frame, wrong]).figures().total
     assert (row.frames, row.lost, row.mpdus, row.mpdus_ok, row.fcs_share) == (2, 1, 2, 1, 0.5)
-    figures = _counted([unknown]).figures()
+    figures = counted([unknown]).figures()
     assert figures.totals[("unknown", None, 0)].lost == 1
     assert np.isnan(figures.total.fcs_share) and figures.shown is not None
 
 
-def test_levels_are_means_of_each_antenna(received):
-    frame = received[0][0]
+def test_levels_are_means_of_each_antenna(received_frames):
+    frame = received_frames[0][0]
     other = replace(frame, antenna_snr_db=(10.0, 20.0), level_dbfs=(-30.0, -31.0),
                     noise_dbfs=(-50.0, -52.0))
-    figures = _counted([frame, other]).figures()
+    figures = counted([frame, other]).figures()
     assert figures.snr_db == pytest.approx((np.array(frame.antenna_snr_db) + [10, 20]) / 2)
     assert figures.level_dbfs == pytest.approx((np.array(frame.level_dbfs) + [-30, -31]) / 2)
     with pytest.raises(ValueError, match="got 3 antennas, must be 2"):
@@ -88,9 +70,9 @@ def test_levels_are_means_of_each_antenna(received):
                                         noise_dbfs=(1.0,) * 3))
 
 
-def test_the_frame_that_asks_most_of_the_channel_is_shown(received):
-    frames = received[0]
-    figures = _counted(frames).figures()
+def test_the_frame_that_asks_most_of_the_channel_is_shown(received_frames):
+    frames = received_frames[0]
+    figures = counted(frames).figures()
     # VHT MCS 4 with two streams: 16-QAM.
     assert (figures.shown.format.name, figures.shown.format.num_streams) == ("vht", 2)
     assert figures.shown is [one for one in frames if one.format.name == "vht"][-1]
@@ -99,11 +81,11 @@ def test_the_frame_that_asks_most_of_the_channel_is_shown(received):
     assert figures.magnitude_db == pytest.approx(20 * np.log10(np.abs(matrices)), abs=1e-4)
     # A less demanding frame replaces it after it has left the window.
     later = replace(frames[0], start=frames[0].start + int(3 * RATE))
-    assert _counted([*frames, later]).figures().shown is later
+    assert counted([*frames, later]).figures().shown is later
 
 
-def test_condition_numbers(received):
-    state = received[0][1].channel
+def test_condition_numbers(received_frames):
+    state = received_frames[0][1].channel
     matrices = np.zeros((3, 2, 2), np.complex64)
     matrices[0], matrices[1], matrices[2] = np.eye(2), np.diag([10, 1]), [[1, 1], [1, 1]]
     found = condition_db(replace(state, matrices=matrices, noise=np.ones(2)))
@@ -113,12 +95,12 @@ def test_condition_numbers(received):
     assert found[:2] == pytest.approx([10, 30], abs=1e-4)
 
 
-def test_a_channel_that_is_no_number_does_no_harm(received):
-    frame = received[0][1]
+def test_a_channel_that_is_no_number_does_no_harm(received_frames):
+    frame = received_frames[0][1]
     matrices = frame.channel.matrices.copy()
     matrices[0], matrices[1], matrices[2] = np.nan, np.inf, 0
     bad = replace(frame, channel=replace(frame.channel, matrices=matrices))
-    figures = _counted([bad]).figures(losses=True)
+    figures = counted([bad]).figures(losses=True)
     assert figures.condition_db[:3] == pytest.approx(300) and figures.condition_db[3:].max() < 50
     assert figures.losses.mmse_db >= 0
 

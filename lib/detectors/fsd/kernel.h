@@ -174,10 +174,7 @@ public:
                 d_soft ? lowest : 0,
                 true);
         }
-        if (d_soft)
-            d_tree.soft(noise_var, &d_llr[0]);
-        else
-            d_tree.hard(&d_llr[0]);
+        d_tree.llrs(d_soft, noise_var, &d_llr[0]);
         d_order.columns.to_layers(&d_llr[0], bits, llr);
         return usable;
     }

@@ -56,16 +56,7 @@ public:
         d_qr.decompose(&d_order.columns.h[0]);
     }
 
-    MP_FN mask detect(const lane* y, lane noise_var, const lane*, lane* llr)
-    {
-        put(y, noise_var, threadIdx.x);
-        take(threadIdx.x);
-        while (advance()) {
-        }
-        return finish(noise_var, llr);
-    }
-
-    /* detect() in steps, as shared_sphere has it */
+    /* A search in steps, as shared_sphere has it */
     MP_FN void put(const lane* y, lane noise_var, int place)
     {
         storage& s = shared();

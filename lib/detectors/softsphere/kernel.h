@@ -161,7 +161,7 @@ private:
     buffer<F, NT * bits> d_prior, d_llr;
     buffer<F, 2 * NT * side> d_cost;
     tree d_search;
-    /* nt for each vector; see tree_search::problem */
+    /* nt for each vector; see tree_problem */
     axis_costs* const d_costs;
     hypotheses *const d_hypothesis, *const d_slack;
     typename node_list::row* const d_nodes; /* node_list::num_rows(nt) for each vector */

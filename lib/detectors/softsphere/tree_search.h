@@ -11,14 +11,13 @@
  *
  * If lanes held different vectors, they would wait for each other here. Instead, a lane
  * holds children of one node. The children at level 2 that survive are collected, and
- * finished together as soon as they fill a lane: level 1 from the nearest symbol
- * outwards, level 0 by slicing.
+ * finished together as soon as they fill a lane (listed_nodes.h): level 1 from the
+ * nearest symbol outwards, level 0 by slicing.
  *
  * The search finds the hypotheses of levels `first` and above exactly, and leaves the
  * others to searches with other column orders. */
 #pragma once
-#include "detectors/softsphere/leaf_search.h"
-#include "detectors/softsphere/tree_storage.h"
+#include "detectors/softsphere/listed_nodes.h"
 
 namespace mimopack {
 namespace MIMOPACK_ISA {
@@ -28,6 +27,7 @@ class tree_search
 {
 public:
     using storage = tree_storage<F, WIDTH>;
+    using problem = tree_problem<F, WIDTH>;
     using symbol_row = typename storage::symbol_row;
     using hypotheses = typename storage::hypotheses;
     using axis_costs = typename storage::axis_costs;
@@ -40,19 +40,6 @@ public:
     static constexpr int bits = storage::bits;
     static constexpr int chunks = storage::chunks;
     static constexpr int symbols = storage::symbols;
-
-    /* One vector's level_model and the hypotheses that a search improves. Costs,
-     * hypotheses and slack have an entry for each column of H, not for each level. */
-    struct problem {
-        lane_element<F> b, r, diagonal;
-        lane_element<F> inverse; /* 1 / diagonal */
-        const axis_costs* cost;  /* null without priors */
-        hypotheses* hypothesis;  /* improved by the search */
-        const hypotheses* slack; /* distances above the least metric from which on
-                                    hypotheses do not matter; null without a limit */
-        int shift;               /* level i is column (i + shift) mod nt */
-        int first;               /* lowest level whose hypotheses are wanted, >= 2 */
-    };
 
     /* nt >= 3. With three layers, the root stands as the only child at level 3. */
     MP_FN tree_search(arena<F>& a, int nt)
@@ -131,27 +118,12 @@ private:
             }
     }
 
-    MP_FN int column(int level) const
-    {
-        return level + d_p.shift < d_nt ? level + d_p.shift : level + d_p.shift - d_nt;
-    }
-
     MP_FN static float larger(float a, float b) { return a < b ? b : a; }
-
-    /* r between a level and a level above it */
-    MP_FN F r_re(int level, int above) const
-    {
-        return d_p.r.spread(2 * (level * d_nt + above));
-    }
-    MP_FN F r_im(int level, int above) const
-    {
-        return d_p.r.spread(2 * (level * d_nt + above) + 1);
-    }
 
     MP_FN void set_costs()
     {
         for (int level = 1; level < d_nt; ++level) {
-            const axis_costs& axis = d_p.cost[column(level)];
+            const axis_costs& axis = d_p.cost[d_p.column(level, d_nt)];
             symbol_row& cost = d_level[level].cost;
             for (int s = 0; s < size; ++s)
                 cost[s] = axis.re[s / side] + axis.im[s % side];
@@ -168,7 +140,7 @@ private:
         float below = 0.0f;
         for (int level = d_p.first; level < d_nt; ++level) {
             d_level[level].below = below;
-            const hypotheses& h = d_p.hypothesis[column(level)];
+            const hypotheses& h = d_p.hypothesis[d_p.column(level, d_nt)];
             for (int s = 0; s < symbols; s += F::width) {
                 const auto code = d_table->code.load(s).as_word();
                 F largest(0.0f);
@@ -293,7 +265,7 @@ private:
                 m = m + at.cost.load(s);
             F re, im;
             for (int i = 0; i < level; ++i) {
-                const F r = r_re(i, level), q = r_im(i, level);
+                const F r = d_p.r_re(i, level, d_nt), q = d_p.r_im(i, level, d_nt);
                 re = fma(q, k_im, fnma(r, k_re, parent.spread(2 * i)));
                 im = fnma(q, k_re, fnma(r, k_im, parent.spread(2 * i + 1)));
                 to[2 * i].store(s, re);
@@ -335,7 +307,8 @@ private:
     template <bool Prior>
     MP_FN void set_symbol_lanes(symbol_lane (&lanes)[chunks]) const
     {
-        const F step = d_p.diagonal.spread(2), r = r_re(1, 2), q = r_im(1, 2);
+        const F step = d_p.diagonal.spread(2), r = d_p.r_re(1, 2, d_nt),
+                q = d_p.r_im(1, 2, d_nt);
         for (int c = 0; c < chunks; ++c) {
             const F re = d_table->re.load(c * F::width),
                     im = d_table->im.load(c * F::width);
@@ -415,144 +388,13 @@ private:
             F(static_cast<float>(d_level[i].chosen)).store(d_list.path(i) + at);
     }
 
-    template <bool Prior>
-    MP_FN leaf_search<F, WIDTH> leaves_of_problem() const
-    {
-        leaf_search<F, WIDTH> leaves;
-        leaves.step0 = d_p.diagonal.spread(0);
-        leaves.inverse0 = d_p.inverse.spread(0);
-        leaves.step1 = d_p.diagonal.spread(1);
-        leaves.inverse1 = d_p.inverse.spread(1);
-        leaves.r_re = r_re(0, 1);
-        leaves.r_im = r_im(0, 1);
-        leaves.symbols = symbols;
-        leaves.re = d_table->re.value;
-        leaves.im = d_table->im.value;
-        leaves.cost1 = d_level[1].cost.value;
-        leaves.cost0 = Prior ? &d_p.cost[column(0)] : nullptr;
-        return leaves;
-    }
-
-    /* Finish the listed nodes, a lane at a time, while at least `least` are left. Return
-     * whether a hypothesis improved. */
+    /* Finish the listed nodes while at least `least` are left. Return whether a
+     * hypothesis improved. */
     template <bool Prior>
     MP_STEP bool finish(int least)
     {
-        const leaf_search<F, WIDTH> leaves = leaves_of_problem<Prior>();
-        bool changed = false;
-        while (d_listed >= least) {
-            const int count = d_listed < F::width ? d_listed : F::width;
-            d_listed -= count;
-            const last_node<F> node = listed_node(d_listed, count);
-            float found[F::width];
-            unsigned unsure = 0;
-            if (Prior) {
-                node.limit.store(found);
-                unsure = (node.metric < node.limit).to_bits();
-            } else {
-                leaves.nearest_leaves(node, unsure).store(found);
-            }
-            if (unsure)
-                search_leaves<Prior>(leaves, node, unsure, found);
-            const unsigned improved = (F::load(found) < node.limit).to_bits();
-            if (improved) {
-                changed = true;
-                for (int level = d_p.first; level < d_nt; ++level)
-                    improve(level, improved, found);
-            }
-        }
-        return changed;
-    }
-
-    /* Search all leaves of the nodes set in `unsure`, one node at a time. */
-    template <bool Prior>
-    MP_FN void search_leaves(const leaf_search<F, WIDTH>& leaves,
-                             const last_node<F>& node,
-                             unsigned unsure,
-                             float* found) const
-    {
-        float b[4][F::width], metrics[F::width];
-        node.b0_re.store(b[0]);
-        node.b0_im.store(b[1]);
-        node.b1_re.store(b[2]);
-        node.b1_im.store(b[3]);
-        node.metric.store(metrics);
-        for (; unsure; unsure &= unsure - 1) {
-            const int v = lowest_bit(unsure);
-            const float own[4] = { b[0][v], b[1][v], b[2][v], b[3][v] };
-            const float m = leaves.template least_leaf<Prior>(metrics[v], own);
-            found[v] = m < found[v] ? m : found[v];
-        }
-    }
-
-    /* Return `count` nodes of the list from `from` on. The rest of the lane gets metrics
-     * that improve nothing. */
-    MP_FN last_node<F> listed_node(int from, int count) const
-    {
-        last_node<F> node;
-        const auto exists = d_table->index.load(0).as_word().to_float() < F(count - 0.5f);
-        node.metric = select(exists, F::load(d_list.metric() + from), F(no_metric));
-        node.limit = select(exists, F::load(d_list.limit() + from), F(0.0f));
-        /* b, less the symbols at levels 3 and 2 */
-        F b[4];
-        for (int i = 0; i < 4; ++i)
-            b[i] = d_nt > 4 ? F::load(d_list.left(i) + from) : d_p.b.spread(i);
-        const auto symbol =
-            F::load(reinterpret_cast<const float*>(d_list.last_symbols() + from))
-                .as_word();
-        for (int level = 2; level < (d_nt > 3 ? 4 : 3); ++level) {
-            const int place = 2 * WIDTH * (level - 2);
-            const F k_re = level_of(symbol >> (place + WIDTH)),
-                    k_im = level_of(symbol >> place);
-            for (int i = 0; i < 2; ++i) {
-                const F r = r_re(i, level), q = r_im(i, level);
-                b[2 * i] = fma(q, k_im, fnma(r, k_re, b[2 * i]));
-                b[2 * i + 1] = fnma(q, k_re, fnma(r, k_im, b[2 * i + 1]));
-            }
-        }
-        node.b0_re = b[0];
-        node.b0_im = b[1];
-        node.b1_re = b[2];
-        node.b1_im = b[3];
-        return node;
-    }
-
-    template <class Word>
-    MP_FN static F level_of(Word index)
-    {
-        const F k = (index & static_cast<unsigned>(side - 1)).to_float();
-        return levels::folds ? k + F(levels::origin) : k;
-    }
-
-    /* The symbol of a node in the list at a wanted level */
-    MP_FN int symbol_of(int node, int level) const
-    {
-        if (level > 3)
-            return static_cast<int>(d_list.path(level)[node]);
-        return d_list.last_symbols()[node] >> (level == 3 ? bits : 0) & (size - 1);
-    }
-
-    /* Lower a level's hypotheses to the metrics found for the nodes finished last. Bit i
-     * of `improved` stands for node i of them. */
-    MP_FN void improve(int level, unsigned improved, const float* found)
-    {
-        constexpr int lanes = hypotheses::length / F::width;
-        hypotheses& stored = d_p.hypothesis[column(level)];
-        F h[lanes];
-        MP_UNROLL
-        for (int i = 0; i < lanes; ++i)
-            h[i] = stored.load(i * F::width);
-        for (; improved; improved &= improved - 1) {
-            const int node = lowest_bit(improved);
-            const hypotheses& apart =
-                d_table->disagreement[symbol_of(d_listed + node, level)];
-            MP_UNROLL
-            for (int i = 0; i < lanes; ++i)
-                h[i] = min(h[i], apart.load(i * F::width) + F(found[node]));
-        }
-        MP_UNROLL
-        for (int i = 0; i < lanes; ++i)
-            stored.store(i * F::width, h[i]);
+        const listed_nodes<F, WIDTH> nodes(d_nt, d_p, *d_table, d_level[1].cost, d_list);
+        return nodes.template finish<Prior>(d_listed, least);
     }
 };
 

@@ -118,5 +118,37 @@ struct tree_storage {
     };
 };
 
+/* One vector's level_model and the hypotheses that a search improves. Costs, hypotheses
+ * and slack have an entry for each column of H, not for each level. */
+template <class F, int WIDTH>
+struct tree_problem {
+    using axis_costs = typename tree_storage<F, WIDTH>::axis_costs;
+    using hypotheses = typename tree_storage<F, WIDTH>::hypotheses;
+
+    lane_element<F> b, r, diagonal;
+    lane_element<F> inverse; /* 1 / diagonal */
+    const axis_costs* cost;  /* null without priors */
+    hypotheses* hypothesis;  /* improved by the search */
+    const hypotheses* slack; /* distances above the least metric from which on hypotheses
+                                do not matter; null without a limit */
+    int shift;               /* level i is column (i + shift) mod nt */
+    int first;               /* lowest level whose hypotheses are wanted, >= 2 */
+
+    MP_FN int column(int level, int nt) const
+    {
+        return level + shift < nt ? level + shift : level + shift - nt;
+    }
+
+    /* r between a level and a level above it */
+    MP_FN F r_re(int level, int above, int nt) const
+    {
+        return r.spread(2 * (level * nt + above));
+    }
+    MP_FN F r_im(int level, int above, int nt) const
+    {
+        return r.spread(2 * (level * nt + above) + 1);
+    }
+};
+
 } // namespace MIMOPACK_ISA
 } // namespace mimopack

@@ -271,16 +271,8 @@ public:
         d_qr.decompose(&d_order.columns.h[0]);
     }
 
-    MP_FN mask detect(const lane* y, lane noise_var, const lane*, lane* llr)
-    {
-        put(y, noise_var, threadIdx.x);
-        take(threadIdx.x);
-        while (advance()) {
-        }
-        return finish(noise_var, llr);
-    }
-
-    /* detect() in steps: puts a vector where any thread of the warp may take it. */
+    /* A search in steps (see cuda/in_steps.h): puts a vector where any thread of the warp
+     * may take it. */
     MP_FN void put(const lane* y, lane, int place)
     {
         storage& s = shared();

@@ -13,23 +13,7 @@ from gnuradio.mimopack.apps.cli import main
 from gnuradio.mimopack.wifi.statistics import Statistics
 from missing_packages import hide
 from wifi_air import FRAMES, air, record
-
-RATE = 20e6
-
-
-@pytest.fixture(scope="module")
-def received():
-    """Return (frames with points of two antennas, sent frames)."""
-    samples, sent = air(FRAMES * 3, num_rx=2)
-    receiver = wifi.Receiver(2, keep_symbols=True)
-    return receiver.process(samples) + receiver.finish(), sent
-
-
-def _counted(frames, **options):
-    statistics = Statistics(2, RATE, **options)
-    for frame in frames:
-        statistics.add(frame)
-    return statistics
+from wifi_statistics import RATE, counted
 
 
 @pytest.fixture(scope="module")
@@ -59,14 +43,14 @@ def test_wrong_addresses_are_refused(simulated, address):
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "::1"])
-def test_prometheus_reads_the_figures(received, host):
+def test_prometheus_reads_the_figures(received_frames, host):
     """The parser of Prometheus' own Python package reads the metrics."""
     pytest.importorskip("prometheus_client")
     from gnuradio.mimopack.apps.wifi.metrics import bind, serving
     from prometheus_client.parser import text_string_to_metric_families
 
-    frames, sent = received
-    statistics = _counted(frames)
+    frames, sent = received_frames
+    statistics = counted(frames)
     statistics.status({"samples": 100, "gaps": 3, "lost": 700, "dropped": 11, "load": 0.25,
                        "waiting": 0.01})
     try:

@@ -1,0 +1,264 @@
+/* SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+ * SPDX-License-Identifier: GPL-3.0-or-later */
+/* Read the bits of the signal fields, and tell from the turns of their symbols what the
+ * frame is. A frame's results depend on no other frame. */
+#include "codes/viterbi/kernel.h"
+#include "wifi/lanes.h"
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+namespace mimopack {
+namespace MIMOPACK_ISA {
+
+namespace {
+
+constexpr int symbols_read = 3;
+
+struct value {
+    double re, im;
+};
+
+/* A frame's three symbols */
+class signal_field
+{
+public:
+    signal_field(const wifi_signals& s, std::int64_t frame)
+        : d_s(s), d_combined(s.combined + 2 * frame * symbols_read * wifi_legacy)
+    {
+        /* The turn of the L-LTF's halves against each other is known to 1 / strength,
+         * rad^2. */
+        for (int t = 0; t < symbols_read; ++t) {
+            const double share = part_fft / s.distance[t];
+            align(t, { 1, 0 }, s.strength[frame] / 2 * share * share);
+        }
+    }
+
+    bool turned(int t) const
+    {
+        double re = 0, im = 0;
+        for (const value& x : d_data[t]) {
+            re += x.re * x.re;
+            im += x.im * x.im;
+        }
+        return im > re;
+    }
+
+    /* Write the LLRs of a symbol in the order of the code. */
+    void put_llrs(int t, bool imaginary, float* out) const
+    {
+        for (int j = 0; j < wifi_signal_bits; ++j) {
+            const value& x = d_data[t][d_s.order[j]];
+            out[j] = static_cast<float>(4 * (imaginary ? x.im : x.re));
+        }
+    }
+
+    /* Turn all symbols by the phase that the decoded subcarriers tell. */
+    void turn_by(const std::uint8_t* coded, double strength)
+    {
+        value sum{ 0, 0 };
+        const auto add = [&](std::int64_t k, double sign) {
+            sum.re += sign * d_combined[2 * k];
+            sum.im += sign * d_combined[2 * k + 1];
+        };
+        for (int j = 0; j < wifi_signal_bits; ++j)
+            add(d_s.data[d_s.order[j]], coded[j] ? 1 : -1);
+        for (int p = 0; p < 4; ++p)
+            add(d_s.pilots[p], d_s.pilot_signs[p]);
+        const double turn = std::atan2(sum.im, sum.re);
+        for (int t = 0; t < symbols_read; ++t) {
+            const double share = d_s.distance[0] / d_s.distance[t];
+            const double angle = -turn / share;
+            align(t, { std::cos(angle), std::sin(angle) }, strength * share * share);
+            if (t < 2)
+                for (int d = 0; d < wifi_signal_bits; ++d) {
+                    const float* x = d_combined + 2 * (t * wifi_legacy + d_s.data[d]);
+                    d_flat[t][d] = x[0] * std::cos(angle) - x[1] * std::sin(angle);
+                }
+        }
+    }
+
+    bool repeated() const
+    {
+        double both = 0, first = 0;
+        for (int d = 0; d < wifi_signal_bits; ++d) {
+            both += d_flat[0][d] * d_flat[1][d];
+            first += d_flat[0][d] * d_flat[0][d];
+        }
+        return both > 0.5 * first;
+    }
+
+private:
+    static constexpr double part_fft = 64;
+
+    const wifi_signals& d_s;
+    const float* d_combined;
+    value d_data[symbols_read][wifi_signal_bits];
+    double d_flat[2][wifi_signal_bits]; /* real parts */
+
+    /* Turn a symbol, and then align it by its pilots. prior is the weight of no turn. */
+    void align(int t, value by, double prior)
+    {
+        const float* x = d_combined + 2 * t * wifi_legacy;
+        const auto turned = [&](std::int64_t k) {
+            return value{ x[2 * k] * by.re - x[2 * k + 1] * by.im,
+                          x[2 * k] * by.im + x[2 * k + 1] * by.re };
+        };
+        value total{ prior, 0 };
+        for (int p = 0; p < 4; ++p) {
+            const value pilot = turned(d_s.pilots[p]);
+            total.re += pilot.re * d_s.pilot_signs[4 * t + p];
+            total.im += pilot.im * d_s.pilot_signs[4 * t + p];
+        }
+        const double size = std::max(std::hypot(total.re, total.im), 1e-30);
+        const double re = total.re / size, im = -total.im / size;
+        for (int d = 0; d < wifi_signal_bits; ++d) {
+            const value data = turned(d_s.data[d]);
+            d_data[t][d] = { data.re * re - data.im * im, data.re * im + data.im * re };
+        }
+    }
+};
+
+/* Return the least agreement: the sum of LLRs that agree with the decoded bits less those
+ * that do not, over the sum of magnitudes. Random LLRs reach 0.73 in the median. LLRs of
+ * an L-SIG at 0 dB reach 0.96 in the median, and 99.9 of 100 reach more than 0.81. */
+double agreement(double snr)
+{
+    const double db = 10 * std::log10(std::max(snr, 1e-3));
+    return 0.76 + (0.92 - 0.76) * std::min(std::max((db - 2) / 10, 0.0), 1.0);
+}
+
+/* Return whether LLRs agree with the bits decoded from them, because a parity bit tells
+ * little. Set the coded bits. */
+bool agrees(const float* llr, const std::uint8_t* bits, double snr, std::uint8_t* coded)
+{
+    int state = 0;
+    double with = 0, all = 0;
+    for (int i = 0; i < wifi_signal_bits / 2; ++i) {
+        const int out = viterbi_code::output_of(state, bits[i]);
+        state = state >> 1 | bits[i] << 5;
+        for (int b = 0; b < 2; ++b) {
+            const float x = llr[2 * i + b];
+            coded[2 * i + b] = out >> (1 - b) & 1;
+            with += coded[2 * i + b] ? x : -x;
+            all += std::fabs(x);
+        }
+    }
+    return with >= agreement(snr) * all;
+}
+
+constexpr int half = wifi_signal_bits / 2; /* uncoded bits of a symbol */
+constexpr int tail = 6;
+
+/* Blocks for the Viterbi decoder, one for each frame that has such a signal field */
+struct signal_blocks {
+    std::vector<float> llr;
+    std::vector<std::int64_t> num_bits, frame;
+    std::vector<std::uint8_t> bits;
+
+    void add_symbol(const signal_field& field, int symbol, bool imaginary)
+    {
+        llr.resize(llr.size() + wifi_signal_bits);
+        field.put_llrs(symbol, imaginary, llr.data() + llr.size() - wifi_signal_bits);
+    }
+    /* End a block of one or more symbols. */
+    void end(std::int64_t of_frame, int symbols)
+    {
+        num_bits.push_back(symbols * half - tail);
+        frame.push_back(of_frame);
+    }
+    void decode(const wifi_signals& s)
+    {
+        std::int64_t total = 0;
+        for (const std::int64_t n : num_bits)
+            total += n;
+        bits.assign(total, 0);
+        if (total)
+            s.decode(s.decoder,
+                     llr.data(),
+                     num_bits.data(),
+                     static_cast<std::int64_t>(num_bits.size()),
+                     bits.data());
+    }
+};
+
+/* Add the first signal field, or none, and return what its turns say. */
+wifi_signal_kind
+add_first(const signal_field& field, std::int64_t frame, signal_blocks& first)
+{
+    if (!field.turned(0)) {
+        first.add_symbol(field, 0, false);
+        first.end(frame, 1);
+        return wifi_l_sig;
+    }
+    if (field.turned(1)) {
+        first.add_symbol(field, 0, true);
+        first.add_symbol(field, 1, true);
+        first.end(frame, 2);
+        return wifi_greenfield;
+    }
+    return wifi_no_signal;
+}
+
+/* Check an L-SIG against its LLRs, add the field behind it if there is one, and return
+ * what the frame is. */
+std::uint8_t judge_l_sig(const wifi_signals& s,
+                         std::int64_t frame,
+                         const float* llr,
+                         signal_field& field,
+                         signal_blocks& second)
+{
+    std::uint8_t coded[wifi_signal_bits];
+    if (!agrees(llr, s.first + frame * half, s.strength[frame] / wifi_legacy, coded))
+        return wifi_no_signal;
+    field.turn_by(coded, s.strength[frame]);
+    const bool turned = field.turned(1);
+    int kind = wifi_l_sig;
+    kind |= turned ? wifi_second_turned : 0;
+    kind |= field.repeated() ? wifi_repeated : 0;
+    if (field.turned(2)) {
+        kind |= wifi_third_turned;
+        second.add_symbol(field, 1, turned);
+        second.add_symbol(field, 2, true);
+        second.end(frame, 2);
+    }
+    return static_cast<std::uint8_t>(kind);
+}
+
+} // namespace
+
+void read(const wifi_signals& s)
+{
+    std::vector<signal_field> fields;
+    fields.reserve(s.frames);
+    signal_blocks first, second;
+    for (std::int64_t frame = 0; frame < s.frames; ++frame) {
+        fields.emplace_back(s, frame);
+        s.kind[frame] = add_first(fields.back(), frame, first);
+    }
+    first.decode(s);
+    std::fill(s.first, s.first + s.frames * half, std::uint8_t{ 0 });
+    std::fill(s.second, s.second + s.frames * 2 * half, std::uint8_t{ 0 });
+    const float* llr = first.llr.data();
+    const std::uint8_t* bits = first.bits.data();
+    for (std::size_t i = 0; i < first.frame.size(); ++i) {
+        const std::int64_t frame = first.frame[i], num_bits = first.num_bits[i];
+        if (s.kind[frame] == wifi_greenfield) {
+            std::copy_n(bits, num_bits, s.second + frame * 2 * half);
+        } else {
+            std::copy_n(bits, num_bits, s.first + frame * half);
+            s.kind[frame] = judge_l_sig(s, frame, llr, fields[frame], second);
+        }
+        llr += 2 * (num_bits + tail);
+        bits += num_bits;
+    }
+    second.decode(s);
+    bits = second.bits.data();
+    for (const std::int64_t frame : second.frame) {
+        std::copy_n(bits, 2 * half - tail, s.second + frame * 2 * half);
+        bits += 2 * half - tail;
+    }
+}
+
+} // namespace MIMOPACK_ISA
+} // namespace mimopack

@@ -1,0 +1,24 @@
+# SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Wi-Fi frames that two antennas received, and their statistics."""
+
+from gnuradio.mimopack import wifi
+from gnuradio.mimopack.wifi.statistics import Statistics
+from wifi_air import FRAMES, air
+
+RATE = 20e6
+
+
+def receive_frames():
+    """Return (received frames with their points, sent frames)."""
+    samples, sent = air(FRAMES * 3, num_rx=2)
+    receiver = wifi.Receiver(2, keep_symbols=True)
+    return receiver.process(samples) + receiver.finish(), sent
+
+
+def counted(frames, **options):
+    """Return new statistics, with these options, that have counted the frames."""
+    statistics = Statistics(2, RATE, **options)
+    for frame in frames:
+        statistics.add(frame)
+    return statistics
