@@ -30,7 +30,7 @@ class Constant:
         self._copies = {}
 
     def beside(self, value):
-        """Return the constant where another array is: on the host, or on the same GPU."""
+        """Return the constant as an array on the device that holds value: the host or a GPU."""
         if not is_device_array(value):
             return self.values
         gpu = value.device.id

@@ -6,9 +6,9 @@
 - "reference" runs NumPy in double precision and takes host arrays.
 - "cuda" runs on a GPU. Arrays on a GPU stay there. Host arrays are copied to the GPU, and the
   results are copied back.
-- "auto" processes arrays of a GPU on that GPU. A batch of host arrays goes to the GPU if it has at
-  least the size from which the GPU was faster in a measurement on this machine (``crossover``).
-  Smaller batches go to the CPU, as do all batches on a machine without a GPU.
+- "auto" processes arrays on a GPU on that GPU. A batch of host arrays goes to the GPU if the GPU is
+  faster for its size, according to a measurement on this machine (``crossover``). Smaller batches
+  go to the CPU, as do all batches on a machine without a GPU.
 
 A GPU failure on a batch of host arrays is reported once: ``on_failure`` is called if it is set;
 otherwise "auto" warns and "cuda" raises the exception. After ``on_failure`` or the warning, the CPU
@@ -68,14 +68,13 @@ class Placement:
             on_cpu: a function without arguments that processes the batch on the CPU, or with NumPy
                 for "reference". It may be called after on_gpu has failed.
             on_gpu: the same for the GPU.
-            case: what the run times depend on besides n, see :class:`crossover.Crossover`.
+            case: settings besides n that affect the run time, see :class:`crossover.Crossover`.
 
         Returns:
             The result of the last function called.
 
         Raises:
-            Exception: the exception of on_cpu; or that of on_gpu, with backend "cuda" and no
-                ``on_failure``.
+            Exception: on_cpu failed; or on_gpu failed, with backend "cuda" and no ``on_failure``.
         """
         try:
             if self._takes_gpu(n, case):

@@ -17,7 +17,7 @@ SMALLEST, LARGEST = 1e-37, 1e37
 
 
 def integer(name, value, low, high):
-    """Check for an integer in low..high: anything with __index__, but not 2.0, "2" or True."""
+    """Check for an integer in low..high. Types with __index__ pass; 2.0, "2" and True do not."""
     try:
         if isinstance(value, bool):
             raise TypeError
@@ -30,7 +30,7 @@ def integer(name, value, low, high):
 
 
 def number(name, value):
-    """Check for a real number, not "2", True or an array; return a float."""
+    """Check for a real number and return a float; "2", True and arrays are refused."""
     try:
         if isinstance(value, (bool, np.bool_, str, bytes)) or np.ndim(value):
             raise TypeError
@@ -64,7 +64,7 @@ def flag(name, value):
 
 
 def choice(name, value, allowed):
-    """Check for one of the allowed values; return the allowed value, such as 20 for 20.0."""
+    """Check for one of the allowed values; return the equal allowed value (20 for 20.0)."""
     for one in allowed:
         if one == value:
             return one
@@ -72,7 +72,7 @@ def choice(name, value, allowed):
 
 
 def integer_choice(name, value, allowed):
-    """Check for one of the allowed integers, not 20.0."""
+    """Check for one of the allowed integers; floats such as 20.0 are refused."""
     return choice(name, integer(name, value, -np.inf, np.inf), allowed)
 
 

@@ -65,11 +65,11 @@ class Crossover:
     Args:
         name: name of the work; the file name begins with it.
         devices: indices of the GPUs.
-        configuration: a function of the entries of a case. It returns a dict, for JSON, of
-            everything else that affects the run time.
-        problem: a function of a number of items and the entries of a case. It returns two functions
-            without arguments that process such a batch, on the CPU and on the GPU; or None if the
-            batch would be too large.
+        configuration: a function that takes the entries of a case as arguments. It returns a dict
+            of everything else that affects the run time; the dict can be written as JSON.
+        problem: a function that takes a number of items and the entries of a case as arguments. It
+            returns two functions without arguments: the first processes a batch of this size on the
+            CPU, the second on the GPU. It returns None if the batch would be too large.
         done: a function without arguments that is called after a measurement to free memory; or
             None.
     """
@@ -82,8 +82,9 @@ class Crossover:
     def prefers_gpu(self, n, case=(), many=False):
         """Return whether the GPU is faster for n items.
 
-        If the answer is unknown, the method measures it, but only for a large batch, after the CPU
-        has been slow, or if many such batches will follow. Otherwise it returns False.
+        If the answer is unknown, the method measures it in three cases: the batch is large, the CPU
+        has been slow, or many is True, which says that many such batches will follow. In all other
+        cases it returns False.
 
         Raises:
             Exception: the GPU failed in the measurement; CuPy's own exception.
@@ -126,7 +127,7 @@ def measure(problem):
     """Measure rising batch sizes until the GPU wins.
 
     Args:
-        problem: a function of a number of items, as in :class:`Crossover` without a case.
+        problem: a function that takes a number of items, as in :class:`Crossover` without the case.
 
     Returns:
         A list of (items, seconds on the CPU, seconds on the GPU). The GPU can win only in the last
@@ -162,9 +163,10 @@ def _seconds(function):
 def crossing(rows):
     """Return the number of items from which the GPU wins.
 
-    The time of each processor is extrapolated as a line through the last two rows of ``measure``.
-    The lines may cross between the two rows or beyond them. The result is infinite if the two times
-    grow at nearly the same rate, or the GPU's faster.
+    rows is the result of :func:`measure`. The time of each processor is extrapolated as a line
+    through the last two rows. The lines may cross between the two rows or beyond them. If the GPU
+    does not win the last row, the result is infinite when the two times grow at nearly the same
+    rate or when the GPU's time grows faster.
     """
     n, cpu, gpu = rows[-1]
     if len(rows) == 1:
@@ -198,7 +200,7 @@ def recall(configuration):
 
 
 def kept():
-    """Return the stored sizes: for each readable file a number of items, or None for never."""
+    """Return a list of the stored sizes, one per readable file; None if the GPU never wins."""
     found = []
     for path in sorted(folder().glob("*.json")):
         with suppress(OSError, ValueError, TypeError, KeyError):
@@ -207,9 +209,14 @@ def kept():
 
 
 def keep(configuration, least, rows):
-    """Store a size for this process, and in a file for later ones if the folder is writable.
+    """Store a size in memory, and also in a file if the folder is writable.
 
-    The file is replaced in one step: other processes read a complete file or none.
+    The file is replaced in one step, so that other processes never read an incomplete file.
+
+    Args:
+        configuration: dictionary of all that affects the size; it selects the file.
+        least: the size, as returned by :func:`crossing`.
+        rows: the result of :func:`measure`.
     """
     with suppress(OSError, RuntimeError):
         path = _path(configuration)

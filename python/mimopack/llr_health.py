@@ -51,8 +51,8 @@ class LlrFigures:
         scale: factor that calibrates the LLRs: 1 if they are calibrated, 0.5 if they are twice as
             large as they should be, nan with fewer than 30 wrong decisions.
         scale_error: standard error of ``scale``, if bits are independent.
-        verdict: "calibrated" if scale is 0.8 to 1.25 or not significantly different; else "too
-            large", "too small" or "too few wrong decisions to tell".
+        verdict: "calibrated" if scale is 0.8 to 1.25 or does not differ significantly from 1; else
+            "too large", "too small" or "too few wrong decisions to tell", which refer to the LLRs.
         ranges: tuple of :class:`Range`, without empty ones. Saturated LLRs have a separate last
             range whose ``low`` and ``high`` are the limit.
     """
@@ -93,8 +93,8 @@ class LlrHealth:
     magnitude.
 
     Args:
-        limit: magnitude from which an LLR is saturated. None takes the largest magnitude so far:
-            clipped LLRs share it, while only one unclipped LLR has it.
+        limit: magnitude from which an LLR counts as saturated. None takes the largest magnitude so
+            far. If the LLRs are clipped, many have this magnitude; otherwise only one has it.
 
     Raises:
         ValueError: limit is not positive.
@@ -157,7 +157,7 @@ class LlrHealth:
     def merge(self, other):
         """Add the counts of another object with the same ``limit``.
 
-        The other object's internal limit may rise; its figures stay the same.
+        The call may raise the internal limit of other, but does not change the figures of other.
         """
         limit = max(self._limit, other._limit)
         for one in (self, other):

@@ -18,10 +18,11 @@ class Code:
     Args:
         encoder: an object with num_info, num_bits, information and encode(bits), such as
             :class:`ldpc.LdpcEncoder`.
-        make_decoder: a function of keyword arguments that makes a decoder: a :class:`HardDecoder`
-            for the bits sent, or any other :class:`Decoder` for whole codewords.
-        matching: a :class:`Selection` of the bits sent of each codeword, such as
-            :class:`ldpc.NrRateMatching`; None if all are sent.
+        make_decoder: a function that takes keyword arguments and makes a decoder. A
+            :class:`HardDecoder` decodes the bits sent; any other :class:`Decoder` decodes whole
+            codewords.
+        matching: a :class:`Selection` that says which bits of a codeword are sent, such as
+            :class:`ldpc.NrRateMatching`; None if all bits are sent.
 
     Attributes:
         num_info: number of information bits per codeword.

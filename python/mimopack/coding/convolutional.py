@@ -27,13 +27,14 @@ LEAST_BITS, MOST_BITS = 3, 2**19
 
 
 class ConvolutionalCode:
-    """Encoder and Viterbi decoder of the code (A. J. Viterbi, IEEE Trans. Inf. Theory 13(2), 1967).
+    """Encoder and Viterbi decoder of the convolutional code of IEEE 802.11, K = 7.
 
-    The decoder first rounds the LLRs of each block to 43 levels (rate 1/2), 63 (2/3), 73 (3/4) or
-    85 (5/6), the largest numbers for which 8-bit metrics are exact. The mean magnitude of the
-    nonzero LLRs, or LARGEST_MEAN if the mean is larger, becomes half of the largest level. The
-    decoder then finds the codeword with the largest sum of LLRs over its ones. Over AWGN the
-    rounding costs at most 0.02 dB (bench/viterbi.py). Work and memory grow with 64 x (bits + 6).
+    See A. J. Viterbi, IEEE Trans. Inf. Theory 13(2), 1967. The decoder first scales and rounds the
+    LLRs of each block to 43 levels (rate 1/2), 63 (2/3), 73 (3/4) or 85 (5/6), the largest numbers
+    for which 8-bit metrics are exact. The scale makes the mean magnitude of the nonzero LLRs equal
+    to half of the largest level; a mean above LARGEST_MEAN is replaced by LARGEST_MEAN. The decoder
+    then finds the codeword with the largest sum of LLRs over its ones. Over AWGN the rounding costs
+    at most 0.02 dB (bench/viterbi.py). Work and memory grow with 64 x (bits + 6).
 
     Several threads may use an object at once.
 
@@ -74,7 +75,8 @@ class ConvolutionalCode:
             bits: (n,), or (blocks, n) for several blocks; 0 or 1.
 
         Returns:
-            (coded_length(n),) or (blocks, coded_length(n)) uint8, in the order A1 B1 A2 B2 ...
+            (coded_length(n),) or (blocks, coded_length(n)) uint8, in the order A1 B1 A2 B2 ...,
+            where A and B are the outputs of generators 133 and 171.
 
         Raises:
             ValueError: bits does not match its description.
@@ -173,7 +175,7 @@ class ConvolutionalEncoder:
 
     Args:
         num_info: number of information bits, 3 to 2^19.
-        rate: "1/2", "2/3", "3/4" or "5/6"; it does not count the tail bits.
+        rate: "1/2", "2/3", "3/4" or "5/6": the code rate without the tail bits.
 
     Attributes:
         num_info, num_bits: number of information bits and of all bits in a codeword.

@@ -44,9 +44,9 @@ class ConvolutionalDecoder(SoftDecoder):
             CPU takes all host arrays) or "reference" (NumPy, float64).
         device: index of the GPU.
         threads: number of CPU threads; 0 takes all cores.
-        isa: see the detectors.
+        isa: CPU instruction set, as for :class:`detectors.Detector`.
 
-    Attributes, set by ``decode``; CuPy arrays if its input was one:
+    Attributes, set by ``decode``; CuPy arrays if llr was a CuPy array:
         found: (n,) bool, see above.
         iterations_taken: (n,) int32, 1; or 0 for erased codewords.
 

@@ -65,7 +65,7 @@ class Decoder(ABC):
         """
 
     def decide(self, llr):
-        """Decode and return only :meth:`decisions`, which may be faster than ``decode``."""
+        """Decode llr and return only :meth:`decisions`; this may be faster than ``decode``."""
         return self.decisions(self.decode(llr))
 
     def decisions(self, posterior):
@@ -108,7 +108,7 @@ class HardDecoder(Decoder):
 
     @abstractmethod
     def decide(self, llr):
-        """Decode LLRs as ``decode`` takes them and return ``bits``."""
+        """Decode llr, which has the same form as for ``decode``, and return ``bits``."""
 
 
 def _passed_on(name):
@@ -117,7 +117,7 @@ def _passed_on(name):
 
 
 class DecoderAround(Decoder):
-    """A decoder that wraps another decoder and has its settings.
+    """A decoder that wraps another decoder and exposes the settings of that decoder.
 
     Attributes:
         decoder: the inner decoder.

@@ -55,9 +55,9 @@ def scramble(bits, seed):
 def seed_from_service(bits):
     """Compute the scrambler's seed from the first 7 scrambled bits of a SERVICE field.
 
-    Before scrambling these bits are 0, so that a receiver can find the state of the scrambler
-    (§17.3.5.5). After seven steps the state equals the seven scrambled bits; seven steps back give
-    the seed.
+    Before scrambling, these bits are 0, so that a receiver can find the state of the scrambler
+    (IEEE 802.11-2020 §17.3.5.5). After seven steps, the state of the scrambler equals the seven
+    scrambled bits; running the scrambler back by seven steps gives the seed.
 
     Returns:
         1..127; or 0 if all 7 bits are 0, which no seed produces.
@@ -95,7 +95,7 @@ def gold_sequence(c_init, length):
 
     Args:
         c_init: initial state of the second m-sequence, 0..2^31 - 1. The standards define it for
-            each physical channel, from the numbers of the cell, the user, the slot and others.
+            each physical channel, from the cell ID, the RNTI, the slot number and other values.
         length: number of bits.
 
     Raises:

@@ -176,9 +176,9 @@ class NrSegmentation(_Segmentation):
             for all blocks.
 
     Raises:
-        ValueError: transport_bits is not an integer from 1 to 2^23, or does not divide into equal
-            code blocks (all transport block sizes of TS 38.214 §5.1.3.2 do), or base_graph is not 1
-            or 2.
+        ValueError: transport_bits is not an integer from 1 to 2^23, base_graph is not 1 or 2, or
+            the bits do not divide into equal code blocks. All transport block sizes of TS 38.214
+            §5.1.3.2 divide into equal code blocks.
     """
 
     def __init__(self, transport_bits, base_graph):

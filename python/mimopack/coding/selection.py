@@ -22,7 +22,7 @@ class Selection:
         info_bits, num_bits: see above.
         coded_bits: number of bits sent.
         information: (info_bits,) positions of the information bits in a codeword; None if they are
-            the first information bits of the encoder.
+            the first info_bits information bits of the encoder.
 
     Raises:
         ValueError: sent does not match its description.
@@ -53,7 +53,7 @@ class Selection:
         return bits
 
     def match(self, words):
-        """Select the bits sent from codewords, or their LLRs from a-posteriori LLRs.
+        """Select the sent bits of codewords, or the LLRs of the sent bits.
 
         Args:
             words: (n, num_bits), of any type.

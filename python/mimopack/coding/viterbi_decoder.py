@@ -24,10 +24,10 @@ class ViterbiDecoder(HardDecoder, PlacedDecoder):
         iterations: has no effect, because the decoder does not iterate.
         backend: "cpu", "cuda" or "auto", see ``backends``.
         threads: number of CPU threads; 0 takes all cores.
-        isa: see the detectors.
+        isa: CPU instruction set, as for :class:`detectors.Detector`.
         device: index of the GPU.
 
-    Attributes, set by ``decode`` and ``decide``; CuPy arrays if the input was one:
+    Attributes, set by ``decode`` and ``decide``; CuPy arrays if llr was a CuPy array:
         bits: (n, num_info) uint8, the decisions on the information bits.
         found: (n,) bool, True except for erased codewords, because any decision is a codeword.
         iterations_taken: (n,) int32: 1, or 0 for erased codewords.

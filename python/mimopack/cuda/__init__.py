@@ -7,5 +7,5 @@
 - ``transfer`` copies host arrays to a GPU and back in parts.
 - ``pinning`` pins GNU Radio's buffers, which makes a copy of them unnecessary.
 - ``gpus`` combines these for all GPUs of a detector.
-- ``device`` finds GPUs, compiles kernels and allocates pinned memory for the others.
+- ``device`` finds GPUs, compiles kernels and allocates pinned memory for the other modules.
 """

@@ -24,7 +24,8 @@ def code_text(header, words, num_info, num_bits, kept, more=""):
         header: the header in lib that contains the kernels.
         words: number of codewords per block; each has a warp.
         num_info, num_bits: number of information bits and of all bits in a codeword.
-        kept: which of A1 B1 A2 B2 ... are sent; the pattern repeats.
+        kept: which of the output bits A1 B1 A2 B2 ... of the encoder are sent; the pattern
+            repeats.
         more: further constants, which the headers expect in the namespace ``asked``.
     """
     mask = sum(int(sent) << place for place, sent in enumerate(kept))
@@ -52,7 +53,8 @@ def text(num_info, num_bits, kept, margin):
     Args:
         num_info: number of information bits, which begin a codeword.
         num_bits: number of bits in a codeword: the information bits and the bits sent.
-        kept: which of A1 B1 A2 B2 ... are sent; the pattern repeats.
+        kept: which of the output bits A1 B1 A2 B2 ... of the encoder are sent; the pattern
+            repeats.
         margin: see ``ConvolutionalDecoder``.
     """
     margin = f"constexpr float margin = {source.number(float(margin))};\n"

@@ -73,7 +73,7 @@ class DecoderProgram:
 
         Args:
             llr: (n, num_bits) float32, on the GPU.
-            out: (n, num_bits) float32, on the GPU, or the other type that a subclass makes;
+            out: (n, num_bits) float32, or the shape and type that a subclass makes, on the GPU;
                 allocated if None.
             messages: ``messages(n)``, read and updated; or None.
             iterations: maximum number of iterations.

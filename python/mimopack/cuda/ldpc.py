@@ -74,14 +74,15 @@ constexpr bool early_stop = {source.number(early_stop)}, in_shared = {source.num
 
 
 def in_steps(code):
-    """Sort the ones of a code into steps.
+    """Sort the checks of a code into steps.
 
     Threads can process all checks of a step at the same time. A check's step comes after the steps
     of all earlier checks that share a bit with it.
 
     Returns:
-        (first, columns, step_first), int32: the number of ones before each check, the columns of
-        the ones, and the number of checks before each step. Checks without ones are left out.
+        (first, columns, step_first), int32, with the checks in the order of their steps: the number
+        of ones of the parity-check matrix before each check, the columns of the ones, and the
+        number of checks before each step. Checks without ones are left out.
     """
     rows, columns = code.checks()
     bounds = np.flatnonzero(np.diff(rows, prepend=-1, append=rows[-1] + 1))

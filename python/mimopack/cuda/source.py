@@ -32,7 +32,7 @@ OPTIONS = ("-std=c++17", "-default-device", "-diag-suppress=177", "-ftz=true",
 
 @cache
 def headers():
-    """Return a digest of the headers, because CuPy's cache of compiled programs ignores them."""
+    """Return a digest of the headers; programs contain it, because CuPy's cache ignores headers."""
     digest = hashlib.sha256()
     for folder in ("common", "cuda", "detectors", "codes"):
         for path in sorted((INCLUDE / folder).rglob("*.h")):

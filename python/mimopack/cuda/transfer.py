@@ -39,8 +39,8 @@ _lost = []
 class Pipeline:
     """Runs batches of host arrays on one or several GPUs, in parts.
 
-    A part has a limited number of candidates, because nothing can interrupt a part and a GPU that
-    drives a display limits its run time.
+    The number of candidates in a part is limited for two reasons: nothing can interrupt a part, and
+    a GPU that drives a display limits the run time of a kernel.
 
     Args:
         programs: list of :class:`.program.Program`, one for each GPU.
@@ -310,7 +310,7 @@ class Upload:
 
 
 def copy(to, source, threads):
-    """Copy bytes, to[...] = source, with up to ``threads`` threads if several save time."""
+    """Copy bytes, to[...] = source; up to ``threads`` threads share the copy if this saves time."""
     count = min(threads or _core.max_threads(), COPY_THREADS, len(source) // COPY_BYTES)
     if count > 1:
         _core.copy(to, source, count)

@@ -23,7 +23,8 @@ def text(num_info, num_bits, kept):
     Args:
         num_info: number of information bits in a codeword.
         num_bits: number of bits sent per codeword.
-        kept: which of A1 B1 A2 B2 ... are sent; the pattern repeats.
+        kept: which of the output bits A1 B1 A2 B2 ... of the encoder are sent; the pattern
+            repeats.
     """
     return code_text("codes/viterbi/cuda.h", WORDS, num_info, num_bits, kept)
 

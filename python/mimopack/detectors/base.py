@@ -22,7 +22,8 @@ class Detector(Placed):
     """A soft MIMO detector, the base class of all detectors.
 
     Model: y = H x + n with y in C^nr, H in C^(nr x nt) and n ~ CN(0, noise_var I). Each x_i is one
-    of the M = 2^m points of the constellation, with E|x_i|^2 = 1.
+    of the M = 2^m points of the constellation, with E|x_i|^2 = 1. In array shapes, n is the number
+    of received vectors.
 
     A detector is not thread-safe.
 
@@ -41,7 +42,7 @@ class Detector(Placed):
 
     Raises:
         ValueError: a parameter has a forbidden value, the search is too large, or backend "cuda"
-            finds no such GPU.
+            finds no GPU with the index ``device``.
         TypeError: the detector does not have one of the parameters.
         ImportError: backend "cuda" cannot import CuPy.
     """
@@ -71,8 +72,8 @@ class Detector(Placed):
         """Make a detector; ``detectors.parameters.COMMON`` explains the common parameters.
 
         ``isa`` ("auto", "avx512", "avx2", "baseline") restricts the cpu backend to one instruction
-        set, for tests and comparisons. A detector of a module given to ``register`` takes only
-        "auto".
+        set, for tests and comparisons. A detector that was registered with its own ``module`` takes
+        only "auto".
         """
         for name in own:
             if name not in (p.name for p in self.PARAMETERS):
@@ -249,7 +250,7 @@ class Detector(Placed):
 
     @property
     def core(self):
-        """The C++ detector, for callers in C++; None unless ``detect`` always runs it.
+        """The C++ detector, for callers in C++; None if ``detect`` may run something else.
 
         A detector with int8 LLRs always returns None.
         """
@@ -354,9 +355,11 @@ class Detector(Placed):
         """Describe the detector for the C++ and CUDA backends.
 
         Returns:
-            A dict with the keys name, family, folder (which has kernel.h and cuda.h), num_tx,
-            num_rx, points, width, scale, bit_source, bit_sign (see lib/common/config.h), extrinsic
-            and options (of the family). unequal and gpu_threads are for GPUs only.
+            A dict with the keys name, family, folder (the folder with kernel.h and cuda.h), num_tx,
+            num_rx, points, width, scale, bit_source and bit_sign (for the last four see
+            lib/common/config.h), extrinsic and options (the options of the family). Two more keys
+            are for GPUs only: unequal (whether the time per vector varies) and gpu_threads (threads
+            per block).
         """
         qam = self.constellation.square_qam
         bits = self.constellation.bits_per_symbol
@@ -382,9 +385,13 @@ class Detector(Placed):
         if "__init__" not in vars(cls):
             cls.__signature__ = _signature(cls)
         if cls.name and cls.__doc__ and "\n    Args:" not in cls.__doc__:
-            lines = "\n".join(f"        {p.name}: {p.doc} Default {p.default!r}."
-                              for p in cls.all_parameters())
-            cls.__doc__ = f"{cls.__doc__.rstrip()}\n\n    Args:\n{lines}\n    "
+            lines = "\n".join(
+                f"        {p.name}: {p.doc}" + ("" if "Default:" in p.doc else
+                                                f" Default {p.default!r}.")
+                for p in cls.all_parameters())
+            cls.__doc__ = (f"{cls.__doc__.rstrip()}\n\n    Args:\n{lines}\n\n"
+                           "    The docstring of ``gnuradio.mimopack.detectors`` explains nt, nr, "
+                           "M, m and the\n    numbers 000 to 004, which stand for papers.\n    ")
 
     @classmethod
     def all_parameters(cls):

@@ -12,8 +12,8 @@ class KBest(Detector):
 
     At each level the search extends all survivors and keeps the k children with the smallest
     metric. Source: Z. Guo, P. Nilsson: Algorithm and Implementation of the K-Best Sphere Decoding
-    for MIMO Detection, IEEE Journal on Selected Areas in Communications 24 (3), 2006. 001
-    compares with this detector in fig. 3.
+    for MIMO Detection, IEEE Journal on Selected Areas in Communications 24 (3), 2006. Paper 001
+    compares the N-way detector with this one in fig. 3.
 
     Columns are sorted by norm, with the strongest at the top of the tree. LLRs are max-log over the
     k paths at the bottom (002 eq. 4, applied to these paths). If all k paths agree on a bit, its
@@ -21,16 +21,17 @@ class KBest(Detector):
     exact max-log. A-priori LLRs enter the metrics from the first level on. Any constellation is
     allowed; with square QAM the children are sorted per axis.
 
-    Complexity: O(k (nt^2 + sqrt(M) nt)) to O(k M nt log^2 k) per vector. The search skips parents
-    and children that no vector of the SIMD register can keep.
+    Complexity: O(k (nt^2 + sqrt(M) nt)) to O(k M nt log^2 k) per vector. On the CPU, the search
+    skips a parent or child if its metric is too large for all vectors in the SIMD register.
 
     The cpu and cuda backends choose paths by fixed-point metrics of 30 - log2(M) - ceil(log2(k))
     bits. If two paths are nearly equal, one backend may therefore keep the first and another the
     second. LLRs come from float32 metrics.
 
-    On a GPU one thread processes a vector for k up to 16 and up to 4 layers. For longer lists, and
-    from k = 8 on with more layers, a warp shares a vector. With constellations other than square
-    QAM one thread always processes a vector.
+    On a GPU, one thread searches a vector if k is up to 16 with two to four layers of up to 64-QAM.
+    In most other cases with k >= 8, a team of 8 to 32 threads searches a vector together. One
+    thread searches a vector in all remaining cases, which include all constellations other than
+    square QAM.
     """
 
     name = "kbest"

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The arguments of one detector call, as every lower layer passes them on."""
+"""The checked arguments of one ``Detector.detect`` call."""
 
 from typing import Any, NamedTuple
 

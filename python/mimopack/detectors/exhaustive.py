@@ -65,16 +65,17 @@ class MLA(_Exhaustive):
     A-priori LLRs are supported (002 eq. 4); the result is then a-posteriori (extrinsic=True
     subtracts the prior). All methods give the same LLRs to float32 precision:
 
-    - sliced: R has a real diagonal, so each axis of the last layer has its own best level: the
-      nearest one, or with a-priori LLRs the likeliest of the sqrt(M) levels. Two searches in
-      different column orders cover all bits. Complexity O(2 M^(nt-1)) per vector; more than 2^25
-      candidates are refused. Only square QAM with Gray labels per axis can be sliced. With other
-      constellations the search visits all leaves of the tree, O(M^nt), at most 2^24.
-    - plain: the enumeration of 000. It computes the distance of each candidate on its own and
-      compares it with the smallest distance so far for the value of each of its bits. Complexity
-      O(M^nt nt^2) per vector, at most 2^24 candidates.
-    - table: the same, with the products of R and the constellation points from table T of 000
-      (§3.3, eq. 7, Algorithm 1).
+    - sliced: the triangular factor R of the QR decomposition has a real diagonal, so each axis of
+      the last layer has its own best level: the nearest one, or with a-priori LLRs the likeliest of
+      the sqrt(M) levels. Two searches in different column orders cover all bits. The complexity is
+      O(2 M^(nt-1)) per vector; more than 2^25 candidates are refused. Only square QAM with Gray
+      labels per axis can be sliced. With other constellations the search visits all M^nt leaves
+      of the tree, of which there may be at most 2^24.
+    - plain: the enumeration of 000. It computes the distance of each candidate separately. For each
+      bit of the candidate, it compares the distance with the smallest one so far among candidates
+      with the same bit value. Complexity O(M^nt nt^2) per vector, at most 2^24 candidates.
+    - table: the same as plain, but the products of R and the constellation points are looked up in
+      table T of 000 (§3.3, eq. 7, Algorithm 1).
 
     From 4x4 16-QAM on, SoftSphere finds the same LLRs faster, and it has no limit on the number of
     candidates. The reference backend always enumerates.

@@ -44,9 +44,9 @@ class _FixedSphere(Detector):
 class HFSD(_FixedSphere):
     """Fixed-complexity sphere decoder with hard output (000 §4.2, 003).
 
-    The top L levels of the tree are fully expanded, which gives M^L paths. Each path continues to
-    the bottom by successive interference cancellation (000 eq. 14). The output is the decision for
-    the best path, as LLRs of +-1.
+    The top L levels of the tree are fully expanded (L is the parameter ``levels``), which gives M^L
+    paths. Each path continues to the bottom by successive interference cancellation (000 eq. 14).
+    The output is the decision for the best path, as LLRs of +-1.
 
     The layer order is that of L. G. Barbero and J. S. Thompson (Fixing the Complexity of the Sphere
     Decoder for MIMO Detection, IEEE Transactions on Wireless Communications 7 (6), 2008). Layers
@@ -70,11 +70,12 @@ class HFSD(_FixedSphere):
 class SFSD(_FixedSphere):
     """Fixed-complexity sphere decoder with soft output (000 §4.2, 003).
 
-    The detector finds HFSD's paths and extends the N_iter best ones. On each extended path, at each
-    level below the fully expanded ones, it negates each bit of the symbol and completes the lower
-    levels by successive interference cancellation (003 fig. 2 b). LLRs are max-log over all M^L +
-    N_iter m (nt - L) paths (000 eq. 12, applied to these paths), among which each bit has both
-    values. With levels = num_tx the list is complete and the result equals MLA's.
+    The detector finds the M^L paths of HFSD and extends the N_iter best ones; L is the parameter
+    ``levels``, N_iter the parameter ``num_paths``. From an extended path it makes m new paths at
+    each level below the fully expanded ones: each has one bit of the symbol flipped, and its lower
+    levels are completed by successive interference cancellation (003 fig. 2 b). LLRs are max-log
+    over all M^L + N_iter m (nt - L) paths (000 eq. 12, applied to these paths), among which each
+    bit has both values. With levels = num_tx the list is complete and the result equals MLA's.
 
     A-priori LLRs enter the metrics of the paths (002 eq. 4), not the slicing. The constellation
     must be square QAM with Gray labels per axis.

@@ -15,11 +15,11 @@ class MMSEPIC(Detector):
     (7), 2011.
 
     Each iteration computes soft symbols (mean, variance) from the LLRs and cancels all other layers
-    from each layer. It filters the remainder with W = (H^H H Lambda + noise_var I)^-1 H^H, Lambda =
-    diag(variance), and demaps each layer by max-log with its a-priori LLRs. The first iteration
-    starts from the a-priori LLRs, each later one from the a-posteriori LLRs of the previous
-    iteration. The result contains the a-priori LLRs only once. Without a-priori LLRs, one iteration
-    equals MMSE. Any constellation is allowed; square QAM is demapped per axis.
+    from each layer. It filters the remaining signal with W = (H^H H Lambda + noise_var I)^-1 H^H,
+    where Lambda = diag(variance), and demaps each layer by max-log with its a-priori LLRs. The
+    first iteration starts from the a-priori LLRs. Each later iteration starts from the a-posteriori
+    LLRs of the previous one. The result contains the a-priori LLRs only once. Without a-priori
+    LLRs, one iteration equals MMSE. Any constellation is allowed; square QAM is demapped per axis.
 
     Complexity: O(nr nt^2) per matrix and, for each iteration, O(nt^3 + nt M) per vector (sqrt(M)
     instead of M for square QAM).
@@ -43,11 +43,11 @@ class EP(Detector):
     Detection for High-Order High-Dimensional MIMO Systems, IEEE Transactions on Communications 62
     (8), 2014.
 
-    A Gaussian replaces the PAM distribution of each axis of each layer. In each iteration, the
-    received vector and the Gaussians of the other axes give the cavity distribution of an axis (eq.
-    31, 32). The detector computes the mean and variance of the PAM symbol under the cavity (eq. 33)
-    and moves the axis's Gaussian towards the Gaussian that gives the same mean and variance (eq.
-    35-38). LLRs are max-log under the last cavity.
+    A Gaussian replaces the PAM distribution of each axis (real or imaginary part) of each layer. In
+    each iteration, the received vector and the Gaussians of the other axes give the cavity
+    distribution of an axis (eq. 31, 32). The detector computes the mean and variance of the PAM
+    symbol under the cavity (eq. 33) and moves the axis's Gaussian towards the one whose product
+    with the cavity has this mean and variance (eq. 35-38). LLRs are max-log under the last cavity.
 
     A-priori LLRs are part of the PAM distribution: they affect its moments and the LLRs, and they
     set the mean and variance of the initial Gaussians. The constellation must be square QAM with
@@ -72,7 +72,7 @@ class EP(Detector):
                   check=share),
         Parameter("initial_variance", "Initial variance", 0.5, "float",
                   "Variance of the initial Gaussian of each axis without a-priori LLRs; 0.5 is the "
-                  "energy of the axis. With a-priori LLRs, the variance that they imply is scaled "
-                  "in proportion.",
+                  "energy of the axis. With a-priori LLRs, the initial variance is the PAM "
+                  "symbol's a-priori variance times initial_variance / 0.5.",
                   check=positive),
     )

@@ -19,10 +19,11 @@ LLR_METHOD = Parameter(
 class NWay(Detector):
     """N-way detector of Wu, Yin and Cavallaro (001): N greedy tree searches.
 
-    Each search has a different layer at the top of the tree. Before each search the detector
-    rotates the columns of H cyclically and computes a QR decomposition (modified Gram-Schmidt). It
-    fully expands the top layer and slices the layers below, which gives M candidates. LLRs are
-    max-log over all N*M candidates (eq. 6), or log-sum over the distinct candidates (llr_method).
+    N is the parameter ``num_passes``. Each search has a different layer at the top of the tree.
+    Before each search the detector rotates the columns of H cyclically and computes a QR
+    decomposition (modified Gram-Schmidt). It fully expands the top layer and slices the layers
+    below, which gives M candidates. LLRs are max-log over all N*M candidates (001 eq. 6), or
+    log-sum over the distinct candidates (parameter ``llr_method``).
 
     N = 1 is SSFE (selective spanning with fast enumeration). N = nt comes close to exact max-log,
     because every layer is expanded once and each bit has candidates of both values. A-priori LLRs
@@ -63,12 +64,12 @@ class FPFSD(Detector):
     """Fully parallel fixed-complexity sphere decoder (000 §4.3).
 
     The detector runs nt searches, each with a different layer at the top of the tree. The top layer
-    is fully expanded. The other layers follow in order of falling column norm (table 1); each path
-    continues by successive interference cancellation (eq. 14). LLRs are max-log over the nt*M
-    candidates (eq. 12, applied to these), or log-sum over the distinct candidates (llr_method).
-    Each bit has candidates of both values. A-priori LLRs enter the metrics of the candidates (002
-    eq. 4) and the slicing, which takes the symbol with the smallest metric. The constellation must
-    be square QAM with Gray labels per axis.
+    is fully expanded. The other layers follow in order of falling column norm (000 table 1); each
+    path continues by successive interference cancellation (000 eq. 14). LLRs are max-log over the
+    nt*M candidates (000 eq. 12, applied to these), or log-sum over the distinct candidates
+    (parameter ``llr_method``). Each bit has candidates of both values. A-priori LLRs enter the
+    metrics of the candidates (002 eq. 4) and the slicing, which takes the symbol with the smallest
+    metric. The constellation must be square QAM with Gray labels per axis.
 
     Complexity: O(nt^3 M) per vector.
     """

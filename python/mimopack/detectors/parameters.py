@@ -25,10 +25,11 @@ class Parameter:
         choices: allowed values of an enum.
         optional: whether None is allowed; ``doc`` says what None means.
         least, most: bounds of an int; ``most`` may be the name of another parameter.
-        check: for a float, a function (name, value) of ``checks``, or None.
-        core: name in the C++ options of the detector's family, which hold an enum as its index in
-            ``choices``. None stands for ``name``; "" marks a parameter that only Python uses. If
-            the value is None, the C++ default applies.
+        check: for a float, the function of the module ``checks`` to call with (name, value); or
+            None.
+        core: name in the C++ options of the detector's family; None for the same name as in Python,
+            "" for a parameter that only Python uses. An enum is passed to C++ as its index in
+            ``choices``. If the parameter's value is None, the C++ default applies.
         in_reference: whether the NumPy reference takes the parameter.
         in_blocks: whether blocks have the parameter.
     """
@@ -97,8 +98,8 @@ COMMON = (
               "labels)."),
     Parameter("backend", "Backend", "auto", "enum",
               "cpu: C++ with SIMD and OpenMP; cuda: an NVIDIA GPU, through CuPy; reference: NumPy "
-              "in double precision, slow; auto: cuda for batches so large that it was faster in a "
-              "measurement on this machine, otherwise cpu.", BACKENDS),
+              "in double precision, slow; auto: cuda for batches for which the GPU is faster, as "
+              "measured on this machine; otherwise cpu.", BACKENDS),
     Parameter("threads", "Threads", 0, "int",
               "Number of CPU threads; 0 takes all cores."),
     Parameter("device", "GPU", 0, "device",

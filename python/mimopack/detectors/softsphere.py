@@ -12,13 +12,14 @@ class SoftSphere(Detector):
     """Exact max-log LLRs by a single tree search that starts from N-way's candidates.
 
     The LLRs equal MLA's (000 eq. 12) to float32 precision, for any channel and noise. First, N-way
-    with all passes (001) finds a candidate for each value of each bit. A tree search then visits a
-    node only if its metric is smaller than that of a candidate that one of its leaves could replace
-    (C. Studer, A. Burg, H. Bölcskei: Soft-Output Sphere Decoding: Algorithms and VLSI
-    Implementation, IEEE Journal on Selected Areas in Communications 26 (2), 2008). The search runs
-    in two column orders (three with three layers), because slicing completes the last two layers of
-    each order. For small trees, with M^(nt-1) up to 4096 for QPSK and up to 1024 otherwise, MLA's
-    method "sliced" runs instead.
+    with all passes (001) finds a candidate for each value of each bit. A tree search then improves
+    these candidates. It visits a node only if a leaf below the node could replace a candidate, that
+    is, if the node's metric is smaller than the candidate's (C. Studer, A. Burg, H. Bölcskei:
+    Soft-Output Sphere Decoding: Algorithms and VLSI Implementation, IEEE Journal on Selected Areas
+    in Communications 26 (2), 2008). Slicing completes the last two layers of a column order, so
+    that one search gives the LLRs of the other layers only. The search therefore runs in two column
+    orders (three with three layers). For small trees, with M^(nt-1) up to 4096 for QPSK and up to
+    1024 otherwise, MLA's method "sliced" runs instead.
 
     A-priori LLRs are supported (002 eq. 4); the result is then a-posteriori (extrinsic=True
     subtracts the prior). The constellation must be square QAM with Gray labels per axis.

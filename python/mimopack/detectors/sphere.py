@@ -13,10 +13,10 @@ from .parameters import Parameter
 
 ORDERING = Parameter(
     "ordering", "Ordering", "sorted", "enum",
-    "Order of the tree's levels. sorted: antennas in the order of the sorted QR decomposition "
-    "(Wübben et al., 2001), with the two axes of an antenna on adjacent levels; visits the fewest "
-    "nodes. stacked: all real parts, then all imaginary parts, as in 004 eq. 3. Both give the same "
-    "solution.", reference.sphere.ORDERINGS)
+    "Order of the tree's levels. sorted: layers in the order of the sorted QR decomposition "
+    "(Wübben et al., 2001), with the two axes (real and imaginary part) of a layer on adjacent "
+    "levels; visits the fewest nodes. stacked: all real parts, then all imaginary parts, as in 004 "
+    "eq. 3. Both give the same solution.", reference.sphere.ORDERINGS)
 RADII = ("infinite", "zf")
 PRESETS = ("auto", "table5")
 
@@ -90,11 +90,12 @@ class SD(_Sphere):
     The constellation must be square QAM with Gray labels per axis.
 
     Complexity: one QR decomposition plus a search that depends on channel and noise. The search
-    takes time exponential in nt at low SNR, and visits 2 nt nodes of O(nt) each at high SNR.
-    Nothing stops a long search early: from about 8 layers on, a vector can take seconds at low SNR,
-    and a flowgraph stops only after the current work() call. In Python ``count_nodes`` returns the
-    number of visited nodes. A node counts when its metric is compared with the radius. The first
-    sibling outside the radius counts too, and ends its level.
+    takes time exponential in nt at low SNR, and visits 2 nt nodes, with O(nt) operations each, at
+    high SNR. Nothing stops a long search early: from about 8 layers on, a vector can take seconds
+    at low SNR, and a flowgraph stops only after the current work() call. In Python ``count_nodes``
+    returns the number of visited nodes. A node counts as visited when its metric is compared with
+    the radius. The first child outside the radius counts too; the search skips the remaining
+    children of the same node.
     """
 
     name = "sd"
@@ -129,19 +130,19 @@ class ASD(_Sphere):
 class PSD(_Sphere):
     """Parallel sphere detector: hard maximum likelihood by rounds (004 §4, Algorithms 2 and 3).
 
-    The parameter levels lists the levels lvl_1 > lvl_2 > ... > 1 at which nodes are evaluated; all
-    levels between two of them are expanded at once. A round takes the e best open nodes of a listed
-    level, where e is the level's entry in the parameter expansions. It evaluates all their
-    extensions at the next listed level, e M^(d/2) nodes if that level is d levels lower, and
-    continues with the best of them. The search ends when no open node is inside the radius; the
-    radius is the metric of the best leaf so far. The solution equals that of ``SD`` for all
-    parameters. For a-priori LLRs and constellations see ``SD``.
+    The parameter ``levels`` lists the levels lvl_1 > lvl_2 > ... > 1 at which nodes are evaluated;
+    all levels between two of them are expanded at once. A round takes the e best open nodes of a
+    listed level, where e is the level's entry in the parameter ``expansions``. The round evaluates
+    all extensions of these nodes at the next listed level. If this level is d levels lower, there
+    are e M^(d/2) extensions. The search continues with the best of them. The search ends when no
+    open node is inside the radius; the radius is the metric of the best leaf so far. The solution
+    equals that of ``SD`` for all parameters. For a-priori LLRs and constellations see ``SD``.
 
     The nodes of a round are evaluated in parallel. On the CPU each SIMD lane processes one vector,
-    and all lanes run in step. On a GPU tt threads (the parameter team_size) evaluate and sort the
-    nodes of a vector as in 004 §4.3, if tt is 2, 4 ... 128 and the nodes of a round fit into shared
-    memory. With tt = 1, two to four layers of up to 64-QAM and no a-priori LLRs, a GPU thread
-    searches depth first instead of in rounds, which is faster.
+    and all lanes run in lockstep. On a GPU, tt threads (the parameter ``team_size``) evaluate and
+    sort the nodes of a vector as in 004 §4.3, if tt is a power of two from 2 to 128 and the nodes
+    of a round fit into shared memory. With tt = 1, two to four layers of up to 64-QAM and no
+    a-priori LLRs, a GPU thread searches depth first instead of in rounds, which is faster.
 
     In Python ``count_nodes`` counts the nodes that each of the tt threads evaluates: thread n mod
     tt takes evaluation n of a round. Levels that are skipped are not counted. If the metrics of two
@@ -161,11 +162,12 @@ class PSD(_Sphere):
                   PRESETS, core="", in_reference=False),
         Parameter("levels", "Levels", None, "ints",
                   "Levels at which nodes are evaluated, lvl_1 > lvl_2 > ... > 1; the top level is "
-                  "2 num_tx.",
+                  "2 num_tx. Default: the preset's.",
                   optional=True),
         Parameter("expansions", "Expansions", None, "ints",
                   "Number of nodes that are expanded at once, exp_1, exp_2, ..., one for each of "
-                  "the levels but the last. Default: 1 each, if levels is given.", optional=True),
+                  "the levels except the last. Default: the preset's, or all 1 if levels is "
+                  "given.", optional=True),
         Parameter("team_size", "Team size", None, "int",
                   "tt, the number of threads that share the nodes of a vector; count_nodes has a "
                   "count for each thread. Default: the preset's, which is 1 with auto.",

@@ -43,10 +43,10 @@ class Graphs:
     def receive(self, passes, batch, n, *settings):
         """Receive a batch by replaying a recording.
 
-        Returns (arrays, counts), as passes(batch, *settings[0]) does. Each array is on the GPU or
-        None. An array of one axis has an entry per codeword; any other array has a row per codeword
-        in its last axis but one. The counts are objects whose int() waits for the GPU. passes must
-        not wait for the GPU itself.
+        Returns (arrays, counts), as ``passes(batch, *settings[0])`` does. Each array is a CuPy
+        array or None. An array with one axis has one entry per codeword; any other array has one
+        row per codeword along its second-to-last axis. The counts are objects whose int() waits for
+        the GPU. The function ``passes`` must not wait for the GPU itself.
 
         The first batch of a size is received without a recording, once before and once after
         recording. If the work cannot be recorded, the method warns once and receives all batches
@@ -56,9 +56,9 @@ class Graphs:
             passes: the function to record.
             batch: the batch.
             n: number of codewords in the batch.
-            settings: everything that passes depends on; settings[0] are its arguments. A recording
-                keeps references to the settings because it uses GPU memory of the detector and the
-                decoder.
+            settings: everything on which the result of ``passes`` depends; settings[0] holds the
+                arguments after batch. A recording keeps references to the settings because it uses
+                GPU memory of the detector and the decoder.
         """
         with batch.y.device:
             size = 1 << (n - 1).bit_length() if n <= STEP else -(-n // STEP) * STEP

@@ -10,9 +10,10 @@ from .qr import modified_gram_schmidt
 def rank_tolerance(num_rx):
     """Return the tolerance of the rank test.
 
-    A column of H counts as dependent on the columns before it if its component orthogonal to them
-    has less than this share of its norm. float32 cannot distinguish a smaller share from zero: its
-    rounding error grows with the square root of the column's length.
+    A column of H counts as linearly dependent on the columns before it if the norm of its component
+    orthogonal to them is less than the tolerance times the norm of the column. float32 cannot
+    distinguish a smaller component from zero, because the rounding error grows with the square root
+    of the number of rows.
     """
     return 1e-6 * np.sqrt(max(num_rx / 4, 1))
 

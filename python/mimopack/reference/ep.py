@@ -11,16 +11,17 @@ def ep(y, h, noise_var, constellation, prior=None, num_iterations=10, smoothing=
        initial_variance=0.5):
     """Compute LLRs by expectation propagation (Cespedes et al., IEEE Trans. Commun. 62 (8), 2014).
 
-    In the real-valued model, a Gaussian with precision lam and shift gam approximates the
-    distribution of each PAM symbol. An iteration computes the posterior moments (eq. 28, 29), the
-    cavity (eq. 31, 32), the moments of the PAM symbol under the cavity (eq. 33), and new parameters
-    (eq. 35-38). It smooths the new parameters if they are proper (the precision is not negative),
-    and drops them otherwise. The LLRs are max-log over the PAM symbols with the last cavity. The
-    constellation must be a square QAM with Gray labels on each axis.
+    In the real-valued model, a Gaussian approximates the distribution of each PAM symbol; lam is
+    its precision and gam its mean times the precision. An iteration computes the posterior moments
+    (eq. 28, 29), the cavity (eq. 31, 32), the moments of the PAM symbol under the cavity (eq. 33),
+    and new parameters (eq. 35-38). It smooths the new parameters if they are proper (the precision
+    is not negative), and drops them otherwise. The LLRs are max-log over the PAM symbols with the
+    last cavity. The constellation must be a square QAM with Gray labels on each axis.
 
     Without a-priori LLRs, the initial Gaussians have mean 0 and variance ``initial_variance``. With
-    a-priori LLRs, they have the mean of the PAM symbol, and its variance times initial_variance /
-    E x^2. The a-priori LLRs also weight the PAM symbols in eq. 33 and in the LLRs.
+    a-priori LLRs, their mean is the a-priori mean of the PAM symbol, and their variance is the
+    a-priori variance of the PAM symbol times initial_variance / E x^2. The a-priori LLRs also
+    weight the PAM symbols in eq. 33 and in the LLRs.
     """
     qam = constellation.square_qam
     y_real, h_real = real_model(y, h)

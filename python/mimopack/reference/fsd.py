@@ -76,7 +76,7 @@ def sfsd(y, h, noise_var, constellation, prior=None, levels=1, num_paths=4):
 
 
 def fpfsd(y, h, noise_var, constellation, prior=None, llr_method="maxlog"):
-    """Return LLRs from nt searches of HFSD with L = 1, each with a different layer at the top.
+    """Return LLRs from nt searches of HFSD with levels=1, each with a different layer at the top.
 
     With a-priori LLRs, slicing takes the symbol with the smallest metric instead of the closest.
     """

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""K-best: breadth-first search that keeps the K best nodes of each level.
+"""K-best: breadth-first search that keeps the k best nodes of each level.
 
 Z. Guo, P. Nilsson: Algorithm and Implementation of the K-Best Sphere Decoding for MIMO Detection.
 IEEE Journal on Selected Areas in Communications 24 (3), 2006. 001 compares with it.
@@ -17,7 +17,7 @@ def ascending_norm(h):
 
 
 def kbest(y, h, noise_var, constellation, prior=None, k=16, llr_clip=8.0):
-    """Return max-log LLRs of the K paths that survive to the bottom.
+    """Return max-log LLRs of the k paths that survive to the bottom.
 
     Each level expands all M children of each survivor and keeps the k children with the smallest
     metric (distance and a-priori terms so far). In a tie, the first path wins. An LLR differs from

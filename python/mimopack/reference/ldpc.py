@@ -18,8 +18,9 @@ def _over_others(reduce, values, none):
 def sum_product(llr):
     """Return a check's messages (bits, n) to its bits, by the sum-product rule.
 
-    tanh(m/2) of a message m is the product of tanh(llr/2) over the check's other bits. llr (bits,
-    n) is ln P(0)/P(1), contrary to the rest of the package.
+    tanh(m/2) of a message m is the product of tanh(llr/2) over the check's other bits. llr is
+    ln P(0)/P(1), contrary to the rest of the package; its shape is (number of bits in the check, n
+    codewords).
     """
     t = _over_others(np.prod, np.tanh(np.clip(llr, -LARGEST, LARGEST) / 2), 1.0)
     return 2 * np.arctanh(np.clip(t, np.tanh(-LARGEST / 2), np.tanh(LARGEST / 2)))
@@ -28,8 +29,9 @@ def sum_product(llr):
 def min_sum(llr, factor=1.0, offset=0.0):
     """Return a check's messages (bits, n) to its bits, by the min-sum rule.
 
-    A message's sign is the product of the signs of the check's other bits. Its magnitude is their
-    smallest magnitude times factor, minus offset, at least 0. llr is as for ``sum_product``.
+    A message's sign is the product of the signs of the check's other bits. Its magnitude is the
+    smallest magnitude of the other bits' LLRs, times factor, minus offset; a negative result
+    becomes 0. llr and the shape are as for ``sum_product``.
     """
     least = _over_others(np.min, np.abs(llr), CERTAIN)
     sign = _over_others(np.prod, np.where(np.signbit(llr), -1.0, 1.0), 1.0)

@@ -14,14 +14,14 @@ def demap(x, noise_var, constellation):
 
 
 def zf(y, h, noise_var, constellation):
-    """Detect by zero forcing: x_hat = (H^H H)^-1 H^H y, with noise sigma^2 [(H^H H)^-1]_ii."""
+    """Detect by zero forcing: x_hat = (H^H H)^-1 H^H y, with noise noise_var [(H^H H)^-1]_ii."""
     inverse = np.linalg.pinv(h)
     effective = noise_var * np.sum(np.abs(inverse) ** 2, axis=1)
     return demap(inverse @ y, effective, constellation)
 
 
 def mmse(y, h, noise_var, constellation):
-    """Detect by unbiased linear MMSE: x_hat = W y / mu, W = (H^H H + sigma^2 I)^-1 H^H.
+    """Detect by unbiased linear MMSE: x_hat = W y / mu, W = (H^H H + noise_var I)^-1 H^H.
 
     mu_i = [W H]_ii, and the post-detection SINR of stream i is mu_i / (1 - mu_i).
     """

@@ -41,9 +41,9 @@ def search(y, h, noise_var, side, scale, logits):
 
 
 def candidates(y, h, noise_var, constellation, prior, passes):
-    """Return labels (P, nt) and metrics (P,) of the candidates of all passes.
+    """Return labels (P, nt) and metrics (P,) of the P = M * passes candidates of all passes.
 
-    Pass k has column (nt - 1 + k) mod nt on top.
+    Pass k = 0, 1, ... has column (nt - 1 + k) mod nt on top.
     """
     nt = h.shape[1]
     qam = constellation.square_qam
@@ -64,7 +64,7 @@ def candidates(y, h, noise_var, constellation, prior, passes):
 
 def nway(y, h, noise_var, constellation, prior=None, num_passes=1, llr_clip=8.0,
          llr_method="maxlog"):
-    """Return LLRs from the candidates of N passes over cyclically rotated columns.
+    """Return LLRs from the candidates of num_passes passes over cyclically rotated columns.
 
     The LLRs follow 001 eq. 6 (max-log), or 000 eq. 11 with only these candidates. A bit value that
     no candidate has counts as impossible. An LLR differs from the a-priori LLR by at most llr_clip;

@@ -32,11 +32,11 @@ def mmsepic(y, h, noise_var, constellation, prior=None, num_iterations=1):
     C. Studer, S. Fateh, D. Seethaler: ASIC Implementation of Soft-Input Soft-Output MIMO Detection
     Using MMSE Parallel Interference Cancellation. IEEE Journal of Solid-State Circuits 46 (7),
     2011. Each iteration computes soft symbols (mean, variance) from LLRs, and cancels all other
-    layers from each layer. It filters the remainder with W = (H^H H Lambda + sigma^2 I)^-1 H^H,
-    Lambda = diag(variance), and demaps each layer with its a-priori LLRs. The first iteration
-    computes its soft symbols from the a-priori LLRs, each further one from the previous LLRs. All
-    iterations demap with the original a-priori LLRs; otherwise the received vector would count
-    twice.
+    layers from each layer. It filters the remaining signal with
+    W = (H^H H Lambda + noise_var I)^-1 H^H, where Lambda = diag(variance), and demaps each layer
+    with its a-priori LLRs. The first iteration computes its soft symbols from the a-priori LLRs.
+    Each later iteration computes them from the LLRs of the previous one. All iterations demap with
+    the original a-priori LLRs; otherwise the received vector would count twice.
     """
     num_tx = h.shape[1]
     shape = num_tx, constellation.bits_per_symbol

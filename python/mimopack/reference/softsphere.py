@@ -20,10 +20,10 @@ def softsphere(y, h, noise_var, constellation, prior=None, llr_clip=None):
     the hypotheses of the bit values on the path to the node, and both hypotheses of each bit on
     lower levels.
 
-    The metric is the squared distance over noise_var, plus the magnitude of the a-priori LLR for
-    each bit that differs from the sign of its a-priori LLR. This form leaves out a constant, and
-    metrics never fall along a path. An LLR differs from the a-priori LLR by at most llr_clip; None
-    does not limit it.
+    The metric is the squared distance over noise_var, plus a penalty for each bit whose value
+    contradicts its a-priori LLR: the magnitude of this LLR. Compared with -ln p(y, s) a constant is
+    left out, so that metrics never fall along a path. An LLR differs from the a-priori LLR by at
+    most llr_clip; None does not limit it.
     """
     nt = h.shape[1]
     m = constellation.bits_per_symbol

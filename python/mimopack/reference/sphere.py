@@ -107,8 +107,9 @@ def babai(tree):
 def sd_search(tree, radius="infinite"):
     """Search depth-first (004 Algorithm 1); return (path, visited).
 
-    The children of a node are visited by rising metric (Schnorr and Euchner). The first child
-    outside the radius ends the level; it counts as visited. visited is the number of such nodes.
+    The children of a node are visited by rising metric (Schnorr and Euchner). At the first child
+    outside the radius, the search skips the remaining children of the node; this first child still
+    counts as visited. visited is the number of visited nodes.
 
     Args:
         tree: ``RealTree``.
@@ -156,9 +157,10 @@ def asd_search(tree):
 def psd_search(tree, levels, expansions, team_size):
     """Search as the parallel sphere detector, 004 Algorithms 2 and 3.
 
-    After the leaves below the last expanded nodes, a stage continues with the rest of its buffer,
-    as in Algorithm 2; the return to the level above in Algorithm 3, line 18, would leave out the
-    rest. All exp nodes are expanded if the first of them lies inside the radius, as in Algorithm 3.
+    Each stage keeps its nodes in a sorted buffer and expands them in groups of exp nodes. After the
+    leaves below a group, the stage continues with the next group of its buffer, as in Algorithm 2.
+    Line 18 of Algorithm 3 returns to the level above instead, which would leave out the other
+    groups. A whole group is expanded if its first node lies inside the radius, as in Algorithm 3.
 
     Args:
         tree: ``RealTree``.

@@ -258,11 +258,11 @@ def window_shift(power, guard):
     """Return the window shift with the least interference from neighbouring symbols.
 
     Args:
-        power: (64,) powers of the paths at delays -32..31, in samples at 20 MS/s.
-        guard: length of the guard interval in the same unit.
+        power: (64,) powers of the paths at delays of -32..31 samples at 20 MS/s.
+        guard: length of the guard interval in samples at 20 MS/s.
 
     Returns:
-        The shift in the same unit; among equally good shifts, the middle one.
+        The shift in samples at 20 MS/s; among equally good shifts, the middle one.
     """
     shifts = np.arange(-guard - 8, guard + 1)
     outside = (np.maximum(shifts - _DELAYS[:, None], 0)
@@ -290,11 +290,11 @@ def extent(power, least, margin, delay, lobe, longest):
     Args:
         power: (delays,) power at each delay.
         least: power above which there is a path.
-        margin: length added at both ends for weaker paths.
+        margin: length added at both ends for weaker paths, in the unit of delay.
         delay: (delays,) ascending delays with equal steps, in samples at 20 MS/s.
         lobe: resolution of the transform that gave the profile, in the unit of delay. The main lobe
             of its Hann window reaches up to 2 * lobe from a path.
-        longest: largest difference of the delays.
+        longest: largest allowed difference between last and first.
 
     Returns:
         (first, last) delay; None if there are no paths or their spread exceeds longest.
@@ -375,8 +375,9 @@ def refine(received, points, channel, least_squares, in_ltf, turn, k, trained_k,
         weight: weight of the training fields, in symbols.
 
     Returns:
-        (epsilon (n,), phase (n, T) in radians, received without the phase rotations, noise (n, K,
-        R), minimum noise (n, R), channel). The noise is a power, relative to the earlier estimate.
+        (epsilon (n,), phase (n, T) in radians, received (n, R, T, K) without the phase rotations,
+        noise (n, K, R), minimum noise over the subcarriers (n, R), channel (n, C, R, N)). The noise
+        is a power, relative to the earlier estimate.
     """
     whitened = (channel * turn[:, None, :])[:, in_ltf]
     expected = np.einsum("nkri,nitk->nrtk", whitened, points)
@@ -435,10 +436,11 @@ def residual_noise(residual, gain, symbols):
     All powers are relative to the earlier estimate of the noise of the antenna. Wrong decisions
     increase the residual by alpha * gain, in proportion to the power of the channel; alpha is the
     median of residual / gain over antennas and subcarriers. The noise of an antenna is the median
-    of the residual over its subcarriers, but at most the earlier estimate. An interferer is assumed
-    where the residual exceeds the sum noise + alpha * gain by more than noise would in one of a
-    thousand subcarriers (Wilson and Hilferty's cube root of the chi-squared distribution). There,
-    the noise is multiplied by the ratio of the residual to the sum.
+    of the residual over its subcarriers, but at most the earlier estimate. Without an interferer,
+    the residual is about noise + alpha * gain. Random fluctuations make it exceed a certain
+    multiple of this sum in one of a thousand subcarriers (Wilson and Hilferty's cube root of the
+    chi-squared distribution). Where the residual is above this multiple, an interferer is assumed,
+    and the noise is multiplied by the ratio of the residual to the sum.
 
     Args:
         residual: (n, R, K) mean of |y - H x|^2 over the symbols.
@@ -502,12 +504,12 @@ def residual_correlation(residual):
 
 
 def interpolated(channel, hit, carriers):
-    """Interpolate the channel of subcarriers with interference from their neighbours.
+    """Interpolate the channel from neighbouring subcarriers where there is interference.
 
     Args:
-        channel: (n, k, R, S) complex64.
-        hit: (n, k, R) bool, subcarriers with interference. If they are half of all or more at an
-            antenna, the antenna's channel stays unchanged.
+        channel: (n, k, R, S) complex64: frames, subcarriers, receive antennas, streams.
+        hit: (n, k, R) bool, whether a subcarrier has interference at an antenna. If at least half
+            of the subcarriers do, the channel of the antenna stays unchanged.
         carriers: (k,) subcarrier indices.
 
     Returns:
@@ -534,8 +536,9 @@ def demodulate(samples, first, cfo, direct, plan, smooth):
         cfo: carrier offset in cycles per sample, to be removed.
         direct: (R,) DC offset, to be removed.
         plan: dictionary of the format's constants, as ``wifi.demodulator`` passes it to C++.
-        smooth: function (estimates (k, R * N), variance of their noise) that returns (channels
-            (C, R * N), error variance over the noise, paths (64,)).
+        smooth: function that smooths channel estimates over the subcarriers. Its arguments are the
+            estimates (k, R * N) and the variance of their noise. It returns (channels (C, R * N),
+            ratio of the error variance to the noise variance, powers of the paths (64,)).
 
     Returns:
         dictionary with the results of ``_core.wifi.Demodulator.run`` for this frame.

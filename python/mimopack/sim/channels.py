@@ -21,7 +21,8 @@ def make_channel(text):
     The channels are:
 
     - rayleigh: i.i.d. Rayleigh fading, with a new matrix for each vector.
-    - block: block fading, with a new matrix for each frame, or after ``length`` vectors of a frame.
+    - block: block fading, with a new matrix for each frame, or, with the option ``length``, for
+      each group of ``length`` vectors within a frame.
     - tdl_a, tdl_b, tdl_c: 3GPP TR 38.901 (``channel.power_delay_profile``), static during a frame,
       with the rms delay spread ``delay_spread_ns`` (default 100). The vectors lie on the 52 data
       subcarriers of a 20 MHz OFDM symbol, in ascending frequency, one symbol after another.

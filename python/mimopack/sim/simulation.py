@@ -27,9 +27,9 @@ class Simulation:
     """Simulate the error rates of several detectors on the same frames.
 
     Each frame is simulated once and received by every detector that still needs it. A detector
-    completes an SNR when it has made enough frame errors or received enough frames. It always
-    receives the first blocks without a gap, so results do not depend on the number of threads, the
-    batch size or interruptions.
+    completes an SNR when it has made enough frame errors or received enough frames. The counted
+    blocks of frames are always 0, 1, 2, ... without a gap, so results do not depend on the number
+    of threads, the batch size or interruptions.
 
     Args:
         link: the ``Link``.
@@ -70,11 +70,13 @@ class Simulation:
     def run(self, snrs, errors=100, max_frames=100_000, seconds=None, progress=None):
         """Continue from the stored results until all points are complete or time is up.
 
+        A point is one detector at one SNR.
+
         Args:
             snrs: SNRs in dB, of the link's ``snr_kind``; simulated in ascending order. If a
                 detector receives max_frames frames without an error, it skips the higher SNRs.
-            errors: frame errors after the last pass that complete a point.
-            max_frames: frames that complete a point, rounded up to blocks of 16.
+            errors: number of frame errors that completes a point, counted after the last pass.
+            max_frames: number of frames that completes a point, rounded up to blocks of 16.
             seconds: approximate time limit in seconds; None for no limit.
             progress: function called with (detector, SNR, ``Tally``) after each update.
 

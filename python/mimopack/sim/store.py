@@ -46,7 +46,7 @@ class Store:
         self._rows = {(row["detector"], row["at_db"]): row for row in rows}
 
     def state(self, detector, at_db):
-        """Return the stored counts of a point (see ``Tally.state``), or None."""
+        """Return the stored counts of a detector at an SNR in dB (see ``Tally.state``), or None."""
         row = self._rows.get((detector, at_db))
         return row and row["counts"]
 

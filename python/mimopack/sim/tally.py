@@ -105,8 +105,8 @@ class Tally:
 
         Frame and bit error rates are lists with a value for each pass. Bit errors cluster in
         frames, so only frames are independent: the interval of a bit error rate is the normal
-        interval of the mean over frames. If no frame is wrong, its upper end is the upper end of
-        the frame error rate.
+        interval of the mean over frames. If no bit is wrong, the upper end of this interval is the
+        upper end of the interval of the frame error rate.
 
         Args:
             num_info: information bits per frame.

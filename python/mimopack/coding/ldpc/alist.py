@@ -4,9 +4,10 @@
 
 The format (D. MacKay, "Encyclopedia of sparse graph codes") is text with numbers. The first four
 lines are: the numbers of columns and rows of the matrix; the largest weight of a column and of a
-row; the weight of each column; the weight of each row. Then follows a line for each column, with
-the rows of its ones, and a line for each row, with the columns of its ones. Rows and columns are
-counted from 1, and each of these lines is filled up with zeros to the largest weight.
+row; the weight of each column; the weight of each row. After these, one line per column lists the
+rows in which the column has ones. Then one line per row lists the columns in which the row has
+ones. Rows and columns are counted from 1. The lines of the lists are padded with zeros to the
+largest weight.
 """
 
 from pathlib import Path

@@ -48,12 +48,12 @@ class TurboDecoder(SoftDecoder):
             as those of the CPU, but not identical.
         device: index of the GPU.
         threads: number of CPU threads; 0 takes all cores.
-        isa: see the detectors.
+        isa: CPU instruction set, as for :class:`detectors.Detector`.
 
     The output of ``decode`` contains parity and tail bits too, each with the LLR of the last run of
     its constituent decoder.
 
-    Attributes, set by ``decode``; CuPy arrays if its input was one:
+    Attributes, set by ``decode``; CuPy arrays if llr was a CuPy array:
         found: (n,) bool, whether both constituent decoders decide for the same bits.
         iterations_taken: (n,) int32, number of iterations.
 
