@@ -31,7 +31,7 @@ COMMAND = "from gnuradio.mimopack.apps.cli import main; main(prog_name='mimopack
 # What a row of a suite is, in contrast to what it measured.
 KEYS = ("label", "detector", "code", "decoder", "parameters", "constellation", "num_tx", "num_rx",
         "symbols_per_channel", "prior", "backend", "isa", "threads", "iterations", "ebn0_db",
-        "codewords")
+        "precision", "early_stop", "algorithm")
 RATES = ("vectors_per_s", "codewords_per_s", "mbit_per_s")
 
 
@@ -58,8 +58,11 @@ def run(folder, suite, options):
     for row in results:
         rate = next((row[name] for name in RATES if row.get(name)), None)
         if rate is not None:
-            rates[json.dumps({key: row[key] for key in KEYS if key in row})] = rate
-    if len(rates) < 1:
+            row = json.dumps({key: row[key] for key in KEYS if key in row})
+            if row in rates:
+                raise RuntimeError(f"suite {suite}: two rows are called {row}")
+            rates[row] = rate
+    if not rates:
         raise RuntimeError(f"suite {suite}: no row has any of {', '.join(RATES)}")
     return rates
 
