@@ -20,8 +20,13 @@ namespace mimopack {
 namespace MIMOPACK_ISA {
 
 template <class F, int NT, int NR, int WIDTH>
-class greedy_search
+class greedy_search : pass_systems<F, NT, NR>
 {
+    using base = pass_systems<F, NT, NR>;
+    using base::d_nt;
+    using base::d_order;
+    using base::d_passes;
+
 public:
     using mask = decltype(F() < F());
     using word = decltype(F().as_word());
@@ -37,12 +42,9 @@ public:
                         float clip,
                         column_order order,
                         bool log_sum = false)
-        : d_nt(nt),
-          d_passes(passes),
-          d_order(order),
+        : base(a, nt, nr, passes, c.scale, order),
           d_clip(clip),
           d_log_sum(log_sum),
-          d_systems(a, nt, nr, passes, c.scale, order),
           d_base(a, 2 * nt),
           d_l(a, 2 * nt * together),
           d_nearest(a, 2 * nt * bits),
@@ -53,14 +55,14 @@ public:
     {
     }
 
-    MP_FN void prepare(const F* h) { d_systems.prepare(h); }
+    MP_FN void prepare(const F* h) { base::prepare(h); }
 
     /* Compute the LLRs, and return where the vector could be detected. prior, llr:
      * nt*bits lanes in canonical order. Clipping limits how far an LLR moves from its
      * prior. */
     MP_FN mask detect(const F* y, F noise_var, const F* prior, F* llr)
     {
-        const mask usable = d_systems.receive(y);
+        const mask usable = this->receive(y);
         detect_received(noise_var, prior, llr);
         return usable;
     }
@@ -69,7 +71,7 @@ public:
      * even if columns are nearly dependent (see qr.h). y is overwritten. */
     MP_FN mask detect_stepwise(F* y, F noise_var, const F* prior, F* llr)
     {
-        const mask usable = d_systems.receive_stepwise(y);
+        const mask usable = this->receive_stepwise(y);
         detect_received(noise_var, prior, llr);
         return usable;
     }
@@ -92,12 +94,8 @@ private:
                                               ? fitting_layers
                                               : words::layers_per_word;
 
-    const extent<NT> d_nt;
-    const int d_passes;
-    const column_order d_order;
     const float d_clip;
     const bool d_log_sum;
-    pass_systems<F, NT, NR> d_systems;
     /* one pass: */
     buffer<F, 2 * NT> d_base;
     buffer<F, 2 * NT * together> d_l;
@@ -120,7 +118,7 @@ private:
         const F unit = reciprocal(noise_var);
         for (int pass = 0; pass < d_passes; ++pass) {
             if (pass)
-                d_systems.turn(pass);
+                this->turn(pass);
             if (NT == 2 && d_passes == 2 && !d_log_sum) {
                 if (prior)
                     search_top<true>(pass);
@@ -159,8 +157,8 @@ private:
     MP_FN F top_part(int pass, int axis, int k) const
     {
         const int top = d_nt - 1;
-        const F e = d_systems.v(pass)[2 * top + axis] - level(k);
-        const F part = d_systems.w(pass)[top] * e * e;
+        const F e = this->v(pass)[2 * top + axis] - level(k);
+        const F part = this->w(pass)[top] * e * e;
         return KNOWN ? part + costs(pass, top, axis)[k] : part;
     }
 
@@ -170,9 +168,9 @@ private:
     template <bool KNOWN>
     MP_FN void search_top(int pass)
     {
-        const F* const c = d_systems.c(pass);
-        const F* const v = d_systems.v(pass);
-        const F w = d_systems.w(pass)[0];
+        const F* const c = this->c(pass);
+        const F* const v = this->v(pass);
+        const F w = this->w(pass)[0];
         F im_part[side], low_re[side], low_im[side];
         MP_UNROLL
         for (int k = 0; k < side; ++k) {
@@ -214,9 +212,9 @@ private:
     MP_STEP void search(int pass)
     {
         const int nt = d_nt, top = nt - 1;
-        const F* const c = d_systems.c(pass);
-        const F* const w = d_systems.w(pass);
-        const F* const v = d_systems.v(pass);
+        const F* const c = this->c(pass);
+        const F* const w = this->w(pass);
+        const F* const v = this->v(pass);
         F im_part[side];
         MP_UNROLL
         for (int k = 0; k < side; ++k)

@@ -117,7 +117,7 @@ public:
         to[2 * top + 1] = x[1];
     }
 
-private:
+protected:
     static constexpr int max_passes = NT;
     using rotation = weighted_rotation<F>;
     static constexpr int turn_size = sizeof(rotation) / sizeof(F);
