@@ -12,7 +12,7 @@ namespace mimopack {
 void sample_queue::open()
 {
     const std::lock_guard guard(d_mutex);
-    d_ends = d_dropping = d_abandoned = d_woken = false;
+    d_ends = d_dropping = d_abandoned = false;
     d_waiting = d_taking = 0;
     d_tags.clear();
     for (std::shared_ptr<chunk>& one : d_chunks)
@@ -96,13 +96,13 @@ void sample_queue::release()
     d_change.notify_all();
 }
 
-bool sample_queue::wait()
+bool sample_queue::wait(double seconds)
 {
     std::unique_lock lock(d_mutex);
     release();
-    d_change.wait(lock, [&] { return d_waiting || d_ends || d_woken; });
-    d_woken = false;
-    return d_waiting || d_ends;
+    return d_change.wait_for(lock, std::chrono::duration<double>(seconds), [&] {
+        return d_waiting || d_ends;
+    });
 }
 
 std::optional<sample_queue::span> sample_queue::take()

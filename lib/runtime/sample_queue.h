@@ -86,18 +86,9 @@ public:
      * may then be overwritten. */
     std::optional<span> take();
 
-    /* Wait until take() need not wait, or until somebody calls wake() or has called it
-     * since the last call. Return whether take() need not wait. The samples of the
-     * previous take() are released. */
-    bool wait();
-
-    /* End the wait() of the taking thread. */
-    void wake()
-    {
-        const std::lock_guard guard(d_mutex);
-        d_woken = true;
-        d_change.notify_all();
-    }
+    /* Wait until take() need not wait, for the given time at most. Return whether take()
+     * need not wait. The samples of the previous take() are released. */
+    bool wait(double seconds);
 
     /* Wait for the least seconds, and then until no samples wait, for the most seconds in
      * all. */
@@ -132,7 +123,7 @@ private:
     std::vector<std::shared_ptr<chunk>> d_free;
     std::vector<gr::tag_t> d_tags;
     std::int64_t d_dropped = 0, d_waiting = 0, d_taking = 0;
-    bool d_ends = false, d_dropping = false, d_abandoned = false, d_woken = false;
+    bool d_ends = false, d_dropping = false, d_abandoned = false;
 
     bool fits(std::int64_t count) const
     {

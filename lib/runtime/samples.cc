@@ -109,14 +109,11 @@ Returns:
     sample), or None at the end. The array is valid until the next call, which releases it.)")
         .def("wait",
              &sample_queue::wait,
+             py::arg("seconds"),
              py::call_guard<py::gil_scoped_release>(),
-             R"(Wait until take() need not wait, or until another thread calls wake().
-
-A call of wake() since the last wait() counts too. The samples of the previous take() are released.
-
-Returns:
-    whether take() need not wait.)")
-        .def("wake", &sample_queue::wake, "End the wait() of the taking thread.")
+             "Wait until take() need not wait, for `seconds` at most. Return whether "
+             "take() "
+             "need not wait. The samples of the previous take() are released.")
         .def("rest",
              &sample_queue::rest,
              py::arg("least"),

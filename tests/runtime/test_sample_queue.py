@@ -130,29 +130,7 @@ def test_an_abandoned_queue_drops_what_comes():
     assert ended(bringer) and queue.take() is None
     assert queue.dropped == 5000 - 900
     queue.open()    # nothing is left of the stream before
-    assert queue.waiting == 0
-    queue.wake()
-    assert not queue.wait()
+    assert queue.waiting == 0 and not queue.wait(0)
     queue.put(0, np.ones((1, 10)), [])
     first, samples, _ = queue.take()
     assert first == 0 and np.array_equal(samples, np.ones((1, 10)))
-
-
-def test_the_wait_for_samples_ends_when_another_thread_wakes_it():
-    queue, ends = _runtime.SampleQueue(1, 900, 300, False), []
-    queue.open()
-    queue.wake()
-    queue.wake()
-    assert not queue.wait()    # one call of wait() answers all earlier calls of wake()
-    thread = threading.Thread(target=lambda: ends.append(queue.wait()), daemon=True)
-    thread.start()
-    time.sleep(0.05)    # in which wait() would return if nothing held it
-    assert not ends
-    queue.wake()
-    assert ended(thread) and ends == [False]
-    queue.put(0, np.ones((1, 10)), [])
-    queue.wake()
-    assert queue.wait()    # samples wait, whether woken or not
-    queue.take()
-    queue.close()
-    assert queue.wait()

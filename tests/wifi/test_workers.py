@@ -62,19 +62,6 @@ def test_frames_are_decoded_at_the_same_time():
     assert [frame.psdu for frame in frames] == [one.psdu for one in SENT]
 
 
-def test_frames_are_collected_when_threads_report_progress():
-    """A caller that neither waits nor helps gets all frames, without further samples."""
-    receiver, progress = Receiver(2, threads=3), threading.Event()
-    receiver.on_progress(progress.set)
-    frames = receiver.process(SAMPLES, wait=False)
-    while receiver.in_flight:
-        assert progress.wait(timeout=60)
-        progress.clear()
-        frames += receiver.collect(busy=lambda: True)
-    frames += receiver.finish()
-    assert [frame.psdu for frame in frames] == [one.psdu for one in SENT]
-
-
 def test_an_error_on_a_thread_costs_its_frames():
     class Broken(detectors.MMSE):
         def detect(self, *arguments):

@@ -265,7 +265,6 @@ class _ReceiverSink(DetectorChoice, SampleSink):
         SampleSink.__init__(self, "wifi_receiver", engine, frequency, (*_PORTS, "status"),
                              overload, buffer_seconds)
         self._messages = _Messages(bad_fcs, self.outlet.send, self.outlet.listeners)
-        engine.on_progress(self._queue.wake)
 
     def detector_in_use(self):
         """Name of the detector in use; with "auto", the detector chosen."""
@@ -331,8 +330,8 @@ class _ReceiverSink(DetectorChoice, SampleSink):
     def _in_flight(self):
         return self.engine.in_flight
 
-    def _decoded(self):
-        return self.engine.collect(self._is_behind)
+    def _rest(self):
+        return self.engine.decode([])
 
     def _counts(self):
         return _counts_of(self.engine) | {"switches": len(self.switches)}

@@ -36,6 +36,9 @@ _KEPT = 1 << 22
 # thread is busy. Without pacing, a radio would cause thousands of small calls. At 80 MS/s, the
 # upstream buffers hold more than twice the maximum.
 _PACE = 3e-4, 1e-3
+# Seconds to wait for further samples before sending frames that other threads decode. A radio may
+# be silent for a long time.
+_PATIENCE = 1e-3
 
 
 class StreamTimes(Timeline):
@@ -232,14 +235,10 @@ class SampleSink(Controlled):
 
     def _take_each(self):
         while True:
-            while self._in_flight():
-                samples_wait = self._queue.wait()
-                begun = time.monotonic()
+            # Frames from other threads go out with the next samples, if these come soon.
+            if self._in_flight() and not self._queue.wait(_PATIENCE):
                 with self._guard("frames that other threads decode", self._next):
-                    self._send_all(self._decoded())
-                self._status.add_busy(time.monotonic() - begun)
-                if samples_wait:
-                    break
+                    self._send_all(self._rest())
             taken = self._queue.take()
             if taken is None:
                 return
@@ -304,8 +303,8 @@ class SampleSink(Controlled):
         """Whether other threads still decode frames."""
         return False
 
-    def _decoded(self):
-        """Return the frames that other threads have decoded meanwhile."""
+    def _rest(self):
+        """Wait for the frames that other threads decode; return them."""
         return []
 
     def _is_behind(self):

@@ -180,22 +180,6 @@ class Receiver:
             self._help(busy)
         return self._collected(wait)
 
-    def collect(self, busy):
-        """Return the frames that other threads have decoded since the last call.
-
-        Args:
-            busy: see :meth:`process`.
-
-        Returns:
-            list of :class:`ReceivedFrame`, in the order of the stream.
-        """
-        self._help(busy)
-        return self._collected(wait=False)
-
-    def on_progress(self, function):
-        """Let other threads call a function, without arguments, when :meth:`collect` is due."""
-        self._workers.on_done(function)
-
     def finish(self):
         """End the stream: return the remaining frames, and begin a new stream at sample 0.
 

@@ -52,29 +52,18 @@ class Task:
         return self._value
 
 
-class _Shared:
-    """What the threads share. They hold no :class:`Workers`, so that its end can finish them."""
-
-    def __init__(self, threads):
-        self.tasks = SimpleQueue()
-        self.at_work = [False] * threads
-        self.on_done = None
-
-
-def _serve(shared, index):
+def _serve(tasks, at_work, index):
     """Run tasks until None arrives; mark in ``at_work`` when this thread is busy."""
-    while (task := shared.tasks.get()) is not None:
-        shared.at_work[index] = True
+    while (task := tasks.get()) is not None:
+        at_work[index] = True
         task.run()
-        shared.at_work[index] = False
+        at_work[index] = False
         del task
-        if shared.on_done is not None:
-            shared.on_done()
 
 
-def _close(shared):
-    for _ in shared.at_work:
-        shared.tasks.put(None)
+def _close(tasks, threads):
+    for _ in range(threads):
+        tasks.put(None)
 
 
 class Workers:
@@ -89,23 +78,21 @@ class Workers:
     """
 
     def __init__(self, threads):
-        self._shared = _Shared(threads - 1)
+        self._tasks = SimpleQueue()
         self._alone = threads == 1
+        self._at_work = [False] * (threads - 1)
         for index in range(threads - 1):
-            threading.Thread(target=_serve, args=(self._shared, index),
+            # The threads hold no reference to this object, so that its end can finish them.
+            threading.Thread(target=_serve, args=(self._tasks, self._at_work, index),
                              name=f"wifi_worker_{index}", daemon=True).start()
-        weakref.finalize(self, _close, self._shared)
-
-    def on_done(self, function):
-        """Let the other threads call a function, without arguments, after each task."""
-        self._shared.on_done = function
+        weakref.finalize(self, _close, self._tasks, threads - 1)
 
     def submit(self, function, *arguments):
         """Queue a function call for any of the threads; return the :class:`Task`."""
         if self._alone:
             return self.run(function, *arguments)
         task = Task(function, arguments)
-        self._shared.tasks.put(task)
+        self._tasks.put(task)
         return task
 
     @staticmethod
@@ -130,12 +117,12 @@ class Workers:
     @property
     def overloaded(self):
         """Whether more tasks wait than threads are idle."""
-        return self._shared.tasks.qsize() > self._shared.at_work.count(False)
+        return self._tasks.qsize() > self._at_work.count(False)
 
     def run_one(self):
         """Run a pending task; return whether there was one."""
         try:
-            task = self._shared.tasks.get_nowait()
+            task = self._tasks.get_nowait()
         except Empty:
             return False
         task.run()
