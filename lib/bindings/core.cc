@@ -221,8 +221,8 @@ private:
             d_isa = module->isa;
             if (isa != "auto" && isa != d_isa)
                 throw std::invalid_argument(
-                    "isa: got " + isa + ", allowed is auto: " + name +
-                    " runs on the instruction set that its module was compiled for");
+                    "isa: got " + isa + ", allowed are auto and " + d_isa +
+                    ", for which the module of " + name + " was compiled");
             return;
         }
         throw std::invalid_argument(
