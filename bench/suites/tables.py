@@ -244,7 +244,7 @@ def gpu_peers(results):
             NAMES[row["constellation"]], f"{row['vectors']}", gigabits(row), bit_error_rate(row),
             *([spelled(mine["label"]), gigabits(mine), bit_error_rate(mine),
                number(mine["mbit_per_s"] / row["mbit_per_s"])] if mine else ["-"] * 4)])
-    return [Table(["their program and method", "constellation", "vectors per call of theirs",
+    return [Table(["their program and method", "constellation", "their vectors per call",
                    "theirs, Gbit/s", "theirs, bit error rate", "our detector", "ours, Gbit/s",
                    "ours, bit error rate", "our speed-up"], lines)]
 
