@@ -30,7 +30,7 @@ class Constant:
         self._copies = {}
 
     def beside(self, value):
-        """Return the constant as an array on the device that holds value: the host or a GPU."""
+        """Return the constant as an array on the device that holds ``value``: host or GPU."""
         if not is_device_array(value):
             return self.values
         gpu = value.device.id

@@ -64,7 +64,7 @@ def flag(name, value):
 
 
 def choice(name, value, allowed):
-    """Check for one of the allowed values; return the equal allowed value (20 for 20.0)."""
+    """Check for one of the allowed values; return the one that equals ``value`` (20 for 20.0)."""
     for one in allowed:
         if one == value:
             return one

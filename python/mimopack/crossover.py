@@ -83,8 +83,8 @@ class Crossover:
         """Return whether the GPU is faster for n items.
 
         If the answer is unknown, the method measures it in three cases: the batch is large, the CPU
-        has been slow, or many is True, which says that many such batches will follow. In all other
-        cases it returns False.
+        has been slow, or ``many`` is True: the caller expects many such batches. In all other cases
+        it returns False.
 
         Raises:
             Exception: the GPU failed in the measurement; CuPy's own exception.
@@ -200,7 +200,10 @@ def recall(configuration):
 
 
 def kept():
-    """Return a list of the stored sizes, one per readable file; None if the GPU never wins."""
+    """Return the stored sizes: a list with one element per readable file.
+
+    An element is None if the GPU never wins.
+    """
     found = []
     for path in sorted(folder().glob("*.json")):
         with suppress(OSError, ValueError, TypeError, KeyError):

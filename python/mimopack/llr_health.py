@@ -52,7 +52,8 @@ class LlrFigures:
             large as they should be, nan with fewer than 30 wrong decisions.
         scale_error: standard error of ``scale``, if bits are independent.
         verdict: "calibrated" if scale is 0.8 to 1.25 or does not differ significantly from 1; else
-            "too large", "too small" or "too few wrong decisions to tell", which refer to the LLRs.
+            "too large" or "too small", which refer to the LLRs, not to scale; or "too few wrong
+            decisions to tell".
         ranges: tuple of :class:`Range`, without empty ones. Saturated LLRs have a separate last
             range whose ``low`` and ``high`` are the limit.
     """
@@ -157,7 +158,7 @@ class LlrHealth:
     def merge(self, other):
         """Add the counts of another object with the same ``limit``.
 
-        The call may raise the internal limit of other, but does not change the figures of other.
+        The call may raise the internal limit of ``other``, but does not change its figures.
         """
         limit = max(self._limit, other._limit)
         for one in (self, other):

@@ -158,9 +158,9 @@ class wifi_receiver(sample_block):
         detector: name of the MIMO detector, or "auto". With overload="drop", "auto" uses the
             strongest of mla, nway and mmse that keeps up with the samples, and decides each second
             by the load, see ``wifi.auto_detector.AutoDetector``. With overload="wait", "auto" uses
-            mla, as no samples can be lost. nway replaces mla for frames with more than 8192
-            candidates per vector, as many as 4x4 16-QAM has. Setting the name of a detector, by
-            method or message, ends "auto".
+            mla, as no samples can be lost. nway replaces mla for frames with more candidates per
+            vector than 4x4 16-QAM, which has 8192. Setting the name of a detector, by method or
+            message, ends "auto".
         backend: backend of the detectors, "auto", "cpu", "cuda" or "reference".
         whitening: "antennas" divides each antenna by its own noise. "covariance" also whitens noise
             that is correlated between antennas, such as interference.
@@ -178,8 +178,8 @@ class wifi_receiver(sample_block):
             "wait" stops the upstream blocks until there is room, which suits files. "drop" suits
             radios: if ``buffer_seconds`` of samples are waiting, the block drops contiguous spans
             of new samples, counts them, and logs the stage that takes the most time. With "drop",
-            the block holds up the upstream blocks for a millisecond at most. Buffers of the default
-            size have room for the samples of this time.
+            the block holds up the upstream blocks for a millisecond at most. GNU Radio's buffers of
+            the default size have room for the samples of this millisecond.
         buffer_seconds: with "drop", seconds of samples that may wait. The memory is 8 bytes per
             antenna and sample.
 
@@ -471,7 +471,7 @@ class wifi_decoder(DetectorChoice, Controlled, gr.basic_block):
         return counts | {"failures": counts["failures"] + self._log.failures}
 
     def failures(self):
-        """Return the number of messages without a frame, plus that of exceptions while decoding."""
+        """Return the number of messages without a frame plus the number of decoding exceptions."""
         return self.counts()["failures"]
 
     def start(self):

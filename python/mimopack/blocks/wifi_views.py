@@ -337,8 +337,8 @@ class wifi_airtime(message_source):
 
     Message port in: ``frames`` takes the dictionaries of ``wifi_receiver``'s port of that name. The
     output (float) carries ``columns`` items per row. Each item is the share (0 to 1) of a time
-    interval that frames occupied. A row is sent when a frame after it is reported. If more than 64
-    rows pass without a frame, only the newest 64 are sent.
+    interval that frames occupied. A row is sent when a frame is reported that ends in a later row.
+    If more than 64 rows pass without a frame, only the newest 64 are sent.
 
     Args:
         sample_rate: samples per second of the receiver.

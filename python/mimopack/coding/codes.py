@@ -19,8 +19,8 @@ class Code:
         encoder: an object with num_info, num_bits, information and encode(bits), such as
             :class:`ldpc.LdpcEncoder`.
         make_decoder: a function that takes keyword arguments and makes a decoder. A
-            :class:`HardDecoder` decodes the bits sent; any other :class:`Decoder` decodes whole
-            codewords.
+            :class:`HardDecoder` takes the LLRs of the bits sent; any other :class:`Decoder` takes
+            the LLRs of whole codewords.
         matching: a :class:`Selection` that says which bits of a codeword are sent, such as
             :class:`ldpc.NrRateMatching`; None if all bits are sent.
 

@@ -28,10 +28,10 @@ class ListDecoder(DecoderAround):
 
     The most doubtful bit is the one with the smallest |posterior| - |extrinsic| / 2: the rest of
     the codeword gives strong evidence about this bit, and this evidence contradicts the bit's LLR.
-    Other criteria were tried. With LDPC codes, the bit in the most unsatisfied checks led to about
-    as many found codewords, but turbo codes have no such checks. The smallest |posterior| led to
-    fewer, and the smallest |LLR| to far fewer. Fixing all bits of a received MIMO vector except one
-    also led to fewer.
+    Other criteria were tried. With LDPC codes, the bit that occurs in the largest number of
+    unsatisfied checks led to about as many found codewords, but turbo codes have no such checks.
+    The smallest |posterior| led to fewer, and the smallest |LLR| to far fewer. Another variant
+    fixed all but one of the bits that a MIMO vector carries; it also led to fewer.
 
     A codeword that is not found costs at most 2^(list_bits + 1) - 2 further decodings; the others
     cost nothing. List decoding is meant for cases with few codewords left. If the detector can

@@ -48,9 +48,9 @@ class Graphs:
         row per codeword along its second-to-last axis. The counts are objects whose int() waits for
         the GPU. The function ``passes`` must not wait for the GPU itself.
 
-        The first batch of a size is received without a recording, once before and once after
-        recording. If the work cannot be recorded, the method warns once and receives all batches
-        without recordings.
+        The first batch of a size is received twice without a recording: before the recording is
+        made, and again afterwards. If the work cannot be recorded, the method warns once and
+        receives all batches without recordings.
 
         Args:
             passes: the function to record.

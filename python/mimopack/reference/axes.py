@@ -21,8 +21,8 @@ def real_model(y, h):
 def axis_bits(constellation):
     """Yield (axis, ones) for each label bit.
 
-    ones, (side,) bool with side = sqrt(M), marks the PAM symbols of the axis for which the bit is
-    1.
+    ``ones`` is a (side,) bool array with side = sqrt(M). It marks the PAM symbols of the axis for
+    which the bit is 1.
     """
     qam = constellation.square_qam
     k = np.arange(qam.side)

@@ -3,7 +3,8 @@
 """K-best: breadth-first search that keeps the k best nodes of each level.
 
 Z. Guo, P. Nilsson: Algorithm and Implementation of the K-Best Sphere Decoding for MIMO Detection.
-IEEE Journal on Selected Areas in Communications 24 (3), 2006. 001 compares with it.
+IEEE Journal on Selected Areas in Communications 24 (3), 2006. Paper 001 compares the N-way
+detector with K-best.
 """
 
 import numpy as np

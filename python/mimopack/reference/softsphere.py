@@ -16,14 +16,14 @@ def softsphere(y, h, noise_var, constellation, prior=None, llr_clip=None):
     """Return max-log LLRs, 000 eq. 12 (with priors: 002 eq. 4).
 
     ``hypothesis[v, b]`` is the smallest metric so far of a candidate whose bit b is v. The search
-    visits a node if its metric is below a hypothesis that one of its leaves could lower. These are
-    the hypotheses of the bit values on the path to the node, and both hypotheses of each bit on
-    lower levels.
+    visits a node if its metric is below a hypothesis that one of its leaves could lower. Leaves can
+    lower the hypotheses of the bit values on the path to the node, and both hypotheses of each bit
+    on lower levels.
 
     The metric is the squared distance over noise_var, plus a penalty for each bit whose value
-    contradicts its a-priori LLR: the magnitude of this LLR. Compared with -ln p(y, s) a constant is
-    left out, so that metrics never fall along a path. An LLR differs from the a-priori LLR by at
-    most llr_clip; None does not limit it.
+    contradicts its a-priori LLR: the magnitude of this LLR. The metric differs from -ln p(y, s)
+    only by a constant. The constant is such that metrics never fall along a path. An LLR differs
+    from the a-priori LLR by at most llr_clip; None does not limit it.
     """
     nt = h.shape[1]
     m = constellation.bits_per_symbol

@@ -157,10 +157,11 @@ def asd_search(tree):
 def psd_search(tree, levels, expansions, team_size):
     """Search as the parallel sphere detector, 004 Algorithms 2 and 3.
 
-    Each stage keeps its nodes in a sorted buffer and expands them in groups of exp nodes. After the
-    leaves below a group, the stage continues with the next group of its buffer, as in Algorithm 2.
-    Line 18 of Algorithm 3 returns to the level above instead, which would leave out the other
-    groups. A whole group is expanded if its first node lies inside the radius, as in Algorithm 3.
+    Each stage keeps its nodes in a sorted buffer and expands them in groups. The number of nodes in
+    a group is the stage's entry in ``expansions``. After the leaves below a group, the stage
+    continues with the next group of its buffer, as in Algorithm 2. Line 18 of Algorithm 3 returns
+    to the level above instead, which would leave out the other groups. A whole group is expanded if
+    its first node lies inside the radius, as in Algorithm 3.
 
     Args:
         tree: ``RealTree``.

@@ -133,7 +133,7 @@ class Link:
         return self.num_tx * 10 ** (-self.snr_db(value) / 10)
 
     def frames(self, value, block, count=1):
-        """Simulate blocks of frames up to the receive antennas.
+        """Simulate blocks of frames, from the information bits to the received vectors.
 
         Args:
             value: SNR in dB, of the link's ``snr_kind``.

@@ -113,7 +113,7 @@ def mmse_points(y, h, noise_var):
 def axis_of(bits):
     """Return (points per axis, half the distance between neighbours) of square QAM of mean power 1.
 
-    ``bits`` is the number of bits per point. BPSK counts as one point per axis.
+    ``bits`` is the number of bits per point. The result for BPSK is (1, 1.0).
     """
     if bits == 1:
         return 1, 1.0

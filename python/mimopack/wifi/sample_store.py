@@ -14,8 +14,8 @@ class SampleStore:
     """Store the latest samples of a stream of several antennas.
 
     Each sample is written once, so threads may read samples while others are appended. When an
-    array is full, a new one begins with a copy of the samples that must stay contiguous with the
-    new ones.
+    array is full, a new array begins with a copy of the older samples that must stay contiguous
+    with the new samples.
 
     Args:
         num_rx: number of receive antennas.

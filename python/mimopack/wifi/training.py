@@ -144,7 +144,8 @@ def vht_pilots(bandwidth_mhz, first, start, count):
         bandwidth_mhz: 20, 40 or 80.
         first: index of the first symbol in the polarity sequence: 3 for the VHT-SIG-B, 4 for the
             first data symbol.
-        start: number of the first symbol from 0, by which the pilot pattern is rotated.
+        start: number of the first symbol, counted from 0. The pilot pattern of each symbol is
+            rotated by the number of the symbol.
         count: number of symbols.
     """
     base = np.array(_VHT_PILOTS[bandwidth_mhz], float)

@@ -66,8 +66,9 @@ class DetectorRun(Run):
     def bit_errors(self):
         """Return the number of bit errors in each of the first vectors.
 
-        All detectors that need at most a second for these vectors use the same vectors. Their error
-        rates therefore differ by less than the confidence intervals suggest.
+        All detectors that need at most a second for these vectors use the same vectors. The
+        difference between their error rates is therefore more certain than the confidence intervals
+        suggest.
         """
         n = min(self.data.vectors, max(self.least, min(int(self.rate), self.error_vectors)))
         n -= n % self.period

@@ -43,7 +43,7 @@ def nr_lifting_size(base_graph, block_bits):
         block_bits: number of bits in the code block, with its CRC.
 
     Raises:
-        ValueError: base_graph is another number, or its largest code block has fewer bits.
+        ValueError: base_graph is not 1 or 2, or block_bits exceeds its largest code block.
     """
     choice("base_graph", base_graph, tuple(NR_BASE_GRAPHS))
     integer("block_bits", block_bits, 1, NR_LARGEST_BLOCK[base_graph])
