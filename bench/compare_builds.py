@@ -11,8 +11,8 @@ build/python of a checkout. COMMIT is the name of the build in the results.
 
 In each turn, every suite runs once with each build, in processes of their own. The figure of a row
 is the median of the turns. Its time ratio is the time of the new build over that of the old one;
-above 1, the new build is slower. The spread of a row is the fastest turn of the old build over its
-slowest turn, which shows how much the machine alone changes the figures.
+above 1, the new build is slower. The spread of a row is the speed of the fastest turn of the old
+build over that of its slowest turn, which shows how much the machine alone changes the figures.
 """
 
 import argparse
