@@ -19,7 +19,7 @@ OUT = pmt.intern("out")
 
 
 def batch_of_codewords(item_bytes):
-    """Return how many items to ask GNU Radio for, given the bytes per item at the larger port."""
+    """Return how many items to ask GNU Radio for, given the bytes of the larger item."""
     return max(BATCH_BYTES // item_bytes, LEAST_CODEWORDS)
 
 
@@ -106,7 +106,7 @@ def pdu_parts(message):
 
 
 def codewords(values, width, what):
-    """Return values as an array (n, width); ValueError unless n is an integer from 1."""
+    """Return values as an array (n, width); ValueError unless they fill one or more whole rows."""
     if not values.size or values.size % width:
         raise ValueError(f"got {values.size} {what}, must be a positive multiple of {width}")
     return values.reshape(-1, width)

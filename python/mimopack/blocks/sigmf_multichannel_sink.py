@@ -31,9 +31,10 @@ class sigmf_multichannel_sink(gr.hier_block2):
     ignored, counted and logged.
 
     Connect port ``frames`` to the port of that name of ``wifi_receiver``. The block annotates the
-    samples of each frame (see ``recording.frame_annotation``). A dictionary must have ``start``,
-    the frame's first sample counted at this block, and ``num_samples``. A frame gets an annotation
-    only if the recording holds all its samples. A recording holds at most a million annotations.
+    samples of each frame (see ``recording.frame_annotation``). A dictionary must have the keys
+    ``start`` (first sample of the frame, counted at this block) and ``num_samples``. A frame
+    gets an annotation only if the recording holds all its samples. A recording holds at most a
+    million annotations.
     Messages may arrive after the samples of their frames, or after the end of the stream: the block
     writes the metadata again when the senders of messages have ended.
 

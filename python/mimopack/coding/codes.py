@@ -165,8 +165,8 @@ def get(name):
         options.
 
     Raises:
-        ValueError: the name has none of the forms, the family has no code of these sizes, or no
-            decoder of the family has one of the options.
+        ValueError: the name has none of the forms, the family has no code of these sizes, or an
+            option is unknown to all decoders of the family.
         OSError: the file cannot be read.
     """
     family, sizes, options = look_up(name)

@@ -21,8 +21,8 @@ class Selection:
     Attributes:
         info_bits, num_bits: see above.
         coded_bits: number of bits sent.
-        information: (info_bits,) positions of the information bits in a codeword; None for the
-            positions of the encoder's first info_bits information bits.
+        information: (info_bits,) positions of the information bits in a codeword. None stands
+            for the positions of the encoder's first info_bits information bits.
 
     Raises:
         ValueError: sent does not match its description.

@@ -141,9 +141,9 @@ class PSD(_Sphere):
     The nodes of a round are evaluated in parallel. On the CPU each SIMD lane processes one vector,
     and all lanes run in lockstep. On a GPU, tt threads (the parameter ``team_size``) evaluate and
     sort the nodes of a vector as in 004 §4.3, if tt is a power of two from 2 to 128 and the nodes
-    of a round fit into shared memory. A GPU thread searches depth first instead of in rounds, which
-    is faster, if tt is 1, there are two to four layers of up to 64-QAM, and there are no a-priori
-    LLRs.
+    of a round fit into shared memory. A GPU thread searches depth first instead of in rounds if tt
+    is 1, there are two to four layers of up to 64-QAM, and there are no a-priori LLRs; this is
+    faster than rounds.
 
     In Python ``count_nodes`` counts the nodes that each of the tt threads evaluates: thread n mod
     tt takes evaluation n of a round. Levels that are skipped are not counted. If the metrics of two

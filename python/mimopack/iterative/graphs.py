@@ -20,7 +20,7 @@ KEPT = 16
 
 
 class Graphs:
-    """Recordings of a receiver's passes; a batch uses the recording of the next larger size.
+    """CUDA graphs that replay a receiver's passes; a batch is padded to the next recorded size.
 
     Args:
         layout: the layout of the codewords.

@@ -8,8 +8,8 @@ import numpy as np
 def solve(a, b):
     """Solve a x = b by Gauss-Jordan elimination without pivoting.
 
-    This is for many small systems: numpy.linalg.solve wakes the threads of BLAS for each matrix,
-    which takes four times as long if other threads occupy the cores.
+    This is for many small systems: numpy.linalg.solve wakes the threads of BLAS for each matrix.
+    If other threads occupy the cores, numpy.linalg.solve then takes four times as long.
 
     Args:
         a: (..., s, s), Hermitian and positive definite, or triangular.

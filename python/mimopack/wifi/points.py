@@ -146,7 +146,7 @@ def error_vectors(y, h, noise_var, chosen, frame_format):
 
 
 def in_time(points, frame_format):
-    """Reorder points of a detector's unknowns into the symbols that the streams send.
+    """Return the symbols that the streams send, from the estimates of a detector's unknowns.
 
     Args:
         points: (n, num_data, T, S), the unknowns of :class:`demodulator.Demodulated`.

@@ -41,8 +41,8 @@ class PreambleAcquirer:
 
     Args:
         scale: FFT size divided by 64: 1, 2 or 4.
-        turns: number of multiples of 1 / (16 scale) cycles per sample to try on each side, because
-            the carrier offset from the short field is ambiguous by such multiples.
+        turns: the carrier offset from the short field is ambiguous by multiples of 1 / (16 scale)
+            cycles per sample; ``turns`` is the number of multiples to try on each side of it.
 
     Attributes:
         samples_needed: number of samples that must follow a candidate.
