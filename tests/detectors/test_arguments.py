@@ -316,7 +316,7 @@ def test_docstrings_and_repr_tell_the_parameters():
 
 @pytest.mark.parametrize("backend", ["auto", "cpu", "reference"])
 def test_a_detector_is_freed_at_once(backend):
-    """What it holds on GPUs does not wait for the garbage collector."""
+    """A dropped detector frees its memory on GPUs at once, without the garbage collector."""
     gc.disable()
     try:
         det = detectors.NWay(backend=backend)

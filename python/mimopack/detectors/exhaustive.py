@@ -70,7 +70,7 @@ class MLA(_Exhaustive):
       the sqrt(M) levels. Two searches in different column orders cover all bits. The complexity is
       O(2 M^(nt-1)) per vector; more than 2^25 candidates are refused. Only square QAM with Gray
       labels per axis can be sliced. With other constellations the search visits all M^nt leaves
-      of the tree, of which there may be at most 2^24.
+      of the tree; more than 2^24 leaves are refused.
     - plain: the enumeration of 000. It computes the distance of each candidate separately. For each
       bit of the candidate, it compares the distance with the smallest one so far among candidates
       with the same bit value. Complexity O(M^nt nt^2) per vector, at most 2^24 candidates.

@@ -14,7 +14,7 @@ def _short_timing(monkeypatch):
 
 @pytest.fixture(scope="session")
 def small(tmp_path_factory):
-    """Recording of twelve frames at 20 and 35 dB, of which MMSE loses some."""
+    """A recording of twelve frames at 20 and 35 dB; MMSE loses some of them."""
     path = tmp_path_factory.mktemp("small") / "small"
     result = make_recording(path, "--frames", 12, "--snr", 20, "--snr", 35, "--seed", 3)
     assert result.exit_code == 0, result.output
