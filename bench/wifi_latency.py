@@ -17,11 +17,11 @@ half a packet on average.
 about 360 over Ethernet with an MTU of 1500 bytes, 2000 over 10 GbE, and 2040 for a B210 over USB 3.
 10000 is half a millisecond.
 
-The loads are frames of several formats at 10 % airtime, and two loads of bench/wifi.py. The frames
-of the latter follow each other at 16 us, or less often if --airtime is below 100 %. If samples were
-lost or dropped, the machine did not keep up, and the latency is that of its buffers. The first two
-seconds are not counted. "others" is the number of cores that other processes used meanwhile. It
-should be near 0.
+The loads are frames of several formats at 10 % airtime, and loads of bench/wifi.py. The frames of
+the latter follow each other at 16 us, or less often if --airtime is below 100 %. Noise alone has no
+latency; it shows whether the receiver keeps up. If samples were lost or dropped, the machine did
+not keep up, and the latency is that of its buffers. The first two seconds are not counted. "others"
+is the number of cores that other processes used meanwhile. It should be near 0.
 """
 
 import argparse
@@ -43,14 +43,17 @@ from gnuradio.mimopack.wifi import Receiver
 WARM_UP = 2.0
 FREQUENCY = 5.18e9
 OUTPUT_BUFFER = 1 << 20    # samples, of the source, as in the command
-MIXED = {"10 % airtime, 1 antenna": 1, "10 % airtime, 2 antennas": 2}
-FULL = ("non-HT 54", "HT MCS 15")
+MIXED = {"10 % airtime, 1 antenna": 1, "10 % airtime, 2 antennas": 2, "10 % airtime, 4 antennas": 4}
+NOISE = ("noise, 1 antenna", "noise, 2 antennas", "noise, 4 antennas")
+FULL = ("non-HT 54", "HT MCS 15", "HT MCS 27", "HT MCS 31", "VHT MCS 9, 80 MHz")
 
 
 def cases(airtimes):
     """Return {name: function that makes (samples (antennas, n), sample rate)}."""
     found = {name: lambda antennas=antennas: (wifi_real_time.mixed(antennas)[0], 20e6)
              for name, antennas in MIXED.items()}
+    found |= {name: lambda case=loads.CASES[name]: (loads.simulate(case, 100), case.sample_rate)
+              for name in NOISE}
     for name in FULL:
         for airtime in airtimes:
             found[f"{name}, {airtime} % of full load"] = (
@@ -139,21 +142,37 @@ def measure(path, samples, rate, packet, seconds, threads):
     counts = receiver.counts()
     noted = np.array(arrivals.noted, np.int64).reshape(-1, 3)
     noted = noted[noted[:, 0] > WARM_UP * rate]
-    # Positions in the repeated recording, each within a few samples of a frame's start.
-    places = noted[:, 0] % samples.shape[1]
-    nearest = np.abs(places[:, None] - starts).argmin(axis=1)
-    last = noted[:, 1] - offset + (lengths[nearest] - 1) * 1e9 / rate
-    latency = (noted[:, 2] - last) * 1e-6
-    told = [one for one in statuses[1:-1] if one["seconds"] > 0.5]
+    latency = np.empty(0)
+    if len(noted):
+        # Positions in the repeated recording, each within a few samples of a frame's start.
+        places = noted[:, 0] % samples.shape[1]
+        nearest = np.abs(places[:, None] - starts).argmin(axis=1)
+        last = noted[:, 1] - offset + (lengths[nearest] - 1) * 1e9 / rate
+        latency = (noted[:, 2] - last) * 1e-6
+    whole = [one for one in statuses[1:-1] if one["seconds"] > 0.5]
     expected = len(starts) * (counts["samples"] / samples.shape[1])
     return {
         "packet": packet, "packet_ms": 1e3 * packet / rate, "pdus": len(latency),
-        "median_ms": float(np.median(latency)), "p99_ms": float(np.percentile(latency, 99)),
-        "max_ms": float(latency.max()), "load": float(np.mean([one["load"] for one in told])),
-        "decoded_share": counts["decoded"] / expected,
+        **dict(zip(("median_ms", "p99_ms", "max_ms"),
+                   np.percentile(latency, (50, 99, 100)) if len(latency) else [None] * 3,
+                   strict=True)),
+        "load": float(np.mean([one["load"] for one in whole])),
+        "decoded_share": counts["decoded"] / expected if expected else None,
         **{name: counts[name] for name in ("samples", "lost", "dropped", "failures")},
         "clock_uncertainty_us": uncertainty / 1e3, "others_cores": others,
         "load_average": os.getloadavg()[0]}
+
+
+def told(row):
+    """Return a line about a row of the results."""
+    frames = ""
+    if row["pdus"]:
+        frames = (f"median {row['median_ms']:6.2f} ms, 99 % {row['p99_ms']:6.2f} ms, "
+                  f"largest {row['max_ms']:6.2f} ms; {row['pdus']} PDUs, "
+                  f"{100 * row['decoded_share']:.2f} % of the frames, ")
+    return (f"{row['case']:<30} packets of {row['packet']:>5}: {frames}load {row['load']:.2f}, "
+            f"lost {row['lost']}, dropped {row['dropped']} of {row['samples']} samples, "
+            f"others {row['others_cores']:.2f} cores")
 
 
 def main():
@@ -184,12 +203,7 @@ def main():
                        **measure(path, samples, rate, packet, arguments.seconds,
                                  arguments.threads)}
                 results.append(row)
-                print(f"{name:<30} packets of {packet:>5}: median {row['median_ms']:6.2f} ms, "
-                      f"99 % {row['p99_ms']:6.2f} ms, largest {row['max_ms']:6.2f} ms; "
-                      f"load {row['load']:.2f}, {row['pdus']} PDUs, "
-                      f"{100 * row['decoded_share']:.2f} % of the frames, lost {row['lost']}, "
-                      f"dropped {row['dropped']}, others {row['others_cores']:.2f} cores",
-                      flush=True)
+                print(told(row), flush=True)
     if arguments.output:
         arguments.output.write_text(json.dumps(
             {"what": "Wi-Fi receiver behind gr-soapy, latency from a frame's last sample to its "

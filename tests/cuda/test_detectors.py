@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from detector_blocks import make, play
 from gnuradio.mimopack import crossover, detectors
-from gnuradio.mimopack.cuda import device, source, transfer
+from gnuradio.mimopack.cuda import device, program, source, transfer
 from simulated import problem
 from source_tree import DATA
 
@@ -313,7 +313,7 @@ def test_a_large_arena_takes_what_memory_there_is(monkeypatch):
     expected = detectors.KBest(backend="cuda").detect(y, h, noise_var)
     pool = cupy.get_default_memory_pool()
     pool.free_all_blocks()
-    monkeypatch.setattr(device, "SCRATCH_BYTES", 1)
+    monkeypatch.setattr(program, "SCRATCH_BYTES", 1)
     np.testing.assert_array_equal(detectors.KBest(backend="cuda").detect(y, h, noise_var),
                                   expected)
     monkeypatch.undo()
