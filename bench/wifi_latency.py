@@ -7,10 +7,10 @@
         [--threads 1] [--output FILE.json]
 
 The flowgraph is like that of `mimopack wifi --radio`: gr-soapy's source, wifi_receiver, and a block
-that takes its PDUs. The radio is the SoapySDR driver of soapy/, whose folder SOAPY_SDR_PLUGIN_PATH
+in C++ that takes its PDUs. A block in Python would slow down the receiver. The radio is the SoapySDR driver of soapy/, whose folder SOAPY_SDR_PLUGIN_PATH
 must name. It plays a simulated recording in a loop and in real time. Its clock is set to the host's
 clock, so time stamps tell when a sample was taken. The latency of a frame ends when the handler of
-the block has the PDU. It includes the wait for the packet with the frame's last sample, which is
+the block gets the PDU. It includes the wait for the packet with the frame's last sample, which is
 half a packet on average.
 
 --packets is the number of samples per antenna in one transfer of the radio. UHD's defaults are
@@ -32,11 +32,10 @@ import time
 from pathlib import Path
 
 import numpy as np
-import pmt
 import wifi as loads
 import wifi_real_time
 from gnuradio import gr, mimopack, soapy
-from gnuradio.mimopack import recording
+from gnuradio.mimopack import _runtime, recording
 from gnuradio.mimopack.apps.machine import describe
 from gnuradio.mimopack.wifi import Receiver
 
@@ -78,23 +77,6 @@ def frames_of(samples, rate):
             np.array([frame.num_samples for frame in frames]))
 
 
-class Arrivals(gr.basic_block):
-    """Record PDUs: (first sample, time of this sample in ns, time of arrival in ns)."""
-
-    def __init__(self):
-        gr.basic_block.__init__(self, "arrivals", None, None)
-        self.noted = []
-        self.message_port_register_in(pmt.intern("in"))
-        self.set_msg_handler(pmt.intern("in"), self._take)
-
-    def _take(self, message):
-        now = time.monotonic_ns()
-        told = pmt.car(message)
-        seconds, fraction = pmt.to_python(pmt.dict_ref(told, pmt.intern("rx_time"), pmt.PMT_NIL))
-        start = pmt.to_long(pmt.dict_ref(told, pmt.intern("start"), pmt.PMT_NIL))
-        self.noted.append((start, round((seconds + fraction) * 1e9), now))
-
-
 def busy():
     """Return the CPU seconds of all processes on all cores."""
     fields = Path("/proc/stat").read_text().splitlines()[0].split()[1:]
@@ -127,7 +109,7 @@ def measure(path, samples, rate, packet, seconds, threads):
     offset, uncertainty = clock_offset(source)
     receiver = mimopack.wifi_receiver(antennas, rate, FREQUENCY, backend="cpu", threads=threads,
                                       overload="drop")
-    arrivals, statuses = Arrivals(), []
+    arrivals, statuses = _runtime.arrivals(), []
     receiver.listen(lambda frame, when: None, statuses.append)
     for port in range(antennas):
         top.connect((source, port), (receiver, port))
@@ -140,7 +122,7 @@ def measure(path, samples, rate, packet, seconds, threads):
     top.stop()
     top.wait()
     counts = receiver.counts()
-    noted = np.array(arrivals.noted, np.int64).reshape(-1, 3)
+    noted = arrivals.take()
     noted = noted[noted[:, 0] > WARM_UP * rate]
     latency = np.empty(0)
     if len(noted):

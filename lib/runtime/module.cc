@@ -25,6 +25,7 @@ PYBIND11_MODULE(_runtime, m)
             throw py::import_error(
                 "_runtime and GNU Radio's Python modules do not know each other's types: "
                 "build gr-mimopack with GNU Radio's compiler and version of pybind11");
+    mimopack::bind_arrivals(m);
     mimopack::bind_messages(m);
     mimopack::bind_samples(m);
 }
