@@ -35,9 +35,6 @@ _POINTS_INTERVAL = 0.1    # seconds between batches of a radio's frames whose po
 # If the receiver keeps up, a radio delivers samples in pieces of up to this duration in seconds.
 # The search waits for the frames of such a short piece.
 _SHORT = 1.5e-3
-# If a radio's samples of this duration in seconds wait, searching them comes before helping other
-# threads to decode.
-_LATE = 5e-3
 # Maximum number of points per stream that port symbols carries for a frame.
 _POINTS = 1000
 
@@ -328,15 +325,7 @@ class _ReceiverSink(DetectorChoice, SampleSink):
         busy = self.engine.num_threads > 1 and (
             self.engine.in_flight or samples.shape[1] > _SHORT * self._rate)
         return self.engine.process(samples, wait=not (busy or self._is_behind()),
-                                   busy=self._is_late if self._drops else self._is_behind)
-
-    def _is_late(self):
-        """Whether so many samples wait that searching them comes before decoding.
-
-        If the search always came first, its calls would be short and many, and frames would wait
-        for the other threads until the queue of frames is full.
-        """
-        return self._queue.waiting > _LATE * self._rate
+                                   busy=self._is_behind)
 
     def _in_flight(self):
         return self.engine.in_flight
