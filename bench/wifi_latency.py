@@ -7,11 +7,11 @@
         [--threads 1] [--output FILE.json]
 
 The flowgraph is like that of `mimopack wifi --radio`: gr-soapy's source, wifi_receiver, and a block
-in C++ that takes its PDUs. A block in Python would slow down the receiver. The radio is the SoapySDR driver of soapy/, whose folder SOAPY_SDR_PLUGIN_PATH
-must name. It plays a simulated recording in a loop and in real time. Its clock is set to the host's
-clock, so time stamps tell when a sample was taken. The latency of a frame ends when the handler of
-the block gets the PDU. It includes the wait for the packet with the frame's last sample, which is
-half a packet on average.
+in C++ that takes its PDUs. A block in Python would slow down the receiver. The radio is the
+SoapySDR driver of soapy/, whose folder SOAPY_SDR_PLUGIN_PATH must name. It plays a simulated
+recording in a loop and in real time. Its clock is set to the host's clock, so time stamps tell when
+a sample was taken. The latency of a frame ends when the handler of the block gets the PDU. It
+includes the wait for the packet with the frame's last sample, which is half a packet on average.
 
 --packets is the number of samples per antenna in one transfer of the radio. UHD's defaults are
 about 360 over Ethernet with an MTU of 1500 bytes, 2000 over 10 GbE, and 2040 for a B210 over USB 3.

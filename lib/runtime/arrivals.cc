@@ -14,6 +14,7 @@
 #include <chrono>
 #include <cmath>
 #include <cstdint>
+#include <exception>
 #include <memory>
 #include <mutex>
 #include <utility>
@@ -71,7 +72,7 @@ private:
                              static_cast<std::int64_t>(seconds) * 1000000000 +
                                  std::llround(1e9 * fraction),
                              duration_cast<nanoseconds>(now).count() });
-        } catch (const pmt::exception&) { /* no PDU with these keys */
+        } catch (const std::exception&) { /* no PDU with these keys */
         }
     }
 

@@ -8,7 +8,8 @@ import numpy as np
 import pmt
 import pytest
 from flowgraphs import until
-from gnuradio import blocks, gr
+from gnuradio import gr
+from gnuradio import pdu as pdus
 from gnuradio.mimopack import _runtime
 from wifi_blocks import post
 
@@ -21,8 +22,8 @@ def pdu(**values):
 def noted():
     """Return a function that sends messages to the block and returns the rows that it noted."""
     top, block = gr.top_block(), _runtime.arrivals()
-    sender = blocks.message_strobe(pmt.PMT_NIL, 1_000_000)    # connects the block, sends nothing
-    top.msg_connect(sender, "strobe", block, "in")
+    sender = pdus.pdu_remove(pmt.intern("x"))    # connects the block, sends nothing
+    top.msg_connect(sender, "pdus", block, "in")
     top.start()
 
     def note(messages, rows):
