@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Measure the latency of the Wi-Fi receiver, from a frame's last sample at the antenna to its PDU.
 
-    bench/wifi_latency.py [--case NAME] [--airtime 100] [--packets 363,2040,10000] [--seconds 20]
+    bench/wifi_latency.py [--case NAME ...] [--airtime 100] [--packets 363,2040,10000] [--seconds 20]
         [--threads 1] [--output FILE.json]
 
 The flowgraph is like that of `mimopack wifi --radio`: gr-soapy's source, wifi_receiver, and a block
@@ -160,7 +160,8 @@ def told(row):
 def main():
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--case", default="", help="loads whose name contains this")
+    parser.add_argument("--case", action="append",
+                        help="loads whose name contains this; may be given several times")
     parser.add_argument("--airtime", default="100", help="percent of full load, such as 25,50,100")
     parser.add_argument("--packets", default="363,2040,10000", help="samples per transfer")
     parser.add_argument("--seconds", type=float, default=20)
@@ -171,7 +172,7 @@ def main():
                          for text in (arguments.packets, arguments.airtime))
     results, before = [], os.getloadavg()
     for name, make in cases(airtimes).items():
-        if arguments.case not in name:
+        if arguments.case and not any(case in name for case in arguments.case):
             continue
         samples, rate = make()
         with tempfile.TemporaryDirectory() as folder:
