@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Measure the latency of the Wi-Fi receiver, from a frame's last sample at the antenna to its PDU.
 
-    bench/wifi_latency.py [--case NAME ...] [--airtime 100] [--packets 363,2040,10000] [--seconds 20]
-        [--threads 1] [--output FILE.json]
+    bench/wifi_latency.py [--case NAME ...] [--airtime 100] [--packets 363,2040,10000]
+        [--seconds 20] [--threads 1] [--output FILE.json]
 
 The flowgraph is like that of `mimopack wifi --radio`: gr-soapy's source, wifi_receiver, and a block
 in C++ that takes its PDUs. A block in Python would slow down the receiver. The radio is the
