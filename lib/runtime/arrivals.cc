@@ -11,6 +11,7 @@
 #include <pmt/pmt.h>
 #include <pybind11/numpy.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <cstdint>
