@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Describe the machine of a measurement, for the JSON files of benchmarks."""
 
-import os
 import platform
 import shlex
 import subprocess
@@ -18,22 +17,12 @@ from ..cuda.device import check_device, cupy, load_nvrtc
 
 
 def _commit():
-    """Return the commit of the project's checkout that contains the current folder.
-
-    Outside a checkout, return the environment variable MIMOPACK_COMMIT (for a copy without git), or
-    None.
-    """
-    def git(*arguments):
-        return subprocess.run(["git", *arguments], capture_output=True, text=True,
-                              check=True).stdout.strip()
-
+    """Return the commit that the package was built from; None if the build did not know it."""
     try:
-        if not (Path(git("rev-parse", "--show-toplevel")) / "MANIFEST.md").exists():
-            return os.environ.get("MIMOPACK_COMMIT")
-        changed = git("status", "--porcelain", "--untracked-files=no")
-        return git("rev-parse", "--short=12", "HEAD") + ("-dirty" if changed else "")
-    except (OSError, subprocess.CalledProcessError):
-        return os.environ.get("MIMOPACK_COMMIT")
+        from .._commit import COMMIT  # cmake/commit.cmake writes it
+    except ImportError:
+        return None
+    return COMMIT
 
 
 def _gnuradio():

@@ -1,0 +1,90 @@
+# SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What the commands say about the machine, and what they do not run to find it out."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+from gnuradio.mimopack import _commit
+from gnuradio.mimopack.apps.machine import describe
+from source_tree import PACKAGES, ROOT
+
+MIMOPACK = "from gnuradio.mimopack.apps.cli import main\nmain()\n"
+DESCRIBE = "from gnuradio.mimopack.apps.machine import describe\nprint(describe())\n"
+
+
+def run(script, folder, *arguments):
+    """Run a script with ``folder`` as the working folder."""
+    return subprocess.run([sys.executable, script, *arguments], cwd=folder, text=True,
+                          env={**os.environ, "PYTHONPATH": str(PACKAGES)},
+                          capture_output=True, timeout=120)
+
+
+@pytest.fixture
+def hostile(tmp_path):
+    """A working folder of somebody else, whose programs leave the file ``executed``."""
+    folder = tmp_path / "hostile"
+    subprocess.run(["git", "init", "-q", folder], check=True)
+    (folder / "MANIFEST.md").touch()
+    program = folder / "program"
+    program.write_text(f"#!/bin/sh\necho git >> {folder}/executed\n")
+    program.chmod(0o755)
+    subprocess.run(["git", "-C", folder, "config", "core.fsmonitor", program], check=True)
+    for name in ("json", "cupy", "sigmf", "numpy", "gnuradio"):
+        (folder / f"{name}.py").write_text(
+            f"open({str(folder / 'executed')!r}, 'a').write('{name} ')\nraise ImportError\n")
+    return folder
+
+
+@pytest.mark.parametrize("code, arguments", [
+    (DESCRIBE, ()), (MIMOPACK, ("doctor", "--json")),
+    (MIMOPACK, ("sim", "-d", "mmse", "--num-tx", "2", "--num-rx", "2", "--code", "wifi:648:1/2",
+                "--ebn0", "10", "--max-frames", "4", "--output", "result.json"))],
+    ids=["describe", "doctor", "sim"])
+def test_runs_nothing_of_the_working_folder(hostile, tmp_path, code, arguments):
+    script = tmp_path / "script.py"
+    script.write_text(code)
+    done = run(script, hostile, *arguments)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert not (hostile / "executed").exists(), (hostile / "executed").read_text()
+
+
+def test_tells_the_commit_of_the_package():
+    assert describe()["commit"] == _commit.COMMIT
+
+
+class TestCommit:
+    """cmake/commit.cmake, which the build runs."""
+
+    def written(self, source, output, **environment):
+        subprocess.run(["cmake", f"-DSOURCE={source}", f"-DOUTPUT={output}", "-P",
+                        ROOT / "cmake/commit.cmake"], check=True, cwd=output.parent,
+                       env={**os.environ, "MIMOPACK_COMMIT": "", **environment})
+        names = {}
+        exec(output.read_text(), names)
+        return names["COMMIT"]
+
+    def test_of_a_checkout(self, tmp_path):
+        source = tmp_path / "source"
+        git = ["git", "-C", source, "-c", "user.name=a", "-c", "user.email=a@b"]
+        subprocess.run(["git", "init", "-q", source], check=True)
+        (source / "file").write_text("1")
+        subprocess.run([*git, "add", "."], check=True)
+        subprocess.run([*git, "commit", "-q", "-m", "first"], check=True)
+        subprocess.run([*git, "tag", "v1"], check=True)
+        head = subprocess.run([*git, "rev-parse", "HEAD"], check=True, capture_output=True,
+                              text=True).stdout[:12]
+        output = tmp_path / "_commit.py"
+        assert self.written(source, output, MIMOPACK_COMMIT="other") == head
+        unchanged = output.stat().st_mtime_ns
+        self.written(source, output)
+        assert output.stat().st_mtime_ns == unchanged
+        (source / "file").write_text("2")
+        assert self.written(source, output) == f"{head}-dirty"
+
+    @pytest.mark.parametrize("named, commit", [
+        ("", None), ("0123456789ab", "0123456789ab"), ('"; import os #', None)])
+    def test_of_sources_without_git(self, tmp_path, named, commit):
+        assert self.written(tmp_path, tmp_path / "_commit.py", MIMOPACK_COMMIT=named) == commit
