@@ -7,6 +7,7 @@ import pmt
 import pytest
 from gnuradio import blocks, gr, mimopack
 from gnuradio.mimopack.channel import MIMOChannel
+from wifi_blocks import HOSTILE, post, run
 
 LENGTH = 30011
 SETTINGS = dict(profile="tdl_a", delay_spread=50e-9, snr_db=20.0, cfo=30e3, seed=1)
@@ -59,6 +60,24 @@ def test_setters_and_messages_reach_the_stream():
     assert (channel.cfo(), channel.snr_db()) == (-2.5e6, 60.0)
     step = np.angle(np.mean(received[1:] * received[:-1].conj())) * 20e6 / (2 * np.pi)
     assert step == pytest.approx(-2.5e6, rel=1e-3)
+
+
+def test_a_bad_value_by_message_changes_nothing_and_the_stream_goes_on():
+    samples = np.exp(1j * np.arange(50_000)).astype(np.complex64)
+    source, sink = blocks.vector_source_c(samples.tolist()), blocks.vector_sink_c()
+    channel = mimopack.mimo_channel(1, 1, snr_db=10.0)
+    top = gr.top_block()
+    top.connect(source, blocks.throttle(gr.sizeof_gr_complex, 1e6), channel, sink)
+    for snr_db in (-3100.0, 1e308, float("nan")):
+        post(channel, "control", pmt.cons(pmt.intern("snr_db"), pmt.from_double(snr_db)))
+    for name, value in HOSTILE.items():
+        post(channel, "control", value)
+        if name != "number":
+            post(channel, "control", pmt.cons(pmt.intern("snr_db"), value))
+    run(top)
+    received = np.array(sink.data())
+    assert len(received) == len(samples) and np.isfinite(received).all()
+    assert channel.snr_db() == 10.0
 
 
 def test_bad_setter_values_are_refused_and_change_nothing():

@@ -193,10 +193,15 @@ def test_a_realisation_stays_until_it_is_renewed():
     (dict(rho_tx=1.0), "rho_tx: got 1.0"),
     (dict(rho_rx=-0.1), "rho_rx: got -0.1"),
     (dict(snr_db=np.nan), "snr_db: got nan"),
+    (dict(snr_db=-3100), "snr_db: got -3100.0, allowed are -100 to 200"),
+    (dict(snr_db=201), "snr_db: got 201"),
+    (dict(snr_db="20"), "snr_db: got '20', must be a number"),
     (dict(cfo=11e6), "cfo"),
+    (dict(cfo=True), "cfo: got True"),
     (dict(doppler=-1.0), "doppler"),
     (dict(sampling_offset=2000.0), "sampling_offset"),
     (dict(signal_power=0.0), "signal_power"),
+    (dict(signal_power=1e300), "signal_power"),
     (dict(sample_rate=0.0), "sample_rate"),
 ])
 def test_bad_parameters_are_named(settings, said):

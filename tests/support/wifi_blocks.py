@@ -42,6 +42,14 @@ def nested(depth):
     return value
 
 
+def nested_dict(depth):
+    """What pmt.to_python takes exponentially long for."""
+    value = pmt.make_dict()
+    for _ in range(depth):
+        value = pmt.dict_add(pmt.make_dict(), pmt.intern("detector"), value)
+    return value
+
+
 DEEP = nested(100000)
 
 
@@ -195,6 +203,7 @@ def loop(messages, transmitter, num_rx=None, snr_db=40.0, **parameters):
 HOSTILE = {
     "deep": DEEP, "deep pair": pmt.cons(pmt.intern("detector"), DEEP),
     "deep dict": pmt.dict_add(pmt.make_dict(), pmt.intern("detector"), DEEP),
+    "deep dicts": nested_dict(700), "deep pair of dicts": pmt.cons(nested_dict(700), pmt.PMT_NIL),
     "deep key": pmt.dict_add(pmt.make_dict(), DEEP, pmt.PMT_T),
     "many": to_pmt_dict({f"key {index}": index for index in range(1000)}),
     "true": pmt.PMT_T, "nil": pmt.PMT_NIL, "symbol": pmt.intern("x"), "number": pmt.from_long(5),

@@ -5,6 +5,7 @@
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
+from ..checks import number, positive
 from .correlation import KroneckerCorrelation
 from .fading import JakesGains, StaticGains
 from .flat import awgn
@@ -68,18 +69,15 @@ class MIMOChannel:
         for argument, value in (("num_tx", num_tx), ("num_rx", num_rx)):
             if int(value) != value or value < 1:
                 raise ValueError(f"{argument}: got {value}, must be a whole number from 1")
-        for argument, value in (("sample_rate", sample_rate), ("signal_power", signal_power)):
-            if not (np.isfinite(value) and value > 0):
-                raise ValueError(f"{argument}: got {value}, must be positive")
+        self.sample_rate = positive("sample_rate", sample_rate)
+        self.signal_power = positive("signal_power", signal_power)
         if not (np.isfinite(doppler) and 0 <= doppler < sample_rate / 100):
             raise ValueError(f"doppler: got {doppler}, must be 0 or more and below a hundredth "
                              f"of the sample rate ({sample_rate / 100:g} Hz)")
         if not abs(sampling_offset) <= 1000:
             raise ValueError(f"sampling_offset: got {sampling_offset}, must be -1000 to 1000 ppm")
         self.num_tx, self.num_rx = int(num_tx), int(num_rx)
-        self.sample_rate = float(sample_rate)
         self.doppler = float(doppler)
-        self.signal_power = float(signal_power)
         self.profile = power_delay_profile(profile, delay_spread)
         self._eps = sampling_offset * 1e-6
         self._correlate = KroneckerCorrelation(num_tx, num_rx, rho_tx, rho_rx)
@@ -124,14 +122,17 @@ class MIMOChannel:
 
     @property
     def snr_db(self):
-        """Mean SNR at each receive antenna in dB, or None for no noise."""
+        """Mean SNR at each receive antenna in dB, -100..200, or None for no noise."""
         return self._snr_db
 
     @snr_db.setter
     def snr_db(self, value):
-        if value is not None and not np.isfinite(value):
-            raise ValueError(f"snr_db: got {value}, must be finite, or None for no noise")
-        self._snr_db = None if value is None else float(value)
+        if value is not None:
+            value = number("snr_db", value)
+            if not -100 <= value <= 200:
+                raise ValueError(f"snr_db: got {value}, allowed are -100 to 200, or None for no "
+                                 "noise")
+        self._snr_db = value
 
     @property
     def noise_var(self):
@@ -145,12 +146,13 @@ class MIMOChannel:
 
     @cfo.setter
     def cfo(self, value):
-        if not (np.isfinite(value) and abs(value) <= self.sample_rate / 2):
+        value = number("cfo", value)
+        if not abs(value) <= self.sample_rate / 2:
             raise ValueError(f"cfo: got {value}, must be within half the sample rate "
                              f"({self.sample_rate / 2:g} Hz)")
         self._phase = self._carrier_phase(self._next_out)
         self._phase_at = self._next_out
-        self._cfo = float(value)
+        self._cfo = value
 
     def _carrier_phase(self, index):
         """Return the phase of the carrier offset in cycles at an output index or indices."""
