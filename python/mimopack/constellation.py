@@ -58,7 +58,7 @@ class Constellation:
             if np.ndim(points) == 0:
                 raise TypeError
             points = np.asarray(points, dtype=np.complex128).ravel()
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             raise ValueError(f"constellation: got {points!r}, allowed are {ALLOWED}") from None
         size = len(points)
         if size not in [2**m for m in range(1, 11)]:
@@ -73,7 +73,8 @@ class Constellation:
             raise ValueError(f"constellation: mean energy is {energy:.4g}, must be 1: "
                              "scale the points (and H accordingly)")
         labels = np.arange(size) if labels is None else np.asarray(labels)
-        if labels.shape != (size,) or not np.array_equal(np.sort(labels), np.arange(size)):
+        if (labels.shape != (size,) or labels.dtype.kind not in "iu"
+                or not np.array_equal(np.sort(labels), np.arange(size))):
             raise ValueError(f"constellation: labels must be a permutation of 0..{size - 1}, "
                              "one for each point")
         self.points = np.empty(size, np.complex128)

@@ -140,6 +140,14 @@ class TestLlrs:
             for part in (slice(0, 1), slice(7, 40), slice(49, 50), slice(0, 0)):
                 np.testing.assert_array_equal(decoder.decode(llr[part]), whole[part])
 
+    @pytest.mark.parametrize("backend", ["reference", "cpu"])
+    def test_no_codeword_that_can_be_decoded(self, backend):
+        decoder = coding.ConvolutionalDecoder(90, backend=backend)
+        llr = np.zeros((3, 2 * (90 + 6)), np.float32)
+        llr[1, 5] = np.nan
+        for none in (llr, llr[:0]):
+            assert np.all(decoder.decode(none) == 0) and decoder.erasures == len(none)
+
     def test_known_bits_stay(self):
         """The a-priori LLRs of some information bits exceed all other LLRs."""
         bits, _, llr = transmitted(200, "1/2", 40, 1.0)

@@ -180,6 +180,14 @@ class TestProperties:
         np.testing.assert_array_equal(llr[good], clean[good])
         assert np.all(np.isfinite(llr))
 
+    @pytest.mark.parametrize("of_y, of_h", [(1e26, 1), (1, 1e26), (1e26, 1e26), (1e18, 1e18)])
+    def test_huge_values_give_no_nan(self, name, backend, of_y, of_h):
+        y, h, noise_var, _ = problem(8, 2, 2, "qpsk", 18)
+        det = create(name, backend, 2, 2, "qpsk")
+        llr = det.detect(y * np.float32(of_y), h * np.float32(of_h), noise_var)
+        assert np.all(np.isfinite(llr))
+        assert det.erasures == np.count_nonzero(~np.any(llr, axis=1))
+
     def test_int8(self, name, backend):
         y, h, noise_var, _ = problem(30, 3, 4, "qam16", 18)
         llr = create(name, backend).detect(y, h, noise_var)

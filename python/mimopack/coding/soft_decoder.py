@@ -102,10 +102,10 @@ class SoftDecoder(PlacedDecoder):
             usable = np.flatnonzero(np.all(np.isfinite(llr), axis=1) & np.any(llr, axis=1))
             self._erased = n - len(usable)
             messages = self._kept(n, np.zeros, (n, self._num_messages))
-            posterior, messages[usable], found[usable], taken[usable] = self._reference(
-                llr[usable].astype(float), messages[usable])
             out[...] = 0
-            out[usable] = posterior
+            if usable.size:
+                out[usable], messages[usable], found[usable], taken[usable] = self._reference(
+                    llr[usable].astype(float), messages[usable])
         self.found, self.iterations_taken = found, taken
         return out
 

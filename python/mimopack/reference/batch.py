@@ -6,6 +6,8 @@ import numpy as np
 
 from .qr import modified_gram_schmidt
 
+_LARGEST = np.finfo(np.float32).max
+
 
 def rank_tolerance(num_rx):
     """Return the tolerance of the rank test.
@@ -62,5 +64,9 @@ def run(detector, y, h, noise_var, constellation, prior=None, width=None, hard=N
             continue
         if hard is not None:
             known["hard"] = hard[:, i]
-        llr[i] = detector(y[i], matrix, noise_var[i], constellation, **known, **parameters)
+        found = detector(y[i], matrix, noise_var[i], constellation, **known, **parameters)
+        # The other backends erase what float32 cannot hold.
+        erased[i] = not np.all(np.abs(found) <= _LARGEST)
+        if not erased[i]:
+            llr[i] = found
     return llr, erased

@@ -64,6 +64,8 @@ def test_codewords_of_gnuradio_fit_its_alist_files():
 
 @pytest.mark.parametrize("change, message", [
     (("3 2\n2 3", "3 x\n2 3"), "got text that is not an integer"),
+    (("3 2\n2 3", f"{2**63} 2\n2 3"), "got text that is not an integer of 64 bits"),
+    (("1 0\n", f"{-2**63 - 1} 0\n"), "got text that is not an integer of 64 bits"),
     (("3 2\n2 3\n1 2 2\n3 2\n", ""), "got no header|lines, must be"),
     ((SMALL, ""), "got no header"),
     (("2 3 0\n", ""), "got 8 lines, must be 9"),

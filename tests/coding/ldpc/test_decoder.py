@@ -100,6 +100,9 @@ def test_what_cannot_be_decoded_is_erased(early_stop, backend):
     np.testing.assert_array_equal(decoder.found, np.isin(np.arange(6), usable))
     np.testing.assert_array_equal(posterior[usable] > 0, words[usable])
     np.testing.assert_array_equal(posterior[usable], decoder.decode(llr)[usable])
+    for none in (bad[[1, 3, 4]], bad[:0]):
+        assert np.all(decoder.decode(none) == 0) and decoder.erasures == len(none)
+        assert not decoder.found.any() and not decoder.iterations_taken.any()
 
 
 @pytest.mark.parametrize("backend, isa", [("reference", "auto"), *(("cpu", isa) for isa in ISAS)])

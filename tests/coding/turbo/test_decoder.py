@@ -113,6 +113,9 @@ class TestDecoder:
         assert np.all(decoder.iterations_taken[[1, 3, 4]] == 0)
         np.testing.assert_array_equal(posterior[usable] > 0, words[usable])
         np.testing.assert_array_equal(posterior[usable], decoder.decode(llr)[usable])
+        for none in (bad[[1, 3, 4]], bad[:0]):
+            assert np.all(decoder.decode(none) == 0) and decoder.erasures == len(none)
+            assert not decoder.found.any() and not decoder.iterations_taken.any()
 
     @pytest.mark.parametrize("backend, isa", BACKENDS)
     def test_llrs_of_any_size_stay_finite(self, backend, isa):

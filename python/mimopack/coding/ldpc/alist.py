@@ -31,8 +31,9 @@ def read_alist(path):
     try:
         lines = [np.array(line.split(), np.int64)
                  for line in Path(path).read_text(encoding="ascii").rstrip().splitlines()]
-    except ValueError:
-        raise ValueError(f"{path}: got text that is not an integer, must be integers") from None
+    except (ValueError, OverflowError):
+        raise ValueError(f"{path}: got text that is not an integer of 64 bits, must be such "
+                         "integers") from None
     if len(lines) < HEADER_LINES or lines[0].size != 2 or lines[0].min() < 1:
         raise ValueError(f"{path}: got no header, must begin with the numbers of columns and rows")
     num_bits, num_checks = map(int, lines[0])
