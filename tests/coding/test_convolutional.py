@@ -143,7 +143,7 @@ class TestLlrs:
     @pytest.mark.parametrize("backend", ["reference", "cpu"])
     def test_no_codeword_that_can_be_decoded(self, backend):
         decoder = coding.ConvolutionalDecoder(90, backend=backend)
-        llr = np.zeros((3, 2 * (90 + 6)), np.float32)
+        llr = np.zeros((3, decoder.num_bits), np.float32)
         llr[1, 5] = np.nan
         for none in (llr, llr[:0]):
             assert np.all(decoder.decode(none) == 0) and decoder.erasures == len(none)
