@@ -316,6 +316,8 @@ def test_given_values_replace_those_of_the_metadata(tmp_path):
     (lambda m: m["global"].update({"core:sample_rate": np.nan}), "core:sample_rate: got nan"),
     (lambda m: m["global"].update({"core:num_channels": "2"}), "core:num_channels: '2'"),
     (lambda m: m["global"].update({"core:dataset": "../r"}), r"core:dataset: got '\.\./r'"),
+    (lambda m: m["global"].update({"core:dataset": ".."}), r"core:dataset: got '\.\.'"),
+    (lambda m: m["global"].update({"core:dataset": "r" * 5000}), "core:dataset: got 'rrr"),
     (lambda m: m["captures"][0].update({"core:frequency": "5e9"}),
      r"captures\[0\] core:frequency: '5e9'"),
     (lambda m: m["captures"][0].update({"core:frequency": np.nan}), "core:frequency: got nan"),
@@ -331,7 +333,26 @@ def test_metadata_of_a_wrong_type_is_named(tmp_path, change, said):
         recording.Reader(path)
 
 
-@pytest.mark.parametrize("streams", ["r-0", [3], [[3, "hash"]], [{"hash": "0"}]])
+@pytest.mark.parametrize("name", ["../r-0", "", "..", ".", "sub/r-0", "/tmp/r-0", "r" * 5000,
+                                  "r-0\0", "\ud800"])
+def test_a_collection_names_only_files_beside_it(tmp_path, name):
+    (tmp_path / "sub").mkdir()
+    path = recording.write(tmp_path / "sub/r", np.ones((2, 10)), 1e6, layout="collection")
+    recording.write(tmp_path / "r-0", np.ones((1, 10)), 1e6)
+    _change(path, lambda m: m["collection"].update({"core:streams": [{"name": name}]}))
+    with pytest.raises(ValueError, match="core:streams: got"):
+        recording.Reader(path)
+
+
+@pytest.mark.parametrize("depth", [500, 900, 2000, 100_000])
+def test_a_collection_that_is_nested_deeply_is_refused(tmp_path, depth):
+    path = recording.write(tmp_path / "r", np.ones((2, 10)), 1e6, layout="collection")
+    path.write_text('{"collection": {"core:streams": ' + "[" * depth + "]" * depth + "}}")
+    with pytest.raises(ValueError, match="nested too deeply|not JSON|core:streams has the entry"):
+        recording.Reader(path)
+
+
+@pytest.mark.parametrize("streams", ["r-0", [3], [[3, "hash"]], [{"hash": "0"}], [[]]])
 def test_streams_of_a_wrong_type_are_named(tmp_path, streams):
     path = recording.write(tmp_path / "r", np.ones((2, 10)), 1e6, layout="collection")
     _change(path, lambda m: m["collection"].update({"core:streams": streams}))

@@ -16,6 +16,8 @@ from .dataset import Dataset, Recording
 from .datatypes import get_datatype
 from .timeline import Segment, later, parse_time
 
+_LONGEST_NAME = 200    # bytes of a file's name without its extension; Linux allows 255 in all
+
 
 @dataclass(frozen=True)
 class _Stream:
@@ -195,11 +197,14 @@ def _open_collection(path, collection, datatype):
     for entry in entries if isinstance(entries, list) else [entries]:
         # Version 1.0 of SigMF wrote pairs [name, hash].
         pair = ([entry.get("name"), entry.get("hash")] if isinstance(entry, dict)
-                else [*entry, None][:2] if isinstance(entry, list) else [entry, None])
+                else [*entry, None, None][:2] if isinstance(entry, list) else [entry, None])
         name, digest = pair
         if not isinstance(name, str):
             raise ValueError(f"path: {path.name}: core:streams has the entry {entry!r}, must be "
                              "an object with the name of a stream")
+        if not _is_bare(name):
+            raise ValueError(f"path: {path}: core:streams: got {name!r}, must be the name of a "
+                             "recording in the same folder")
         meta = files.with_extension(files.base(path.parent / name), files.META)
         if not meta.is_file():
             raise FileNotFoundError(f"path: {path} names the stream {name!r}, but "
@@ -218,7 +223,16 @@ def _load(path):
         raise ValueError(f"path: {path} is not JSON ({error})") from error
     if not isinstance(loaded, dict):
         raise ValueError(f"path: {path} is not SigMF metadata")
-    return printable_metadata(loaded)
+    try:
+        return printable_metadata(loaded)
+    except RecursionError:
+        raise ValueError(f"path: {path} is not SigMF metadata: it is nested too deeply") from None
+
+
+def _is_bare(name):
+    """Whether a name can be that of a file in a folder, as opposed to a path."""
+    return (Path(name).name == name and name not in ("", "..") and name.isprintable()
+            and len(name.encode()) <= _LONGEST_NAME)
 
 
 def _open_stream(meta, replaced_datatype=None, replaced_channels=None):
@@ -262,7 +276,7 @@ def _open_stream(meta, replaced_datatype=None, replaced_channels=None):
 def _data_file(meta, info):
     if "core:dataset" in info:
         name = info["core:dataset"]
-        if Path(name).name != name:
+        if not _is_bare(name):
             raise ValueError(f"path: {meta}: core:dataset: got {name!r}, must be the name of a "
                              "file in the same folder")
         return meta.with_name(name)
