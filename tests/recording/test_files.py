@@ -333,8 +333,7 @@ def test_metadata_of_a_wrong_type_is_named(tmp_path, change, said):
         recording.Reader(path)
 
 
-@pytest.mark.parametrize("name", ["../r-0", "", "..", ".", "sub/r-0", "/tmp/r-0", "r" * 5000,
-                                  "r-0\0", "\ud800"])
+@pytest.mark.parametrize("name", ["../r-0", "", "..", ".", "sub/r-0", "/tmp/r-0", "r" * 5000])
 def test_a_collection_names_only_files_beside_it(tmp_path, name):
     (tmp_path / "sub").mkdir()
     path = recording.write(tmp_path / "sub/r", np.ones((2, 10)), 1e6, layout="collection")

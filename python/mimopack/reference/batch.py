@@ -31,7 +31,7 @@ def usable(y, h, noise_var):
     return bool(np.all(np.diag(r).real > rank_tolerance(len(h))))
 
 
-@np.errstate(over="ignore", invalid="ignore")    # what comes of it is erased
+@np.errstate(divide="ignore", over="ignore", invalid="ignore")    # what comes of it is erased
 def run(detector, y, h, noise_var, constellation, prior=None, width=None, hard=None,
         **parameters):
     """Apply a reference detector to a batch.
