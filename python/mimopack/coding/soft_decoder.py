@@ -102,10 +102,11 @@ class SoftDecoder(PlacedDecoder):
             usable = np.flatnonzero(np.all(np.isfinite(llr), axis=1) & np.any(llr, axis=1))
             self._erased = n - len(usable)
             messages = self._kept(n, np.zeros, (n, self._num_messages))
-            out[...] = 0
+            given = llr[usable].astype(float)
+            out[...] = 0    # may be the same array as llr
             if usable.size:
                 out[usable], messages[usable], found[usable], taken[usable] = self._reference(
-                    llr[usable].astype(float), messages[usable])
+                    given, messages[usable])
         self.found, self.iterations_taken = found, taken
         return out
 
