@@ -52,3 +52,10 @@ def test_a_noise_power_that_is_none_erases(value):
 @pytest.mark.parametrize("value", [pmt.from_double(2.0), pmt.from_long(2), pmt.from_uint64(2)])
 def test_a_noise_power_of_a_tag(value):
     assert np.array_equal(Tagged(value)._noise(3, 1), [0.5, 2, 2])
+
+
+def test_snr():
+    assert checks.snr("snr_db", np.float32(-100)) == -100 and checks.snr("snr_db", 200) == 200
+    for value in (-100.1, 201, np.inf, np.nan, "20", True, None):
+        with pytest.raises(ValueError, match="^snr_db: got .*(allowed are -100 to 200|a number)"):
+            checks.snr("snr_db", value)

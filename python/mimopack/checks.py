@@ -48,6 +48,14 @@ def positive(name, value):
     return value
 
 
+def snr(name, value):
+    """Check for an SNR in dB, -100..200; return a float."""
+    value = number(name, value)
+    if not -100 <= value <= 200:
+        raise ValueError(f"{name}: got {value}, allowed are -100 to 200 (dB)")
+    return value
+
+
 def share(name, value):
     """Check for a number from 0 to less than 1; return a float."""
     value = number(name, value)

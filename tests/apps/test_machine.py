@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the commands say about the machine, and what they do not run to find it out."""
+"""Results name the machine and the commit. No program of the working folder runs for that."""
 
 import os
 import subprocess

@@ -43,7 +43,7 @@ def nested(depth):
 
 
 def nested_dict(depth):
-    """What pmt.to_python takes exponentially long for."""
+    """Return nested dictionaries. pmt.to_python takes exponentially long to convert them."""
     value = pmt.make_dict()
     for _ in range(depth):
         value = pmt.dict_add(pmt.make_dict(), pmt.intern("detector"), value)

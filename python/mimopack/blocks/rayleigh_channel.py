@@ -6,7 +6,7 @@ import numpy as np
 import pmt
 
 from ..channel import awgn
-from ..checks import integer, number
+from ..checks import integer, snr
 from .settings import NOISE_VAR, Controlled
 from .streams import batched_block, vector
 
@@ -67,10 +67,7 @@ class rayleigh_channel(Controlled, batched_block):
 
     def set_snr_db(self, snr_db):
         """Set the mean SNR per receive antenna in dB."""
-        value = number("snr_db", snr_db)
-        if not -100 <= value <= 200:
-            raise ValueError(f"snr_db: got {value}, allowed are -100 to 200")
-        self._snr_db = value
+        self._snr_db = snr("snr_db", snr_db)
 
     def snr_db(self):
         return self._snr_db

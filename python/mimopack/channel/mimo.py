@@ -5,7 +5,7 @@
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
-from ..checks import number, positive
+from ..checks import number, positive, snr
 from .correlation import KroneckerCorrelation
 from .fading import JakesGains, StaticGains
 from .flat import awgn
@@ -127,12 +127,7 @@ class MIMOChannel:
 
     @snr_db.setter
     def snr_db(self, value):
-        if value is not None:
-            value = number("snr_db", value)
-            if not -100 <= value <= 200:
-                raise ValueError(f"snr_db: got {value}, allowed are -100 to 200, or None for no "
-                                 "noise")
-        self._snr_db = value
+        self._snr_db = None if value is None else snr("snr_db", value)
 
     @property
     def noise_var(self):

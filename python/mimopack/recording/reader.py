@@ -230,7 +230,7 @@ def _load(path):
 
 
 def _is_bare(name):
-    """Whether a name can be that of a file in a folder, as opposed to a path."""
+    """Return whether a file in a folder can have this name; a path cannot be such a name."""
     return (Path(name).name == name and name not in ("", "..") and name.isprintable()
             and len(name.encode()) <= _LONGEST_NAME)
 

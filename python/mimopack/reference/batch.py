@@ -66,7 +66,7 @@ def run(detector, y, h, noise_var, constellation, prior=None, width=None, hard=N
         if hard is not None:
             known["hard"] = hard[:, i]
         found = detector(y[i], matrix, noise_var[i], constellation, **known, **parameters)
-        # The other backends erase what float32 cannot hold.
+        # LLRs are float32, which cannot hold larger ones.
         erased[i] = not np.all(np.abs(found) <= _LARGEST)
         if not erased[i]:
             llr[i] = found

@@ -10,7 +10,7 @@ import numpy as np
 
 from .. import constellation as constellations
 from ..channel import awgn
-from ..checks import choice, integer, number
+from ..checks import choice, integer, snr
 from ..coding import RandomInterleaver
 from ..iterative import CodewordLayout
 from .channels import make_channel
@@ -123,10 +123,7 @@ class Link:
         Raises:
             ValueError: value is not a number from -100 to 200.
         """
-        value = number("snr", value)
-        if not -100 <= value <= 200:
-            raise ValueError(f"snr: got {value}, allowed are -100 to 200 (dB)")
-        return value - (self.ebn0_over_snr if self.snr_kind == "ebn0" else 0.0)
+        return snr("snr", value) - (self.ebn0_over_snr if self.snr_kind == "ebn0" else 0.0)
 
     def noise_var(self, value):
         """Return the noise power per complex receive dimension at an SNR, as for ``snr_db``."""
