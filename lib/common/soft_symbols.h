@@ -116,6 +116,25 @@ MP_FN void point_moments(F* cost, const constellation& c, F* mean, F& variance)
     variance = spread * inverse;
 }
 
+/* Compute the mean and variance of equally likely points. */
+MP_FN void
+uniform_moments(const constellation& c, float* mean, float& variance)
+{
+    float re = 0.0f, im = 0.0f;
+    for (int s = 0; s < c.size; ++s) {
+        re += c.re[s];
+        im += c.im[s];
+    }
+    mean[0] = re / c.size;
+    mean[1] = im / c.size;
+    float spread = 0.0f;
+    for (int s = 0; s < c.size; ++s) {
+        const float d_re = c.re[s] - mean[0], d_im = c.im[s] - mean[1];
+        spread += d_re * d_re + d_im * d_im;
+    }
+    variance = spread / c.size;
+}
+
 template <class F>
 MP_FN void point_llrs(const F* metric, const constellation& c, F* llr)
 {

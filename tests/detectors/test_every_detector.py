@@ -88,6 +88,23 @@ def test_arbitrary_constellation_equals_reference(name):
     assert_close(create(name, "cpu", 2, 3, (points, labels)).detect(y, h, noise_var), expected)
 
 
+@pytest.mark.parametrize("backend", ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)])
+@pytest.mark.parametrize("size", [4, 8, 16])
+@pytest.mark.parametrize("name, with_prior", [
+    (name, with_prior) for name in ALL if not detectors.REGISTRY[name].NEEDS_SQUARE_QAM
+    for with_prior in ((False, True) if name in PRIOR else (False,))])
+def test_random_points_equal_reference(name, with_prior, size, backend):
+    """Random points have a mean other than zero, and axes of different variance."""
+    rng = np.random.default_rng(size)
+    points = rng.standard_normal(size) + 0.3j * rng.standard_normal(size) + 0.6
+    points /= np.sqrt(np.mean(np.abs(points) ** 2))
+    y, h, noise_var, bits = problem(50, 2, 3, (points, None), 15)
+    prior = rng.normal(0, 3, bits.shape).astype(np.float32) if with_prior else None
+    expected = create(name, "reference", 2, 3, (points, None)).detect(y, h, noise_var, prior)
+    llr = create(name, backend, 2, 3, (points, None)).detect(y, h, noise_var, prior)
+    assert_close(llr, expected)
+
+
 @pytest.mark.parametrize("name", PRIOR)
 @pytest.mark.parametrize("constellation", ["qpsk", "qam16", "wlan_qam16"])
 def test_prior_equals_reference(name, constellation):

@@ -40,6 +40,8 @@ public:
           d_deviation(a, nt),
           d_metric(a, WIDTH > 0 ? side : c.size)
     {
+        if (WIDTH == 0)
+            uniform_moments(c, d_uniform_mean, d_uniform_variance);
     }
 
     MP_FN void prepare(const F* h)
@@ -80,6 +82,8 @@ private:
     buffer<F, 2 * NT> d_z, d_mean;
     buffer<F, NT> d_deviation;
     buffer<F, WIDTH == 0 ? 0 : side> d_metric;
+    /* Moments of a symbol without a prior. Square QAM has mean 0. */
+    float d_uniform_mean[2] = { 0.0f, 0.0f }, d_uniform_variance = 1.0f;
 
     /* Set the means and standard deviations of the symbols whose bits have these LLRs. */
     MP_FN void make_symbols(const F* known)
@@ -89,11 +93,14 @@ private:
             F* const mean = &d_mean[2 * i];
             F variance(0.0f);
             if (!known) {
-                mean[0] = mean[1] = F(0.0f);
-                d_deviation[i] = F(1.0f);
-                continue;
-            }
-            if (WIDTH > 0) {
+                mean[0] = F(d_uniform_mean[0]);
+                mean[1] = F(d_uniform_mean[1]);
+                if (WIDTH > 0) { /* exactly, without a root */
+                    d_deviation[i] = F(1.0f);
+                    continue;
+                }
+                variance = F(d_uniform_variance);
+            } else if (WIDTH > 0) {
                 F spread[2];
                 for (int axis = 0; axis < 2; ++axis) {
                     axis_moments<(WIDTH > 0 ? WIDTH : 1)>(
