@@ -2,8 +2,13 @@
  * SPDX-License-Identifier: GPL-3.0-or-later */
 #include "bindings/common.h"
 #include <omp.h>
+#include <unistd.h>
 #include <algorithm>
+#include <condition_variable>
+#include <cstring>
+#include <mutex>
 #include <stdexcept>
+#include <vector>
 
 namespace mimopack {
 
@@ -11,7 +16,55 @@ namespace {
 
 std::atomic<bool> forked{ false };
 
+/* What the threads of start_threads() wait for */
+struct gate {
+    std::mutex mutex;
+    std::condition_variable opened;
+    bool open = false;
+
+    static void* wait(void* self)
+    {
+        gate& g = *static_cast<gate*>(self);
+        std::unique_lock lock(g.mutex);
+        g.opened.wait(lock, [&] { return g.open; });
+        return nullptr;
+    }
+};
+
+/* Start threads that exist at the same time, and end them. Throw std::runtime_error if the
+ * system refuses one. */
+void start_threads(int count)
+{
+    gate g;
+    std::vector<pthread_t> threads;
+    threads.reserve(count);
+    int error = 0;
+    while (!error && static_cast<int>(threads.size()) < count) {
+        pthread_t thread;
+        error = pthread_create(&thread, nullptr, gate::wait, &g);
+        if (!error)
+            threads.push_back(thread);
+    }
+    {
+        const std::lock_guard lock(g.mutex);
+        g.open = true;
+    }
+    g.opened.notify_all();
+    for (const pthread_t thread : threads)
+        pthread_join(thread, nullptr);
+    if (error)
+        throw std::runtime_error(
+            "threads: the system refused to start " + std::to_string(count + 1) +
+            " threads (" + std::strerror(error) +
+            "). Ask for fewer, or raise the limits of processes and memory (ulimit)");
+}
+
 } // namespace
+
+int most_threads()
+{
+    return std::max(16l, 4 * sysconf(_SC_NPROCESSORS_ONLN));
+}
 
 void watch_forks()
 {
@@ -35,10 +88,20 @@ const isa_build& find_build(const std::string& name)
 
 int team_size(int threads)
 {
-    if (threads < 0 || threads > 1024)
+    const int most = most_threads();
+    if (threads < 0 || threads > most)
         throw std::invalid_argument("threads: got " + std::to_string(threads) +
-                                    ", allowed are 0 to 1024");
-    return forked ? 1 : threads > 0 ? threads : omp_get_max_threads();
+                                    ", allowed are 0 to " + std::to_string(most));
+    const int count =
+        forked ? 1 : threads > 0 ? threads : std::min(omp_get_max_threads(), most);
+    /* Each calling thread has a team of its own, which OpenMP keeps until it changes its
+     * size. */
+    thread_local int kept = 1;
+    if (count > kept)
+        start_threads(count - 1);
+    if (count > 1)
+        kept = count;
+    return count;
 }
 
 void signal_watch::look()

@@ -25,8 +25,12 @@ using index_array = py::array_t<std::int32_t, py::array::c_style>;
  * std::invalid_argument for an unknown name. */
 const isa_build& find_build(const std::string& name);
 
-/* Return the number of threads for one call; 0 asks for all cores. The number is checked,
- * because the OpenMP runtime ends the process if it cannot start all threads. */
+/* Return the largest number of threads that one call may ask for. */
+int most_threads();
+
+/* Return the number of threads for one call; 0 asks for all cores. Throw
+ * std::invalid_argument for too large a number. Throw std::runtime_error if the system
+ * refuses so many threads: the OpenMP runtime would end the process. */
 int team_size(int threads);
 
 /* Stop using OpenMP in forked children. Its threads do not survive a fork, and the child

@@ -327,7 +327,8 @@ PYBIND11_MODULE(_core, m)
           py::arg("out").noconvert(),
           py::arg("source").noconvert(),
           py::arg("threads"));
-    m.def("max_threads", [] { return omp_get_max_threads(); });
+    m.def("max_threads",
+          [] { return std::min(omp_get_max_threads(), most_threads()); });
     py::class_<detector, cpu_detector>(m, "Detector")
         .def(py::init<const py::dict&, const std::string&>(),
              py::arg("plan"),

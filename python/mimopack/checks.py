@@ -7,11 +7,14 @@ the allowed values.
 """
 
 import operator
+import os
 
 import numpy as np
 
 from .arrays import is_device_array
 
+# More threads than this never help, and a system may refuse to start them.
+MOST_THREADS = max(16, 4 * (os.cpu_count() or 1))
 # Range of float32, with a margin for intermediate results.
 SMALLEST, LARGEST = 1e-37, 1e37
 
@@ -27,6 +30,11 @@ def integer(name, value, low, high):
     if not low <= value <= high:
         raise ValueError(f"{name}: got {value}, allowed are {low} to {high}")
     return value
+
+
+def thread_count(value):
+    """Check for a number of threads, 0 to MOST_THREADS; 0 means all cores."""
+    return integer("threads", value, 0, MOST_THREADS)
 
 
 def number(name, value):

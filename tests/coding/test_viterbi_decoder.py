@@ -5,6 +5,7 @@
 import numpy as np
 import pytest
 from gnuradio.mimopack import _core, coding, reference
+from gnuradio.mimopack.checks import MOST_THREADS
 from gnuradio.mimopack.coding.convolutional import GENERATORS, LARGEST_MEAN, PUNCTURING, TAIL
 
 ISAS = _core.available_isas()
@@ -297,7 +298,7 @@ LLR = np.zeros(24, np.float32)
     (LLR, [12, -6], {}, "num_bits: got -6, allowed are 0 to 4294967295"),
     (LLR, [2**62] * 4, {}, "num_bits: got .*, allowed are 0 to"),
     (LLR, [2**70], {}, "num_bits: got .*, must be integers"),
-    (LLR, [6], {"threads": -1}, "threads: got -1, allowed are 0 to 1024"),
+    (LLR, [6], {"threads": -1}, f"threads: got -1, allowed are 0 to {MOST_THREADS}"),
     (LLR, [6], {"scale": 0.0}, "scale: got 0.0, must be positive"),
 ])
 def test_bad_arguments(llr, num_bits, others, message):

@@ -13,6 +13,7 @@ import weakref
 import numpy as np
 import pytest
 from gnuradio.mimopack import _core, detectors
+from gnuradio.mimopack.checks import MOST_THREADS
 from simulated import problem
 
 CONSTRUCTOR = [
@@ -31,7 +32,8 @@ CONSTRUCTOR = [
     ({"constellation": ([1, -1], [False, True])}, "labels must be a permutation of 0..1"),
     ({"constellation": [10**400, 1]}, "allowed are bpsk, qpsk"),
     ({"backend": "gpu"}, "backend: got 'gpu', allowed are auto, cpu, cuda, reference"),
-    ({"threads": -1}, "threads: got -1, allowed are 0 to 1024"),
+    ({"threads": -1}, f"threads: got -1, allowed are 0 to {MOST_THREADS}"),
+    ({"threads": 4096}, f"threads: got 4096, allowed are 0 to {MOST_THREADS}"),
     ({"llr_type": "int16"}, "llr_type: got 'int16', allowed are float32, int8"),
     ({"llr_scale": 0}, "llr_scale: got 0.0, must be positive and finite"),
     ({"llr_scale": "x"}, "llr_scale: got 'x', must be a number"),
@@ -295,6 +297,45 @@ def test_ctrl_c_ends_a_long_call(n, matrices):
         assert child.communicate(timeout=20)[0] == "interrupted (1, 16)\n"
     finally:
         child.kill()
+
+
+NO_THREADS = """
+import resource
+import numpy as np
+from pathlib import Path
+from gnuradio.mimopack import detectors
+y, h = np.ones((5000, 4), np.complex64), np.tile(np.eye(4, dtype=np.complex64), (5000, 1, 1))
+det = detectors.MMSE(threads=2, backend="cpu")
+expected = det.detect(y, h, 0.1)
+pages = int(Path("/proc/self/statm").read_text().split()[0])
+# Room for the results, and for a few of the stacks of 8 MiB that threads get.
+limit = pages * resource.getpagesize() + (40 << 20)
+_, hard = resource.getrlimit(resource.RLIMIT_AS)
+resource.setrlimit(resource.RLIMIT_AS, (limit, hard))
+det.threads = 16
+for _ in range(2):
+    try:
+        det.detect(y, h, 0.1)
+    except RuntimeError as error:
+        print(error)
+det.threads = 2
+print((det.detect(y, h, 0.1) == expected).all())
+resource.setrlimit(resource.RLIMIT_AS, (hard, hard))
+det.threads = 16
+print((det.detect(y, h, 0.1) == expected).all())
+"""
+
+
+def test_threads_that_the_system_refuses_are_an_error():
+    """OpenMP itself would end the process."""
+    done = subprocess.run(
+        [sys.executable, "-c", NO_THREADS], capture_output=True, text=True, timeout=60,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)})
+    lines = done.stdout.splitlines()
+    assert done.returncode == 0, done.stderr
+    assert lines[0] == lines[1]
+    assert lines[0].startswith("threads: the system refused to start 16 threads (")
+    assert lines[2:] == ["True", "True"]
 
 
 def test_instruction_sets():

@@ -7,7 +7,7 @@ import pmt
 from gnuradio import gr
 
 from .. import coding
-from ..checks import choice, flag, integer, positive
+from ..checks import choice, flag, integer, positive, thread_count
 from .decoding import Decoding, options_dict
 from .fec_encoder import IN, OUT, batch_of_codewords, codewords, pdu_parts, u8_pmt
 from .settings import STATUS
@@ -44,7 +44,7 @@ class _LlrDecoding(Decoding):
 
     def set_threads(self, threads):
         """Set the number of CPU threads; 0 takes all cores."""
-        self._engine.threads = integer("threads", threads, 0, 1024)
+        self._engine.threads = thread_count(threads)
 
     def threads(self):
         return self._engine.threads

@@ -172,8 +172,8 @@ class wifi_receiver(sample_block):
             several streams that the first iteration does not decode. Values above 1 need a detector
             that takes a-priori LLRs.
         bad_fcs: whether port ``out`` also sends MPDUs with a wrong FCS. Their fcs_ok is false.
-        threads: number of threads that decode frames, including the block's own, 1..1024; 0 uses
-            all cores. Use more than 1 if frames occupy most of the time.
+        threads: number of threads that decode frames, including the block's own; 0 uses all cores.
+            Use more than 1 if frames occupy most of the time.
         overload: what to do if the machine is too slow. The block decodes in a thread of its own.
             "wait" stops the upstream blocks until there is room, which suits files. "drop" suits
             radios: if ``buffer_seconds`` of samples are waiting, the block drops contiguous spans

@@ -7,7 +7,7 @@ import operator
 import numpy as np
 
 from .. import _core
-from ..checks import array, choice, integer, positive
+from ..checks import array, choice, integer, positive, thread_count
 from ..checks import bits as check_bits
 
 CONSTRAINT_LENGTH = 7
@@ -119,7 +119,7 @@ class ConvolutionalCode:
             with np.errstate(over="ignore"):
                 llr = llr.astype(np.float32, copy=False)
         llr = np.ascontiguousarray(llr.ravel())
-        threads = integer("threads", threads, 0, 1024)
+        threads = thread_count(threads)
         num_bits = self._input_length(llr.size) - TAIL
         if num_bits <= 0:
             raise ValueError(f"llr: got {llr.size} values, which is not the length of any block of "
@@ -152,7 +152,7 @@ class ConvolutionalCode:
             raise ValueError(f"llr: got {getattr(llr, 'dtype', type(llr).__name__)}, must be a "
                              "float32 or int8 array")
         llr, num_bits = array("llr", llr, llr.dtype, ("m",)), _lengths(num_bits)
-        return self._decode(llr, num_bits, integer("threads", threads, 0, 1024), scale)
+        return self._decode(llr, num_bits, thread_count(threads), scale)
 
     def _decode(self, llr, num_bits, threads, scale=None):
         if scale is not None:

@@ -8,7 +8,7 @@ import numpy as np
 
 from .. import _core
 from ..backends import BACKENDS, Placed, Placement
-from ..checks import integer
+from ..checks import integer, thread_count
 from ..crossover import Crossover
 from .decoder import Decoder
 
@@ -37,7 +37,7 @@ class PlacedDecoder(Placed, Decoder):
     def __init__(self, iterations, backend, device, threads, allowed=BACKENDS, measures=True):
         self.iterations = integer("iterations", iterations, 1, 10_000)
         self.device = integer("device", device, 0, 1023)
-        self.threads = integer("threads", threads, 0, 1024)
+        self.threads = thread_count(threads)
         self._placement = Placement(backend, allowed=allowed, crossover=Crossover(
             type(self).__name__.lower(), [self.device], self._configuration,
             self._problem) if measures else None)

@@ -10,7 +10,7 @@ from .. import constellation as constellations
 from .. import reference as references
 from ..arrays import is_device_array
 from ..backends import Placed, Placement
-from ..checks import array, choice, flag, integer, positive
+from ..checks import array, choice, flag, integer, positive, thread_count
 from ..cuda import device
 from . import calibration
 from .call import Call
@@ -142,7 +142,7 @@ class Detector(Placed):
 
     @threads.setter
     def threads(self, threads):
-        self._threads = integer("threads", threads, 0, 1024)
+        self._threads = thread_count(threads)
 
     @property
     def devices(self):

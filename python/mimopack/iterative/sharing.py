@@ -11,7 +11,7 @@ import numpy as np
 
 from .. import _core, channel
 from ..backends import Placed, Placement
-from ..checks import integer
+from ..checks import thread_count
 from ..crossover import Crossover
 from ..cuda.device import cupy
 from ..cuda.transfer import Upload
@@ -103,7 +103,7 @@ class SharedReceiver(Placed):
 
     @threads.setter
     def threads(self, threads):
-        self._threads = integer("threads", threads, 0, 1024)
+        self._threads = thread_count(threads)
 
     def prepare(self, n, per_channel=1):
         """Do the slow first steps on a GPU now, so that the first ``receive`` is fast.

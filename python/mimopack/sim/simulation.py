@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
 
 from .. import _core
-from ..checks import choice, integer
+from ..checks import choice, integer, thread_count
 from ..detectors.parameters import BACKENDS
 from .contender import Contender
 from .link import BLOCK
@@ -52,7 +52,7 @@ class Simulation:
         if not self.detectors:
             raise ValueError("detectors: got none, must be at least one")
         choice("backend", backend, BACKENDS)
-        threads = integer("threads", threads, 0, 1024) or _core.max_threads()
+        threads = thread_count(threads) or _core.max_threads()
         on_cpu = backend in _BATCH
         self._workers = threads if on_cpu else min(threads, _GPU_WORKERS)
         batch = _BATCH.get(backend, _GPU_BATCH) if batch is None else integer(

@@ -10,7 +10,7 @@ from queue import SimpleQueue
 import numpy as np
 
 from .. import detectors
-from ..checks import choice, flag, integer, positive
+from ..checks import choice, flag, integer, positive, thread_count
 from ..cuda import device
 from .decoder import FAILED, FrameDecoder, Settings, batches
 from .iterations import ITERATING
@@ -54,10 +54,10 @@ class Receiver:
             decoded in any iteration are kept.
         keep_symbols: whether to fill in ``ReceivedFrame.symbols``.
         threshold: threshold of preamble detection, see :class:`Synchroniser`.
-        threads: number of threads that read signal fields and decode frames, 1..1024; 0 uses all
-            cores. Frames are returned in the order of the stream in any case. Use more than 1 if
-            frames occupy most of the time. With 1, a detector uses all cores for large batches.
-            With a GPU, the receiver always uses 1.
+        threads: number of threads that read signal fields and decode frames, up to
+            ``checks.MOST_THREADS``; 0 uses all cores. Frames are returned in the order of the
+            stream in any case. Use more than 1 if frames occupy most of the time. With 1, a
+            detector uses all cores for large batches. With a GPU, the receiver always uses 1.
         clock: function that returns a time in seconds, such as ``time.thread_time``, to measure
             ``seconds``; None leaves ``seconds`` empty.
 
@@ -81,7 +81,7 @@ class Receiver:
         self.num_rx, self.sample_rate = num_rx, self._sync.sample_rate
         self.frequency = None if frequency is None else positive("frequency", frequency)
         self._iterations = integer("iterations", iterations, 1, 1000)
-        threads = integer("threads", threads, 0, 1024) or len(os.sched_getaffinity(0))
+        threads = thread_count(threads) or len(os.sched_getaffinity(0))
         if backend == "cuda":    # fail now, not at each frame
             detectors.MMSE(num_tx=1, num_rx=num_rx, backend=backend)
         if backend in ("auto", "cuda") and device.count():

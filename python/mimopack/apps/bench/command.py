@@ -9,6 +9,7 @@ import click
 from click.core import ParameterSource
 
 from ... import _core, detectors
+from ...checks import MOST_THREADS
 from ...constellation import BUILT_IN
 from ...constellation import get as get_constellation
 from ..machine import describe, describe_gpu
@@ -77,7 +78,7 @@ _suite = heading("Suites")
 @_measurement("--isa", "isas", multiple=True, metavar="NAME",
               help=f"Instruction set of the backend cpu: {', '.join(_core.available_isas())}; may "
                    "be given several times. Default: the best one; the suite cpu takes all.")
-@_measurement("--threads", type=click.IntRange(0, 1024), metavar="N",
+@_measurement("--threads", type=click.IntRange(0, MOST_THREADS), metavar="N",
               help="CPU threads; 0 takes all cores. Default without a suite: 0.")
 @_measurement("--vectors", type=click.IntRange(1), metavar="N",
               help=f"Largest batch in vectors. Default without a suite: {VECTORS}.")
