@@ -126,8 +126,8 @@ _output = heading("Output")
       help="Seed of the random numbers; equal seeds give equal frames.")
 @_machine("--backend", type=click.Choice(BACKENDS), default="cpu", show_default=True,
           metavar="NAME", help=f"Where the detectors run: {BACKEND}")
-@_machine("--threads", default=0, show_default=True, type=click.IntRange(0, MOST_THREADS), metavar="N",
-          help="CPU threads; 0 takes all cores.")
+@_machine("--threads", default=0, show_default=True, type=click.IntRange(0, MOST_THREADS),
+          metavar="N", help="CPU threads; 0 takes all cores.")
 @_machine("--batch", type=click.IntRange(1, 2**20), metavar="N",
           help="Frames per call; default 64, on a GPU 1024. N does not affect the results.")
 @_output("-o", "--output", type=click.Path(dir_okay=False),

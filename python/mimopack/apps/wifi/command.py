@@ -139,7 +139,8 @@ _display = heading("Display")
            help="Maximum number of times a frame is decoded. Decoded bits train the next pass.")
 @_decoding("--iterations", type=click.IntRange(1, 1000), default=1, show_default=True, metavar="N",
            help=ITERATIONS)
-@_decoding("--threads", type=click.IntRange(0, MOST_THREADS), default=1, show_default=True, metavar="N",
+@_decoding("--threads", type=click.IntRange(0, MOST_THREADS), default=1, show_default=True,
+           metavar="N",
            help="Number of threads that decode frames; 0 uses all cores. More than 1 pays if "
                 "frames occupy most of the time.")
 @_output("--json", "json_path", type=click.Path(path_type=Path), metavar="FILE",
