@@ -149,6 +149,11 @@ class TestReplaceFile:
                 pass
             with pytest.raises(ValueError, match=f"{path} is {kind}, must be a regular file"):
                 regular(path)
+        ends = os.pipe()
+        with pytest.raises(ValueError, match=f"/proc/self/fd/{ends[1]} is a FIFO"):
+            regular(f"/proc/self/fd/{ends[1]}")
+        for end in ends:
+            os.close(end)
         with pytest.raises(IsADirectoryError, match=str(tmp_path)):
             regular(tmp_path)
         assert regular(tmp_path / "new") == tmp_path / "new"

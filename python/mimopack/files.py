@@ -29,7 +29,7 @@ def regular(path):
     """
     target = Path(os.path.realpath(path))
     try:
-        mode = target.stat().st_mode
+        mode = os.stat(path).st_mode    # of the path: /dev/stdout may lead to a pipe without one
     except FileNotFoundError:
         return target
     if stat.S_ISDIR(mode):

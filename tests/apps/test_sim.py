@@ -82,8 +82,9 @@ class TestOutput:
              *self.ARGUMENTS, "--errors", str(10**6), "--max-frames", str(10**9), "-o", str(path)],
             env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)})
         try:
-            while not lock.exists():
-                assert first.poll() is None
+            for _ in range(3000):
+                if lock.exists() or first.poll() is not None:
+                    break
                 time.sleep(0.02)
             before = path.read_bytes()
             for _ in range(2):
