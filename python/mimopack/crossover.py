@@ -16,9 +16,10 @@ import threading
 import time
 from contextlib import suppress
 from pathlib import Path
-from tempfile import NamedTemporaryFile
 
 import numpy as np
+
+from .files import replace_file
 
 # No GPU wins below LEAST_ITEMS. The first batch of LARGE_ITEMS or more starts a measurement. A
 # smaller batch starts one only if the CPU took more than LONG_SECONDS for an earlier batch.
@@ -221,7 +222,7 @@ def keep(configuration, least, rows):
         least: the size, as returned by :func:`crossing`.
         rows: the result of :func:`measure`.
     """
-    with suppress(OSError, RuntimeError):
+    with suppress(OSError, RuntimeError, ValueError):
         path = _path(configuration)
         _known[path] = least
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -229,10 +230,5 @@ def keep(configuration, least, rows):
                  "measured": [dict(zip(("items", "cpu_seconds", "gpu_seconds"), row, strict=True))
                               for row in rows],
                  "configuration": configuration}
-        with NamedTemporaryFile("w", dir=path.parent, suffix=".new", delete=False,
-                                encoding="utf-8") as file:
+        with replace_file(path) as file:
             json.dump(entry, file, indent=2)
-        try:
-            os.replace(file.name, path)
-        except OSError:
-            os.unlink(file.name)

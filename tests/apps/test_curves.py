@@ -8,7 +8,7 @@ from gnuradio.mimopack.apps import curves
 
 def test_axes_end_below_what_is_drawn(tmp_path, monkeypatch):
     figures = []
-    monkeypatch.setattr(curves.plt, "close", figures.append)
+    monkeypatch.setattr(curves, "save", lambda figure, path: figures.append(figure))
     rates = {0: 1.0, 1: 2e-3, 2: 0.0}
     rows = [{"detector": "mmse", "at_db": at, "ber_before_decoding": 0.1,
              "ber_before_decoding_95": [0.05, 0.2],

@@ -3,10 +3,17 @@
 """mimopack sim: table and files, continued runs, refused options."""
 
 import json
+import os
+import signal
+import subprocess
+import sys
+import time
 
 import pytest
 from click.testing import CliRunner
+from gnuradio.mimopack.apps.cli import main
 from gnuradio.mimopack.apps.sim import sim_command
+from limits import small_files
 
 LDPC = "wifi:648:1/2"
 
@@ -47,3 +54,102 @@ class TestCommand:
     def test_refusals(self, arguments, message):
         result = CliRunner().invoke(sim_command, [*map(str, arguments)])
         assert result.exit_code != 0 and message in result.output
+
+
+class TestOutput:
+    """The file of results is whole or refused, and the table is printed whatever happens to it."""
+
+    ARGUMENTS = ("sim", "-d", "mmse", "--num-tx", "2", "--num-rx", "2", "--constellation", "qpsk",
+                 "--snr", "2", "--errors", "5", "-q")
+
+    def run(self, *arguments):
+        result = CliRunner().invoke(main, [*self.ARGUMENTS, *map(str, arguments)])
+        assert result.exception is None or isinstance(result.exception, SystemExit)
+        return result
+
+    def refused(self, *arguments):
+        """Run, and return the only line of the refusal."""
+        result = self.run(*arguments)
+        assert result.exit_code == 2 and "detector" not in result.output
+        return result.output.splitlines()[-1]
+
+    def test_a_second_run_is_refused_while_the_first_lives(self, tmp_path):
+        path = tmp_path / "out.json"
+        assert self.run("-o", path).exit_code == 0
+        lock = tmp_path / ".out.json.lock"
+        first = subprocess.Popen(
+            [sys.executable, "-c", "from gnuradio.mimopack.apps.cli import main; main()",
+             *self.ARGUMENTS, "--errors", str(10**6), "--max-frames", str(10**9), "-o", str(path)],
+            env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)})
+        try:
+            for _ in range(3000):
+                if lock.exists() or first.poll() is not None:
+                    break
+                time.sleep(0.02)
+            before = path.read_bytes()
+            for _ in range(2):
+                assert self.refused("-o", path) == (
+                    f"Error: {path} is in use by another run: wait until it ends, or name another "
+                    "file")
+            assert path.read_bytes() == before
+        finally:
+            first.send_signal(signal.SIGKILL)
+            first.wait(60)
+        assert self.run("-o", path).exit_code == 0
+        assert os.listdir(tmp_path) == ["out.json"]
+
+    def test_a_damaged_file_is_one_error(self, tmp_path):
+        path = tmp_path / "out.json"
+        self.run("-o", path)
+        kept = json.loads(path.read_text())
+        del kept["results"][0]["counts"]["blocks"]
+        for content, message in ((json.dumps(kept), "results[0].counts.blocks: missing"),
+                                 (json.dumps(kept)[:200], "Expecting"),
+                                 ('"\x1b[2J"', "Invalid control character")):
+            path.write_text(content)
+            said = self.refused("-o", path)
+            assert said.startswith(f"Error: output: {path} cannot be continued: {message}")
+            assert said.isprintable() and path.read_text() == content
+            assert os.listdir(tmp_path) == ["out.json"]
+
+    @pytest.mark.parametrize("option", ["-o", "--plot"])
+    def test_only_regular_files(self, tmp_path, option):
+        os.mkfifo(tmp_path / "fifo")
+        for path, kind in ((tmp_path / "fifo", "a FIFO"), ("/dev/full", "a device"),
+                           ("/dev/zero", "a device")):
+            assert f"{path} is {kind}, must be a regular file" in self.refused(option, path)
+        said = self.refused(option, tmp_path / "no" / "out.json")
+        assert f"files cannot be written in the folder {tmp_path / 'no'}" in said
+
+    def test_a_link_at_the_temporary_name_is_not_followed(self, tmp_path):
+        victim = tmp_path / "victim"
+        victim.write_text("precious")
+        (tmp_path / "out.json.part").symlink_to(victim)
+        assert self.run("-o", tmp_path / "out.json").exit_code == 0
+        assert victim.read_text() == "precious"
+        assert json.loads((tmp_path / "out.json").read_text())["results"]
+
+    def test_a_full_disk_loses_no_table(self, tmp_path):
+        path = tmp_path / "out.json"
+        assert self.run("-o", path).exit_code == 0
+        before = path.read_bytes()
+        with small_files(1000):
+            result = self.run("-o", path, "--errors", 20)
+        assert result.exit_code == 1
+        table = self.run("--errors", 20).output.splitlines()
+        assert result.output.splitlines()[:len(table)] == table
+        assert result.output.splitlines()[-1] == (
+            f"Error: [Errno 27] File too large: '{path}'")
+        assert "written" not in result.output and path.read_bytes() == before
+        assert os.listdir(tmp_path) == ["out.json"]
+
+    def test_curves_that_do_not_fit(self, tmp_path):
+        path = tmp_path / "out.png"
+        with small_files(5000):
+            result = self.run("--plot", path)
+        assert result.exit_code == 1 and "detector" in result.output
+        assert result.output.splitlines()[-1] == f"Error: [Errno 27] File too large: '{path}'"
+        assert os.listdir(tmp_path) == []
+        result = self.run("--plot", tmp_path / "out.doc")
+        assert result.exit_code == 1 and "detector" in result.output
+        assert "Format 'doc' is not supported" in result.output.splitlines()[-1]

@@ -224,6 +224,17 @@ def test_metadata_without_its_parts_is_refused(tmp_path, content, said):
         recording.Reader(tmp_path / "r")
 
 
+@pytest.mark.parametrize("layout", recording.LAYOUTS)
+def test_links_at_temporary_names_are_not_followed(tmp_path, layout):
+    victim = tmp_path / "victim"
+    victim.write_text("precious")
+    for name in ("r.sigmf-meta", "r-0.sigmf-meta", "r.sigmf-collection"):
+        (tmp_path / f"{name}.part").symlink_to(victim)
+    path = recording.write(tmp_path / "r", np.ones((1, 10)), 1e6, layout=layout)
+    assert recording.Reader(path).num_samples == 10
+    assert victim.read_text() == "precious"
+
+
 def test_a_collection_without_its_object_is_refused(tmp_path):
     (tmp_path / "r.sigmf-collection").write_text("{}")
     with pytest.raises(ValueError, match="no object 'collection'"):

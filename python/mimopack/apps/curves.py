@@ -4,19 +4,22 @@
 
 import numpy as np
 
-from .style import STYLE, plt
+from .style import STYLE, plt, save
 
 _AXES = {"snr": "SNR per receive antenna, dB", "ebn0": "Eb/N0, dB"}
 _MARKERS = "osD^v<>ph*"
 
 
 def draw(rows, parameters, path):
-    """Draw frame and bit error rates with their 95 % intervals into a PNG file.
+    """Draw frame and bit error rates with their 95 % intervals into a file.
 
     Args:
         rows: result rows of ``sim.Simulation.run``.
         parameters: ``parameters`` of the simulation's ``store``.
         path: path of the file.
+
+    Raises:
+        ValueError, OSError: as for ``style.save``.
     """
     coded = not parameters["code"].startswith("none")
     with plt.rc_context(STYLE):
@@ -41,8 +44,7 @@ def draw(rows, parameters, path):
         axes[0].legend(fontsize=8)
         figure.suptitle("Simulated: {num_tx}x{num_rx} {constellation}, code {code}, channel "
                         "{channel}".format(**parameters))
-        figure.savefig(path)
-        plt.close(figure)
+        save(figure, path)
 
 
 def _passes(axis, rows, name, detector, look):

@@ -1,12 +1,15 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Help of the commands: options under headings, and texts that several commands share."""
+"""What options of several commands share: help under headings, texts, and output files."""
 
+import os
 from functools import partial
 
 import click
 
-__all__ = ["BACKEND", "ITERATIONS", "HeadedCommand", "heading"]
+from ..files import regular
+
+__all__ = ["BACKEND", "ITERATIONS", "HeadedCommand", "OutputFile", "heading"]
 
 BACKEND = ("auto (the CPU, or a GPU where that is faster), cpu, cuda (an NVIDIA GPU) or reference "
            "(slow NumPy code, for comparison).")
@@ -38,6 +41,24 @@ class HeadedCommand(click.Command):
         for title, records in sections.items():
             with formatter.section(title):
                 formatter.write_dl(records)
+
+
+class OutputFile(click.Path):
+    """Path of a file that a command writes when it ends, refused now if this cannot succeed."""
+
+    def __init__(self):
+        super().__init__(dir_okay=False)
+
+    def convert(self, value, param, ctx):
+        """Return the path, or fail."""
+        value = super().convert(value, param, ctx)
+        try:
+            folder = regular(value).parent
+        except (ValueError, OSError) as error:
+            self.fail(str(error), param, ctx)
+        if not os.access(folder, os.W_OK | os.X_OK):
+            self.fail(f"{value}: files cannot be written in the folder {folder}", param, ctx)
+        return value
 
 
 def heading(title):

@@ -21,7 +21,7 @@ from ..detectors.parameters import BACKENDS
 from ..sim import channels, codes
 from .interrupt import Interrupt
 from .machine import describe, describe_gpu
-from .options import BACKEND, HeadedCommand, heading
+from .options import BACKEND, HeadedCommand, OutputFile, heading
 
 _SHARES = 1000    # steps of the progress bar
 
@@ -67,6 +67,29 @@ def _progress(points, errors, max_frames, quiet):
             shown = now
 
         yield grown
+
+
+def _simulate(simulation, run, at, errors, max_frames, seconds, quiet):
+    """Run the simulation until its end or Ctrl-C.
+
+    ``run`` describes the run in the file. Return None, or the OSError if the file cannot be
+    written.
+    """
+    simulation.store.runs.append(run)
+    start = time.perf_counter()
+    points = len(at) * len(simulation.detectors)
+    with Interrupt() as interrupt, _progress(points, errors, max_frames, quiet) as progress:
+        try:
+            try:
+                with interrupt.allowed():
+                    simulation.run(at, errors, max_frames, seconds, progress)
+            except KeyboardInterrupt:
+                pass
+            run["seconds"] = round(time.perf_counter() - start, 3)
+            simulation.store.write()
+        except OSError as error:
+            return error
+    return None
 
 
 def _table(rows):
@@ -130,9 +153,9 @@ _output = heading("Output")
           metavar="N", help="CPU threads; 0 takes all cores.")
 @_machine("--batch", type=click.IntRange(1, 2**20), metavar="N",
           help="Frames per call; default 64, on a GPU 1024. N does not affect the results.")
-@_output("-o", "--output", type=click.Path(dir_okay=False),
+@_output("-o", "--output", type=OutputFile(),
          help="JSON file for the results. A further run continues it.")
-@_output("--plot", type=click.Path(dir_okay=False), help="PNG file for the curves.")
+@_output("--plot", type=OutputFile(), help="PNG file for the curves.")
 @_output("-q", "--quiet", is_flag=True, help="No progress bar.")
 def sim_command(names, snr, ebn0, iterations, decoder_iterations, feedback_scale, early_stop,
                 errors, max_frames, seconds, backend, threads, batch, output, plot, quiet, **link):
@@ -157,31 +180,27 @@ def sim_command(names, snr, ebn0, iterations, decoder_iterations, feedback_scale
         simulation = sim.Simulation(link, names, iterations, decoder_iterations, feedback_scale,
                                     early_stop, output, backend, threads, batch)
         run = {"machine": machine, "backend": backend, "seconds": 0.0}
-        simulation.store.runs.append(run)
-        start = time.perf_counter()
-        with Interrupt() as interrupt:
-            with _progress(len(at) * len(simulation.detectors), errors, max_frames,
-                           quiet) as progress:
-                try:
-                    with interrupt.allowed():
-                        rows = simulation.run(at, errors, max_frames, seconds, progress)
-                except KeyboardInterrupt:
-                    rows = simulation.store.rows
-            run["seconds"] = round(time.perf_counter() - start, 3)
-            simulation.store.write()
+        with simulation.store.held():
+            failure = _simulate(simulation, run, at, errors, max_frames, seconds, quiet)
     except (ValueError, ImportError, OSError) as error:
-        raise click.ClickException(str(error)) from error
+        raise click.UsageError(str(error)) from error
+    rows = simulation.store.rows
     click.echo(f"simulated: {link.num_tx}x{link.num_rx} {link.constellation}, code {link.code}, "
                f"channel {link.channel}; dB of "
                + ("SNR per receive antenna" if ebn0 is None else "Eb/N0"))
     for line in _table(rows) if rows else ():
         click.echo(line)
-    if output:
+    if output and failure is None:
         click.echo(f"written: {output}")
     if not simulation.complete:
         click.echo("not complete" + (": run the same command to continue" if output else ""))
     if plot and rows:
         from . import curves
 
-        curves.draw(rows, simulation.store.parameters, plot)
-        click.echo(f"written: {plot}")
+        try:
+            curves.draw(rows, simulation.store.parameters, plot)
+            click.echo(f"written: {plot}")
+        except (ValueError, OSError) as error:
+            failure = failure or error
+    if failure is not None:
+        raise click.ClickException(str(failure))

@@ -6,12 +6,12 @@ import errno
 import hashlib
 import json
 import textwrap
-from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
 
 from ..checks import integer
+from ..files import replace_file
 from . import files
 from .packing import LAYOUTS, Packing
 from .timeline import LARGEST_HZ
@@ -396,18 +396,9 @@ def _put(told, key, value):
 
 
 def _dump(metadata, path, annotations=()):
-    # Write to a temporary file and rename it, so that no reader sees an incomplete file.
-    part = path.with_name(path.name + ".part")
-    try:
-        with part.open("w", encoding="utf-8", newline="\n") as handle:
-            _dump_to(metadata, handle, annotations)
-            handle.write("\n")
-        part.replace(path)
-    except BaseException:
-        # An incomplete file would only take up space on a full disk.
-        with suppress(OSError):
-            part.unlink()
-        raise
+    with replace_file(path) as handle:
+        _dump_to(metadata, handle, annotations)
+        handle.write("\n")
 
 
 def _dump_to(metadata, handle, annotations):

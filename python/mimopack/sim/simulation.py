@@ -42,7 +42,8 @@ class Simulation:
         batch: frames per call, rounded up to blocks of 16; None takes 64, or 1024 on a GPU.
 
     Raises:
-        ValueError: an argument is invalid, or output was made with other parameters.
+        ValueError: an argument is invalid, or the simulation cannot continue from output: it was
+            made with other parameters, is damaged, or is no file of results.
     """
 
     def __init__(self, link, detectors, iterations=1, decoder_iterations=20, feedback_scale=0.6,
@@ -65,7 +66,8 @@ class Simulation:
         self._local = threading.local()
         self._passes = {text: self._contender(text).iterations for text in self.detectors}
         self.complete = False
-        self.store = Store(output, {**asdict(link), **told, "frames_per_block": BLOCK})
+        self.store = Store(output, {**asdict(link), **told, "frames_per_block": BLOCK},
+                           self._passes)
 
     def run(self, snrs, errors=100, max_frames=100_000, seconds=None, progress=None):
         """Continue from the stored results until all points are complete or time is up.
@@ -85,7 +87,9 @@ class Simulation:
             the attribute ``complete`` is True if all requested points are complete.
 
         Raises:
-            ValueError: an argument is invalid.
+            ValueError: an argument is invalid, or another run uses the output, or the output was
+                damaged in the meantime.
+            OSError: the output cannot be written. ``store.rows`` has the results so far.
         """
         errors = integer("errors", errors, 1, 10**9)
         most = -(-integer("max_frames", max_frames, 1, 10**9) // BLOCK)
@@ -98,6 +102,12 @@ class Simulation:
         def complete(tally):
             return tally.frame_errors >= errors or tally.blocks >= most
 
+        with self.store.held():
+            self.complete = self._all(snrs, complete, most, deadline, progress)
+        return self.store.rows
+
+    def _all(self, snrs, complete, most, deadline, progress):
+        """Simulate all points; return whether all are complete."""
         clean = set()    # detectors without an error so far: they skip higher SNRs
         self.complete, through = False, True
         self._saved = time.monotonic()
@@ -112,8 +122,7 @@ class Simulation:
             finally:
                 pool.shutdown(cancel_futures=True)
                 self.store.write()
-        self.complete = through
-        return self.store.rows
+        return through
 
     def _point(self, pool, snr, tallies, complete, most, deadline, progress):
         """Simulate all detectors at one SNR; return whether all are complete."""

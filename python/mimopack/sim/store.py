@@ -3,47 +3,80 @@
 """Keep results in a JSON file, from which a simulation can continue."""
 
 import json
-import os
+from contextlib import contextmanager
 from pathlib import Path
 
-# Entry "what" of the file, by which a file of results is recognised.
-WHAT = "bit and frame error rates, simulated"
+from ..files import locked, regular, replace_file
+from ..text import printable
+from .content import DATA, WHAT, check, digest, parse
 
 
 class Store:
     """Result rows of a simulation, kept in a file if a path is given.
 
+    An existing file is read, and checked first. A file that cannot be continued is never changed.
+
     Args:
         path: path of the file, or None.
         parameters: dictionary of the simulation's parameters; an existing file must have the same.
+        passes: {detector: number of passes of detector and decoder}, for rows in an existing file.
 
     Raises:
-        ValueError: the file holds something else, or has other parameters.
+        ValueError: the path is no regular file, or the file holds something else, is damaged, or
+            has other parameters.
+        OSError: the file cannot be read.
     """
 
-    def __init__(self, path, parameters):
+    def __init__(self, path, parameters, passes):
         self._path = None if path is None else Path(path)
         self.parameters, self.runs, self._rows = parameters, [], {}
-        if self._path and self._path.exists():
+        self._passes, self._held = passes, False
+        if self._path:
             self._load()
 
+    @contextmanager
+    def held(self):
+        """Context manager: keep other runs away from the file, and read it again first.
+
+        It may be nested. ``write`` belongs inside.
+
+        Raises:
+            ValueError: another run holds the file; or as for the class.
+            OSError: the file cannot be locked or read.
+        """
+        if self._path is None or self._held:
+            yield
+            return
+        with locked(self._path):
+            self._load()
+            self._held = True
+            try:
+                yield
+            finally:
+                self._held = False
+
     def _load(self):
+        if not regular(self._path).exists():
+            return
         try:
-            kept = json.loads(self._path.read_text(encoding="utf-8"))
-            if kept["what"] != WHAT:
-                raise KeyError("what")
-            was, rows = kept["parameters"], kept["results"]
-        except (ValueError, KeyError, TypeError):
-            raise ValueError(f"output: {self._path} holds no results of mimopack sim; name "
-                             "another file") from None
+            kept = parse(self._path.read_text(encoding="utf-8"))
+            if not isinstance(kept, dict) or kept.get("what") != WHAT:
+                raise ValueError("holds no results of mimopack sim")
+            check(kept, self._passes)
+        except ValueError as error:
+            raise ValueError(f"output: {self._path} cannot be continued: {printable(error)}. "
+                             "Restore it, or name another file") from None
+        self._compare(kept["parameters"])
+        self.runs = kept["runs"]
+        self._rows = {(row["detector"], row["at_db"]): row for row in kept["results"]}
+
+    def _compare(self, was):
         differ = [f"{name} = {was.get(name)!r} there, {self.parameters.get(name)!r} here"
                   for name in sorted({*was, *self.parameters})
                   if was.get(name) != self.parameters.get(name)]
         if differ:
             raise ValueError(f"output: {self._path} was made with other parameters: "
                              f"{'; '.join(differ)}. Give the same ones, or name another file")
-        self.runs = kept["runs"]
-        self._rows = {(row["detector"], row["at_db"]): row for row in rows}
 
     def state(self, detector, at_db):
         """Return the stored counts of a detector at an SNR in dB (see ``Tally.state``), or None."""
@@ -62,11 +95,15 @@ class Store:
         return sorted(self._rows.values(), key=lambda row: (order[row["detector"]], row["at_db"]))
 
     def write(self):
-        """Write the file; an interruption never leaves it incomplete."""
+        """Write the file. Whatever happens, an older file stays until the new one is complete.
+
+        Raises:
+            OSError: the file cannot be written.
+        """
         if self._path is None:
             return
-        results = {"what": WHAT, "data": "simulated", "parameters": self.parameters,
-                   "runs": self.runs, "results": self.rows}
-        beside = self._path.with_name(self._path.name + ".part")
-        beside.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
-        os.replace(beside, self._path)
+        results = {"what": WHAT, "data": DATA, "parameters": self.parameters, "runs": self.runs,
+                   "results": self.rows}
+        results["sha256"] = digest(results)
+        with replace_file(self._path) as file:
+            file.write(json.dumps(results, indent=1, allow_nan=False) + "\n")

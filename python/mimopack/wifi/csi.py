@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
+from ..files import Replacement
 from .frame import ReceivedFrame
 from .mac import parse_header
 
@@ -138,9 +139,9 @@ class CsiWriter:
             carriers[carriers_offset[f]:carriers_offset[f + 1]].
         layout: 1, the version of this layout.
 
-    The data first goes into a file with the additional extension ".part". Closing gives the file
-    its final name and replaces an older file of that name. A ``with`` block that ends with an
-    exception keeps the frames written so far.
+    The data first goes into a temporary file in the same folder, NAME.RANDOM.part. Closing gives
+    the file its final name and replaces an older file of that name. A ``with`` block that ends with
+    an exception keeps the frames written so far.
 
     Args:
         path: path of the file.
@@ -150,7 +151,7 @@ class CsiWriter:
         skipped: number of frames without a channel state, which are not written.
 
     Raises:
-        ValueError: the path does not name a file.
+        ValueError: the path does not name a file, or names a FIFO or a device.
         ImportError: the path selects HDF5 and h5py is missing.
         OSError: the file cannot be created.
     """
@@ -161,8 +162,8 @@ class CsiWriter:
         self._path = Path(path)
         if self._path.is_dir():
             raise ValueError(f"path: got the folder {path}, must be the path of a file")
-        self._part = self._path.with_name(self._path.name + ".part")
-        self._store = (_Hdf5 if _is_hdf5(self._path) else _Npz)(self._part)
+        with Replacement(self._path) as self._replacement:
+            self._store = (_Hdf5 if _is_hdf5(self._path) else _Npz)(self._replacement.part)
         self._num_rx = None
         self.frames = self.skipped = 0
 
@@ -206,15 +207,13 @@ class CsiWriter:
         if self._store is None:
             return
         store, self._store = self._store, None
-        try:
-            store.close()
-            self._part.replace(self._path)
-        except BaseException:
+        with self._replacement:
             try:
+                store.close()
+                self._replacement.finish()
+            except BaseException:
                 store.discard()
-            finally:
-                self._part.unlink(missing_ok=True)
-            raise
+                raise
 
     def discard(self):
         """Remove the data written so far. An older file of the final name stays."""
@@ -224,7 +223,7 @@ class CsiWriter:
         try:
             store.discard()
         finally:
-            self._part.unlink(missing_ok=True)
+            self._replacement.discard()
 
     def __enter__(self):
         return self

@@ -15,6 +15,7 @@ from gnuradio.mimopack.apps.bench import suite as suites
 from gnuradio.mimopack.apps.bench.data import Setting
 from gnuradio.mimopack.apps.bench.single import make_cases
 from gnuradio.mimopack.apps.bench.table import spelled
+from limits import small_files
 
 
 def run(*arguments):
@@ -58,6 +59,24 @@ def test_what_cannot_be_timed_is_said():
 def test_options_that_do_not_fit_are_refused(arguments, message):
     code, text = run(*arguments)
     assert code == 2 and message in text
+
+
+def test_an_output_that_cannot_be_written_is_refused_before_measuring(tmp_path):
+    for path, message in (("/dev/full", "/dev/full is a device, must be a regular file"),
+                          (tmp_path / "no" / "b.json", "files cannot be written in the folder")):
+        code, text = run("--detector", "zf", "--output", path)
+        assert code == 2 and message in text and "simulated data" not in text
+
+
+def test_a_full_disk_loses_no_table(tmp_path):
+    path = tmp_path / "b.json"
+    path.write_text("old")
+    with small_files(100):
+        code, text = run("--detector", "zf", "--backend", "cpu", "--vectors", 64, "--seconds", 0.01,
+                         "--rounds", 1, "--output", path)
+    assert code == 1 and "vectors/s" in text and "written" not in text
+    assert text.splitlines()[-1] == f"Error: --output: [Errno 27] File too large: '{path}'"
+    assert path.read_text() == "old" and list(tmp_path.iterdir()) == [path]
 
 
 class TestWhereSuitesAre:

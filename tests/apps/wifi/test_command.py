@@ -5,10 +5,8 @@
 import json
 import os
 import re
-import resource
 import sys
 import threading
-from contextlib import contextmanager
 from types import SimpleNamespace
 
 import numpy as np
@@ -19,6 +17,7 @@ from gnuradio.mimopack.apps.cli import main
 from gnuradio.mimopack.apps.wifi.hints import Levels
 from gnuradio.mimopack.wifi import NonHT
 from gnuradio.mimopack.wifi.csi import read_csi
+from limits import small_files
 from wifi_air import FRAMES, MPDUS, air, record
 
 
@@ -501,20 +500,9 @@ def test_a_frequency_in_mhz_is_a_warning(simulated):
     assert "below 100 MHz" not in _wifi(simulated[0], "-q").output
 
 
-@contextmanager
-def _small_files(size):
-    """Limit the size of files, as on a full disk."""
-    before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, before)
-
-
 def test_a_file_that_cannot_be_completed_is_not_called_written(tmp_path):
     path, sent = record(tmp_path / "r", FRAMES * 5)
-    with _small_files(10_000):
+    with small_files(10_000):
         result = _wifi(path, "-q", "--json", tmp_path / "f.json", "--pcap", tmp_path / "p.pcap")
     assert result.exit_code == 2 and isinstance(result.exception, SystemExit)
     assert result.output.splitlines()[-1] == (
@@ -527,6 +515,43 @@ def test_a_file_that_cannot_be_completed_is_not_called_written(tmp_path):
     assert f"stopped by an error within the first {count} of {count} samples." in result.output
 
 
+def test_links_at_the_names_of_incomplete_files_are_not_followed(tmp_path):
+    path, _ = record(tmp_path / "r", FRAMES * 5)
+    victim = tmp_path / "victim"
+    victim.write_text("precious")
+    given = {"--json": "f.json", "--pcap": "p.pcap", "--csi": "c.npz"}
+    for name in given.values():
+        (tmp_path / f"{name}.part").symlink_to(victim)
+    arguments = [one for option, name in given.items() for one in (option, tmp_path / name)]
+    with small_files(10_000):
+        result = _wifi(path, "-q", *arguments)
+    assert result.exit_code == 2
+    assert f"\nnot complete: {tmp_path / 'f.json.part'}" in result.output
+    assert victim.read_text() == "precious"
+    assert not (tmp_path / "f.json.part").is_symlink()
+    assert _wifi(path, "-q", *arguments).exit_code == 0
+    assert victim.read_text() == "precious"
+
+
+def test_channel_matrices_need_a_regular_file(simulated, tmp_path):
+    os.mkfifo(tmp_path / "c.npz")
+    result = _wifi(simulated[0], "-q", "--csi", tmp_path / "c.npz")
+    assert result.exit_code == 2
+    assert "is a FIFO, must be a regular file" in result.output.splitlines()[-1]
+
+
+@pytest.mark.parametrize("command", ["wifi", "play"])
+def test_a_summary_that_does_not_fit_leaves_the_older_one(simulated, tmp_path, command):
+    path = tmp_path / "summary.json"
+    path.write_text("old")
+    with small_files(100):
+        result = CliRunner().invoke(main, [command, str(simulated[0]), "-q", "-o", str(tmp_path)])
+    assert result.exit_code == 2
+    assert result.output.splitlines()[-1] == (
+        f"Error: --output: cannot write {tmp_path}: File too large")
+    assert path.read_text() == "old" and list(tmp_path.iterdir()) == [path]
+
+
 def test_a_device_that_is_full_is_not_called_written(simulated):
     result = _wifi(simulated[0], "-q", "--json", "/dev/full")
     assert result.exit_code == 2
@@ -536,7 +561,7 @@ def test_a_device_that_is_full_is_not_called_written(simulated):
 
 
 def test_channel_matrices_that_do_not_fit_are_removed(simulated, tmp_path):
-    with _small_files(2000):
+    with small_files(2000):
         result = _wifi(simulated[0], "-q", "--csi", tmp_path / "c.npz")
     assert result.exit_code == 2 and "written" not in result.output
     assert result.output.splitlines()[-1] == (
@@ -547,7 +572,7 @@ def test_channel_matrices_that_do_not_fit_are_removed(simulated, tmp_path):
 @pytest.mark.parametrize("command", ["wifi", "play"])
 def test_pictures_that_do_not_fit_are_no_traceback(simulated, tmp_path, command):
     out = tmp_path / "out"
-    with _small_files(12_000):
+    with small_files(12_000):
         result = CliRunner().invoke(main, [command, str(simulated[0]), "-q", "-o", str(out)])
     assert result.exit_code == 2 and isinstance(result.exception, SystemExit)
     assert result.output.splitlines()[-1] == f"Error: --output: cannot write {out}: File too large"

@@ -3,7 +3,6 @@
 """The ``mimopack bench`` command: its options, and its output to the screen and a JSON file."""
 
 import json
-from pathlib import Path
 
 import click
 from click.core import ParameterSource
@@ -12,8 +11,9 @@ from ... import _core, detectors
 from ...checks import MOST_THREADS
 from ...constellation import BUILT_IN
 from ...constellation import get as get_constellation
+from ...files import replace_file
 from ..machine import describe, describe_gpu
-from ..options import HeadedCommand, heading
+from ..options import HeadedCommand, OutputFile, heading
 from .data import Setting
 from .single import ROUNDS, SECONDS, VECTORS, chosen
 from .suite import Options, find
@@ -88,7 +88,7 @@ _suite = heading("Suites")
 @_measurement("--rounds", type=click.IntRange(1), metavar="N",
               help="Rounds in which all rows take turns; each figure is the median of its rounds. "
                    f"Default without a suite: {ROUNDS}.")
-@_measurement("--output", type=click.Path(dir_okay=False), help="Write the results as JSON.")
+@_measurement("--output", type=OutputFile(), help="Write the results as JSON.")
 @_suite("--suite", "suite_name", metavar="NAME",
         help="Run a fixed suite of the source tree instead of one setting, see bench/README.md. A "
              "suite has its own defaults.")
@@ -129,9 +129,12 @@ def bench_command(context, num_tx, num_rx, constellation, snr, symbols_per_chann
                + (f"{machine['gpu']['name']}; " if suite.gpu else "") + f"{machine['processor']}, "
                + thread_count(options.threads or machine["threads"]))
     results = suite.run(options)
-    if output:
-        Path(output).write_text(json.dumps({"what": suite.what, "machine": machine, **results},
-                                           indent=1) + "\n")
     click.echo(text(suite.tables(results)))
     if output:
+        try:
+            with replace_file(output) as file:
+                file.write(json.dumps({"what": suite.what, "machine": machine, **results},
+                                      indent=1) + "\n")
+        except OSError as error:
+            raise click.ClickException(f"--output: {error}") from error
         click.echo(f"written: {output}")

@@ -13,12 +13,13 @@ import click
 from ... import detectors as registry
 from ... import recording
 from ...detectors.parameters import BACKENDS
+from ...files import replace_file
 from ..interrupt import STATUS, Interrupt
 from ..machine import describe
 from ..options import BACKEND, ITERATIONS
 from ..progress import Progress
 from ..wifi.opening import introduce, open_reader, own_files, refuse, refuse_receiver
-from ..wifi.outputs import OutputError, Replacement, is_fifo, make_folder, naming, pcap_time
+from ..wifi.outputs import OutputError, is_fifo, make_folder, naming, pcap_time, replacement
 from ..wifi.words import plural
 from .table import frame_line, table
 from .tally import Tally, Truth
@@ -36,11 +37,11 @@ class _Capture:
     def __init__(self, path, start_time, warn):
         from ...blocks import wifi_pcap_sink
 
-        self.replacement = Replacement(path)
         if is_fifo(path):
             warn(f"{path} waits for a reader, such as wireshark -k -i {path}")
-        self.sink = wifi_pcap_sink(str(self.replacement.part),
-                                   time=pcap_time(start_time, path, warn))
+        with replacement(path) as self.replacement:
+            self.sink = wifi_pcap_sink(str(self.replacement.part),
+                                       time=pcap_time(start_time, path, warn))
 
     def close(self):
         """Complete the file and return its path.
@@ -51,9 +52,10 @@ class _Capture:
         self.sink.close()
         lost = self.sink.lost()
         if lost:
-            raise OutputError(f"--pcap: {self.replacement.part} is not complete: "
-                              f"{plural(lost, 'MPDU')} could not be written")
-        with naming("--pcap", self.replacement.path):
+            left = self.replacement.leave() or self.replacement.path
+            raise OutputError(f"--pcap: {left} is not complete: {plural(lost, 'MPDU')} could not "
+                              "be written")
+        with self.replacement, naming("--pcap", self.replacement.path):
             self.replacement.finish()
         return self.replacement.path
 
@@ -282,7 +284,8 @@ class _Run:
             return
         with naming("--output", self._output):
             path = self._output / "summary.json"
-            path.write_text(json.dumps(summary, indent=1) + "\n", encoding="utf-8")
+            with replace_file(path) as file:
+                file.write(json.dumps(summary, indent=1) + "\n")
             yield path
             if self._views is not None and any(tally.frames for tally in tallies):
                 from .pictures import draw

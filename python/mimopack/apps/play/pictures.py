@@ -9,8 +9,8 @@ Streams and antennas are counted from 0.
 import numpy as np
 import pmt
 
-from ..style import STYLE, plt
-from ..wifi.pictures import channel_figure, constellation_figure, save
+from ..style import STYLE, plt, save
+from ..wifi.pictures import channel_figure, constellation_figure
 
 _KEPT = 64    # frames whose points and channels are kept; the best one is drawn
 

@@ -13,6 +13,7 @@ from ... import detectors as registry
 from ... import recording
 from ...checks import MOST_THREADS
 from ...detectors.parameters import BACKENDS
+from ...files import replace_file
 from ...wifi.auto_detector import AUTO, LADDER
 from ...wifi.receiver import DEFAULT_DETECTOR
 from ...wifi.synchroniser import MAX_RX
@@ -353,7 +354,8 @@ def _run(interrupt, make, paths, full_scale_dbm, folder, pictures, quiet, watch,
 def _write_folder(run, gallery, folder):
     """Write summary.json and the pictures; yield their paths."""
     path = folder / "summary.json"
-    path.write_text(json.dumps(run.as_json(), indent=1) + "\n", encoding="utf-8")
+    with replace_file(path) as file:
+        file.write(json.dumps(run.as_json(), indent=1) + "\n")
     yield path
     if gallery is not None:
         yield from gallery.draw(folder)

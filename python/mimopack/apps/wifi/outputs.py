@@ -7,19 +7,14 @@ import json
 import os
 import stat
 from contextlib import contextmanager, suppress
-from pathlib import Path
 
+from ...files import Replacement
 from ...wifi.csi import HDF5_SUFFIXES, CsiWriter
 from ...wifi.pcap import PcapWriter
 from ...wifi.pdu import frame_to_pdus
 
 _CSI_SUFFIXES = (".npz", *HDF5_SUFFIXES)
 _LATEST = 2**31    # seconds since 1970; leaves room for the longest recording below 2^32
-
-
-def is_stream(path):
-    """Return whether a path is a FIFO or a device, which has no content to replace."""
-    return path.exists() and not path.is_file() and not path.is_dir()
 
 
 def is_fifo(path):
@@ -62,43 +57,24 @@ def pcap_time(start_time, path, warn):
     return start_time
 
 
-class Replacement:
-    """A file that gets its name when it is complete. An older file of that name stays until then.
+def replacement(path):
+    """Return the ``Replacement`` of a file that is written while frames come.
 
-    Attributes:
-        path: final path.
-        part: path to write to: a temporary name, or for a FIFO or a device the final path.
+    Raises:
+        ValueError, OSError: the file cannot be written.
     """
-
-    def __init__(self, path):
-        self.path = Path(path)
-        if str(self.path) == "-":
-            raise ValueError("must be the name of a file, since the report goes to standard output")
-        # Replace the target of a link, not the link.
-        target = Path(os.path.realpath(self.path)) if self.path.is_symlink() else self.path
-        if target.is_dir():
-            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
-        self._target = target
-        self.part = self.path if is_stream(target) else target.with_name(target.name + ".part")
-
-    def finish(self):
-        """Give the file its final name."""
-        if self.part != self.path:
-            self.part.replace(self._target)
-
-    def discard(self):
-        """Remove what was written."""
-        if self.part != self.path:
-            self.part.unlink(missing_ok=True)
+    if str(path) == "-":
+        raise ValueError("must be the name of a file, since the report goes to standard output")
+    return Replacement(path, streams=True)
 
 
 class JsonFile:
     """A JSON file with a list of frames, one frame per line."""
 
     def __init__(self, path):
-        self._replacement = Replacement(path)
-        self.path, self.part = self._replacement.path, self._replacement.part
-        self._file = self.part.open("w", encoding="utf-8", newline="\n")
+        self.path = path
+        with replacement(path) as self._replacement:
+            self._file = self._replacement.part.open("w", encoding="utf-8", newline="\n")
         self._separator = "["
 
     def write(self, frame, time=None):
@@ -115,9 +91,10 @@ class JsonFile:
         return True
 
     def give_up(self):
-        """Leave the incomplete file under its temporary name."""
+        """Leave the incomplete file; return its path, see ``Replacement.leave``."""
         with suppress(OSError):
             self._file.close()
+        return self._replacement.leave()
 
     def discard(self):
         """Remove what was written."""
@@ -129,9 +106,9 @@ class PcapFile:
     """A capture file. If the reader of a FIFO goes away, later frames are not written."""
 
     def __init__(self, path, start_time, warn, dbm_full_scale=0.0):
-        self._replacement = Replacement(path)
-        self.path, self.part = self._replacement.path, self._replacement.part
-        self._writer = PcapWriter(self.part, dbm_full_scale)
+        self.path = path
+        with replacement(path) as self._replacement:
+            self._writer = PcapWriter(self._replacement.part, dbm_full_scale)
         self._start_time, self._warn = pcap_time(start_time, self.path, warn), warn
         self._left = False    # whether the reader has gone away
         self._ampdus = 0
@@ -159,8 +136,9 @@ class PcapFile:
         return not self._left
 
     def give_up(self):
-        """Leave the incomplete file under its temporary name."""
+        """Leave the incomplete file; return its path, see ``Replacement.leave``."""
         self._writer.close()
+        return self._replacement.leave()
 
     def discard(self):
         """Remove what was written."""
@@ -176,8 +154,7 @@ class CsiFile:
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
         if path.suffix.lower() not in _CSI_SUFFIXES:
             raise ValueError(f"the name must end in {', '.join(_CSI_SUFFIXES)}")
-        self.path, self.part = path, path.with_name(path.name + ".part")
-        self._writer = CsiWriter(path)
+        self.path, self._writer = path, CsiWriter(path)
 
     def write(self, frame, time=None):
         """Append a frame if its channel is known."""
@@ -185,17 +162,13 @@ class CsiFile:
 
     def close(self):
         """Complete the file and give it its final name; return whether all frames were written."""
-        try:
-            self._writer.close()
-        finally:    # an incomplete file cannot be read
-            self.part.unlink(missing_ok=True)
+        self._writer.close()
         return True
 
     def give_up(self):
         """Remove the incomplete file, since it cannot be read."""
         with suppress(OSError):
             self._writer.discard()
-        self.part.unlink(missing_ok=True)
 
     def discard(self):
         """Remove what was written."""
@@ -247,17 +220,17 @@ class Outputs:
         """
         failure = None
         for option, output in self._files.items():
-            if option in self._failed:
-                output.give_up()
-                continue
             try:
-                with self._attempt(option, output):
-                    if output.close():
-                        self.written.append(output.path)
+                if option not in self._failed:
+                    with self._attempt(option, output):
+                        if output.close():
+                            self.written.append(output.path)
             except OutputError as error:
                 failure = failure or error
-        self.left = [output.part for option, output in self._files.items()
-                     if option in self._failed and output.part.is_file()]
+            if option in self._failed:
+                left = output.give_up()
+                if left is not None:
+                    self.left.append(left)
         if failure is not None:
             raise failure
 

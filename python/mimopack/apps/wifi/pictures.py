@@ -8,7 +8,7 @@ Streams and antennas are numbered from 0.
 import numpy as np
 
 from ... import constellation as constellations
-from ..style import BLUE, GREY, ORANGE, STYLE, plt
+from ..style import BLUE, GREY, ORANGE, STYLE, plt, save
 from .words import format_words
 
 _FRAMES = 3          # number of frames drawn
@@ -58,18 +58,6 @@ class Gallery:
 def _quality(frame):
     value = frame.snr_db - (frame.condition_db if np.isfinite(frame.condition_db) else 0.0)
     return value if np.isfinite(value) else -np.inf
-
-
-def save(figure, path):
-    """Write a figure to a file and close it; return the path."""
-    try:
-        figure.savefig(path)
-    except OSError:
-        path.unlink(missing_ok=True)
-        raise
-    finally:
-        plt.close(figure)
-    return path
 
 
 def _title(frame):

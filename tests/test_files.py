@@ -1,0 +1,251 @@
+# SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Files are whole or absent, links and devices are left alone, and one run at a time has a file."""
+
+import fcntl
+import os
+import re
+import signal
+import socket
+import stat
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+from gnuradio.mimopack import files
+from gnuradio.mimopack.files import Replacement, locked, regular, replace_file
+from limits import small_files
+
+
+def names(folder):
+    return sorted(one.name for one in folder.iterdir())
+
+
+@pytest.fixture
+def special(tmp_path):
+    """Paths of things that are no regular files, by kind."""
+    os.mkfifo(tmp_path / "fifo")
+    with socket.socket(socket.AF_UNIX) as server:
+        server.bind(str(tmp_path / "socket"))
+        yield {"a FIFO": tmp_path / "fifo", "a socket": tmp_path / "socket",
+               "a device": Path("/dev/full")}
+
+
+class TestReplaceFile:
+    def test_the_name_comes_with_the_end(self, tmp_path):
+        path = tmp_path / "a.json"
+        path.write_text("old")
+        with replace_file(path) as file:
+            file.write("neü")
+            file.flush()
+            assert path.read_text() == "old"
+            assert len(names(tmp_path)) == 2
+        assert path.read_bytes() == "neü".encode()
+        assert names(tmp_path) == ["a.json"]
+
+    def test_bytes(self, tmp_path):
+        with replace_file(tmp_path / "a", binary=True) as file:
+            file.write(b"\r\n\xff")
+        assert (tmp_path / "a").read_bytes() == b"\r\n\xff"
+
+    def test_a_new_file_has_the_usual_mode(self, tmp_path):
+        before = os.umask(0o027)
+        try:
+            with replace_file(tmp_path / "a"):
+                pass
+        finally:
+            os.umask(before)
+        assert stat.S_IMODE((tmp_path / "a").stat().st_mode) == 0o640
+
+    @pytest.mark.parametrize("error", [ValueError, OSError, KeyboardInterrupt])
+    def test_an_exception_changes_nothing(self, tmp_path, error):
+        (tmp_path / "a").write_text("old")
+        with pytest.raises(error), replace_file(tmp_path / "a") as file:
+            file.write("new")
+            raise error
+        assert (tmp_path / "a").read_text() == "old"
+        assert names(tmp_path) == ["a"]
+
+    def test_a_full_disk_is_named_and_changes_nothing(self, tmp_path):
+        path = tmp_path / "a"
+        path.write_text("old")
+        with small_files(100), pytest.raises(OSError, match="File too large") as caught, \
+                replace_file(path) as file:
+            file.write("x" * 1000)
+        assert caught.value.filename == str(path)
+        assert path.read_text() == "old" and names(tmp_path) == ["a"]
+
+    def test_the_content_is_on_the_disk_before_the_name(self, tmp_path, monkeypatch):
+        path, synced, fsync = tmp_path / "a", [], os.fsync
+
+        def record(handle):
+            synced.append((os.readlink(f"/proc/self/fd/{handle}"), path.exists()))
+            fsync(handle)
+
+        monkeypatch.setattr(files.os, "fsync", record)
+        with replace_file(path) as file:
+            file.write("new")
+        (content, early), (folder, late) = synced
+        assert re.fullmatch(rf"{path}\.[0-9a-f]{{8}}\.part", content)
+        assert (early, folder, late) == (False, str(tmp_path), True)
+
+    def test_content_that_does_not_reach_the_disk_gets_no_name(self, tmp_path, monkeypatch):
+        def fail(handle):
+            raise OSError(28, "No space left on device")
+
+        monkeypatch.setattr(files.os, "fsync", fail)
+        (tmp_path / "a").write_text("old")
+        with pytest.raises(OSError, match="No space left on device"), replace_file(tmp_path / "a"):
+            pass
+        assert (tmp_path / "a").read_text() == "old" and names(tmp_path) == ["a"]
+
+    def test_writers_at_the_same_time(self, tmp_path):
+        """Whoever ends last wins; no reader ever sees a mixture or a part."""
+        path = tmp_path / "a"
+        texts = ["a" * 10_000, "b" * 50_000]
+
+        def write(text):
+            for _ in range(50):
+                with replace_file(path) as file:
+                    file.write(text)
+
+        write("c")
+        with ThreadPoolExecutor(2) as pool:
+            writers = [pool.submit(write, text) for text in texts]
+            while not all(one.done() for one in writers):
+                assert path.read_text() in ["c", *texts]
+        for one in writers:
+            one.result()
+        assert path.read_text() in texts and names(tmp_path) == ["a"]
+
+    def test_a_link_means_its_file(self, tmp_path):
+        (tmp_path / "folder").mkdir()
+        link = tmp_path / "link"
+        link.symlink_to("folder/a")
+        for text in ("one", "two"):
+            with replace_file(link) as file:
+                file.write(text)
+            assert (tmp_path / "folder" / "a").read_text() == text
+        assert link.is_symlink() and names(tmp_path / "folder") == ["a"]
+
+    def test_links_at_temporary_names_are_not_followed(self, tmp_path, monkeypatch):
+        victim = tmp_path / "victim"
+        victim.write_text("precious")
+        (tmp_path / "a.part").symlink_to(victim)
+        with replace_file(tmp_path / "a") as file:
+            file.write("new")
+        monkeypatch.setattr(files.secrets, "token_hex", lambda size: "guessed")
+        (tmp_path / "a.guessed.part").symlink_to(victim)
+        with pytest.raises(FileExistsError), replace_file(tmp_path / "a") as file:
+            file.write("newer")
+        assert victim.read_text() == "precious" and (tmp_path / "a").read_text() == "new"
+
+    def test_only_regular_files(self, tmp_path, special):
+        for kind, path in special.items():
+            with pytest.raises(ValueError, match=f"{path} is {kind}, must be a regular file"), \
+                    replace_file(path):
+                pass
+            with pytest.raises(ValueError, match=f"{path} is {kind}, must be a regular file"):
+                regular(path)
+        ends = os.pipe()
+        with pytest.raises(ValueError, match=f"/proc/self/fd/{ends[1]} is a FIFO"):
+            regular(f"/proc/self/fd/{ends[1]}")
+        for end in ends:
+            os.close(end)
+        with pytest.raises(IsADirectoryError, match=str(tmp_path)):
+            regular(tmp_path)
+        assert regular(tmp_path / "new") == tmp_path / "new"
+
+
+class TestReplacement:
+    def test_streams_are_written_directly(self, special):
+        for path in (special["a FIFO"], special["a device"]):
+            one = Replacement(path, streams=True)
+            assert one.part == path and one.leave() is None
+            one.finish()
+            one.discard()
+            assert path.exists()
+
+    def test_an_incomplete_file_is_left(self, tmp_path):
+        victim = tmp_path / "victim"
+        victim.write_text("precious")
+        (tmp_path / "a.part").symlink_to(victim)
+        one = Replacement(tmp_path / "a")
+        one.part.write_text("half")
+        assert one.leave() == tmp_path / "a.part"
+        assert not (tmp_path / "a.part").is_symlink() and victim.read_text() == "precious"
+        assert (tmp_path / "a.part").read_text() == "half"
+        assert names(tmp_path) == ["a.part", "victim"]
+
+    def test_an_incomplete_file_is_left_where_its_name_is_taken(self, tmp_path):
+        (tmp_path / "a.part").mkdir()
+        one = Replacement(tmp_path / "a")
+        assert one.leave() == one.part and one.part.exists()
+        one.discard()
+        assert one.leave() is None and names(tmp_path) == ["a.part"]
+
+
+_HOLD = """if True:
+    import sys
+    from gnuradio.mimopack.files import locked
+    with locked(sys.argv[1]):
+        print("locked", flush=True)
+        sys.stdin.read()
+"""
+
+
+class TestLock:
+    def test_one_at_a_time(self, tmp_path):
+        path = tmp_path / "a"
+        (tmp_path / "link").symlink_to(path)
+        with locked(path):
+            for same in (path, tmp_path / "link", tmp_path / "." / "a"):
+                with pytest.raises(ValueError, match=f"{same} is in use by another run"), \
+                        locked(same):
+                    pass
+            with locked(tmp_path / "b"):
+                pass
+        with locked(path):
+            pass
+        assert names(tmp_path) == ["link"]
+
+    def test_the_lock_goes_with_the_process(self, tmp_path):
+        path = tmp_path / "a"
+        with subprocess.Popen([sys.executable, "-c", _HOLD, str(path)], text=True,
+                              stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                              env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}) as child:
+            try:
+                assert child.stdout.readline() == "locked\n"
+                with pytest.raises(ValueError, match="in use by another run"), locked(path):
+                    pass
+            finally:
+                child.send_signal(signal.SIGKILL)
+            child.wait(60)
+        assert names(tmp_path) == [".a.lock"]
+        with locked(path):
+            pass
+        assert names(tmp_path) == []
+
+    def test_a_lock_file_that_its_holder_removes(self, tmp_path, monkeypatch):
+        """The holder may end between opening the lock file and locking it."""
+        path, flock = tmp_path / "a", fcntl.flock
+
+        def late(handle, how):
+            monkeypatch.setattr(files.fcntl, "flock", flock)
+            (tmp_path / ".a.lock").unlink()
+            flock(handle, how)
+
+        monkeypatch.setattr(files.fcntl, "flock", late)
+        with locked(path), pytest.raises(ValueError, match="in use by another run"), locked(path):
+            pass
+
+    def test_links_and_devices(self, tmp_path, special):
+        with pytest.raises(ValueError, match="is a FIFO"), locked(special["a FIFO"]):
+            pass
+        victim = tmp_path / "victim"
+        (tmp_path / ".a.lock").symlink_to(victim)
+        with pytest.raises(OSError, match=r"\.a\.lock"), locked(tmp_path / "a"):
+            pass
+        assert not victim.exists()
