@@ -187,6 +187,23 @@ def test_a_disk_without_room_for_metadata_keeps_no_files(tmp_path, layout, monke
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.parametrize("layout", recording.LAYOUTS)
+def test_a_short_recording_makes_room_for_its_metadata(tmp_path, layout, monkeypatch):
+    writer = recording.Writer(tmp_path / "r", CHANNELS, 1e6, "ci16_le", layout)
+    writer.write(SAMPLES[:, :100])
+    dump, refused = module._dump_to, []
+
+    def full(*arguments):
+        if len(refused) < 3:
+            refused.append(arguments)
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        dump(*arguments)
+
+    monkeypatch.setattr(module, "_dump_to", full)
+    writer.close()
+    assert _assert_valid(tmp_path) == 100 // 8    # a half is given up each time
+
+
 def test_a_recording_whose_files_cannot_all_be_made_leaves_none(tmp_path):
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     first = os.open(os.devnull, os.O_RDONLY)    # the lowest free number

@@ -299,10 +299,11 @@ class Writer:
                 # A closed Writer has no datasets to cut.
                 if error.errno not in _FULL or self._closed:
                     raise
-                if not self.num_samples:
+                kept = max(self.num_samples - -(-room // self.packing.sample_bytes),
+                           self.num_samples // 2)
+                if not kept:
                     self.discard()
                     raise
-            kept = max(0, self.num_samples - -(-room // self.packing.sample_bytes))
             self._written = kept, None    # checksums would include the samples that are cut off
             room *= 4
 
