@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """SigMF source and sink blocks in flowgraphs: bit-exact, aligned, valid metadata."""
 
+import errno
+import os
 import shutil
 import threading
 import time
@@ -145,6 +147,45 @@ def test_repeat_starts_again_at_once(tmp_path):
     assert np.array_equal(received, np.tile(samples, 4)[:, :3500])
     source.set_repeat(False)
     assert source.repeat() is False
+
+
+@pytest.mark.parametrize("layout", recording.LAYOUTS)
+def test_a_recording_that_is_cut_ends_the_stream_with_an_error(tmp_path, layout, capfd):
+    samples = _samples(2, 300_000)
+    path = recording.write(tmp_path / "r", samples, 2e6, datatype="ci16_le", layout=layout)
+    source = mimopack.sigmf_multichannel_source(recording.Reader(path))
+    data = sorted(tmp_path.glob("*.sigmf-data"))[-1]
+    os.truncate(data, data.stat().st_size // 2)
+    received, _ = _play(source, 2)
+    assert np.array_equal(received, samples[:, :received.shape[1]])
+    assert received.shape[1] <= 150_000
+    assert f"the stream ends here: {source.error}" in "".join(capfd.readouterr())
+    assert f"{data} ends at sample 150000" in str(source.error)
+
+
+@pytest.mark.parametrize("overload", recording.OVERLOADS)
+def test_a_disk_that_fails_at_the_last_samples_is_said(tmp_path, capfd, monkeypatch, overload):
+    """The disk thread writes the last block after the last call of work()."""
+    sink = mimopack.sigmf_multichannel_sink(str(tmp_path / "r"), 1, overload=overload)
+
+    class Full:
+        def __init__(self, handle):
+            self.truncate, self.seek, self.close = handle.truncate, handle.seek, handle.close
+            self.fileno, self.closed = handle.fileno, False
+
+        def write(self, data):
+            raise OSError(errno.ENOSPC, "the disk is full")
+
+    monkeypatch.setattr(sink.writer, "_handles", [Full(*sink.writer._handles)])
+    _record(sink, np.ones((1, 1000), np.complex64))
+    assert "recording ends here: [Errno 28] the disk is full" in "".join(capfd.readouterr())
+    assert sink.counts()["dropped"] == 1000
+    assert list(tmp_path.iterdir()) == []    # the disk took nothing
+    if overload == "wait":
+        with pytest.raises(OSError, match="the disk is full"):
+            sink.close()
+    sink.close()
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_wrong_parameters_are_named(tmp_path):

@@ -183,6 +183,22 @@ def test_a_full_disk_ends_the_recording_and_is_counted(tmp_path, small_disk, ove
     assert [entry["core:label"] for entry in reader.annotations] == ["there"]
 
 
+@pytest.mark.parametrize("overload", recording.OVERLOADS)
+def test_a_disk_that_fails_at_the_last_samples_is_said_at_the_end(tmp_path, small_disk, overload):
+    samples = _samples(1, 100_000)
+    writer = recording.Writer(tmp_path / "r", 1, RATE)
+    small_disk(400_000)
+    recorder = recording.Recorder(writer, overload, buffer_mib=16)
+    recorder.write(samples)    # less than a block: the disk thread gets it at the end
+    if overload == "wait":
+        with pytest.raises(OSError) as caught:
+            recorder.close()
+        assert caught.value is recorder.error
+    recorder.close()
+    assert recorder.error.errno == errno.EFBIG and recorder.dropped == 50_000
+    assert np.array_equal(recording.Reader(writer.path, verify=True).read(), samples[:, :50_000])
+
+
 def test_samples_make_room_for_metadata_on_a_full_disk(tmp_path, monkeypatch):
     from gnuradio.mimopack.recording import writer as module
     samples = _samples(2, 100_000)

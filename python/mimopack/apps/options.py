@@ -9,8 +9,10 @@ import click
 
 from ..files import regular
 
-__all__ = ["BACKEND", "ITERATIONS", "HeadedCommand", "OutputFile", "heading"]
+__all__ = ["ALLOW_OUTSIDE", "BACKEND", "ITERATIONS", "HeadedCommand", "OutputFile", "heading"]
 
+ALLOW_OUTSIDE = ("Open files in other folders and symbolic links if the metadata of a SigMF "
+                 "RECORDING names them. Use it only for recordings that you trust.")
 BACKEND = ("auto (the CPU, or a GPU where that is faster), cpu, cuda (an NVIDIA GPU) or reference "
            "(slow NumPy code, for comparison).")
 ITERATIONS = ("Maximum number of iterations between detector and decoder, for frames with several "

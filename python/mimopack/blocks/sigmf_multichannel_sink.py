@@ -113,7 +113,11 @@ class sigmf_multichannel_sink(gr.hier_block2):
         self.recorder.save()
 
     def close(self):
-        """Write the metadata, end the thread and close the files. Recording cannot continue."""
+        """Write the metadata, end the thread and close the files. Recording cannot continue.
+
+        Raises:
+            OSError: as ``recording.Recorder.close``.
+        """
         self._frames.drain()
         self.recorder.close()
 
@@ -130,12 +134,11 @@ class sigmf_multichannel_sink(gr.hier_block2):
         recorder = self.recorder
         try:
             taken = recorder.write(samples, first)
-        except OSError:
+        except Exception:
+            if recorder.error is None:
+                raise
             taken = 0
-        if recorder.error is not None:
-            if not self._told_error:
-                self._told_error = True
-                self._log.error(f"recording ends here: {recorder.error}")
+        if self._has_failed():
             return recorder.overload == "drop"
         if taken < len(samples[0]):
             self._log.warn("samples dropped", "the disk is too slow: "
@@ -147,6 +150,7 @@ class sigmf_multichannel_sink(gr.hier_block2):
         recorder = self.recorder
         self._frames.drain()
         self._save()
+        self._has_failed()    # the disk may have failed at the last samples
         recorder.stop()
         if recorder.clipped:
             self._log.warn("clipping", f"{recorder.clipped} values exceeded full scale and were "
@@ -160,6 +164,14 @@ class sigmf_multichannel_sink(gr.hier_block2):
         if recorder.dropped:
             self._log.warn(None, f"{recorder.dropped} samples per channel were dropped, "
                            f"{recorder.num_samples} were accepted")
+
+    def _has_failed(self):
+        """Return whether a disk error has ended the recording; log it the first time."""
+        error = self.recorder.error
+        if error is not None and not self._told_error:
+            self._told_error = True
+            self._log.error(f"recording ends here: {error}")
+        return error is not None
 
     def _annotate(self, message):
         start, count, fields = frame_of(message)

@@ -21,7 +21,8 @@ class sigmf_multichannel_source(gr.sync_block):
 
     The recording is one dataset with ``core:num_channels`` interleaved channels, or a Collection of
     several datasets, in a format of ``recording.DATATYPES`` (see ``recording.Reader``). The block
-    logs the problems that the reader found and worked around.
+    logs the problems that the reader found and worked around. If a file cannot be read, or is cut
+    while it plays, the block logs the error and the stream ends.
 
     Ports:
         out 0 to num_channels - 1: complex: the samples of each channel. Full scale is 1.
@@ -32,18 +33,24 @@ class sigmf_multichannel_source(gr.sync_block):
     tags repeat as well.
 
     Args:
-        path: path of the metadata, the dataset or the collection, or their common stem.
+        path: path of the metadata, the dataset or the collection, or their common stem; or a
+            ``recording.Reader``.
         num_channels: number of outputs; None takes the recording's number of channels.
         repeat: whether to repeat the recording without end.
         time_tags: whether to send tags rx_time.
 
+    Attributes:
+        reader: ``recording.Reader`` of the recording.
+        error: OSError that ended the stream; None if there is none.
+
     Raises:
-        FileNotFoundError, ImportError: as ``recording.Reader``.
+        FileNotFoundError, OSError, ImportError: as ``recording.Reader``.
         ValueError: as ``recording.Reader``, or the recording does not have num_channels channels.
     """
 
     def __init__(self, path, num_channels=None, repeat=False, time_tags=True):
-        self.reader = Reader(path)
+        self.reader = path if isinstance(path, Reader) else Reader(path)
+        self.error = None
         if num_channels not in (None, self.reader.num_channels):
             raise ValueError(f"num_channels: got {num_channels}, {self.reader.path.name} has "
                              f"{self.reader.num_channels}")
@@ -85,7 +92,12 @@ class sigmf_multichannel_source(gr.sync_block):
                 return -1
             self._position = 0
         count = min(len(output_items[0]), self.reader.num_samples - self._position)
-        self.reader.read(self._position, count, out=[out[:count] for out in output_items])
+        try:
+            self.reader.read(self._position, count, out=[out[:count] for out in output_items])
+        except OSError as error:    # an exception here would only be logged
+            self.error = error
+            gr.logger(self.alias()).error(f"the stream ends here: {error}")
+            return -1
         self._tag(self._position, self._position + count)
         self._position += count
         return count

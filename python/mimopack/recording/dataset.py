@@ -1,18 +1,23 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Map a file of interleaved samples into memory; the base class of all recordings."""
+"""Read files of interleaved samples; the base class of all recordings."""
 
-import mmap
+import os
+import weakref
 
 import numpy as np
 
 from .timeline import Segment
 
-_PAGE = mmap.ALLOCATIONGRANULARITY
+# Bytes per reading step: more are no faster, and take more memory.
+_PIECE = 1 << 20
 
 
 class Dataset:
-    """One file of samples, mapped into memory.
+    """One file of samples.
+
+    The file is read rather than mapped: if it is cut meanwhile, an access to mapped memory would
+    end the process.
 
     Args:
         path: path of the file.
@@ -20,37 +25,59 @@ class Dataset:
         num_channels: number of channels interleaved in the file.
 
     Attributes:
-        path, datatype: as above.
-        components: (samples, channels, 2) array of ``datatype.component``: real and imaginary
-            parts as stored.
+        path, datatype, num_channels: as above.
         note: a warning if the file ends within a sample, else "".
+
+    ``len`` is the number of samples per channel when the file was opened.
+
+    Raises:
+        OSError: the file cannot be opened.
     """
 
     def __init__(self, path, datatype, num_channels):
-        self.path, self.datatype = path, datatype
-        sample_bytes = 2 * num_channels * datatype.component.itemsize
-        count, surplus = divmod(path.stat().st_size, sample_bytes)
+        self.path, self.datatype, self.num_channels = path, datatype, num_channels
+        self._file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        weakref.finalize(self, os.close, self._file)
+        self._sample_bytes = 2 * num_channels * datatype.component.itemsize
+        self._count, surplus = divmod(os.fstat(self._file).st_size, self._sample_bytes)
         self.note = (f"{path.name} ends within a sample: its last "
                      + ("byte is" if surplus == 1 else f"{surplus} bytes are") + " left out"
                      if surplus else "")
-        shape = (count, num_channels, 2)
-        self.components = (np.memmap(path, datatype.component, mode="r", shape=shape) if count
-                           else np.empty(shape, datatype.component))
 
     def __len__(self):
-        return len(self.components)
+        return self._count
 
-    @property
-    def num_channels(self):
-        """Number of channels interleaved in the file."""
-        return self.components.shape[1]
+    def read(self, start, count, out):
+        """Read samples start to start + count - 1.
 
-    def release(self, stop):
-        """Release the memory of the samples before sample ``stop``, which can still be read."""
-        mapped = getattr(self.components, "_mmap", None)
-        end = stop * self.components.strides[0] // _PAGE * _PAGE
-        if mapped is not None and end:
-            mapped.madvise(mmap.MADV_DONTNEED, 0, end)
+        Args:
+            start, count: samples inside the file.
+            out: sequence of contiguous complex64 arrays of count samples to fill, one for each
+                channel.
+
+        Raises:
+            OSError: the file cannot be read, or is shorter than when it was opened.
+        """
+        step = max(1, _PIECE // self._sample_bytes)
+        stored = np.empty((min(step, count), self.num_channels, 2), self.datatype.component)
+        for first in range(0, count, step):
+            part = stored[:count - first]
+            self._fill(part.reshape(-1).view(np.uint8), (start + first) * self._sample_bytes)
+            self.datatype.decode(part, [one[first:first + len(part)] for one in out])
+
+    def _fill(self, out, offset):
+        """Fill an array with the file's bytes from an offset on."""
+        while len(out):
+            sample = offset // self._sample_bytes
+            try:
+                done = os.preadv(self._file, [out], offset)
+            except OSError as error:
+                raise OSError(error.errno, f"{error.strerror} at sample {sample}",
+                              str(self.path)) from error
+            if not done:
+                raise OSError(f"{self.path} ends at sample {sample}: it had {len(self)} samples "
+                              "when it was opened")
+            out, offset = out[done:], offset + done
 
 
 class Recording:
@@ -130,6 +157,8 @@ class Recording:
 
         Raises:
             ValueError: the samples are not all inside the recording.
+            OSError: a file cannot be read, or was cut after it was opened. The message names the
+                file and the sample.
         """
         if count is None:
             count = self.num_samples - start
@@ -141,18 +170,15 @@ class Recording:
         first = 0
         for dataset in self._datasets:
             channels = dataset.num_channels
-            dataset.datatype.decode(dataset.components[start:start + count],
-                                    out[first:first + channels])
+            dataset.read(start, count, out[first:first + channels])
             first += channels
         return out
 
     def pieces(self, length):
         """Yield the recording as complex64 arrays (num_channels, n), with n up to ``length``.
 
-        Samples already yielded are released, so memory use does not grow with the recording.
+        Raises:
+            OSError: as :meth:`read`.
         """
         for start in range(0, self.num_samples, length):
-            stop = min(start + length, self.num_samples)
-            yield self.read(start, stop - start)
-            for dataset in self._datasets:
-                dataset.release(stop)
+            yield self.read(start, min(length, self.num_samples - start))

@@ -42,17 +42,19 @@ class Datatype:
         """Convert stored components to samples.
 
         Args:
-            stored: (n, channels, 2) array of ``component``.
+            stored: C-contiguous (n, channels, 2) array of ``component``.
             out: sequence of contiguous complex64 arrays of n samples to fill, one for each channel.
         """
+        direct = out[0].view(np.float32).reshape(stored.shape) if len(out) == 1 else None
         # A stored double may overflow to an infinite float, and any stored bytes may be NaN.
         with np.errstate(over="ignore", invalid="ignore"):
+            parts = np.multiply(stored, np.float32(self.scale), out=direct, casting="unsafe",
+                                dtype=np.float32)
+            if self.offset:
+                parts -= np.float32(self.offset * self.scale)
+        if direct is None:
             for channel, samples in enumerate(out):
-                parts = samples.view(np.float32).reshape(-1, 2)
-                np.multiply(stored[:, channel], np.float32(self.scale), out=parts,
-                            casting="unsafe", dtype=np.float32)
-                if self.offset:
-                    parts -= np.float32(self.offset * self.scale)
+                samples[...] = parts.view(np.complex64)[:, channel, 0]
 
     def encode(self, samples):
         """Convert (channels, n) complex64 samples to (n, channels, 2) stored components.

@@ -9,12 +9,13 @@ from .raw import RawReader, datatype_of
 from .reader import Reader
 
 
-def open_recording(path, datatype=None, num_channels=None, sample_rate=None, frequency=None):
+def open_recording(path, datatype=None, num_channels=None, sample_rate=None, frequency=None,
+                   allow_outside=False):
     """Open a SigMF recording or a file of raw samples.
 
     A path with SigMF metadata (see ``Reader``) is a SigMF recording. Any other file holds raw
-    samples, which the arguments must describe. The last four arguments replace the values in the
-    metadata, if they are not None.
+    samples, which the arguments must describe. The arguments from ``datatype`` to ``frequency``
+    replace the values in the metadata, if they are not None.
 
     Args:
         path: path of the recording.
@@ -22,12 +23,15 @@ def open_recording(path, datatype=None, num_channels=None, sample_rate=None, fre
         num_channels: number of channels; raw samples have one channel by default.
         sample_rate: samples per second.
         frequency: centre frequency in Hz.
+        allow_outside: whether a SigMF recording may name files in other folders and symbolic
+            links, see ``Reader``.
 
     Returns:
         :class:`Reader` or :class:`RawReader`.
 
     Raises:
-        FileNotFoundError, ValueError, ImportError: as :class:`Reader` and :class:`RawReader`.
+        FileNotFoundError, OSError, ValueError, ImportError: as :class:`Reader` and
+            :class:`RawReader`.
     """
     path = Path(path)
     replaced = {"datatype": datatype, "num_channels": num_channels, "sample_rate": sample_rate,
@@ -40,4 +44,4 @@ def open_recording(path, datatype=None, num_channels=None, sample_rate=None, fre
             raise
         return RawReader(path, datatype, 1 if num_channels is None else num_channels, sample_rate,
                          frequency)
-    return Reader(path, **replaced)
+    return Reader(path, allow_outside=allow_outside, **replaced)

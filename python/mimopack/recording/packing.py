@@ -9,6 +9,7 @@ from .datatypes import get_datatype
 
 # Layouts of a recording: one file for all channels, or one file for each channel.
 LAYOUTS = ("interleaved", "collection")
+MOST_CHANNELS = 1 << 10
 
 
 class Packing:
@@ -30,7 +31,7 @@ class Packing:
     """
 
     def __init__(self, num_channels, datatype, layout):
-        self.num_channels = integer("num_channels", num_channels, 1, 1 << 10)
+        self.num_channels = integer("num_channels", num_channels, 1, MOST_CHANNELS)
         self.layout = choice("layout", layout, LAYOUTS)
         self.datatype = get_datatype(datatype)
         self.num_files = 1 if layout == "interleaved" else self.num_channels

@@ -7,6 +7,7 @@ from pathlib import Path
 from ..checks import integer, positive
 from .dataset import Dataset, Recording
 from .datatypes import ALIASES, DATATYPES, get_datatype
+from .packing import MOST_CHANNELS
 
 
 class UnknownDatatype(ValueError):
@@ -31,6 +32,7 @@ class RawReader(Recording):
         FileNotFoundError: there is no such file.
         UnknownDatatype: datatype is None, and the extension names no sample format.
         ValueError: an argument is invalid, or the file holds no samples.
+        OSError: the file cannot be opened.
     """
 
     def __init__(self, path, datatype=None, num_channels=1, sample_rate=None, frequency=None):
@@ -42,7 +44,7 @@ class RawReader(Recording):
             raise UnknownDatatype(
                 f"datatype: the name of {path} has no extension for a sample format; give one of "
                 f"{', '.join(DATATYPES)}")
-        integer("num_channels", num_channels, 1, 1 << 10)
+        integer("num_channels", num_channels, 1, MOST_CHANNELS)
         super().__init__(path, [Dataset(path, get_datatype(datatype or guess), num_channels)])
         if sample_rate is not None:
             self.sample_rate = positive("sample_rate", sample_rate)

@@ -3,17 +3,15 @@
 """Read SigMF recordings of several channels."""
 
 import hashlib
-import json
-import math
-import re
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ..checks import integer, positive
-from ..text import printable_metadata
 from . import files
 from .dataset import Dataset, Recording
 from .datatypes import get_datatype
+from .metadata import load_collection, load_recording
+from .packing import MOST_CHANNELS
 from .timeline import Segment, later, parse_time
 
 _LONGEST_NAME = 200    # bytes of a file's name without its extension; Linux allows 255 in all
@@ -33,7 +31,7 @@ class _Stream:
 
 
 class Reader(Recording):
-    """A SigMF recording, mapped into memory and read in pieces.
+    """A SigMF recording, read in pieces.
 
     The channels are the ``core:num_channels`` interleaved channels of one dataset, or the channels
     of all streams of a Collection in the order of ``core:streams``.
@@ -45,6 +43,9 @@ class Reader(Recording):
             the whole dataset.
         datatype, num_channels, sample_rate, frequency: values that replace those in the metadata,
             or None. A collection's number of channels cannot be replaced.
+        allow_outside: whether the files that a collection or ``core:dataset`` names may lie in
+            other folders, or be symbolic links. Otherwise such names are refused, because they
+            could lead a recording of someone else to any file.
 
     Attributes:
         path: the metadata or collection file.
@@ -67,31 +68,30 @@ class Reader(Recording):
 
     Raises:
         FileNotFoundError: the recording, one of its streams or a dataset is missing.
-        ValueError: an argument is invalid, the metadata is not SigMF, the datatype is not
-            supported, the streams' sample rates differ, a checksum differs (``verify``), or there
-            are no samples.
+        OSError: a file cannot be read.
+        ValueError: an argument is invalid, the metadata is not SigMF, it names a file that is not
+            allowed, the datatype is not supported, the streams' sample rates differ, a checksum
+            differs (``verify``), or there are no samples. For metadata the message names the file
+            and the field.
         ImportError: the package sigmf is missing.
     """
 
     def __init__(self, path, verify=False, datatype=None, num_channels=None, sample_rate=None,
-                 frequency=None):
+                 frequency=None, allow_outside=False):
         path = files.metadata_file(path)
         if datatype is not None:
             datatype = get_datatype(datatype)
         if num_channels is not None:
-            integer("num_channels", num_channels, 1, 1 << 10)
+            integer("num_channels", num_channels, 1, MOST_CHANNELS)
         if path.suffix == files.COLLECTION:
-            collection = _load(path).get("collection")
-            if not isinstance(collection, dict):
-                raise ValueError(f"path: {path} is not a SigMF collection: it has no object "
-                                 "'collection'")
             if num_channels is not None:
                 raise ValueError(f"num_channels: got {num_channels}, but the channels of the "
                                  f"collection {path.name} are its streams")
-            notes, self.streams = _open_collection(path, collection, datatype)
+            collection, named = load_collection(path)
+            notes, self.streams = _open_collection(path, named, datatype, allow_outside)
         else:
             collection = {}
-            notes, self.streams = [], [_open_stream(path, datatype, num_channels)]
+            notes, self.streams = [], [_open_stream(path, datatype, num_channels, allow_outside)]
         super().__init__(path, [stream.dataset for stream in self.streams])
         self.notes = notes + self.notes
         if verify:
@@ -100,10 +100,10 @@ class Reader(Recording):
         first = self.streams[0]
         self.sample_rate = (self._common_sample_rate() if sample_rate is None
                             else positive("sample_rate", sample_rate))
-        self.captures = first.metadata.get("captures", [])
-        self.annotations = first.metadata.get("annotations", [])
+        self.captures = first.metadata["captures"]
+        self.annotations = first.metadata["annotations"]
         self.global_info = {**first.global_info, **collection}
-        self.description = str(self.global_info.get("core:description") or "")
+        self.description = self.global_info.get("core:description", "")
         self.frequency = (self._first_frequency() if frequency is None
                           else positive("frequency", frequency))
         self._segments = self._read_segments(frequency, sample_rate)
@@ -118,7 +118,7 @@ class Reader(Recording):
         """Return the capture segments as ``Segment``; arguments that are not None override."""
         found, outside = {}, 0
         for capture in self.captures:
-            start = int(capture["core:sample_start"])
+            start = capture["core:sample_start"]
             if start >= self.num_samples:
                 outside += 1
                 continue
@@ -188,45 +188,39 @@ class Reader(Recording):
         return next(iter(rates.values()))
 
 
-def _open_collection(path, collection, datatype):
-    """Open all streams of a collection; return (notes, streams)."""
-    entries = collection.get("core:streams") or []
-    if not entries:
-        raise ValueError(f"path: {path} names no streams (core:streams)")
+def _open_collection(path, named, datatype, allow_outside):
+    """Open the streams that ``load_collection`` found; return (notes, streams)."""
     notes, streams = [], []
-    for entry in entries if isinstance(entries, list) else [entries]:
-        # Version 1.0 of SigMF wrote pairs [name, hash].
-        pair = ([entry.get("name"), entry.get("hash")] if isinstance(entry, dict)
-                else [*entry, None, None][:2] if isinstance(entry, list) else [entry, None])
-        name, digest = pair
-        if not isinstance(name, str):
-            raise ValueError(f"path: {path.name}: core:streams has the entry {entry!r}, must be "
-                             "an object with the name of a stream")
-        if not _is_bare(name):
-            raise ValueError(f"path: {path}: core:streams: got {name!r}, must be the name of a "
-                             "recording in the same folder")
-        meta = files.with_extension(files.base(path.parent / name), files.META)
+    for place, name, digest in named:
+        base = files.base(_named(path, place, name, "recording", allow_outside))
+        meta = files.with_extension(base, files.META)
         if not meta.is_file():
             raise FileNotFoundError(f"path: {path} names the stream {name!r}, but "
                                     f"there is no file {meta}")
+        if not allow_outside:
+            for one in (meta, files.with_extension(base, files.DATA)):
+                _refuse_link(path, place, one)
         if digest and digest != _sha512(meta):
             notes.append(f"{meta.name} has changed since the collection was written "
                          "(its hash differs)")
-        streams.append(_open_stream(meta, datatype))
+        streams.append(_open_stream(meta, datatype, None, allow_outside))
     return notes, streams
 
 
-def _load(path):
-    try:
-        loaded = json.loads(path.read_text(encoding="utf-8"))
-    except (ValueError, RecursionError) as error:
-        raise ValueError(f"path: {path} is not JSON ({error})") from error
-    if not isinstance(loaded, dict):
-        raise ValueError(f"path: {path} is not SigMF metadata")
-    try:
-        return printable_metadata(loaded)
-    except RecursionError:
-        raise ValueError(f"path: {path} is not SigMF metadata: it is nested too deeply") from None
+def _named(source, place, name, kind, allow_outside):
+    """Return the path for a name in metadata.
+
+    Args:
+        source: the metadata file.
+        place: path of the name in the JSON.
+        name: the name.
+        kind: what the name stands for.
+        allow_outside: see :class:`Reader`.
+    """
+    if not _is_bare(name) and not (allow_outside and Path(name).name):
+        raise ValueError(f"path: {source}: {place}: got {name!r}, must be the name of a {kind} in "
+                         "the same folder; allow_outside permits others")
+    return source.parent / name
 
 
 def _is_bare(name):
@@ -235,52 +229,39 @@ def _is_bare(name):
             and len(name.encode()) <= _LONGEST_NAME)
 
 
-def _open_stream(meta, replaced_datatype=None, replaced_channels=None):
-    metadata = _load(meta)
-    if not isinstance(metadata.get("global"), dict):
-        raise ValueError(f"path: {meta} is not SigMF metadata: it has no object 'global'")
-    library = files.library()
-    try:
-        # The library fills in SigMF's defaults and checks the schema.
-        signal = library.SigMFFile(metadata=metadata)
-        signal.validate()
-    except Exception as error:
-        reason = (str(error).splitlines() or [repr(error)])[0]
-        # The schema's patterns are long and do not help the user.
-        reason = re.sub(r" does not match '\^.*", " does not have SigMF's form", reason)
-        place = "".join(f"[{step}]" if isinstance(step, int) else f" {step}"
-                        for step in getattr(error, "absolute_path", ())).strip()
-        raise ValueError(f"path: {meta} is not valid SigMF metadata: "
-                         f"{place + ': ' if place else ''}{reason}") from error
-    info = signal.get_global_info()
-    for name, value in [("core:sample_rate", info.get("core:sample_rate")),
-                        *(("core:frequency", capture.get("core:frequency"))
-                          for capture in signal.get_captures())]:
-        if value is not None and not math.isfinite(value):
-            raise ValueError(f"path: {meta}: {name}: got {value}, must be finite")
+def _refuse_link(source, place, path):
+    if path.is_symlink():
+        raise ValueError(f"path: {source}: {place}: {path.name} is a symbolic link, must be a file "
+                         "in the same folder; allow_outside permits others")
+
+
+def _open_stream(meta, replaced_datatype, replaced_channels, allow_outside):
+    metadata = load_recording(meta)
+    info = metadata["global"]
     try:
         datatype = replaced_datatype or get_datatype(info["core:datatype"])
     except ValueError as error:
-        raise ValueError(f"path: {meta.name}: {error}") from error
-    headers = [capture for capture in signal.get_captures() if capture.get("core:header_bytes")]
+        raise ValueError(f"path: {meta}: global.core:{error}") from error
+    headers = [capture for capture in metadata["captures"] if capture.get("core:header_bytes")]
     if headers or info.get("core:trailing_bytes"):
         raise ValueError(f"path: {meta} describes a dataset with header or trailing bytes, "
                          "allowed are plain samples")
-    data = _data_file(meta, info)
+    data = _data_file(meta, info, allow_outside)
     if not data.is_file():
         raise FileNotFoundError(f"path: {meta.name} has no dataset: there is no file {data}")
-    channels = replaced_channels or int(info["core:num_channels"])
-    return _Stream(meta, {**metadata, "global": info}, Dataset(data, datatype, channels))
+    channels = replaced_channels or info["core:num_channels"]
+    return _Stream(meta, metadata, Dataset(data, datatype, channels))
 
 
-def _data_file(meta, info):
-    if "core:dataset" in info:
-        name = info["core:dataset"]
-        if not _is_bare(name):
-            raise ValueError(f"path: {meta}: core:dataset: got {name!r}, must be the name of a "
-                             "file in the same folder")
-        return meta.with_name(name)
-    return files.with_extension(files.base(meta), files.DATA)
+def _data_file(meta, info, allow_outside):
+    if "core:dataset" not in info:
+        # Whoever opens a recording by its name means this file too, even if it is a link.
+        return files.with_extension(files.base(meta), files.DATA)
+    place = "global.core:dataset"
+    data = _named(meta, place, info["core:dataset"], "file", allow_outside)
+    if not allow_outside:
+        _refuse_link(meta, place, data)
+    return data
 
 
 def _sha512(path):

@@ -104,7 +104,7 @@ class Recorder:
         self._first_datetime = writer.datetime
         self.clipped = self.drops = self._dropped = 0
         self.annotations_left_out = 0
-        self.error = None
+        self.error, self._raised = None, False
         self._block_samples = max(1, _BLOCK // self.packing.sample_bytes)
         most = max(2, int(buffer_mib * 2**20) // (self._block_samples * self.packing.sample_bytes))
         self._most_blocks, self._made = most, 0
@@ -172,8 +172,7 @@ class Recorder:
             if self._used == self._block_samples:
                 self._hand_over()
         self._dropped += count - taken
-        if self.error is not None and self.overload == "wait":
-            raise self.error
+        self._raise_error()
         return taken
 
     def annotate(self, start, count, **fields):
@@ -249,11 +248,17 @@ class Recorder:
         self.writer.clipped = self.clipped
         self.writer.save()
 
+    def _raise_error(self):
+        if self.error is not None and self.overload == "wait":
+            self._raised = True
+            raise self.error
+
     def close(self):
         """Write all samples and the metadata, end the thread and close the files.
 
         Raises:
-            OSError: the metadata cannot be written.
+            OSError: the metadata cannot be written, or a disk error has ended the recording and
+                ``write`` has not raised it (overload "wait").
         """
         if self._closed:
             return
@@ -263,6 +268,8 @@ class Recorder:
             self._closed = True
             self.stop()
             self.writer.close(save=False)
+        if not self._raised:
+            self._raise_error()
 
     def stop(self):
         """Wait until all accepted samples are on disk, then end the thread.

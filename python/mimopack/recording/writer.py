@@ -5,6 +5,7 @@
 import errno
 import hashlib
 import json
+import os
 import textwrap
 from pathlib import Path
 
@@ -23,6 +24,9 @@ _RECORDER = "gr-mimopack"
 _EXTENSION = {"name": "mimopack", "version": "0.1.0", "optional": True}
 # Samples per conversion step.
 _PIECE = 1 << 16
+# Samples that are written to all files before the next ones. If the disk is full, the files lose up
+# to this many samples, those that only some files got.
+_ROW = 1 << 14
 _FULL = (errno.ENOSPC, errno.EDQUOT)
 # Bytes of samples to delete first, to make room for metadata on a full disk.
 _ROOM = 1 << 16
@@ -31,9 +35,9 @@ _ROOM = 1 << 16
 class Writer:
     """Write a SigMF recording: samples of several channels in pieces, and the metadata at the end.
 
-    If the disk fails or fills up, the samples written so far stay: all datasets are cut to the
-    same length. If the disk is too full for the metadata, samples at the end are deleted to make
-    room.
+    If the disk fails or fills up, or Ctrl-C interrupts a call, the samples written so far stay: all
+    datasets are cut to the same length. If the disk is too full for the metadata, samples at the
+    end are deleted to make room. If nothing can stay, the files are deleted.
 
     Args:
         path: path of the files without extension (a SigMF extension is removed).
@@ -93,6 +97,10 @@ class Writer:
         described._base = Path("checked")
         described._check(described.captures)
 
+    @property
+    def num_samples(self):
+        return self._written[0]
+
     def _describe(self, num_channels, sample_rate, datatype, layout, frequency, description,
                   datetime, fields):
         files.library()
@@ -103,7 +111,10 @@ class Writer:
         self.packing = Packing(int(num_channels), datatype, layout)
         self.num_channels, self.layout = self.packing.num_channels, layout
         self.sample_rate = sample_rate
-        self.num_samples = 0
+        # (number of samples, checksums of the datasets or None), set in one step: an interrupt
+        # between two would leave a checksum of other samples.
+        self._written = 0, None
+        self._failed = False
         self.clipped = 0
         self._annotations, self._extra = [], []
         self._global = {
@@ -152,11 +163,16 @@ class Writer:
         # Delete the old metadata now: it must not describe new samples if the run is interrupted.
         for name in existing:
             name.unlink()
-        self._bases = bases
-        # Without a buffer, write() returns the number of bytes that a full disk accepted.
-        self._handles = [files.with_extension(stem, files.DATA).open("wb", buffering=0)
-                         for stem in bases]
-        self._hashes = [hashlib.sha512() for _ in bases] if checksum else None
+        self._bases, self._names, self._handles = bases, names, []
+        try:
+            for stem in bases:
+                # Without a buffer, write() returns the number of bytes that a full disk accepted.
+                self._handles.append(
+                    files.with_extension(stem, files.DATA).open("wb", buffering=0))
+        except BaseException:
+            self.discard()
+            raise
+        self._written = 0, [hashlib.sha512() for _ in bases] if checksum else None
 
     def write(self, samples):
         """Append samples.
@@ -188,8 +204,14 @@ class Writer:
         Raises:
             OSError: as in :meth:`write`.
         """
-        groups = [memoryview(one[start:stop]).cast("B") if stop > start else b"" for one in block]
+        step = max(1, stop - start) if self.packing.num_files == 1 else _ROW
+        for at in range(start, stop, step):
+            self._write_row([one[at:min(at + step, stop)] for one in block])
+
+    def _write_row(self, row):
+        """Append stored samples, an array for each file; keep those that all files took."""
         size = self.packing.sample_bytes // self.packing.num_files
+        groups = [memoryview(one).cast("B") for one in row]
         took, error = [], None
         for group, handle in zip(groups, self._handles, strict=True):
             done = 0
@@ -200,10 +222,14 @@ class Writer:
                 error = problem
             took.append(done // size)
         whole = min(took)
-        for group, digest in zip(groups, self._hashes or (), strict=False):
-            digest.update(group[:whole * size])
-        self.num_samples += whole
+        count, hashes = self._written
+        if hashes is not None:
+            hashes = [digest.copy() for digest in hashes]
+            for group, digest in zip(groups, hashes, strict=True):
+                digest.update(group[:whole * size])
+        self._written = count + whole, hashes
         if error is not None:
+            self._failed = True
             self._cut()
             raise error
 
@@ -256,32 +282,52 @@ class Writer:
         self._extra = list(annotations)
 
     def save(self):
-        """Write the metadata of the samples written so far. More samples may follow.
+        """Put the samples written so far on disk, with their metadata. More samples may follow.
+
+        If the disk took no sample, the files are deleted instead.
 
         Raises:
-            OSError: the disk has no room for the metadata, even with fewer samples.
+            OSError: the disk fails, or has no room for the metadata, even with fewer samples.
         """
+        if self._failed and not self.num_samples:
+            return self.discard()
         room = _ROOM
         while True:
             try:
                 return self._save()
             except OSError as error:
                 # A closed Writer has no datasets to cut.
-                if error.errno not in _FULL or not self.num_samples or self._handles[0].closed:
+                if error.errno not in _FULL or self._closed:
                     raise
-            self.num_samples = max(0, self.num_samples - -(-room // self.packing.sample_bytes))
-            self._hashes = None    # they include the samples that are cut off now
-            self._cut()
+                kept = max(self.num_samples - -(-room // self.packing.sample_bytes),
+                           self.num_samples // 2)
+                if not kept:
+                    self.discard()
+                    raise
+            self._written = kept, None    # checksums would include the samples that are cut off
             room *= 4
 
+    def discard(self):
+        """Close the files and delete the recording."""
+        self._close()
+        for name in self._names:
+            with suppress(OSError):
+                name.unlink()
+        self._written, self._failed = (0, None), True
+
     def _save(self):
+        if not self._closed:
+            self._cut()    # an interrupted write leaves more
+            for handle in self._handles:
+                os.fsync(handle.fileno())
+        hashes = self._written[1]
         streams = []
         for index, stem in enumerate(self._bases):
             # A capture segment may have no samples yet, or none any more.
             meta = self._metadata([one for one in self.captures if one["core:sample_start"]
                                    < max(1, self.num_samples)])
-            if self._hashes is not None:
-                meta.set_global_field("core:sha512", self._hashes[index].hexdigest())
+            if hashes is not None:
+                meta.set_global_field("core:sha512", hashes[index].hexdigest())
             meta.validate()
             path = files.with_extension(stem, files.META)
             # Annotated samples may have been deleted to make room for the metadata.
@@ -336,13 +382,19 @@ class Writer:
         Raises:
             OSError: as in :meth:`save`.
         """
-        if not self._handles[0].closed:
-            try:
-                if save:
-                    self.save()
-            finally:
-                for handle in self._handles:
-                    handle.close()
+        try:
+            if save and not self._closed:
+                self.save()
+        finally:
+            self._close()
+
+    @property
+    def _closed(self):
+        return all(handle.closed for handle in self._handles)
+
+    def _close(self):
+        for handle in self._handles:
+            handle.close()
 
     def __enter__(self):
         return self

@@ -162,6 +162,24 @@ class TestCommand:
                             "MPDUs could not be written", result.output.splitlines()[-1])
         assert not (tmp_path / "f.pcap").exists()
 
+    def test_a_recording_that_is_cut_while_it_plays(self, small, tmp_path, monkeypatch):
+        for ending in (".sigmf-meta", ".sigmf-data"):
+            (tmp_path / f"r{ending}").write_bytes(Path(f"{small}{ending}").read_bytes())
+        data, whole = tmp_path / "r.sigmf-data", Playback.decode
+
+        def decode(self, detector, *arguments, **options):
+            if detector == "nway":
+                os.truncate(data, 16 * 20_000)
+            return whole(self, detector, *arguments, **options)
+
+        monkeypatch.setattr(Playback, "decode", decode)
+        result = _play(tmp_path / "r", "-d", "mmse", "-d", "nway", "-q", "--no-pictures", "-o",
+                       tmp_path / "out", "--pcap", tmp_path / "f.pcap")
+        assert result.exit_code == 2
+        assert re.fullmatch(rf"Error: {data} ends at sample 20000: it had \d+ samples when it was "
+                            "opened", result.output.splitlines()[-1])
+        assert not list(tmp_path.glob("f.pcap*"))
+
     def test_a_wrong_checksum_is_a_warning(self, tmp_path):
         path, _ = record(tmp_path / "r", FRAMES[:1])
         metadata = json.loads(path.read_text())

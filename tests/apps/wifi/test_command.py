@@ -409,7 +409,7 @@ def test_annotations_of_a_wrong_type_are_no_traceback(simulated, tmp_path):
     path.write_text(json.dumps(metadata))
     result = _wifi(path)
     assert result.exit_code == 2
-    assert "annotations[0] core:sample_start: '7' is not of type 'integer'" in result.output
+    assert "annotations[0].core:sample_start: got '7', must be an integer from 0" in result.output
 
 
 @pytest.mark.parametrize("arguments", [

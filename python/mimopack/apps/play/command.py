@@ -16,7 +16,7 @@ from ...detectors.parameters import BACKENDS
 from ...files import replace_file
 from ..interrupt import STATUS, Interrupt
 from ..machine import describe
-from ..options import BACKEND, ITERATIONS
+from ..options import ALLOW_OUTSIDE, BACKEND, ITERATIONS
 from ..progress import Progress
 from ..wifi.opening import introduce, open_reader, own_files, refuse, refuse_receiver
 from ..wifi.outputs import OutputError, is_fifo, make_folder, naming, pcap_time, replacement
@@ -66,7 +66,8 @@ class _Capture:
 
 
 def play(path, detectors=(), output=Path("demo-output"), show=None, quiet=False, pictures=True,
-         backend="auto", iterations=1, pcap=None, echo=click.echo, interrupt=None):
+         backend="auto", iterations=1, pcap=None, allow_outside=False, echo=click.echo,
+         interrupt=None):
     """Play a recording through a GNU Radio flowgraph once for each detector, and report.
 
     Print a line per frame (for one detector) and a table; write ``summary.json`` and pictures into
@@ -83,6 +84,7 @@ def play(path, detectors=(), output=Path("demo-output"), show=None, quiet=False,
         backend: backend of the detectors.
         iterations: maximum number of passes of detector and decoder, see ``wifi_receiver``.
         pcap: capture file or FIFO for the MPDUs, or None.
+        allow_outside: see ``recording.Reader``.
         echo: function that prints a line.
         interrupt: active ``Interrupt``; None makes one.
 
@@ -91,37 +93,39 @@ def play(path, detectors=(), output=Path("demo-output"), show=None, quiet=False,
 
     Raises:
         Refusal: the recording, an option or an output cannot be used; raised before anything plays.
+        OSError: the recording cannot be read to its end.
         KeyboardInterrupt: Ctrl-C before anything plays, or repeated Ctrl-C if the program hangs.
     """
     with ExitStack() as stack:
         if interrupt is None:
             interrupt = stack.enter_context(Interrupt())
         return _Run(path, detectors, output, show, quiet, pictures, backend, iterations, pcap,
-                    echo, interrupt).summary()
+                    allow_outside, echo, interrupt).summary()
 
 
 class _Run:
     """One call of :func:`play`, with the same arguments."""
 
     def __init__(self, path, detectors, output, show, quiet, pictures, backend, iterations, pcap,
-                 echo, interrupt):
+                 allow_outside, echo, interrupt):
         self._echo, self._interrupt, self._progress = echo, interrupt, Progress()
         self._output = None if output is None else Path(output)
         self._quiet, self._pictures, self._iterations = quiet, pictures, iterations
         self._names = list(dict.fromkeys(detectors)) or list(
             ITERATING_DETECTORS if iterations > 1 else DEFAULT_DETECTORS)
         self._show = self._names[-1] if show is None else show
-        self._reader, self._rate = self._open(path)
+        self._reader, self._rate = self._open(path, allow_outside)
         self._playback = self._check(backend)
         self._truth = Truth(recording.read_frames(self._reader.annotations))
         self._capture = self._views = None
         self._prepare(pcap)
 
     @staticmethod
-    def _open(path):
+    def _open(path, allow_outside):
         """Return (reader, sample rate) of a SigMF recording."""
         try:
-            bare = isinstance(recording.open_recording(path), recording.RawReader)
+            bare = isinstance(recording.open_recording(path, allow_outside=allow_outside),
+                              recording.RawReader)
         except recording.UnknownDatatype:
             bare = True
         except (ValueError, OSError, ImportError):
@@ -129,7 +133,7 @@ class _Run:
         if bare:
             refuse(f"{path} has no SigMF metadata, which play needs; mimopack wifi reads raw "
                    "samples")
-        return open_reader(path, None, None, None, None)
+        return open_reader(path, None, None, None, None, allow_outside)
 
     def _check(self, backend):
         """Check the detectors' names and options before anything plays; return the playback."""
@@ -306,6 +310,7 @@ class _Run:
 @click.option("--show", type=click.Choice(list(registry.REGISTRY)), metavar="NAME",
               help="Detector whose frames are listed, drawn and written to --pcap. Default: the "
                    "last.")
+@click.option("--allow-outside", is_flag=True, help=ALLOW_OUTSIDE)
 @click.option("-q", "--quiet", is_flag=True, help="Print no line per frame.")
 @click.option("-o", "--output", type=click.Path(path_type=Path, file_okay=False),
               default=Path("demo-output"), show_default=True, metavar="FOLDER",

@@ -19,14 +19,14 @@ _INTERVAL = 0.1    # seconds between two checks of a running flowgraph
 class _Source(sigmf_multichannel_source):
     """Recording source that can end early, and logs no notes: the report contains them."""
 
-    def __init__(self, path, repeat=False):
+    def __init__(self, reader, repeat=False):
         self._ended = False
         logging = gr.logging()
         level = logging.default_level()
         logging.set_default_level(gr.log_levels.off)
         try:
             # Times in the report count from the recording's start.
-            sigmf_multichannel_source.__init__(self, path, repeat=repeat, time_tags=False)
+            sigmf_multichannel_source.__init__(self, reader, repeat=repeat, time_tags=False)
         finally:
             logging.set_default_level(level)
 
@@ -110,8 +110,11 @@ class Playback:
 
         Returns:
             (counts of the receiver, samples searched).
+
+        Raises:
+            OSError: the recording cannot be read.
         """
-        top, source = gr.top_block(), _Source(str(self._reader.path))
+        top, source = gr.top_block(), _Source(self._reader)
         receiver = self.receiver(detector)
         functions = {"frames": lambda message: tally.add_frame(pmt.to_python(message)),
                      "out": lambda message: tally.add_mpdu(*from_pmt(message))}
@@ -135,10 +138,13 @@ class Playback:
 
         Returns:
             (samples per antenna, seconds from the flowgraph's start to its end).
+
+        Raises:
+            OSError: as :meth:`decode`.
         """
         rounds = max(1, round(samples / self._reader.num_samples))
         count = rounds * self._reader.num_samples
-        top, source = gr.top_block(), _Source(str(self._reader.path), repeat=True)
+        top, source = gr.top_block(), _Source(self._reader, repeat=True)
         receiver = self.receiver(detector)
         for port in range(self._reader.num_channels):
             top.connect((source, port), blocks.head(gr.sizeof_gr_complex, count),
@@ -171,3 +177,5 @@ class Playback:
             top.stop()
             ended.wait()
             raise
+        if source.error is not None:
+            raise source.error

@@ -19,7 +19,7 @@ from ...wifi.receiver import DEFAULT_DETECTOR
 from ...wifi.synchroniser import MAX_RX
 from ...wifi.whitening import WHITENINGS
 from ..interrupt import STATUS, Interrupt
-from ..options import BACKEND, ITERATIONS, HeadedCommand, heading
+from ..options import ALLOW_OUTSIDE, BACKEND, ITERATIONS, HeadedCommand, heading
 from ..progress import Progress
 from .opening import RATES, open_reader, refuse, refuse_receiver
 from .options import Address, Format, Gain, Names, Number
@@ -102,6 +102,7 @@ _display = heading("Display")
              "Default: from the metadata, or from the ending of the file's name: "
              f".{', .'.join(sorted({'ci8', 'cu8', *recording.ALIASES}))}. With --radio: the format "
              "of --record, ci16_le by default.")
+@_input("--allow-outside", is_flag=True, help=ALLOW_OUTSIDE)
 @_radio("--gain", metavar="DB", type=Gain(),
         help="Gain in dB, one for all antennas or one for each, separated by commas, or auto. "
              "Default: the device's setting.")
@@ -227,18 +228,22 @@ def _source(interrupt, path, radio, options):
                                + ("" if path is None else ", not both"))
     rate, datatype, channels, frequency = (
         options.pop(name) for name in ("rate", "datatype", "channels", "frequency"))
+    allow_outside = options.pop("allow_outside")
     given = {name: options.pop(name) for name in _RADIO_OPTIONS}
     if radio is None:
         for name, value in given.items():
             if value is not None:
                 raise click.UsageError(f"--{name.replace('_', '-')} is an option of --radio")
         with interrupt.allowed():
-            reader, sample_rate = open_reader(path, rate, datatype, channels, frequency)
+            reader, sample_rate = open_reader(path, rate, datatype, channels, frequency,
+                                              allow_outside)
         return lambda on_frame, gallery, receiver: Run(reader, sample_rate, on_frame, gallery,
                                                        **receiver)
     from .live import Live
     from .radio import RadioSettings, open_radio
 
+    if allow_outside:
+        raise click.UsageError("--allow-outside is an option of a RECORDING")
     if frequency is None:
         raise click.UsageError("--radio needs --frequency, such as 5.18G")
     for name, there in (("keep", given["keep"]), ("format", datatype)):

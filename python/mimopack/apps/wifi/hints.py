@@ -170,13 +170,15 @@ def try_reading(reader, reading, first):
     other = recording.get_datatype(reading.datatype)
     position = first * reader.num_channels * kind.component.itemsize
     try:
+        # The reader was opened, so its files are allowed.
         opened = recording.open_recording(
             reader.path, reading.datatype,
-            None if _is_collection(reader) else reading.num_channels)
+            None if _is_collection(reader) else reading.num_channels, allow_outside=True)
+        start = min(position // (reading.num_channels * other.component.itemsize),
+                    opened.num_samples)
+        samples = opened.read(start, min(TRIED_SAMPLES, opened.num_samples - start))
     except (ValueError, OSError):
         return 0    # fewer bytes than one sample
-    start = min(position // (reading.num_channels * other.component.itemsize), opened.num_samples)
-    samples = opened.read(start, min(TRIED_SAMPLES, opened.num_samples - start))
     with np.errstate(all="ignore"):
         power = np.mean(np.abs(samples)**2, axis=1, dtype=float)
     # Bytes of another format often give such floats.

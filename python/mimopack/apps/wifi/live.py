@@ -301,7 +301,8 @@ class Live:
         if counts["dropped"]:
             self._warn(f"--record: the disk was too slow: {counts['dropped']} samples per "
                        f"antenna are not in the recording")
-        self.written.append(self._sink.writer.path)
+        if self._sink.writer.path.exists():    # the disk may have taken no sample
+            self.written.append(self._sink.writer.path)
 
     def remarks(self):
         """Return lines about the samples received and lost."""

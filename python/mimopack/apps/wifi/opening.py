@@ -33,14 +33,15 @@ def refuse_receiver(error):
     refuse(f"--{words}")
 
 
-def open_reader(path, rate, datatype, channels, frequency):
+def open_reader(path, rate, datatype, channels, frequency, allow_outside=False):
     """Open a recording; return (reader, sample rate).
 
     Raises:
         Refusal: the recording cannot be read, or the receiver does not support its format.
     """
     try:
-        reader = recording.open_recording(path, datatype, channels, rate, frequency)
+        reader = recording.open_recording(path, datatype, channels, rate, frequency,
+                                          allow_outside)
     except recording.UnknownDatatype:
         refuse(f"{path} has no metadata, and its name does not say its sample format: give "
                f"--format, one of {', '.join(recording.DATATYPES)}, and --rate and --channels")

@@ -1,0 +1,154 @@
+# SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Load the JSON files of SigMF, and check them against its schema."""
+
+import json
+import math
+import reprlib
+from functools import lru_cache
+
+from ..checks import SMALLEST
+from ..text import printable_metadata
+from . import files
+from .packing import MOST_CHANNELS
+from .timeline import LARGEST_HZ
+
+_TEXT = {"type": "string"}
+# Global fields with other limits than in SigMF. The reader itself checks which files it may open.
+_OWN_LIMITS = {
+    "core:sample_rate": {"type": "number", "minimum": SMALLEST, "maximum": LARGEST_HZ},
+    "core:num_channels": {"type": "integer", "minimum": 1, "maximum": MOST_CHANNELS},
+    "core:dataset": _TEXT}
+# What the reader needs of a Collection. SigMF 1.0 wrote pairs [name, hash]. The schema of the
+# package "sigmf" allows nothing else.
+_COLLECTION = {"type": "object", "required": ["collection"], "properties": {"collection": {
+    "type": "object", "required": ["core:streams"], "properties": {
+        "core:description": _TEXT,
+        "core:streams": {
+            "type": ["array", "string"], "minItems": 1, "maxItems": MOST_CHANNELS, "items": {
+                "type": ["object", "array", "string"],
+                "required": ["name"], "properties": {"name": _TEXT, "hash": _TEXT},
+                "minItems": 1, "maxItems": 2, "items": _TEXT}}}}}}
+_KINDS = {"integer": "an integer", "number": "a finite number", "string": "text",
+          "array": "a list", "object": "an object", "boolean": "true or false"}
+_short = reprlib.Repr()
+_short.maxstring = 60
+
+
+def load_recording(path):
+    """Load a metadata file; return {"global": {...}, "captures": [...], "annotations": [...]}.
+
+    All text is printable, and missing global fields have SigMF's defaults.
+
+    Raises:
+        ValueError: the file is not valid SigMF metadata; the message names the field.
+        ImportError: the package sigmf is missing.
+    """
+    library = files.library()
+    loaded = _load(path)
+    if isinstance(loaded.get("global"), dict):
+        loaded["global"] = {"core:version": library.__specification__, "core:num_channels": 1,
+                            "core:offset": 0, **loaded["global"]}
+    return _checked(path, loaded, _recording_validator())
+
+
+def load_collection(path):
+    """Load a Collection; return (its object, list of (place, name, hash or None) of the streams).
+
+    All text is printable. The place of a stream is its path in the JSON, for messages.
+
+    Raises:
+        ValueError: the file is not a valid Collection; the message names the field.
+        ImportError: the package sigmf is missing.
+    """
+    files.library()
+    collection = _checked(path, _load(path), _validator(_COLLECTION))["collection"]
+    streams = collection["core:streams"]
+    found = []
+    for index, entry in enumerate([streams] if isinstance(streams, str) else streams):
+        if isinstance(entry, dict):
+            entry = [entry["name"], entry.get("hash")]
+        elif isinstance(entry, str):
+            entry = [entry]
+        found.append((f"collection.core:streams[{index}]", *[*entry, None][:2]))
+    return collection, found
+
+
+def _load(path):
+    try:
+        loaded = printable_metadata(json.loads(path.read_text(encoding="utf-8")))
+    except RecursionError:
+        raise _too_deep(path) from None
+    except ValueError as error:
+        raise ValueError(f"path: {path} is not JSON ({error})") from error
+    if not isinstance(loaded, dict):
+        raise ValueError(f"path: {path} is not SigMF metadata: it is no JSON object")
+    return loaded
+
+
+def _checked(path, loaded, validator):
+    """Return what was loaded, or raise ValueError for its first error."""
+    try:
+        error = next(validator.iter_errors(loaded), None)
+    except RecursionError:
+        raise _too_deep(path) from None
+    if error is not None:
+        raise ValueError(f"path: {path}: {_complaint(error)}")
+    return loaded
+
+
+def _too_deep(path):
+    return ValueError(f"path: {path} is not SigMF metadata: it is nested too deeply")
+
+
+@lru_cache(None)
+def _recording_validator():
+    schema = files.library().schema.get_schema()
+    schema["properties"]["global"]["properties"].update(_OWN_LIMITS)
+    return _validator(schema)
+
+
+def _validator(schema):
+    # The package "sigmf" depends on this one.
+    from jsonschema import Draft202012Validator, validators
+
+    # The standard takes 2.0 for an integer, and NaN for a number.
+    strict = Draft202012Validator.TYPE_CHECKER.redefine_many({
+        "integer": lambda _, value: _is_integer(value),
+        "number": lambda _, value: _is_integer(value) or (
+            isinstance(value, float) and math.isfinite(value))})
+    return validators.extend(Draft202012Validator, type_checker=strict)(schema)
+
+
+def _is_integer(value):
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _complaint(error):
+    """Return the place, the value and what is allowed, from an error of jsonschema."""
+    place = list(error.absolute_path)
+    if error.validator == "required":
+        place.append(next(key for key in error.validator_value if key not in error.instance))
+    words = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in place)[1:]
+    if error.validator == "required":
+        return f"{words}: it is missing"
+    return f"{words or 'the object'}: got {_short.repr(error.instance)}, must {_wanted(error)}"
+
+
+def _wanted(error):
+    schema = error.schema
+    if error.validator == "pattern":
+        return "have SigMF's form"
+    if error.validator in ("minItems", "maxItems"):
+        more = "more" if error.validator == "minItems" else "fewer"
+        return f"have {error.validator_value} or {more} entries"
+    if error.validator == "enum":
+        return f"be one of {', '.join(map(str, error.validator_value))}"
+    if error.validator == "additionalProperties":
+        return f"have no other keys than {', '.join(schema['properties'])}"
+    kinds = schema.get("type", "object")
+    words = " or ".join(_KINDS[kind] for kind in ([kinds] if isinstance(kinds, str) else kinds))
+    for key, word in (("exclusiveMinimum", "above"), ("minimum", "from"), ("maximum", "to")):
+        if key in schema:
+            words += f" {word} {schema[key]:g}"
+    return f"be {words}"

@@ -1,0 +1,82 @@
+# SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""mimopack wifi with recordings that change while they are decoded, or lead to other files."""
+
+import json
+import os
+import re
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from gnuradio.mimopack import recording
+from gnuradio.mimopack.apps.cli import main
+from gnuradio.mimopack.apps.wifi import hints
+from gnuradio.mimopack.apps.wifi.recorded import Run
+from wifi_air import FRAMES, air, record
+
+
+def _wifi(*arguments):
+    return CliRunner().invoke(main, ["wifi", *map(str, arguments)])
+
+
+def test_a_recording_that_is_cut_while_it_is_decoded_keeps_its_frames(tmp_path, monkeypatch):
+    path, sent = record(tmp_path / "r", FRAMES[:2])
+    with recording.Writer(tmp_path / "long", 2, 20e6) as writer:
+        writer.write(recording.Reader(path).read())
+        writer.write(np.zeros((2, 3 << 20), np.complex64))
+    data = tmp_path / "long.sigmf-data"
+    monkeypatch.setattr(Run, "check", lambda *_: os.truncate(data, 16 * (3 << 19)))
+    result = _wifi(writer.path, "-q", "--json", tmp_path / "f.json")
+    assert result.exit_code == 2
+    assert re.search(r"Incomplete: stopped by an error within the first 1048576 of", result.output)
+    assert result.output.splitlines()[-1].startswith(f"Error: {data} ends at sample {3 << 19}: ")
+    assert [bytes.fromhex(one["mpdus"][0]["hex"]) for one in json.loads(
+        (tmp_path / "f.json").read_text())] == [one.mpdus[0] for one in sent]
+
+
+def test_a_recording_that_is_cut_while_other_readings_are_tried(tmp_path, monkeypatch):
+    path = recording.write(tmp_path / "r", 0.1 * np.random.default_rng(1).standard_normal(
+        (1, 300_000)), 20e6)
+    search, opened = hints.search, recording.open_recording
+
+    def cut(*arguments, **options):
+        os.truncate(tmp_path / "r.sigmf-data", 8 * 300_000)
+        reader = opened(*arguments, **options)
+        os.truncate(tmp_path / "r.sigmf-data", 8 * 1000)
+        return reader
+
+    def search_cut(*arguments):
+        monkeypatch.setattr(recording, "open_recording", cut)
+        return search(*arguments)
+
+    monkeypatch.setattr("gnuradio.mimopack.apps.wifi.recorded.search", search_cut)
+    result = _wifi(path)
+    assert result.exit_code == 1, result.output
+    assert "No other reading of the file gave Wi-Fi frames." in result.output
+
+
+@pytest.mark.parametrize("command", ["wifi", "play"])
+def test_files_in_other_folders_need_an_option(tmp_path, command):
+    samples, _ = air(FRAMES[:1], 2)
+    (tmp_path / "inside").mkdir()
+    path = recording.write(tmp_path / "inside/r", samples, 20e6, layout="collection")
+    for ending in ("meta", "data"):
+        (tmp_path / f"inside/r-1.sigmf-{ending}").rename(tmp_path / f"outside.sigmf-{ending}")
+    metadata = json.loads(path.read_text())
+    metadata["collection"]["core:streams"][1]["name"] = "../outside"
+    path.write_text(json.dumps(metadata))
+    options = [command, str(path), "-q", "-d", "mmse", "--no-pictures", "-o", str(tmp_path / "o")]
+    refused = CliRunner().invoke(main, options)
+    assert refused.exit_code == 2
+    assert refused.output.splitlines()[-1] == (
+        f"Error: {path}: collection.core:streams[1]: got '../outside', must be the name of a "
+        "recording in the same folder; allow_outside permits others")
+    allowed = CliRunner().invoke(main, [*options, "--allow-outside"])
+    assert allowed.exit_code == 0, allowed.output
+
+
+def test_a_radio_names_no_files():
+    result = _wifi("--radio", "driver=mimopack", "--frequency", "5.18G", "--allow-outside")
+    assert result.exit_code == 2
+    assert "--allow-outside is an option of a RECORDING" in result.output

@@ -1,0 +1,236 @@
+# SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What a failure at any place leaves on disk: a valid recording, or nothing."""
+
+import errno
+import os
+import resource
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from gnuradio.mimopack import recording
+from gnuradio.mimopack.recording import writer as module
+from recordings import exact_samples
+
+CHANNELS, LENGTH = 3, 40_000
+SAMPLES = exact_samples(CHANNELS, LENGTH, "ci16_le")
+
+
+class _Handle:
+    """A file on a disk."""
+
+    def __init__(self, handle, disk):
+        self._handle, self._disk = handle, disk
+        self.truncate, self.seek, self.fileno = handle.truncate, handle.seek, handle.fileno
+        self.close = handle.close
+
+    @property
+    def closed(self):
+        return self._handle.closed
+
+    def write(self, data):
+        return self._disk.write(self._handle, data)
+
+
+class _Disk:
+    """Stand-in for a disk with room for some bytes in all files together."""
+
+    def __init__(self, writer, room):
+        self._writer, self._room = writer, room
+        writer._handles = [_Handle(one, self) for one in writer._handles]
+
+    @property
+    def left(self):
+        return self._room - sum(path.stat().st_size for path in self._writer._base.parent.iterdir())
+
+    def write(self, handle, data):
+        if self.left <= 0:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        return handle.write(data[:self.left])
+
+
+class _Failing:
+    """Stand-in for a disk whose write number ``fatal`` takes a part of the data and fails."""
+
+    def __init__(self, writer, fatal, error):
+        self._left, self._error = fatal, error
+        writer._handles = [_Handle(one, self) for one in writer._handles]
+
+    def write(self, handle, data):
+        self._left -= 1
+        if self._left >= 0:
+            return handle.write(data)
+        if self._left == -1:
+            handle.write(data[:len(data) // 2 + 1])
+            raise self._error
+        return handle.write(data)
+
+
+def _assert_valid(folder, least=1):
+    """Check that a folder holds a valid recording of the first samples; return their number."""
+    (path,) = [one for one in folder.iterdir() if one.name in ("r.sigmf-meta",
+                                                               "r.sigmf-collection")]
+    reader = recording.Reader(path, verify=True)
+    assert reader.notes == [] and reader.num_samples >= least
+    assert np.array_equal(reader.read(), SAMPLES[:, :reader.num_samples])
+    assert not list(folder.glob("*.part"))
+    return reader.num_samples
+
+
+@pytest.mark.parametrize("layout", recording.LAYOUTS)
+@pytest.mark.parametrize("error", [OSError(errno.ENOSPC, "full"), OSError(errno.EIO, "broken"),
+                                   KeyboardInterrupt()], ids=["full", "broken", "ctrl-c"])
+def test_a_failure_of_any_write_leaves_a_valid_recording(tmp_path, layout, error):
+    number, finished = 0, False
+    while not finished:
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        writer = recording.Writer(folder / "r", CHANNELS, 1e6, "ci16_le", layout)
+        writer.write(SAMPLES[:, :100])
+        _Failing(writer, number, error)
+        try:
+            with writer:
+                for start in range(100, LENGTH, 10_000):
+                    writer.write(SAMPLES[:, start:start + 10_000])
+            finished = True
+        except type(error) as caught:
+            assert caught is error
+        kept = _assert_valid(folder, 100)
+        assert kept == writer.num_samples and (not finished or kept == LENGTH)
+        number += 1
+    assert number > 4 * (CHANNELS if layout == "collection" else 1)
+
+
+def _interrupt_at(line):
+    """Raise KeyboardInterrupt at a line event, counted from 0, in writer.py."""
+    count = 0
+
+    def trace(frame, event, _):
+        nonlocal count
+        if frame.f_code.co_filename != module.__file__:
+            return None
+        if event == "line":
+            count += 1
+            if count > line:
+                sys.settrace(None)
+                raise KeyboardInterrupt
+        return trace
+
+    sys.settrace(trace)
+
+
+@pytest.mark.parametrize("layout", recording.LAYOUTS)
+def test_ctrl_c_at_any_line_of_a_write_leaves_a_valid_recording(tmp_path, layout):
+    line, finished, before = 0, False, sys.gettrace()
+    while not finished:
+        folder = tmp_path / str(line)
+        folder.mkdir()
+        writer = recording.Writer(folder / "r", CHANNELS, 1e6, "ci16_le", layout)
+        writer.write(SAMPLES[:, :100])
+        try:
+            try:
+                _interrupt_at(line)
+                writer.write(SAMPLES[:, 100:300])
+                finished = True
+            finally:
+                sys.settrace(before)
+        except KeyboardInterrupt:
+            pass
+        writer.close()
+        assert _assert_valid(folder, 100) in ((300,) if finished else (100, 300))
+        line += 1
+    assert line > 20
+
+
+@pytest.mark.parametrize("layout", recording.LAYOUTS)
+@pytest.mark.parametrize("room", [20_000, 100_000, 199_999])
+def test_a_full_disk_keeps_nearly_all_that_it_can_hold(tmp_path, layout, room):
+    """The files of a Collection share a disk that fills up within one large block."""
+    samples = exact_samples(8, 200_000, "ci16_le")
+    writer = recording.Writer(tmp_path / "r", 8, 1e6, "ci16_le", layout)
+    block = writer.packing.empty(200_000)
+    writer.packing.pack(list(samples), block)
+    _Disk(writer, room * 32 + 1)
+    with pytest.raises(OSError, match="space"), writer:
+        writer.write_block(block, 0, 200_000)
+    reader = recording.Reader(writer.path, verify=True)
+    assert reader.notes == []
+    assert room - 16_384 <= reader.num_samples <= room
+    assert np.array_equal(reader.read(), samples[:, :reader.num_samples])
+
+
+@pytest.mark.parametrize("layout", recording.LAYOUTS)
+@pytest.mark.parametrize("room", [0, 5])
+def test_a_disk_that_is_full_from_the_start_keeps_no_files(tmp_path, layout, room):
+    writer = recording.Writer(tmp_path / "r", CHANNELS, 1e6, "ci16_le", layout)
+    _Disk(writer, room)
+    with pytest.raises(OSError, match="space"), writer:
+        writer.write(SAMPLES)
+    assert list(tmp_path.iterdir()) == []
+    writer.save()
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("layout", recording.LAYOUTS)
+def test_a_disk_without_room_for_metadata_keeps_no_files(tmp_path, layout, monkeypatch):
+    writer = recording.Writer(tmp_path / "r", CHANNELS, 1e6, "ci16_le", layout)
+    writer.write(SAMPLES)
+
+    def full(*_):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(module, "_dump_to", full)
+    with pytest.raises(OSError, match="space"):
+        writer.close()
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("layout", recording.LAYOUTS)
+def test_a_short_recording_makes_room_for_its_metadata(tmp_path, layout, monkeypatch):
+    writer = recording.Writer(tmp_path / "r", CHANNELS, 1e6, "ci16_le", layout)
+    writer.write(SAMPLES[:, :100])
+    dump, refused = module._dump_to, []
+
+    def full(*arguments):
+        if len(refused) < 3:
+            refused.append(arguments)
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        dump(*arguments)
+
+    monkeypatch.setattr(module, "_dump_to", full)
+    writer.close()
+    assert _assert_valid(tmp_path) == 100 // 8    # a half is given up each time
+
+
+def test_a_recording_whose_files_cannot_all_be_made_leaves_none(tmp_path):
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    first = os.open(os.devnull, os.O_RDONLY)    # the lowest free number
+    os.close(first)
+    try:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (first + 3, hard))
+        with pytest.raises(OSError, match="Too many open files"):
+            recording.Writer(tmp_path / "r", 50, 1e6, layout="collection")
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("layout", recording.LAYOUTS)
+def test_samples_are_on_disk_before_their_metadata(tmp_path, layout, monkeypatch):
+    writer = recording.Writer(tmp_path / "r", CHANNELS, 1e6, "ci16_le", layout)
+    writer.write(SAMPLES)
+    synced, fsync = [], os.fsync
+
+    def record(file):
+        name = Path(os.readlink(f"/proc/self/fd/{file}")).name
+        if name.endswith(".sigmf-data"):
+            assert not writer.path.exists()
+            synced.append(name)
+        fsync(file)
+
+    monkeypatch.setattr(os, "fsync", record)
+    writer.close()
+    assert synced == sorted(path.name for path in tmp_path.glob("*.sigmf-data"))
+    _assert_valid(tmp_path, LENGTH)
