@@ -10,7 +10,7 @@ from gnuradio import gr
 
 from ..recording import frame_annotation
 from .settings import scalar
-from .streams import remaining
+from .streams import guarded, remaining
 from .wifi_pmt import moment
 
 # Target number of samples per work() call: the input buffers hold at least twice as many.
@@ -163,6 +163,7 @@ class sample_taker(gr.sync_block):
         self.set_output_multiple(BATCH)    # for the buffers of the next start
         return True
 
+    @guarded
     def work(self, input_items, _output_items):
         count, first = len(input_items[0]), self.nitems_read(0)
         begins, self._begun = not self._begun, True

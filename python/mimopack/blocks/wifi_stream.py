@@ -10,7 +10,6 @@ from contextlib import contextmanager
 
 import numpy as np
 import pmt
-from gnuradio import gr
 
 from .. import _runtime
 from ..checks import choice, number, positive
@@ -19,6 +18,7 @@ from ..recording import OVERLOADS
 from ..recording.timeline import Timeline
 from ..wifi import Receiver
 from .handover import QuickHandover
+from .hierarchy import hierarchical_block
 from .message_stream import message_outlet
 from .recording_stream import read_tags
 from .settings import CONTROL, Controlled
@@ -336,17 +336,14 @@ class DetectorChoice:
         self._detector = detector
 
 
-class sample_block(gr.hier_block2):
+class sample_block(hierarchical_block):
     """Base class of the public blocks: a hierarchical block of a ``SampleSink`` and its outlet."""
 
     def __init__(self, name, sink):
-        ports = sink.num_rx
-        gr.hier_block2.__init__(self, name, gr.io_signature(ports, ports, gr.sizeof_gr_complex),
-                                gr.io_signature(0, 0, 0))
+        hierarchical_block.__init__(self, name, sink.num_rx)
         self._sink = sink
         self._outlet = sink.outlet
-        for port in range(ports):
-            self.connect((self, port), (sink.block, port))
+        self.connect_inputs(sink.block)
         self.message_port_register_hier_in("control")
         self.msg_connect(self, "control", sink.block, "control")
         self._outlet.join(self)

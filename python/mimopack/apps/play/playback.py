@@ -20,7 +20,7 @@ class _Source(sigmf_multichannel_source):
     """Recording source that can end early, and logs no notes: the report contains them."""
 
     def __init__(self, path, repeat=False):
-        self._ended = False
+        self._ended, self.error = False, None
         logging = gr.logging()
         level = logging.default_level()
         logging.set_default_level(gr.log_levels.off)
@@ -34,10 +34,14 @@ class _Source(sigmf_multichannel_source):
         """End the stream at the next call of ``work``."""
         self._ended = True
 
-    def work(self, input_items, output_items):
+    def _play(self, output_items):
         if self._ended:
             return -1
-        return sigmf_multichannel_source.work(self, input_items, output_items)
+        try:
+            return sigmf_multichannel_source._play(self, output_items)
+        except Exception as error:    # the scheduler would end the stream; _run() raises it
+            self.error = error
+            raise
 
 
 class _Listener(gr.basic_block):
@@ -171,3 +175,5 @@ class Playback:
             top.stop()
             ended.wait()
             raise
+        if source.error is not None:
+            raise source.error
