@@ -27,13 +27,12 @@ class hierarchical_block(gr.hier_block2):
                                 gr.io_signature(0, 0, 0))
         self._num_inputs, self._connected = num_inputs, []
 
-    def connect_inputs(self, block):
-        """Connect all inputs to the inputs of a block."""
+    def connect_inputs(self, block, started):
+        """Connect all inputs to the inputs of a block; ``started`` is set when the block starts."""
         for port in range(self._num_inputs):
             self.connect((self, port), (block, port))
         # At the interpreter's end, GNU Radio may already be gone.
-        weakref.finalize(self, _free, self._impl, block.to_basic_block(),
-                         self._connected).atexit = False
+        weakref.finalize(self, _free, self._impl, started, self._connected).atexit = False
 
     def msg_connect(self, source, source_port, target, target_port):
         gr.hier_block2.msg_connect(self, source, source_port, target, target_port)
@@ -41,10 +40,10 @@ class hierarchical_block(gr.hier_block2):
                                 target.to_basic_block(), target_port))
 
 
-def _free(hierarchy, reader, connected):
+def _free(hierarchy, started, connected):
     # A flowgraph that has not run has no buffers. It may still start, and then tell its user to
     # keep a reference to the block.
-    if not reader.nitems_read(0):
+    if not started.is_set():
         return
     for ends in connected:
         # An input is cut, and then not found among the outputs.

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Common parts of the recording blocks: device tags, annotated frames, messages and samples."""
 
+import threading
 import time
 
 import numpy as np
@@ -137,6 +138,9 @@ class sample_taker(gr.sync_block):
             block reads it. A radio would cause thousands of small calls per second, each with its
             overhead. After a call with few samples, the block therefore pauses until more have
             arrived.
+
+    Attributes:
+        started: ``threading.Event`` that is set when the block starts.
     """
 
     def __init__(self, name, num_channels, timeline, timestamp, owner, log, pace=None):
@@ -144,12 +148,14 @@ class sample_taker(gr.sync_block):
         self._pace = pace
         self._timeline, self._timestamp, self._owner, self._log = timeline, timestamp, owner, log
         self._begun, self._paused, self._unpaced = False, 0.0, 0
+        self.started = threading.Event()
         # The output multiple makes the scheduler allocate large input buffers. start() resets it,
         # so that the block does not wait for more samples than have arrived.
         self.set_output_multiple(BATCH)
 
     def start(self):
         self.set_output_multiple(1)
+        self.started.set()
         self._begun = False
         # GNU Radio starts all blocks before any block works: no message concerns this stream yet.
         with self._log.guard("the start of the stream"):

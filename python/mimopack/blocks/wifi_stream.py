@@ -121,6 +121,7 @@ class SampleSink(Controlled):
     Attributes:
         block: GNU Radio block with num_rx inputs and the message port ``control``.
         outlet: ``message_outlet``.
+        started: ``threading.Event`` that is set when the block starts.
     """
 
     def __init__(self, name, engine, frequency, ports, overload="wait", buffer_seconds=0.25):
@@ -135,6 +136,7 @@ class SampleSink(Controlled):
         self._queue = _runtime.SampleQueue(
             self.num_rx, most if drops else _WAITING_BATCHES * batch, batch, drops)
         self._thread = None
+        self.started = threading.Event()
         # The block has a weak reference to this object and a strong one only while it runs: two
         # strong references would form a cycle that is never freed. The block keeps the outlet
         # alive, which GNU Radio does not.
@@ -185,6 +187,7 @@ class SampleSink(Controlled):
 
     def begin(self):
         """Begin to take samples; called when the block starts."""
+        self.started.set()
         self.timeline.restart()
         self._next = None
         self._status.begin(self.counts())
@@ -343,7 +346,7 @@ class sample_block(hierarchical_block):
         hierarchical_block.__init__(self, name, sink.num_rx)
         self._sink = sink
         self._outlet = sink.outlet
-        self.connect_inputs(sink.block)
+        self.connect_inputs(sink.block, sink.started)
         self.message_port_register_hier_in("control")
         self.msg_connect(self, "control", sink.block, "control")
         self._outlet.join(self)
