@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pmt
 import pytest
-from every_block import MESSAGES, SOURCES, STREAMS, make_with_ports, play
+from every_block import MESSAGES, SOURCES, STREAMS, make_with_ports, play, spoiled
 from flowgraphs import until
 from gnuradio.mimopack import blocks
 from wifi_blocks import HOSTILE
@@ -18,6 +18,9 @@ ALL = STREAMS | MESSAGES | SOURCES
 TAGS = ("noise_var", "rx_time", "rx_rate", "rx_freq", "tx_time", "packet_len", "frame")
 # Blocks that read the tags of radios.
 RADIO = ("sigmf_multichannel_sink", "sigmf_ring_sink", "wifi_receiver", "wifi_synchroniser")
+
+# Blocks whose good messages have no dictionary.
+BARE = ("fec_decoder_pdu", "fec_encoder_pdu", "wifi_transmitter")
 
 
 def fails_once(monkeypatch, owner, name):
@@ -72,6 +75,23 @@ def test_hostile_messages_to_every_port_change_nothing(name, twins):
     assert {name: getattr(settings, name)() for name in case.settings} == case.settings
     for refused in case.refused.values():
         assert (refused(one), refused(two)) == (0, len(HOSTILE))
+
+
+@pytest.mark.parametrize("name", [name for name in MESSAGES if name not in BARE])
+def test_a_hostile_value_costs_at_most_its_message(name, twins):
+    case = MESSAGES[name]()
+    one, two, ports, outputs = twins(case)
+    port = next(port for port in ports if port != "control")
+    bad = list(spoiled(case.good[port]))
+    if hasattr(two, "_most"):
+        two._most = len(bad) + 1
+    expected = play(one, outputs, (), {port: [case.good[port]]})
+    got = play(two, outputs, (), {port: [*bad, case.good[port]]})
+    refused = case.refused[port](two)
+    assert 0 < refused < len(bad)    # few of the values are valid, and some keys are not read
+    assert all(len(new) >= len(old) > 0 for new, old in (
+        *zip(got.items, expected.items, strict=True),
+        *((sent, expected.messages[port]) for port, sent in got.messages.items())))
 
 
 @pytest.mark.parametrize("name", STREAMS)

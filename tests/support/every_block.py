@@ -17,7 +17,7 @@ from gnuradio.mimopack.blocks.streams import vector
 from gnuradio.mimopack.wifi.pdu import frame_to_pdus
 from simulated import problem
 from wifi_air import data_mpdu
-from wifi_blocks import Messages, mixed, pdu, post, receive, run
+from wifi_blocks import HOSTILE, Messages, mixed, pdu, post, receive, run
 from wifi_frames import FRAMES
 
 CODE = "wimax:576:1/2"
@@ -156,6 +156,18 @@ def make_with_ports(case, folder, monkeypatch):
                     for ports in (block.message_ports_in(), block.message_ports_out()))
 
 
+def spoiled(message):
+    """Yield a dictionary or PDU with a hostile value in place of each of its values."""
+    told, is_pdu = message, pmt.is_uniform_vector(pmt.cdr(message))
+    if is_pdu:
+        told = pmt.car(message)
+    keys = pmt.dict_keys(told)
+    for key in (pmt.nth(index, keys) for index in range(pmt.length(keys))):
+        for name in ("deep", "deep dicts", "symbol", "number", "bytes", "tuple"):
+            one = pmt.dict_add(told, key, HOSTILE[name])
+            yield pmt.cons(one, pmt.cdr(message)) if is_pdu else one
+
+
 @lru_cache(maxsize=1)
 def received():
     """Return (samples of two antennas, {port: messages of wifi_receiver})."""
@@ -198,7 +210,7 @@ def _iterative():
     return Case(lambda folder: mimopack.iterative_receiver(
         2, 2, "qpsk", CODE, iterations=2, backend="cpu"),
         (y.reshape(400, -1), h.reshape(400, -1)), settings={"noise_var": 0.2, "iterations": 1},
-        inner=lambda block: (block._engine, "receive"))
+        inner=lambda block: (block, "_noise"))
 
 
 def _llr_pdu():
