@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """``mimopack doctor`` in intentionally broken environments."""
 
+import ctypes
 import json
 import os
 import shlex
@@ -189,6 +190,37 @@ def test_what_backend_auto_has_kept(tmp_path):
     found = findings(XDG_CACHE_HOME=str(tmp_path))[1]["backend auto"]
     assert found["status"] == "ok" and str(folder) in found["text"]
     assert found["text"].startswith("2 configurations measured; the GPU is faster in 1")
+
+
+def test_shared_memory_without_a_process():
+    libc = ctypes.CDLL(None)
+    # A private segment of a page, which exists until it is removed.
+    segment = libc.shmget(0, 4096, 0o600)
+    try:
+        (finding,) = doctor.check_shared_memory()
+        removes, _, _ = finding.mend.partition(" | ")
+        shown = subprocess.run(removes.partition(": ")[2], shell=True, capture_output=True,
+                               text=True, check=True).stdout.split()
+        assert str(segment) in shown and f"{len(shown)} of yours have no process" in finding.text
+    finally:
+        subprocess.run(["ipcrm", "-m", str(segment)], check=True)
+
+
+@pytest.mark.parametrize(("most", "status"), [(4, "warning"), (4096, "ok")])
+def test_shared_memory_near_its_limit(monkeypatch, tmp_path, most, status):
+    rows = ["key shmid perms size cpid lpid nattch uid",
+            "0 1 1600 4096 77 77 2 0", f"0 2 600 4096 78 78 0 {os.getuid()}",
+            "0 3 1600 4096 77 77 2 0", f"0 4 600 4096 79 79 0 {os.getuid() + 1}"]
+    for name, text in (("_SEGMENTS", "\n".join(rows)), ("_MOST_SEGMENTS", f"{most}\n")):
+        (tmp_path / name).write_text(text)
+        monkeypatch.setattr(doctor, name, tmp_path / name)
+    (finding,) = doctor.check_shared_memory()
+    assert finding.status == status
+    assert finding.text.startswith(f"4 of {most} segments exist, 1 of yours have no process")
+    assert "xargs -r -n 1 ipcrm -m" in finding.mend
+    assert ("process 77 has made 2 of them" in finding.mend) == (status == "warning")
+    monkeypatch.setattr(doctor, "_SEGMENTS", tmp_path / "none")
+    assert doctor.check_shared_memory() == []
 
 
 def test_another_copy_is_reported(tmp_path):

@@ -9,22 +9,32 @@ from gnuradio.mimopack.blocks.streams import vector
 
 
 class Source(gr.sync_block):
-    """Source of an array's items, at most `step` per call, with tags (item, key, value)."""
+    """Source of an array's items, at most `step` per call, with tags (item, key, value).
 
-    def __init__(self, items, tags=(), step=None):
+    An event (item, function) is a function called before the item.
+    """
+
+    def __init__(self, items, tags=(), step=None, event=None):
         items = np.ascontiguousarray(items).reshape(len(items), -1)
-        gr.sync_block.__init__(self, "source", None, [(items.dtype.type, items.shape[1])])
+        gr.sync_block.__init__(self, "source", None, [vector(items.dtype.type, items.shape[1])])
         self._items, self._tags, self._step, self._at = items, tags, step, 0
+        self._event = event
 
     def work(self, input_items, output_items):
         n = min(len(output_items[0]), len(self._items) - self._at, self._step or 2**30)
         if n == 0:
             return -1
+        if self._event and self._at < self._event[0]:
+            n = min(n, self._event[0] - self._at)
+        elif self._event:
+            self._event[1]()
+            self._event = None
         output_items[0][:n] = self._items[self._at:self._at + n].reshape(
             output_items[0][:n].shape)
         for item, key, value in self._tags:
             if self._at <= item < self._at + n:
-                self.add_item_tag(0, item, pmt.intern(key), pmt.to_pmt(value))
+                self.add_item_tag(0, item, pmt.intern(key),
+                                  value if isinstance(value, pmt.pmt_base) else pmt.to_pmt(value))
         self._at += n
         return n
 

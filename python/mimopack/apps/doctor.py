@@ -12,6 +12,7 @@ import shlex
 import subprocess
 import sys
 import sysconfig
+from collections import Counter
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -271,6 +272,30 @@ def check_gpu():
     return found
 
 
+_SEGMENTS, _MOST_SEGMENTS = Path("/proc/sysvipc/shm"), Path("/proc/sys/kernel/shmmni")
+_REMOVE = ("awk -v me=$(id -u) '$7 == 0 && $8 == me {print $2}' /proc/sysvipc/shm | "
+           "xargs -r -n 1 ipcrm -m")
+
+
+def check_shared_memory():
+    """Count the segments of System V shared memory; GNU Radio takes two for each buffer."""
+    try:
+        names, *rows = [line.split() for line in _SEGMENTS.read_text().splitlines()]
+        most = int(_MOST_SEGMENTS.read_text())
+    except OSError:
+        return []    # not on Linux
+    segments = [dict(zip(names, map(int, row), strict=True)) for row in rows]
+    idle = sum(one["nattch"] == 0 and one["uid"] == os.getuid() for one in segments)
+    text = f"{len(segments)} of {most} segments exist, {idle} of yours have no process"
+    mends = [f"to remove those without a process: {_REMOVE}"] if idle else []
+    if 2 * len(segments) < most:
+        return [Finding("shared memory", "ok", text, *mends)]
+    process, count = Counter(one["cpid"] for one in segments).most_common(1)[0]
+    mends.append(f"process {process} has made {count} of them, which go when it ends")
+    return [Finding("shared memory", "warning",
+                    f"{text}; without a free segment, no flowgraph starts", "; ".join(mends))]
+
+
 def check_calibration():
     """Report the measurements that backend "auto" has stored, if any."""
     try:
@@ -287,7 +312,7 @@ def check_calibration():
 
 
 CHECKS = (check_prefix, check_gnuradio, check_core, check_runtime, check_companion, check_sigmf,
-          check_gpu, check_calibration)
+          check_gpu, check_shared_memory, check_calibration)
 
 
 @click.command("doctor")

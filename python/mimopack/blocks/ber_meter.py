@@ -6,10 +6,10 @@ import numpy as np
 from gnuradio import gr
 
 from ..checks import integer
-from .streams import vector
+from .streams import BlockLog, Guarded, guarded, vector
 
 
-class ber_meter(gr.decim_block):
+class ber_meter(Guarded, gr.decim_block):
     """Compare received bits with sent bits, and measure the bit error rate.
 
     Ports:
@@ -19,7 +19,8 @@ class ber_meter(gr.decim_block):
             pass after another. Connect the output ``history`` of ``iterative_receiver``, or with
             passes=1 the output ``bits`` of any decoder.
         out 0 ``ber``: float, vlen passes: bit error rate after each pass, averaged over
-            ``average`` codewords.
+            ``average`` codewords. NaN if they were lost by an exception, which is counted
+            (``failures``).
 
     The method ``text`` returns the rates over all codewords so far as one line, for GNU Radio's
     Function Probe.
@@ -33,10 +34,13 @@ class ber_meter(gr.decim_block):
         ValueError: an argument is not an integer in its range.
     """
 
+    LOST = np.nan
+
     def __init__(self, num_bits=1152, passes=4, average=50):
         self._shape = (integer("passes", passes, 1, 1000), integer("num_bits", num_bits, 1, 2**24))
         self._average = integer("average", average, 1, 2**20)
         self._codewords, self._errors = 0, np.zeros(passes)
+        self._log = BlockLog(self)
         gr.decim_block.__init__(self, "ber_meter", [vector(np.uint8, num_bits),
                                                     vector(np.uint8, passes * num_bits)],
                                 [vector(np.float32, passes)], average)
@@ -55,6 +59,7 @@ class ber_meter(gr.decim_block):
         return f"{self._codewords} codewords, bit error rate after each pass: " + ", ".join(
             f"{rate:.2g}" for rate in self.ber())
 
+    @guarded
     def work(self, input_items, output_items):
         out = output_items[0]
         n = len(out)

@@ -48,11 +48,11 @@ class Decoding(Controlled):
         return self._erasures
 
     def failures(self):
-        """Return the number of batches in which the decoder raised an exception.
+        """Return the number of batches in which an exception was raised.
 
         All codewords of such a batch are erased.
         """
-        return self._failures
+        return self._failures + self._log.failures
 
     def mean_iterations(self):
         """Return the mean number of iterations per codeword since the block was made."""
@@ -85,7 +85,7 @@ class Decoding(Controlled):
 
     def _report(self, final=False):
         now = time.monotonic()
-        counts = self._codewords, self._erasures, self._failures
+        counts = self._codewords, self._erasures, self.failures()
         if counts == self._reported or (
                 not final and now - self._last_report < REPORT_SECONDS):
             return
@@ -97,12 +97,13 @@ class Decoding(Controlled):
 
     def _status(self):
         return {"codewords": self._codewords, "undecoded": self._undecoded,
-                "erasures": self._erasures, "failures": self._failures,
+                "erasures": self._erasures, "failures": self.failures(),
                 "mean_iterations": self.mean_iterations()}
 
-    def _finish(self):
+    def stop(self):
         self._report(final=True)
         self._log.flush()
+        return super().stop()
 
 
 def options_dict(name, value, reserved):

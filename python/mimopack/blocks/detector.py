@@ -12,7 +12,7 @@ from gnuradio import gr
 from .. import detectors
 from ..checks import flag, integer
 from .settings import STATUS, Controlled, NoisePower
-from .streams import REPORT_SECONDS, BlockLog, vector
+from .streams import REPORT_SECONDS, BlockLog, Guarded, guarded, vector
 
 # Target for a work() call: number of vectors, and bytes at the largest port. The buffers around the
 # block take about twice this memory. With 14 vectors per matrix, 16384 vectors per call were slower
@@ -26,7 +26,7 @@ BATCH_CANDIDATES = 2**28
 LEAST_VECTORS = 64
 
 
-class detector_block(Controlled, NoisePower, gr.sync_block):
+class detector_block(Controlled, NoisePower, Guarded, gr.sync_block):
     """A detector of ``gnuradio.mimopack.detectors`` as a sync block.
 
     Model: y = H x + n, with nt transmit and nr receive antennas, n ~ CN(0, noise_var I), and
@@ -125,13 +125,12 @@ class detector_block(Controlled, NoisePower, gr.sync_block):
 
     def stop(self):
         self._report(final=True)
-        self._log.flush()
         try:
             self._detector.release()
         except Exception as error:
             self._log.error(f"the GPU's memory was not released: {error!r}")
         self.set_output_multiple(self._batch)    # for the buffers of the next start
-        return True
+        return Guarded.stop(self)
 
     def set_threads(self, threads):
         """Set the number of CPU threads; 0 takes all cores."""
@@ -153,12 +152,13 @@ class detector_block(Controlled, NoisePower, gr.sync_block):
         return self._erasures
 
     def failures(self):
-        """Return the number of batches in which the detector raised an exception.
+        """Return the number of batches in which an exception was raised.
 
         All vectors of such a batch are erased.
         """
-        return self._failures
+        return self._failures + self._log.failures
 
+    @guarded
     def work(self, input_items, output_items):
         det, out = self._detector, output_items[0]
         items = len(out)
@@ -203,7 +203,7 @@ class detector_block(Controlled, NoisePower, gr.sync_block):
 
     def _report(self, final=False):
         now = time.monotonic()
-        counts = self._erasures, self._failures
+        counts = self._erasures, self.failures()
         if counts == self._reported or (
                 not final and now - self._last_report < REPORT_SECONDS):
             return
@@ -215,7 +215,7 @@ class detector_block(Controlled, NoisePower, gr.sync_block):
                        "(NaN, Inf, noise_var, rank of H, or a failure)")
         self.message_port_pub(STATUS, pmt.to_pmt(
             {"vectors": self._vectors, "erasures": self._erasures,
-             "failures": self._failures}))
+             "failures": self.failures()}))
 
 
 def _signature(detector):

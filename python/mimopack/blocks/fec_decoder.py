@@ -11,7 +11,7 @@ from ..checks import choice, flag, integer, positive, thread_count
 from .decoding import Decoding, options_dict
 from .fec_encoder import IN, OUT, batch_of_codewords, codewords, pdu_parts, u8_pmt
 from .settings import STATUS
-from .streams import batched_block, extended, vector
+from .streams import batched_block, extended, guarded, vector
 
 LLR = pmt.intern("llr")
 # Decoder options that the block refuses. The first three are parameters of the block. keep_messages
@@ -125,6 +125,7 @@ class fec_decoder(_LlrDecoding, batched_block):
         self._register_control()
         self.message_port_register_out(STATUS)
 
+    @guarded
     def work(self, input_items, output_items):
         n = len(output_items[0])
         bits, posterior = self._decode(input_items[0].reshape(n, self._code.num_bits))
@@ -137,10 +138,6 @@ class fec_decoder(_LlrDecoding, batched_block):
     def start(self):
         self._engine.prepare(self._batch)
         return batched_block.start(self)
-
-    def stop(self):
-        self._finish()
-        return batched_block.stop(self)
 
 
 class fec_decoder_pdu(_LlrDecoding, gr.basic_block):
@@ -186,9 +183,9 @@ class fec_decoder_pdu(_LlrDecoding, gr.basic_block):
         """Return the number of messages skipped because they are not PDUs of codewords."""
         return self._log.failures
 
-    def stop(self):
-        self._finish()
-        return gr.basic_block.stop(self)
+    def failures(self):
+        """Return the number of PDUs for which the decoder raised an exception: all are erased."""
+        return self._failures
 
     def _take(self, message):
         with self._log.guard("PDU"):

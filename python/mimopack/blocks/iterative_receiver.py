@@ -14,7 +14,7 @@ from .detector import BATCH_CANDIDATES
 from .fec_encoder import batch_of_codewords
 from .rayleigh_channel import period_of
 from .settings import STATUS, NoisePower
-from .streams import batched_block, vector
+from .streams import batched_block, guarded, vector
 
 # Options of detector and decoder that the block refuses: its own parameters, and options that it
 # sets.
@@ -166,18 +166,19 @@ class iterative_receiver(Decoding, NoisePower, batched_block):
         """Return the number of vectors that could not be detected since the block was made."""
         return self._erased_vectors
 
+    @guarded
     def work(self, input_items, output_items):
         n = len(output_items[0])
-        received = self._decoded(n, input_items[0].reshape(-1, self._shape[0]),
-                                 input_items[1].reshape(-1, *self._shape),
-                                 self._noise(n, self.vectors()), len(output_items) > 3)
+        received = self._decoded(n, *input_items, len(output_items) > 3)
         for port, out in enumerate(output_items):
             out[...] = received[port].reshape(out.shape) if received else 0
         self._report()
         return n
 
-    def _run(self, y, h, noise_var, keep_history):
-        decided = self._engine.receive(y, h, noise_var, keep_history)
+    def _run(self, y, h, keep_history):
+        noise_var = self._noise(len(y), self.vectors())
+        decided = self._engine.receive(y.reshape(-1, self._shape[0]), h.reshape(-1, *self._shape),
+                                       noise_var, keep_history)
         outputs = [decided.bits, decided.found, decided.iterations]
         if keep_history:
             history = decided.history.transpose(1, 0, 2)
@@ -193,7 +194,3 @@ class iterative_receiver(Decoding, NoisePower, batched_block):
     def start(self):
         self._engine.prepare(self._batch, self._period)
         return batched_block.start(self)
-
-    def stop(self):
-        self._finish()
-        return batched_block.stop(self)

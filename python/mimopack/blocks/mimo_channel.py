@@ -9,16 +9,17 @@ from gnuradio import gr
 
 from ..channel import MIMOChannel
 from .settings import Controlled
-from .streams import BlockLog
+from .streams import BlockLog, Guarded
 
 
-class mimo_channel(Controlled, gr.basic_block):
+class mimo_channel(Controlled, Guarded, gr.basic_block):
     """Simulate a MIMO channel with fading, delays, correlation, frequency offsets and noise.
 
     ``channel.MIMOChannel`` describes the model. A block keeps one realisation of the channel, which
     varies with the Doppler frequency. The output does not depend on how the scheduler divides the
     stream into calls. When the input ends, its last ``latency`` samples are still in the filter and
-    are lost.
+    are lost. If the simulation raises an exception, the output samples of the call are 0. The
+    exception is counted (``failures``) and logged.
 
     Ports:
         in 0 to num_tx - 1: complex: the samples of each transmit antenna.
@@ -81,7 +82,9 @@ class mimo_channel(Controlled, gr.basic_block):
         with self._lock:
             while count and self._channel.num_outputs(count) > space:
                 count -= 1
-            received = self._channel.process(np.stack([x[:count] for x in input_items]))
+            received = np.zeros((len(output_items), self._channel.num_outputs(count)), np.complex64)
+            with self._log.guard(f"{count} samples"):
+                received = self._channel.process(np.stack([x[:count] for x in input_items]))
         self.consume_each(count)
         for out, samples in zip(output_items, received, strict=True):
             out[:len(samples)] = samples

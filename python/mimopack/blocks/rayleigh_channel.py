@@ -8,7 +8,7 @@ import pmt
 from ..channel import awgn
 from ..checks import integer, snr
 from .settings import NOISE_VAR, Controlled
-from .streams import batched_block, vector
+from .streams import batched_block, guarded, vector
 
 # Target size of a batch per work() call, in bytes at the larger output.
 BATCH_BYTES = 2**22
@@ -30,6 +30,9 @@ class rayleigh_channel(Controlled, batched_block):
             each row-major.
         message in ``control``: dictionary with the key ``snr_db`` (in dB), or a pair of this key
             and its value.
+
+    If the simulation raises an exception, the vectors and matrices of the call are 0, which
+    detectors erase. The exception is counted (``failures``) and logged.
 
     Args:
         num_tx: number of transmit antennas, 1..64.
@@ -80,6 +83,7 @@ class rayleigh_channel(Controlled, batched_block):
         self._tagged = None
         return batched_block.start(self)
 
+    @guarded
     def work(self, input_items, output_items):
         x, (y, h) = input_items[0], output_items
         noise_var = self.noise_var()

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Common parts of the recording blocks: device tags, annotated frames, messages and samples."""
 
+import threading
 import time
 
 import numpy as np
@@ -10,7 +11,7 @@ from gnuradio import gr
 
 from ..recording import frame_annotation
 from .settings import scalar
-from .streams import remaining
+from .streams import guarded, remaining
 from .wifi_pmt import moment
 
 # Target number of samples per work() call: the input buffers hold at least twice as many.
@@ -137,6 +138,9 @@ class sample_taker(gr.sync_block):
             block reads it. A radio would cause thousands of small calls per second, each with its
             overhead. After a call with few samples, the block therefore pauses until more have
             arrived.
+
+    Attributes:
+        started: ``threading.Event`` that is set when the block starts.
     """
 
     def __init__(self, name, num_channels, timeline, timestamp, owner, log, pace=None):
@@ -144,12 +148,14 @@ class sample_taker(gr.sync_block):
         self._pace = pace
         self._timeline, self._timestamp, self._owner, self._log = timeline, timestamp, owner, log
         self._begun, self._paused, self._unpaced = False, 0.0, 0
+        self.started = threading.Event()
         # The output multiple makes the scheduler allocate large input buffers. start() resets it,
         # so that the block does not wait for more samples than have arrived.
         self.set_output_multiple(BATCH)
 
     def start(self):
         self.set_output_multiple(1)
+        self.started.set()
         self._begun = False
         # GNU Radio starts all blocks before any block works: no message concerns this stream yet.
         with self._log.guard("the start of the stream"):
@@ -163,6 +169,7 @@ class sample_taker(gr.sync_block):
         self.set_output_multiple(BATCH)    # for the buffers of the next start
         return True
 
+    @guarded
     def work(self, input_items, _output_items):
         count, first = len(input_items[0]), self.nitems_read(0)
         begins, self._begun = not self._begun, True

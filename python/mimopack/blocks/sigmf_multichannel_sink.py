@@ -2,15 +2,14 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Block: record several antennas in SigMF."""
 
-from gnuradio import gr
-
 from ..checks import choice
 from ..recording import OVERLOADS, Recorder, Writer
+from .hierarchy import hierarchical_block
 from .recording_stream import frame_of, message_taker, sample_taker
 from .streams import BlockLog
 
 
-class sigmf_multichannel_sink(gr.hier_block2):
+class sigmf_multichannel_sink(hierarchical_block):
     """Record num_channels streams in SigMF. All channels of a recording have the same length.
 
     Ports:
@@ -70,15 +69,12 @@ class sigmf_multichannel_sink(gr.hier_block2):
                              overwrite=overwrite, checksum=checksum)
         self.recorder = Recorder(self.writer, overload, buffer_mib)
         channels = self.writer.num_channels
-        gr.hier_block2.__init__(self, "sigmf_multichannel_sink",
-                                gr.io_signature(channels, channels, gr.sizeof_gr_complex),
-                                gr.io_signature(0, 0, 0))
+        hierarchical_block.__init__(self, "sigmf_multichannel_sink", channels)
         self._log = BlockLog(self)
         self._samples = sample_taker("sigmf_multichannel_sink_samples", channels,
                                      self.recorder.timeline, bool(timestamp), self, self._log,
                                      sample_rate if overload == "drop" else None)
-        for port in range(channels):
-            self.connect((self, port), (self._samples, port))
+        self.connect_inputs(self._samples, self._samples.started)
         self._frames = message_taker("frames", self._annotate, self._save, self._log)
         self.message_port_register_hier_in("frames")
         self.msg_connect(self, "frames", self._frames, "frames")

@@ -9,6 +9,7 @@ import pmt
 from gnuradio import gr
 
 from ..recording import Reader
+from .streams import BlockLog, Guarded
 from .wifi_pmt import moment_to_pmt
 
 # Target number of items per work() call: the blocks downstream work best on large pieces.
@@ -16,7 +17,7 @@ _BATCH = 16384
 _RX_TIME, _RX_FREQ, _RX_RATE = map(pmt.intern, ("rx_time", "rx_freq", "rx_rate"))
 
 
-class sigmf_multichannel_source(gr.sync_block):
+class sigmf_multichannel_source(Guarded, gr.sync_block):
     """Play a SigMF recording with one output per channel, all channels aligned.
 
     The recording is one dataset with ``core:num_channels`` interleaved channels, or a Collection of
@@ -32,6 +33,9 @@ class sigmf_multichannel_source(gr.sync_block):
     in Hz) and rx_time (a tuple of whole seconds since 1970 and a fraction). With ``repeat``, the
     tags repeat as well.
 
+    If the recording cannot be read any further, the stream ends. The exception is counted
+    (``failures``) and logged.
+
     Args:
         path: path of the metadata, the dataset or the collection, or their common stem; or a
             ``recording.Reader``.
@@ -41,7 +45,7 @@ class sigmf_multichannel_source(gr.sync_block):
 
     Attributes:
         reader: ``recording.Reader`` of the recording.
-        error: OSError that ended the stream; None if there is none.
+        error: exception that ended the stream; None if there is none.
 
     Raises:
         FileNotFoundError, OSError, ImportError: as ``recording.Reader``.
@@ -63,8 +67,9 @@ class sigmf_multichannel_source(gr.sync_block):
         # The output multiple makes the scheduler allocate large buffers. start() resets it, so that
         # the end of the recording comes out.
         self.set_output_multiple(_BATCH)
+        self._log = BlockLog(self)
         for note in self.reader.notes:
-            gr.logger(self.alias()).warn(note)
+            self._log.warn(None, note)
 
     def sample_rate(self):
         """Return the sample rate in samples per second from the metadata; None if unknown."""
@@ -84,20 +89,24 @@ class sigmf_multichannel_source(gr.sync_block):
 
     def stop(self):
         self.set_output_multiple(_BATCH)
-        return True
+        return Guarded.stop(self)
 
     def work(self, _input_items, output_items):
+        try:
+            return self._play(output_items)
+        except Exception as error:    # GNU Radio would only log it
+            self.error = error
+            self._log.failures += 1
+            self._log.error(f"the stream ends here: {error}")
+            return -1
+
+    def _play(self, output_items):
         if self._position == self.reader.num_samples:
             if not self._repeat:
                 return -1
             self._position = 0
         count = min(len(output_items[0]), self.reader.num_samples - self._position)
-        try:
-            self.reader.read(self._position, count, out=[out[:count] for out in output_items])
-        except OSError as error:    # an exception here would only be logged
-            self.error = error
-            gr.logger(self.alias()).error(f"the stream ends here: {error}")
-            return -1
+        self.reader.read(self._position, count, out=[out[:count] for out in output_items])
         self._tag(self._position, self._position + count)
         self._position += count
         return count

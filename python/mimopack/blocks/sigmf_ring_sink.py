@@ -6,10 +6,10 @@ import threading
 from pathlib import Path
 
 import pmt
-from gnuradio import gr
 
 from ..recording import Ring, Writer
 from ..recording import files as sigmf_files
+from .hierarchy import hierarchical_block
 from .recording_stream import frame_of, message_taker, sample_taker
 from .settings import scalar
 from .streams import BlockLog
@@ -18,7 +18,7 @@ _WRITTEN = pmt.intern("written")
 _LONGEST = 1000
 
 
-class sigmf_ring_sink(gr.hier_block2):
+class sigmf_ring_sink(hierarchical_block):
     """Keep the last seconds of num_channels streams, and write them in SigMF on request.
 
     Ports:
@@ -66,14 +66,11 @@ class sigmf_ring_sink(gr.hier_block2):
         Writer.check(num_channels, sample_rate, datatype=datatype, layout=layout,
                      frequency=frequency, description=description, fields=fields)
         channels = self.ring.packing.num_channels
-        gr.hier_block2.__init__(self, "sigmf_ring_sink",
-                                gr.io_signature(channels, channels, gr.sizeof_gr_complex),
-                                gr.io_signature(0, 0, 0))
+        hierarchical_block.__init__(self, "sigmf_ring_sink", channels)
         self._log = BlockLog(self)
         self._samples = sample_taker("sigmf_ring_sink_samples", channels, self.ring.timeline,
                                      bool(timestamp), self, self._log, sample_rate)
-        for port in range(channels):
-            self.connect((self, port), (self._samples, port))
+        self.connect_inputs(self._samples, self._samples.started)
         self._frames = message_taker("frames", self._annotate, lambda: None, self._log)
         self._trigger = message_taker("trigger", self._on_trigger, self._wait, self._log)
         self._trigger.message_port_register_out(_WRITTEN)

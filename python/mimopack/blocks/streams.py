@@ -1,7 +1,8 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Common parts of the Python blocks: rate-limited log, output queue, large batches."""
+"""Common parts of the Python blocks: rate-limited log, guarded work, output queue, batches."""
 
+import functools
 import time
 from collections import defaultdict, deque
 from contextlib import contextmanager
@@ -83,6 +84,44 @@ class BlockLog:
     def _logger(self):
         # The block's alias may change after construction.
         return gr.logger(self._block.alias())
+
+
+class Guarded:
+    """Base class of blocks that count exceptions in place of raising them; uses ``_log``.
+
+    Attributes:
+        LOST: value of the output items that an exception in work() has lost.
+    """
+
+    LOST = 0
+
+    def failures(self):
+        """Return the number of exceptions, each of which lost the items of one call."""
+        return self._log.failures
+
+    def stop(self):
+        self._log.flush()
+        return super().stop()
+
+
+def guarded(work):
+    """Decorate work() of a :class:`Guarded` sync block, so that no exception ends the stream.
+
+    An exception is counted and logged. As many items leave as without it, with the value ``LOST``.
+    """
+    @functools.wraps(work)
+    def guarded_work(block, input_items, output_items):
+        count = len((output_items or input_items)[0])
+
+        def lose():
+            for out in output_items:
+                out[...] = block.LOST
+
+        with block._log.guard(f"{count} items", lose):
+            count = work(block, input_items, output_items)
+        return count
+
+    return guarded_work
 
 
 def extended(info, **values):
@@ -186,7 +225,7 @@ class OutputQueue:
         return written
 
 
-class batched_block(gr.sync_block):
+class batched_block(Guarded, gr.sync_block):
     """Base class of sync blocks whose work() runs best with many items per call.
 
     The block does not wait for a full batch at the end of a stream.
@@ -208,6 +247,5 @@ class batched_block(gr.sync_block):
         return True
 
     def stop(self):
-        self._log.flush()
         self.set_output_multiple(self._batch)    # for the buffers of the next start
-        return True
+        return Guarded.stop(self)

@@ -10,7 +10,6 @@ from contextlib import contextmanager
 
 import numpy as np
 import pmt
-from gnuradio import gr
 
 from .. import _runtime
 from ..checks import choice, number, positive
@@ -19,6 +18,7 @@ from ..recording import OVERLOADS
 from ..recording.timeline import Timeline
 from ..wifi import Receiver
 from .handover import QuickHandover
+from .hierarchy import hierarchical_block
 from .message_stream import message_outlet
 from .recording_stream import read_tags
 from .settings import CONTROL, Controlled
@@ -121,6 +121,7 @@ class SampleSink(Controlled):
     Attributes:
         block: GNU Radio block with num_rx inputs and the message port ``control``.
         outlet: ``message_outlet``.
+        started: ``threading.Event`` that is set when the block starts.
     """
 
     def __init__(self, name, engine, frequency, ports, overload="wait", buffer_seconds=0.25):
@@ -135,6 +136,7 @@ class SampleSink(Controlled):
         self._queue = _runtime.SampleQueue(
             self.num_rx, most if drops else _WAITING_BATCHES * batch, batch, drops)
         self._thread = None
+        self.started = threading.Event()
         # The block has a weak reference to this object and a strong one only while it runs: two
         # strong references would form a cycle that is never freed. The block keeps the outlet
         # alive, which GNU Radio does not.
@@ -185,6 +187,7 @@ class SampleSink(Controlled):
 
     def begin(self):
         """Begin to take samples; called when the block starts."""
+        self.started.set()
         self.timeline.restart()
         self._next = None
         self._status.begin(self.counts())
@@ -336,17 +339,14 @@ class DetectorChoice:
         self._detector = detector
 
 
-class sample_block(gr.hier_block2):
+class sample_block(hierarchical_block):
     """Base class of the public blocks: a hierarchical block of a ``SampleSink`` and its outlet."""
 
     def __init__(self, name, sink):
-        ports = sink.num_rx
-        gr.hier_block2.__init__(self, name, gr.io_signature(ports, ports, gr.sizeof_gr_complex),
-                                gr.io_signature(0, 0, 0))
+        hierarchical_block.__init__(self, name, sink.num_rx)
         self._sink = sink
         self._outlet = sink.outlet
-        for port in range(ports):
-            self.connect((self, port), (sink.block, port))
+        self.connect_inputs(sink.block, sink.started)
         self.message_port_register_hier_in("control")
         self.msg_connect(self, "control", sink.block, "control")
         self._outlet.join(self)

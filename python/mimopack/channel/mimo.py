@@ -216,9 +216,18 @@ class MIMOChannel:
             ValueError: samples has another shape.
         """
         samples = self._check(samples)
-        count = self.num_outputs(samples.shape[1])
+        first, count = self._next_out, self.num_outputs(samples.shape[1])
         self._num_in += samples.shape[1]
         self._buffer = np.concatenate([self._buffer, samples], axis=1)
+        try:
+            return self._outputs(count)
+        finally:
+            # After an exception, the stream goes on behind these samples.
+            self._next_out = first + count
+            self._forget_inputs()
+
+    def _outputs(self, count):
+        """Return the next outputs, an array (num_rx, count)."""
         y = np.empty((self.num_rx, count), np.complex64)
         done = 0
         while done < count:
@@ -229,10 +238,13 @@ class MIMOChannel:
             y *= np.exp(2j * np.pi * phase).astype(np.complex64)
         if self.snr_db is not None:
             y += awgn((count, self.num_rx), self.noise_var, self._noise_rng).T
+        return y
+
+    def _forget_inputs(self):
+        """Drop the inputs on which no further output depends."""
         oldest = self._next_out + self._slip(self._next_out) - (self._num_taps - 1)
         first = self._num_in - self._buffer.shape[1]
         self._buffer = self._buffer[:, oldest - first:].copy()
-        return y
 
     def _check(self, samples):
         samples = np.asarray(samples)

@@ -191,6 +191,15 @@ class TestPlayback:
         with Interrupt() as interrupt, pytest.raises(RuntimeError, match="cannot listen"):
             Playback(recording.Reader(small), 20e6).decode("mmse", tally, interrupt)
 
+    def test_a_recording_that_cannot_be_read_to_its_end_is_an_error(self, small, monkeypatch):
+        def fail(*_, **__):
+            raise OSError("cannot read")
+
+        reader = recording.Reader(small)
+        monkeypatch.setattr(recording.Reader, "read", fail)
+        with Interrupt() as interrupt, pytest.raises(OSError, match="cannot read"):
+            Playback(reader, 20e6).decode("mmse", Tally("mmse", Truth(), 20e6), interrupt)
+
 
 def test_fcs_of_the_annotations(small):
     """Annotations hold complete MPDUs, with frame check sequence."""

@@ -34,10 +34,8 @@ class _Source(sigmf_multichannel_source):
         """End the stream at the next call of ``work``."""
         self._ended = True
 
-    def work(self, input_items, output_items):
-        if self._ended:
-            return -1
-        return sigmf_multichannel_source.work(self, input_items, output_items)
+    def _play(self, output_items):
+        return -1 if self._ended else sigmf_multichannel_source._play(self, output_items)
 
 
 class _Listener(gr.basic_block):

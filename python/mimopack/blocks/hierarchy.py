@@ -1,0 +1,52 @@
+# SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Base class of hierarchical blocks, which GNU Radio would otherwise never free."""
+
+import weakref
+from contextlib import suppress
+
+from gnuradio import gr
+
+
+class hierarchical_block(gr.hier_block2):
+    """Hierarchical block with complex inputs and message ports.
+
+    In GNU Radio 3.10, a hierarchical block that connects a message port of its own holds references
+    to itself: in its list of blocks, and in its message connections, which ``disconnect_all`` does
+    not cut (GNU Radio's issue 7706). It would never be freed, nor would the buffers that it reads.
+    This class cuts all connections when Python frees the object.
+
+    Args:
+        name: name of the block.
+        num_inputs: number of inputs.
+    """
+
+    def __init__(self, name, num_inputs):
+        gr.hier_block2.__init__(self, name,
+                                gr.io_signature(num_inputs, num_inputs, gr.sizeof_gr_complex),
+                                gr.io_signature(0, 0, 0))
+        self._num_inputs, self._connected = num_inputs, []
+
+    def connect_inputs(self, block, started):
+        """Connect all inputs to the inputs of a block; ``started`` is set when the block starts."""
+        for port in range(self._num_inputs):
+            self.connect((self, port), (block, port))
+        # At the interpreter's end, GNU Radio may already be gone.
+        weakref.finalize(self, _free, self._impl, started, self._connected).atexit = False
+
+    def msg_connect(self, source, source_port, target, target_port):
+        gr.hier_block2.msg_connect(self, source, source_port, target, target_port)
+        self._connected.append((source.to_basic_block(), source_port,
+                                target.to_basic_block(), target_port))
+
+
+def _free(hierarchy, started, connected):
+    # A flowgraph that has not run has no buffers. It may still start, and then tell its user to
+    # keep a reference to the block.
+    if not started.is_set():
+        return
+    for ends in connected:
+        # An input is cut, and then not found among the outputs.
+        with suppress(RuntimeError):
+            hierarchy.primitive_msg_disconnect(*ends)
+    hierarchy.disconnect_all()

@@ -1,0 +1,178 @@
+# SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What holds for every block: hostile messages, hostile tags and exceptions end no stream."""
+
+import gc
+import os
+from pathlib import Path
+
+import numpy as np
+import pmt
+import pytest
+from every_block import MESSAGES, SOURCES, STREAMS, make_with_ports, play, spoiled
+from flowgraphs import until
+from gnuradio.mimopack import blocks
+from wifi_blocks import HOSTILE
+
+ALL = STREAMS | MESSAGES | SOURCES
+TAGS = ("noise_var", "rx_time", "rx_rate", "rx_freq", "tx_time", "packet_len", "frame")
+# Blocks that read the tags of radios.
+RADIO = ("sigmf_multichannel_sink", "sigmf_ring_sink", "wifi_receiver", "wifi_synchroniser")
+
+# Blocks whose good messages have no dictionary.
+BARE = ("fec_decoder_pdu", "fec_encoder_pdu", "wifi_transmitter")
+
+
+def fails_once(monkeypatch, owner, name):
+    """Make the first call of a function raise an exception; return the list of its calls."""
+    real, calls = getattr(owner, name), []
+
+    def fails(*arguments, **keywords):
+        calls.append(name)
+        if len(calls) == 1:
+            raise RuntimeError("on purpose")
+        return real(*arguments, **keywords)
+
+    monkeypatch.setattr(owner, name, fails)
+    return calls
+
+
+@pytest.fixture
+def twins(tmp_path, monkeypatch):
+    """Return a function (case) that makes two equal blocks: (block, block, inputs, outputs)."""
+    def make(case):
+        folders = [tmp_path / name for name in ("one", "two")]
+        for folder in folders:
+            folder.mkdir()
+        one = case.make(folders[0])
+        return one, *make_with_ports(case, folders[1], monkeypatch)
+
+    return make
+
+
+def test_the_table_has_every_block():
+    assert sorted(ALL) == sorted(blocks.__all__)
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_hostile_messages_to_every_port_change_nothing(name, twins):
+    case = ALL[name]()
+    one, two, ports, outputs = twins(case)
+    assert set(ports) == set(case.good)
+    hostile = {port: [*HOSTILE.values()] for port in ports}
+    if case.settings:
+        hostile["control"] += [pmt.cons(pmt.intern(setting), value)
+                               for setting in case.settings for value in HOSTILE.values()]
+    expected = play(one, outputs, case.inputs, {port: [case.good[port]] for port in ports})
+    got = play(two, outputs, case.inputs, {port: [*hostile[port], case.good[port]]
+                                           for port in ports})
+    assert list(map(len, got.items)) == list(map(len, expected.items))
+    assert {port: len(sent) for port, sent in got.messages.items()} \
+        == {port: len(sent) for port, sent in expected.messages.items()}
+    if not case.inputs:
+        assert all(map(np.array_equal, got.items, expected.items))
+    settings = getattr(two, "_sink", two)
+    assert {name: getattr(settings, name)() for name in case.settings} == case.settings
+    for refused in case.refused.values():
+        assert (refused(one), refused(two)) == (0, len(HOSTILE))
+
+
+@pytest.mark.parametrize("name", [name for name in MESSAGES if name not in BARE])
+def test_a_hostile_value_costs_at_most_its_message(name, twins):
+    case = MESSAGES[name]()
+    one, two, ports, outputs = twins(case)
+    port = next(port for port in ports if port != "control")
+    bad = list(spoiled(case.good[port]))
+    if hasattr(two, "_most"):
+        two._most = len(bad) + 1
+    expected = play(one, outputs, (), {port: [case.good[port]]})
+    got = play(two, outputs, (), {port: [*bad, case.good[port]]})
+    refused = case.refused[port](two)
+    assert 0 < refused < len(bad)    # few of the values are valid, and some keys are not read
+    assert all(len(new) >= len(old) > 0 for new, old in (
+        *zip(got.items, expected.items, strict=True),
+        *((sent, expected.messages[port]) for port, sent in got.messages.items())))
+
+
+@pytest.mark.parametrize("name", STREAMS)
+def test_hostile_tags_leave_the_rest_of_the_stream_as_it_is(name, twins):
+    case = STREAMS[name]()
+    one, two, ports, outputs = twins(case)
+    tags = [(index, key, value) for index, value in enumerate(HOSTILE.values(), 1) for key in TAGS]
+    good_from = len(HOSTILE) + 10
+    tags.append((good_from, "noise_var", 0.1))    # as before
+    expected = play(one, outputs, case.inputs, dict.fromkeys(ports, ()))
+    got = play(two, outputs, case.inputs, dict.fromkeys(ports, ()), tags)
+    for items, wanted in zip(got.items, expected.items, strict=True):
+        assert items.shape == wanted.shape
+        assert items[good_from:] == pytest.approx(wanted[good_from:], abs=1e-4)
+    assert {port: len(sent) for port, sent in got.messages.items()} \
+        == {port: len(sent) for port, sent in expected.messages.items()}
+    # A number is a valid rate and a valid frequency.
+    assert case.failures(two) == (3 * len(HOSTILE) - 2 if name in RADIO else 0)
+
+
+@pytest.mark.parametrize("name", STREAMS)
+def test_an_exception_costs_the_items_of_its_call(name, twins, monkeypatch, capfd):
+    case = STREAMS[name]()
+    one, two, ports, outputs = twins(case)
+    expected = play(one, outputs, case.inputs, dict.fromkeys(ports, ()))
+    calls = fails_once(monkeypatch, *case.inner(two))
+    got = play(two, outputs, case.inputs, dict.fromkeys(ports, ()),
+               halfway=lambda: until(lambda: calls))
+    assert case.failures(one) == 0 and case.failures(two) == 1
+    assert len(calls) > 1 and "on purpose" in "".join(capfd.readouterr())
+    for items, wanted in zip(got.items, expected.items, strict=True):
+        assert items.shape == wanted.shape
+        half = len(items) // 2
+        lost = (items == 0).all(axis=1) | np.isnan(items).all(axis=1)
+        if case.repeats:
+            lost = ~np.isclose(items, wanted, atol=1e-4).all(axis=1)
+        assert lost.any() and not lost[half:].any()
+        assert np.isnan(items[lost]).all() or not items[lost].any()
+
+
+@pytest.mark.parametrize("name", MESSAGES)
+def test_an_exception_costs_its_message(name, twins, monkeypatch, capfd):
+    case = MESSAGES[name]()
+    one, two, ports, outputs = twins(case)
+    port = next(port for port in ports if port != "control")
+    expected = play(one, outputs, (), {port: [case.good[port]]})
+    fails_once(monkeypatch, *case.inner(two))
+    got = play(two, outputs, (), {port: [case.good[port]] * 2})
+    assert case.failures(two) == 1 and "on purpose" in "".join(capfd.readouterr())
+    assert all(map(np.array_equal, got.items, expected.items))
+    assert {port: len(sent) for port, sent in got.messages.items()} \
+        == {port: len(sent) for port, sent in expected.messages.items()}
+
+
+@pytest.mark.parametrize("name", SOURCES)
+def test_a_source_ends_at_an_exception(name, twins, monkeypatch, capfd):
+    case = SOURCES[name]()
+    one, two, *_ = twins(case)
+    assert all(map(len, play(one, [], (), {}).items))
+    fails_once(monkeypatch, *case.inner(two))
+    assert not any(map(len, play(two, [], (), {}).items))
+    assert case.failures(two) == 1 and "on purpose" in "".join(capfd.readouterr())
+
+
+def segments():
+    """Return the number of segments of shared memory that this process holds."""
+    rows = Path("/proc/sysvipc/shm").read_text().splitlines()[1:]
+    return sum(row.split()[4] == str(os.getpid()) for row in rows)
+
+
+@pytest.mark.parametrize("name", STREAMS | SOURCES)
+def test_discarded_flowgraphs_leave_no_shared_memory(name, tmp_path, monkeypatch):
+    def run():
+        (tmp_path / str(len(counts))).mkdir()
+        case = ALL[name]()
+        block, ports, outputs = make_with_ports(case, tmp_path / str(len(counts)), monkeypatch)
+        play(block, outputs, [items[:100] for items in case.inputs], dict.fromkeys(ports, ()))
+
+    counts = []
+    for _ in range(3):
+        run()
+        gc.collect()
+        counts.append(segments())
+    assert counts[0] == counts[2]

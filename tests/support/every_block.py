@@ -1,0 +1,315 @@
+# SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Every block of gnuradio.mimopack in a flowgraph: how to make it, and what it takes."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import lru_cache
+
+import numpy as np
+import pmt
+from detector_blocks import Source
+from gnuradio import gr, mimopack
+from gnuradio.mimopack import coding, recording
+from gnuradio.mimopack.blocks import DETECTOR_BLOCKS, wifi_pdus
+from gnuradio.mimopack.blocks.fec_encoder import u8_pmt
+from gnuradio.mimopack.blocks.streams import vector
+from gnuradio.mimopack.wifi.pdu import frame_to_pdus
+from simulated import problem
+from wifi_air import data_mpdu
+from wifi_blocks import HOSTILE, Messages, mixed, pdu, post, receive, run
+from wifi_frames import FRAMES
+
+CODE = "wimax:576:1/2"
+# Ports whose messages depend on the clock.
+_TIMED = ("status", "health", "written")
+
+
+def _number_of(name):
+    """Return a function that reads a number of a block's ``counts()``."""
+    return lambda block: block.counts()[name]
+
+
+@dataclass
+class Case:
+    """A block, and what the tests do with it.
+
+    Attributes:
+        make: function (folder) that makes the block.
+        inputs: an array of items for each stream input.
+        good: {message input: message that the block accepts}.
+        settings: {setting: value} that the message at port ``control`` changes.
+        refused: {message input: function (block) that returns the number of refused messages}.
+        inner: function (block) that returns (object, name) of a function that work() or a handler
+            calls.
+        failures: function (block) that returns the number of exceptions.
+        repeats: whether equal input gives equal output, even after an exception.
+    """
+
+    make: Callable
+    inputs: tuple = ()
+    good: dict = field(default_factory=dict)
+    settings: dict = field(default_factory=dict)
+    refused: dict = field(default_factory=dict)
+    inner: Callable = None
+    failures: Callable = lambda block: block.failures()
+    repeats: bool = True
+
+    def __post_init__(self):
+        self.inputs = tuple(self.inputs)
+        if self.settings:
+            self.good["control"] = pmt.to_pmt(self.settings)
+
+
+@dataclass
+class Played:
+    """What a block has sent: an array of items for each stream output, lists of messages."""
+
+    items: list
+    messages: dict
+
+
+class Keeper(gr.sync_block):
+    """Keep the items of a stream."""
+
+    def __init__(self, kind, width):
+        gr.sync_block.__init__(self, "keeper", [vector(kind, width)], None)
+        self._parts = [np.empty((0, width), kind)]
+
+    def work(self, input_items, _output_items):
+        count = len(input_items[0])
+        self._parts.append(input_items[0].reshape(count, -1).copy())
+        return count
+
+    def items(self):
+        return np.concatenate(self._parts)
+
+
+class Talker(gr.basic_block):
+    """Sends messages when it is told to, and ends."""
+
+    def __init__(self, messages, at_once):
+        gr.basic_block.__init__(self, "talker", None, None)
+        self._messages, self._at_once = messages, at_once
+        self.message_port_register_out(pmt.intern("out"))
+
+    def start(self):
+        if self._at_once:
+            self.say()
+        return gr.basic_block.start(self)
+
+    def say(self):
+        for message in self._messages:
+            self.message_port_pub(pmt.intern("out"), message)
+        post(self, "system", pmt.cons(pmt.intern("done"), pmt.from_long(1)))
+
+
+def play(block, ports_out, inputs, messages, tags=(), halfway=lambda: None):
+    """Run a block, which must end by itself.
+
+    Args:
+        block: the block.
+        ports_out: names of its message outputs.
+        inputs: an array of items for each stream input.
+        messages: {message input: messages}, sent when half of the items are on their way.
+        tags: (item, key, value) of the first input.
+        halfway: function called before these messages.
+    """
+    top = gr.top_block()
+    talkers = [Talker(sent, not inputs) for sent in messages.values()]
+    for port, talker in zip(messages, talkers, strict=True):
+        top.msg_connect(talker, "out", block, port)
+
+    def middle():
+        halfway()
+        for talker in talkers:
+            talker.say()
+
+    sources = [Source(items, () if port else tags, 97, None if port else (len(items) // 2, middle))
+               for port, items in enumerate(inputs)]
+    for port, source in enumerate(sources):
+        top.connect(source, (block, port))
+    kinds = list(block.out_sig()) if hasattr(block, "out_sig") else []
+    keepers = [Keeper(kind.base.type, kind.shape[0] if kind.shape else 1) for kind in kinds]
+    for port, keeper in enumerate(keepers):
+        top.connect((block, port), keeper)
+    sinks = {port: Messages() for port in ports_out}
+    for port, sink in sinks.items():
+        top.msg_connect(block, port, sink, "in")
+    run(top)
+    return Played([keeper.items() for keeper in keepers],
+                  {port: sink.messages() for port, sink in sinks.items() if port not in _TIMED})
+
+
+def make_with_ports(case, folder, monkeypatch):
+    """Return (block, names of its message inputs, names of its message outputs)."""
+    found = [], []
+    for kind, names in zip(("in", "out"), found, strict=True):
+        name = f"message_port_register_hier_{kind}"
+        register = getattr(gr.hier_block2, name)
+        monkeypatch.setattr(gr.hier_block2, name, lambda block, port, register=register,
+                            names=names: names.append(port) or register(block, port))
+    block = case.make(folder)
+    if isinstance(block, gr.hier_block2):
+        return block, *found
+    return block, *([port for port in pmt.to_python(ports) if port != "system"]
+                    for ports in (block.message_ports_in(), block.message_ports_out()))
+
+
+def spoiled(message):
+    """Yield a dictionary or PDU with a hostile value in place of each of its values."""
+    told, is_pdu = message, pmt.is_uniform_vector(pmt.cdr(message))
+    if is_pdu:
+        told = pmt.car(message)
+    keys = pmt.dict_keys(told)
+    for key in (pmt.nth(index, keys) for index in range(pmt.length(keys))):
+        for name in ("deep", "deep dicts", "symbol", "number", "bytes", "tuple"):
+            one = pmt.dict_add(told, key, HOSTILE[name])
+            yield pmt.cons(one, pmt.cdr(message)) if is_pdu else one
+
+
+@lru_cache(maxsize=1)
+def received():
+    """Return (samples of two antennas, {port: messages of wifi_receiver})."""
+    samples, _ = mixed(count=6)
+    return samples, {name: sink.messages() for name, sink in receive(samples)[1].items()}
+
+
+def _cut_out():
+    """Return a PDU of wifi_synchroniser."""
+    block = mimopack.wifi_synchroniser(2)
+    return play(block, ["frames"], tuple(received()[0][..., None]), {}).messages["frames"][0]
+
+
+def _detector(make):
+    y, h, *_ = problem(3000, 2, 2, "qpsk", 12.0)
+    return Case(lambda folder: make(num_tx=2, num_rx=2, constellation="qpsk", backend="cpu"),
+                (y, h.reshape(-1, 4)), settings={"noise_var": 0.2},
+                inner=lambda block: (block._detector, "detect"))
+
+
+def _bits(*shape):
+    return np.random.default_rng(1).integers(0, 2, shape, np.uint8)
+
+
+def _reals(*shape):
+    return np.random.default_rng(2).standard_normal(shape).astype(np.float32)
+
+
+def _samples(*shape):
+    return _reals(*shape, 2).view(np.complex64)[..., 0]
+
+
+def _iterative():
+    block = mimopack.codeword_modulator(CODE, 2, "qpsk")
+    x, = play(block, [], (_bits(400, 288),), {}).items
+    vectors = block.vectors()
+    h = _samples(400, vectors, 2, 2)
+    y = np.einsum("nvij,nvj->nvi", h, x.reshape(400, vectors, 2))
+    y += 0.1 * _samples(400, vectors, 2)
+    return Case(lambda folder: mimopack.iterative_receiver(
+        2, 2, "qpsk", CODE, iterations=2, backend="cpu"),
+        (y.reshape(400, -1), h.reshape(400, -1)), settings={"noise_var": 0.2, "iterations": 1},
+        inner=lambda block: (block, "_noise"))
+
+
+def _llr_pdu():
+    llr = 4 * (2.0 * coding.get(CODE).encode(_bits(1, 288)) - 1)
+    return pmt.cons(pmt.PMT_NIL, pmt.init_f32vector(576, llr.ravel().tolist()))
+
+
+def _source(folder):
+    writer = recording.Writer(folder / "played", 2, 20e6)
+    with recording.Recorder(writer) as recorder:
+        recorder.write(_samples(2, 5000), 0)
+    return mimopack.sigmf_multichannel_source(folder / "played")
+
+
+def _view(name, port, **arguments):
+    return Case(lambda folder: getattr(mimopack, name)(**arguments),
+                good={port: received()[1][port][1]}, refused={port: lambda block: block.refused()},
+                inner=lambda block: (block, "_accept"), failures=lambda block: block.refused())
+
+
+def _receiving(name, **settings):
+    return Case(lambda folder: getattr(mimopack, name)(2), received()[0][..., None],
+                settings={"threshold": 0.4, **settings},
+                inner=lambda block: (block._sink.engine, "process"))
+
+
+def _recording(name, inner, **good):
+    told = pmt.to_pmt({"start": 10, "num_samples": 20})
+    return Case(lambda folder: getattr(mimopack, name)(folder / "made", 2),
+                _samples(2, 20_000, 1), good={"frames": told, **good},
+                refused={"frames": _number_of("failures")}, inner=inner,
+                failures=_number_of("failures"))
+
+
+# {name of a block with stream inputs: function that makes its case}
+STREAMS = {name: lambda make=make: _detector(make) for name, make in DETECTOR_BLOCKS.items()} | {
+    "ber_meter": lambda: Case(
+        lambda folder: mimopack.ber_meter(10, 2, 1), (_bits(2000, 10), _bits(2000, 20)),
+        inner=lambda block: (np, "count_nonzero")),
+    "codeword_modulator": lambda: Case(
+        lambda folder: mimopack.codeword_modulator(CODE, 2, "qpsk"), (_bits(2000, 288),),
+        inner=lambda block: (block._layout, "spread")),
+    "fec_decoder": lambda: Case(
+        lambda folder: mimopack.fec_decoder(CODE, backend="cpu"), (_reals(1000, 576),),
+        settings={"iterations": 3}, inner=lambda block: (block._engine, "decide")),
+    "fec_encoder": lambda: Case(
+        lambda folder: mimopack.fec_encoder(CODE), (_bits(2000, 288),),
+        inner=lambda block: (type(block._code), "encode")),
+    "iterative_receiver": _iterative,
+    "llr_meter": lambda: Case(
+        lambda folder: mimopack.llr_meter(), (_reals(9000, 1), _bits(9000, 1)),
+        inner=lambda block: (block._recent, "add")),
+    "mimo_channel": lambda: Case(
+        lambda folder: mimopack.mimo_channel(2, 3, "tdl_a", 50e-9, seed=1), _samples(2, 20_000, 1),
+        settings={"snr_db": 10.0, "cfo": 5.0}, inner=lambda block: (block._channel, "_taps")),
+    "rayleigh_channel": lambda: Case(
+        lambda folder: mimopack.rayleigh_channel(2, 2, seed=1), (_samples(9000, 2),),
+        settings={"snr_db": 10.0}, inner=lambda block: (np, "einsum"), repeats=False),
+    "sigmf_multichannel_sink": lambda: _recording(
+        "sigmf_multichannel_sink", lambda block: (block.recorder, "write")),
+    "sigmf_ring_sink": lambda: _recording(
+        "sigmf_ring_sink", lambda block: (block.ring, "write"), trigger=pmt.intern("text")),
+    "wifi_receiver": lambda: _receiving("wifi_receiver", detector="mmse"),
+    "wifi_synchroniser": lambda: _receiving("wifi_synchroniser"),
+}
+# The same for blocks that only messages feed.
+MESSAGES = {
+    "fec_decoder_pdu": lambda: Case(
+        lambda folder: mimopack.fec_decoder_pdu(CODE, backend="cpu", llr_output=True),
+        good={"in": _llr_pdu()}, settings={"iterations": 3},
+        refused={"in": lambda block: block.refused()},
+        inner=lambda block: (block, "_decode"), failures=lambda block: block.refused()),
+    "fec_encoder_pdu": lambda: Case(
+        lambda folder: mimopack.fec_encoder_pdu(CODE),
+        good={"in": pmt.cons(pmt.PMT_NIL, u8_pmt(_bits(288)))},
+        refused={"in": lambda block: block.refused()},
+        inner=lambda block: (type(block._code), "encode"), failures=lambda block: block.refused()),
+    "wifi_airtime": lambda: _view("wifi_airtime", "frames", row_seconds=1e-5),
+    "wifi_channel_view": lambda: _view("wifi_channel_view", "csi", num_rx=2),
+    "wifi_condition_view": lambda: _view("wifi_condition_view", "csi"),
+    "wifi_decoder": lambda: Case(
+        lambda folder: mimopack.wifi_decoder(2), good={"in": _cut_out()},
+        settings={"detector": "mmse"}, refused={"in": lambda block: block.failures()},
+        inner=lambda block: (block._engine, "decode")),
+    "wifi_levels": lambda: _view("wifi_levels", "frames", num_rx=2),
+    "wifi_linear_loss": lambda: _view("wifi_linear_loss", "csi", least_streams=1, interval=0.0),
+    "wifi_meter": lambda: _view("wifi_meter", "frames"),
+    "wifi_pcap_sink": lambda: Case(
+        lambda folder: mimopack.wifi_pcap_sink(folder / "made.pcap"),
+        good={"in": wifi_pdus.to_pmt(*frame_to_pdus(FRAMES[0])[0])},
+        refused={"in": lambda block: block.refused()},
+        inner=lambda block: (block._writer, "write_pdu"), failures=lambda block: block.refused()),
+    "wifi_symbols": lambda: _view("wifi_symbols", "symbols"),
+    "wifi_transmitter": lambda: Case(
+        lambda folder: mimopack.wifi_transmitter(), good={"in": pdu(data_mpdu(50, 1)[:-4])},
+        refused={"in": lambda block: block.refused()},
+        inner=lambda block: (block, "_accept"), failures=lambda block: block.refused()),
+}
+# Blocks without any input.
+SOURCES = {
+    "sigmf_multichannel_source": lambda: Case(_source, inner=lambda block: (block.reader, "read")),
+}
