@@ -7,6 +7,7 @@ import hashlib
 import json
 import os
 import textwrap
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
