@@ -13,6 +13,8 @@ constexpr std::int64_t fcs = 4, word = 4;
 constexpr std::uint8_t signature = 0x4E;
 /* Words of the smallest MPDU, an acknowledgement, with its delimiter: 4 + 14 bytes */
 constexpr std::int64_t smallest = 5;
+/* Bytes of MPDUs with a wrong FCS, as a multiple of the PSDU's bytes */
+constexpr std::int64_t most_wrong = 4;
 
 /* CRC-32 of eight bytes at a time: table [n] holds the CRC of a byte and n zeros. */
 using crc_tables = std::array<std::array<std::uint32_t, 256>, 8>;
@@ -145,15 +147,20 @@ mpdu_places find_mpdus(const std::uint8_t* psdu, std::int64_t length, bool aggre
     if (aggregated) {
         delimiters = find_delimiters(psdu, length);
         std::int64_t free = 0; /* first word that is not known */
+        /* A wrong length that passed a CRC must not hide what follows. But a PSDU made to
+         * do harm may have a delimiter in each word. */
+        std::int64_t left = most_wrong * length;
         for (const delimiter& one : delimiters) {
             const std::int64_t begin = word * (one.place + 1);
-            if (!one.length || one.place < free || begin + one.length > length)
+            if (!one.length || one.place < free || begin + one.length > length ||
+                one.length > left)
                 continue;
             const bool ok = fcs_fits(psdu + begin, one.length);
             out.mpdus.push_back({ begin, one.length, ok });
-            /* A wrong length that passed a CRC must not hide what follows. */
             if (ok)
                 free = one.place + 1 + words(one.length);
+            else
+                left -= one.length;
         }
     } else if (length)
         out.mpdus.push_back({ 0, length, fcs_fits(psdu, length) });

@@ -119,6 +119,14 @@ class TestComplete:
             complete += all_there
         assert 500 < complete < 2500
 
+    def test_a_delimiter_in_each_word_does_not_fill_the_memory(self):
+        psdu = mac.delimiter(4000) * 4096
+        found, complete = mac.split(psdu, True)
+        assert found[0].offset == 4 and not any(mpdu.fcs_ok for mpdu in found) and not complete
+        assert len(psdu) < sum(len(mpdu.data) for mpdu in found) <= 4 * len(psdu)
+        assert wifi_reference.find_mpdus(psdu, True) == (
+            [(mpdu.offset, 4000, False) for mpdu in found], False)
+
     @pytest.mark.parametrize("format_of", [
         lambda n: HT(9, n, aggregated=True), lambda n: VHT.of_length(4, n, 2)])
     def test_the_frame_tells(self, format_of, tmp_path):

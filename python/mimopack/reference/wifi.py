@@ -645,13 +645,16 @@ def find_mpdus(psdu, aggregated):
         if psdu[4 * place + 3] == 0x4E and delimiter_crc(head) == psdu[4 * place + 2]:
             delimiters.append((place, head >> 4 | (head >> 2 & 3) << 12, bool(head & 1)))
     found, free = [], 0    # words before `free` are assigned
+    left = 4 * len(psdu)    # bytes of MPDUs with a wrong FCS
     for place, length, _ in delimiters:
         begin = 4 * (place + 1)
-        if length and place >= free and begin + length <= len(psdu):
+        if length and place >= free and begin + length <= len(psdu) and length <= left:
             ok = fits(psdu[begin:begin + length])
             found.append((begin, length, ok))
             if ok:
                 free = place + 1 - -length // 4
+            else:
+                left -= length
     if not found or not all(ok for _, _, ok in found):
         return found, False
     known = set()

@@ -106,7 +106,8 @@ def split(psdu, aggregated):
     """Find the MPDUs of a PSDU: the subframes of an A-MPDU, or else the whole PSDU.
 
     After a delimiter with a wrong CRC, the search for the next one continues at multiples of four
-    bytes (§9.7.3).
+    bytes (§9.7.3). MPDUs with a wrong FCS may overlap, up to four times the bytes of the PSDU in
+    all; further MPDUs that would exceed this are left out.
 
     Args:
         psdu: bytes.
