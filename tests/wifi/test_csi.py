@@ -11,6 +11,7 @@ import subprocess
 import sys
 import tracemalloc
 import weakref
+import zipfile
 from dataclasses import fields, replace
 from pathlib import Path
 
@@ -411,8 +412,25 @@ def changed(name, value):
     return change
 
 
+def torn(path):
+    """Take a brace out of the header of an array."""
+    with zipfile.ZipFile(path) as archive:
+        members = {name: archive.read(name) for name in archive.namelist()}
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, content in members.items():
+            archive.writestr(name, content.replace(b"}", b" ", 1))
+
+
+def shifted(path):
+    """Take bytes out of the middle: the archive then begins before the file."""
+    content = path.read_bytes()
+    path.write_bytes(content[:40] + content[300:])
+
+
 @pytest.mark.parametrize("spoil", [
-    cut, empty, one_array, pickled, other_arrays, changed("layout", 2), changed("csi", np.ones(3)),
+    cut, empty, one_array, pickled, other_arrays, torn, shifted, changed("layout", 2),
+    changed("csi", np.ones(3)), changed("mcs", np.ones(5)), changed("source", np.zeros(5)),
+    changed("noise", np.ones((5, 3))), changed("csi_shape", np.full((5, 3), -1)),
     changed("csi_offset", np.zeros(2, int)), changed("time", np.zeros(1)),
     changed("csi_shape", np.full((5, 3), 7))], ids=lambda spoil: spoil.__name__)
 def test_reader_refuses(tmp_path, spoil):

@@ -368,11 +368,37 @@ def read_csi(path):
         layout = int(arrays["layout"])
         if layout != LAYOUT:
             raise ValueError(f"layout: got {layout}, allowed is {LAYOUT}")
+        _check(arrays)
         return _records(arrays)
-    except (ValueError, LookupError, TypeError, AttributeError, EOFError,
-            zipfile.BadZipFile) as error:
+    except (OSError, ImportError):
+        raise
+    except Exception as error:    # a damaged file raises almost anything, MemoryError too
         raise ValueError(f"path: {path} is not a complete file of channel state information: "
-                         f"{error}") from error
+                         f"{' '.join(str(error).split()) or type(error).__name__}") from error
+
+
+def _check(arrays):
+    """Check types and shapes of the arrays of a file, and that they describe each other."""
+    frames = len(arrays["csi_shape"])
+    antennas = arrays["csi_shape"][:, 1]
+    for name, dtype, shape in (
+            *((name, dtype, (frames,)) for name, dtype in _SCALARS.items()),
+            *((name, float, (frames, *antennas[:1]) if frames else None) for name in _ANTENNAS),
+            ("csi_shape", int, (frames, 3)), ("csi_offset", int, (frames + 1,)),
+            ("carriers_offset", int, (frames + 1,)), ("csi", complex, None),
+            ("carriers", int, None)):
+        array = arrays[name]
+        if array.dtype.kind != np.dtype(dtype).kind or shape not in (None, array.shape):
+            raise ValueError(f"{name}: got type {array.dtype} of shape {array.shape}, must be "
+                             f"{np.dtype(dtype)}" + (f" of shape {shape}" if shape else ""))
+    if (arrays["csi_shape"] < 0).any() or (antennas != antennas[:1]).any():
+        raise ValueError("csi_shape: got sizes that are negative or differ in the number of "
+                         "antennas")
+    for name, sizes in (("csi", arrays["csi_shape"].prod(axis=1)),
+                        ("carriers", arrays["csi_shape"][:, 0])):
+        ends = np.concatenate([[0], np.cumsum(sizes)])
+        if not np.array_equal(arrays[f"{name}_offset"], ends) or arrays[name].shape != ends[-1:]:
+            raise ValueError(f"{name}: got {arrays[name].size} values, which do not fit csi_shape")
 
 
 def _records(arrays):
@@ -391,8 +417,12 @@ def _records(arrays):
 
 
 def _load_npz(path):
-    with open(path, "rb") as file, np.load(file, allow_pickle=False) as arrays:
-        return dict(arrays)
+    with open(path, "rb") as file:
+        try:
+            with np.load(file, allow_pickle=False) as arrays:
+                return dict(arrays)
+        except OSError as error:    # places in a damaged archive may lie before its beginning
+            raise ValueError(str(error)) from error
 
 
 def _load_hdf5(path):

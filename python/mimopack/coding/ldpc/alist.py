@@ -40,11 +40,13 @@ def read_alist(path):
     if len(lines) != HEADER_LINES + num_bits + num_checks:
         raise ValueError(f"{path}: got {len(lines)} lines, must be "
                          f"{HEADER_LINES + num_bits + num_checks}")
-    of_columns = lines[HEADER_LINES:HEADER_LINES + num_bits]
-    columns, rows = _ones(path, "column", of_columns, lines[2], num_checks)
-    codes = (ParityChecks(num_checks, rows, columns, num_bits),
-             ParityChecks(num_checks, *_ones(path, "row", lines[HEADER_LINES + num_bits:],
-                                             lines[3], num_bits), num_bits))
+    columns, rows = _ones(path, "column", lines[HEADER_LINES:HEADER_LINES + num_bits], lines[2],
+                          num_checks)
+    by_row = _ones(path, "row", lines[HEADER_LINES + num_bits:], lines[3], num_bits)
+    try:
+        codes = [ParityChecks(num_checks, *ones, num_bits) for ones in ((rows, columns), by_row)]
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}") from None
     if not all(map(np.array_equal, *(code.checks() for code in codes))):
         raise ValueError(f"{path}: got rows and columns that describe different matrices, must "
                          "describe the same")
