@@ -434,3 +434,15 @@ def test_exceptions_are_failures():
     samples = stream(HT(9, 100), data_mpdu(72), 2)
     (frame,), counts = receive(samples, detector=lambda *size: Broken(*size))
     assert frame.problem == "failed: RuntimeError" and counts["failures"] == 1
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, 1e30])
+def test_samples_that_are_no_numbers_leave_finite_offsets(value):
+    psdu = mac.aggregate(MPDUS)
+    form = HT(7, len(psdu), aggregated=True)
+    samples = stream(form, psdu, 1)
+    samples[:, 400 + form.data_start + 40] = value
+    with np.errstate(all="ignore"):
+        (frame,), counts = receive(samples, detector="mmse")
+    assert frame.problem == "" and not counts["failures"]
+    assert np.isfinite(frame.cfo_hz) and np.isfinite(frame.sampling_offset_ppm)

@@ -399,10 +399,11 @@ class FrameDecoder:
             if self._keep_symbols or error is None:
                 error, symbols = self._equalised(f, d)
             evm = _core.wifi.decibels(error)
-        step = (d.phase_step / (2 * np.pi * f.symbol * scale)).tolist()
+        # Symbols that are not finite have no phase; the preamble still tells the carrier offset.
+        step = _finite(d.phase_step / (2 * np.pi * f.symbol * scale)).tolist()
         # Change the sign: d.sampling_offset is positive for a slow clock of the transmitter, but
         # the report is positive for a fast one.
-        offset = (0.0 - 1e6 * d.sampling_offset).tolist()
+        offset = _finite(0.0 - 1e6 * d.sampling_offset).tolist()
         start = ((d.delay - _LTF_START) * scale).tolist()
         non_ht, vht = isinstance(f, NonHT), isinstance(f, VHT)
         frames = []
@@ -450,6 +451,11 @@ def _with_length(f, sig_b):
 
 def _differ(payload, other):
     return not np.array_equal(payload.scrambled, other.scrambled)
+
+
+def _finite(values):
+    """Return values with 0 in place of those that are not finite."""
+    return np.where(np.isfinite(values), values, 0.0)
 
 
 def _incomplete(payloads):
