@@ -104,3 +104,13 @@ def test_decoder_refuses_a_frame_with(key, value):
     run(top)
     assert len(sink.received) == 1
     assert decoder.failures() == 1
+
+
+def test_a_frame_without_format_needs_a_problem():
+    samples, _ = mixed(count=1)
+    found = wifi.Synchroniser(2)
+    one, = found.process(samples) + found.finish()
+    message = wifi_pmt.found_to_pmt(one, 20e6)
+    told = pmt.dict_add(pmt.car(message), pmt.intern("format"), pmt.PMT_NIL)
+    with pytest.raises(ValueError, match="problem: got no text, must say why there is no format"):
+        wifi_pmt.found_from_pmt(pmt.cons(told, pmt.cdr(message)), 2, 20e6)

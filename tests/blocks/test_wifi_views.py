@@ -197,3 +197,25 @@ def test_points_of_frames_with_too_few_streams_are_left_out():
         top.connect((tested, index), sink)
     run(top)
     assert [sink.data() for sink in sinks] == [[2] * 40] * 2
+
+
+@pytest.mark.filterwarnings("error")
+def test_numbers_too_large_for_a_display_stay_finite(received):
+    told = pmt.dict_add(received.told[0], pmt.intern("antenna_snr_db"),
+                        pmt.init_f64vector(2, [1e300, -1e300]))
+    shown = view(mimopack.wifi_levels(2), "frames", [told], [1] * 4)
+    largest = np.finfo(np.float32).max
+    assert [one[0, 0] for one in shown[:2]] == [largest, -largest]
+    told = pmt.dict_add(received.told[0], pmt.intern("snr_db"), pmt.from_double(1e300))
+    assert np.isfinite(view(mimopack.wifi_meter(2), "frames", [told], [2] * 3, True)).all()
+
+
+def test_matrices_without_a_loss_are_refused(received):
+    message = next(one for one, frame in zip(received.csi, received.frames, strict=True)
+                   if frame.format.num_streams == 2)
+    told = pmt.dict_add(pmt.car(message), pmt.intern("noise"), pmt.init_f64vector(2, [0.0, 0.0]))
+    matrices = [1e30 + 0j] * pmt.length(pmt.cdr(message))
+    tested = mimopack.wifi_linear_loss(length=3, interval=0)
+    view(tested, "csi", [pmt.cons(told, pmt.init_c32vector(len(matrices), matrices)), message],
+         [3] * 3, twice=True)
+    assert tested.refused() == 1 and np.isfinite(tested.history()).all()

@@ -134,6 +134,8 @@ def found_from_pmt(message, num_rx, sample_rate):
     header = Header(_format(told), _text(told, "problem"),
                     num_samples // max(1, round(sample_rate / 20e6)), _whole(told, "centre"),
                     noise, signal, _announced(told))
+    if header.format is None and not header.problem:
+        raise ValueError("problem: got no text, must say why there is no format")
     if not 0 <= preamble.window - first < 2**20:
         raise ValueError(f"window: got {preamble.window}, must be {first} (first) to "
                          f"{first + 2**20 - 1}")

@@ -253,8 +253,9 @@ class wifi_meter(message_source):
         snr_db = pmt.dict_ref(message, pmt.intern("snr_db"), pmt.PMT_NIL)
         evm_db = pmt.dict_ref(message, pmt.intern("evm_db"), pmt.PMT_NIL)
         worst = max(pmt.f64vector_elements(evm_db), default=0.0) if pmt.is_f64vector(evm_db) else 0
-        values = np.array([pmt.to_double(snr_db) if pmt.is_real(snr_db) else 0.0, worst,
-                           float(mpdus == 0)], np.float32)
+        with np.errstate(over="ignore"):
+            values = np.array([pmt.to_double(snr_db) if pmt.is_real(snr_db) else 0.0, worst,
+                               float(mpdus == 0)]).astype(np.float32)
         name = pmt.dict_ref(message, pmt.intern("format"), pmt.PMT_NIL)
         name = pmt.symbol_to_string(name) if pmt.is_symbol(name) else "unknown"
         if len(self._formats) > 100:
@@ -328,7 +329,8 @@ class wifi_levels(message_source):
         for name, found in zip(("antenna_snr_db", "level_dbfs"), values, strict=True):
             if found.size != self._num_rx:
                 raise ValueError(f"{name}: got {found.size} values, must be {self._num_rx}")
-        values = np.nan_to_num(np.concatenate(values)).astype(np.float32)
+        with np.errstate(over="ignore"):
+            values = np.nan_to_num(np.concatenate(values).astype(np.float32))
         self._queue.put([one[None] for one in values])
 
 
@@ -422,12 +424,15 @@ class wifi_linear_loss(message_source):
         f = _frame_format(told, matrices.shape[2])
         detector = pmt.dict_ref(told, pmt.intern("detector"), pmt.PMT_NIL)
         detector = pmt.symbol_to_string(detector) if pmt.is_symbol(detector) else ""
-        losses = linear_loss(f, ChannelState(carriers, matrices, noise), detector)
+        with np.errstate(all="ignore"):
+            losses = linear_loss(f, ChannelState(carriers, matrices, noise), detector)
         self._choosing.done()
         if losses is not None:
+            values = np.array([losses.mmse_db, losses.zf_db, losses.margin_db], np.float32)
+            if np.isnan(values).any():
+                raise ValueError("got channel matrices too large to compare detectors")
             self._last = losses
-            values = losses.mmse_db, losses.zf_db, losses.margin_db
-            self._history.append(np.clip(np.array(values, np.float32), -100, 40))
+            self._history.append(np.clip(values, -100, 40))
             self._queue.put(_shown(self.history()))
 
 
