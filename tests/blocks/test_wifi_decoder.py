@@ -114,3 +114,14 @@ def test_a_frame_without_format_needs_a_problem():
     told = pmt.dict_add(pmt.car(message), pmt.intern("format"), pmt.PMT_NIL)
     with pytest.raises(ValueError, match="problem: got no text, must say why there is no format"):
         wifi_pmt.found_from_pmt(pmt.cons(told, pmt.cdr(message)), 2, 20e6)
+
+
+def test_an_offset_may_be_an_integer():
+    samples, sent = mixed(count=1)
+    found = wifi.Synchroniser(2)
+    one, = found.process(samples) + found.finish()
+    message = wifi_pmt.found_to_pmt(one, 20e6)
+    told = pmt.dict_add(pmt.car(message), pmt.intern("cfo"), pmt.from_long(0))
+    again = wifi_pmt.found_from_pmt(pmt.cons(told, pmt.cdr(message)), 2, 20e6)
+    frame, = wifi.Receiver(2).decode([again])
+    assert frame.psdu == sent[0].psdu

@@ -125,7 +125,7 @@ def found_from_pmt(message, num_rx, sample_rate):
                          f"{max(1, round(sample_rate / 20e6)) - 1}")
     first = _whole(told, "first")
     preamble = Preamble(_whole(told, "start"), _whole(told, "window"),
-                        _number(told, "cfo"), subchannels)
+                        float(_number(told, "cfo")), subchannels)
     signal, noise = _reals(told, "signal", num_rx), _reals(told, "noise", num_rx)
     if not (noise > 0).all() or not (signal >= 0).all():
         raise ValueError("signal, noise: got an invalid power, must be at least 0 (signal) and "
