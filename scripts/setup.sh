@@ -8,9 +8,10 @@ set -euo pipefail
 
 usage() {
     cat <<'EOF'
-usage: scripts/setup.sh [--tests] [--with-cupy] [--isas native|all]
+usage: scripts/setup.sh [--tests] [--fuzzers] [--with-cupy] [--isas native|all]
 
   --tests       also install pytest, ruff, and the programs that the tests use (tshark, scapy, h5py)
+  --fuzzers     also install Atheris and clang++, for scripts/fuzz.py
   --with-cupy   also install CuPy, for NVIDIA GPUs (backend cuda)
   --isas        instruction sets to compile for: native (the best one of this machine, takes a third
                 of the time) or all (of this kind of processor, the default with --tests)
@@ -18,11 +19,13 @@ EOF
 }
 
 tests=no
+fuzzers=no
 cupy=no
 isas=
 while [ $# -gt 0 ]; do
     case $1 in
         --tests) tests=yes ;;
+        --fuzzers) fuzzers=yes ;;
         --with-cupy) cupy=yes ;;
         --isas)
             isas=${2:-}
@@ -105,6 +108,7 @@ packages=(
     libsoapysdr-dev nlohmann-json3-dev
 )
 [ $tests = no ] || packages+=(python3-yaml python3-h5py python3-soapysdr tshark)
+[ $fuzzers = no ] || packages+=(clang libclang-rt-dev llvm)
 missing=()
 if command -v dpkg-query > /dev/null; then
     for package in "${packages[@]}"; do
@@ -160,6 +164,10 @@ if [ $tests = yes ]; then
     need ruff ruff
     need scapy scapy    # reads captures, like tshark
     need nvidia.cu13 nvidia-cuda-nvrtc    # compiles GPU programs without a GPU
+fi
+
+if [ $fuzzers = yes ]; then
+    need atheris atheris
 fi
 
 if [ $cupy = yes ]; then

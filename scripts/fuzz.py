@@ -1,0 +1,214 @@
+#!/usr/bin/env python3
+# SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Fuzz the parts that parse input from outside, guided by coverage.
+
+    scripts/fuzz.py TARGET ... [--runs N] [--seconds S] [--jobs J] [--merge]
+
+A target is a module in tests/fuzz/fuzz_targets, which runs under Atheris, or a C++ file in
+tests/fuzz/cpp, which clang++ builds with libFuzzer and the sanitizers of addresses and of undefined
+behaviour. "all" runs all targets, one after another. The script needs Atheris, clang++ and an
+importable gnuradio.mimopack. The first two come with scripts/setup.sh --fuzzers; the environment
+variable CLANGXX names another compiler.
+
+Inputs that reach new code are kept in build/fuzz/TARGET/inputs, and later runs begin with them. A
+finding is an input in build/fuzz/TARGET. Run it again by its path:
+
+    scripts/fuzz.py TARGET --input build/fuzz/TARGET/finding-...
+
+The exit status is 1 if there is a finding.
+"""
+
+import argparse
+import os
+import random
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+FUZZ = ROOT / "tests/fuzz"
+CORPUS = ROOT / "tests/data/fuzz"
+WORK = ROOT / "build/fuzz"
+sys.path.insert(0, str(FUZZ))
+# Seconds after which one input is a finding, and megabytes of memory that are one.
+SECONDS, MEGABYTES = 20, 3000
+EXECUTED = re.compile(r"stat::number_of_executed_units:\s*(\d+)")
+# {C++ target: (its sources in the library, further options of the compiler)}. pybind11 shares types
+# only between modules of one compiler, and GNU Radio's come from GCC.
+LIBRARY = {
+    "mpdus.cc": (["lib/wifi/mac.cc"], ["-lz"]),
+    "headers.cc": (["lib/wifi/headers.cc", "lib/wifi/samples.cc", "lib/wifi/signal_fields.cc",
+                    "lib/wifi/smoothing.cc"], []),
+    "scan.cc": (["lib/wifi/scan.cc", "lib/wifi/samples.cc"], []),
+    "messages.cc": (["lib/runtime/messages.cc"],
+                    ['-DPYBIND11_COMPILER_TYPE="_gcc"', "$ABI", "$PYTHON", "-lgnuradio-pmt",
+                     "-lgnuradio-runtime"])}
+NATIVE_MAX_LEN = 1024
+SANITIZERS = ["-fsanitize=fuzzer,address,undefined", "-fno-sanitize-recover=undefined"]
+# Python's own allocator would hide errors in the use of memory from the sanitizer.
+ENVIRONMENT = {"PYTHONMALLOC": "malloc", "ASAN_OPTIONS": "detect_leaks=0"}
+
+
+def targets():
+    """Return the names of all targets."""
+    import fuzz_targets
+    return [*fuzz_targets.NAMES, *LIBRARY]
+
+
+def options(name, runs=0, seconds=0, seed=0, max_len=None):
+    """Return libFuzzer's options."""
+    told = [f"-artifact_prefix={WORK / name}/finding-", f"-timeout={SECONDS}",
+            f"-rss_limit_mb={MEGABYTES}", "-print_final_stats=1", f"-seed={seed}"]
+    told += [f"-runs={runs}"] * bool(runs) + [f"-max_total_time={seconds}"] * bool(seconds)
+    return told + [f"-max_len={max_len}"] * bool(max_len)
+
+
+def folders(name):
+    """Return the folders of a target's inputs: the one for new inputs first."""
+    (WORK / name).mkdir(parents=True, exist_ok=True)
+    (WORK / name / "inputs").mkdir(exist_ok=True)
+    return [WORK / name / "inputs", *[CORPUS / name] * (CORPUS / name).is_dir()]
+
+
+def run_module(name, arguments):
+    """Run a target in Python under Atheris with libFuzzer's arguments; does not return."""
+    try:
+        import atheris
+    except ImportError:
+        sys.exit("fuzz: there is no Atheris in this Python: run scripts/setup.sh --fuzzers")
+    import fuzz_targets
+    from fuzz_targets import mutations
+    with atheris.instrument_imports(include=["gnuradio.mimopack"]):
+        module = fuzz_targets.load(name)
+    for index, seed in enumerate(module.seeds()):
+        (WORK / name / "inputs" / f"seed-{index:02d}").write_bytes(seed)
+
+    def mutate(data, most, seed):
+        rng = random.Random(seed)
+        if not rng.randrange(4):
+            return atheris.Mutate(data, most)
+        return module.mutate(data, rng)[:most]
+
+    # libFuzzer's own changes are faster where there is no structure to keep.
+    own = {} if module.mutate is mutations.of_bytes else {"custom_mutator": mutate}
+    atheris.Setup([sys.argv[0], *arguments, f"-max_len={module.MAX_LEN}"], module.check, **own)
+    atheris.Fuzz()
+
+
+def _python():
+    """Return the options to embed the Python that GNU Radio uses."""
+    return subprocess.run(["/usr/bin/python3-config", "--embed", "--includes", "--ldflags"],
+                          capture_output=True, text=True, check=True).stdout.split()
+
+
+def _abi():
+    """Return the option that gives pybind11 the version of GCC's ABI."""
+    told = subprocess.run(["g++", "-dM", "-E", "-x", "c++", "/dev/null"], capture_output=True,
+                          text=True, check=True).stdout
+    version = re.search(r"#define __GXX_ABI_VERSION (\d+)", told)[1]
+    return [f'-DPYBIND11_BUILD_ABI="_cxxabi{version}"']
+
+
+SPECIAL = {"$PYTHON": _python, "$ABI": _abi}
+
+
+def build(name):
+    """Compile a C++ target if it is older than its sources, and return the program's path."""
+    program = WORK / name / "program"
+    program.parent.mkdir(parents=True, exist_ok=True)
+    sources, more = LIBRARY[name]
+    sources = [FUZZ / "cpp" / name, *(ROOT / source for source in sources)]
+    more = [word for one in more for word in (SPECIAL[one]() if one in SPECIAL else [one])]
+    headers = [*(ROOT / "lib").rglob("*.h"), *(FUZZ / "cpp").glob("*.h")]
+    if program.is_file() and all(one.stat().st_mtime < program.stat().st_mtime
+                                 for one in [*sources, *headers]):
+        return program
+    compiler = shutil.which(os.environ.get("CLANGXX", "clang++"))
+    if compiler is None:
+        sys.exit("fuzz: there is no clang++: run scripts/setup.sh --fuzzers, or name a compiler in "
+                 "CLANGXX")
+    command = [compiler, "-std=c++17", "-O1", "-g", *SANITIZERS,
+               "-fvisibility=hidden", "-Wno-deprecated-declarations", "-DMIMOPACK_ISA=baseline",
+               "-include", str(FUZZ / "cpp/gcc.h"), f"-I{ROOT / 'lib'}", *map(str, sources), *more,
+               "-o", str(program)]
+    print(shlex.join(command), flush=True)
+    if subprocess.run(command).returncode:
+        sys.exit(f"fuzz: {name} was not compiled")
+    return program
+
+
+def command_of(name):
+    """Return the command that runs a target; libFuzzer's arguments follow."""
+    if name in LIBRARY:
+        return [str(build(name))]
+    return [sys.executable, __file__, "--module", name]
+
+
+def fuzz(name, arguments):
+    """Run a target in several processes; return whether there was no finding."""
+    command, logs, running = command_of(name), [], []
+    inputs = [str(folder) for folder in folders(name)]
+    native = ENVIRONMENT if name in LIBRARY else {}
+    start = time.monotonic()
+    for job in range(arguments.jobs):
+        told = options(name, -(-arguments.runs // arguments.jobs), arguments.seconds,
+                       arguments.seed + job + 1, NATIVE_MAX_LEN if name in LIBRARY else None)
+        logs.append(WORK / name / f"log-{job}.txt")
+        with logs[-1].open("w") as log:
+            running.append(subprocess.Popen([*command, *told, *inputs], stdout=log, stderr=log,
+                                            env=os.environ | native))
+    codes = [process.wait() for process in running]
+    seconds = time.monotonic() - start
+    texts = [log.read_text(errors="replace") for log in logs]
+    executed = sum(int(found[-1]) for text in texts if (found := EXECUTED.findall(text)))
+    result = "no finding" if not any(codes) else "FINDING" if executed else "DID NOT RUN"
+    print(f"{name}: {executed} executions in {seconds:.0f} s, {executed / seconds:.0f} per second, "
+          f"{len(list((WORK / name / 'inputs').iterdir()))} inputs kept, {result}", flush=True)
+    for log, text, code in zip(logs, texts, codes, strict=True):
+        if code:
+            print(f"{log}:\n" + "\n".join(text.splitlines()[-40:]), flush=True)
+    return not any(codes)
+
+
+def merge(name):
+    """Add to the committed corpus the inputs that reach code which no other input reaches."""
+    (CORPUS / name).mkdir(parents=True, exist_ok=True)
+    own, committed = WORK / name / "inputs", CORPUS / name
+    subprocess.run([*command_of(name), "-merge=1", *options(name), str(committed), str(own)],
+                   check=True)
+
+
+def main():
+    if sys.argv[1:2] == ["--module"]:
+        return run_module(sys.argv[2], sys.argv[3:])
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("target", nargs="+", choices=[*targets(), "all"], metavar="TARGET",
+                        help=", ".join([*targets(), "all"]))
+    parser.add_argument("--runs", type=int, default=0, help="executions of all jobs together")
+    parser.add_argument("--seconds", type=int, default=0, help="time limit of each target")
+    parser.add_argument("--jobs", type=int, default=1, help="processes")
+    parser.add_argument("--seed", type=int, default=0, help="begin of the random numbers")
+    parser.add_argument("--merge", action="store_true",
+                        help="afterwards add inputs that reach new code to tests/data/fuzz")
+    parser.add_argument("--input", type=Path, help="run one input only")
+    arguments = parser.parse_args()
+    names = targets() if "all" in arguments.target else arguments.target
+    if arguments.input:
+        return subprocess.run([*command_of(names[0]), str(arguments.input)]).returncode
+    if not arguments.runs and not arguments.seconds:
+        parser.error("give --runs or --seconds")
+    clean = [fuzz(name, arguments) for name in names]
+    if arguments.merge:
+        for name in names:
+            merge(name)
+    return int(not all(clean))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
