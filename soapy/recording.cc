@@ -102,6 +102,8 @@ void Recording::read_metadata(const std::string& meta, std::string& data)
     d_simulated = optional<bool>(meta, global, "mimopack:simulated", false);
     d_description = optional<std::string>(meta, global, "core:description", "");
     const std::string dataset = optional<std::string>(meta, global, "core:dataset", "");
+    if (dataset.find('/') != std::string::npos || dataset.find('\0') != std::string::npos)
+        refuse(meta, "core:dataset: allowed is the name of a file in the same folder");
     if (!dataset.empty())
         data = meta.substr(0, meta.find_last_of('/') + 1) + dataset;
     if (optional<int>(meta, global, "core:trailing_bytes", 0) != 0)
@@ -139,6 +141,9 @@ Recording::Recording(const std::string& path, bool repeat)
     } catch (const json::exception& error) {
         refuse(meta, error.what());
     }
+    /* Opening a pipe would wait for its writer. */
+    if (!is_file(data))
+        refuse(data, "no such file");
     const int file = open(data.c_str(), O_RDONLY | O_CLOEXEC);
     struct stat info;
     if (file < 0 || fstat(file, &info) < 0) {

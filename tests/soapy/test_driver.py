@@ -3,6 +3,7 @@
 """The SoapySDR driver in soapy/: it plays recordings like a radio, with faults on request."""
 
 import json
+import os
 import re
 import threading
 import time
@@ -409,11 +410,15 @@ def test_wrong_arguments_are_refused(arguments, message):
     ({"core:datatype": "ri16_le"}, "core:datatype: got"),
     ({"core:num_channels": 0}, "core:num_channels"),
     ({"core:sample_rate": None}, "sample_rate"),
+    ({"core:dataset": "../other"}, "core:dataset: allowed is the name of a file"),
+    ({"core:dataset": "."}, "no such file"),
+    ({"core:dataset": "pipe"}, "no such file"),
 ])
 def test_recordings_that_it_does_not_play_are_refused(air, field, message):
     whole = json.loads(air.read_text())
     whole["global"].update(field)
     air.write_text(json.dumps(whole))
+    os.mkfifo(air.with_name("pipe"))
     with pytest.raises(ValueError, match=message):
         make(f"recording={air}")
 
