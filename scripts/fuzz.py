@@ -47,7 +47,8 @@ LIBRARY = {
     "scan.cc": (["lib/wifi/scan.cc", "lib/wifi/samples.cc"], []),
     "messages.cc": (["lib/runtime/messages.cc"],
                     ['-DPYBIND11_COMPILER_TYPE="_gcc"', "$ABI", "$PYTHON", "-lgnuradio-pmt",
-                     "-lgnuradio-runtime"])}
+                     "-lgnuradio-runtime"]),
+    "recording.cc": (["soapy/recording.cc"], ["-fsanitize=float-cast-overflow", "-lSoapySDR"])}
 NATIVE_MAX_LEN = 1024
 SANITIZERS = ["-fsanitize=fuzzer,address,undefined", "-fno-sanitize-recover=undefined"]
 # Python's own allocator would hide errors in the use of memory from the sanitizer.
