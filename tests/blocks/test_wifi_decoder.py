@@ -125,3 +125,18 @@ def test_an_offset_may_be_an_integer():
     again = wifi_pmt.found_from_pmt(pmt.cons(told, pmt.cdr(message)), 2, 20e6)
     frame, = wifi.Receiver(2).decode([again])
     assert frame.psdu == sent[0].psdu
+
+
+def test_a_frame_without_samples_is_refused():
+    samples, _ = mixed(count=1)
+    found = wifi.Synchroniser(2)
+    one, = found.process(samples) + found.finish()
+    for count, refused in ((0, True), (63, True), (64, False)):
+        message = wifi_pmt.found_to_pmt(one._replace(samples=one.samples[:, :count]), 20e6)
+        if refused:
+            with pytest.raises(ValueError, match=f"samples: got {count} per antenna, must be at"):
+                wifi_pmt.found_from_pmt(message, 2, 20e6)
+        else:
+            again = wifi_pmt.found_from_pmt(message, 2, 20e6)
+            receiver = wifi.Receiver(2)
+            assert len(receiver.decode([again])) == 1 and not receiver.counts["failures"]

@@ -11,6 +11,7 @@ import pmt
 from .._runtime import to_pdu, to_pmt_dict, to_python
 from ..checks import integer, share
 from ..wifi import formats
+from ..wifi.carriers import FFT_20
 from ..wifi.csi import CsiRecord
 from ..wifi.headers import Header
 from ..wifi.preamble import Preamble
@@ -136,10 +137,14 @@ def found_from_pmt(message, num_rx, sample_rate):
                     noise, signal, _announced(told))
     if header.format is None and not header.problem:
         raise ValueError("problem: got no text, must say why there is no format")
+    least, truncated = FFT_20 * max(1, round(sample_rate / 20e6)), _flag(told, "truncated")
+    if header.format is not None and not truncated and samples.size < least * num_rx:
+        raise ValueError(f"samples: got {samples.size // num_rx} per antenna, must be at least "
+                         f"{least}")
     if not 0 <= preamble.window - first < 2**20:
         raise ValueError(f"window: got {preamble.window}, must be {first} (first) to "
                          f"{first + 2**20 - 1}")
-    return Found(preamble, header, samples.reshape(num_rx, -1), first, _flag(told, "truncated"),
+    return Found(preamble, header, samples.reshape(num_rx, -1), first, truncated,
                  _flag(told, "inside"), num_samples)
 
 
