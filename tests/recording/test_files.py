@@ -416,3 +416,12 @@ def test_checksums_can_be_asked_for(tmp_path):
 def test_the_time_of_the_first_sample(tmp_path, text, seconds):
     path = recording.write(tmp_path / "r", np.ones((1, 10)), 1e6, datetime=text)
     assert recording.Reader(path).start_time == seconds
+
+
+@pytest.mark.parametrize("layout", ["interleaved", "collection"])
+def test_discarding_leaves_nothing(tmp_path, layout):
+    writer = recording.Writer(tmp_path / "r", 2, 1e6, layout=layout)
+    writer.write(np.ones((2, 10), np.complex64))
+    writer.discard()
+    writer.discard()
+    assert not list(tmp_path.iterdir())
