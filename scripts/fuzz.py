@@ -51,8 +51,10 @@ LIBRARY = {
     "recording.cc": (["soapy/recording.cc"], ["-fsanitize=float-cast-overflow", "-lSoapySDR"])}
 NATIVE_MAX_LEN = 1024
 SANITIZERS = ["-fsanitize=fuzzer,address,undefined", "-fno-sanitize-recover=undefined"]
+# A process with this variable runs a target in Python; libFuzzer starts such processes too.
+MODULE = "MIMOPACK_FUZZ_MODULE"
 # Python's own allocator would hide errors in the use of memory from the sanitizer.
-ENVIRONMENT = {"PYTHONMALLOC": "malloc", "ASAN_OPTIONS": "detect_leaks=0"}
+NATIVE_ENVIRONMENT = {"PYTHONMALLOC": "malloc", "ASAN_OPTIONS": "detect_leaks=0"}
 
 
 def targets():
@@ -147,14 +149,18 @@ def command_of(name):
     """Return the command that runs a target; libFuzzer's arguments follow."""
     if name in LIBRARY:
         return [str(build(name))]
-    return [sys.executable, __file__, "--module", name]
+    return [sys.executable, __file__]
+
+
+def environment_of(name):
+    """Return the environment of a target's processes."""
+    return os.environ | (NATIVE_ENVIRONMENT if name in LIBRARY else {MODULE: name})
 
 
 def fuzz(name, arguments):
     """Run a target in several processes; return whether there was no finding."""
     command, logs, running = command_of(name), [], []
     inputs = [str(folder) for folder in folders(name)]
-    native = ENVIRONMENT if name in LIBRARY else {}
     start = time.monotonic()
     for job in range(arguments.jobs):
         told = options(name, -(-arguments.runs // arguments.jobs), arguments.seconds,
@@ -162,7 +168,7 @@ def fuzz(name, arguments):
         logs.append(WORK / name / f"log-{job}.txt")
         with logs[-1].open("w") as log:
             running.append(subprocess.Popen([*command, *told, *inputs], stdout=log, stderr=log,
-                                            env=os.environ | native))
+                                            env=environment_of(name)))
     codes = [process.wait() for process in running]
     seconds = time.monotonic() - start
     texts = [log.read_text(errors="replace") for log in logs]
@@ -181,12 +187,12 @@ def merge(name):
     (CORPUS / name).mkdir(parents=True, exist_ok=True)
     own, committed = WORK / name / "inputs", CORPUS / name
     subprocess.run([*command_of(name), "-merge=1", *options(name), str(committed), str(own)],
-                   check=True)
+                   env=environment_of(name))
 
 
 def main():
-    if sys.argv[1:2] == ["--module"]:
-        return run_module(sys.argv[2], sys.argv[3:])
+    if MODULE in os.environ:
+        return run_module(os.environ[MODULE], sys.argv[1:])
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("target", nargs="+", choices=[*targets(), "all"], metavar="TARGET",
@@ -201,7 +207,8 @@ def main():
     arguments = parser.parse_args()
     names = targets() if "all" in arguments.target else arguments.target
     if arguments.input:
-        return subprocess.run([*command_of(names[0]), str(arguments.input)]).returncode
+        return subprocess.run([*command_of(names[0]), str(arguments.input)],
+                              env=environment_of(names[0])).returncode
     if not arguments.runs and not arguments.seconds:
         parser.error("give --runs or --seconds")
     clean = [fuzz(name, arguments) for name in names]
