@@ -6,6 +6,7 @@
 #include <pmt/pmt.h>
 #include <pybind11/embed.h>
 #include <pybind11/stl.h>
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <string>
@@ -63,8 +64,10 @@ private:
 
 pmt_t symbol(source& from)
 {
+    /* GNU Radio keeps every symbol for ever, so only the first two bytes count. */
     const std::vector<char> text = from.vector<char>();
-    return pmt::intern(std::string(text.begin(), text.end()));
+    return pmt::intern(
+        std::string(text.begin(), text.begin() + std::min<std::size_t>(2, text.size())));
 }
 
 pmt_t value(source& from, int depth = 0);

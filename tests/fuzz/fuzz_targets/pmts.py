@@ -21,7 +21,7 @@ NAMES = (
     "format_length", "format_rate", "format_num_symbols", "format_num_streams",
     "format_bandwidth_mhz", "format_short_gi", "format_coding", "format_stbc",
     "format_aggregated", "announced_format", "announced_mcs", "ht", "vht", "non-ht", "bcc", "ldpc",
-    "qam16", "mmse", "kbest", "nway", "", "x", "cfo_hz", "snr", "frame_bytes")
+    "qam16", "mmse", "kbest", "nway", "", "x", "cfo_hz", "snr", "frame_bytes", "wlan_qam16")
 (_NIL, _FLAG, _SHORT, _LONG, _UINT64, _REAL, _NAME, _TEXT, _PAIR, _DICT, _TUPLE, _COMPLEX, _EOF,
  _DEEP, _BYTES, _F32, _F64, _S32, _C32, _S8, _KEPT) = range(21)
 # {kind: (function that makes a vector, bytes of an element, NumPy type, test, elements)}
@@ -106,8 +106,9 @@ def _scalar(kind, source):
     if kind == _NAME:
         return pmt.intern(NAMES[source.number("B") % len(NAMES)])
     if kind == _TEXT:
-        # A symbol from another program may hold any bytes; only this way they get into one.
-        text = source.take(min(source.number("B"), source.left))
+        # A symbol from another program may hold any bytes; only this way they get into one. GNU
+        # Radio keeps every symbol for ever, so only the first two bytes count.
+        text = source.take(min(source.number("B"), source.left))[:2]
         return pmt.deserialize_str(b"\x02" + struct.pack(">H", len(text)) + text)
     if kind == _EOF:
         return pmt.PMT_EOF
