@@ -54,7 +54,8 @@ SANITIZERS = ["-fsanitize=fuzzer,address,undefined", "-fno-sanitize-recover=unde
 # A process with this variable runs a target in Python; libFuzzer starts such processes too.
 MODULE = "MIMOPACK_FUZZ_MODULE"
 # Python's own allocator would hide errors in the use of memory from the sanitizer.
-NATIVE_ENVIRONMENT = {"PYTHONMALLOC": "malloc", "ASAN_OPTIONS": "detect_leaks=0:quarantine_size_mb=16"}
+NATIVE_ENVIRONMENT = {"PYTHONMALLOC": "malloc",
+                      "ASAN_OPTIONS": "detect_leaks=0:quarantine_size_mb=16"}
 
 
 def targets():
