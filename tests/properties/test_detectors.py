@@ -111,6 +111,7 @@ def test_cpu_and_reference_agree(name, data):
 @every_detector
 @pytest.mark.parametrize("backend", ["cpu", "reference"])
 @given(data=st.data())
+@fewer(2)
 def test_no_number_of_float32_makes_a_nan(name, backend, data):
     """Numbers at the edges of float32 may erase their own vector, and no other one."""
     det = create(name, data.draw(detector_arguments(name, SMALL_SEARCH, 3)), backend=backend)
