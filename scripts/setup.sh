@@ -10,7 +10,8 @@ usage() {
     cat <<'EOF'
 usage: scripts/setup.sh [--tests] [--fuzzers] [--with-cupy] [--isas native|all]
 
-  --tests       also install pytest, ruff, and the programs that the tests use (tshark, scapy, h5py)
+  --tests       also install pytest, Hypothesis, ruff, and the programs that the tests use (tshark,
+                scapy, h5py)
   --fuzzers     also install Atheris and clang++, for scripts/fuzz.py
   --with-cupy   also install CuPy, for NVIDIA GPUs (backend cuda)
   --isas        instruction sets to compile for: native (the best one of this machine, takes a third
@@ -161,6 +162,7 @@ need sigmf "sigmf>=1.2"
 if [ $tests = yes ]; then
     need pytest "pytest>=7"
     need xdist pytest-xdist    # runs tests on all cores
+    need hypothesis "hypothesis>=6.60"    # makes the examples of tests/properties
     need ruff ruff
     need scapy scapy    # reads captures, like tshark
     need nvidia.cu13 nvidia-cuda-nvrtc    # compiles GPU programs without a GPU

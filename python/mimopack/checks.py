@@ -13,6 +13,7 @@ import numpy as np
 
 from .arrays import is_device_array
 
+ISAS = ("auto", "avx512", "avx2", "baseline")    # instruction sets, or the best one
 # More threads than this never help, and a system may refuse to start them.
 MOST_THREADS = max(16, 4 * (os.cpu_count() or 1))
 # Range of float32, with a margin for intermediate results.
@@ -22,7 +23,7 @@ SMALLEST, LARGEST = 1e-37, 1e37
 def integer(name, value, low, high):
     """Check for an integer in low..high. Types with __index__ pass; 2.0, "2" and True do not."""
     try:
-        if isinstance(value, bool):
+        if isinstance(value, (bool, np.bool_)):
             raise TypeError
         value = operator.index(value)
     except TypeError:
@@ -81,9 +82,10 @@ def flag(name, value):
 
 def choice(name, value, allowed):
     """Check for one of the allowed values; return the one that equals ``value`` (20 for 20.0)."""
-    for one in allowed:
-        if one == value:
-            return one
+    if not getattr(value, "ndim", 0):    # comparing an array gives an array
+        for one in allowed:
+            if one == value:
+                return one
     raise ValueError(f"{name}: got {value!r}, allowed are {', '.join(map(str, allowed))}")
 
 
@@ -121,6 +123,33 @@ def array(name, value, dtype, shape, gpu=None):
         raise ValueError(f"{name}: got a strided array, must be C-contiguous: "
                          f"{_cure(name, dtype, on_device)}")
     return value
+
+
+def instruction_set(value):
+    """Check for the name of an instruction set; the compiled modules check that they have it."""
+    return choice("isa", value, ISAS)
+
+
+def real_numbers(name, value):
+    """Check for real numbers in any form that NumPy makes an array of; return the array."""
+    try:
+        given = np.asarray(value)
+    except ValueError:    # lists of different lengths
+        given = np.asarray(None)
+    if given.dtype.kind not in "biuf":
+        raise ValueError(f"{name}: got {type(value).__name__}, must be an array of real numbers")
+    return given
+
+
+def any_bits(name, value):
+    """Check for bits in any form that NumPy makes an array of; return a uint8 array."""
+    given = real_numbers(name, value)
+    with np.errstate(invalid="ignore"):
+        found = given.astype(np.uint8, copy=False)
+    if found.size and (found.max() > 1 or found is not given and (found != given).any()):
+        wrong = given[(given != 0) & (given != 1)][0]
+        raise ValueError(f"{name}: got {wrong}, allowed are 0 and 1")
+    return found
 
 
 def bits(name, value, length):

@@ -258,7 +258,7 @@ class TestBadInput:
         ({"iterations": 0}, "iterations: got 0, allowed are 1"),
         ({"backend": "gpu"}, "backend: got 'gpu', allowed are auto, cpu, cuda, reference"),
         ({"threads": -1}, "threads: got -1, allowed are 0 to"),
-        ({"isa": "mmx"}, "isa: got mmx")])
+        ({"isa": "mmx"}, "isa: got 'mmx'")])
     def test_parameters(self, parameters, message):
         with pytest.raises(ValueError, match=message):
             coding.ConvolutionalDecoder(100, **parameters)
@@ -266,7 +266,7 @@ class TestBadInput:
     @pytest.mark.parametrize("parameters, message", [
         ({"backend": "gpu"}, "backend: got 'gpu', allowed are auto, cpu, cuda"),
         ({"iterations": 0}, "iterations: got 0, allowed are 1"),
-        ({"threads": -1}, "threads: got -1, allowed are 0 to"), ({"isa": "mmx"}, "isa: got mmx")])
+        ({"threads": -1}, "threads: got -1, allowed are 0 to"), ({"isa": "mmx"}, "isa: got 'mmx'")])
     def test_parameters_of_the_viterbi_decoder(self, parameters, message):
         with pytest.raises(ValueError, match=message):
             coding.ViterbiDecoder(100, **parameters)

@@ -309,7 +309,7 @@ def test_bad_arguments(llr, num_bits, others, message):
 def test_bad_codes():
     with pytest.raises(ValueError, match="rate: got '7/8', allowed are 1/2, 2/3, 3/4, 5/6"):
         coding.ConvolutionalCode("7/8")
-    with pytest.raises(ValueError, match="isa: got mmx"):
+    with pytest.raises(ValueError, match="isa: got 'mmx'"):
         coding.ConvolutionalCode("1/2", isa="mmx")
     with pytest.raises(ValueError, match=r"bits: got shape \(1, 2, 3\), must be \(n,\) or"):
         coding.ConvolutionalCode("1/2").encode(np.zeros((1, 2, 3)))

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What options of several commands share: help under headings, texts, and output files."""
 
+import math
 import os
 from functools import partial
 
@@ -9,7 +10,8 @@ import click
 
 from ..files import regular
 
-__all__ = ["ALLOW_OUTSIDE", "BACKEND", "ITERATIONS", "HeadedCommand", "OutputFile", "heading"]
+__all__ = ["ALLOW_OUTSIDE", "BACKEND", "ITERATIONS", "FiniteRange", "HeadedCommand", "OutputFile",
+           "heading"]
 
 ALLOW_OUTSIDE = ("Open files in other folders and symbolic links if the metadata of a SigMF "
                  "RECORDING names them. Use it only for recordings that you trust.")
@@ -27,6 +29,17 @@ class _Option(click.Option):
     def __init__(self, *declarations, heading, **attributes):
         super().__init__(*declarations, **attributes)
         self.heading = heading
+
+
+class FiniteRange(click.FloatRange):
+    """A range of numbers; unlike click's own, it refuses nan and infinity."""
+
+    def convert(self, value, param, context):
+        """Return the number as a float."""
+        number = super().convert(value, param, context)
+        if not math.isfinite(number):
+            self.fail(f"got {value!r}, must be a finite number", param, context)
+        return number
 
 
 class HeadedCommand(click.Command):

@@ -21,7 +21,7 @@ from ..detectors.parameters import BACKENDS
 from ..sim import channels, codes
 from .interrupt import Interrupt
 from .machine import describe, describe_gpu
-from .options import BACKEND, HeadedCommand, OutputFile, heading
+from .options import BACKEND, FiniteRange, HeadedCommand, OutputFile, heading
 
 _SHARES = 1000    # steps of the progress bar
 
@@ -143,7 +143,7 @@ _output = heading("Output")
       help="Frame errors that complete a point.")
 @_run("--max-frames", default=100_000, show_default=True, type=click.IntRange(1), metavar="N",
       help="Frames that complete a point, however few are wrong.")
-@_run("--seconds", type=click.FloatRange(0, min_open=True), metavar="SECONDS",
+@_run("--seconds", type=FiniteRange(0, min_open=True), metavar="SECONDS",
       help="Stop after about this time.")
 @_run("--seed", default=1, show_default=True, metavar="N",
       help="Seed of the random numbers; equal seeds give equal frames.")

@@ -7,7 +7,16 @@ import operator
 import numpy as np
 
 from .. import _core
-from ..checks import array, choice, integer, positive, thread_count
+from ..checks import (
+    any_bits,
+    array,
+    choice,
+    instruction_set,
+    integer,
+    positive,
+    real_numbers,
+    thread_count,
+)
 from ..checks import bits as check_bits
 
 CONSTRAINT_LENGTH = 7
@@ -50,7 +59,7 @@ class ConvolutionalCode:
         self.rate = choice("rate", rate, CODE_RATES)
         self._pattern = np.array(PUNCTURING[rate], bool)
         self._kept = [sum(PUNCTURING[rate][:end]) for end in range(len(PUNCTURING[rate]) + 1)]
-        self._decoder = _core.ViterbiDecoder(rate=rate, isa=isa)
+        self._decoder = _core.ViterbiDecoder(rate=self.rate, isa=instruction_set(isa))
 
     @property
     def isa(self):
@@ -81,14 +90,9 @@ class ConvolutionalCode:
         Raises:
             ValueError: bits does not match its description.
         """
-        given = np.asarray(bits)
-        with np.errstate(invalid="ignore"):
-            bits = given.astype(np.uint8, copy=False)
+        bits = any_bits("bits", bits)
         if bits.ndim not in (1, 2):
             raise ValueError(f"bits: got shape {bits.shape}, must be (n,) or (blocks, n)")
-        if bits.size and (bits.max() > 1 or bits is not given and (bits != given).any()):
-            wrong = given[(given != 0) & (given != 1)][0]
-            raise ValueError(f"bits: got {wrong}, allowed are 0 and 1")
         n = bits.shape[-1]
         history = np.zeros((*bits.shape[:-1], TAIL + n), np.uint8)
         history[..., TAIL:] = bits
@@ -112,9 +116,9 @@ class ConvolutionalCode:
             (n,) uint8: the bits without the tail.
 
         Raises:
-            ValueError: the number of LLRs fits no n >= 1.
+            ValueError: llr holds no real numbers, or their number fits no n >= 1.
         """
-        llr = np.asarray(llr)
+        llr = real_numbers("llr", llr)
         if llr.dtype != np.int8:
             with np.errstate(over="ignore"):
                 llr = llr.astype(np.float32, copy=False)

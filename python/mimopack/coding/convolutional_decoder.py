@@ -5,7 +5,7 @@
 import numpy as np
 
 from .. import _core, reference
-from ..checks import choice, number
+from ..checks import choice, instruction_set, number
 from .convolutional import GENERATORS, PUNCTURING, ConvolutionalEncoder
 from .soft_decoder import SoftDecoder
 
@@ -69,7 +69,7 @@ class ConvolutionalDecoder(SoftDecoder):
         if algorithm == "log-map" and backend != "reference":
             raise ValueError(f"algorithm: got 'log-map' with backend {backend!r}, allowed is "
                              "max-log, or backend='reference'")
-        self._isa = isa
+        self._isa = instruction_set(isa)
         self._begin()
 
     def configuration(self):

@@ -4,8 +4,8 @@
 
 import numpy as np
 
-from ..arrays import Constant, array_module
-from ..checks import integer
+from ..arrays import Constant, array_module, is_device_array
+from ..checks import integer, real_numbers
 
 
 class Interleaver:
@@ -23,7 +23,7 @@ class Interleaver:
     """
 
     def __init__(self, order):
-        order = np.asarray(order)
+        order = real_numbers("order", order)
         if (order.ndim != 1 or order.dtype.kind not in "iu" or not order.size
                 or not np.array_equal(np.sort(order), np.arange(order.size))):
             raise ValueError(f"order: got type {order.dtype} of shape {order.shape}, must be a "
@@ -41,7 +41,7 @@ class Interleaver:
             An array of the same shape and type.
 
         Raises:
-            ValueError: the last axis is not a multiple of size.
+            ValueError: values is no array, or its last axis is not a multiple of size.
         """
         return self._take(values, self._order)
 
@@ -50,6 +50,9 @@ class Interleaver:
         return self._take(values, self._inverse)
 
     def _take(self, values, order):
+        if not (isinstance(values, np.ndarray) or is_device_array(values)) or not values.ndim:
+            raise ValueError(f"values: got {type(values).__name__}, must be an array (..., blocks "
+                             f"* {self.size})")
         if values.shape[-1] % self.size:
             raise ValueError(f"values: got {values.shape[-1]} in the last axis, must be a multiple "
                              f"of {self.size}")

@@ -10,7 +10,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from ..checks import integer
+from ..checks import any_bits, integer
 
 PERIOD = 127
 GOLD_SKIPPED = 1600    # N_C, the number of outputs before c(0)
@@ -35,20 +35,22 @@ def scrambler_sequence(seed, length):
         length: number of bits.
 
     Raises:
-        ValueError: the seed is outside 1..127 (state 0 never leaves 0).
+        ValueError: the seed is outside 1..127 (state 0 never leaves 0), or length is no integer
+            in 0..2^30.
     """
-    if not 1 <= seed <= 127:
-        raise ValueError(f"seed: got {seed}, allowed are 1..127")
-    return np.resize(_period(int(seed)), length)
+    seed = integer("seed", seed, 1, PERIOD)
+    return np.resize(_period(seed), integer("length", length, 0, 2**30))
 
 
 def scramble(bits, seed):
     """Scramble or descramble bits (length,): XOR with the IEEE 802.11 sequence of a seed.
 
     Raises:
-        ValueError: the seed is outside 1..127.
+        ValueError: bits are not (length,) of 0 and 1, or the seed is outside 1..127.
     """
-    bits = np.asarray(bits, np.uint8)
+    bits = any_bits("bits", bits)
+    if bits.ndim != 1:
+        raise ValueError(f"bits: got shape {bits.shape}, must be (length,)")
     return bits ^ scrambler_sequence(seed, bits.size)
 
 
@@ -87,7 +89,6 @@ def _m_sequence(start, taps, length):
     return out[:length]
 
 
-@lru_cache(maxsize=16)
 def gold_sequence(c_init, length):
     """Return the scrambling sequence c(n) of LTE and 5G NR: uint8 (length,), read-only.
 
@@ -101,8 +102,12 @@ def gold_sequence(c_init, length):
     Raises:
         ValueError: c_init or length is not an integer in its range.
     """
-    c_init = integer("c_init", c_init, 0, 2**31 - 1)
-    end = GOLD_SKIPPED + integer("length", length, 0, 2**30)
+    return _gold(integer("c_init", c_init, 0, 2**31 - 1), integer("length", length, 0, 2**30))
+
+
+@lru_cache(maxsize=16)
+def _gold(c_init, length):
+    end = GOLD_SKIPPED + length
     c = (_m_sequence(1, (0, 3), end) ^ _m_sequence(c_init, (0, 1, 2, 3), end))[GOLD_SKIPPED:]
     c.setflags(write=False)
     return c
@@ -112,7 +117,9 @@ def gold_scramble(bits, c_init):
     """Scramble or descramble bits (..., length): XOR with the Gold sequence of c_init.
 
     Raises:
-        ValueError: c_init is outside 0..2^31 - 1.
+        ValueError: bits are not (..., length) of 0 and 1, or c_init is outside 0..2^31 - 1.
     """
-    bits = np.asarray(bits, np.uint8)
+    bits = any_bits("bits", bits)
+    if not bits.ndim:
+        raise ValueError("bits: got a single value, must be (..., length)")
     return bits ^ gold_sequence(c_init, bits.shape[-1])

@@ -5,7 +5,7 @@
 import numpy as np
 
 from ..arrays import Constant, array_module, is_device_array
-from ..checks import array, integer
+from ..checks import array, integer, real_numbers
 
 
 class Selection:
@@ -32,7 +32,7 @@ class Selection:
 
     def __init__(self, info_bits, num_bits, sent):
         self.info_bits, self.num_bits = info_bits, integer("num_bits", num_bits, 1, 2**31 - 1)
-        sent = np.asarray(sent)
+        sent = real_numbers("sent", sent)
         if (sent.ndim != 1 or sent.dtype.kind not in "iu" or not sent.size or sent.min() < 0
                 or sent.max() >= num_bits):
             raise ValueError(f"sent: got type {sent.dtype} of shape {sent.shape}, must be "
@@ -89,9 +89,10 @@ class Selection:
         if self._range:
             out[:, self._range] = llr
             return out
-        for source, absent in self._turns:
-            out += xp.where(absent.beside(llr), np.float32(0),
-                            xp.take(llr, source.beside(llr), axis=1))
+        with np.errstate(over="ignore", invalid="ignore"):    # what comes of it is erased
+            for source, absent in self._turns:
+                out += xp.where(absent.beside(llr), np.float32(0),
+                                xp.take(llr, source.beside(llr), axis=1))
         return out
 
 

@@ -11,6 +11,7 @@ of receive antennas, M the number of constellation points and m = log2(M) the bi
 numbers 000 to 004 stand for papers; docs/references.md lists them.
 """
 
+from ..checks import choice
 from .base import Detector
 from .breadth_first import KBest, Trellis
 from .exhaustive import MLA, OMAP
@@ -40,9 +41,7 @@ def create(name, **parameters):
         ValueError: there is no detector of this name, or a parameter has a forbidden value.
         TypeError: the detector does not have one of the parameters.
     """
-    if name not in REGISTRY:
-        raise ValueError(f"detector: got {name!r}, allowed are {', '.join(REGISTRY)}")
-    return REGISTRY[name](**parameters)
+    return REGISTRY[choice("detector", name, REGISTRY)](**parameters)
 
 
 def hard_decisions(llr):

@@ -10,12 +10,12 @@ from .. import constellation as constellations
 from .. import reference as references
 from ..arrays import is_device_array
 from ..backends import Placed, Placement
-from ..checks import array, choice, flag, integer, positive, thread_count
+from ..checks import array, choice, flag, instruction_set, integer, positive, thread_count
 from ..cuda import device
 from . import calibration
 from .call import Call
 from .engines import Engines
-from .parameters import BACKENDS, COMMON, ISAS, LLR_TYPES, PRIOR
+from .parameters import BACKENDS, COMMON, LLR_TYPES, PRIOR
 
 
 class Detector(Placed):
@@ -100,7 +100,7 @@ class Detector(Placed):
         if self.extrinsic and self.HARD:
             raise ValueError(f"extrinsic: {self.name} has hard output, which has no a-priori part "
                              "to subtract")
-        choice("isa", isa, ISAS)
+        instruction_set(isa)
         self.device = _device("device", device)
         for parameter in self.PARAMETERS:
             value = own.get(parameter.name, parameter.default)
@@ -314,7 +314,7 @@ class Detector(Placed):
         if is_device_array(noise_var) and noise_var.ndim == 0:
             raise ValueError("noise_var: got a CuPy scalar, must be a number (float(noise_var), "
                              "which waits for the GPU) or an array, one per vector")
-        if isinstance(noise_var, float) or np.ndim(noise_var) == 0:
+        if not (getattr(noise_var, "ndim", 0) or isinstance(noise_var, (list, tuple))):
             return np.array([positive("noise_var", noise_var)], np.float32)
         return array("noise_var", noise_var, np.float32, (n,), gpu)
 

@@ -86,7 +86,6 @@ class Parameter:
 
 BACKENDS = ("auto", "cpu", "cuda", "reference")
 LLR_TYPES = ("float32", "int8")
-ISAS = ("auto", "avx512", "avx2", "baseline")
 
 # Parameters of all detectors.
 COMMON = (

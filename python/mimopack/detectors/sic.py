@@ -85,7 +85,7 @@ class BitFlip(_Cancelling):
         """
         extras = {}
         if hard is not None:
-            n = len(y) if np.ndim(y) else "n"
+            n = len(y) if getattr(y, "ndim", 0) else "n"
             gpu = self._gpu_of(y)
             hard = array("hard", hard, np.uint8, ("iterations", n, self.bits_per_vector), gpu)
             if len(hard) == 0:

@@ -59,7 +59,7 @@ class _Sphere(Detector):
 
     def _count(self, y, h, noise_var, prior, width):
         if self.backend != "reference":
-            shape = (len(y) if np.ndim(y) else 0, width)
+            shape = (len(y) if getattr(y, "ndim", 0) else 0, width)
             gpu = self._gpu_of(y)
             nodes = (np.zeros(shape, np.uint32) if gpu is None
                      else self._engines.gpus().zeros(shape, np.uint32, gpu))

@@ -147,7 +147,7 @@ def get_datatype(name):
     Raises:
         ValueError: the name is unknown; the message lists the allowed ones.
     """
-    known = _BY_NAME.get(ALIASES.get(name, name))
+    known = _BY_NAME.get(ALIASES.get(name, name)) if isinstance(name, str) else None
     if known is None:
         raise ValueError(f"datatype: got {name!r}, allowed are {', '.join(DATATYPES)}")
     return known

@@ -4,6 +4,7 @@
 
 import numpy as np
 
+from ..checks import LARGEST, SMALLEST
 from .qr import modified_gram_schmidt
 
 _LARGEST = np.finfo(np.float32).max
@@ -21,8 +22,9 @@ def rank_tolerance(num_rx):
 
 
 def usable(y, h, noise_var):
-    """Return whether y and h are finite, noise_var is positive, and h has full column rank."""
-    if not (np.all(np.isfinite(y)) and np.all(np.isfinite(h)) and 0 < noise_var < np.inf):
+    """Return whether y and h are finite, noise_var is allowed, and h has full column rank."""
+    if not (np.all(np.isfinite(y)) and np.all(np.isfinite(h))
+            and np.float32(SMALLEST) < noise_var < np.float32(LARGEST)):
         return False
     norms = np.linalg.norm(h, axis=0)
     if not np.all(norms > 0):

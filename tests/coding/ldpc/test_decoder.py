@@ -152,7 +152,7 @@ def test_output_may_be_given():
     ({"factor": 0}, "factor: got 0.0, must be positive"), ({"offset": -1}, "offset: got -1, must"),
     ({"early_stop": 1}, "early_stop: got 1, must be True or False"),
     ({"backend": "fpga"}, "backend: got 'fpga', allowed are auto, cpu, cuda, reference"),
-    ({"isa": "mmx"}, "isa: got mmx, this machine has")])
+    ({"isa": "mmx"}, "isa: got 'mmx', allowed are auto, avx512")])
 def test_bad_parameters(parameters, message):
     with pytest.raises(ValueError, match=message):
         ldpc.LdpcDecoder(SMALL, **parameters)

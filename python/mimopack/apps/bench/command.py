@@ -13,7 +13,7 @@ from ...constellation import BUILT_IN
 from ...constellation import get as get_constellation
 from ...files import replace_file
 from ..machine import describe, describe_gpu
-from ..options import HeadedCommand, OutputFile, heading
+from ..options import FiniteRange, HeadedCommand, OutputFile, heading
 from .data import Setting
 from .single import ROUNDS, SECONDS, VECTORS, chosen
 from .suite import Options, find
@@ -62,14 +62,16 @@ _suite = heading("Suites")
           metavar="NAME",
           help=f"Detector to measure; may be given several times: {', '.join(detectors.REGISTRY)}. "
                "Default: all.")
-@_setting("--num-tx", default=4, show_default=True, metavar="N", help="Transmit antennas.")
-@_setting("--num-rx", default=4, show_default=True, metavar="N", help="Receive antennas.")
-@_setting("--constellation", default="qam16", show_default=True, metavar="NAME",
-          help=f"{', '.join(BUILT_IN)}.")
-@_setting("--snr", default=20.0, show_default=True, metavar="DB",
+@_setting("--num-tx", type=click.IntRange(1, 64), default=4, show_default=True, metavar="N",
+          help="Transmit antennas.")
+@_setting("--num-rx", type=click.IntRange(1, 256), default=4, show_default=True, metavar="N",
+          help="Receive antennas.")
+@_setting("--constellation", type=click.Choice(BUILT_IN), default="qam16", show_default=True,
+          metavar="NAME", help=f"{', '.join(BUILT_IN)}.")
+@_setting("--snr", type=FiniteRange(-100, 200), default=20.0, show_default=True, metavar="DB",
           help="SNR per receive antenna: noise_var = num_tx / 10^(snr/10).")
-@_setting("--symbols-per-channel", default=1, show_default=True, metavar="N",
-          help="Consecutive vectors that share a channel matrix.")
+@_setting("--symbols-per-channel", type=click.IntRange(1, 2**20), default=1, show_default=True,
+          metavar="N", help="Consecutive vectors that share a channel matrix.")
 @_setting("--backend", "backends", multiple=True,
           type=click.Choice(["cpu", "cuda", "reference"]),
           default=["cpu", "reference"], show_default=True,
@@ -80,12 +82,12 @@ _suite = heading("Suites")
                    "be given several times. Default: the best one; the suite cpu takes all.")
 @_measurement("--threads", type=click.IntRange(0, MOST_THREADS), metavar="N",
               help="CPU threads; 0 takes all cores. Default without a suite: 0.")
-@_measurement("--vectors", type=click.IntRange(1), metavar="N",
+@_measurement("--vectors", type=click.IntRange(1, 2**26), metavar="N",
               help=f"Largest batch in vectors. Default without a suite: {VECTORS}.")
-@_measurement("--seconds", type=click.FloatRange(0, min_open=True), metavar="SECONDS",
+@_measurement("--seconds", type=FiniteRange(0, min_open=True), metavar="SECONDS",
               help="Approximate time for each row of the table. Default without a suite: "
                    f"{SECONDS:g}.")
-@_measurement("--rounds", type=click.IntRange(1), metavar="N",
+@_measurement("--rounds", type=click.IntRange(1, 10**6), metavar="N",
               help="Rounds in which all rows take turns; each figure is the median of its rounds. "
                    f"Default without a suite: {ROUNDS}.")
 @_measurement("--output", type=OutputFile(), help="Write the results as JSON.")
@@ -118,6 +120,9 @@ def bench_command(context, num_tx, num_rx, constellation, snr, symbols_per_chann
         setting = Setting(num_tx, num_rx, get_constellation(constellation), snr,
                           symbols_per_channel)
         suite = chosen(setting, names, backends)
+        if symbols_per_channel > (vectors or suite.vectors):
+            raise click.UsageError(f"--symbols-per-channel: got {symbols_per_channel}, must be at "
+                                   f"most the {vectors or suite.vectors} vectors of --vectors")
     _refuse_foreign(context, suite_name)
     options = Options(suite.threads if threads is None else threads, vectors or suite.vectors,
                       seconds or suite.seconds, rounds or suite.rounds,

@@ -19,7 +19,7 @@ from ...wifi.receiver import DEFAULT_DETECTOR
 from ...wifi.synchroniser import MAX_RX
 from ...wifi.whitening import WHITENINGS
 from ..interrupt import STATUS, Interrupt
-from ..options import ALLOW_OUTSIDE, BACKEND, ITERATIONS, HeadedCommand, heading
+from ..options import ALLOW_OUTSIDE, BACKEND, ITERATIONS, FiniteRange, HeadedCommand, heading
 from ..progress import Progress
 from .opening import RATES, open_reader, refuse, refuse_receiver
 from .options import Address, Format, Gain, Names, Number
@@ -119,11 +119,11 @@ _display = heading("Display")
              "its PPS signal, and several devices start together.")
 @_radio("--correction/--no-correction", default=None,
         help="Let the device correct DC offset and IQ imbalance if it can. Default: yes.")
-@_radio("--duration", type=click.FloatRange(0, min_open=True), metavar="SECONDS",
+@_radio("--duration", type=FiniteRange(0, min_open=True), metavar="SECONDS",
         help="End after this many seconds of samples.")
 @_radio("--record", type=click.Path(path_type=Path), metavar="FILE",
         help="Also write the samples to SigMF, with an annotation for each frame.")
-@_radio("--keep", type=click.FloatRange(0, min_open=True), metavar="SECONDS",
+@_radio("--keep", type=FiniteRange(0, min_open=True), metavar="SECONDS",
         help="With --record: keep only the last seconds, in memory, and write them to FILE-001, "
              "FILE-002 and so on at the signal SIGUSR1 or the Enter key.")
 @_decoding("-d", "--detector", type=click.Choice([AUTO, *registry.REGISTRY]),
@@ -152,7 +152,7 @@ _display = heading("Display")
               "a NumPy file if it ends in .npz.")
 @_output("--pcap", "pcap_path", type=click.Path(path_type=Path), metavar="FILE",
          help="Write MPDUs for Wireshark, with radiotap headers; FILE may be a FIFO.")
-@_output("--full-scale-dbm", type=float, default=0.0, metavar="DBM",
+@_output("--full-scale-dbm", type=FiniteRange(-1000, 1000), default=0.0, metavar="DBM",
          help="Power at the antenna, in dBm, of samples of magnitude 1, for the signal levels in "
               "--pcap. Without it, the levels are in dBFS.")
 @_output("-o", "--output", type=click.Path(path_type=Path, file_okay=False), metavar="FOLDER",

@@ -7,7 +7,7 @@ from functools import partial
 import numpy as np
 
 from ... import _core, reference
-from ...checks import choice, number, positive
+from ...checks import choice, instruction_set, number, positive
 from ..soft_decoder import SoftDecoder
 
 ALGORITHMS = ("normalized", "offset", "sum-product")
@@ -69,7 +69,7 @@ class LdpcDecoder(SoftDecoder):
             raise ValueError(f"algorithm: got 'sum-product' with backend {backend!r}, allowed are "
                              "normalized, offset, or backend='reference'")
         self._rule = (self.factor, 0.0) if algorithm == "normalized" else (1.0, self.offset)
-        self._isa = isa
+        self._isa = instruction_set(isa)
         self._begin()
 
     def _make_core(self):

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from ...checks import integer
+from ...checks import integer, real_numbers
 
 LARGEST = 2**31 - 1
 
@@ -55,7 +55,8 @@ class Prototype(ParityCheckMatrix):
     size: int
 
     def __post_init__(self):
-        shifts, size = np.array(self.shifts), integer("size", self.size, 1, LARGEST)
+        shifts = real_numbers("shifts", self.shifts)
+        size = integer("size", self.size, 1, LARGEST)
         if shifts.ndim != 2 or shifts.dtype.kind not in "iu" or not shifts.size:
             raise ValueError(f"shifts: got type {shifts.dtype} of shape {shifts.shape}, must be "
                              "integers (block rows, block columns)")
@@ -106,7 +107,7 @@ class ParityChecks(ParityCheckMatrix):
     num_bits: int = 0
 
     def __post_init__(self):
-        arrays = {"rows": np.asarray(self.rows), "columns": np.asarray(self.columns)}
+        arrays = {name: real_numbers(name, getattr(self, name)) for name in ("rows", "columns")}
         for name, array in arrays.items():
             if array.ndim != 1 or array.dtype.kind not in "iu" or not array.size:
                 raise ValueError(f"{name}: got type {array.dtype} of shape {array.shape}, must be "

@@ -5,7 +5,7 @@
 import numpy as np
 
 from ... import _core, reference
-from ...checks import choice, positive
+from ...checks import choice, instruction_set, positive
 from ..soft_decoder import SoftDecoder
 from .interleaver import NUM_TAIL, qpp_coefficients, qpp_interleaver, turbo_size
 
@@ -77,7 +77,7 @@ class TurboDecoder(SoftDecoder):
         if precision == "int16" and not self.extrinsic_scale <= 1:
             raise ValueError(f"extrinsic_scale: got {extrinsic_scale}, allowed with "
                              "precision='int16' are numbers up to 1")
-        self._isa = isa
+        self._isa = instruction_set(isa)
         self._begin()
 
     def configuration(self):

@@ -111,5 +111,6 @@ class RateMatching(Selection):
             ValueError: llr does not match its description.
         """
         out = super().recover(llr)
-        out[:, :self.num_filler] = -KNOWN * abs(out).max(axis=1, keepdims=True)
+        with np.errstate(over="ignore"):    # an infinite LLR is an erasure
+            out[:, :self.num_filler] = -KNOWN * abs(out).max(axis=1, keepdims=True)
         return out

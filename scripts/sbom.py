@@ -1,0 +1,119 @@
+#!/usr/bin/env python3
+# SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Write a bill of materials: the packages that scripts/setup.sh names, with installed versions.
+
+The format is JSON of CycloneDX 1.5. Run the script with the Python of ``.venv``, which finds the
+packages from PyPI. A package that is not installed is listed without a version.
+"""
+
+import argparse
+import json
+import platform
+import re
+import shlex
+import subprocess
+import sys
+import uuid
+from importlib import metadata
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+SETUP = ROOT / "scripts/setup.sh"
+# What a package is for, by the option of setup.sh that installs it.
+PURPOSES = {"": "required", "tests": "tests", "cupy": "NVIDIA GPUs"}
+
+
+def named():
+    """Return {(kind, requirement): option} for the packages in setup.sh.
+
+    kind is "deb" or "pypi". The option is "tests", "cupy", or "" for packages that are always
+    installed; a package with several is listed with the first one.
+    """
+    found, option, text = {}, "", SETUP.read_text()
+    for always, condition, names in re.findall(
+            r"^(?:\[ \$(tests) = no \] \|\| )?packages(\+?)=\(([^)]*)\)", text, re.M):
+        for name in names.split():
+            found.setdefault(("deb", name), always if condition else "")
+    for line in text.splitlines():
+        if match := re.match(r"if \[ \$(tests|cupy) = yes \]", line):
+            option = match.group(1)
+        elif line == "fi":
+            option = ""
+        elif match := re.match(r" *need (.*)", line):
+            _, *requirements = shlex.split(match.group(1), comments=True)
+            for requirement in requirements:
+                found.setdefault(("pypi", requirement), option)
+    return found
+
+
+def project_name(requirement):
+    """Return the normalised name in a requirement such as "sigmf>=1.2"."""
+    return re.sub(r"[-_.]+", "-", re.match(r"[\w.-]+", requirement).group()).lower()
+
+
+def _deb_version(name):
+    done = subprocess.run(["dpkg-query", "-W", "-f", "${db:Status-Status} ${Version}", name],
+                          capture_output=True, text=True)
+    status, _, version = done.stdout.partition(" ")
+    return version if status == "installed" else None
+
+
+def _pypi_version(name):
+    try:
+        return metadata.version(name)
+    except metadata.PackageNotFoundError:
+        return None
+
+
+def _deb_address(name, version):
+    release = platform.freedesktop_os_release()
+    machine = subprocess.run(["dpkg", "--print-architecture"], capture_output=True, text=True)
+    return (f"pkg:deb/{release['ID']}/{name}@{version.replace('+', '%2B').replace(':', '%3A')}"
+            f"?arch={machine.stdout.strip()}&distro={release['ID']}-{release['VERSION_ID']}")
+
+
+def component(kind, requirement, option):
+    """Return the entry of a package."""
+    name = requirement if kind == "deb" else project_name(requirement)
+    version = _deb_version(name) if kind == "deb" else _pypi_version(name)
+    entry = {"type": "library", "bom-ref": f"{kind}:{name}", "name": name,
+             "scope": "optional" if option else "required",
+             "properties": [{"name": "mimopack:purpose", "value": PURPOSES[option]},
+                            {"name": "mimopack:requirement", "value": requirement}]}
+    if version is not None:
+        entry["version"] = version
+        entry["purl"] = (f"pkg:pypi/{name}@{version}" if kind == "pypi"
+                         else _deb_address(name, version))
+    return entry
+
+
+def document():
+    """Return the bill of materials as a dictionary; equal installations give equal documents."""
+    parts = [re.search(rf"set\(VERSION_{part}\s+(\d+)\)", (ROOT / "CMakeLists.txt").read_text())
+             for part in ("MAJOR", "API", "ABI")]
+    own = {"type": "library", "bom-ref": "gr-mimopack", "name": "gr-mimopack",
+           "version": ".".join(part.group(1) for part in parts),
+           "licenses": [{"license": {"id": "GPL-3.0-or-later"}}]}
+    components = sorted((component(*package, option) for package, option in named().items()),
+                        key=lambda entry: entry["bom-ref"])
+    content = {"metadata": {"component": own}, "components": components, "dependencies": [
+        {"ref": own["bom-ref"], "dependsOn": [entry["bom-ref"] for entry in components]}]}
+    serial = uuid.uuid5(uuid.NAMESPACE_OID, json.dumps(content, sort_keys=True))
+    return {"bomFormat": "CycloneDX", "specVersion": "1.5", "serialNumber": f"urn:uuid:{serial}",
+            "version": 1, **content}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("-o", "--output", type=Path, help="file; standard output by default")
+    output = parser.parse_args().output
+    text = json.dumps(document(), indent=1) + "\n"
+    if output is None:
+        sys.stdout.write(text)
+    else:
+        output.write_text(text)
+
+
+if __name__ == "__main__":
+    main()

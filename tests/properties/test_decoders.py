@@ -1,0 +1,234 @@
+# SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The contract of every decoder of ``coding``, for arguments that Hypothesis chooses."""
+
+import numpy as np
+import pytest
+from gnuradio.mimopack import _core, coding
+from gnuradio.mimopack.coding import ldpc, turbo
+from hypothesis import assume, example, given
+from hypothesis import strategies as st
+from strategies import EDGES, NOT_FINITE, SEEDS, fewer, junk, misaligned, wrong
+
+# Small codes of every family, so that an example takes milliseconds. A test checks that no family
+# is missing.
+NAMES = {
+    "wimax": st.sampled_from(["wimax:576:1/2", "wimax:672:2/3A", "wimax:576:5/6"]),
+    "wifi": st.sampled_from(["wifi:648:1/2", "wifi:648:2/3", "wifi:648:5/6"]),
+    "nr": st.sampled_from(["nr:1:2", "nr:2:2", "nr:2:3", "nr:2:16"]),
+    "nr_matched": st.builds(
+        "nr_matched:{}:{}:{}:{}".format, st.integers(1, 400),
+        st.integers(10, 100).map(lambda tens: 24 * tens), st.sampled_from([1, 2, 4, 6, 8]),
+        st.integers(0, 3)),
+    "turbo": st.sampled_from(turbo.TURBO_SIZES[:20]).map("turbo:{}".format),
+    "turbo_matched": st.builds("turbo_matched:{}:{}:{}".format, st.integers(1, 200),
+                               st.integers(1, 900), st.integers(0, 3)),
+    "conv": st.builds("conv:{}:{}".format, st.integers(3, 120),
+                      st.sampled_from(["1/2", "2/3", "3/4", "5/6"])),
+    "alist": st.just("alist"),
+}
+every_family = pytest.mark.parametrize("family", list(NAMES))
+_OPTIONS = {
+    "ldpc": {"algorithm": st.sampled_from(["normalized", "offset"]), "factor": st.floats(0.5, 1),
+             "offset": st.floats(0, 1), "early_stop": st.booleans()},
+    "turbo": {"extrinsic_scale": st.floats(0.5, 1), "early_stop": st.booleans(),
+              "precision": st.sampled_from(["float32", "int16"])},
+    "conv": {"margin": st.floats(0, 50), "precision": st.sampled_from(["float32", "int16"])},
+}
+_KIND = {"conv": "conv", "turbo": "turbo", "turbo_matched": "turbo"}
+HAMMING = ldpc.ParityChecks(3, [0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2],
+                            [0, 2, 4, 6, 1, 2, 5, 6, 3, 4, 5, 6])
+
+
+@pytest.fixture(scope="module")
+def alist(tmp_path_factory):
+    path = tmp_path_factory.mktemp("codes") / "hamming.alist"
+    ldpc.write_alist(HAMMING, path)
+    return str(path)
+
+
+def draw_code(draw, family, alist):
+    name = draw(NAMES[family])
+    return coding.get(alist if name == "alist" else name)
+
+
+def draw_options(draw, family, code, backends=("cpu", "reference")):
+    if code.num_bits > 200:    # the reference takes seconds
+        backends = ("cpu",)
+    if family == "conv" and draw(st.booleans()):
+        return {"algorithm": "viterbi", "backend": "cpu"}
+    kinds = _OPTIONS[_KIND.get(family, "ldpc")]
+    return {"backend": draw(st.sampled_from(backends)), "iterations": draw(st.integers(1, 8)),
+            **draw(st.fixed_dictionaries({}, optional=kinds))}
+
+
+def draw_words(draw, code, least=0, most=20):
+    """(bits, LLRs) of codewords over a channel with noise."""
+    n, rng = draw(st.integers(least, most)), np.random.default_rng(draw(SEEDS))
+    bits = rng.integers(0, 2, (n, code.num_info), np.uint8)
+    mean = 10.0 ** draw(st.floats(-3, 3))
+    llr = mean * (2.0 * code.encode(bits) - 1) + rng.normal(0, np.sqrt(2 * mean),
+                                                            (n, code.num_bits))
+    return bits, llr.astype(np.float32)
+
+
+def draw_spoilt(draw, llr, values=NOT_FINITE):
+    """Spoil some rows of LLRs; return which ones."""
+    spoilt = np.zeros(len(llr), bool)
+    for _ in range(draw(st.integers(0, 3)) if len(llr) else 0):
+        row = draw(st.integers(0, len(llr) - 1))
+        if draw(st.booleans()):
+            llr[row] = draw(st.sampled_from([0.0, -0.0]))
+        else:
+            llr[row, draw(st.integers(0, llr.shape[1] - 1))] = draw(st.sampled_from(values))
+        spoilt[row] = True
+    return spoilt
+
+
+def test_each_family_is_here():
+    assert set(NAMES) == {name for name, family in coding.FAMILIES.items()
+                          if not family.in_files} | {"alist"}
+
+
+@every_family
+@given(data=st.data())
+@fewer(2)
+def test_sure_bits_arrive(family, alist, data):
+    """Encoding, then LLRs without noise: each decoder returns the bits and finds the codeword."""
+    code = draw_code(data.draw, family, alist)
+    assume(code.num_bits >= 1.2 * code.num_info)    # rate matching may puncture what is needed
+    decoder = code.decoder(**draw_options(data.draw, family, code))
+    rng = np.random.default_rng(data.draw(SEEDS))
+    bits = rng.integers(0, 2, (data.draw(st.integers(0, 17)), code.num_info), np.uint8)
+    words = code.encode(bits)
+    assert words.dtype == np.uint8 and words.shape == (len(bits), code.num_bits)
+    magnitude = 20 * 10.0 ** data.draw(st.integers(0, 2))
+    posterior = decoder.decode(np.where(words, magnitude, -magnitude).astype(np.float32))
+    if family not in ("nr_matched", "turbo_matched"):
+        np.testing.assert_array_equal(decoder.bits, bits)
+        np.testing.assert_array_equal(posterior > 0, words)
+        assert decoder.found.all() and decoder.erasures == 0
+
+
+@every_family
+@given(data=st.data())
+def test_posteriors_are_finite_and_erasures_are_counted(family, alist, data):
+    code = draw_code(data.draw, family, alist)
+    decoder = code.decoder(**draw_options(data.draw, family, code))
+    _, llr = draw_words(data.draw, code)
+    erased = draw_spoilt(data.draw, llr)
+    erased = ~np.isfinite(llr).all(axis=1) | ~llr.any(axis=1)
+    given_llr = llr.copy()
+    posterior = decoder.decode(llr)
+    np.testing.assert_array_equal(llr, given_llr)
+    assert posterior.dtype == np.float32 and posterior.shape == llr.shape
+    assert np.isfinite(posterior).all()
+    assert decoder.erasures == np.count_nonzero(erased)
+    assert not posterior[erased].any() and not decoder.found[erased].any()
+    assert decoder.bits.shape == (len(llr), code.num_info) and decoder.bits.dtype == np.uint8
+    assert not decoder.bits[erased].any() and decoder.bits.max(initial=0) <= 1
+    assert decoder.found.shape == (len(llr),) and decoder.found.dtype == bool
+    assert decoder.iterations_taken.shape == (len(llr),)
+    assert decoder.iterations_taken.max(initial=0) <= max(decoder.iterations, 1)
+
+
+@every_family
+@given(data=st.data())
+def test_nothing_but_a_codeword_itself_changes_its_result(family, alist, data):
+    code = draw_code(data.draw, family, alist)
+    decoder = code.decoder(**draw_options(data.draw, family, code, ("cpu",)), threads=1)
+    _, llr = draw_words(data.draw, code, least=1, most=40)
+    clean = decoder.decode(llr), decoder.bits.copy(), decoder.found.copy()
+    spoilt = draw_spoilt(data.draw, llr, NOT_FINITE + EDGES)
+    decoder.threads = data.draw(st.integers(1, 3))
+    llr.flags.writeable = False
+    together = decoder.decode(llr), decoder.bits.copy(), decoder.found.copy()
+    for one, other in zip(together, clean, strict=True):
+        np.testing.assert_array_equal(one[~spoilt], other[~spoilt])
+    cut = data.draw(st.integers(0, len(llr)))
+    for part in (slice(cut), slice(cut, None)):
+        for own in (llr[part], misaligned(llr[part])):
+            np.testing.assert_array_equal(decoder.decode(own), together[0][part])
+            np.testing.assert_array_equal(decoder.bits, together[1][part])
+
+
+@every_family
+@given(data=st.data())
+def test_no_number_of_float32_makes_a_nan(family, alist, data):
+    code = draw_code(data.draw, family, alist)
+    decoder = code.decoder(**draw_options(data.draw, family, code))
+    _, llr = draw_words(data.draw, code, least=1, most=5)
+    for _ in range(data.draw(st.integers(1, 6))):
+        row, column = (data.draw(st.integers(0, size - 1)) for size in llr.shape)
+        value = data.draw(st.sampled_from(EDGES + NOT_FINITE))
+        if data.draw(st.booleans()):
+            llr[row] = value
+        llr[row, column] = value
+    assert np.isfinite(decoder.decode(llr)).all()
+    assert decoder.bits.max(initial=0) <= 1
+
+
+@every_family
+@given(data=st.data())
+@fewer(2)
+def test_each_instruction_set_gives_the_same_bits(family, alist, data):
+    code = draw_code(data.draw, family, alist)
+    options = draw_options(data.draw, family, code, ("cpu",))
+    _, llr = draw_words(data.draw, code)
+    results = []
+    for isa in _core.available_isas():
+        decoder = code.decoder(**options, isa=isa)
+        decoder.decode(llr)
+        results.append(decoder.bits.copy())
+    for bits in results[1:]:
+        # Rounding decides about codewords that are hardly better than others.
+        differ = (bits != results[0]).any(axis=1)
+        assert np.count_nonzero(differ) <= len(llr) // 4
+
+
+@every_family
+@given(data=st.data())
+def test_wrong_llrs_and_bits_are_refused_by_name(family, alist, data):
+    code = draw_code(data.draw, family, alist)
+    decoder = code.decoder(**draw_options(data.draw, family, code, ("cpu", "auto")))
+    bits, llr = draw_words(data.draw, code, least=1, most=3)
+    with pytest.raises(ValueError, match="^llr: "):
+        decoder.decode(data.draw(wrong(llr) | st.none()))
+    with pytest.raises(ValueError, match="^bits: "):
+        code.encode(data.draw(wrong(bits) | st.just(bits + np.uint8(2)) | st.none()))
+
+
+@every_family
+@given(data=st.data())
+def test_wrong_options_are_refused_by_name(family, alist, data):
+    code = draw_code(data.draw, family, alist)
+    kinds = ["iterations", "algorithm", "factor", "offset", "early_stop", "keep_messages",
+             "threads", "device", "isa", "extrinsic_scale", "precision", "margin"]
+    keys = data.draw(st.sets(st.sampled_from(kinds), min_size=1, max_size=2))
+    options = {key: data.draw(junk()) for key in keys}
+    try:
+        decoder = code.decoder(backend="cpu", **options)
+    except ValueError as error:
+        assert str(error).startswith(tuple(f"{one}: " for one in (*kinds, "parameters")))
+    else:
+        decoder.decode(np.ones((1, code.num_bits), np.float32))
+
+
+@given(name=junk() | st.text() | st.builds(
+    "{}:{}".format, st.sampled_from(list(NAMES)),
+    st.lists(st.text("0123456789/:=-.aAB", max_size=5), max_size=4).map(":".join)))
+@example(name="conv:3:1/2:algorithm=viterbi")
+@fewer(1)
+def test_a_name_gives_a_code_or_is_refused(name):
+    # Valid sizes may be large, and then take long.
+    assume(not isinstance(name, str) or len(name) < 20)
+    try:
+        code = coding.get(name)
+    except ValueError as error:
+        assert str(error).startswith("code: got ")
+    else:
+        assert code.num_bits > 0
+    try:
+        ldpc.get(name)
+    except ValueError as error:
+        assert str(error).startswith("code: got ")
