@@ -13,7 +13,7 @@ from source_tree import ROOT
 
 # The parts of setup.sh that name packages, evaluated by bash itself.
 NAMED = r"""
-tests=yes; cupy={cupy}
+tests=yes; fuzzers=no; cupy={cupy}
 need() {{ shift; printf 'pypi %s\n' "$@"; }}
 nvidia-smi() {{ echo {driver}.10; }}
 eval "$(sed -n '/^packages=(/,/^missing=()/p' {setup})"
