@@ -46,7 +46,7 @@ def resolve(requirements):
 
 def main():
     wanted = [requirement for (kind, requirement), option in named().items()
-              if kind == "pypi" and option != "cupy"]
+              if kind == "pypi" and option in ("", "tests")]
     lines = [f"{name}=={version} \\\n    --hash=sha256:{digest}\n"
              for name, (version, digest) in sorted(resolve(wanted).items())]
     OUTPUT.write_text(HEADER + "".join(lines))

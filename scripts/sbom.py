@@ -21,22 +21,22 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 SETUP = ROOT / "scripts/setup.sh"
 # What a package is for, by the option of setup.sh that installs it.
-PURPOSES = {"": "required", "tests": "tests", "cupy": "NVIDIA GPUs"}
+PURPOSES = {"": "required", "tests": "tests", "fuzzers": "fuzzing", "cupy": "NVIDIA GPUs"}
 
 
 def named():
     """Return {(kind, requirement): option} for the packages in setup.sh.
 
-    kind is "deb" or "pypi". The option is "tests", "cupy", or "" for packages that are always
-    installed; a package with several is listed with the first one.
+    kind is "deb" or "pypi". The option is "tests", "fuzzers", "cupy", or "" for packages that are
+    always installed; a package with several is listed with the first one.
     """
     found, option, text = {}, "", SETUP.read_text()
     for always, condition, names in re.findall(
-            r"^(?:\[ \$(tests) = no \] \|\| )?packages(\+?)=\(([^)]*)\)", text, re.M):
+            r"^(?:\[ \$(tests|fuzzers) = no \] \|\| )?packages(\+?)=\(([^)]*)\)", text, re.M):
         for name in names.split():
             found.setdefault(("deb", name), always if condition else "")
     for line in text.splitlines():
-        if match := re.match(r"if \[ \$(tests|cupy) = yes \]", line):
+        if match := re.match(r"if \[ \$(tests|fuzzers|cupy) = yes \]", line):
             option = match.group(1)
         elif line == "fi":
             option = ""

@@ -13,7 +13,7 @@ from source_tree import ROOT
 
 # The parts of setup.sh that name packages, evaluated by bash itself.
 NAMED = r"""
-tests=yes; fuzzers=no; cupy={cupy}
+tests=yes; fuzzers={more}; cupy={more}
 need() {{ shift; printf 'pypi %s\n' "$@"; }}
 nvidia-smi() {{ echo {driver}.10; }}
 eval "$(sed -n '/^packages=(/,/^missing=()/p' {setup})"
@@ -22,9 +22,9 @@ eval "$(sed -n '/^need sigmf/,/^# A build folder/p' {setup})"
 """
 
 
-def named(cupy="no", driver=600):
-    """Return {(kind, requirement)} of setup.sh --tests, with or without --with-cupy."""
-    script = NAMED.format(cupy=cupy, driver=driver, setup=ROOT / "scripts/setup.sh")
+def named(more="no", driver=600):
+    """Return {(kind, requirement)} of setup.sh --tests, with or without its other options."""
+    script = NAMED.format(more=more, driver=driver, setup=ROOT / "scripts/setup.sh")
     said = subprocess.run(["bash", "-euc", script], check=True, capture_output=True, text=True)
     return {tuple(line.split(" ", 1)) for line in said.stdout.splitlines()}
 
