@@ -79,7 +79,7 @@ def test_the_callers_arrays_are_safe():
         y[:] = 0
 
     y, h, noise_var, _ = problem(10, 2, 2, "qpsk", 12)
-    with pytest.raises(ValueError, match="read-only"):
+    with pytest.raises(ValueError, match="mine.detect: failed with .*read-only"):
         detectors.adapted(class_with(detect=detect))(2, 2, "qpsk").detect(y, h, noise_var)
     assert y.all()
 
@@ -94,6 +94,20 @@ def test_wrong_results(result, message):
     det = detectors.adapted(class_with(detect=lambda self, y, h, noise_var: result))(2, 2, "qpsk")
     with pytest.raises(ValueError, match=message):
         det.detect(y, h, noise_var)
+
+
+def test_exceptions_name_the_detector():
+    def fail(self, *arguments):
+        raise KeyError("table")
+
+    y, h, noise_var, _ = problem(10, 2, 2, "qpsk", 12)
+    det = detectors.adapted(class_with(
+        detect=lambda self, y, h, noise_var: fail(self)))(2, 2, "qpsk")
+    with pytest.raises(ValueError, match=r"mine.detect: failed with KeyError\('table'\)"):
+        det.detect(y, h, noise_var)
+    with pytest.raises(ValueError, match=r"mine: failed with KeyError\('table'\)"):
+        detectors.adapted(class_with(
+            __init__=lambda self, num_tx, num_rx, points: fail(self)))(2, 2, "qpsk")
 
 
 def test_results_that_are_not_finite_are_erased():

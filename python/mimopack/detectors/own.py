@@ -8,6 +8,7 @@ erases vectors, subtracts a-priori LLRs and converts to int8. docs/own-detector.
 
 import copy
 import inspect
+from contextlib import contextmanager
 
 import numpy as np
 
@@ -42,13 +43,23 @@ class Own(Detector):
             raise ValueError(f"backend: got 'cuda', but {self.name} runs in Python, allowed are "
                              "auto, cpu, reference")
         given = {p.name: getattr(self, p.name) for p in self.PARAMETERS}
-        return _PythonEngines(self, isa, type(self).OF(
-            self.num_tx, self.num_rx, self.constellation, **given))
+        with _naming(self.name):
+            own = type(self).OF(self.num_tx, self.num_rx, self.constellation, **given)
+        return _PythonEngines(self, isa, own)
 
     @property
     def gpus(self):
         """None: there is no program for GPUs."""
         return None
+
+
+@contextmanager
+def _naming(what):
+    """Turn an exception in a user's code into a ValueError that names the detector."""
+    try:
+        yield
+    except Exception as error:
+        raise ValueError(f"{what}: failed with {error!r}") from error
 
 
 class _PythonEngines(Engines):
@@ -69,7 +80,8 @@ class _PythonEngines(Engines):
         erased, y, h, noise_var, prior = _detectable(call)
         known = {} if prior is None else {"prior": prior}
         with np.errstate(divide="ignore", over="ignore", invalid="ignore"):    # erased below
-            found = self._own.detect(y, h, noise_var, **known)
+            with _naming(f"{self._detector.name}.detect"):
+                found = self._own.detect(y, h, noise_var, **known)
             llr = self._checked(found, call.out.shape)
             erased |= ~(np.abs(llr) <= _LARGEST).all(axis=1)
         return write(self._detector, call, np.where(erased[:, None], 0, llr), erased)
